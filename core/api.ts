@@ -1,0 +1,296 @@
+/**
+ * The public contract: everything a plugin may use, in-tree or from a stranger.
+ * The interfaces marked "open" are extended by declaration merging (`declare module 'mountkeeper' { … }`).
+ */
+import type { Plugin as HapiPlugin, ServerRoute } from '@hapi/hapi';
+import type { ObjectSchema } from 'joi';
+import type { Bandwidth, Exporter, Mounter, Prober } from './ports.ts';
+import type {
+  Clock, ConfigDiff, ConfigProblem, ConfigService, LoadedConfig, Logger, MountReader, MountTable, Paths,
+  PluginsService, Processes, Release, Secret, Secrets, Snapshot, StatusService,
+} from './services.ts';
+
+export { default as Joi } from 'joi';
+export { default as Boom } from '@hapi/boom';
+export type * from './ports.ts';
+export type * from './services.ts';
+export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeBytes } from './config/units.ts';
+export { duration, rate, secret, size, MASK } from './config/types.ts';
+
+export type Awaitable<T> = T | Promise<T>;
+
+// ---------------------------------------------------------------- configuration
+
+export interface ConnectionConfig {
+  name: string;
+  type: string;
+  options: Record<string, string | number | boolean | Exclude<Secret, string>>;
+}
+
+/** Open: a plugin adds keys to each `[[shares]]` through `config.share`. */
+export interface ShareConfig {
+  name: string;
+  connection: string;
+  remote_path: string;
+  /** Filled in by the mounter's plugin when not given. */
+  mount_point: string;
+  read_only: boolean;
+  protocols: ('smb' | 'nfs' | 'webdav')[];
+}
+
+/** Open: plugins that share the `[web]` section add their keys. */
+export interface WebConfig {
+  listen: string;
+  port: number;
+  hostnames: string[];
+}
+
+/** Open: plugins that share the `[bandwidth]` section add their keys. Values as rclone's rates: `"10M"` is 10 MiB/s. */
+export interface BandwidthConfig {
+  up: string;
+  down: string;
+}
+
+/** Open: the whole document with defaults. Keys are spelled as in the file; durations and sizes stay text (see `durationMs`, `sizeBytes`). */
+export interface Config {
+  connections: ConnectionConfig[];
+  shares: ShareConfig[];
+  cache: { dir: string; max_size: string; max_age: string; min_free_space: string };
+  supervisor: { poll_interval: string; stop_timeout: string; state_dir: string };
+  bandwidth: BandwidthConfig;
+  web: WebConfig;
+  log: { file: string; level: string };
+  plugins: { dirs: string[]; [name: string]: unknown };
+}
+
+/**
+ * Keys that a plugin adds to the document. Every key of a schema carries `.description()`, `.default()` and `.meta({ tier })`
+ * (the nearest ancestor's tier holds); secrets carry `.meta({ secret: true })`.
+ */
+export interface ConfigContribution<C extends object = object> {
+  /** Section name; several plugins may add different keys to one section. Left out: the keys stand in `[plugins.<name>]`. */
+  readonly section?: string;
+  readonly schema: ObjectSchema<C>;
+  /** Keys added to every `[[shares]]`. */
+  readonly share?: ObjectSchema;
+  /** Fills in defaults that depend on other keys. Pure; gets a copy it may change. */
+  readonly complete?: (config: Config) => void;
+  /** Problems that a schema cannot see, such as what an installed tool accepts. Must not change anything. */
+  readonly check?: (config: Config, services: Pick<Services, 'processes' | 'secrets' | 'clock'>) => Awaitable<readonly ConfigProblem[]>;
+  /** Further problems of a document that came over HTTP, against the running one. */
+  readonly checkUntrusted?: (next: Config, current: Config) => readonly ConfigProblem[];
+  /** Dotted paths inside the document that are secret though the schema cannot know, such as a backend's passwords. */
+  readonly secrets?: (config: Config) => readonly string[];
+}
+
+// ---------------------------------------------------------------- status
+
+export type Health = 'pending' | 'probing' | 'healthy' | 'failed';
+export type WarmupState = 'none' | 'pending' | 'listing' | 'caching' | 'complete' | 'failed';
+
+/** Open: status of one share. The API's edge maps it to the spec's snake_case. */
+export interface ShareStatus {
+  name: string;
+  mounted: boolean;
+  rcPort: number;
+  cacheBytes: number;
+  dirtyCount: number;
+  erroredFiles: number;
+  /** Bytes per second. */
+  speed: number;
+  transfers: number;
+  errors: number;
+  health: Health;
+  /** Why it failed, or what is wrong though it works; null when nothing is. */
+  healthMessage: string | null;
+  warmupState: WarmupState;
+  warmupDone: number;
+  warmupTotal: number;
+  dirRefreshActive: boolean;
+  /** Milliseconds since the epoch; null when never. */
+  lastDirRefreshAt: number | null;
+  lastDirRefreshDirsOk: number;
+  lastDirRefreshDirsFailed: number;
+}
+
+export interface WarmupRuleStatus {
+  share: string;
+  path: string;
+  newerThan: string | null;
+  state: Exclude<WarmupState, 'none'>;
+  totalFiles: number;
+  skipped: number;
+  cached: number;
+  errors: number;
+}
+
+/** Open: the daemon's status. A field whose plugin is off has the default that the API's contract gives it. */
+export interface StatusRecord {
+  /** Milliseconds since the epoch. */
+  startedAt: number;
+  shares: readonly ShareStatus[];
+  smbdRunning: boolean;
+  webdavRunning: boolean;
+  nfsExported: boolean;
+  warmup: readonly WarmupRuleStatus[];
+  nasOffline: boolean;
+  /** Every share reachable and nothing queued, uploading, open with changes, errored or orphaned on disk. Unknown reads as false. */
+  allSynced: boolean;
+}
+
+// ---------------------------------------------------------------- commands, hooks, services
+
+/** Open: what can be sent to the supervisor. `send` resolves when the command is accepted, not when it is done. */
+export interface Commands {
+  reload: { args: [next: LoadedConfig]; result: void };
+  /** Texts as they came; a value that cannot be read is logged and changes nothing. */
+  bwlimit: { args: [limit: { up: string; down: string }]; result: void };
+  reconnect: { args: [share: string]; result: void };
+}
+
+export interface Notice {
+  readonly level: 'info' | 'warning' | 'error';
+  readonly message: string;
+}
+
+/** One line of `mountkeeper doctor`. `advice` says what to do and is empty when all is well. */
+export interface Check {
+  readonly title: string;
+  readonly result: 'ok' | 'warning' | 'error';
+  readonly detail: string;
+  readonly advice: string;
+}
+
+/**
+ * The closed catalogue of hooks. `before…` may veto (a returned string is the reason), `after…` and `…Changed` observe,
+ * `resolve…` transform their argument synchronously, `collect…` gather lists.
+ */
+export interface Hooks {
+  beforeMount: { args: [share: string]; result: string | undefined };
+  afterMount: { args: [share: string]; result: void };
+  afterUnmount: { args: [share: string]; result: void };
+  shareHealthChanged: { args: [change: { share: string; from: Health; to: Health; reason: string | null }]; result: void };
+  beforeReload: { args: [next: LoadedConfig, diff: ConfigDiff]; result: string | undefined };
+  afterReload: { args: [next: LoadedConfig, diff: ConfigDiff]; result: void };
+  afterCycle: { args: [snapshot: Snapshot]; result: void };
+  resolveBandwidth: { args: [budget: Bandwidth]; result: Bandwidth };
+  collectNotices: { args: []; result: readonly Notice[] };
+  collectChecks: { args: [config: Config]; result: readonly Check[] };
+}
+
+/** Open: what plugins provide to each other and what the core provides to all. */
+export interface Services {
+  clock: Clock;
+  processes: Processes;
+  mountTable: MountTable;
+  mountReader: MountReader;
+  config: ConfigService;
+  secrets: Secrets;
+  status: StatusService;
+  plugins: PluginsService;
+  paths: Paths;
+  mounter: Mounter;
+  prober: Prober;
+  [exporter: `exporter:${string}`]: Exporter;
+}
+
+// ---------------------------------------------------------------- command line
+
+/** What a command-line subcommand gets. Plain `fetch`-like access to the daemon; never the daemon's own objects. */
+export interface CliContext {
+  /** Arguments after the subcommand, options already known to the core taken out. */
+  readonly args: readonly string[];
+  readonly json: boolean;
+  readonly signal: AbortSignal;
+  /** True when standard output is a terminal: progress may be redrawn in place. */
+  readonly isTerminal: boolean;
+  print(text: string): void;
+  printError(text: string): void;
+  /** Rewrites the last progress line on a terminal; prints a line per call elsewhere, at most one a second. */
+  progress(text: string): void;
+  /** Columns aligned, first row the header. */
+  table(rows: readonly (readonly string[])[]): void;
+  /** Rejects with a plain sentence when the daemon cannot be reached or refuses the password. */
+  request(method: 'GET' | 'POST', path: string, body?: unknown): Promise<{ readonly status: number; readonly body: string }>;
+}
+
+export interface CliCommand {
+  readonly name: string;
+  /** Arguments as shown in the usage line: `SHARE`, `[--lines N]`. */
+  readonly usage: string;
+  readonly summary: string;
+  /** Resolves with the exit code: 0, 1, 64 usage, 75 time ran out, 78 configuration. */
+  run(cli: CliContext): Promise<number>;
+}
+
+// ---------------------------------------------------------------- plugins
+
+/** A tab of the dashboard. `render` returns an HTML fragment. */
+export interface Tab { readonly id: string; readonly title: string; render(): string }
+export interface Metric { readonly name: string; readonly help: string; read(): number }
+
+/** A job on a 5-field cron expression: `run` in the daemon's process, or `worker` in a worker thread of its own. */
+export interface Job {
+  readonly name: string;
+  /** Read at each (re)activation; an empty string switches the job off. */
+  readonly cron: () => string;
+  readonly timezone?: () => string | undefined;
+  readonly run?: (signal: AbortSignal) => Promise<void>;
+  /** Absolute path of an ES module for work that would block. */
+  readonly worker?: { readonly file: string; readonly data?: unknown };
+}
+
+/** `run` again `ms()` after its last end; never two at once. */
+export interface Interval { readonly name: string; readonly ms: () => number; readonly run: (signal: AbortSignal) => Promise<void> }
+
+/** All verbs but `use` and `send` declare; `use`, `send` and `config` work from activation on, inside what was declared. */
+export interface PluginContext<C extends object = object> {
+  /** The applied value of the plugin's own section. */
+  readonly config: Readonly<C>;
+  readonly log: Logger;
+  /** Aborted at disposal; reason: 'reload', 'disable', 'shutdown' or 'failure'. */
+  readonly signal: AbortSignal;
+  tap<K extends keyof Hooks>(hook: K, fn: (...args: Hooks[K]['args']) => Awaitable<Hooks[K]['result']>, stage?: number): void;
+  handle<K extends keyof Commands>(command: K, fn: (...args: Commands[K]['args']) => Promise<Commands[K]['result']>): void;
+  status<K extends keyof StatusRecord>(field: K, read: () => StatusRecord[K]): void;
+  shareStatus(read: (share: string) => Partial<ShareStatus>): void;
+  route(...routes: ServerRoute[]): void;
+  /** A native hapi plugin, registered anew in every HTTP generation. */
+  hapi<T>(plugin: HapiPlugin<T>, options: T): void;
+  tab(tab: Tab): void;
+  cli(command: CliCommand): void;
+  metric(metric: Metric): void;
+  provide<K extends keyof Services>(name: K, create: () => Services[K]): void;
+  job(job: Job): void;
+  every(interval: Interval): void;
+  /** A side effect and its release: children, sockets, watchers. Acquired at activation, released last in first out. */
+  effect(label: string, acquire: (signal: AbortSignal) => Awaitable<Release>): void;
+  /** Called when only live keys of the own section changed. */
+  onConfigChange(fn: (next: C, previous: C) => void): void;
+  /** Throws when nobody provides the service: name it in `requires`. */
+  use<K extends keyof Services>(name: K): Services[K];
+  send<K extends keyof Commands>(command: K, ...args: Commands[K]['args']): Promise<Commands[K]['result']>;
+}
+
+export interface Plugin<C extends object = object> {
+  /** Kebab-case; the folder's name, the log field and the hapi realm. */
+  readonly name: string;
+  readonly version: string;
+  /** Raised only by a breaking change of this file. */
+  readonly apiVersion: 1;
+  readonly description: string;
+  /** Services, never plugins. */
+  readonly requires?: readonly (keyof Services)[];
+  readonly config?: ConfigContribution<C>;
+  /** True for a plugin that guards the door: while it is enabled but not active, every route answers 503. */
+  readonly guard?: boolean;
+  /** Off unless `[plugins.<name>] enabled = true`. In-tree plugins are on by default. */
+  readonly enabledByDefault?: boolean;
+  /** Synchronous and pure: declares, does nothing. Called any number of times. */
+  register(ctx: PluginContext<C>): void;
+}
+
+/** Types the context by the plugin's configuration. Returns its argument. */
+export function definePlugin<C extends object>(plugin: Plugin<C>): Plugin<C> {
+  return plugin;
+}

@@ -1,0 +1,52 @@
+/**
+ * The ledger: everything one plugin declared, in order. The only truth about a plugin; hooks and HTTP routes are projections of it.
+ */
+import type { Plugin as HapiPlugin, ServerRoute } from '@hapi/hapi';
+import type {
+  Awaitable, CliCommand, Commands, Config, Hooks, Interval, Job, Metric, Release, Services, ShareStatus, StatusRecord, Tab,
+} from '../api.ts';
+
+export interface TapEntry { readonly hook: keyof Hooks; readonly fn: (...args: never[]) => Awaitable<unknown>; readonly stage: number }
+export interface HandlerEntry { readonly command: keyof Commands; readonly fn: (...args: never[]) => Promise<unknown> }
+export interface StatusEntry { readonly field: keyof StatusRecord; readonly read: () => unknown }
+export interface HapiEntry { readonly plugin: HapiPlugin<unknown>; readonly options: unknown }
+export interface ServiceEntry { readonly name: keyof Services; readonly create: () => unknown }
+export interface EffectEntry { readonly label: string; readonly acquire: (signal: AbortSignal) => Awaitable<Release> }
+
+export interface Ledger {
+  readonly plugin: string;
+  /** See `Plugin.guard`. */
+  readonly guard: boolean;
+  readonly taps: readonly TapEntry[];
+  readonly handlers: readonly HandlerEntry[];
+  readonly statusFields: readonly StatusEntry[];
+  readonly shareStatus: readonly ((share: string) => Partial<ShareStatus>)[];
+  readonly routes: readonly ServerRoute[];
+  readonly hapi: readonly HapiEntry[];
+  readonly tabs: readonly Tab[];
+  readonly cli: readonly CliCommand[];
+  readonly metrics: readonly Metric[];
+  readonly services: readonly ServiceEntry[];
+  readonly jobs: readonly Job[];
+  readonly intervals: readonly Interval[];
+  readonly effects: readonly EffectEntry[];
+  readonly configListeners: readonly ((next: never, previous: never) => void)[];
+}
+
+/** A projection that was built from all ledgers beside the one in force. */
+export interface BuiltProjection {
+  /** Puts it in force. Synchronous, must not throw. */
+  commit(): void;
+  /** Throws it away; the one in force stays. */
+  discard(): Promise<void>;
+}
+
+/** Builds one projection. Any rejection refuses the whole change, with nothing altered. */
+export interface Projector {
+  readonly name: string;
+  /** `isActive` answers, at request time, whether a plugin's effects are up; until then its routes answer 503. */
+  build(ledgers: readonly Ledger[], isActive: (plugin: string) => boolean): Promise<BuiltProjection>;
+}
+
+/** Config document type for callers that have it at hand without importing the contract. */
+export type { Config };

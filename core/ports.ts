@@ -1,0 +1,104 @@
+/**
+ * Ports: what the core's supervisor expects of services that plugins provide. No vendor names.
+ */
+import type { ConnectionConfig, ShareConfig } from './api.ts';
+
+/** A share together with the connection it uses. */
+export interface ShareSpec {
+  readonly share: ShareConfig;
+  readonly connection: ConnectionConfig;
+}
+
+/** What a mount of a share would depend on. Pure function of the configuration. */
+export interface MountPlan {
+  readonly mountPoint: string;
+  /** Equal: the living mount can stay as it is. Different: it must be mounted anew. */
+  readonly fingerprint: string;
+  /** Names where dirty files go: connection, remote path and cache folder. While it changes, dirty files must go up first. */
+  readonly identity: string;
+}
+
+/** Figures of one living mount, fresh from its remote control. Sizes in bytes, speed in bytes per second. */
+export interface MountStats {
+  readonly cacheBytes: number;
+  /** Files whose content is not yet on the remote: queued, uploading, or open with changes. */
+  readonly dirtyFiles: number;
+  readonly erroredFiles: number;
+  readonly speed: number;
+  readonly transfers: number;
+  readonly errors: number;
+  /** True when there is something to upload right now; the demand that bandwidth is divided by. */
+  readonly uploading: boolean;
+}
+
+/** Files that wait on the local disk, found without any mount. */
+export interface PendingFiles {
+  readonly count: number;
+  readonly bytes: number;
+  /** Paths relative to the share, at most 1,000 of them. */
+  readonly paths: readonly string[];
+}
+
+/** Bytes per second for each direction; 0 means unlimited. */
+export interface Bandwidth {
+  readonly up: number;
+  readonly down: number;
+}
+
+/** One living mount. All calls are bounded by the caller's signal or their own deadline. */
+export interface Mount {
+  readonly shareName: string;
+  readonly plan: MountPlan;
+  readonly rcPort: number;
+  readonly pid: number;
+  readonly adopted: boolean;
+  /** Settles with a plain sentence when the mount's process has ended. Never rejects. */
+  readonly exited: Promise<string>;
+  stats(signal: AbortSignal): Promise<MountStats>;
+  /** A light check that the remote answers through this mount's own connection. Rejects with the reason in plain words. */
+  checkRemote(signal: AbortSignal): Promise<void>;
+  /** Resolves while the mount answers file system calls; rejects when it hangs or is gone. */
+  checkAlive(timeoutMs: number): Promise<void>;
+  setBandwidth(limit: Bandwidth, signal: AbortSignal): Promise<void>;
+  /** Refuses new writes from now on (read-only, or off the air where that cannot be had). Undone by unmount only. */
+  seal(): Promise<void>;
+  /** Lets queued files go up now instead of after their write-back delay, where the tool can. */
+  flush(signal: AbortSignal): Promise<void>;
+  /** Takes the mount down and ends its process. Never loses a dirty file: what is left stays in the cache. */
+  unmount(): Promise<void>;
+  /** Ends a mount that hangs: kills its process, aborts the connection in the kernel, clears the mount point. */
+  kill(): Promise<void>;
+  /** Lets go without touching it, for the next daemon to adopt. */
+  release(): void;
+}
+
+/** Mounts remote paths. Provided by a plugin under the name `mounter`. */
+export interface Mounter {
+  plan(spec: ShareSpec): MountPlan;
+  /** Resolves when the remote path is listable. Rejects with the reason in plain words; ended by the signal. */
+  probe(spec: ShareSpec, signal: AbortSignal): Promise<void>;
+  /** Resolves when the kernel shows the mount and it answers; clears a stale mount point first. Rejects in plain words. */
+  mount(spec: ShareSpec, signal: AbortSignal): Promise<Mount>;
+  /** Living mounts that a former daemon left, by share name, whatever they were started with. */
+  adopt(): Promise<readonly Mount[]>;
+  /** Dirty files that lie in the cache of a share that is not mounted, whether it is still configured or not. */
+  pending(shareName: string): Promise<PendingFiles>;
+  /** Names of all shares that have a cache on disk. */
+  cached(): Promise<readonly string[]>;
+}
+
+export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly reason: string };
+
+/** Decides whether a share may be mounted. Provided under the name `prober`. */
+export interface Prober {
+  /** Never rejects; a time-out is a failure with its reason. */
+  probe(spec: ShareSpec, signal: AbortSignal): Promise<ProbeResult>;
+}
+
+/** Shows healthy shares to clients of one protocol. Provided under `exporter:<protocol>`. */
+export interface Exporter {
+  /** Called once a share is mounted. Idempotent. */
+  add(spec: ShareSpec, mount: Mount): Promise<void>;
+  /** Lets go of the mount. Called before it is taken down; after it when it hung. Idempotent. */
+  remove(shareName: string): Promise<void>;
+}
