@@ -16,6 +16,8 @@ export type * from './ports.ts';
 export type * from './services.ts';
 export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeBytes } from './config/units.ts';
 export { duration, rate, secret, size, MASK } from './config/types.ts';
+export { eventStream } from './http/event-stream.ts';
+export type { EventSink, EventStreamOptions, StreamEvent } from './http/event-stream.ts';
 
 export type Awaitable<T> = T | Promise<T>;
 

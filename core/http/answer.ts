@@ -1,0 +1,36 @@
+/** Answers that the core gives by itself, without any route, and the headers that go onto every answer. */
+import { STATUS_CODES } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+/** Set before a route sees the request; a route may replace one by its own. */
+export function addSecurityHeaders(res: ServerResponse): void {
+  res.setHeader('x-content-type-options', 'nosniff');
+  res.setHeader('x-frame-options', 'DENY');
+  res.setHeader('content-security-policy', "frame-ancestors 'none'");
+  res.setHeader('referrer-policy', 'no-referrer');
+}
+
+/** A sentence as JSON, in the shape of every other error answer. */
+export function answerProblem(req: IncomingMessage, res: ServerResponse, status: number, message: string): void {
+  const body = JSON.stringify({ statusCode: status, error: STATUS_CODES[status], message });
+  if (status === 503) res.setHeader('retry-after', '1');
+  finish(req, res, status, { type: 'application/json; charset=utf-8', body });
+}
+
+export function answerHealth(req: IncomingMessage, res: ServerResponse): void {
+  finish(req, res, 200, { type: 'text/plain; charset=utf-8', body: 'ok' });
+}
+
+function finish(req: IncomingMessage, res: ServerResponse, status: number, content: { type: string; body: string }): void {
+  // A body that nobody reads would stand before the next request of the connection.
+  if (!req.complete && mayHaveBody(req)) res.setHeader('connection', 'close');
+  res.setHeader('cache-control', 'no-store');
+  res.setHeader('content-type', content.type);
+  res.setHeader('content-length', Buffer.byteLength(content.body));
+  res.statusCode = status;
+  res.end(req.method === 'HEAD' ? undefined : content.body);
+}
+
+function mayHaveBody(req: IncomingMessage): boolean {
+  return req.headers['transfer-encoding'] !== undefined || (req.headers['content-length'] ?? '0') !== '0';
+}

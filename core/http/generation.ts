@@ -1,0 +1,197 @@
+/**
+ * One HTTP generation: a hapi server built from all ledgers, never listening itself. hapi cannot remove a route, so a
+ * change of the plugin set builds a fresh generation beside the one in force and the listener turns to it.
+ */
+import { EventEmitter } from 'node:events';
+import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { server as createHapiServer } from '@hapi/hapi';
+import type { Lifecycle, Request, Server, ServerRealm } from '@hapi/hapi';
+import type { Clock, Logger } from '../services.ts';
+import type { Ledger } from '../plugin/ledger.ts';
+import { createDrain } from './drain.ts';
+import type { RequestEvent } from './listener.ts';
+
+declare module '@hapi/hapi' {
+  interface ServerApplicationState {
+    /** Aborted when the generation is replaced: event streams end then. */
+    endOfGeneration: AbortSignal;
+    clock: Clock;
+  }
+}
+
+const BUILD_TIMEOUT_MS = 5_000;
+const MAX_BODY_BYTES = 1024 * 1024;
+
+export interface Generation {
+  readonly inFlight: number;
+  /** Name of an enabled guard whose effects are not up: nobody may come in. */
+  closedBy(): string | undefined;
+  dispatch(event: RequestEvent, req: IncomingMessage, res: ServerResponse): void;
+  socketClosed(socket: Socket): void;
+  /** Ends the event streams, waits for what is in flight (`timeoutMs` at the most) and stops the server. */
+  retire(timeoutMs: number): Promise<void>;
+}
+
+export interface GenerationOptions {
+  readonly ledgers: readonly Ledger[];
+  readonly isActive: (plugin: string) => boolean;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Stands where hapi expects a listener of its own, and never listens. */
+class Facade extends EventEmitter {
+  constructor() {
+    super();
+    this.setMaxListeners(0);
+  }
+
+  close(done?: () => void): this {
+    queueMicrotask(() => done?.());
+    return this;
+  }
+
+  address(): null {
+    return null;
+  }
+}
+
+function createServer(facade: Facade): Server {
+  return createHapiServer({
+    listener: facade as unknown as HttpServer,
+    autoListen: false,
+    // Else stop() throws on a server that never listened, and throws again from a timer.
+    operations: { cleanStop: false },
+    compression: false,
+    debug: false,
+    routes: {
+      payload: { maxBytes: MAX_BODY_BYTES },
+      response: { ranges: false },
+      cache: { otherwise: 'no-store' },
+    },
+  });
+}
+
+/** The plugin a route belongs to, also for routes of native hapi plugins inside it. */
+function ownerOf(realm: ServerRealm, root: ServerRealm): string | undefined {
+  let owner: string | undefined;
+  for (let at: ServerRealm | null = realm; at !== null && at !== root; at = at.parent ?? null) owner = at.plugin;
+  return owner;
+}
+
+function refuseWhileInactive(server: Server, isActive: (plugin: string) => boolean): void {
+  const owners = new WeakMap<ServerRealm, string | undefined>();
+  const method: Lifecycle.Method = (request, h) => {
+    const { realm } = request.route;
+    if (!owners.has(realm)) owners.set(realm, ownerOf(realm, server.realm));
+    const owner = owners.get(realm);
+    if (owner === undefined || isActive(owner)) return h.continue;
+    const message = `The plugin "${owner}" is just starting. Try again in a moment.`;
+    return h.response({ statusCode: 503, error: 'Service Unavailable', message }).code(503).header('retry-after', '1').takeover();
+  };
+  server.ext('onPreAuth', method);
+}
+
+function reportErrors(server: Server, log: Logger): void {
+  const describe = (request: Request): object => ({
+    method: request.method,
+    path: request.path,
+    plugin: ownerOf(request.route.realm, server.realm),
+  });
+  server.events.on({ name: 'request', channels: ['error'] }, (request, event) => {
+    log.error({ ...describe(request), err: event.error }, 'a route failed');
+  });
+  server.events.on({ name: 'log', channels: ['internal'] }, (event) => {
+    if (event.error) log.warn({ tags: event.tags, err: event.error }, 'the web server reported a problem');
+  });
+}
+
+/** Guards first, so that their extensions see a request before anything else of a plugin. */
+function inOrder(ledgers: readonly Ledger[]): readonly Ledger[] {
+  return [...ledgers].sort((a, b) => Number(b.guard) - Number(a.guard) || (a.plugin < b.plugin ? -1 : 1));
+}
+
+async function registerLedger(server: Server, ledger: Ledger): Promise<void> {
+  if (ledger.routes.length === 0 && ledger.hapi.length === 0) return;
+  await server.register({
+    name: ledger.plugin,
+    register: async (own: Server) => {
+      for (const { plugin, options } of ledger.hapi) {
+        await own.register({ plugin, options: options as object });
+      }
+      own.route([...ledger.routes]);
+    },
+  });
+}
+
+async function assemble(server: Server, options: GenerationOptions): Promise<void> {
+  for (const ledger of inOrder(options.ledgers)) {
+    try {
+      await registerLedger(server, ledger);
+    } catch (error) {
+      throw new Error(`routes of plugin ${ledger.plugin}: ${(error as Error).message}`, { cause: error });
+    }
+  }
+  await server.start();
+}
+
+/** A native hapi plugin may never come back from its registration; the generation in force does not wait for it. */
+async function within(work: Promise<void>, clock: Clock): Promise<void> {
+  const settled = new AbortController();
+  const late = clock.sleep(BUILD_TIMEOUT_MS, settled.signal).then(
+    () => { throw new Error(`the routes were not ready within ${BUILD_TIMEOUT_MS / 1000} s`); },
+    () => undefined,
+  );
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    settled.abort();
+  }
+}
+
+async function stopQuietly(server: Server, log: Logger): Promise<void> {
+  try {
+    await server.stop();
+  } catch (err) {
+    log.warn({ err }, 'an HTTP generation did not stop cleanly');
+  }
+}
+
+export async function buildGeneration(options: GenerationOptions): Promise<Generation> {
+  const { clock, log, isActive } = options;
+  const facade = new Facade();
+  const server = createServer(facade);
+  const end = new AbortController();
+  server.app.endOfGeneration = end.signal;
+  server.app.clock = clock;
+  refuseWhileInactive(server, isActive);
+  reportErrors(server, log);
+  try {
+    await within(assemble(server, options), clock);
+  } catch (error) {
+    await stopQuietly(server, log);
+    throw error;
+  }
+  const guards = options.ledgers.filter((ledger) => ledger.guard).map((ledger) => ledger.plugin);
+  const drain = createDrain();
+  return {
+    get inFlight() {
+      return drain.inFlight;
+    },
+    closedBy: () => guards.find((plugin) => !isActive(plugin)),
+    dispatch(event, req, res) {
+      drain.enter(req.socket, res);
+      facade.emit(event, req, res);
+    },
+    socketClosed: (socket) => drain.socketClosed(socket),
+    async retire(timeoutMs) {
+      end.abort();
+      const settled = new AbortController();
+      const late = clock.sleep(timeoutMs, settled.signal).then(() => drain.destroy(), () => undefined);
+      await Promise.race([drain.idle(), late]);
+      settled.abort();
+      await stopQuietly(server, log);
+    },
+  };
+}

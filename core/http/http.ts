@@ -1,0 +1,124 @@
+/**
+ * The web server: one listener, the request guard in front of it, and the generation in force behind it.
+ * To the plugin host it is one projector: routes follow the ledgers by building a new generation and swapping it in.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock, Logger } from '../services.ts';
+import type { Projector } from '../plugin/ledger.ts';
+import type { Address } from './address.ts';
+import { addSecurityHeaders, answerHealth, answerProblem } from './answer.ts';
+import { buildGeneration } from './generation.ts';
+import type { Generation } from './generation.ts';
+import { createListener, DEFAULT_LIMITS } from './listener.ts';
+import type { ListenerLimits, RequestEvent } from './listener.ts';
+import { refusalOf } from './request-guard.ts';
+
+export interface HttpOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Names the Host header may carry beside localhost and addresses. Asked at every request. */
+  readonly hostnames: () => readonly string[];
+  /** Why nobody may come in, such as an enabled guard that failed; undefined when the door is open. Asked at every request. */
+  readonly guardState?: () => string | undefined;
+  readonly limits?: Partial<ListenerLimits>;
+  /** How long a replaced generation may finish what it began. */
+  readonly retireTimeoutMs?: number;
+}
+
+export interface HttpStats {
+  /** The one in force and those that still finish requests. */
+  readonly generations: number;
+  readonly inFlight: number;
+  readonly sockets: number;
+}
+
+export interface Http {
+  readonly projector: Projector;
+  readonly address: Address | undefined;
+  /** Listens on the new address before the old one is let go. Rejects in plain words and keeps the old one. */
+  listen(address: Address): Promise<void>;
+  close(): Promise<void>;
+  stats(): HttpStats;
+}
+
+const RETIRE_TIMEOUT_MS = 60_000;
+const CLOSE_TIMEOUT_MS = 5_000;
+
+export function createHttp(options: HttpOptions): Http {
+  const { clock, log } = options;
+  const live = new Set<Generation>();
+  let current: Generation | undefined;
+
+  function names(): readonly string[] {
+    const bound = listener.address?.host;
+    return bound === undefined ? options.hostnames() : [bound, ...options.hostnames()];
+  }
+
+  function closedReason(): string | undefined {
+    if (current === undefined) return 'The server is just starting. Try again in a moment.';
+    const guard = current.closedBy();
+    if (guard !== undefined) return `Nobody is let in while the plugin "${guard}" is not active. The log says why.`;
+    return options.guardState?.();
+  }
+
+  function onRequest(event: RequestEvent, req: IncomingMessage, res: ServerResponse): void {
+    addSecurityHeaders(res);
+    if (req.url === '/healthz' && (req.method === 'GET' || req.method === 'HEAD')) return answerHealth(req, res);
+    const refusal = refusalOf(req, names());
+    if (refusal) {
+      log.debug({ status: refusal.status, host: req.headers.host, origin: req.headers.origin }, 'request refused');
+      return answerProblem(req, res, refusal.status, refusal.message);
+    }
+    const reason = closedReason();
+    if (reason !== undefined) return answerProblem(req, res, 503, reason);
+    current?.dispatch(event, req, res);
+  }
+
+  const listener = createListener({
+    clock,
+    log,
+    limits: { ...DEFAULT_LIMITS, ...options.limits },
+    onRequest,
+    onSocketClosed: (socket) => {
+      for (const generation of live) generation.socketClosed(socket);
+    },
+  });
+
+  /** Runs beside everything else: the request that caused the swap is itself in flight on the old generation. */
+  async function retire(generation: Generation, timeoutMs: number): Promise<void> {
+    await generation.retire(timeoutMs);
+    live.delete(generation);
+  }
+
+  function commit(generation: Generation): void {
+    const previous = current;
+    live.add(generation);
+    current = generation;
+    if (previous) void retire(previous, options.retireTimeoutMs ?? RETIRE_TIMEOUT_MS);
+  }
+
+  const projector: Projector = {
+    name: 'http',
+    async build(ledgers, isActive) {
+      const generation = await buildGeneration({ ledgers, isActive, clock, log });
+      return { commit: () => commit(generation), discard: () => generation.retire(0) };
+    },
+  };
+
+  return {
+    projector,
+    get address() {
+      return listener.address;
+    },
+    listen: (address) => listener.listen(address),
+    async close() {
+      current = undefined;
+      await Promise.all([listener.close(), ...[...live].map((generation) => retire(generation, CLOSE_TIMEOUT_MS))]);
+    },
+    stats: () => ({
+      generations: live.size,
+      inFlight: [...live].reduce((sum, generation) => sum + generation.inFlight, 0),
+      sockets: listener.sockets,
+    }),
+  };
+}
