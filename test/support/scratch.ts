@@ -1,0 +1,52 @@
+/**
+ * A folder of its own for one test file, and the certainty that nothing outlives it: whatever still runs from it or is
+ * still mounted in it is ended by process id, found by the folder's unique path, before the folder goes.
+ */
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { mountsBelow, detachAll } from './mounts.ts';
+import { processesNaming, signalProcess } from './processes.ts';
+import { until } from './until.ts';
+
+export interface Scratch {
+  readonly root: string;
+  path(...parts: string[]): string;
+  /** Runs at the end, last in first out, also when the test failed. */
+  defer(release: () => unknown): void;
+  close(): Promise<void>;
+}
+
+export async function createScratch(name: string): Promise<Scratch> {
+  const root = await realpath(await mkdtemp(join(tmpdir(), `mk-${name}-`)));
+  const releases: (() => unknown)[] = [];
+  return {
+    root,
+    path: (...parts) => join(root, ...parts),
+    defer: (release) => void releases.push(release),
+    close: async () => {
+      const failures: unknown[] = [];
+      for (const release of releases.reverse()) {
+        await Promise.resolve().then(release).catch((error: unknown) => failures.push(error));
+      }
+      await sweep(root);
+      if (failures.length > 0) throw new AggregateError(failures, `clean up ${root}`);
+    },
+  };
+}
+
+/** Ends every process that names the folder, takes down every mount below it, removes it. Returns what was found. */
+export async function sweep(root: string): Promise<string[]> {
+  const found: string[] = [];
+  await until(`nothing runs from ${root}`, async () => {
+    const processes = await processesNaming(root);
+    found.push(...processes.map((process) => `process ${process.pid}: ${process.command.slice(0, 120)}`));
+    processes.forEach((process) => signalProcess(process, 'SIGKILL'));
+    const mounts = await mountsBelow(root);
+    found.push(...mounts.map((mount) => `mount ${mount.mountPoint}`));
+    await detachAll(mounts);
+    return processes.length === 0 && mounts.length === 0;
+  }, { timeoutMs: 30_000, everyMs: 100 });
+  await rm(root, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  return [...new Set(found)];
+}

@@ -1,0 +1,46 @@
+/** Waiting for what the outside world gives no event for: a condition, looked at again and again until a deadline. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface Patience {
+  readonly timeoutMs: number;
+  readonly everyMs?: number;
+}
+
+/** Resolves with the first truthy answer. Rejects with `what` at the deadline, naming the last error if there was one. */
+export async function until<T>(what: string, condition: () => T | Promise<T>, patience: Patience): Promise<NonNullable<T>> {
+  const deadline = performance.now() + patience.timeoutMs;
+  let cause: unknown;
+  for (;;) {
+    try {
+      const answer = await condition();
+      if (answer) return answer as NonNullable<T>;
+    } catch (error) {
+      cause = error;
+    }
+    if (performance.now() > deadline) throw new Error(`not within ${patience.timeoutMs} ms: ${what}`, { cause });
+    await sleep(patience.everyMs ?? 50);
+  }
+}
+
+/** The promise's outcome, or a rejection naming `what` at the deadline. */
+export async function within<T>(what: string, timeoutMs: number, promise: Promise<T>): Promise<T> {
+  const timer = new AbortController();
+  const late = sleep(timeoutMs, undefined, { signal: timer.signal }).then(() => {
+    throw new Error(`not within ${timeoutMs} ms: ${what}`);
+  });
+  late.catch(() => undefined);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    timer.abort();
+  }
+}
+
+/** Milliseconds that a promise takes. */
+export async function timed(promise: Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await promise;
+  return performance.now() - start;
+}
+
+export { sleep };
