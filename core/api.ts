@@ -206,6 +206,7 @@ export interface CliContext {
   readonly signal: AbortSignal;
   /** True when standard output is a terminal: progress may be redrawn in place. */
   readonly isTerminal: boolean;
+  readonly clock: Clock;
   print(text: string): void;
   printError(text: string): void;
   /** Rewrites the last progress line on a terminal; prints a line per call elsewhere, at most one a second. */
