@@ -68,6 +68,8 @@ export interface Mount {
   unmount(): Promise<void>;
   /** Ends a mount that hangs: kills its process, aborts the connection in the kernel, clears the mount point. */
   kill(): Promise<void>;
+  /** Dirty files in this mount's own cache folder, read from the disk; works after the mount is down, too. */
+  pending(): Promise<PendingFiles>;
   /** Lets go without touching it, for the next daemon to adopt. */
   release(): void;
 }

@@ -3,7 +3,7 @@
  * Shapes only; implementations live in `core/system`, `core/config` and `core/status.ts`.
  */
 import type { Logger } from 'pino';
-import type { Config, StatusRecord } from './api.ts';
+import type { Config, Notice, StatusRecord } from './api.ts';
 
 /** Undoes one side effect. May be called once only; a rejection is logged with the effect's label. */
 export type Release = () => void | Promise<void>;
@@ -217,6 +217,8 @@ export interface StatusService {
   readonly snapshot: Snapshot;
   /** Calls `fn` after each publication until released. Only inside an effect. */
   onPublish(fn: (snapshot: Snapshot) => void): () => void;
+  /** What `collectNotices` gathered in the last cycles: for the dashboard and for people. */
+  readonly notices: readonly Notice[];
 }
 
 export type PluginState = 'disabled' | 'waiting' | 'active' | 'failed' | 'invalid';

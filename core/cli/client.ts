@@ -1,0 +1,85 @@
+/** Talks to a running daemon over HTTP, with the address and password of the configuration file where it can be read. */
+import { readFile } from 'node:fs/promises';
+import { parse } from 'smol-toml';
+import type { Secret, Secrets } from '../api.ts';
+
+const ANSWER_TIMEOUT_MS = 30_000;
+
+export interface ClientOptions {
+  readonly configFile: string;
+  readonly url: string | undefined;
+  readonly env: NodeJS.ProcessEnv;
+  readonly secrets: Secrets;
+  readonly signal: AbortSignal;
+}
+
+export interface Target {
+  readonly url: string;
+  readonly authorization: string | undefined;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** Where the daemon listens and how to get in: `--url` and MOUNTKEEPER_PASSWORD first, then the file, then the defaults. */
+export async function findTarget(options: ClientOptions): Promise<Target> {
+  const web = await readWebSection(options.configFile);
+  const url = options.url ?? options.env.MOUNTKEEPER_URL ?? `http://${reachable(web.listen)}:${web.port}`;
+  const password = options.env.MOUNTKEEPER_PASSWORD ?? clear(web.password, options.secrets);
+  const credentials = Buffer.from(`${web.username}:${password}`, 'utf8').toString('base64');
+  return { url: url.replace(/\/+$/, ''), authorization: password === '' ? undefined : `Basic ${credentials}` };
+}
+
+export async function request(options: ClientOptions, call: { readonly method: 'GET' | 'POST'; readonly path: string; readonly body?: unknown }): Promise<Answer> {
+  const target = await findTarget(options);
+  const response = await send(target, options.signal, call);
+  if (response.status === 401) {
+    throw new Error(target.authorization
+      ? 'the daemon refuses the password; give it in the environment variable MOUNTKEEPER_PASSWORD'
+      : 'the daemon asks for a password; give it in the environment variable MOUNTKEEPER_PASSWORD, or name the configuration with --config');
+  }
+  return { status: response.status, body: await response.text() };
+}
+
+async function send(target: Target, signal: AbortSignal, call: { readonly method: string; readonly path: string; readonly body?: unknown }): Promise<Response> {
+  const headers: Record<string, string> = { accept: 'application/json, text/html;q=0.9' };
+  if (target.authorization) headers.authorization = target.authorization;
+  if (call.body !== undefined) headers['content-type'] = 'application/json';
+  try {
+    return await fetch(`${target.url}${call.path}`, {
+      method: call.method,
+      headers,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]),
+      ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
+    });
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new Error(`no daemon answers at ${target.url}; is it running? Name another with --url or --config`, { cause });
+  }
+}
+
+async function readWebSection(file: string): Promise<{ listen: string; port: number; username: string; password: Secret }> {
+  const defaults = { listen: '127.0.0.1', port: 8090, username: 'admin', password: '' };
+  try {
+    const { web } = parse(await readFile(file, 'utf8')) as { web?: Partial<typeof defaults> };
+    return { ...defaults, ...web };
+  } catch {
+    return defaults;
+  }
+}
+
+function reachable(listen: string): string {
+  if (listen === '0.0.0.0') return '127.0.0.1';
+  if (listen === '::') return '[::1]';
+  return listen.includes(':') ? `[${listen}]` : listen;
+}
+
+function clear(password: Secret, secrets: Secrets): string {
+  try {
+    return secrets.resolve(password);
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,51 @@
+/** `mountkeeper run`: the daemon in the foreground, steered by signals. */
+import type { Arguments } from './arguments.ts';
+import { EXIT } from './exit-codes.ts';
+import { problemLines } from './check-command.ts';
+import { formatBytes } from '../api.ts';
+import { ConfigRefused, Daemon } from '../daemon.ts';
+import type { DaemonEnd } from '../daemon.ts';
+
+/** Files of a share that are named one by one when they could not be uploaded in time. */
+const NAMED_FILES = 20;
+
+export async function runDaemon(args: Arguments, configFile: string): Promise<number> {
+  let daemon: Daemon;
+  try {
+    daemon = await Daemon.start({ configFile, json: args.json, env: process.env });
+  } catch (error) {
+    if (!(error instanceof ConfigRefused)) throw error;
+    for (const line of problemLines(configFile, error.check)) process.stderr.write(`${line}\n`);
+    return EXIT.config;
+  }
+  return exitCode(await untilEnd(daemon));
+}
+
+/** SIGTERM and SIGINT drain and stop, a second one leaves at once; SIGHUP reads the file again; SIGUSR2 hands over. */
+function untilEnd(daemon: Daemon): Promise<DaemonEnd & { readonly crashed?: true }> {
+  return new Promise((resolve) => {
+    const end = (ending: Promise<DaemonEnd>): void => void ending.then(resolve);
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => end(daemon.stop()));
+    process.on('SIGUSR2', () => end(daemon.handOver()));
+    process.on('SIGHUP', () => {
+      daemon.reopenLog();
+      void daemon.reloadFile().catch((error: unknown) => daemon.log.error({ err: error }, 'configuration file not reloaded'));
+    });
+    process.on('unhandledRejection', (error) => daemon.log.error({ err: error }, 'a promise was rejected and nobody listened'));
+    // What failed is unknown, so is the state: the next daemon adopts the mounts, no user notices.
+    process.on('uncaughtException', (error) => {
+      daemon.log.fatal({ err: error }, 'unexpected error, the daemon ends and leaves its mounts to the next one');
+      void daemon.handOver().then((ended) => resolve({ ...ended, crashed: true }));
+    });
+  });
+}
+
+function exitCode(end: DaemonEnd & { readonly crashed?: true }): number {
+  for (const { share, count, bytes, paths } of end.left) {
+    process.stderr.write(`${count} files (${formatBytes(bytes)}) of share '${share}' are not on the NAS yet; they are kept and go up at the next start:\n`);
+    for (const path of paths.slice(0, NAMED_FILES)) process.stderr.write(`  ${path}\n`);
+    if (count > NAMED_FILES) process.stderr.write(`  … and ${count - NAMED_FILES} more\n`);
+  }
+  if (end.crashed) return EXIT.failure;
+  return end.left.length > 0 ? EXIT.timeout : EXIT.ok;
+}

@@ -1,0 +1,52 @@
+/** The parts a subcommand needs while no daemon runs in this process: discovered plugins and the configuration's rules. */
+import { pino } from 'pino';
+import type { Clock, Services } from '../api.ts';
+import { createSecrets } from '../config/secrets.ts';
+import { createConfigService } from '../config/service.ts';
+import { IN_TREE_PLUGINS, PACKAGE_DIR } from '../daemon.ts';
+import { peekConfig } from '../peek.ts';
+import { createPluginHost } from '../plugin/host.ts';
+import { createClock } from '../system/clock.ts';
+import { createMountReader } from '../system/mount-reader.ts';
+import { createMountTable } from '../system/mount-table.ts';
+import { createProcesses } from '../system/processes.ts';
+import { createScheduler } from '../system/scheduler.ts';
+
+export interface Offline {
+  readonly clock: Clock;
+  readonly secrets: Services['secrets'];
+  readonly host: ReturnType<typeof createPluginHost>;
+  readonly config: ReturnType<typeof createConfigService>;
+  close(): Promise<void>;
+}
+
+/** Discovers the plugins that `configFile` names. A missing file leaves the in-tree ones. */
+export async function openOffline(configFile: string): Promise<Offline> {
+  const peeked = await peekConfig(configFile);
+  const log = pino({ level: 'silent' });
+  const clock = createClock();
+  const secrets = createSecrets({ env: process.env });
+  const processes = createProcesses({ stateDir: peeked.stateDir, clock, log });
+  const reader = createMountReader({ clock, log });
+  const scheduler = createScheduler({ clock, log });
+  const config = createConfigService({ file: configFile, log, entries: () => host.entries(), services: { processes, secrets, clock } });
+  const services: Partial<Services> = {
+    clock, processes, mountReader: reader, mountTable: createMountTable(), config, secrets,
+    plugins: { list: () => host.list() },
+    paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },
+  };
+  const host = createPluginHost({
+    dirs: { inTree: IN_TREE_PLUGINS }, services, projectors: [], clock, log, scheduler,
+    send: () => Promise.reject(new Error('no daemon runs in this process')),
+  });
+  await host.discover(peeked.pluginDirs, peeked.stateDir);
+  return {
+    clock, secrets, host, config,
+    async close() {
+      await host.stop('shutdown');
+      await scheduler.close();
+      processes.releaseAll();
+      reader.close();
+    },
+  };
+}

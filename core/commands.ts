@@ -1,0 +1,64 @@
+/**
+ * The command channel: a bounded queue with one consumer. `send` resolves when a command is accepted, so that a request
+ * handler never waits for a reload that replaces the very HTTP generation it runs on.
+ */
+import type { Logger } from 'pino';
+import type { Commands } from './api.ts';
+
+export type CommandName = keyof Commands;
+export interface Command { readonly name: CommandName; readonly args: readonly unknown[] }
+export type Dispatch = (command: Command) => Promise<void>;
+
+export class CommandChannel {
+  readonly #log: Logger;
+  readonly #capacity: number;
+  readonly #queue: Command[] = [];
+  #dispatch: Dispatch | undefined;
+  #running: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(options: { readonly log: Logger; readonly capacity?: number }) {
+    this.#log = options.log;
+    this.#capacity = options.capacity ?? 64;
+  }
+
+  /** Rejects with a plain sentence when the channel is closed or full. */
+  async send<K extends CommandName>(name: K, ...args: Commands[K]['args']): Promise<void> {
+    if (this.#closed) throw new Error('the daemon is stopping and takes no more commands');
+    if (this.#queue.length >= this.#capacity) throw new Error(`${this.#capacity} commands are waiting already; try again in a moment`);
+    this.#queue.push({ name, args });
+    this.#pump();
+  }
+
+  /** Starts the one consumer; commands sent before are taken first. */
+  consume(dispatch: Dispatch): void {
+    this.#dispatch = dispatch;
+    this.#pump();
+  }
+
+  /** Refuses new commands, drops those that wait, and resolves when the running one has ended. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const command of this.#queue.splice(0)) this.#log.warn({ command: command.name }, 'command dropped, the daemon is stopping');
+    await this.#running;
+  }
+
+  #pump(): void {
+    const dispatch = this.#dispatch;
+    if (!dispatch || this.#running) return;
+    this.#running = this.#drain(dispatch).finally(() => {
+      this.#running = undefined;
+      if (this.#queue.length > 0) this.#pump();
+    });
+  }
+
+  async #drain(dispatch: Dispatch): Promise<void> {
+    for (let command = this.#queue.shift(); command; command = this.#queue.shift()) {
+      try {
+        await dispatch(command);
+      } catch (error) {
+        this.#log.error({ command: command.name, err: error }, 'command failed');
+      }
+    }
+  }
+}
