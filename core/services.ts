@@ -118,7 +118,7 @@ export interface MountTable {
 export interface MountReader {
   /** Lists one directory; rejects with `TimeoutError` when the mount does not answer in time. */
   list(path: string, options: { readonly timeoutMs: number }): Promise<readonly string[]>;
-  /** Resolves when `stat` and `statfs` of the path answer in time. */
+  /** Resolves when the folder can be opened in time: always a call into the process behind the mount, never into the remote (which `statfs` may wait for). */
   touch(path: string, options: { readonly timeoutMs: number }): Promise<void>;
   /** Lazy unmount (`umount -l`, else `fusermount3 -uz`). Resolves also when nothing was mounted. */
   detach(path: string, options: { readonly timeoutMs: number }): Promise<void>;

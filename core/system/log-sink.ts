@@ -1,0 +1,80 @@
+/**
+ * Where log lines go: a file that can be opened anew for rotation, or standard error. Every line is written before the call
+ * returns, so that not even SIGKILL loses one. A disk that is full costs lines, never the daemon.
+ */
+import { pino } from 'pino';
+
+type Destination = ReturnType<typeof pino.destination>;
+
+export interface LogSink {
+  write(line: string): void;
+  reopen(): void;
+  close(): void;
+}
+
+const STDERR = 2;
+/** Lines that cannot be written now wait up to this much, then new ones are dropped. */
+const MAX_WAITING_BYTES = 1_048_576;
+
+export function createStderrSink(): LogSink {
+  const destination = open(STDERR, () => undefined);
+  return { write: (line) => void destination.write(line), reopen: () => undefined, close: () => undefined };
+}
+
+/** Throws a plain sentence when the file cannot be written. */
+export function createFileSink(file: string): LogSink {
+  let reported = false;
+  const onError = (error: Error): void => {
+    if (!reported) process.stderr.write(`mountkeeper: cannot write the log file ${file}: ${error.message}\n`);
+    reported = true;
+  };
+  let destination: Destination | undefined = openFile(file, onError);
+  return {
+    write: (line) => void destination?.write(line),
+    reopen: () => {
+      if (destination === undefined) return;
+      // The old file is let go only when the new one is there.
+      const next = openFile(file, onError);
+      destroy(destination);
+      destination = next;
+      reported = false;
+    },
+    close: () => {
+      if (destination !== undefined) destroy(destination);
+      destination = undefined;
+    },
+  };
+}
+
+function openFile(file: string, onError: (error: Error) => void): Destination {
+  try {
+    return open(file, onError);
+  } catch (cause) {
+    throw new Error(`cannot write the log file ${file}: ${reasonOf(cause as NodeJS.ErrnoException)}`, { cause });
+  }
+}
+
+function open(dest: string | number, onError: (error: Error) => void): Destination {
+  const destination = pino.destination({ dest, sync: true, append: true, mode: 0o640, maxLength: MAX_WAITING_BYTES });
+  destination.on('error', onError);
+  return destination;
+}
+
+function destroy(destination: Destination): void {
+  try {
+    destination.flushSync();
+  } catch {
+    // The lines that wait cannot be written: the error has been reported when it came.
+  }
+  destination.destroy();
+}
+
+function reasonOf(error: NodeJS.ErrnoException): string {
+  switch (error.code) {
+    case 'ENOENT': return 'its folder does not exist; create it or change log.file';
+    case 'EISDIR': return 'it is a folder; name a file in log.file';
+    case 'EACCES': case 'EPERM': return 'permission denied; change log.file or the rights of its folder';
+    case 'EROFS': return 'the file system is read-only; change log.file';
+    default: return error.message;
+  }
+}
