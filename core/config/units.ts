@@ -4,23 +4,29 @@
  */
 const DURATION_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 const SIZE_UNITS = 'BKMGTPE';
+/** rclone keeps sizes in a signed 64-bit integer. */
+const SIZE_LIMIT = 2 ** 63;
+const DISPLAY_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;
 
 /** Milliseconds of `"1h30m"`, `"5s"` or `"0"`. Throws a sentence that names the accepted form. */
 export function durationMs(text: string): number {
-  if (text.trim() === '0') return 0;
-  const parts = [...text.trim().matchAll(/(\d+(?:\.\d+)?)(ms|[smhdw])/gy)];
-  if (parts.length === 0 || parts.map((part) => part[0]).join('') !== text.trim()) {
+  const trimmed = text.trim();
+  if (trimmed === '0') return 0;
+  const parts = [...trimmed.matchAll(/(\d+(?:\.\d+)?)(ms|[smhdw])/gy)];
+  const total = parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * (DURATION_MS[unit ?? ''] ?? 0), 0);
+  if (parts.length === 0 || parts.map((part) => part[0]).join('') !== trimmed || !Number.isSafeInteger(Math.round(total))) {
     throw new Error(`"${text}" is not a duration; write it like "500ms", "30s", "15m", "12h" or "7d"`);
   }
-  return parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * (DURATION_MS[unit ?? ''] ?? 0), 0);
+  return total;
 }
 
 /** Bytes of `"128M"`, `"1.5G"`, `"1Mi"`, `"100"` (KiB, as rclone reads a bare number) or `"0"`. */
 export function sizeBytes(text: string): number {
-  const match = /^(\d+(?:\.\d+)?)\s*([BKMGTPE])?(?:i?B?)?$/i.exec(text.trim());
-  if (!match) throw new Error(`"${text}" is not a size; write it like "0", "512K", "128M" or "1.5G"`);
-  const power = SIZE_UNITS.indexOf((match[2] ?? 'K').toUpperCase());
-  return Math.round(Number(match[1]) * 1024 ** power);
+  const match = /^(\d+(?:\.\d+)?)\s*(?:(B)|([KMGTPE])(?:iB?)?)?$/i.exec(text.trim());
+  const power = SIZE_UNITS.indexOf((match?.[2] ?? match?.[3] ?? 'K').toUpperCase());
+  const bytes = Math.round(Number(match?.[1]) * 1024 ** power);
+  if (!(bytes < SIZE_LIMIT)) throw new Error(`"${text}" is not a size; write it like "0", "512K", "128M" or "1.5G"`);
+  return bytes;
 }
 
 /** Bytes per second of `"10M"` (10 MiB/s), `"512K"`, `"off"` or `"0"`; 0 means unlimited. */
@@ -36,14 +42,14 @@ export function rateBytes(text: string): number {
 
 /** `1536` → `"1.5 KiB"`. */
 export function formatBytes(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
-  let value = bytes;
+  let value = Math.round(bytes);
   let index = 0;
-  while (value >= 1024 && index < units.length - 1) {
+  // 1023.95 would round up to "1024.0", which the next unit says better.
+  while (value >= (index === 0 ? 1024 : 1023.95) && index < DISPLAY_UNITS.length - 1) {
     value /= 1024;
     index += 1;
   }
-  return `${index === 0 ? String(Math.round(value)) : value.toFixed(1)} ${units[index]}`;
+  return `${index === 0 ? String(value) : value.toFixed(1)} ${DISPLAY_UNITS[index]}`;
 }
 
 /** `1536` → `"1.5 KiB/s"`. */

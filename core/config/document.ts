@@ -1,0 +1,70 @@
+/** Documents as plain data: TOML text in, plain objects out; copying, freezing and walking them without surprises. */
+import { parse, TomlDate, TomlError } from 'smol-toml';
+import type { ConfigProblem } from '../services.ts';
+
+export type Document = Record<string, unknown>;
+export type ParseResult = { readonly document: Document } | { readonly problem: ConfigProblem };
+
+const MAX_CHARACTERS = 1_048_576;
+const MAX_DEPTH = 32;
+
+/** Parses TOML 1.0 into plain objects, with `Date`s for dates. Never throws. */
+export function parseDocument(text: string): ParseResult {
+  if (text.length > MAX_CHARACTERS) return { problem: { message: `the document is larger than ${MAX_CHARACTERS} characters` } };
+  if (/\p{Surrogate}/u.test(text)) return { problem: { message: 'the document holds half a surrogate pair, which cannot be written as UTF-8' } };
+  try {
+    // A byte order mark is what some editors on Windows put in front.
+    const table = parse(text.replace(/^\uFEFF/, ''), { unsafeKeyBehaviour: 'throw', maxDepth: MAX_DEPTH });
+    const tooDeep = deepestLevel(table) > MAX_DEPTH;
+    if (tooDeep) return { problem: { message: `tables are nested more than ${MAX_DEPTH} deep` } };
+    return { document: copy(table) as Document };
+  } catch (error) {
+    return { problem: parseProblem(error) };
+  }
+}
+
+function parseProblem(error: unknown): ConfigProblem {
+  if (!(error instanceof TomlError)) return { message: `the document cannot be read: ${(error as Error).message}` };
+  // The rest of the message quotes the document, which may hold secrets.
+  const reason = (error.message.split('\n', 1)[0] ?? '').replace(/^Invalid TOML document: /, '');
+  const unsafe = reason.includes('unsafe property') ? 'the names "__proto__" and "constructor" cannot be keys' : reason;
+  return { message: unsafe, line: error.line, column: error.column };
+}
+
+/** Counted without recursion: a dotted key may nest deeper than the stack. */
+function deepestLevel(root: unknown): number {
+  let level: unknown[] = [root];
+  let depth = 0;
+  while (level.length > 0 && depth <= MAX_DEPTH + 1) {
+    level = level.flatMap((value) => (isContainer(value) ? Object.values(value) : []));
+    depth += 1;
+  }
+  return depth;
+}
+
+/** True for tables, not for arrays and dates. */
+export function isTable(value: unknown): value is Document {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}
+
+function isContainer(value: unknown): value is object {
+  return isTable(value) || Array.isArray(value);
+}
+
+/** A deep copy of plain data; dates are shared. */
+export function copy<T>(value: T): T {
+  if (Array.isArray(value)) return value.map((item) => copy(item as unknown)) as T;
+  if (!isTable(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, copy(item)])) as T;
+}
+
+/** Freezes plain data all the way down. Returns its argument. */
+export function deepFreeze<T>(value: T): T {
+  if (isContainer(value) && !Object.isFrozen(value)) {
+    for (const item of Object.values(value)) deepFreeze(item);
+    Object.freeze(value);
+  }
+  return value;
+}
+
+export { TomlDate };

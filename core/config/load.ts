@@ -1,0 +1,113 @@
+/**
+ * Loading a document: parse, validate, complete, cross-check, ask the plugins. Every step either goes on with a better
+ * document or ends with problems; nothing is changed outside, nothing is thrown.
+ */
+import { dirname } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import type { Config, Services } from '../api.ts';
+import type { ConfigOrigin, ConfigProblem, LoadedConfig } from '../services.ts';
+import { complete } from './complete.ts';
+import { crossProblems, maskProblems, secretProblems } from './cross-checks.ts';
+import { suggestion } from './did-you-mean.ts';
+import { copy, deepFreeze, isTable, parseDocument } from './document.ts';
+import type { Document } from './document.ts';
+import { describeProblems, locate, schemaProblems } from './problems.ts';
+import type { Assembly, ContributionEntry } from './schema.ts';
+
+const CHECK_TIMEOUT_MS = 10_000;
+
+export type CheckServices = Pick<Services, 'processes' | 'secrets' | 'clock'>;
+
+export interface LoadOptions {
+  readonly file: string;
+  readonly assembly: Assembly;
+  readonly services: CheckServices;
+  readonly origin: ConfigOrigin;
+  /** The running configuration, if there is one. */
+  readonly current: Config | undefined;
+}
+
+export interface LoadFailure {
+  readonly ok: false;
+  readonly stage: 'parse' | 'validate';
+  readonly problems: readonly ConfigProblem[];
+  readonly message: string;
+}
+
+export type LoadResult = { readonly ok: true; readonly loaded: LoadedConfig } | LoadFailure;
+
+export async function load(text: string, options: LoadOptions): Promise<LoadResult> {
+  const parsed = parseDocument(text);
+  if ('problem' in parsed) return failure('parse', [parsed.problem]);
+  const { config, problems } = validate(parsed.document, options);
+  if (config === undefined || problems.length > 0) return failure('validate', locate(problems, text));
+  deepFreeze(config);
+  const found = [...await pluginProblems(config, options), ...untrustedProblems(config, options)];
+  if (found.length > 0) return failure('validate', locate(found, text));
+  const document = deepFreeze(parsed.document);
+  return { ok: true, loaded: Object.freeze({ text, document, config, warnings: Object.freeze(warnings(document, options.assembly)) }) };
+}
+
+export function failure(stage: 'parse' | 'validate', problems: readonly ConfigProblem[]): LoadFailure {
+  return { ok: false, stage, problems, message: describeProblems(problems) };
+}
+
+/** The completed document, or why there is none. Leaves `document` as it is. */
+export function validate(document: Document, options: Pick<LoadOptions, 'assembly' | 'file' | 'services'>): { config?: Config; problems: readonly ConfigProblem[] } {
+  const { assembly, file } = options;
+  const masks = maskProblems(document);
+  const checked = assembly.schema.validate(copy(document), { abortEarly: false, convert: false, errors: { wrap: { label: false } } });
+  if (checked.error !== undefined || masks.length > 0) {
+    const found = checked.error === undefined ? [] : schemaProblems(checked.error, assembly.root);
+    const masked = new Set(masks.map((problem) => problem.path));
+    return { problems: [...found.filter((problem) => !masked.has(problem.path)), ...masks] };
+  }
+  const completed = complete(checked.value as Document, assembly, dirname(file));
+  if (completed.problems.length > 0) return { problems: completed.problems };
+  const crossed = crossProblems(completed.config, file);
+  return { config: completed.config, problems: [...crossed, ...secretProblems(completed.config, options.services.secrets)] };
+}
+
+async function pluginProblems(config: Config, options: LoadOptions): Promise<ConfigProblem[]> {
+  const found = await Promise.all(options.assembly.entries.map((entry) => checkedBy(entry, config, options.services)));
+  return found.flat();
+}
+
+async function checkedBy({ owner, contribution }: ContributionEntry, config: Config, services: CheckServices): Promise<readonly ConfigProblem[]> {
+  if (contribution.check === undefined) return [];
+  const waiting = new AbortController();
+  try {
+    const late = services.clock.sleep(CHECK_TIMEOUT_MS, waiting.signal).then(() => { throw new Error(`no answer within ${CHECK_TIMEOUT_MS / 1000} s`); });
+    late.catch(() => { /* Ended by the race or by the abort below. */ });
+    return await Promise.race([contribution.check(config, services), late]);
+  } catch (error) {
+    return [{ message: `plugin ${owner} could not check the document: ${(error as Error).message}` }];
+  } finally {
+    waiting.abort();
+  }
+}
+
+/** Over HTTP a document may not bring in code. */
+function untrustedProblems(config: Config, { origin, current, assembly }: LoadOptions): ConfigProblem[] {
+  if (origin !== 'http' || current === undefined) return [];
+  const own = isDeepStrictEqual(config.plugins.dirs, current.plugins.dirs) ? [] : [{
+    path: 'plugins.dirs',
+    message: 'plugins.dirs says where code is loaded from and cannot be changed over HTTP; edit the configuration file',
+  }];
+  return [...own, ...assembly.entries.flatMap(({ owner, contribution }) => {
+    try {
+      return contribution.checkUntrusted?.(config, current) ?? [];
+    } catch (error) {
+      return [{ message: `plugin ${owner} could not check the document: ${(error as Error).message}` }];
+    }
+  })];
+}
+
+function warnings(document: Document, { plugins, rejected }: Assembly): string[] {
+  const tables = isTable(document['plugins']) ? Object.keys(document['plugins']) : [];
+  const unknown = tables.filter((name) => name !== 'dirs' && !plugins.includes(name));
+  return [
+    ...unknown.map((name) => `[plugins.${name}]: there is no plugin of that name; its keys are kept${suggestion(name, plugins)}`),
+    ...rejected.map(({ owner, reason }) => `plugin ${owner} is left out: ${reason}`),
+  ];
+}

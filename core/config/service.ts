@@ -1,0 +1,151 @@
+/** The configuration service: checks documents against everything discovered, writes the file, and holds the running one. */
+import { readFile, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Config } from '../api.ts';
+import type { ConfigCheck, ConfigDiff, ConfigOrigin, ConfigService, LoadedConfig, Logger } from '../services.ts';
+import { diffConfig, NO_DIFFERENCE } from './diff.ts';
+import { listKeys } from './key-tree.ts';
+import { failure, load, validate } from './load.ts';
+import type { CheckServices } from './load.ts';
+import { copy } from './document.ts';
+import { redact } from './redact.ts';
+import { renderDocument } from './render.ts';
+import { assemble } from './schema.ts';
+import type { Assembly, ContributionEntry } from './schema.ts';
+import { createFileWriter } from './write.ts';
+
+export type { ContributionEntry } from './schema.ts';
+
+const MAX_FILE_BYTES = 4_194_304;
+
+export interface ConfigServiceOptions {
+  readonly file: string;
+  /** What all discovered plugins contribute, active or not. */
+  readonly entries: () => readonly ContributionEntry[];
+  readonly services: CheckServices;
+  readonly log: Logger;
+  /** Has the last word on a valid document that differs from the running one: a returned string is why it is refused. */
+  readonly review?: (next: LoadedConfig, diff: ConfigDiff) => Promise<string | undefined>;
+}
+
+export interface OwnedConfigService extends ConfigService {
+  /** Reads and checks the file. A file that is missing or cannot be read is a failed check. */
+  loadFile(): Promise<ConfigCheck>;
+  /** Makes an accepted document the running one. */
+  commit(loaded: LoadedConfig): void;
+  compare(before: Config, after: Config): ConfigDiff;
+}
+
+export function createConfigService(options: ConfigServiceOptions): OwnedConfigService {
+  return new FileConfigService(options);
+}
+
+class FileConfigService implements OwnedConfigService {
+  readonly file: string;
+  readonly #options: ConfigServiceOptions;
+  readonly #write: (text: string) => Promise<void>;
+  #current: LoadedConfig | undefined;
+  #assembly: Assembly | undefined;
+  #assembledFrom: readonly ContributionEntry[] = [];
+  #assembledBefore = new WeakMap<LoadedConfig, Assembly>();
+
+  constructor(options: ConfigServiceOptions) {
+    this.file = resolve(options.file);
+    this.#options = options;
+    this.#write = createFileWriter(this.file);
+  }
+
+  get current(): LoadedConfig {
+    if (this.#current === undefined) throw new Error('no configuration has been loaded yet');
+    return this.#current;
+  }
+
+  async check(text: string, origin: ConfigOrigin): Promise<ConfigCheck> {
+    const assembly = this.#assemble();
+    const { services, review } = this.#options;
+    const current = this.#comparable(assembly);
+    const result = await load(text, { file: this.file, assembly, services, origin, current });
+    if (!result.ok) return result;
+    this.#assembledBefore.set(result.loaded, assembly);
+    const diff = current === undefined ? NO_DIFFERENCE : diffConfig(current, result.loaded.config, assembly);
+    const objection = diff.tier === undefined ? undefined : await review?.(result.loaded, diff);
+    if (objection !== undefined) return failure('validate', [{ message: objection }]);
+    return { ok: true, loaded: result.loaded, diff };
+  }
+
+  async loadFile(): Promise<ConfigCheck> {
+    let text: string;
+    try {
+      text = await readText(this.file);
+    } catch (error) {
+      return failure('parse', [{ message: `the configuration file ${this.file} cannot be read: ${readReason(error)}` }]);
+    }
+    return this.check(text, 'file');
+  }
+
+  commit(loaded: LoadedConfig): void {
+    this.#current = loaded;
+  }
+
+  compare(before: Config, after: Config): ConfigDiff {
+    return diffConfig(before, after, this.#assemble());
+  }
+
+  write(text: string): Promise<void> {
+    return this.#write(text);
+  }
+
+  render(document: Readonly<Record<string, unknown>>): string {
+    return renderDocument(document, this.#assemble().root);
+  }
+
+  redacted(): Record<string, unknown> {
+    return redact(this.current.config, this.#assemble());
+  }
+
+  keys(): ReturnType<ConfigService['keys']> {
+    return listKeys(this.#assemble().root);
+  }
+
+  /** Built anew only when another plugin set was discovered. */
+  #assemble(): Assembly {
+    const entries = this.#options.entries();
+    const isSame = entries.length === this.#assembledFrom.length && entries.every((entry, index) => isSameEntry(entry, this.#assembledFrom[index]));
+    if (this.#assembly !== undefined && isSame) return this.#assembly;
+    this.#assembly = assemble(entries);
+    this.#assembledFrom = [...entries];
+    for (const { owner, reason } of this.#assembly.rejected) this.#options.log.warn({ owner, reason }, 'configuration keys of a plugin left out');
+    return this.#assembly;
+  }
+
+  /** The running configuration as the plugins of today complete it, so that a newly discovered one is no difference. */
+  #comparable(assembly: Assembly): Config | undefined {
+    const current = this.#current;
+    if (current === undefined || this.#assembledBefore.get(current) === assembly) return current?.config;
+    const again = validate(copy(current.document), { assembly, file: this.file, services: this.#options.services });
+    return again.config ?? current.config;
+  }
+}
+
+function isSameEntry(entry: ContributionEntry, other: ContributionEntry | undefined): boolean {
+  return entry.owner === other?.owner && entry.contribution === other.contribution && entry.enabledByDefault === other.enabledByDefault;
+}
+
+async function readText(file: string): Promise<string> {
+  const stats = await stat(file);
+  if (!stats.isFile()) throw new Error('it is not a plain file');
+  if (stats.size > MAX_FILE_BYTES) throw new Error(`it is larger than ${MAX_FILE_BYTES} bytes`);
+  const bytes = await readFile(file);
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (error) {
+    throw new Error('it is not UTF-8 text', { cause: error });
+  }
+}
+
+function readReason(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'ENOENT') return 'there is no such file';
+  if (code === 'EACCES' || code === 'EPERM') return 'permission denied';
+  return message;
+}

@@ -1,0 +1,68 @@
+/** Changes in words, one line each. */
+import { isDeepStrictEqual } from 'node:util';
+import type { ConfigChange } from '../services.ts';
+import { isTable } from './document.ts';
+import { joinPath, splitPath } from './path.ts';
+import { inlineValue } from './toml-value.ts';
+import { MASK } from './types.ts';
+
+const LONGEST_VALUE = 80;
+const MOST_LINES = 200;
+
+export function summarize(changes: readonly ConfigChange[]): string {
+  const renamed = renames(changes);
+  const targets = new Set(renamed.values());
+  const lines = changes.filter((change) => !targets.has(change)).map((change) => {
+    const target = renamed.get(change);
+    return target === undefined ? describe(change) : `${change.path}: renamed to ${JSON.stringify(String(splitPath(target.path).at(-1)))}`;
+  });
+  const hidden = lines.length - MOST_LINES;
+  return hidden > 0 ? [...lines.slice(0, MOST_LINES), `and ${hidden} more`].join('\n') : lines.join('\n');
+}
+
+function describe({ path, tier, before, after }: ConfigChange): string {
+  const note = tier === 'restart' ? ' (waits for the restart)' : '';
+  if (isReordered(before, after)) return `${path}: order changed`;
+  if (before === undefined) return `${path}: added${isTable(after) || after === MASK ? '' : ` ${shown(after)}`}${note}`;
+  if (after === undefined) return `${path}: removed${note}`;
+  if (before === MASK || after === MASK) return `${path}: ${secretChange(before, after)}${note}`;
+  return `${path}: ${shown(before)} → ${shown(after)}${note}`;
+}
+
+function secretChange(before: unknown, after: unknown): string {
+  if (before === '') return 'set';
+  return after === '' ? 'cleared' : 'changed';
+}
+
+function isReordered(before: unknown, after: unknown): boolean {
+  if (!Array.isArray(before) || !Array.isArray(after)) return false;
+  return before.length === after.length && isDeepStrictEqual(new Set(before), new Set(after));
+}
+
+function shown(value: unknown): string {
+  const text = inlineValue(value);
+  return text.length <= LONGEST_VALUE ? text : `${[...text].slice(0, LONGEST_VALUE).join('')}…`;
+}
+
+/** A table that went while an equal one came has another name now. */
+function renames(changes: readonly ConfigChange[]): Map<ConfigChange, ConfigChange> {
+  const found = new Map<ConfigChange, ConfigChange>();
+  const added = new Set(changes.filter((change) => change.before === undefined && isTable(change.after)));
+  for (const removed of changes.filter((change) => change.after === undefined && isTable(change.before))) {
+    const target = [...added].find((candidate) => parent(candidate.path) === parent(removed.path) && isDeepStrictEqual(unnamed(candidate.after), unnamed(removed.before)));
+    if (target === undefined) continue;
+    found.set(removed, target);
+    added.delete(target);
+  }
+  return found;
+}
+
+function parent(path: string): string {
+  return joinPath(splitPath(path).slice(0, -1));
+}
+
+/** Without the name and what is derived from it. */
+function unnamed(table: unknown): unknown {
+  if (!isTable(table) || typeof table['name'] !== 'string') return undefined;
+  return Object.fromEntries(Object.entries(table).filter(([key]) => key !== 'name' && key !== 'mount_point'));
+}

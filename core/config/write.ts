@@ -1,0 +1,111 @@
+/** Atomic replacement of the configuration file: the old one stays whole until the new one is safely on the disk. */
+import { randomBytes } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import { lstat, open, readlink, rename, stat, unlink } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+
+const MOST_LINKS = 40;
+
+/** Writes one file, one writer after the other. */
+export function createFileWriter(file: string): (text: string) => Promise<void> {
+  let last: Promise<void> = Promise.resolve();
+  return (text) => {
+    const mine = last.then(() => replaceFile(file, text));
+    last = mine.catch(() => { /* Told to its own caller; the next writer starts afresh. */ });
+    return mine;
+  };
+}
+
+/** Rejects with a plain sentence. A symlink stays one; its target is replaced. */
+export async function replaceFile(file: string, text: string): Promise<void> {
+  try {
+    const target = await followLinks(file);
+    await replace(target, text, await existing(target));
+  } catch (error) {
+    throw new Error(`write ${file}: ${reason(error)}`, { cause: error });
+  }
+}
+
+async function followLinks(file: string): Promise<string> {
+  let target = resolve(file);
+  for (let links = 0; links < MOST_LINKS; links += 1) {
+    const stats = await lstat(target).catch(missing);
+    if (stats?.isSymbolicLink() !== true) return target;
+    target = resolve(dirname(target), await readlink(target));
+  }
+  throw new Error('too many symbolic links');
+}
+
+async function existing(target: string): Promise<Stats | undefined> {
+  const stats = await stat(target).catch(missing);
+  if (stats !== undefined && !stats.isFile()) throw new Error('it is not a plain file');
+  return stats;
+}
+
+function missing(error: NodeJS.ErrnoException): undefined {
+  if (error.code === 'ENOENT') return undefined;
+  throw error;
+}
+
+async function replace(target: string, text: string, old: Stats | undefined): Promise<void> {
+  const folder = dirname(target);
+  const temporary = join(folder, `.${basename(target).slice(0, 100)}.${randomBytes(8).toString('hex')}.tmp`);
+  const handle = await open(temporary, 'wx', 0o600);
+  try {
+    try {
+      await fill(handle, text, old);
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, target);
+  } catch (error) {
+    await unlink(temporary).catch(() => { /* The first error says what is wrong. */ });
+    throw error;
+  }
+  await syncFolder(folder);
+}
+
+async function fill(handle: FileHandle, text: string, old: Stats | undefined): Promise<void> {
+  await handle.writeFile(text, 'utf8');
+  if (old !== undefined) {
+    // Without the right to give files away the new one belongs to this service; that lets no one else in.
+    await handle.chown(old.uid, old.gid).catch(unprivileged);
+    await handle.chmod(old.mode & 0o7777);
+  }
+  await handle.sync();
+}
+
+function unprivileged(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPERM') throw error;
+}
+
+/** Makes the rename itself durable. The new file is in place already, so a file system that cannot do this is no failure. */
+async function syncFolder(folder: string): Promise<void> {
+  try {
+    const handle = await open(folder, 'r');
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  } catch {
+    // Nothing to undo, nothing to tell.
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOSPC: 'no space left on the disk',
+  EDQUOT: 'the disk quota is used up',
+  EROFS: 'the disk is read-only',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  ENOENT: 'its folder does not exist',
+  EBUSY: 'the file is a mount of its own, as when a single file is bound into a container; bind its folder instead',
+  EFBIG: 'the file would be larger than this process may write',
+};
+
+function reason(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return REASONS[code ?? ''] ?? message;
+}
