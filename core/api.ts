@@ -15,7 +15,7 @@ export { default as Boom } from '@hapi/boom';
 export type * from './ports.ts';
 export type * from './services.ts';
 export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeBytes } from './config/units.ts';
-export { duration, rate, secret, size, MASK } from './config/types.ts';
+export { duration, filePath, rate, secret, size, MASK } from './config/types.ts';
 export { eventStream } from './http/event-stream.ts';
 export type { EventSink, EventStreamOptions, StreamEvent } from './http/event-stream.ts';
 
@@ -251,7 +251,7 @@ export interface PluginContext<C extends object = object> {
   /** The applied value of the plugin's own section. */
   readonly config: Readonly<C>;
   readonly log: Logger;
-  /** Aborted at disposal; reason: 'reload', 'disable', 'shutdown' or 'failure'. */
+  /** Aborted at disposal; reason: 'reload', 'disable', 'shutdown', 'handover' (leave children running) or 'failure'. */
   readonly signal: AbortSignal;
   tap<K extends keyof Hooks>(hook: K, fn: (...args: Hooks[K]['args']) => Awaitable<Hooks[K]['result']>, stage?: number): void;
   handle<K extends keyof Commands>(command: K, fn: (...args: Commands[K]['args']) => Promise<Commands[K]['result']>): void;

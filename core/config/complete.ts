@@ -37,5 +37,5 @@ function absolutePaths(value: unknown, node: KeyNode | undefined, folder: string
   }
   if (!isTable(value)) return value;
   const keys = new Set([...(node?.children.keys() ?? []), ...Object.keys(value)]);
-  return Object.fromEntries([...keys].filter((key) => key in value).map((key) => [key, absolutePaths(value[key], node?.children.get(key), folder)]));
+  return Object.fromEntries([...keys].filter((key) => Object.hasOwn(value, key)).map((key) => [key, absolutePaths(value[key], node?.children.get(key), folder)]));
 }
