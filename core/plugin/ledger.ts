@@ -50,3 +50,47 @@ export interface Projector {
 
 /** Config document type for callers that have it at hand without importing the contract. */
 export type { Config };
+
+/** The parts of a ledger that are lists. */
+export type LedgerList = { [K in keyof Ledger]: Ledger[K] extends readonly unknown[] ? K : never }[keyof Ledger];
+
+type Draft = { -readonly [K in keyof Ledger]: Ledger[K] extends readonly (infer E)[] ? E[] : Ledger[K] };
+
+/** Writes one ledger while `register()` runs; sealed, it refuses everything that comes late. */
+export interface Recorder {
+  readonly ledger: Ledger;
+  record<K extends LedgerList>(verb: string, list: K, ...entries: Ledger[K][number][]): void;
+  /** Refuses further entries and freezes the ledger. */
+  seal(): void;
+}
+
+/** A ledger without entries. For a guard that is not up it keeps the door shut. */
+export function emptyLedger(plugin: string, guard: boolean): Ledger {
+  return {
+    plugin, guard, taps: [], handlers: [], statusFields: [], shareStatus: [], routes: [], hapi: [], tabs: [], cli: [],
+    metrics: [], services: [], jobs: [], intervals: [], effects: [], configListeners: [],
+  };
+}
+
+export function isEmptyLedger(ledger: Ledger): boolean {
+  return Object.values(ledger).every((value) => !Array.isArray(value) || value.length === 0);
+}
+
+export function createRecorder(plugin: string, guard: boolean): Recorder {
+  const draft = emptyLedger(plugin, guard) as Draft;
+  let sealed = false;
+  return {
+    ledger: draft,
+    record(verb, list, ...entries) {
+      if (sealed) {
+        throw new Error(`plugin ${plugin} called ctx.${verb}() after register() had returned; declare everything inside register()`);
+      }
+      (draft[list] as unknown[]).push(...entries);
+    },
+    seal() {
+      sealed = true;
+      for (const value of Object.values(draft)) if (Array.isArray(value)) Object.freeze(value);
+      Object.freeze(draft);
+    },
+  };
+}

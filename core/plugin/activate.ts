@@ -1,0 +1,89 @@
+/**
+ * Bringing new instances up, providers before those who depend on them. One that fails is replaced by the instance it
+ * came for, where there was one; whoever depends on it waits.
+ */
+import type { Logger } from '../services.ts';
+import type { Instance } from './instance.ts';
+import { providerOf, sentence, withdraw } from './members.ts';
+import type { MakeInstance, Member, Members } from './members.ts';
+import { sortByServices } from './order.ts';
+
+export interface ActivationEnv {
+  readonly make: MakeInstance;
+  readonly log: Logger;
+  readonly isCoreService: (name: string) => boolean;
+  readonly isStopping: () => boolean;
+  /** Projects the members again after an instance was replaced. */
+  readonly reproject: () => Promise<void>;
+  readonly onActive: (instance: Instance) => void;
+}
+
+/** Runs until no instance is left that could be activated. Never rejects. */
+export async function activateMembers(members: Members, env: ActivationEnv): Promise<void> {
+  for (;;) {
+    const failed = await activateOnce(members, env);
+    if (failed.length === 0) return;
+    for (const { member, error } of failed) fallBack(member, error, env.make);
+    try {
+      await env.reproject();
+    } catch (error) {
+      env.log.error({ err: error }, 'routes and hooks of failed plugins could not be taken away');
+    }
+  }
+}
+
+interface FailedMember { readonly member: Member; readonly error: unknown }
+
+/** Members that have an instance, providers first. */
+function inOrder(members: Members) {
+  return sortByServices([...members.values()].flatMap((member) => (member.instance ? [{
+    member, instance: member.instance, name: member.found.name,
+    requires: member.instance.plugin.requires ?? [], provides: member.instance.ledger.services.map((entry) => entry.name),
+  }] : [])));
+}
+
+async function activateOnce(members: Members, env: ActivationEnv): Promise<FailedMember[]> {
+  const isUp = (service: string): boolean => env.isCoreService(service) || providerOf(service, members)?.instance?.active === true;
+  const failed: FailedMember[] = [];
+  for (const { member, instance, requires } of inOrder(members)) {
+    if (instance.active || env.isStopping() || !requires.every(isUp)) continue;
+    try {
+      await instance.activate();
+      env.onActive(instance);
+      member.fresh = false;
+      member.previous = undefined;
+    } catch (error) {
+      failed.push({ member, error });
+    }
+  }
+  return failed;
+}
+
+/** As far as it goes without any effect; a service that cannot be made leaves its plugin out. */
+export function inspectMembers(members: Members, isCoreService: (name: string) => boolean): void {
+  const isUp = (service: string): boolean => isCoreService(service) || providerOf(service, members)?.instance?.active === true;
+  for (const { member, instance, requires } of inOrder(members)) {
+    if (!requires.every(isUp)) continue;
+    try {
+      instance.inspect();
+    } catch (error) {
+      withdraw(member, 'activate', sentence(error));
+    }
+  }
+}
+
+/** The instance before was disposed already, so its plugin is declared anew with the configuration it had. */
+function fallBack(member: Member, error: unknown, make: MakeInstance): void {
+  const { previous, failure } = member;
+  const reason = failure ? `${failure.reason}; what ran before could not be brought back: ${sentence(error)}` : sentence(error);
+  withdraw(member, 'activate', reason);
+  member.instance = undefined;
+  if (failure) member.failure = { ...failure, reason };
+  if (!previous) return;
+  try {
+    member.instance = make(previous.plugin, previous.config);
+    member.fresh = true;
+  } catch (cause) {
+    member.failure = { ...(member.failure as NonNullable<typeof member.failure>), reason: `${reason}; ${sentence(cause)}` };
+  }
+}

@@ -1,0 +1,230 @@
+/**
+ * The plugin host: one change of the plugin set at a time. Declare all, project all, swap in one go, dispose what was
+ * replaced (last in first out), activate what is new. One plugin's failure is that plugin's state, never the others' outage.
+ */
+import type { Commands, Config, Services } from '../api.ts';
+import { createHooks } from '../hooks.ts';
+import type { HookRunner } from '../hooks.ts';
+import type { Clock, ConfigDiff, LoadedConfig, Logger, PluginInfo } from '../services.ts';
+import { activateMembers, inspectMembers } from './activate.ts';
+import { discoverPlugins } from './discover.ts';
+import { entryOf } from './found.ts';
+import type { ContributionEntry, FoundPlugin } from './found.ts';
+import { createInstance } from './instance.ts';
+import type { Instance, InstanceEnv } from './instance.ts';
+import { createLatestQueue } from './latest.ts';
+import { isEmptyLedger } from './ledger.ts';
+import type { Ledger, Projector } from './ledger.ts';
+import { ledgersOf, planMembers } from './members.ts';
+import type { MakeInstance, Member, Members } from './members.ts';
+import { describeMember, reportStates } from './plugin-info.ts';
+import { buildMembers, createBuilder } from './project.ts';
+import type { Build, Builder } from './project.ts';
+import type { JobScheduler } from './recurring.ts';
+import type { DisposeReason } from './scope.ts';
+
+export type { ContributionEntry } from './found.ts';
+
+export interface PluginHostOptions {
+  readonly dirs: { readonly inTree: string };
+  /** The core's own services; `plugins` is added by the host. */
+  readonly services: Partial<Services>;
+  readonly projectors: readonly Projector[];
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly scheduler: JobScheduler;
+  readonly send: <K extends keyof Commands>(command: K, ...args: Commands[K]['args']) => Promise<void>;
+  /** Deadlines in milliseconds, for tests. */
+  readonly limits?: { readonly acquireMs?: number; readonly releaseMs?: number; readonly hookMs?: number; readonly importMs?: number };
+}
+
+type Handler<K extends keyof Commands> = (...args: Commands[K]['args']) => Promise<Commands[K]['result']>;
+
+export interface PluginHost {
+  /** Reads the folders again; third-party plugins are staged by content hash. Takes effect with the next `apply`. */
+  discover(thirdPartyDirs: readonly string[], stateDir: string): Promise<void>;
+  entries(): readonly ContributionEntry[];
+  /** One change at a time; a burst becomes one with the latest document. Rejects only when nothing could be changed. */
+  apply(next: LoadedConfig, diff?: ConfigDiff): Promise<void>;
+  /** Enabled plugins with their services and hooks, but without any effect: what `doctor` looks through. */
+  inspect(next: LoadedConfig): Promise<void>;
+  /** Ledgers of all usable plugins, written without activation. */
+  dryRun(): readonly Ledger[];
+  /** Ledgers of the active plugins. */
+  ledgers(): readonly Ledger[];
+  service<K extends keyof Services>(name: K): Services[K] | undefined;
+  services(prefix: string): readonly (readonly [string, unknown])[];
+  readonly hooks: HookRunner;
+  handlers<K extends keyof Commands>(command: K): readonly Handler<K>[];
+  list(): readonly PluginInfo[];
+  /** Disposes everything, last in first out. With 'handover', releases know to leave children running. */
+  stop(reason: 'shutdown' | 'handover'): Promise<void>;
+}
+
+export function createPluginHost(options: PluginHostOptions): PluginHost {
+  const { dirs, log, limits } = options;
+  return createHost(options, (thirdPartyDirs, stateDir) =>
+    discoverPlugins({ inTree: dirs.inTree, thirdPartyDirs, stateDir, log, importMs: limits?.importMs ?? 10_000 }));
+}
+
+/** Gives a host its plugins: the daemon's reads folders, a test's has them at hand. */
+export type Discovery = (thirdPartyDirs: readonly string[], stateDir: string) => Promise<readonly FoundPlugin[]>;
+
+export function createHost(options: PluginHostOptions, discovery: Discovery): PluginHost {
+  return new Host(options, discovery);
+}
+
+class Host implements PluginHost {
+  readonly hooks: HookRunner;
+  readonly #options: PluginHostOptions;
+  readonly #discovery: Discovery;
+  readonly #coreServices: Readonly<Record<string, unknown>>;
+  readonly #hookProjector: Projector;
+  readonly #builder: Builder;
+  readonly #env: InstanceEnv;
+  readonly #queue = createLatestQueue<Config>((config) => this.#change(config));
+  #found: readonly FoundPlugin[] = [];
+  #members: Members = new Map();
+  #projected: readonly Ledger[] | undefined;
+  /** In the order of activation; disposal goes backwards. */
+  #living: readonly Instance[] = [];
+  #stopping = false;
+
+  constructor(options: PluginHostOptions, discovery: Discovery) {
+    const { clock, log, scheduler, limits = {} } = options;
+    this.#options = options;
+    this.#discovery = discovery;
+    this.#coreServices = { plugins: { list: () => this.list() }, ...options.services };
+    const hooks = createHooks({ clock, log, timeoutMs: limits.hookMs ?? 5_000 });
+    this.hooks = hooks.runner;
+    this.#hookProjector = hooks.projector;
+    this.#builder = createBuilder({ projectors: [hooks.projector, ...options.projectors], clock, isActive: this.#isActive });
+    this.#env = {
+      clock, log, scheduler, limits,
+      service: (name) => this.#service(name),
+      send: (command, args) => options.send(command as keyof Commands, ...(args as never)),
+    };
+  }
+
+  async discover(thirdPartyDirs: readonly string[], stateDir: string): Promise<void> {
+    this.#found = await this.#discovery(thirdPartyDirs, stateDir);
+  }
+
+  entries(): readonly ContributionEntry[] {
+    return this.#found.flatMap(entryOf);
+  }
+
+  apply(next: LoadedConfig): Promise<void> {
+    return this.#queue.push(next.config);
+  }
+
+  async inspect(next: LoadedConfig): Promise<void> {
+    const members = this.#plan(next.config);
+    const { clock } = this.#options;
+    this.#swap(members, await createBuilder({ projectors: [this.#hookProjector], clock, isActive: this.#isActive }).build(ledgersOf(members)));
+    inspectMembers(members, this.#isCoreService);
+  }
+
+  dryRun(): readonly Ledger[] {
+    return this.#found.flatMap((one) => (one.plugin ? [one.ledger] : []));
+  }
+
+  ledgers(): readonly Ledger[] {
+    return this.#active().map((instance) => instance.ledger);
+  }
+
+  service<K extends keyof Services>(name: K): Services[K] | undefined {
+    return this.#service(name) as Services[K] | undefined;
+  }
+
+  services(prefix: string): readonly (readonly [string, unknown])[] {
+    return this.#active().flatMap((instance) => instance.ledger.services
+      .filter((entry) => entry.name.startsWith(prefix))
+      .map((entry) => [entry.name, instance.provided(entry.name)] as const));
+  }
+
+  handlers<K extends keyof Commands>(command: K): readonly Handler<K>[] {
+    return this.ledgers().flatMap((ledger) => ledger.handlers.filter((entry) => entry.command === command).map((entry) => entry.fn as unknown as Handler<K>));
+  }
+
+  list(): readonly PluginInfo[] {
+    const infos = [...this.#members.values()].map((member) => describeMember(member, this.#members, this.#coreServices));
+    return infos.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  async stop(reason: 'shutdown' | 'handover'): Promise<void> {
+    this.#stopping = true;
+    await this.#queue.idle();
+    await this.#disposeGone(new Map(), () => reason);
+  }
+
+  readonly #isActive = (name: string): boolean => this.#members.get(name)?.instance?.active === true;
+  readonly #isCoreService = (name: string): boolean => Object.hasOwn(this.#coreServices, name);
+  readonly #make: MakeInstance = (plugin, config) => createInstance(plugin, config, this.#env);
+
+  #active(): Instance[] {
+    return [...this.#members.values()].flatMap(({ instance }) => (instance?.active ? [instance] : []));
+  }
+
+  #service(name: string): unknown {
+    if (this.#isCoreService(name)) return this.#coreServices[name];
+    return this.#active().map((instance) => instance.provided(name)).find((service) => service !== undefined);
+  }
+
+  #plan(config: Config): Members {
+    return planMembers({ found: this.#found, current: this.#members, config, make: this.#make, isCoreService: this.#isCoreService });
+  }
+
+  /** One change from beginning to end. Up to the swap it may reject, with nothing changed; from there on it never does. */
+  async #change(config: Config): Promise<void> {
+    if (this.#stopping) throw new Error('the plugin host has stopped');
+    const before = this.list();
+    const next = this.#plan(config);
+    const isProjected = this.#projected !== undefined && sameLedgers(ledgersOf(next), this.#projected);
+    this.#swap(next, isProjected ? undefined : await buildMembers(next, this.#builder));
+    await this.#disposeGone(next, (name) => (next.get(name)?.enabled ? 'reload' : 'disable'));
+    for (const member of next.values()) takeConfig(member);
+    await this.#activate();
+    for (const instance of this.#active()) await instance.refresh();
+    reportStates(this.list(), before, this.#options.log);
+  }
+
+  /** Without an await in between: whoever looks sees the old set or the new one. */
+  #swap(next: Members, build: Build | undefined): void {
+    build?.commit();
+    this.#members = next;
+    this.#projected = ledgersOf(next);
+  }
+
+  async #disposeGone(next: Members, reasonOf: (name: string) => DisposeReason): Promise<void> {
+    const kept = new Set([...next.values()].map((member) => member.instance));
+    for (const instance of this.#living.toReversed()) if (!kept.has(instance)) await instance.dispose(reasonOf(instance.plugin.name));
+    this.#living = this.#living.filter((one) => kept.has(one));
+  }
+
+  async #activate(): Promise<void> {
+    const members = this.#members;
+    await activateMembers(members, {
+      make: this.#make,
+      log: this.#options.log,
+      isCoreService: this.#isCoreService,
+      isStopping: () => this.#stopping,
+      reproject: async () => this.#swap(members, await this.#builder.build(ledgersOf(members))),
+      onActive: (instance) => { this.#living = [...this.#living, instance]; },
+    });
+  }
+}
+
+function sameLedgers(next: readonly Ledger[], projected: readonly Ledger[]): boolean {
+  return next.length === projected.length && next.every((ledger, index) => ledger === projected[index] || isSameEmpty(ledger, projected[index]));
+}
+
+/** The empty ledger of a guard that is not up is made anew each time. */
+function isSameEmpty(a: Ledger, b: Ledger | undefined): boolean {
+  return a.plugin === b?.plugin && isEmptyLedger(a) && isEmptyLedger(b);
+}
+
+function takeConfig(member: Member): void {
+  if (member.nextConfig && member.instance) member.instance.changeConfig(member.nextConfig);
+  member.nextConfig = undefined;
+}

@@ -1,0 +1,173 @@
+/**
+ * Planning a change: which instance stands for each plugin next. Computed beside what is in force; nothing is touched.
+ */
+import type { Config, Plugin } from '../api.ts';
+import { enabledByDefault } from './found.ts';
+import type { FoundPlugin } from './found.ts';
+import type { Instance } from './instance.ts';
+import { emptyLedger } from './ledger.ts';
+import type { Ledger } from './ledger.ts';
+import { configStep, isEnabled, ownConfig } from './own-config.ts';
+
+/** What was tried in vain. It is not tried again before something has changed that could matter. */
+export interface Failure {
+  readonly stage: 'declare' | 'activate';
+  readonly reason: string;
+  readonly plugin: Plugin;
+  readonly config: object;
+}
+
+/** One discovered plugin within a plugin set. */
+export interface Member {
+  readonly found: FoundPlugin;
+  readonly enabled: boolean;
+  /** What is projected: up, coming up or waiting. */
+  instance: Instance | undefined;
+  /** The instance is new and has to be activated. */
+  fresh: boolean;
+  /** The living instance that the new one replaces, to fall back on. */
+  previous: Instance | undefined;
+  failure: Failure | undefined;
+  /** Configuration for a kept instance to take over. */
+  nextConfig: object | undefined;
+}
+
+export type Members = ReadonlyMap<string, Member>;
+export type MakeInstance = (plugin: Plugin, config: object) => Instance;
+
+export interface ChangeRequest {
+  readonly found: readonly FoundPlugin[];
+  readonly current: Members;
+  readonly config: Config;
+  readonly make: MakeInstance;
+  readonly isCoreService: (name: string) => boolean;
+}
+
+/** The next plugin set. Failed plugins get another try only when the set changes anyway. */
+export function planMembers(request: ChangeRequest): Members {
+  const careful = plan(request, false);
+  return differs(careful, request.current) && [...careful.values()].some((member) => member.failure) ? plan(request, true) : careful;
+}
+
+function differs(next: Members, current: Members): boolean {
+  const before = new Set([...current.values()].map((member) => member.instance));
+  return [...next.values()].some((member) => member.fresh) || [...before].some((one) => one && ![...next.values()].some((m) => m.instance === one));
+}
+
+function plan(request: ChangeRequest, retry: boolean): Members {
+  const members = new Map(request.found.map((found) => [found.name, choose(found, request, retry)]));
+  settleConflicts(members);
+  restartDependants(members, request);
+  return members;
+}
+
+function choose(found: FoundPlugin, request: ChangeRequest, retry: boolean): Member {
+  const before = request.current.get(found.name);
+  const running = before?.instance;
+  const member: Member = {
+    found, enabled: isEnabled(found.name, enabledByDefault(found), request.config),
+    instance: undefined, fresh: false, previous: undefined, failure: undefined, nextConfig: undefined,
+  };
+  if (!member.enabled) return member;
+  if (!found.plugin) return { ...member, instance: running?.active ? running : undefined };
+
+  const wanted = ownConfig(found.plugin, request.config);
+  if (before?.failure && isSameTry(before.failure, found.plugin, wanted) && (!retry || (before.failure.stage === 'activate' && running))) {
+    return { ...member, instance: running, failure: before.failure };
+  }
+  const step = running && running.plugin === found.plugin ? configStep(found.plugin, running.config, wanted) : 'restart';
+  if (running && step !== 'restart') return { ...member, instance: running, nextConfig: step === 'live' ? wanted : undefined };
+  return renew(member, { plugin: found.plugin, config: wanted, previous: running?.active ? running : undefined }, request.make);
+}
+
+function isSameTry(failure: Failure, plugin: Plugin, config: object): boolean {
+  return failure.plugin === plugin && configStep(plugin, failure.config, config) === 'same';
+}
+
+interface Renewal { readonly plugin: Plugin; readonly config: object; readonly previous: Instance | undefined }
+
+function renew(member: Member, { plugin, config, previous }: Renewal, make: MakeInstance): Member {
+  try {
+    return { ...member, instance: make(plugin, config), fresh: true, previous };
+  } catch (error) {
+    return { ...member, instance: previous, failure: { stage: 'declare', reason: sentence(error), plugin, config } };
+  }
+}
+
+/** Gives up a new instance, for the living one where there is one. */
+export function withdraw(member: Member, stage: Failure['stage'], reason: string): void {
+  const { instance, previous } = member;
+  if (instance) member.failure = { stage, reason, plugin: instance.plugin, config: instance.config };
+  member.instance = member.fresh ? previous : undefined;
+  member.fresh = false;
+  member.previous = undefined;
+}
+
+/** Things that only one plugin may declare, each with the words for it. */
+function claims(ledger: Ledger): string[] {
+  return [
+    ...ledger.services.map((entry) => `provides the service "${entry.name}"`),
+    ...ledger.statusFields.map((entry) => `fills the status field "${entry.field}"`),
+    ...ledger.handlers.map((entry) => `handles the command "${entry.command}"`),
+    ...ledger.cli.map((entry) => `adds the subcommand "${entry.name}"`),
+    ...ledger.metrics.map((entry) => `adds the metric "${entry.name}"`),
+    ...ledger.tabs.map((entry) => `adds the tab "${entry.id}"`),
+    ...ledger.jobs.map((entry) => `${ledger.plugin} has the job "${entry.name}"`),
+  ];
+}
+
+/** The first of `ledger`'s claims that is taken, as a sentence. */
+function findConflict(ledger: Ledger, owners: ReadonlyMap<string, string>): string | undefined {
+  const seen = new Set<string>();
+  for (const claim of claims(ledger)) {
+    const owner = owners.get(claim);
+    if (owner !== undefined) return `it ${claim}, which the plugin "${owner}" does already; switch one of the two off`;
+    if (seen.has(claim)) return `it ${claim} twice`;
+    seen.add(claim);
+  }
+  return undefined;
+}
+
+function settleConflicts(members: Members): void {
+  const owners = new Map<string, string>();
+  for (const [name, member] of members) {
+    const problem = member.instance && findConflict(member.instance.ledger, owners);
+    if (problem !== undefined) withdraw(member, 'declare', problem);
+    if (problem !== undefined && member.instance && findConflict(member.instance.ledger, owners) !== undefined) member.instance = undefined;
+    if (member.instance) for (const claim of claims(member.instance.ledger)) owners.set(claim, name);
+  }
+}
+
+export function providerOf(service: string, members: Members): Member | undefined {
+  return [...members.values()].find((member) => member.instance?.ledger.services.some((entry) => entry.name === service));
+}
+
+/** Whoever holds a service that goes or is replaced, starts anew, and so do those who depend on it in turn. */
+function restartDependants(members: Map<string, Member>, request: ChangeRequest): void {
+  const isStale = (service: string): boolean =>
+    !request.isCoreService(service) && providerOf(service, members)?.instance !== providerOf(service, request.current)?.instance;
+  for (let restarted = true; restarted;) {
+    restarted = false;
+    for (const [name, member] of members) {
+      const { instance } = member;
+      if (!instance?.active || !(instance.plugin.requires ?? []).some(isStale)) continue;
+      const renewal = { plugin: instance.plugin, config: member.nextConfig ?? instance.config, previous: undefined };
+      members.set(name, renew({ ...member, nextConfig: undefined }, renewal, request.make));
+      restarted = true;
+    }
+  }
+}
+
+/** Ledgers to project, with an empty one for every guard that should be up and has none: the door stays shut. */
+export function ledgersOf(members: Members): readonly Ledger[] {
+  return [...members.values()].flatMap(({ instance, found, enabled }) => {
+    if (instance) return [instance.ledger];
+    return enabled && found.guard ? [emptyLedger(found.name, true)] : [];
+  });
+}
+
+/** An error and its causes in one line. */
+export function sentence(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${sentence(error.cause)}`;
+}

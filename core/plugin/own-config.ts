@@ -1,0 +1,66 @@
+/**
+ * The part of the configuration that belongs to one plugin, and how much it takes to change it.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { Config, Plugin } from '../api.ts';
+import { Joi } from '../api.ts';
+
+interface Description {
+  readonly type?: string;
+  readonly keys?: Readonly<Record<string, Description>>;
+  readonly items?: readonly Description[];
+  readonly metas?: readonly { readonly tier?: string }[];
+}
+
+const none = Joi.object({});
+
+function describe(plugin: Plugin): Description {
+  return (plugin.config?.schema ?? none).describe() as Description;
+}
+
+function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The plugin's own keys out of its section, which it may share with others. Frozen. */
+export function ownConfig(plugin: Plugin, config: Config): object {
+  const document = config as unknown as Record<string, unknown>;
+  const section = plugin.config?.section === undefined ? config.plugins?.[plugin.name] : document[plugin.config.section];
+  const keys = Object.keys(describe(plugin).keys ?? {});
+  const table = isTable(section) ? section : defaults(plugin);
+  return Object.freeze(Object.fromEntries(keys.filter((key) => Object.hasOwn(table, key)).map((key) => [key, table[key]])));
+}
+
+/** For a document that does not mention the section and was not completed either. */
+function defaults(plugin: Plugin): Record<string, unknown> {
+  const result = plugin.config?.schema.validate({});
+  return isTable(result?.value) ? result.value : {};
+}
+
+/** True when `[plugins.<name>] enabled` or else the default says so. */
+export function isEnabled(name: string, byDefault: boolean, config: Config): boolean {
+  const own = config.plugins?.[name];
+  return isTable(own) && typeof own['enabled'] === 'boolean' ? own['enabled'] : byDefault;
+}
+
+export type ConfigStep = 'same' | 'live' | 'restart';
+
+/** `live` when every key that differs is of the live tier; anything else needs a new instance. */
+export function configStep(plugin: Plugin, before: object, after: object): ConfigStep {
+  if (isDeepStrictEqual(before, after)) return 'same';
+  return onlyLive(describe(plugin), { before, after }, undefined) ? 'live' : 'restart';
+}
+
+function onlyLive(node: Description | undefined, pair: { before: unknown; after: unknown }, inherited: string | undefined): boolean {
+  const { before, after } = pair;
+  if (isDeepStrictEqual(before, after)) return true;
+  const tier = node?.metas?.findLast((meta) => meta.tier !== undefined)?.tier ?? inherited;
+  if (node?.keys && isTable(before) && isTable(after)) {
+    const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+    return [...names].every((name) => onlyLive(node.keys?.[name], { before: before[name], after: after[name] }, tier));
+  }
+  if (node?.items && Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
+    return before.every((value, index) => onlyLive(node.items?.[0], { before: value, after: after[index] }, tier));
+  }
+  return tier === 'live';
+}

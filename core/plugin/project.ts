@@ -1,0 +1,84 @@
+/**
+ * Building all projections of a plugin set beside the ones in force, and finding out who is to blame when one refuses.
+ */
+import type { Clock } from '../services.ts';
+import type { BuiltProjection, Ledger, Projector } from './ledger.ts';
+import { ledgersOf, sentence, withdraw } from './members.ts';
+import type { Members } from './members.ts';
+import { timeBox } from './time-box.ts';
+
+export interface Build {
+  commit(): void;
+  discard(): Promise<void>;
+}
+
+export interface Builder {
+  /** Rejects when any projector refuses; what the others had built is thrown away. */
+  build(ledgers: readonly Ledger[]): Promise<Build>;
+}
+
+export interface BuilderOptions {
+  readonly projectors: readonly Projector[];
+  readonly clock: Clock;
+  readonly isActive: (plugin: string) => boolean;
+  /** Longest wait for one projector; default 10 s. */
+  readonly buildMs?: number;
+}
+
+export function createBuilder({ projectors, clock, isActive, buildMs = 10_000 }: BuilderOptions): Builder {
+  const buildOne = async (projector: Projector, ledgers: readonly Ledger[]): Promise<BuiltProjection> => {
+    const building = projector.build(ledgers, isActive);
+    try {
+      return await timeBox(clock, buildMs, building);
+    } catch (error) {
+      void building.then((late) => late.discard()).catch(() => undefined);
+      throw new Error(`build ${projector.name}`, { cause: error });
+    }
+  };
+  return {
+    async build(ledgers) {
+      const built: BuiltProjection[] = [];
+      const discard = async (): Promise<void> => {
+        for (const projection of built) await projection.discard().catch(() => undefined);
+      };
+      try {
+        for (const projector of projectors) built.push(await buildOne(projector, ledgers));
+      } catch (error) {
+        await discard();
+        throw error;
+      }
+      return { discard, commit: () => { for (const projection of built) projection.commit(); } };
+    },
+  };
+}
+
+/**
+ * Builds the whole set. When that is refused, starts from what is living and adds the new instances one at a time;
+ * those that make a projector refuse are withdrawn. Rejects when even the living ones cannot be built: nothing has changed then.
+ */
+export async function buildMembers(members: Members, builder: Builder): Promise<Build> {
+  try {
+    return await builder.build(ledgersOf(members));
+  } catch (error) {
+    const suspects = [...members.values()].filter((member) => member.fresh);
+    if (suspects.length === 0) throw error;
+    return await buildOneByOne(members, builder);
+  }
+}
+
+async function buildOneByOne(members: Members, builder: Builder): Promise<Build> {
+  const suspects = [...members.values()].filter((member) => member.fresh).map((member) => ({ member, fresh: member.instance }));
+  for (const { member } of suspects) member.instance = member.previous;
+  let built = await builder.build(ledgersOf(members));
+  for (const { member, fresh } of suspects) {
+    member.instance = fresh;
+    try {
+      const next = await builder.build(ledgersOf(members));
+      await built.discard();
+      built = next;
+    } catch (error) {
+      withdraw(member, 'declare', sentence(error));
+    }
+  }
+  return built;
+}

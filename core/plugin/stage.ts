@@ -1,0 +1,89 @@
+/**
+ * Staging of third-party plugins: each content gets a folder of its own, `<state>/plugins/<name>@<sha256-12>/`, since a module
+ * that was imported once is never read again from the same place. `mountkeeper` resolves to the host from there.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { cp, lstat, mkdir, readFile, readdir, readlink, rename, rm, symlink } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Folder of the host package, seen from the compiled file. */
+export const packageDir = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
+
+const MOST_FILES = 20_000;
+const MOST_BYTES = 256 * 1024 ** 2;
+const SKIPPED = new Set(['.git', '.DS_Store']);
+
+export interface StagedPlugin {
+  readonly folder: string;
+  readonly hash: string;
+}
+
+/** Copies the plugin unless this content is there already. */
+export async function stagePlugin(source: string, name: string, stateDir: string): Promise<StagedPlugin> {
+  const root = path.join(stateDir, 'plugins');
+  await linkHost(root);
+  const known = path.join(root, `${name}@${await hashFolder(source)}`);
+  if (await exists(known)) return { folder: known, hash: known.slice(-12) };
+
+  const draft = path.join(root, `.staging-${randomBytes(6).toString('hex')}`);
+  try {
+    await cp(source, draft, { recursive: true, verbatimSymlinks: true, filter: (file) => !SKIPPED.has(path.basename(file)) });
+    const hash = await hashFolder(draft);
+    const folder = path.join(root, `${name}@${hash}`);
+    if (!(await exists(folder))) await rename(draft, folder);
+    return { folder, hash };
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+/** Removes copies that are neither in `kept` nor younger drafts of somebody else's; the daemon calls it at its start only. */
+export async function sweepStage(stateDir: string, kept: ReadonlySet<string>): Promise<void> {
+  const root = path.join(stateDir, 'plugins');
+  for (const entry of await readdir(root).catch(() => [])) {
+    const folder = path.join(root, entry);
+    const isOurs = entry.startsWith('.staging-') || /@[0-9a-f]{12}$/.test(entry);
+    if (isOurs && !kept.has(folder)) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function linkHost(root: string): Promise<void> {
+  const modules = path.join(root, 'node_modules');
+  const link = path.join(modules, 'mountkeeper');
+  await mkdir(modules, { recursive: true, mode: 0o700 });
+  if ((await readlink(link).catch(() => '')) === packageDir) return;
+  await rm(link, { recursive: true, force: true });
+  await symlink(packageDir, link, 'dir');
+}
+
+async function exists(file: string): Promise<boolean> {
+  return lstat(file).then(() => true, () => false);
+}
+
+/** First 12 digits of a SHA-256 over all names and contents. */
+export async function hashFolder(folder: string): Promise<string> {
+  const hash = createHash('sha256');
+  let files = 0;
+  let bytes = 0;
+  const walk = async (relative: string): Promise<void> => {
+    const entries = await readdir(path.join(folder, relative), { withFileTypes: true });
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      if (SKIPPED.has(entry.name)) continue;
+      const name = path.join(relative, entry.name);
+      if (entry.isDirectory()) await walk(name);
+      else await add(name, entry.isSymbolicLink());
+    }
+  };
+  const add = async (name: string, isLink: boolean): Promise<void> => {
+    const file = path.join(folder, name);
+    const { size } = await lstat(file);
+    files += 1;
+    bytes += size;
+    if (files > MOST_FILES || bytes > MOST_BYTES) throw new Error('the folder is too large for a plugin (more than 20,000 files or 256 MiB)');
+    const content = isLink ? Buffer.from(`-> ${await readlink(file)}`) : await readFile(file);
+    hash.update(`${name}\0${String(content.length)}\0`).update(content);
+  };
+  await walk('');
+  return hash.digest('hex').slice(0, 12);
+}
