@@ -27,15 +27,21 @@ export function complete(validated: Record<string, unknown>, assembly: Assembly,
   return { config, problems };
 }
 
-/** Keys in the schema's order, so that the order of writing is no difference; undeclared ones follow. */
 function absolutePaths(value: unknown, node: KeyNode | undefined, folder: string): unknown {
-  if (node?.type === 'path' && typeof value === 'string') return value === '' ? '' : resolve(folder, value);
-  if (isReference(value) && 'file' in value) return { file: resolve(folder, value.file) };
-  if (Array.isArray(value)) {
-    const ofPaths = node?.type.startsWith('array of path') === true;
-    return value.map((item: unknown) => (ofPaths && typeof item === 'string' ? resolve(folder, item) : absolutePaths(item, node?.kind === 'tables' ? node : undefined, folder)));
-  }
-  if (!isTable(value)) return value;
-  const keys = new Set([...(node?.children.keys() ?? []), ...Object.keys(value)]);
-  return Object.fromEntries([...keys].filter((key) => Object.hasOwn(value, key)).map((key) => [key, absolutePaths(value[key], node?.children.get(key), folder)]));
+  if (typeof value === 'string') return node?.type === 'path' && value !== '' ? resolve(folder, value) : value;
+  if (isReference(value)) return 'file' in value ? { file: resolve(folder, value.file) } : value;
+  if (Array.isArray(value)) return value.map((item: unknown) => absolutePaths(item, itemNode(node), folder));
+  return isTable(value) ? absoluteTable(value, node, folder) : value;
+}
+
+function itemNode(node: KeyNode | undefined): KeyNode | undefined {
+  if (node?.kind === 'tables') return node;
+  return node?.type.startsWith('array of path') === true ? { ...node, type: 'path' } : undefined;
+}
+
+/** Keys in the schema's order, so that the order of writing is no difference; undeclared ones follow. */
+function absoluteTable(table: Record<string, unknown>, node: KeyNode | undefined, folder: string): Record<string, unknown> {
+  const keys = new Set([...(node?.children.keys() ?? []), ...Object.keys(table)]);
+  const present = [...keys].filter((key) => Object.hasOwn(table, key));
+  return Object.fromEntries(present.map((key) => [key, absolutePaths(table[key], node?.children.get(key), folder)]));
 }

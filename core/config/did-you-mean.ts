@@ -4,7 +4,7 @@
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   const lower = word.toLowerCase().slice(0, 64);
   let best: string | undefined;
-  let bestDistance = Math.max(1, Math.floor(lower.length / 3)) + 1;
+  let bestDistance = Math.min(4, Math.floor(lower.length / 3) + 1) + 1;
   for (const candidate of candidates) {
     const distance = editDistance(lower, candidate.toLowerCase().slice(0, 64));
     if (distance < bestDistance) {
@@ -21,24 +21,20 @@ export function suggestion(word: string, candidates: Iterable<string>): string {
   return found === undefined ? '' : `; did you mean "${found}"?`;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn one word into the other. */
+/** Letters to insert, to drop or to replace until one word is the other (Levenshtein). */
 function editDistance(from: string, to: string): number {
-  let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (let row = 1; row <= from.length; row += 1) {
-    const current = [row];
-    for (let column = 1; column <= to.length; column += 1) {
-      const cost = from[row - 1] === to[column - 1] ? 0 : 1;
-      const swapped = row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
-      current[column] = Math.min(
-        (last[column] ?? 0) + 1,
-        (current[column - 1] ?? 0) + 1,
-        (last[column - 1] ?? 0) + cost,
-        swapped ? (beforeLast[column - 2] ?? 0) + 1 : Infinity,
-      );
+  for (const [row, letter] of [...from].entries()) {
+    const current = [row + 1];
+    for (const [column, other] of [...to].entries()) {
+      const replaced = at(last, column) + (letter === other ? 0 : 1);
+      current.push(Math.min(replaced, at(last, column + 1) + 1, at(current, column) + 1));
     }
-    beforeLast = last;
     last = current;
   }
-  return last[to.length] ?? 0;
+  return last.at(-1) ?? 0;
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] ?? Infinity;
 }

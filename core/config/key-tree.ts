@@ -29,12 +29,14 @@ export interface Origin {
   readonly tier: ChangeTier;
 }
 
+interface Meta { readonly tier?: ChangeTier; readonly secret?: boolean; readonly type?: string }
+
 /** What `schema.describe()` of Joi gives, as far as it is read here. */
 interface Described {
   readonly type?: string;
   readonly rules?: readonly { readonly name: string }[];
   readonly flags?: { readonly description?: string; readonly default?: unknown; readonly presence?: string; readonly unknown?: boolean; readonly only?: boolean };
-  readonly metas?: readonly { readonly tier?: ChangeTier; readonly secret?: boolean; readonly type?: string }[];
+  readonly metas?: readonly Meta[];
   readonly keys?: Record<string, Described>;
   readonly items?: readonly Described[];
   readonly patterns?: readonly unknown[];
@@ -46,34 +48,45 @@ interface Described {
 /** The node of one described schema and all below it; `origin.tier` holds where no nearer tier is given. */
 export function buildNode(description: object, origin: Origin): KeyNode {
   const described = description as Described;
-  const meta = Object.assign({}, ...(described.metas ?? [])) as { tier?: ChangeTier; secret?: boolean };
   const item = described.items?.length === 1 ? described.items[0] : undefined;
   const kind = kindOf(described, item);
   const body = kind === 'tables' && item !== undefined ? item : described;
-  const tier = meta.tier ?? origin.tier;
-  const inside: Origin = { path: kind === 'tables' ? `${origin.path}[]` : origin.path, owner: origin.owner, tier };
+  const tier = metaOf(described).tier ?? origin.tier;
+  const inside: Origin = { path: kind === 'tables' ? `${origin.path}[]` : origin.path, owner: origin.owner, tier: metaOf(body).tier ?? tier };
   return {
+    ...documentation(described),
     path: origin.path,
     kind,
+    tier,
+    owner: origin.owner,
+    open: isOpen(body),
+    children: kind === 'value' ? new Map() : childrenOf(body, inside),
+  };
+}
+
+function documentation(described: Described): Pick<KeyNode, 'type' | 'description' | 'default' | 'example' | 'required' | 'secret'> {
+  return {
     type: typeName(described),
     description: described.flags?.description ?? '',
     default: defaultOf(described.flags?.default),
     example: described.examples?.[0],
     required: described.flags?.presence === 'required',
-    tier,
-    secret: meta.secret === true,
-    owner: origin.owner,
-    open: body.type === 'object' && (body.keys === undefined || body.flags?.unknown === true || (body.patterns?.length ?? 0) > 0),
-    children: kind === 'value' ? new Map() : childrenOf(body, inside),
+    secret: metaOf(described).secret === true,
   };
 }
 
+function metaOf(described: Described): Meta {
+  return Object.assign({}, ...(described.metas ?? [])) as Meta;
+}
+
+function isOpen({ type, keys, flags, patterns }: Described): boolean {
+  return type === 'object' && (keys === undefined || flags?.unknown === true || (patterns?.length ?? 0) > 0);
+}
+
 function childrenOf(described: Described, inside: Origin): Map<string, KeyNode> {
-  const own = Object.assign({}, ...(described.metas ?? [])) as { tier?: ChangeTier };
-  const tier = own.tier ?? inside.tier;
   return new Map(Object.entries(described.keys ?? {}).map(([key, child]) => {
     const path = inside.path === '' ? key : `${inside.path}.${key}`;
-    return [key, buildNode(child, { path, owner: inside.owner, tier })];
+    return [key, buildNode(child, { ...inside, path })];
   }));
 }
 
@@ -90,16 +103,29 @@ function defaultOf(value: unknown): unknown {
 }
 
 function typeName(described: Described): string {
-  const named = described.metas?.findLast((meta) => meta.type !== undefined)?.type;
+  const named = metaOf(described).type;
   if (named !== undefined) return named;
-  if (described.flags?.only === true) return (described.allow ?? []).map((value) => JSON.stringify(value)).join(' | ');
-  if (described.type === 'array') return arrayName(described.items ?? []);
-  if (described.type === 'object') return 'table';
-  if (described.type === 'alternatives') {
-    return [...new Set((described.matches ?? []).map((match) => (match.schema ? typeName(match.schema) : 'any')))].join(' | ');
+  if (described.flags?.only === true) return choice(described.allow ?? []);
+  switch (described.type) {
+    case 'array': return arrayName(described.items ?? []);
+    case 'object': return 'table';
+    case 'alternatives': return alternativeNames(described);
+    case 'number': return numberName(described.rules ?? []);
+    default: return described.type ?? 'any';
   }
-  const isInteger = described.type === 'number' && described.rules?.some((rule) => rule.name === 'integer' || rule.name === 'port');
-  return isInteger === true ? 'integer' : (described.type ?? 'any');
+}
+
+function choice(values: readonly unknown[]): string {
+  return values.map((value) => JSON.stringify(value)).join(' | ');
+}
+
+function numberName(rules: readonly { readonly name: string }[]): string {
+  return rules.some((rule) => rule.name === 'integer' || rule.name === 'port') ? 'integer' : 'number';
+}
+
+function alternativeNames(described: Described): string {
+  const names = (described.matches ?? []).map((match) => (match.schema === undefined ? 'any' : typeName(match.schema)));
+  return [...new Set(names)].join(' | ');
 }
 
 function arrayName(items: readonly Described[]): string {

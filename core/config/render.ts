@@ -50,10 +50,15 @@ function table(block: Block, title: string): string[] {
   const tables = names.filter((key) => isOwnTable(value[key], children.get(key), path.length));
   const lines = names.filter((key) => !tables.includes(key)).map((key) => keyLines(key, block));
   const heading = [...(isBrief ? [] : comment(node?.description ?? '')), isHint ? `#${title}` : title];
-  const example = isHint && children.size === 0 && isTable(node?.example) ? Object.entries(node.example).map(([key, item]) => `#${assignment(key, item)}`) : [];
-  const own = [...heading, ...lines.filter((text) => text !== ''), ...example].join('\n');
+  const own = [...heading, ...lines.filter((text) => text !== ''), ...(isHint ? example(node) : [])].join('\n');
   const below = tables.flatMap((key) => section([...path, key], value[key], children.get(key), isBrief));
   return [own, ...below];
+}
+
+/** What a table whose keys are free may look like. */
+function example(node: KeyNode | undefined): string[] {
+  if (node === undefined || node.children.size > 0 || !isTable(node.example)) return [];
+  return Object.entries(node.example).map(([key, value]) => `#${assignment(key, value)}`);
 }
 
 /** Known tables have a header of their own; of those that nobody declared, only the ones directly in a section. */

@@ -41,12 +41,17 @@ function key(segments: readonly Segment[]): string {
 }
 
 function collect(value: unknown, node: KeyNode | undefined, segments: readonly Segment[], found: Set<string>): void {
-  const name = segments.findLast((segment) => typeof segment === 'string') ?? '';
-  if (node?.secret === true || isReference(value) || (node === undefined && looksSecret(String(name), value))) found.add(key(segments));
+  if (isSecretValue(value, node, segments)) found.add(key(segments));
   else if (Array.isArray(value)) value.forEach((item, index) => { collect(item, node?.kind === 'tables' ? node : undefined, [...segments, index], found); });
   else if (isTable(value)) {
     for (const [child, item] of Object.entries(value)) collect(item, node?.children.get(child), [...segments, child], found);
   }
+}
+
+function isSecretValue(value: unknown, node: KeyNode | undefined, segments: readonly Segment[]): boolean {
+  if (node !== undefined) return node.secret || isReference(value);
+  const name = segments.findLast((segment) => typeof segment === 'string');
+  return isReference(value) || looksSecret(String(name), value);
 }
 
 /** For keys that no schema knows, such as a backend's options. */
