@@ -1,0 +1,41 @@
+import { definePlugin } from 'mountkeeper';
+import { hashPasswordCommand } from './cli.ts';
+import { schema } from './config.ts';
+import type { AuthConfig } from './config.ts';
+import { createDoor } from './door.ts';
+import { exposureOf } from './exposure.ts';
+import { httpBasic } from './http-basic.ts';
+
+export default definePlugin<AuthConfig>({
+  name: 'auth',
+  version: '1.0.0',
+  apiVersion: 1,
+  description: 'Asks for a password on everything the web server serves.',
+  guard: true,
+  config: { section: 'web', schema },
+  register(ctx) {
+    const exposure = () => exposureOf(ctx.use('config').current.config.web);
+    const warn = (): void => {
+      const notice = exposure();
+      if (notice) ctx.log.warn({ advice: notice.message }, 'the web server is open to other machines without a password');
+    };
+    const door = createDoor({
+      config: () => ctx.config,
+      secrets: () => ctx.use('secrets'),
+      clock: () => ctx.use('clock'),
+      log: ctx.log,
+      signal: ctx.signal,
+    });
+    ctx.hapi(httpBasic(door), {});
+    ctx.tap('collectNotices', () => {
+      const notice = exposure();
+      return notice ? [notice] : [];
+    });
+    ctx.tap('afterReload', warn);
+    ctx.effect('look at who can reach the web server', () => {
+      warn();
+      return () => undefined;
+    });
+    ctx.cli(hashPasswordCommand);
+  },
+});

@@ -1,0 +1,59 @@
+/** `mountkeeper wait --synced`: returns when nothing is left to upload. */
+import { parseArgs } from 'node:util';
+import { durationMs, formatDuration } from 'mountkeeper';
+import type { CliCommand, CliContext } from 'mountkeeper';
+import { fetchStatus } from './api-client.ts';
+import type { StatusView } from './status-view.ts';
+
+const POLL_MS = 500;
+const USAGE = '--synced [--timeout 10m]';
+
+/** Milliseconds to wait, undefined for ever. Throws a sentence. */
+function timeoutOf(args: readonly string[]): number | undefined {
+  const { values } = parseArgs({ args: [...args], options: { synced: { type: 'boolean' }, timeout: { type: 'string' } } });
+  if (values.synced !== true) throw new Error('say what to wait for: --synced');
+  return values.timeout === undefined ? undefined : durationMs(values.timeout);
+}
+
+function progressOf(view: StatusView): string {
+  const files = view.shares.reduce((sum, share) => sum + share.dirty_count, 0);
+  const busy = view.shares.filter((share) => share.dirty_count > 0).map((share) => `${share.name} ${share.dirty_count}`);
+  const down = view.shares.filter((share) => share.health !== 'healthy').map((share) => share.name);
+  const parts = [`${files} ${files === 1 ? 'file' : 'files'} left`];
+  if (busy.length > 0) parts.push(`(${busy.join(', ')})`);
+  if (down.length > 0) parts.push(`not reachable: ${down.join(', ')}`);
+  return parts.join(' ');
+}
+
+async function waitForSync(cli: CliContext, timeoutMs: number | undefined): Promise<number> {
+  const startedAt = cli.clock.monotonic();
+  for (;;) {
+    const { view } = await fetchStatus(cli);
+    if (view.all_synced) {
+      if (cli.json) cli.print(JSON.stringify({ synced: true }));
+      else cli.print('All synced.');
+      return 0;
+    }
+    const leftMs = timeoutMs === undefined ? Infinity : startedAt + timeoutMs - cli.clock.monotonic();
+    if (leftMs <= 0) {
+      if (cli.json) cli.print(JSON.stringify({ synced: false }));
+      cli.printError(`Not synced after ${formatDuration(timeoutMs ?? 0)}: ${progressOf(view)}.`);
+      return 75;
+    }
+    cli.progress(progressOf(view));
+    await cli.clock.sleep(Math.min(POLL_MS, leftMs), cli.signal);
+  }
+}
+
+async function run(cli: CliContext): Promise<number> {
+  let timeoutMs: number | undefined;
+  try {
+    timeoutMs = timeoutOf(cli.args);
+  } catch (error) {
+    cli.printError(`${(error as Error).message}; usage: mountkeeper wait ${USAGE}`);
+    return 64;
+  }
+  return waitForSync(cli, timeoutMs);
+}
+
+export const waitCommand: CliCommand = { name: 'wait', usage: USAGE, summary: 'Wait until every file is on its remote.', run };

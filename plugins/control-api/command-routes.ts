@@ -1,0 +1,77 @@
+/** POST /api/bwlimit and POST /api/reconnect/{share}: commands to the supervisor. */
+import type { Lifecycle, ResponseToolkit, ServerRoute } from '@hapi/hapi';
+import { Boom } from 'mountkeeper';
+import type { PluginContext } from 'mountkeeper';
+
+interface CommandAnswer {
+  readonly ok: boolean;
+  readonly message: string;
+}
+
+interface Limit {
+  readonly up: string;
+  readonly down: string;
+}
+
+const MAX_BODY_BYTES = 16 * 1024;
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+const refuseBody: Lifecycle.Method = (_request, h, error) => {
+  const status = Boom.isBoom(error) && error.output.statusCode < 500 ? error.output.statusCode : 400;
+  const advice = status === 415 ? 'send the body as application/json' : reasonOf(error);
+  return h.response({ ok: false, message: `Invalid request: ${advice}` } satisfies CommandAnswer).code(status).takeover();
+};
+
+/** No body at all means no limit in both directions, like a body without the keys. */
+function limitOf(payload: unknown): Limit | undefined {
+  const body = payload ?? {};
+  if (typeof body !== 'object' || Array.isArray(body)) return undefined;
+  const { up = '0', down = '0' } = body as { up?: unknown; down?: unknown };
+  return typeof up === 'string' && typeof down === 'string' ? { up, down } : undefined;
+}
+
+async function setLimit(ctx: PluginContext, limit: Limit): Promise<CommandAnswer> {
+  try {
+    await ctx.send('bwlimit', limit);
+    return { ok: true, message: 'Bandwidth limit updated' };
+  } catch (error) {
+    return { ok: false, message: `Failed to send command: ${reasonOf(error)}` };
+  }
+}
+
+async function reconnect(ctx: PluginContext, share: string): Promise<CommandAnswer> {
+  const { shares } = ctx.use('config').current.config;
+  if (!shares.some(({ name }) => name === share)) return { ok: false, message: `Share '${share}' not found` };
+  try {
+    await ctx.send('reconnect', share);
+    return { ok: true, message: `Reconnecting share '${share}'` };
+  } catch (error) {
+    return { ok: false, message: `Failed to send reconnect: ${reasonOf(error)}` };
+  }
+}
+
+export function commandRoutes(ctx: PluginContext): ServerRoute[] {
+  const handleLimit = async (payload: unknown, h: ResponseToolkit) => {
+    const limit = limitOf(payload);
+    if (limit) return h.response(await setLimit(ctx, limit));
+    return h.response({ ok: false, message: 'Invalid request: "up" and "down" must be strings such as "10M" or "0"' }).code(400);
+  };
+  return [
+    {
+      method: 'POST',
+      path: '/api/bwlimit',
+      options: { payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: refuseBody } },
+      handler: (request, h) => handleLimit(request.payload, h),
+    },
+    {
+      method: 'POST',
+      path: '/api/reconnect/{share}',
+      // The path says it all; a body is neither needed nor read.
+      options: { payload: { maxBytes: MAX_BODY_BYTES, parse: false, output: 'data', failAction: 'ignore' } },
+      handler: async (request, h) => h.response(await reconnect(ctx, String(request.params['share']))),
+    },
+  ];
+}

@@ -1,0 +1,14 @@
+import { definePlugin } from 'mountkeeper';
+import { presetCommand } from './cli.ts';
+import { routes } from './routes.ts';
+
+export default definePlugin({
+  name: 'presets',
+  version: '1.0.0',
+  apiVersion: 1,
+  description: 'Mount parameters for photographers, video and office work in one step.',
+  register(ctx) {
+    ctx.route(...routes(ctx));
+    ctx.cli(presetCommand);
+  },
+});
