@@ -1,0 +1,140 @@
+/** What can be wrong with the machine: each said in a clear sentence, and the other shares go on. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { spawnSync } from 'node:child_process';
+import { after, before, describe, it } from 'node:test';
+import { Daemon, runCli } from '../support/daemon.ts';
+import { Files } from '../support/files.ts';
+import { Nas } from '../support/nas.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { until } from '../support/until.ts';
+
+describe('a fault of the machine', () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let files: Files;
+
+  before(async () => {
+    scratch = await createScratch('faults');
+    nas = await Nas.create(scratch, { files: { 'x.bin': 100_000 } });
+    files = new Files(scratch);
+  });
+  after(() => scratch.close());
+
+  /** The message of a share once it has failed. */
+  const failure = async (daemon: Daemon, share: string): Promise<string> => {
+    const failed = await until(`${share} is failed`, async () => {
+      const now = await daemon.share(share);
+      return now.health === 'failed' ? now : undefined;
+    }, { timeoutMs: 12_000 });
+    assert.equal(failed.mounted, false);
+    assert.doesNotMatch(failed.health_message ?? '', /\.js:\d|goroutine|20\d\d\/\d\d\/\d\d/);
+    return failed.health_message ?? '';
+  };
+
+  it('in a mount point: one in use, one not empty, one not allowed; the good share is mounted, the others once the way is free', async () => {
+    const room = scratch.path('points');
+    for (const name of ['used', 'full']) await mkdir(`${room}/${name}`, { recursive: true });
+    assert.equal(spawnSync('mount', ['-t', 'tmpfs', 'tmpfs', `${room}/used`]).status, 0);
+    await writeFile(`${room}/full/leaked.txt`, 'local');
+    await writeFile(`${room}/file`, '');
+    const share = (name: string, mountPoint: string): Record<string, string> => ({ name, connection: 'nas', mount_point: mountPoint });
+    const daemon = await Daemon.create(scratch, {
+      name: 'points', connections: [nas.connection('nas')],
+      shares: [{ name: 'good', connection: 'nas' }, share('used', `${room}/used`), share('full', `${room}/full`), share('file', `${room}/file`), share('forbidden', '/proc/mountkeeper-test/x')],
+    });
+    await daemon.start();
+    await daemon.healthy(['good']);
+    assert.equal(await files.checksum(`${daemon.mountPoint('good')}/x.bin`), await nas.checksum('x.bin'));
+    assert.match(await failure(daemon, 'used'), /mounted|in use/i);
+    assert.match(await failure(daemon, 'full'), /empty/i);
+    assert.match(await failure(daemon, 'file'), /folder|directory/i);
+    assert.match(await failure(daemon, 'forbidden'), /\/proc\/mountkeeper-test/);
+    await rm(`${room}/full/leaked.txt`);
+    assert.equal(spawnSync('umount', [`${room}/used`]).status, 0);
+    for (const name of ['full', 'used']) await daemon.request('POST', `/api/reconnect/${name}`);
+    await daemon.healthy(['good', 'full', 'used'], 15_000);
+    assert.deepEqual(await daemon.stop(), { code: 0, signal: null });
+  });
+
+  it('a port that is taken: the daemon says which and ends when it starts, and keeps the old address when it runs', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as { port: number };
+    scratch.defer(() => taken.close());
+    const blocked = await Daemon.create(scratch, { name: 'blocked', connections: [nas.connection('nas')], shares: [], sections: { web: { port } } });
+    const daemon = await Daemon.create(scratch, { name: 'port', connections: [nas.connection('nas')], shares: [{ name: 'good', connection: 'nas' }] });
+    void blocked.spawn();
+    await until('the log names the port', async () => `${await blocked.log()}${await blocked.output()}`.includes(String(port)), { timeoutMs: 10_000 });
+    const said = `${await blocked.log()}${await blocked.output()}`;
+    assert.match(said, /in use|taken/i);
+    assert.doesNotMatch(said, /\.js:\d/);
+    await daemon.start();
+    await daemon.healthy();
+    await daemon.submit(daemon.text({ sections: { web: { port } } }));
+    await until('the log names the port', async () => (await daemon.log()).includes(String(port)), { timeoutMs: 5_000 });
+    assert.equal((await daemon.get('/api/status')).status, 200);
+    assert.equal((await daemon.share('good')).health, 'healthy');
+    await daemon.stop();
+  });
+
+  it('rclone that is missing: the share says so and how to mend it, and comes up once it is there', async () => {
+    const binary = scratch.path('bin-later/rclone');
+    const daemon = await Daemon.create(scratch, { name: 'no-rclone', rclone: binary, connections: [nas.connection('nas')], shares: [{ name: 'good', connection: 'nas' }] });
+    await daemon.start();
+    assert.match(await failure(daemon, 'good'), /rclone.*(not found|missing|install|no such)/i);
+    const doctor = await daemon.cli('doctor');
+    assert.notEqual(doctor.code, 0);
+    assert.match(doctor.stdout + doctor.stderr, /rclone/i);
+    await mkdir(scratch.path('bin-later'));
+    await symlink(spawnSync('sh', ['-c', 'command -v rclone'], { encoding: 'utf8' }).stdout.trim(), binary);
+    await daemon.request('POST', '/api/reconnect/good');
+    await daemon.healthy();
+    await daemon.stop();
+  });
+
+  it('fusermount3 and the path to it missing: a clear sentence, no crash', async () => {
+    // A PATH with nothing but rclone and node on it.
+    const bin = scratch.path('bare-bin');
+    await mkdir(bin);
+    for (const command of ['rclone', 'node']) await symlink(spawnSync('sh', ['-c', `command -v ${command}`], { encoding: 'utf8' }).stdout.trim(), `${bin}/${command}`);
+    const daemon = await Daemon.create(scratch, { name: 'no-fuse', env: { PATH: bin }, connections: [nas.connection('nas')], shares: [{ name: 'good', connection: 'nas' }] });
+    await daemon.start();
+    // As root rclone needs no fusermount3 to mount on some kernels: then it must simply work.
+    const share = await until('the share is decided', async () => {
+      const now = await daemon.share('good');
+      return now.health === 'failed' || now.health === 'healthy' ? now : undefined;
+    }, { timeoutMs: 15_000 });
+    if (share.health === 'failed') assert.match(share.health_message ?? '', /fusermount3|fuse3/);
+    const doctor = await daemon.cli('doctor');
+    assert.match(doctor.stdout + doctor.stderr, /fusermount3|fuse3/);
+    await daemon.stop();
+  });
+
+  it('rclone that cannot be run, or is something else: the share says so', async () => {
+    const odd = scratch.path('odd-rclone');
+    await writeFile(odd, '#!/bin/sh\necho "this is no rclone" >&2\nexit 3\n');
+    await chmod(odd, 0o755);
+    const daemon = await Daemon.create(scratch, { name: 'odd', rclone: odd, connections: [nas.connection('nas')], shares: [{ name: 'good', connection: 'nas' }] });
+    const ended = daemon.spawn();
+    const outcome = await Promise.race([ended, until('it answers', async () => (await daemon.get('/api/status')).status === 200, { timeoutMs: 15_000 })]);
+    if (outcome === true) {
+      assert.match(await failure(daemon, 'good'), /rclone/);
+      await daemon.stop();
+    } else assert.match(`${await daemon.output()}${await daemon.log()}`, /rclone/);
+  });
+
+  it('a second daemon on the same state folder is refused with a clear sentence', async () => {
+    const first = await Daemon.create(scratch, { name: 'first', connections: [nas.connection('nas')], shares: [{ name: 'good', connection: 'nas' }] });
+    await first.start();
+    await first.healthy();
+    const second = await runCli(['run', '--config', first.configFile], 20_000);
+    assert.notEqual(second.code, 0);
+    assert.match(`${second.stderr}${second.stdout}${await first.log()}`, /another|already|in use|taken/i);
+    assert.equal((await first.share('good')).health, 'healthy');
+    await first.stop();
+  });
+});

@@ -1,0 +1,65 @@
+/** One rclone stands still: the daemon, its API and the other shares do not care, and the share is healed. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../support/daemon.ts';
+import { Files } from '../support/files.ts';
+import type { Tally } from '../support/files.ts';
+import { Nas } from '../support/nas.ts';
+import { rclones } from '../support/rclones.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { sleep, timed, until } from '../support/until.ts';
+
+function percentile(values: readonly number[], share: number): number {
+  return [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN;
+}
+
+for (const rclone of rclones()) {
+  describe(`SIGSTOP of one rclone, with ${rclone.label}`, () => {
+    let scratch: Scratch;
+    let nas: Nas;
+    let daemon: Daemon;
+
+    before(async () => {
+      scratch = await createScratch('hang');
+      nas = await Nas.create(scratch, { files: { 'a/x.bin': 2_000_000, 'b/y.bin': 2_000_000 } });
+      daemon = await Daemon.create(scratch, { rclone: rclone.command, connections: [nas.connection('nas')], shares: [{ name: 'hung', connection: 'nas', remote_path: 'a' }, { name: 'other', connection: 'nas', remote_path: 'b' }] });
+      await daemon.start();
+      await daemon.healthy();
+    });
+    after(() => scratch.close());
+
+    it('answers as before, does not show the share healthy for longer than 20 s, and heals it within 30 s', async (t) => {
+      const other = new Files(scratch);
+      const stuck = [new Files(scratch), new Files(scratch), new Files(scratch)];
+      const reader = other.begin<Tally>({ op: 'read-again', path: `${daemon.mountPoint('other')}/y.bin`, sha256: await nas.checksum('b/y.bin') });
+      const sum = await nas.checksum('a/x.bin');
+      const pid = await daemon.rclonePid('hung');
+      process.kill(pid, 'SIGSTOP');
+      const stoppedAt = performance.now();
+      // Users who are caught in the hung mount, so that its healing has somebody to free.
+      const caught = stuck.map((files) => files.checksum(`${daemon.mountPoint('hung')}/x.bin`, 60_000).then(() => 'read', () => 'failed'));
+      const answerMs: number[] = [];
+      let unhealthyMs: number | undefined;
+      let healedMs: number | undefined;
+      while (healedMs === undefined && performance.now() - stoppedAt < 60_000) {
+        answerMs.push(await timed(daemon.status()));
+        const share = await daemon.share('hung');
+        if (share.health !== 'healthy') unhealthyMs ??= performance.now() - stoppedAt;
+        else if (unhealthyMs !== undefined && share.mounted) healedMs = performance.now() - stoppedAt;
+        await sleep(40);
+      }
+      const tally = await reader.stop();
+      t.diagnostic(`not healthy after ${Math.round(unhealthyMs ?? -1)} ms, healed after ${Math.round(healedMs ?? -1)} ms, p99 of the status ${percentile(answerMs, 0.99).toFixed(1)} ms over ${answerMs.length}; the other share was read ${tally.reads} times`);
+      assert.ok(unhealthyMs !== undefined && unhealthyMs <= 20_000, 'shown healthy for too long');
+      assert.ok(healedMs !== undefined && healedMs <= 30_000, 'not healed in time');
+      assert.ok(percentile(answerMs, 0.99) < 100);
+      assert.deepEqual(tally.failures, []);
+      assert.ok(tally.reads > 50);
+      const fresh = new Files(scratch);
+      assert.equal(await fresh.checksum(`${daemon.mountPoint('hung')}/x.bin`), sum);
+      assert.notEqual(await daemon.rclonePid('hung'), pid);
+      await until('who was caught is free', () => Promise.all(caught), { timeoutMs: 10_000 });
+    });
+  });
+}

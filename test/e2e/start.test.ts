@@ -1,0 +1,110 @@
+/** Start with a NAS in every condition: good, with a missing path, down, silent; the return of the one that was down. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../support/daemon.ts';
+import { Files } from '../support/files.ts';
+import { isMounted } from '../support/mounts.ts';
+import { Nas } from '../support/nas.ts';
+import { rclones } from '../support/rclones.ts';
+import { Relay } from '../support/relay.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { sleep, until } from '../support/until.ts';
+
+const CHINESE = '照片 2024';
+const SPACED = 'Film und Ton';
+
+for (const rclone of rclones()) {
+  describe(`start with ${rclone.label}`, () => {
+    let scratch: Scratch;
+    let nas: Nas;
+    let down: Nas;
+    let daemon: Daemon;
+    let files: Files;
+    let startedAt = 0;
+    const sinceStart = (): number => performance.now() - startedAt;
+
+    before(async () => {
+      scratch = await createScratch('start');
+      nas = await Nas.create(scratch, { files: { '相册/春 节.bin': 3_000_000, '相册/b.txt': 12, 'films/a b.bin': 500_000 } });
+      down = await Nas.create(scratch, { name: 'down', files: { 'x.bin': 1000 }, start: false });
+      const silent = await Relay.start(scratch, { targetPort: nas.port });
+      await silent.blackHole();
+      files = new Files(scratch);
+      daemon = await Daemon.create(scratch, {
+        rclone: rclone.command,
+        connections: [nas.connection('nas'), down.connection('down'), nas.connection('silent', silent.port)],
+        shares: [
+          { name: CHINESE, connection: 'nas', remote_path: '相册' },
+          { name: SPACED, connection: 'nas', remote_path: 'films' },
+          { name: 'missing', connection: 'nas', remote_path: 'no/such/folder' },
+          { name: 'down', connection: 'down' },
+          { name: 'silent', connection: 'silent' },
+        ],
+      });
+      startedAt = performance.now();
+      await daemon.start();
+    });
+    after(() => scratch.close());
+
+    it('has the good shares mounted and byte-identical within 3 s of the start', async () => {
+      await daemon.healthy([CHINESE, SPACED], 10_000);
+      for (const [share, path, onNas] of [[CHINESE, '春 节.bin', '相册/春 节.bin'], [CHINESE, 'b.txt', '相册/b.txt'], [SPACED, 'a b.bin', 'films/a b.bin']] as const) {
+        assert.equal(await files.checksum(`${daemon.mountPoint(share)}/${path}`), await nas.checksum(onNas));
+      }
+      assert.ok(sinceStart() < 3_000, `took ${Math.round(sinceStart())} ms`);
+    });
+
+    it('shows the others failed with the reason in plain words within 11 s, none of them mounted', async () => {
+      const bad = ['missing', 'down', 'silent'];
+      await until('the bad shares are shown failed', async () => (await daemon.status()).shares.filter((share) => bad.includes(share.name)).every((share) => share.health === 'failed'), { timeoutMs: Math.max(0, 11_000 - sinceStart()) });
+      for (const name of bad) {
+        const share = await daemon.share(name);
+        assert.equal(share.mounted, false, name);
+        assert.equal(await isMounted(daemon.mountPoint(name)), false, name);
+        assert.ok((share.health_message ?? '').length > 10, `${name}: ${share.health_message}`);
+        assert.doesNotMatch(share.health_message ?? '', /\bat .*\.js:\d|goroutine|undefined|\{"|20\d\d\/\d\d\/\d\d/, `${name}: ${share.health_message}`);
+      }
+      assert.match((await daemon.share('missing')).health_message ?? '', /no\/such\/folder|not found|does not exist|no such/i);
+      assert.match((await daemon.share('down')).health_message ?? '', /refuse|reach|connect/i);
+      assert.match((await daemon.share('silent')).health_message ?? '', /10 s|answer|time/i);
+    });
+
+    it('knows the names with spaces and in Chinese in the API and on the command line', async () => {
+      assert.equal((await daemon.share(CHINESE)).name, CHINESE);
+      assert.equal((await daemon.get('/api/status/no-such-share')).status, 404);
+      const table = await daemon.cli('status');
+      assert.equal(table.code, 0, table.stderr);
+      for (const name of [CHINESE, SPACED, 'missing']) assert.ok(table.stdout.includes(name), table.stdout);
+      const json = JSON.parse((await daemon.cli('status', '--json')).stdout) as { shares: { name: string }[] };
+      assert.ok(json.shares.some((share) => share.name === CHINESE));
+      const again = await daemon.cli('reconnect', SPACED);
+      assert.equal(again.code, 0, again.stderr + again.stdout);
+      assert.ok(again.stdout.includes(SPACED), again.stdout);
+      await daemon.healthy([SPACED]);
+    });
+
+    it('mounts a share by itself once its NAS is there', async () => {
+      await down.start();
+      await daemon.healthy(['down'], 70_000);
+      assert.equal(await files.checksum(`${daemon.mountPoint('down')}/x.bin`), await down.checksum('x.bin'));
+    });
+
+    it('mounts a share at once when told to reconnect', async () => {
+      await down.stop();
+      await daemon.request('POST', '/api/reconnect/down');
+      await until('down is failed', async () => (await daemon.share('down')).health === 'failed', { timeoutMs: 15_000 });
+      // Deep in the back-off, where it would not come by itself soon.
+      await sleep(3_000);
+      await down.start();
+      const answer = await daemon.request<{ ok: boolean; message: string }>('POST', '/api/reconnect/down');
+      assert.deepEqual(answer.body, { ok: true, message: "Reconnecting share 'down'" });
+      await daemon.healthy(['down'], 3_000);
+    });
+
+    it('ends with 0 on SIGTERM and leaves nothing mounted', async () => {
+      assert.deepEqual(await daemon.stop(), { code: 0, signal: null });
+      assert.equal(await isMounted(daemon.mountPoint(CHINESE)), false);
+    });
+  });
+}
