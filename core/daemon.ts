@@ -2,45 +2,18 @@
  * The composition root: builds every part, wires them and owns the order of start and stop.
  * Start: lock, plugins discovered, configuration, plugins active, web, shares. Stop is the reverse, with the drain first.
  */
-import { chmod, mkdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { durationMs, formatDuration } from './api.ts';
-import type { Clock, ConfigCheck, Exporter, LoadedConfig, PluginInfo, Services } from './api.ts';
-import { CommandChannel } from './commands.ts';
+import type { ConfigCheck, Exporter, LoadedConfig } from './api.ts';
 import type { Command } from './commands.ts';
-import { diffConfig } from './config/diff.ts';
-import { createSecrets } from './config/secrets.ts';
-import { createConfigService } from './config/service.ts';
+import { buildParts, closeParts, packageVersion } from './parts.ts';
+import type { DaemonOptions, Parts } from './parts.ts';
 import { shareStatus, statusFields } from './contributions.ts';
-import { createHttp } from './http/http.ts';
-import { peekConfig } from './peek.ts';
-import type { Peeked } from './peek.ts';
-import { createPluginHost } from './plugin/host.ts';
-import { lockStateDir } from './state-lock.ts';
-import { StatusStore } from './status.ts';
 import { Supervisor } from './supervisor.ts';
 import type { LeftFiles } from './supervisor.ts';
-import { createClock } from './system/clock.ts';
-import { createLogger } from './system/logger.ts';
-import { createMountReader } from './system/mount-reader.ts';
-import { createMountTable } from './system/mount-table.ts';
-import { createProcesses } from './system/processes.ts';
-import { createScheduler } from './system/scheduler.ts';
 import { watchFiles } from './system/watcher.ts';
 
-/** Folder of the package: `dist/core/daemon.js` is two below it. */
-export const PACKAGE_DIR = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-export const IN_TREE_PLUGINS = join(PACKAGE_DIR, 'dist', 'plugins');
-
 const LISTEN_AGAIN_MS = 5_000;
-
-export interface DaemonOptions {
-  readonly configFile: string;
-  readonly json: boolean;
-  readonly env: NodeJS.ProcessEnv;
-}
 
 /** The file is no valid configuration; `problems` are ready to print. */
 export class ConfigRefused extends Error {
@@ -57,22 +30,6 @@ export interface DaemonEnd {
   readonly reason: 'stopped' | 'handed over';
   /** Files that were not on their remote yet; they go up at the next start. */
   readonly left: readonly LeftFiles[];
-}
-
-/** Everything the daemon consists of. */
-interface Parts {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly logger: ReturnType<typeof createLogger>;
-  readonly status: StatusStore;
-  readonly commands: CommandChannel;
-  readonly processes: ReturnType<typeof createProcesses>;
-  readonly reader: ReturnType<typeof createMountReader>;
-  readonly scheduler: ReturnType<typeof createScheduler>;
-  readonly config: ReturnType<typeof createConfigService>;
-  readonly http: ReturnType<typeof createHttp>;
-  readonly host: ReturnType<typeof createPluginHost>;
-  readonly unlock: () => Promise<void>;
 }
 
 export class Daemon {
@@ -151,7 +108,7 @@ export class Daemon {
     const changed = (): void => void this.reloadFile().catch((error: unknown) => log.error({ err: error }, 'configuration file not reloaded'));
     this.#releases.push(await watchFiles({ paths: [config.file], clock, log, onChange: changed }));
     await this.#watchPluginDirs(config.current);
-    log.info({ version: process.env.npm_package_version, shares: config.current.config.shares.length, pid: process.pid }, 'mountkeeper is up');
+    log.info({ version: await packageVersion(), shares: config.current.config.shares.length, pid: process.pid }, 'mountkeeper is up');
   }
 
   /** A port that is taken must not take the shares with it: it is tried again until it is free. */
@@ -160,7 +117,6 @@ export class Daemon {
     const { listen: host, port } = loaded.config.web;
     try {
       await http.listen({ host, port });
-      log.info({ host, port: http.address?.port ?? port }, 'web interface is up');
     } catch (error) {
       log.error({ host, port, reason: (error as Error).message }, 'web interface not reachable, trying again every 5 s');
       this.#releases.push(clock.after(LISTEN_AGAIN_MS, () => {
@@ -195,7 +151,7 @@ export class Daemon {
   async #reload(next: LoadedConfig): Promise<void> {
     const { config, host, log } = this.#parts;
     const former = config.current;
-    const diff = diffConfig(former.config, next.config, config.keys());
+    const diff = config.compare(former.config, next.config);
     config.commit(next);
     if (diff.tier === undefined) return;
     log.info({ tier: diff.tier, changes: diff.changes.map((change) => change.path) }, 'configuration applied');
@@ -251,55 +207,4 @@ function pluginsOf(parts: Parts): ConstructorParameters<typeof Supervisor>[0]['p
     statusFields: () => statusFields(host.ledgers(), log),
     shareStatus: (share) => shareStatus(host.ledgers(), share, log),
   };
-}
-
-async function buildParts(options: DaemonOptions): Promise<Parts> {
-  const peeked = await peekConfig(options.configFile);
-  await prepareStateDir(peeked);
-  const logger = createLogger({ file: peeked.logFile, level: peeked.logLevel, json: options.json });
-  const { log } = logger;
-  const unlock = await lockStateDir(peeked.stateDir);
-  const clock = createClock();
-  const secrets = createSecrets({ env: options.env });
-  const processes = createProcesses({ stateDir: peeked.stateDir, clock, log });
-  const reader = createMountReader({ clock, log });
-  const status = new StatusStore({ clock, log });
-  const commands = new CommandChannel({ log });
-  const scheduler = createScheduler({ clock, log });
-  const config = createConfigService({
-    file: options.configFile, log,
-    entries: () => host.entries(),
-    services: { processes, secrets, clock },
-    review: (next, diff) => host.hooks.veto('beforeReload', next, diff),
-  });
-  const http = createHttp({ clock, log, hostnames: () => config.current.config.web.hostnames });
-  const services: Partial<Services> = {
-    clock, processes, mountReader: reader, mountTable: createMountTable(), config, secrets, status,
-    plugins: { list: (): readonly PluginInfo[] => host.list() },
-    paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },
-  };
-  const host = createPluginHost({
-    dirs: { inTree: IN_TREE_PLUGINS }, services, projectors: [http.projector], clock, log, scheduler,
-    send: (name, ...args) => commands.send(name, ...args),
-  });
-  await host.discover(peeked.pluginDirs, peeked.stateDir);
-  return { clock, log, logger, status, commands, processes, reader, scheduler, config, http, host, unlock };
-}
-
-async function prepareStateDir(peeked: Peeked): Promise<void> {
-  try {
-    await mkdir(peeked.stateDir, { recursive: true, mode: 0o700 });
-    await chmod(peeked.stateDir, 0o700);
-  } catch (cause) {
-    throw new Error(`the state folder ${peeked.stateDir} cannot be made (${(cause as Error).message}); choose another with supervisor.state_dir`, { cause });
-  }
-}
-
-async function closeParts(parts: Parts): Promise<void> {
-  await parts.http.close();
-  await parts.scheduler.close();
-  parts.processes.releaseAll();
-  parts.reader.close();
-  await parts.unlock();
-  parts.logger.close();
 }

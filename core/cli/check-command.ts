@@ -1,5 +1,5 @@
 /** `mountkeeper check`: says what is wrong with a configuration file, and where. */
-import type { ConfigCheck } from '../api.ts';
+import type { ConfigCheck, LoadedConfig } from '../api.ts';
 import type { Arguments } from './arguments.ts';
 import { EXIT } from './exit-codes.ts';
 import { openOffline } from './offline.ts';
@@ -9,19 +9,23 @@ export async function runCheck(args: Arguments, configFile: string, terminal: Te
   const offline = await openOffline(configFile);
   try {
     const check = await offline.config.loadFile();
-    if (args.json) terminal.print(JSON.stringify(check.ok ? { ok: true, warnings: check.loaded.warnings } : { ok: false, file: configFile, problems: check.problems }));
-    if (!check.ok) {
-      if (!args.json) for (const line of problemLines(configFile, check)) terminal.printError(line);
-      return EXIT.config;
-    }
-    if (args.json) return EXIT.ok;
-    for (const warning of check.loaded.warnings) terminal.print(`${configFile}: warning: ${warning}`);
-    const { shares, connections } = check.loaded.config;
-    terminal.print(`${configFile}: valid, ${shares.length} shares on ${connections.length} connections`);
-    return EXIT.ok;
+    if (args.json) terminal.print(JSON.stringify(asJson(configFile, check)));
+    else if (check.ok) printValid(configFile, check.loaded, terminal);
+    else for (const line of problemLines(configFile, check)) terminal.printError(line);
+    return check.ok ? EXIT.ok : EXIT.config;
   } finally {
     await offline.close();
   }
+}
+
+function asJson(file: string, check: ConfigCheck): object {
+  return check.ok ? { ok: true, warnings: check.loaded.warnings } : { ok: false, file, problems: check.problems };
+}
+
+function printValid(file: string, loaded: LoadedConfig, terminal: Terminal): void {
+  for (const warning of loaded.warnings) terminal.print(`${file}: warning: ${warning}`);
+  const { shares, connections } = loaded.config;
+  terminal.print(`${file}: valid; shares: ${shares.length}, connections: ${connections.length}`);
 }
 
 /** `FILE:line:column: message`, one per problem; editors and terminals make links of them. */

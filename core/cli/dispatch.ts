@@ -1,28 +1,22 @@
 /** Finds the subcommand: the core's own few, then what plugins contribute. */
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { CliCommand, CliContext } from '../api.ts';
-import { PACKAGE_DIR } from '../daemon.ts';
+import { packageVersion } from '../parts.ts';
 import { createClock } from '../system/clock.ts';
 import type { Arguments } from './arguments.ts';
-import { runCheck } from './check-command.ts';
 import { request } from './client.ts';
-import { runDaemon } from './daemon-command.ts';
-import { runDoctor } from './doctor-command.ts';
 import { EXIT } from './exit-codes.ts';
 import { openOffline } from './offline.ts';
 import type { Offline } from './offline.ts';
-import { runPlugin } from './plugin-command.ts';
 import { createTerminal } from './terminal.ts';
 import type { Terminal } from './terminal.ts';
 
 const DEFAULT_CONFIG = '/etc/mountkeeper/mountkeeper.toml';
 
 const OWN: readonly Pick<CliCommand, 'name' | 'usage' | 'summary'>[] = [
-  { name: 'run', usage: '', summary: 'run the daemon in the foreground' },
-  { name: 'check', usage: '', summary: 'check the configuration file; exit 78 and FILE:line:column for what is wrong' },
-  { name: 'doctor', usage: '', summary: 'check this machine and say what to do' },
-  { name: 'plugin', usage: 'list | new NAME | check DIR', summary: 'list plugins, begin a new one, check one' },
+  { name: 'run', usage: '', summary: 'Run the daemon in the foreground.' },
+  { name: 'check', usage: '', summary: 'Check the configuration file; exit 78 and FILE:line:column for what is wrong.' },
+  { name: 'doctor', usage: '', summary: 'Check this machine and say what to do.' },
+  { name: 'plugin', usage: 'list | new NAME | check DIR', summary: 'List plugins, begin a new one, check one.' },
 ];
 
 export async function runCommandLine(args: Arguments): Promise<number> {
@@ -30,11 +24,11 @@ export async function runCommandLine(args: Arguments): Promise<number> {
   const terminal = createTerminal({ stdout: process.stdout, stderr: process.stderr, now: () => clock.monotonic() });
   const configFile = args.config ?? process.env.MOUNTKEEPER_CONFIG ?? DEFAULT_CONFIG;
   if (args.version) {
-    terminal.print(await version());
+    terminal.print(`mountkeeper ${await packageVersion()}`);
     return EXIT.ok;
   }
-  if (!args.help && args.command === 'run') return orSentence(terminal, () => runDaemon(args, configFile));
-  if (!args.help && args.command === 'check') return runCheck(args, configFile, terminal);
+  if (!args.help && args.command === 'run') return orSentence(terminal, async () => (await import('./daemon-command.ts')).runDaemon(args, configFile));
+  if (!args.help && args.command === 'check') return orSentence(terminal, async () => (await import('./check-command.ts')).runCheck(args, configFile, terminal));
   const offline = await openOffline(configFile);
   try {
     return await runOther({ args, configFile, terminal, offline });
@@ -58,8 +52,8 @@ async function runOther(invocation: Invocation): Promise<number> {
     return args.command === undefined && !args.help ? EXIT.usage : EXIT.ok;
   }
   const context = contextOf(invocation);
-  if (args.command === 'doctor') return orSentence(terminal, () => runDoctor(invocation));
-  if (args.command === 'plugin') return orSentence(terminal, () => runPlugin(invocation, context));
+  if (args.command === 'doctor') return orSentence(terminal, async () => (await import('./doctor-command.ts')).runDoctor(invocation));
+  if (args.command === 'plugin') return orSentence(terminal, async () => (await import('./plugin-command.ts')).runPlugin(invocation, context));
   const command = contributed.find((candidate) => candidate.name === args.command);
   if (command) return orSentence(terminal, () => command.run(context));
   terminal.printError(`mountkeeper: there is no command '${args.command}'; see 'mountkeeper --help'`);
@@ -82,6 +76,7 @@ function contextOf({ args, configFile, terminal, offline }: Invocation): CliCont
     ...terminal,
     args: args.rest,
     json: args.json,
+    clock: offline.clock,
     signal: interrupt.signal,
     request: (method, path, body) => request(
       { configFile, url: args.url, env: process.env, secrets: offline.secrets, signal: interrupt.signal },
@@ -102,9 +97,4 @@ function usage(contributed: readonly CliCommand[]): string {
     `The configuration is ${DEFAULT_CONFIG} unless --config or MOUNTKEEPER_CONFIG names another.`,
     'Exit codes: 0 done, 1 failed, 64 wrong usage, 75 time ran out, 78 configuration not valid.',
   ].join('\n');
-}
-
-async function version(): Promise<string> {
-  const manifest = JSON.parse(await readFile(join(PACKAGE_DIR, 'package.json'), 'utf8')) as { version: string };
-  return `mountkeeper ${manifest.version}`;
 }

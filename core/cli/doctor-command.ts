@@ -48,12 +48,12 @@ async function stateCheck(config: Config): Promise<Check> {
   return { title: 'state folder', result: 'error', detail: `${dir}: ${problem}`, advice: 'make it writable for the user the daemon runs as, or set supervisor.state_dir' };
 }
 
-async function webPortCheck({ args, configFile, offline, terminal: _ }: Invocation, config: Config): Promise<Check> {
+async function webPortCheck({ args, configFile, offline }: Invocation, config: Config): Promise<Check> {
   const { listen: host, port } = config.web;
   const title = `web port ${host}:${port}`;
   const problem = await bindProblem(host, port);
   if (problem === undefined) return { title, result: 'ok', detail: 'free', advice: '' };
-  const ours = await request({ configFile, url: args.url, env: process.env, secrets: offline.secrets, signal: AbortSignal.timeout(3_000) }, { method: 'GET', path: '/healthz' }).catch(() => undefined);
+  const ours = await request({ configFile, url: args.url, env: process.env, secrets: offline.secrets, signal: offline.clock.deadline(3_000) }, { method: 'GET', path: '/healthz' }).catch(() => undefined);
   if (ours?.status === 200) return { title, result: 'ok', detail: 'the daemon answers', advice: '' };
   return { title, result: 'error', detail: problem, advice: problem === 'EADDRINUSE' ? 'another program holds the port; set web.port to a free one' : 'set web.listen to an address of this machine' };
 }

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import type { Clock, Services } from '../api.ts';
 import { createSecrets } from '../config/secrets.ts';
 import { createConfigService } from '../config/service.ts';
-import { IN_TREE_PLUGINS, PACKAGE_DIR } from '../daemon.ts';
+import { IN_TREE_PLUGINS, PACKAGE_DIR } from '../parts.ts';
 import { peekConfig } from '../peek.ts';
 import { createPluginHost } from '../plugin/host.ts';
 import { createClock } from '../system/clock.ts';

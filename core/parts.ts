@@ -1,0 +1,105 @@
+/**
+ * The parts a daemon is made of, built in an order in which each finds what it needs, and closed in the reverse one.
+ */
+import { chmod, mkdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Logger } from 'pino';
+import type { Clock, PluginInfo, Services } from './api.ts';
+import { CommandChannel } from './commands.ts';
+import { createSecrets } from './config/secrets.ts';
+import { createConfigService } from './config/service.ts';
+import { createHttp } from './http/http.ts';
+import { peekConfig } from './peek.ts';
+import type { Peeked } from './peek.ts';
+import { createPluginHost } from './plugin/host.ts';
+import { lockStateDir } from './state-lock.ts';
+import { StatusStore } from './status.ts';
+import { createClock } from './system/clock.ts';
+import { createLogger } from './system/logger.ts';
+import { createMountReader } from './system/mount-reader.ts';
+import { createMountTable } from './system/mount-table.ts';
+import { createProcesses } from './system/processes.ts';
+import { createScheduler } from './system/scheduler.ts';
+
+/** Folder of the package: `dist/core/daemon.js` is two below it. */
+export const PACKAGE_DIR = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+export const IN_TREE_PLUGINS = join(PACKAGE_DIR, 'dist', 'plugins');
+
+export interface DaemonOptions {
+  readonly configFile: string;
+  readonly json: boolean;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** Everything the daemon consists of. */
+export interface Parts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly logger: ReturnType<typeof createLogger>;
+  readonly status: StatusStore;
+  readonly commands: CommandChannel;
+  readonly processes: ReturnType<typeof createProcesses>;
+  readonly reader: ReturnType<typeof createMountReader>;
+  readonly scheduler: ReturnType<typeof createScheduler>;
+  readonly config: ReturnType<typeof createConfigService>;
+  readonly http: ReturnType<typeof createHttp>;
+  readonly host: ReturnType<typeof createPluginHost>;
+  readonly unlock: () => Promise<void>;
+}
+
+/** The version in package.json. */
+export async function packageVersion(): Promise<string> {
+  return (JSON.parse(await readFile(join(PACKAGE_DIR, 'package.json'), 'utf8')) as { version: string }).version;
+}
+
+export async function buildParts(options: DaemonOptions): Promise<Parts> {
+  const peeked = await peekConfig(options.configFile);
+  await prepareStateDir(peeked);
+  const logger = createLogger({ file: peeked.logFile, level: peeked.logLevel, json: options.json });
+  const { log } = logger;
+  const unlock = await lockStateDir(peeked.stateDir);
+  const clock = createClock();
+  const secrets = createSecrets({ env: options.env });
+  const processes = createProcesses({ stateDir: peeked.stateDir, clock, log });
+  const reader = createMountReader({ clock, log });
+  const status = new StatusStore({ clock, log });
+  const commands = new CommandChannel({ log });
+  const scheduler = createScheduler({ clock, log });
+  const config = createConfigService({
+    file: options.configFile, log,
+    entries: () => host.entries(),
+    services: { processes, secrets, clock },
+    review: (next, diff) => host.hooks.veto('beforeReload', next, diff),
+  });
+  const http = createHttp({ clock, log, hostnames: () => config.current.config.web.hostnames });
+  const services: Partial<Services> = {
+    clock, processes, mountReader: reader, mountTable: createMountTable(), config, secrets, status,
+    plugins: { list: (): readonly PluginInfo[] => host.list() },
+    paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },
+  };
+  const host = createPluginHost({
+    dirs: { inTree: IN_TREE_PLUGINS }, services, projectors: [http.projector], clock, log, scheduler,
+    send: (name, ...args) => commands.send(name, ...args),
+  });
+  await host.discover(peeked.pluginDirs, peeked.stateDir);
+  return { clock, log, logger, status, commands, processes, reader, scheduler, config, http, host, unlock };
+}
+
+async function prepareStateDir(peeked: Peeked): Promise<void> {
+  try {
+    await mkdir(peeked.stateDir, { recursive: true, mode: 0o700 });
+    await chmod(peeked.stateDir, 0o700);
+  } catch (cause) {
+    throw new Error(`the state folder ${peeked.stateDir} cannot be made (${(cause as Error).message}); choose another with supervisor.state_dir`, { cause });
+  }
+}
+
+export async function closeParts(parts: Parts): Promise<void> {
+  await parts.http.close();
+  await parts.scheduler.close();
+  parts.processes.releaseAll();
+  parts.reader.close();
+  await parts.unlock();
+  parts.logger.close();
+}
