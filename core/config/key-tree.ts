@@ -106,14 +106,16 @@ function typeName(described: Described): string {
   const named = metaOf(described).type;
   if (named !== undefined) return named;
   if (described.flags?.only === true) return choice(described.allow ?? []);
-  switch (described.type) {
-    case 'array': return arrayName(described.items ?? []);
-    case 'object': return 'table';
-    case 'alternatives': return alternativeNames(described);
-    case 'number': return numberName(described.rules ?? []);
-    default: return described.type ?? 'any';
-  }
+  const type = described.type ?? 'any';
+  return NAMERS[type]?.(described) ?? type;
 }
+
+const NAMERS: Readonly<Record<string, (described: Described) => string>> = {
+  array: ({ items }) => arrayName(items ?? []),
+  object: () => 'table',
+  alternatives: alternativeNames,
+  number: ({ rules }) => numberName(rules ?? []),
+};
 
 function choice(values: readonly unknown[]): string {
   return values.map((value) => JSON.stringify(value)).join(' | ');

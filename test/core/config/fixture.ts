@@ -1,0 +1,111 @@
+/** A configuration service with made-up plugins, its own folder and its own clock. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import type { ConfigContribution } from '../../../core/api.ts';
+import { Joi, duration, secret, size } from '../../../core/api.ts';
+import type { ContributionEntry } from '../../../core/config/schema.ts';
+import { createSecrets } from '../../../core/config/secrets.ts';
+import { createConfigService } from '../../../core/config/service.ts';
+import type { ConfigServiceOptions, OwnedConfigService } from '../../../core/config/service.ts';
+import type { ConfigCheck, LoadedConfig, Processes } from '../../../core/services.ts';
+import { createClock } from '../../../core/system/clock.ts';
+
+export const NAS = `[[connections]]
+name = "nas"
+type = "sftp"
+
+[connections.options]
+host = "nas.example.org"
+pass = "correct horse"
+`;
+
+export const PHOTOS = `${NAS}
+[[shares]]
+name = "photos"
+connection = "nas"
+`;
+
+export function entry(owner: string, contribution: ConfigContribution, more: Partial<ContributionEntry> = {}): ContributionEntry {
+  return { owner, contribution, thirdParty: false, enabledByDefault: true, version: '1.0.0', ...more };
+}
+
+/** Shaped like the in-tree plugins: a mounter, a guard of the door, and rules in an array of tables. */
+export function sampleEntries(): ContributionEntry[] {
+  return [
+    entry('auth', { section: 'web', schema: Joi.object({
+      username: Joi.string().default('admin').description('User name.'),
+      password: secret().default('').description('Password.'),
+    }).meta({ tier: 'live' }) }),
+    entry('mount', {
+      section: 'mount',
+      schema: Joi.object({
+        root: Joi.string().default('/mnt/mountkeeper').description('Where shares are mounted.'),
+        buffer_size: size().default('16M').description('Memory per open file.'),
+      }).meta({ tier: 'global' }),
+      complete: (config) => {
+        const { root } = (config as unknown as { mount: { root: string } }).mount;
+        for (const share of config.shares) share.mount_point ??= `${root}/${share.name}`;
+      },
+      secrets: (config) => config.connections.flatMap(({ options }, index) => ('odd_one' in options ? [`connections[${index}].options.odd_one`] : [])),
+    }),
+    entry('smb', { section: 'smb', schema: Joi.object({
+      enabled: Joi.boolean().default(false).description('Serve SMB.'),
+      users: Joi.array().items(Joi.object({ name: Joi.string().required().description('Name.'), password: secret().required().description('Password.') })).default([]).description('Who may come in.'),
+    }).meta({ tier: 'protocol' }) }),
+    entry('warmup', {
+      section: 'warmup',
+      schema: Joi.object({
+        auto: Joi.boolean().default(true).description('Run the rules by themselves.'),
+        rules: Joi.array().items(Joi.object({ share: Joi.string().required().description('Share.'), path: Joi.string().allow('').default('').description('Path.'), newer_than: duration().description('Age.') })).default([]).description('What is warmed.'),
+      }).meta({ tier: 'live' }).description('Warming the cache.'),
+      share: Joi.object({ dir_refresh_interval: duration().description('How often directories are read again.').meta({ tier: 'live' }) }),
+    }),
+  ];
+}
+
+export interface Room {
+  readonly folder: string;
+  readonly file: string;
+  readonly service: OwnedConfigService;
+  /** Accepts and runs a document. */
+  run(text: string): Promise<LoadedConfig>;
+  close(): void;
+}
+
+export function openRoom(options: Partial<ConfigServiceOptions> & { env?: NodeJS.ProcessEnv; text?: string } = {}): Room {
+  const folder = mkdtempSync(join(tmpdir(), 'mk-config-'));
+  const file = join(folder, 'config.toml');
+  if (options.text !== undefined) writeFileSync(file, options.text);
+  const entries = sampleEntries();
+  const service = createConfigService({
+    file,
+    entries: () => entries,
+    services: { clock: createClock(), secrets: createSecrets({ env: options.env ?? {} }), processes: noProcesses },
+    log: pino({ level: 'silent' }),
+    ...options,
+  });
+  return {
+    folder, file, service,
+    run: async (text) => {
+      const loaded = accepted(await service.check(text, 'file'));
+      service.commit(loaded);
+      return loaded;
+    },
+    close: () => { rmSync(folder, { recursive: true, force: true }); },
+  };
+}
+
+const noProcesses = {} as Processes;
+
+export function accepted(check: ConfigCheck): LoadedConfig {
+  if (!check.ok) throw new Error(`refused: ${check.message}`);
+  return check.loaded;
+}
+
+/** The problems of a document that must be refused. */
+export function refused(check: ConfigCheck): Extract<ConfigCheck, { ok: false }> {
+  if (check.ok) throw new Error('accepted, although it must be refused');
+  return check;
+}
