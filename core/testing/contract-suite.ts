@@ -1,0 +1,2 @@
+export interface ContractOptions {}
+export function contractSuite(): void {}

@@ -1,0 +1,260 @@
+/**
+ * A host for tests of plugins: the daemon's own plugin host, configuration and web server, without the supervisor and
+ * without any share. Time stands still unless the test lets it pass.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { pino } from 'pino';
+import { stringify } from 'smol-toml';
+import type { Plugin } from '../api.ts';
+import { createSecrets } from '../config/secrets.ts';
+import { createConfigService } from '../config/service.ts';
+import { shareStatus, statusFields } from '../contributions.ts';
+import type { HookRunner } from '../hooks.ts';
+import { createHttp } from '../http/http.ts';
+import type { FoundPlugin } from '../plugin/found.ts';
+import { createHost } from '../plugin/host.ts';
+import type { PluginHost, PluginHostOptions } from '../plugin/host.ts';
+import { dryRun } from '../plugin/instance.ts';
+import { manifestProblem } from '../plugin/manifest.ts';
+import { sentence } from '../plugin/members.ts';
+import type { JobScheduler } from '../plugin/recurring.ts';
+import { packageDir } from '../plugin/stage.ts';
+import type { Clock, ConfigService, LoadedConfig, Logger, PluginInfo } from '../services.ts';
+import type { Commands, Services, ShareStatus, StatusRecord } from '../api.ts';
+import { emptyRecord, emptyShareStatus, StatusStore } from '../status.ts';
+import { createMountReader } from '../system/mount-reader.ts';
+import { createMountTable } from '../system/mount-table.ts';
+import { createProcesses } from '../system/processes.ts';
+import { inject } from './inject.ts';
+import type { InjectRequest, InjectResponse } from './inject.ts';
+import { createManualClock } from './manual-clock.ts';
+import type { ManualClock } from './manual-clock.ts';
+
+// The contexts of plugins differ by their configuration; a host takes them all.
+// eslint-disable-next-line typescript/no-explicit-any
+export type AnyPlugin = Plugin<any>;
+
+export interface TestHostOptions {
+  readonly plugins: readonly AnyPlugin[];
+  /** The document as written in the file, TOML text or the table itself; `connections = []` is added when missing. */
+  readonly config?: string | Readonly<Record<string, unknown>>;
+  /** Default: a manual clock. */
+  readonly clock?: Clock;
+  readonly log?: Logger;
+  /** In place of the core's own, or of plugins' that are not part of the test. */
+  readonly services?: Partial<Services>;
+  readonly limits?: PluginHostOptions['limits'];
+  /** Answers commands that no plugin handles. */
+  readonly send?: (command: string, args: readonly unknown[]) => Promise<void>;
+}
+
+export interface TestHost {
+  readonly host: PluginHost;
+  readonly hooks: HookRunner;
+  readonly clock: Clock;
+  readonly config: ConfigService;
+  /** Scratch folder; removed by `close`. */
+  readonly stateDir: string;
+  /** Commands that plugins sent, in order. */
+  readonly sent: readonly { readonly command: string; readonly args: readonly unknown[] }[];
+  list(): readonly PluginInfo[];
+  /** The entry of one plugin. */
+  info(plugin: string): PluginInfo;
+  /** What is held now: `plugin: label`. */
+  effects(): readonly string[];
+  /** The status record with what plugins contribute. */
+  status(): StatusRecord;
+  shareStatus(share: string): ShareStatus;
+  /** Sends a request through the web server, with its checks. */
+  inject(request: string | InjectRequest): Promise<InjectResponse>;
+  /** Lets time pass on the manual clock. */
+  advance(ms: number): Promise<void>;
+  /** Runs a job once, now: `plugin/job`. */
+  runJob(key: string): Promise<void>;
+  /** Keys of the jobs that are scheduled. */
+  jobs(): readonly string[];
+  /** Applies another document. Rejects with what is wrong with it. */
+  configure(config: string | Readonly<Record<string, unknown>>): Promise<void>;
+  /** Replaces the plugins on offer and applies the configuration again. */
+  setPlugins(plugins: readonly AnyPlugin[]): Promise<void>;
+  /** Disposes everything. Call it in any case: `after(() => host.close())`. */
+  close(): Promise<void>;
+}
+
+interface FakeScheduler extends JobScheduler {
+  readonly jobs: Map<string, Parameters<JobScheduler['add']>[0]>;
+}
+
+function createFakeScheduler(): FakeScheduler {
+  const jobs: FakeScheduler['jobs'] = new Map();
+  return {
+    jobs,
+    add: async (job) => {
+      if (jobs.has(job.key)) throw new Error(`the job ${job.key} is scheduled twice`);
+      jobs.set(job.key, job);
+      return () => { jobs.delete(job.key); };
+    },
+  };
+}
+
+function offer(plugin: Plugin, log: Logger): FoundPlugin {
+  const { name, version, description } = plugin;
+  const base = { name, version, description, folder: name, thirdParty: false, guard: plugin.guard === true };
+  try {
+    const problem = manifestProblem(plugin, name);
+    return problem === undefined ? { ...base, plugin, ledger: dryRun(plugin, log) } : { ...base, problem };
+  } catch (error) {
+    return { ...base, problem: sentence(error) };
+  }
+}
+
+function documentText(config: TestHostOptions['config'] = {}): string {
+  return typeof config === 'string' ? config : stringify({ connections: [], ...config });
+}
+
+function isManual(clock: Clock): clock is ManualClock {
+  return 'advance' in clock;
+}
+
+/** Brings the plugins up with the configuration. Rejects when the configuration is not valid. */
+export async function createTestHost(options: TestHostOptions): Promise<TestHost> {
+  const stateDir = await mkdtemp(path.join(tmpdir(), 'mountkeeper-test-'));
+  const test = new Bench(options, stateDir);
+  try {
+    await test.start();
+    return test;
+  } catch (error) {
+    await test.close();
+    throw error;
+  }
+}
+
+class Bench implements TestHost {
+  readonly host: PluginHost;
+  readonly clock: Clock;
+  readonly config: ReturnType<typeof createConfigService>;
+  readonly stateDir: string;
+  readonly sent: { command: string; args: readonly unknown[] }[] = [];
+  readonly #options: TestHostOptions;
+  readonly #log: Logger;
+  readonly #scheduler = createFakeScheduler();
+  readonly #http: ReturnType<typeof createHttp>;
+  readonly #status: StatusStore;
+  readonly #reader: ReturnType<typeof createMountReader>;
+  readonly #processes: ReturnType<typeof createProcesses>;
+  #plugins: readonly AnyPlugin[];
+
+  constructor(options: TestHostOptions, stateDir: string) {
+    const { log = pino({ level: 'silent' }), clock = createManualClock() } = options;
+    this.#options = options;
+    this.#plugins = options.plugins;
+    this.#log = log;
+    this.clock = clock;
+    this.stateDir = stateDir;
+    this.#status = new StatusStore({ clock, log });
+    this.#processes = createProcesses({ stateDir, clock, log });
+    this.#reader = createMountReader({ clock, log });
+    const secrets = createSecrets({ env: process.env });
+    const ownServices = { clock, secrets, processes: this.#processes, ...options.services };
+    this.config = createConfigService({ file: path.join(stateDir, 'mountkeeper.toml'), entries: () => this.host.entries(), services: ownServices, log });
+    this.#http = createHttp({ clock, log, hostnames: () => this.config.current.config.web.hostnames });
+    this.host = createHost({
+      dirs: { inTree: '' },
+      projectors: [this.#http.projector],
+      clock, log,
+      scheduler: this.#scheduler,
+      send: (command, ...args) => this.#send(command, args),
+      ...(options.limits && { limits: options.limits }),
+      services: {
+        config: this.config, status: this.#status, mountTable: createMountTable(), mountReader: this.#reader,
+        paths: { stateDir, packageDir }, ...ownServices,
+      },
+    }, async () => this.#plugins.map((plugin) => offer(plugin as Plugin, log)));
+  }
+
+  get hooks(): HookRunner {
+    return this.host.hooks;
+  }
+
+  async start(): Promise<void> {
+    await this.host.discover([], this.stateDir);
+    await this.configure(this.#options.config ?? {});
+  }
+
+  async configure(config: string | Readonly<Record<string, unknown>>): Promise<void> {
+    const text = documentText(config);
+    await writeFile(this.config.file, text);
+    await this.#apply(await this.config.check(text, 'file'));
+  }
+
+  async setPlugins(plugins: readonly AnyPlugin[]): Promise<void> {
+    this.#plugins = plugins;
+    await this.host.discover([], this.stateDir);
+    await this.#apply(await this.config.check(this.config.current.text, 'file'));
+  }
+
+  async #apply(check: Awaited<ReturnType<ConfigService['check']>>): Promise<void> {
+    if (!check.ok) throw new Error(check.message);
+    this.config.commit(check.loaded satisfies LoadedConfig);
+    await this.host.apply(check.loaded);
+  }
+
+  async #send(command: keyof Commands, args: readonly unknown[]): Promise<void> {
+    this.sent.push({ command, args });
+    const handlers = this.host.handlers(command) as readonly ((...args: readonly unknown[]) => Promise<unknown>)[];
+    for (const handler of handlers) await handler(...args);
+    if (handlers.length === 0) await this.#options.send?.(command, args);
+  }
+
+  list(): readonly PluginInfo[] {
+    return this.host.list();
+  }
+
+  info(plugin: string): PluginInfo {
+    const info = this.list().find((one) => one.name === plugin);
+    if (!info) throw new Error(`there is no plugin "${plugin}" in this test`);
+    return info;
+  }
+
+  effects(): readonly string[] {
+    return this.list().flatMap((info) => info.effects.map((label) => `${info.name}: ${label}`));
+  }
+
+  status(): StatusRecord {
+    return { ...emptyRecord(this.clock.now()), ...statusFields(this.host.ledgers(), this.#log) };
+  }
+
+  shareStatus(share: string): ShareStatus {
+    return { ...emptyShareStatus(share), ...shareStatus(this.host.ledgers(), share, this.#log) };
+  }
+
+  async inject(request: string | InjectRequest): Promise<InjectResponse> {
+    if (!this.#http.address) await this.#http.listen({ host: '127.0.0.1', port: 0 });
+    return inject(this.#http.address?.port ?? 0, typeof request === 'string' ? { url: request } : request);
+  }
+
+  async advance(ms: number): Promise<void> {
+    if (!isManual(this.clock)) throw new Error('this test brought a clock that cannot be advanced');
+    await this.clock.advance(ms);
+  }
+
+  async runJob(key: string): Promise<void> {
+    const job = this.#scheduler.jobs.get(key);
+    if (!job?.run) throw new Error(`there is no job "${key}" that could run here; there is ${this.jobs().join(', ') || 'none'}`);
+    await job.run(new AbortController().signal);
+  }
+
+  jobs(): readonly string[] {
+    return [...this.#scheduler.jobs.keys()];
+  }
+
+  async close(): Promise<void> {
+    await this.host.stop('shutdown');
+    await this.#http.close();
+    this.#reader.close();
+    this.#processes.releaseAll();
+    await rm(this.stateDir, { recursive: true, force: true });
+  }
+}
