@@ -1,0 +1,54 @@
+/** `npm run bench`: everything side by side in one run, as a table here and in docs/benchmarks.md. */
+import { spawnSync } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { cpus, totalmem } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import type { Figure } from './figures.ts';
+import { benchLogs } from './log-polls.ts';
+import { benchStart } from './mount-start.ts';
+import { benchStatus } from './status-load.ts';
+import { benchIdle, benchSwap } from './swap-and-idle.ts';
+
+const REPORT = fileURLToPath(new URL('../../../docs/benchmarks.md', import.meta.url));
+const BENCHES: Readonly<Record<string, (scratch: Scratch) => Promise<Figure[]>>> = { start: benchStart, status: benchStatus, logs: benchLogs, swap: benchSwap, idle: benchIdle };
+
+function machine(): string {
+  const rclone = /v[\d.]+/.exec(spawnSync('rclone', ['version'], { encoding: 'utf8' }).stdout)?.[0] ?? 'unknown';
+  return `${cpus().length} cores (${cpus()[0]?.model.trim() ?? 'unknown'}), ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node.js ${process.version}, rclone ${rclone}, Linux ${spawnSync('uname', ['-r'], { encoding: 'utf8' }).stdout.trim()}`;
+}
+
+function document(figures: readonly Figure[]): string {
+  const rows = figures.map((figure) => `| ${[figure.what, figure.ours, figure.beside, figure.ratio, figure.aim].join(' | ')} |`);
+  return [
+    '# Benchmarks', '',
+    '`npm run bench` measures Mountkeeper beside what it is to be compared with, in one run on one machine, and writes this page.',
+    'Absolute figures belong to the machine; ratios are what to look at. The remote is a NAS on loopback, so network time is nearly nothing.', '',
+    `Machine: ${machine()}.`, '',
+    '| what | Mountkeeper | beside it | ratio | aim |', '|---|---|---|---|---|', ...rows, '',
+    '## What the figures mean', '', ...figures.map((figure) => `- **${figure.what}**: ${figure.note}`), '',
+  ].join('\n');
+}
+
+function show(figures: readonly Figure[]): void {
+  for (const figure of figures) console.log(`${figure.what.padEnd(48)} ${figure.ours.padEnd(28)} beside ${figure.beside}\n${' '.repeat(49)}ratio ${figure.ratio}, aim ${figure.aim}`);
+}
+
+const only = process.argv.slice(2);
+const scratch = await createScratch('bench');
+const figures: Figure[] = [];
+try {
+  for (const [name, bench] of Object.entries(BENCHES)) {
+    if (only.length > 0 && !only.includes(name)) continue;
+    const found = await bench(scratch);
+    show(found);
+    figures.push(...found);
+  }
+} finally {
+  await scratch.close();
+}
+if (only.length === 0) {
+  await writeFile(REPORT, document(figures));
+  console.log('\nwritten to docs/benchmarks.md');
+}
