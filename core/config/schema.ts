@@ -107,7 +107,7 @@ function ownTable(entry: ContributionEntry): Part {
   const base = Joi.object({
     enabled: Joi.boolean().default(entry.enabledByDefault).meta({ tier: 'live' }).description('Whether the plugin is on.'),
   });
-  const standing = part(base, path, owner);
+  const standing = part(base, path, 'core');
   if (contribution.section !== undefined) return standing;
   const addition = part(contribution.schema, path, owner);
   assertDisjoint(standing, addition);
@@ -139,7 +139,8 @@ function pluginsPart(own: ReadonlyMap<string, Part>): Part {
   const base = pluginsKeys();
   const tables = Object.fromEntries([...own].map(([name, { schema }]) => [name, schema.default()]));
   // Undiscovered plugins keep what they have: their folder may come back.
-  const schema = base.keys(tables).pattern(Joi.string(), Joi.object().unknown()).default();
+  // An empty list of keys would allow none at all.
+  const schema = (own.size === 0 ? base : base.keys(tables)).pattern(Joi.string(), Joi.object().unknown()).default();
   const node = part(base, 'plugins', 'core').node;
   return { schema, node: { ...node, open: true, children: new Map([...node.children, ...[...own].map(([name, { node: table }]) => [name, table] as const)]) } };
 }

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { afterEach, describe, it } from 'node:test';
+import { Joi } from '../../../core/api.ts';
+import { NAS, PHOTOS, accepted, entry, openRoom, refused, sampleEntries } from './fixture.ts';
+import type { Room } from './fixture.ts';
+
+const rooms: Room[] = [];
+
+function room(...options: Parameters<typeof openRoom>): Room {
+  const opened = openRoom(...options);
+  rooms.push(opened);
+  return opened;
+}
+
+afterEach(() => { for (const opened of rooms.splice(0)) opened.close(); });
+
+describe('the configuration service', () => {
+  it('has no configuration before the first commit', async () => {
+    const { service } = room({ text: PHOTOS });
+    assert.throws(() => service.current, /no configuration has been loaded yet/);
+    const check = await service.loadFile();
+    assert.deepEqual(check.ok && check.diff, { changes: [], tier: undefined, summary: 'No changes' });
+    service.commit(accepted(check));
+    assert.equal(service.current.text, PHOTOS);
+  });
+
+  it('says in plain words why a file cannot be loaded', async () => {
+    const opened = room();
+    assert.match(refused(await opened.service.loadFile()).message, /^the configuration file \/.* cannot be read: there is no such file$/);
+    writeFileSync(opened.file, Buffer.from([0x78, 0xff]));
+    assert.match(refused(await opened.service.loadFile()).message, /it is not UTF-8 text$/);
+    rmSync(opened.file);
+    mkdirSync(opened.file);
+    assert.match(refused(await opened.service.loadFile()).message, /it is not a plain file$/);
+  });
+
+  it('keeps the running document while others are checked', async () => {
+    const opened = room();
+    const running = await opened.run(PHOTOS);
+    accepted(await opened.service.check(NAS, 'http'));
+    refused(await opened.service.check('connections = 1', 'http'));
+    assert.equal(opened.service.current, running);
+  });
+
+  it('lets the reviewer refuse a change, and does not ask when there is none', async () => {
+    const asked: string[] = [];
+    const opened = room({ review: async (_next, diff) => { asked.push(diff.summary); return 'not during the backup'; } });
+    await opened.run(PHOTOS);
+    accepted(await opened.service.check(`${PHOTOS}# same\n`, 'http'));
+    const check = refused(await opened.service.check(NAS, 'http'));
+    assert.deepEqual([check.stage, check.message, asked], ['validate', 'not during the backup', ['shares.photos: removed']]);
+  });
+
+  it('sees no difference when a plugin was discovered in the meantime, and takes its keys at once', async () => {
+    const entries = sampleEntries();
+    const opened = room({ entries: () => entries });
+    await opened.run(PHOTOS);
+    entries.push(entry('late', { section: 'late', schema: Joi.object({ key: Joi.number().default(1).description('K.') }) }));
+    const same = await opened.service.check(PHOTOS, 'http');
+    assert.equal(same.ok && same.diff.tier, undefined);
+    const check = await opened.service.check(`${PHOTOS}[late]\nkey = 2\n`, 'http');
+    assert.equal(check.ok && check.diff.summary, 'late.key: 1 → 2');
+    entries.pop();
+    assert.match(refused(await opened.service.check(`${PHOTOS}[late]\nkey = 2\n`, 'http')).message, /unknown key "late"/);
+  });
+
+  it('goes on without a plugin whose keys clash, and warns', async () => {
+    const opened = room({ entries: () => [...sampleEntries(), entry('rival', { section: 'web', schema: Joi.object({ port: Joi.number() }) })] });
+    const { warnings } = await opened.run(PHOTOS);
+    assert.deepEqual(warnings, ['plugin rival is left out: plugin rival and the core both declare the key web.port']);
+  });
+
+  it('compares, writes, renders and lists through one door', async () => {
+    const opened = room();
+    const before = await opened.run(PHOTOS);
+    const after = accepted(await opened.service.check(NAS, 'http'));
+    assert.equal(opened.service.compare(before.config, after.config).summary, 'shares.photos: removed');
+    await opened.service.write(opened.service.render(before.document));
+    assert.deepEqual(accepted(await opened.service.loadFile()).document, before.document);
+    assert.ok(readFileSync(opened.file, 'utf8').includes('# The remotes.'));
+    assert.deepEqual(opened.service.keys().find((key) => key.path === 'web.password'), {
+      path: 'web.password', type: 'secret', description: 'Password.', default: '', tier: 'live', secret: true, owner: 'auth',
+    });
+  });
+});
