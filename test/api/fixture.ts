@@ -1,0 +1,229 @@
+/**
+ * The API on a real listener: the real plugin host, configuration service, status store and HTTP server, without a
+ * supervisor. What would be sent to it is kept in `sent`.
+ */
+import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { request as httpRequest } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import { Joi, definePlugin } from '../../core/api.ts';
+import type { Commands, LoadedConfig, Notice, Plugin, Secrets, ShareStatus, StatusRecord } from '../../core/api.ts';
+import { createConfigService } from '../../core/config/service.ts';
+import type { OwnedConfigService } from '../../core/config/service.ts';
+import { createSecrets } from '../../core/config/secrets.ts';
+import { createHttp } from '../../core/http/http.ts';
+import type { Http, HttpOptions } from '../../core/http/http.ts';
+import { createHost } from '../../core/plugin/host.ts';
+import type { PluginHost } from '../../core/plugin/host.ts';
+import { dryRun } from '../../core/plugin/instance.ts';
+import { emptyShareStatus, StatusStore } from '../../core/status.ts';
+import { createClock } from '../../core/system/clock.ts';
+import auth from '../../plugins/auth/index.ts';
+import controlApi from '../../plugins/control-api/index.ts';
+import logs from '../../plugins/logs/index.ts';
+import presets from '../../plugins/presets/index.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  readonly bytes: Buffer;
+  json(): unknown;
+}
+
+export interface Call {
+  readonly method?: string;
+  readonly path: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Buffer;
+}
+
+export interface Sent {
+  readonly command: keyof Commands;
+  readonly args: readonly unknown[];
+}
+
+export interface ApiFixture {
+  readonly folder: string;
+  readonly configFile: string;
+  readonly config: OwnedConfigService;
+  readonly host: PluginHost;
+  readonly http: Http;
+  readonly status: StatusStore;
+  readonly sent: Sent[];
+  /** Set: `send` rejects with this sentence. */
+  refusal: string | undefined;
+  readonly logLines: Record<string, unknown>[];
+  readonly port: number;
+  call(call: Call): Promise<Answer>;
+  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  publish(shares: readonly (Partial<ShareStatus> & { name: string })[], record?: Partial<StatusRecord>): void;
+  /** As the supervisor does it: makes a document the running one and turns the plugins to it. */
+  apply(toml: string): Promise<LoadedConfig>;
+  fileText(): Promise<string>;
+  close(): Promise<void>;
+}
+
+export interface FixtureOptions {
+  readonly toml?: string;
+  readonly plugins?: readonly Plugin[];
+  readonly env?: NodeJS.ProcessEnv;
+  readonly http?: Partial<HttpOptions>;
+  readonly notices?: readonly Notice[];
+  /** Wraps the service that the plugins see. */
+  readonly wrapConfig?: (config: OwnedConfigService) => OwnedConfigService;
+}
+
+export const SAMPLE = `[[connections]]
+name = "nas"
+type = "local"
+
+[[shares]]
+name = "photos"
+connection = "nas"
+remote_path = "/photos"
+
+[[shares]]
+name = "照片 2024"
+connection = "nas"
+remote_path = "/zh"
+`;
+
+/** The keys that presets set, as the mounting plugin declares them. */
+const mountKeys = definePlugin({
+  name: 'mount-keys',
+  version: '1.0.0',
+  apiVersion: 1,
+  description: 'Keys of [mount] without any mounting.',
+  config: {
+    section: 'mount',
+    schema: Joi.object({
+      root: Joi.string().default('/mnt/mountkeeper').description('Root.'),
+      chunk_limit: Joi.string().default('64M').description('Chunk limit.'),
+      multi_thread_streams: Joi.number().integer().default(4).description('Streams.'),
+      multi_thread_cutoff: Joi.string().default('64M').description('Cutoff.'),
+      buffer_size: Joi.string().default('16M').description('Buffer.'),
+      write_back: Joi.string().default('5s').description('Write-back.'),
+    }).meta({ tier: 'global' }),
+    complete: (config) => {
+      for (const share of config.shares) share.mount_point ??= `/mnt/mountkeeper/${share.name}`;
+    },
+  },
+  register: () => undefined,
+});
+
+export const API_PLUGINS: readonly Plugin[] = [auth as Plugin, controlApi, logs, presets, mountKeys as Plugin];
+
+function found(plugin: Plugin, log: pino.Logger) {
+  return {
+    name: plugin.name, version: plugin.version, description: plugin.description, folder: `/nowhere/${plugin.name}`,
+    thirdParty: false, guard: plugin.guard === true, plugin, ledger: dryRun(plugin, log),
+  };
+}
+
+function memoryLog(lines: Record<string, unknown>[]): pino.Logger {
+  return pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) });
+}
+
+export function callPort(port: number, { method = 'GET', path, headers = {}, body }: Call): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () => {
+        const bytes = Buffer.concat(chunks);
+        const text = bytes.toString('utf8');
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text, bytes, json: () => JSON.parse(text) as unknown });
+      });
+    });
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+/** The service with some of its members replaced. */
+export function overriding(config: OwnedConfigService, members: Partial<Record<keyof OwnedConfigService, unknown>>): OwnedConfigService {
+  return new Proxy(config, {
+    get(target, key) {
+      if (Object.hasOwn(members, key)) return members[key as keyof OwnedConfigService];
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+function must(check: Awaited<ReturnType<OwnedConfigService['check']>>): LoadedConfig {
+  if (!check.ok) throw new Error(check.message);
+  return check.loaded;
+}
+
+export async function createApi(options: FixtureOptions = {}): Promise<ApiFixture> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'mk-api-')));
+  const configFile = join(folder, 'config.toml');
+  await writeFile(configFile, options.toml ?? SAMPLE, { mode: 0o600 });
+  const clock = createClock();
+  const logLines: Record<string, unknown>[] = [];
+  const log = memoryLog(logLines);
+  const secrets: Secrets = createSecrets({ env: options.env ?? {} });
+  const plugins = options.plugins ?? API_PLUGINS;
+  const sent: Sent[] = [];
+  const status = new StatusStore({ clock, log });
+  status.setNotices(options.notices ?? []);
+
+  const http = createHttp({ clock, log, hostnames: () => config.current.config.web.hostnames, ...options.http });
+  const config: OwnedConfigService = createConfigService({
+    file: configFile,
+    entries: () => host.entries(),
+    services: { secrets, clock, processes: {} as never },
+    log,
+  });
+  const host = createHost({
+    dirs: { inTree: folder },
+    services: { clock, secrets, status, config: options.wrapConfig?.(config) ?? config },
+    projectors: [http.projector],
+    clock,
+    log,
+    scheduler: { add: async () => () => undefined } as never,
+    send: async (command, ...args) => {
+      if (fixture.refusal !== undefined) throw new Error(fixture.refusal);
+      sent.push({ command, args });
+    },
+  }, async () => plugins.map((plugin) => found(plugin, log)));
+
+  const fixture: ApiFixture = {
+    folder, configFile, config, host, http, status, sent, logLines,
+    refusal: undefined,
+    get port() {
+      return http.address?.port ?? 0;
+    },
+    call: (call) => callPort(fixture.port, call),
+    get: (path, headers = {}) => fixture.call({ path, headers }),
+    post: (path, body, headers = {}) => fixture.call(body === undefined
+      ? { method: 'POST', path, headers }
+      : { method: 'POST', path, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }),
+    publish(shares, record = {}) {
+      const { startedAt: _startedAt, ...base } = status.snapshot.record;
+      status.publish({ ...base, ...record, shares: shares.map((share) => ({ ...emptyShareStatus(share.name), ...share })) });
+    },
+    async apply(toml) {
+      const loaded = must(await config.check(toml, 'file'));
+      config.commit(loaded);
+      await host.apply(loaded);
+      return loaded;
+    },
+    fileText: () => readFile(configFile, 'utf8'),
+    async close() {
+      await http.close();
+      await host.stop('shutdown');
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+  await host.discover([], folder);
+  await fixture.apply(options.toml ?? SAMPLE);
+  await http.listen({ host: '127.0.0.1', port: 0 });
+  return fixture;
+}
