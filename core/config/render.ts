@@ -30,6 +30,7 @@ export function renderDocument(document: Document, root: KeyNode): string {
 }
 
 function isSection(value: unknown, node: KeyNode | undefined): boolean {
+  if (node?.kind === 'value') return false;
   if (Array.isArray(value)) return node?.kind === 'tables' && value.length > 0 && value.every(isTable);
   return isTable(value);
 }

@@ -52,15 +52,15 @@ export function sampleEntries(): ContributionEntry[] {
     }),
     entry('smb', { section: 'smb', schema: Joi.object({
       enabled: Joi.boolean().default(false).description('Serve SMB.'),
-      users: Joi.array().items(Joi.object({ name: Joi.string().required().description('Name.'), password: secret().required().description('Password.') })).default([]).description('Who may come in.'),
+      users: Joi.array().items(Joi.object({ name: Joi.string().required().example('anna').description('Name.'), password: secret().required().description('Password.') })).default([]).description('Who may come in.'),
     }).meta({ tier: 'protocol' }) }),
     entry('warmup', {
       section: 'warmup',
       schema: Joi.object({
         auto: Joi.boolean().default(true).description('Run the rules by themselves.'),
-        rules: Joi.array().items(Joi.object({ share: Joi.string().required().description('Share.'), path: Joi.string().allow('').default('').description('Path.'), newer_than: duration().description('Age.') })).default([]).description('What is warmed.'),
+        rules: Joi.array().items(Joi.object({ share: Joi.string().required().example('photos').description('Share.'), path: Joi.string().allow('').default('').description('Path.'), newer_than: duration().example('30d').description('Age.') })).default([]).description('What is warmed.'),
       }).meta({ tier: 'live' }).description('Warming the cache.'),
-      share: Joi.object({ dir_refresh_interval: duration().description('How often directories are read again.').meta({ tier: 'live' }) }),
+      share: Joi.object({ dir_refresh_interval: duration().example('5m').description('How often directories are read again.').meta({ tier: 'live' }) }),
     }),
   ];
 }
