@@ -50,9 +50,16 @@ export interface Listener {
 
 const CLIENT_ERROR_STATUS: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
+interface Exchange {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+}
+
 /** One server socket with its open connections. */
 interface Door {
   readonly server: Server;
+  /** Answers that are not finished. */
+  readonly answers: Set<ServerResponse>;
   readonly asked: Address;
   readonly bound: Address;
 }
@@ -72,11 +79,16 @@ export function createListener({ clock, log, limits, onRequest, onSocketClosed }
   let current: Door | undefined;
   let queue: Promise<unknown> = Promise.resolve();
 
-  function accept(event: RequestEvent, server: Server, req: IncomingMessage, res: ServerResponse): void {
+  function accept(event: RequestEvent, { server, answers }: Pick<Door, 'server' | 'answers'>, exchange: Exchange): void {
+    const { req, res } = exchange;
     const { socket } = req;
     busy.set(socket, (busy.get(socket) ?? 0) + 1);
-    res.once('close', () => busy.set(socket, (busy.get(socket) ?? 1) - 1));
-    // An address that was let go finishes what it began, and nothing more.
+    answers.add(res);
+    res.once('close', () => {
+      busy.set(socket, (busy.get(socket) ?? 1) - 1);
+      answers.delete(res);
+      if (!server.listening) setImmediate(() => server.closeIdleConnections());
+    });
     if (!server.listening) res.shouldKeepAlive = false;
     onRequest(event, req, res);
   }
@@ -89,7 +101,7 @@ export function createListener({ clock, log, limits, onRequest, onSocketClosed }
     });
   }
 
-  function createDoor(): Server {
+  function createDoor(answers: Set<ServerResponse>): Server {
     const server = createServer({
       headersTimeout: limits.headersTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,
@@ -99,15 +111,16 @@ export function createListener({ clock, log, limits, onRequest, onSocketClosed }
     });
     server.maxConnections = limits.maxConnections;
     server.on('connection', track);
-    server.on('request', (req, res) => accept('request', server, req, res));
-    server.on('checkContinue', (req, res) => accept('checkContinue', server, req, res));
+    server.on('request', (req, res) => accept('request', { server, answers }, { req, res }));
+    server.on('checkContinue', (req, res) => accept('checkContinue', { server, answers }, { req, res }));
     server.on('clientError', (error, socket) => answerClientError(error, socket as Socket, (busy.get(socket as Socket) ?? 0) > 0));
     server.on('drop', () => log.warn({ maxConnections: limits.maxConnections }, 'too many connections, one was refused'));
     return server;
   }
 
   function open(asked: Address): Promise<Door> {
-    const server = createDoor();
+    const answers = new Set<ServerResponse>();
+    const server = createDoor(answers);
     return new Promise((resolve, reject) => {
       const fail = (error: NodeJS.ErrnoException): void => {
         server.close();
@@ -118,7 +131,7 @@ export function createListener({ clock, log, limits, onRequest, onSocketClosed }
         server.off('error', fail);
         server.on('error', (err) => log.error({ err }, 'the web listener reported an error'));
         const bound = server.address() as AddressInfo;
-        resolve({ server, asked, bound: { host: plainHost(asked.host), port: bound.port } });
+        resolve({ server, answers, asked, bound: { host: plainHost(asked.host), port: bound.port } });
       });
     });
   }
@@ -127,6 +140,8 @@ export function createListener({ clock, log, limits, onRequest, onSocketClosed }
   function letGo(door: Door): Promise<void> {
     return new Promise((resolve) => {
       const cancel = clock.after(limits.letGoMs, () => door.server.closeAllConnections());
+      // What has begun is finished, and nothing more comes over its connection.
+      for (const res of door.answers) if (!res.headersSent) res.shouldKeepAlive = false;
       door.server.close(() => {
         cancel();
         resolve();
