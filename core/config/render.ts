@@ -90,11 +90,12 @@ function header(path: readonly string[]): string {
   return path.map(bareOrQuoted).join('.');
 }
 
-/** Comment lines no wider than `WIDTH`, broken at spaces. */
+/** Comment lines no wider than `WIDTH`, broken at spaces, but not inside braces. */
 export function comment(text: string): string[] {
   const lines: string[] = [];
   // eslint-disable-next-line no-control-regex
-  for (const word of text.split(/[\s\x00-\x1f\x7f]+/).filter((part) => part !== '')) {
+  const words = text.replaceAll(/[\s\x00-\x1f\x7f]+/g, ' ').match(/\{[^{}]{1,60}\}\S*|\S+/g) ?? [];
+  for (const word of words) {
     const last = lines.at(-1);
     if (last !== undefined && last.length + word.length < WIDTH) lines[lines.length - 1] = `${last} ${word}`;
     else lines.push(`# ${word}`);

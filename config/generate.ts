@@ -1,0 +1,36 @@
+/** Writes the generated files, or with `--check` says which of them are out of date and exits with 1. */
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { discoverPlugins } from '../core/plugin/discover.ts';
+import { entryOf } from '../core/plugin/found.ts';
+import { generatedFiles } from './generated-files.ts';
+
+const PACKAGE = fileURLToPath(new URL('../../', import.meta.url));
+const IMPORT_TIMEOUT_MS = 10_000;
+
+async function inTreeFiles(): Promise<ReadonlyMap<string, string>> {
+  const found = await discoverPlugins({ inTree: join(PACKAGE, 'dist/plugins'), thirdPartyDirs: [], stateDir: '', log: pino({ level: 'silent' }), importMs: IMPORT_TIMEOUT_MS });
+  const broken = found.filter((plugin) => plugin.plugin === undefined);
+  if (broken.length > 0) throw new Error(broken.map((plugin) => `plugin ${plugin.name}: ${plugin.problem}`).join('; '));
+  return generatedFiles(found.flatMap((plugin) => entryOf(plugin)));
+}
+
+async function outdated(files: ReadonlyMap<string, string>): Promise<string[]> {
+  const current = await Promise.all([...files].map(async ([path, text]) => (await readFile(join(PACKAGE, path), 'utf8').catch(() => '')) === text));
+  return [...files.keys()].filter((_, index) => current[index] === false);
+}
+
+const files = await inTreeFiles();
+const stale = await outdated(files);
+if (process.argv.includes('--check')) {
+  for (const path of stale) console.error(`${path} is out of date; run "npm run docs"`);
+  process.exitCode = stale.length === 0 ? 0 : 1;
+} else {
+  for (const path of stale) {
+    await mkdir(dirname(join(PACKAGE, path)), { recursive: true });
+    await writeFile(join(PACKAGE, path), files.get(path) ?? '');
+    console.log(`wrote ${path}`);
+  }
+}
