@@ -53,20 +53,28 @@ function itemProblem(item: string, field: Field): string | undefined {
   const match = ITEM.exec(item);
   if (match === null) return `"${item}" is not understood; use *, numbers, lists (1,15), ranges (1-5) and steps (*/10)`;
   const [, from, to, step] = match;
-  if (step !== undefined && from !== undefined && to === undefined) return `a step needs a range or *, such as ${from}-${field.max}/${step}`;
-  if (step !== undefined && (Number(step) < 1 || Number(step) > field.max)) return `the step must be from 1 to ${field.max}`;
-  for (const value of [from, to]) {
-    const problem = value === undefined ? undefined : valueProblem(value, field);
-    if (problem !== undefined) return problem;
-  }
-  const isBackwards = from !== undefined && to !== undefined && numberOf(from, field) > numberOf(to, field);
-  return isBackwards ? `the range ${item} runs backwards` : undefined;
+  const isSingle = from !== undefined && to === undefined;
+  if (step !== undefined && isSingle) return `a step needs a range or *, such as ${from}-${field.max}/${step}`;
+  if (step !== undefined && !isWithin(Number(step), 1, field.max)) return `the step must be from 1 to ${field.max}`;
+  return valueProblem(from, field) ?? valueProblem(to, field) ?? orderProblem(from, to, field);
 }
 
-function valueProblem(value: string, field: Field): string | undefined {
+function orderProblem(from: string | undefined, to: string | undefined, field: Field): string | undefined {
+  if (from === undefined || to === undefined) return undefined;
+  // A week may end on Sunday.
+  const end = to.toUpperCase() === 'SUN' ? 7 : numberOf(to, field);
+  return numberOf(from, field) > end ? `the range ${from}-${to} runs backwards` : undefined;
+}
+
+function isWithin(value: number, min: number, max: number): boolean {
+  return value >= min && value <= max;
+}
+
+function valueProblem(value: string | undefined, field: Field): string | undefined {
+  if (value === undefined) return undefined;
   const number = numberOf(value, field);
   if (Number.isNaN(number)) return `"${value}" is not a ${field.name}`;
-  return number < field.min || number > field.max ? `${value} is not between ${field.min} and ${field.max}` : undefined;
+  return isWithin(number, field.min, field.max) ? undefined : `${value} is not between ${field.min} and ${field.max}`;
 }
 
 function numberOf(value: string, field: Field): number {

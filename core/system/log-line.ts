@@ -19,9 +19,9 @@ const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\
 /** Turns one entry, as pino serialises it, into the line that people read. */
 export function formatLine(entry: Record<string, unknown>): string {
   const { time, level, plugin, msg, err, ...fields } = entry;
-  const label = String(level).toUpperCase();
-  const source = plugin === undefined ? '' : `${printable(String(plugin))}: `;
-  const parts = [`${String(time)} ${label.padEnd(5)} ${source}${printable(String(msg ?? ''))}`];
+  const label = text(level).toUpperCase();
+  const source = plugin === undefined ? '' : `${text(plugin)}: `;
+  const parts = [`${text(time)} ${label.padEnd(5)} ${source}${text(msg)}`];
   for (const [key, value] of Object.entries(fields)) parts.push(`${printable(key)}=${formatValue(value)}`);
   if (err !== undefined) parts.push(...formatError(err, label));
   return `${parts.join(' ').trimEnd()}\n`;
@@ -41,14 +41,19 @@ function formatValue(value: unknown): string {
   return String(value);
 }
 
-function quote(text: string): string {
-  return printable(JSON.stringify(text));
+function text(value: unknown): string {
+  if (value === undefined) return '';
+  return printable(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
-function hasUnprintable(text: string): boolean {
-  return text.search(UNPRINTABLE) >= 0;
+function quote(content: string): string {
+  return printable(JSON.stringify(content));
 }
 
-function printable(text: string): string {
-  return text.replace(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+function hasUnprintable(content: string): boolean {
+  return content.search(UNPRINTABLE) >= 0;
+}
+
+function printable(content: string): string {
+  return content.replace(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

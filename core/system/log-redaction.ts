@@ -5,9 +5,11 @@
 const MASK = '********';
 const MAX_DEPTH = 8;
 const SECRET_ENDINGS = [
-  'password', 'passwd', 'pass', 'passphrase', 'secret', 'token', 'authorization', 'cookie', 'credentials',
+  'password', 'passwd', 'passphrase', 'secret', 'token', 'authorization', 'cookie', 'credentials',
   'apikey', 'secretkey', 'secretaccesskey', 'accountkey', 'privatekey', 'keypem', 'passwords', 'secrets', 'tokens',
 ];
+/** `pass` as a word of its own: `rc_pass`, `rcPass`, but not `compass`. */
+const PASS_WORD = /(?:^|[^A-Za-z])pass$|[a-z]Pass$|^(?:PASS|rcpass)$/;
 const ADDRESS_PASSWORD = /(:\/\/[^\s/:@"']*:)[^\s/@"']+@/g;
 
 /** Returns a copy of the parsed entry with every secret value masked. */
@@ -15,7 +17,7 @@ export function createRedaction(extraKeys: readonly string[] = []): (fields: Rec
   const extra = new Set(extraKeys.map(normalise));
   const isSecret = (key: string): boolean => {
     const name = normalise(key);
-    return extra.has(name) || SECRET_ENDINGS.some((ending) => name.endsWith(ending));
+    return extra.has(name) || PASS_WORD.test(key) || SECRET_ENDINGS.some((ending) => name.endsWith(ending));
   };
   const redact = (value: unknown, depth: number): unknown => {
     if (Array.isArray(value)) return depth > MAX_DEPTH ? '[deep]' : value.map((item) => redact(item, depth + 1));

@@ -35,12 +35,13 @@ export function createFileSink(file: string): LogSink {
       if (destination === undefined) return;
       // The old file is let go only when the new one is there.
       const next = openFile(file, onError);
-      destroy(destination);
+      destination.destroy();
       destination = next;
       reported = false;
     },
     close: () => {
-      if (destination !== undefined) destroy(destination);
+      // Not flushed: every line that could be written has been, and flushing tries for ever on a disk that is full.
+      destination?.destroy();
       destination = undefined;
     },
   };
@@ -58,15 +59,6 @@ function open(dest: string | number, onError: (error: Error) => void): Destinati
   const destination = pino.destination({ dest, sync: true, append: true, mode: 0o640, maxLength: MAX_WAITING_BYTES });
   destination.on('error', onError);
   return destination;
-}
-
-function destroy(destination: Destination): void {
-  try {
-    destination.flushSync();
-  } catch {
-    // The lines that wait cannot be written: the error has been reported when it came.
-  }
-  destination.destroy();
 }
 
 function reasonOf(error: NodeJS.ErrnoException): string {

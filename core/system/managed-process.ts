@@ -87,7 +87,8 @@ async function stopProcess(stopping: Stopping, graceMs: number): Promise<Process
 /** What the process itself has started may outlive it for the rest of the grace. */
 async function sweepSession({ record, clock }: Stopping, graceMs: number): Promise<void> {
   const end = clock.monotonic() + graceMs;
-  while (leftovers(record).length > 0) {
+  // Asking for the group is cheap and mostly enough; members of a session are found by a look at every process.
+  while (hasGroup(record.pid) && leftovers(record).length > 0) {
     if (clock.monotonic() >= end) return killSession(record);
     await clock.sleep(LOOK_MS);
   }
@@ -105,6 +106,15 @@ function killSession(record: ProcessRecord): void {
   // The group at once, before a member starts another; then those that have left the group.
   if (members.length > 0) send(-record.pid, 'SIGKILL');
   for (const pid of members) send(pid, 'SIGKILL');
+}
+
+function hasGroup(leaderPid: number): boolean {
+  try {
+    process.kill(-leaderPid, 0);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function sendSignal(record: ProcessRecord, name: NodeJS.Signals): void {

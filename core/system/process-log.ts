@@ -36,7 +36,11 @@ export async function boundProcessLog(file: string): Promise<void> {
     if (size <= MAX_BYTES_WHILE_RUNNING) return;
     const last = await readRange(handle, size - MAX_BYTES_AT_START, size);
     const aside = await open(`${file}.1`, 'w', 0o600);
-    await aside.writeFile(last).finally(() => aside.close());
+    try {
+      await aside.writeFile(last);
+    } finally {
+      await aside.close();
+    }
     await truncate(file, 0);
   } finally {
     await handle.close();

@@ -3,23 +3,19 @@
  * recorded, adopted by the next daemon, stopped with their whole session.
  */
 import type { ChildProcess } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
 import type { Clock, Logger, ManagedProcess, Processes, ProcessSpec } from '../services.ts';
 import { childEnvironment } from './environment.ts';
-import { createExitWatch } from './exit-watch.ts';
-import type { ExitWatch } from './exit-watch.ts';
 import { findCommand } from './find-command.ts';
-import { createManagedProcess } from './managed-process.ts';
 import type { ManagedProcessParts } from './managed-process.ts';
 import { bootId, commandLine, isRunning } from './proc-stat.ts';
 import { launchWaiting } from './process-launch.ts';
 import type { WaitingProcess } from './process-launch.ts';
-import { boundProcessLog, openProcessLog } from './process-log.ts';
-import { createProcessRecords, hashArguments } from './process-record.ts';
+import { createProcessKeeper } from './process-keeper.ts';
+import type { ProcessKeeper } from './process-keeper.ts';
+import { openProcessLog } from './process-log.ts';
+import { hashArguments } from './process-record.ts';
 import type { ProcessRecord, ProcessRecords } from './process-record.ts';
 import { runShortCommand } from './short-command.ts';
-
-const BOUND_LOGS_MS = 60_000;
 
 export interface ProcessesOptions {
   readonly stateDir: string;
@@ -28,7 +24,7 @@ export interface ProcessesOptions {
 }
 
 export function createProcesses(options: ProcessesOptions): Processes & { releaseAll(): void } {
-  const keeper = createKeeper(options);
+  const keeper = createProcessKeeper(options);
   return {
     start: (spec) => keeper.exclusively(spec.key, () => start(spec, keeper)),
     adopt: (key) => keeper.exclusively(key, () => adopt(key, keeper)),
@@ -38,62 +34,7 @@ export function createProcesses(options: ProcessesOptions): Processes & { releas
   };
 }
 
-interface Keeper {
-  readonly records: ProcessRecords;
-  readonly exitWatch: ExitWatch;
-  readonly held: ReadonlyMap<string, ManagedProcess>;
-  readonly log: Logger;
-  /** One start or adoption of a key at a time; the others follow in order. */
-  exclusively<T>(key: string, work: () => Promise<T>): Promise<T>;
-  hold(record: ProcessRecord, adopted: boolean, watch: ManagedProcessParts['watch']): ManagedProcess;
-  releaseAll(): void;
-}
-
-function createKeeper({ stateDir, clock, log }: ProcessesOptions): Keeper {
-  const records = createProcessRecords(stateDir, log);
-  const held = new Map<string, ManagedProcess>();
-  const queues = new Map<string, Promise<unknown>>();
-  let cancelBounding: (() => void) | undefined;
-  const boundLogs = (): void => {
-    for (const { logFile, key } of held.values()) {
-      boundProcessLog(logFile).catch((err: unknown) => log.warn({ err, key }, 'process log cannot be cut'));
-    }
-    cancelBounding = clock.after(BOUND_LOGS_MS, boundLogs);
-  };
-  const forget = (key: string, managed: ManagedProcess): void => {
-    if (held.get(key) === managed) held.delete(key);
-    if (held.size > 0) return;
-    cancelBounding?.();
-    cancelBounding = undefined;
-  };
-  const hold: Keeper['hold'] = (record, adopted, watch) => {
-    const managed: ManagedProcess = createManagedProcess({
-      record, logFile: records.logFile(record.key), adopted, clock, log, watch,
-      onReleased: () => forget(record.key, managed),
-      onEnded: async () => {
-        await records.remove(record).catch((err: unknown) => log.warn({ err, key: record.key }, 'process record cannot be removed'));
-        forget(record.key, managed);
-      },
-    });
-    held.set(record.key, managed);
-    cancelBounding ??= clock.after(BOUND_LOGS_MS, boundLogs);
-    return managed;
-  };
-  const exclusively = <T>(key: string, work: () => Promise<T>): Promise<T> => {
-    const turn = (queues.get(key) ?? Promise.resolve()).then(work);
-    const done = turn.catch(() => undefined).then(() => {
-      if (queues.get(key) === done) queues.delete(key);
-    });
-    queues.set(key, done);
-    return turn;
-  };
-  const releaseAll = (): void => {
-    for (const managed of [...held.values()]) managed.release();
-  };
-  return { records, exitWatch: createExitWatch(clock), held, log, exclusively, hold, releaseAll };
-}
-
-async function start(spec: ProcessSpec, keeper: Keeper): Promise<ManagedProcess> {
+async function start(spec: ProcessSpec, keeper: ProcessKeeper): Promise<ManagedProcess> {
   const { records, log } = keeper;
   const former = await records.read(spec.key);
   if (former !== undefined && (await isSameProcess(former))) {
@@ -103,7 +44,6 @@ async function start(spec: ProcessSpec, keeper: Keeper): Promise<ManagedProcess>
   const cwd = spec.cwd ?? '/';
   const command = await findCommand(spec.command, env['PATH'] ?? '', cwd);
   await records.prepare();
-  await mkdir(cwd, { recursive: true });
   const { handle, offset } = await openProcessLog(records.logFile(spec.key));
   try {
     const waiting = await launchWaiting({ command, args: spec.args, env, cwd, output: handle.fd });
@@ -144,10 +84,10 @@ function watchChild(child: ChildProcess, onExit: Parameters<ManagedProcessParts[
   };
 }
 
-async function adopt(key: string, keeper: Keeper): Promise<ManagedProcess | undefined> {
+async function adopt(key: string, keeper: ProcessKeeper): Promise<ManagedProcess | undefined> {
   const { records, log } = keeper;
   const held = keeper.held.get(key);
-  if (held !== undefined) return held;
+  if (held?.isAlive() === true) return held;
   const record = await records.read(key);
   if (record === undefined) return undefined;
   if (!(await isSameProcess(record))) {

@@ -18,6 +18,7 @@ export async function runShortCommand(spec: ShortCommand, clock: Clock): Promise
   spec.signal?.throwIfAborted();
   const env = childEnvironment(spec.env);
   const command = await findCommand(spec.command, env['PATH'] ?? '');
+  spec.signal?.throwIfAborted();
   const child = spawn(command, spec.args, { env, argv0: spec.command, detached: true, stdio: 'pipe' });
   const limitBytes = spec.maxOutputBytes ?? DEFAULT_MAX_OUTPUT_BYTES;
   const stdout = keepLast(child.stdout, limitBytes);

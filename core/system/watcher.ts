@@ -118,7 +118,7 @@ async function watchFolders(first: Folders, log: Logger, onEvent: () => void): P
 }
 
 function describe(folders: Folders): string {
-  return JSON.stringify([...folders].map(([folder, entries]) => [folder, ...entries]).toSorted());
+  return [...folders].map(([folder, entries]) => JSON.stringify([folder, ...entries])).sort((a, b) => a.localeCompare(b)).join();
 }
 
 async function openWatcher(folders: Folders, log: Logger, onEvent: () => void): Promise<FSWatcher> {

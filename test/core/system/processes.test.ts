@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict';
+import { existsSync, statSync } from 'node:fs';
+import { mkdir, readdir, readFile, readlink, rmdir, writeFile } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import { createClock } from '../../../core/system/clock.ts';
+import { createProcesses } from '../../../core/system/processes.ts';
+import type { ManagedProcess, ProcessSpec } from '../../../core/services.ts';
+import { createScratch } from '../../support/scratch.ts';
+import type { Scratch } from '../../support/scratch.ts';
+import { until, within } from '../../support/until.ts';
+import { collectLog } from './collected-log.ts';
+
+const clock = createClock();
+
+describe('processes', () => {
+  let scratch: Scratch;
+  let count = 0;
+  const { log, messages } = collectLog();
+  before(async () => {
+    scratch = await createScratch('processes');
+  });
+  after(() => scratch.close());
+
+  /** A set of processes with a state folder of its own; whatever it started is ended with the test. */
+  function open(stateDir = scratch.path(`state-${(count += 1)}`)) {
+    const processes = createProcesses({ stateDir, clock, log });
+    const start = async (spec: Partial<ProcessSpec>): Promise<ManagedProcess> => {
+      const managed = await processes.start({ key: 'mount/photos', command: 'sleep', args: ['600'], fingerprint: 'f', env: { SCRATCH: scratch.root }, ...spec });
+      scratch.defer(() => managed.stop({ graceMs: 0 }));
+      return managed;
+    };
+    return { processes, start, stateDir, folder: `${stateDir}/processes` };
+  }
+
+  const shell = (script: string): Pick<ProcessSpec, 'command' | 'args'> => ({ command: 'sh', args: ['-c', script] });
+  const records = async (folder: string): Promise<string[]> => (await readdir(folder)).filter((name) => name.endsWith('.json'));
+
+  it('starts a process in a session of its own, reading nothing, writing to its log file', async () => {
+    const { start } = open();
+    const managed = await start(shell('echo out; echo err >&2; read x || echo no input; ls -l /proc/self/fd | tail -n +2 | wc -l; sleep 600'));
+    const lines = await until('output', async () => {
+      const tail = await managed.tail(10);
+      return tail.length >= 4 ? tail : undefined;
+    }, { timeoutMs: 3_000 });
+    assert.deepEqual(lines.slice(0, 3), ['out', 'err', 'no input']);
+    const fields = (await readFile(`/proc/${managed.pid}/stat`, 'latin1')).split(') ')[1]?.split(' ') ?? [];
+    assert.equal(Number(fields[3]), managed.pid, 'leads its session');
+    assert.ok(managed.isAlive());
+    assert.equal(managed.state(), 'S');
+  });
+
+  it('leaves no descriptor of the daemon or of the start open in the process', async () => {
+    const { start } = open();
+    const managed = await start({ command: 'sleep', args: ['600'] });
+    const descriptors = await until('it runs the command', async () => {
+      const line = await readFile(`/proc/${managed.pid}/cmdline`, 'utf8');
+      return line.includes('600') && !line.includes('exec') ? readdir(`/proc/${managed.pid}/fd`) : undefined;
+    }, { timeoutMs: 2_000 });
+    // What the test itself was started with goes down to everything.
+    const target = (pid: number | string, descriptor: string): Promise<string> => readlink(`/proc/${pid}/fd/${descriptor}`).catch(() => 'none');
+    const inherited = await Promise.all(descriptors.map(async (one) => (await target('self', one)) === (await target(managed.pid, one))));
+    assert.deepEqual(descriptors.filter((one, index) => Number(one) > 2 && inherited[index] !== true), []);
+    assert.equal(await target(managed.pid, '0'), '/dev/null');
+    assert.equal(await target(managed.pid, '1'), managed.logFile);
+  });
+
+  it('gives it the variables it asked for and no others of the daemon', async () => {
+    process.env['RCLONE_LEAK_TEST'] = 'leaked';
+    try {
+      const { start } = open();
+      const managed = await start({ command: 'env', args: [], env: { GIVEN: 'a b' } });
+      const { lastLines } = await managed.exited;
+      assert.ok(lastLines.includes('GIVEN=a b'));
+      const names = lastLines.map((line) => line.split('=')[0] ?? '');
+      assert.deepEqual(names.filter((name) => !['PATH', 'HOME', 'LANG', 'TZ', 'GIVEN'].includes(name)), []);
+    } finally {
+      delete process.env['RCLONE_LEAK_TEST'];
+    }
+  });
+
+  it('tells the end at once, with exit code and last lines', async () => {
+    const { start, folder } = open();
+    const managed = await start(shell('for i in 1 2 3; do echo "line $i"; done; printf unfinished; exit 7'));
+    const exit = await within('exit', 2_000, managed.exited);
+    assert.deepEqual(exit, { code: 7, signal: null, lastLines: ['line 1', 'line 2', 'line 3', 'unfinished'] });
+    assert.equal(managed.isAlive(), false);
+    assert.equal(managed.state(), undefined);
+    assert.deepEqual(await records(folder), []);
+  });
+
+  it('notices SIGKILL within a tenth of a second', async () => {
+    const { start } = open();
+    const managed = await start({});
+    const killed = clock.monotonic();
+    managed.signal('SIGKILL');
+    const exit = await managed.exited;
+    assert.equal(exit.signal, 'SIGKILL');
+    assert.ok(clock.monotonic() - killed < 500);
+  });
+
+  it('gives the last lines of this run alone, out of a huge output', async () => {
+    const { start } = open();
+    await (await start(shell('echo former'))).exited;
+    const silent = await start(shell('true'));
+    assert.deepEqual((await silent.exited).lastLines, []);
+    const huge = await start(shell('seq 1000000; echo 照片'));
+    const { lastLines } = await huge.exited;
+    assert.deepEqual(lastLines.slice(-2), ['1000000', '照片']);
+    assert.ok(lastLines.length <= 50);
+  });
+
+  it('sets a large log aside at the next start', async () => {
+    const { start } = open();
+    const first = await start(shell('head -c 3000000 /dev/zero | tr "\\0" x'));
+    await first.exited;
+    const second = await start(shell('echo new'));
+    assert.deepEqual((await second.exited).lastLines, ['new']);
+    assert.equal(statSync(second.logFile).size, 4);
+    assert.equal(statSync(`${second.logFile}.1`).size, 3_000_000);
+  });
+
+  it('keeps records and logs for the owner alone', async () => {
+    const { start, folder } = open();
+    const managed = await start({ notes: { rcPass: 'hunter2' } });
+    assert.equal(statSync(folder).mode & 0o777, 0o700);
+    for (const name of await readdir(folder)) assert.equal(statSync(`${folder}/${name}`).mode & 0o777, 0o600, name);
+    assert.equal(existsSync(managed.logFile), true);
+  });
+
+  it('never writes the environment into the record', async () => {
+    const { start, folder } = open();
+    await start({ env: { SCRATCH: scratch.root, RCLONE_CONFIG_NAS_PASS: 'hunter2' } });
+    const [name = ''] = await records(folder);
+    assert.doesNotMatch(await readFile(`${folder}/${name}`, 'utf8'), /hunter2|RCLONE/);
+  });
+
+  it('says that a command was not found, and that it may not be executed', async () => {
+    const { start, folder } = open();
+    await assert.rejects(start({ command: 'no-such-command' }), { message: "command 'no-such-command' was not found" });
+    await writeFile(scratch.path('plain'), 'x', { mode: 0o644 });
+    await assert.rejects(start({ command: scratch.path('plain') }), { message: `command '${scratch.path('plain')}' may not be executed` });
+    assert.equal(existsSync(folder), false);
+  });
+
+  it('refuses a key whose process lives, and takes it again when that has ended', async () => {
+    const { start } = open();
+    const first = await start({});
+    await assert.rejects(start({}), { message: `process ${first.pid} is still running for mount/photos; it must end before another can start` });
+    await first.stop({ graceMs: 1_000 });
+    const second = await start({});
+    assert.ok(second.isAlive());
+  });
+
+  it('starts one process only when a key is asked for twice at once', async () => {
+    const { start } = open();
+    const results = await Promise.allSettled([start({}), start({}), start({})]);
+    assert.deepEqual(results.map((result) => result.status), ['fulfilled', 'rejected', 'rejected']);
+  });
+
+  it('tells keys of any language apart', async () => {
+    const { start, processes } = open();
+    const keys = ['mount/照片', 'mount/照 片', 'mount/é', 'mount/e\u0301', 'mount/../../x', `mount/${'照'.repeat(63)}`, 'mount/.', 'mount/\ud800', 'other/a'];
+    const started = await Promise.all(keys.map((key) => start({ key })));
+    assert.equal(new Set(started.map((managed) => managed.logFile)).size, keys.length);
+    assert.deepEqual([...(await processes.recorded('mount/'))].sort(), keys.slice(0, -1).sort());
+    assert.equal((await processes.adopt('mount/照片'))?.pid, started[0]?.pid);
+  });
+
+  it('kills the process and rejects when its record cannot be written', async () => {
+    const { start, folder, processes } = open();
+    await (await start(shell('true'))).exited;
+    // A folder in the record's place: renaming over it fails, as a full disk would.
+    const { logFile } = await start(shell('true'));
+    await until('ended', async () => (await records(folder)).length === 0, { timeoutMs: 2_000 });
+    const blocked = logFile.replace(/\.log$/, '.json');
+    await mkdir(blocked);
+    await mkdir(`${blocked}/x`);
+    const marker = scratch.path('began');
+    await assert.rejects(start(shell(`: > ${marker}; sleep 600`)));
+    await clock.sleep(100);
+    assert.equal(existsSync(marker), false, 'the command never began');
+    assert.deepEqual((await readdir(folder)).filter((name) => name.endsWith('.tmp')), []);
+    await rmdir(`${blocked}/x`);
+    await rmdir(blocked);
+    assert.deepEqual(await processes.recorded(''), []);
+  });
+
+  it('stops with SIGTERM when that is heeded', async () => {
+    const { start } = open();
+    const managed = await start(shell('trap "echo bye; exit 0" TERM; echo ready; while :; do sleep 0.05; done'));
+    await until('ready', async () => (await managed.tail(1))[0] === 'ready', { timeoutMs: 2_000 });
+    const exit = await managed.stop({ graceMs: 5_000 });
+    assert.equal(exit.code, 0);
+    assert.equal(exit.lastLines.at(-1), 'bye');
+  });
+
+  it('kills the whole session when SIGTERM is not heeded', async () => {
+    const { start } = open();
+    const pidFile = scratch.path('grandchild');
+    const managed = await start(shell(`trap "" TERM; sleep 601 & echo $! > ${pidFile}; while :; do sleep 0.05; done`));
+    const grandchild = Number(await until('grandchild', () => readFile(pidFile, 'utf8').then((text) => text.trim()), { timeoutMs: 2_000 }));
+    const start0 = clock.monotonic();
+    const exit = await managed.stop({ graceMs: 300 });
+    assert.equal(exit.signal, 'SIGKILL');
+    assert.ok(clock.monotonic() - start0 < 2_500);
+    await until('grandchild gone', () => !isThere(grandchild), { timeoutMs: 2_000 });
+  });
+
+  it('ends what a process leaves behind when the grace is over', async () => {
+    const { start } = open();
+    const pidFile = scratch.path('left');
+    const managed = await start(shell(`sh -c 'trap "" TERM; sleep 602; sleep 602' & echo $! > ${pidFile}; trap 'exit 0' TERM; while :; do sleep 0.05; done`));
+    const left = Number(await until('left', () => readFile(pidFile, 'utf8').then((text) => text.trim()), { timeoutMs: 2_000 }));
+    const exit = await managed.stop({ graceMs: 400 });
+    assert.equal(exit.code, 0);
+    await until('left gone', () => !isThere(left), { timeoutMs: 2_000 });
+  });
+
+  it('ends a process that is stopped by SIGSTOP, by SIGTERM as by SIGKILL', async () => {
+    const { start } = open();
+    for (const graceMs of [3_000, 0]) {
+      const managed = await start({});
+      managed.signal('SIGSTOP');
+      await until('stopped', () => managed.state() === 'T', { timeoutMs: 2_000 });
+      assert.ok(managed.isAlive());
+      const exit = await within('stop', 2_000, managed.stop({ graceMs }));
+      assert.equal(exit.signal, graceMs > 0 ? 'SIGTERM' : 'SIGKILL');
+    }
+  });
+
+  it('lets a second, impatient stop overtake the first', async () => {
+    const { start } = open();
+    const managed = await start(shell('trap "" TERM; echo ready; while :; do sleep 0.05; done'));
+    await until('ready', async () => (await managed.tail(1))[0] === 'ready', { timeoutMs: 2_000 });
+    const patient = managed.stop({ graceMs: 60_000 });
+    const impatient = managed.stop({ graceMs: 0 });
+    assert.equal((await within('both', 2_000, Promise.all([patient, impatient])))[0].signal, 'SIGKILL');
+    assert.equal((await managed.stop({ graceMs: 60_000 })).signal, 'SIGKILL', 'a stop after the end');
+  });
+
+  it('leaves a released process and its record alone', async () => {
+    const { start, processes, folder } = open();
+    const managed = await start({});
+    processes.releaseAll();
+    assert.ok(managed.isAlive());
+    assert.equal((await records(folder)).length, 1);
+    managed.signal('SIGKILL');
+    await until('ended', () => !managed.isAlive(), { timeoutMs: 2_000 });
+    assert.equal((await records(folder)).length, 1);
+    assert.equal(await processes.adopt('mount/photos'), undefined);
+  });
+
+  it('logged nothing that warns', () => {
+    assert.deepEqual(messages().filter((message) => message !== 'process started'), []);
+  });
+});
+
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
