@@ -10,7 +10,7 @@ import { addSecurityHeaders, answerHealth, answerProblem } from './answer.ts';
 import { buildGeneration } from './generation.ts';
 import type { Generation } from './generation.ts';
 import { createListener, DEFAULT_LIMITS } from './listener.ts';
-import type { ListenerLimits, RequestEvent } from './listener.ts';
+import type { Listener, ListenerLimits, RequestEvent } from './listener.ts';
 import { refusalOf } from './request-guard.ts';
 
 export interface HttpOptions {
@@ -45,80 +45,93 @@ const RETIRE_TIMEOUT_MS = 60_000;
 const CLOSE_TIMEOUT_MS = 5_000;
 
 export function createHttp(options: HttpOptions): Http {
-  const { clock, log } = options;
-  const live = new Set<Generation>();
-  let current: Generation | undefined;
+  return new HttpServer(options);
+}
 
-  function names(): readonly string[] {
-    const bound = listener.address?.host;
-    return bound === undefined ? options.hostnames() : [bound, ...options.hostnames()];
+class HttpServer implements Http {
+  readonly projector: Projector;
+  readonly #options: HttpOptions;
+  readonly #listener: Listener;
+  readonly #live = new Set<Generation>();
+  #current: Generation | undefined;
+
+  constructor(options: HttpOptions) {
+    const { clock, log } = options;
+    this.#options = options;
+    this.#listener = createListener({
+      clock,
+      log,
+      limits: { ...DEFAULT_LIMITS, ...options.limits },
+      onRequest: (event, req, res) => this.#onRequest(event, req, res),
+      onSocketClosed: (socket) => {
+        for (const generation of this.#live) generation.socketClosed(socket);
+      },
+    });
+    this.projector = {
+      name: 'http',
+      build: async (ledgers, isActive) => {
+        const generation = await buildGeneration({ ledgers, isActive, clock, log });
+        return { commit: () => this.#commit(generation), discard: () => generation.retire(0) };
+      },
+    };
   }
 
-  function closedReason(): string | undefined {
-    if (current === undefined) return 'The server is just starting. Try again in a moment.';
-    const guard = current.closedBy();
-    if (guard !== undefined) return `Nobody is let in while the plugin "${guard}" is not active. The log says why.`;
-    return options.guardState?.();
+  get address(): Address | undefined {
+    return this.#listener.address;
   }
 
-  function onRequest(event: RequestEvent, req: IncomingMessage, res: ServerResponse): void {
+  listen(address: Address): Promise<void> {
+    return this.#listener.listen(address);
+  }
+
+  async close(): Promise<void> {
+    this.#current = undefined;
+    await Promise.all([this.#listener.close(), ...[...this.#live].map((generation) => this.#retire(generation, CLOSE_TIMEOUT_MS))]);
+  }
+
+  stats(): HttpStats {
+    return {
+      generations: this.#live.size,
+      inFlight: [...this.#live].reduce((sum, generation) => sum + generation.inFlight, 0),
+      sockets: this.#listener.sockets,
+    };
+  }
+
+  #onRequest(event: RequestEvent, req: IncomingMessage, res: ServerResponse): void {
     addSecurityHeaders(res);
     if (req.url === '/healthz' && (req.method === 'GET' || req.method === 'HEAD')) return answerHealth(req, res);
-    const refusal = refusalOf(req, names());
+    const refusal = refusalOf(req, this.#names());
     if (refusal) {
-      log.debug({ status: refusal.status, host: req.headers.host, origin: req.headers.origin }, 'request refused');
+      this.#options.log.debug({ status: refusal.status, host: req.headers.host, origin: req.headers.origin }, 'request refused');
       return answerProblem(req, res, refusal.status, refusal.message);
     }
-    const reason = closedReason();
+    const reason = this.#closedReason();
     if (reason !== undefined) return answerProblem(req, res, 503, reason);
-    current?.dispatch(event, req, res);
+    this.#current?.dispatch(event, req, res);
   }
 
-  const listener = createListener({
-    clock,
-    log,
-    limits: { ...DEFAULT_LIMITS, ...options.limits },
-    onRequest,
-    onSocketClosed: (socket) => {
-      for (const generation of live) generation.socketClosed(socket);
-    },
-  });
+  #names(): readonly string[] {
+    const bound = this.#listener.address?.host;
+    return bound === undefined ? this.#options.hostnames() : [bound, ...this.#options.hostnames()];
+  }
+
+  #closedReason(): string | undefined {
+    if (this.#current === undefined) return 'The server is just starting. Try again in a moment.';
+    const guard = this.#current.closedBy();
+    if (guard !== undefined) return `Nobody is let in while the plugin "${guard}" is not active. The log says why.`;
+    return this.#options.guardState?.();
+  }
+
+  #commit(generation: Generation): void {
+    const previous = this.#current;
+    this.#live.add(generation);
+    this.#current = generation;
+    if (previous) void this.#retire(previous, this.#options.retireTimeoutMs ?? RETIRE_TIMEOUT_MS);
+  }
 
   /** Runs beside everything else: the request that caused the swap is itself in flight on the old generation. */
-  async function retire(generation: Generation, timeoutMs: number): Promise<void> {
+  async #retire(generation: Generation, timeoutMs: number): Promise<void> {
     await generation.retire(timeoutMs);
-    live.delete(generation);
+    this.#live.delete(generation);
   }
-
-  function commit(generation: Generation): void {
-    const previous = current;
-    live.add(generation);
-    current = generation;
-    if (previous) void retire(previous, options.retireTimeoutMs ?? RETIRE_TIMEOUT_MS);
-  }
-
-  const projector: Projector = {
-    name: 'http',
-    async build(ledgers, isActive) {
-      const generation = await buildGeneration({ ledgers, isActive, clock, log });
-      return { commit: () => commit(generation), discard: () => generation.retire(0) };
-    },
-  };
-
-  return {
-    projector,
-    get address() {
-      return listener.address;
-    },
-    listen: (address) => listener.listen(address),
-    async close() {
-      current = undefined;
-      await Promise.all([listener.close(), ...[...live].map((generation) => retire(generation, CLOSE_TIMEOUT_MS))]);
-    },
-    stats: () => ({
-      generations: live.size,
-      inFlight: [...live].reduce((sum, generation) => sum + generation.inFlight, 0),
-      sockets: listener.sockets,
-    }),
-  };
 }

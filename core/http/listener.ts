@@ -73,54 +73,75 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket, busy: b
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
 }
 
-export function createListener({ clock, log, limits, onRequest, onSocketClosed }: ListenerOptions): Listener {
-  const sockets = new Set<Socket>();
-  const busy = new WeakMap<Socket, number>();
-  let current: Door | undefined;
-  let queue: Promise<unknown> = Promise.resolve();
+export function createListener(options: ListenerOptions): Listener {
+  return new MovingListener(options);
+}
 
-  function accept(event: RequestEvent, { server, answers }: Pick<Door, 'server' | 'answers'>, exchange: Exchange): void {
-    const { req, res } = exchange;
-    const { socket } = req;
-    busy.set(socket, (busy.get(socket) ?? 0) + 1);
-    answers.add(res);
-    res.once('close', () => {
-      busy.set(socket, (busy.get(socket) ?? 1) - 1);
-      answers.delete(res);
-      if (!server.listening) setImmediate(() => server.closeIdleConnections());
-    });
-    if (!server.listening) res.shouldKeepAlive = false;
-    onRequest(event, req, res);
+class MovingListener implements Listener {
+  readonly #options: ListenerOptions;
+  readonly #sockets = new Set<Socket>();
+  /** Answers under way, by connection. */
+  readonly #busy = new WeakMap<Socket, number>();
+  #current: Door | undefined;
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(options: ListenerOptions) {
+    this.#options = options;
   }
 
-  function track(socket: Socket): void {
-    sockets.add(socket);
-    socket.once('close', () => {
-      sockets.delete(socket);
-      onSocketClosed(socket);
+  get address(): Address | undefined {
+    return this.#current?.bound;
+  }
+
+  get sockets(): number {
+    return this.#sockets.size;
+  }
+
+  listen(address: Address): Promise<void> {
+    return this.#inTurn(() => this.#move(address));
+  }
+
+  close(): Promise<void> {
+    return this.#inTurn(async () => {
+      const last = this.#current;
+      this.#current = undefined;
+      if (last) await this.#letGo(last);
     });
   }
 
-  function createDoor(answers: Set<ServerResponse>): Server {
-    const server = createServer({
-      headersTimeout: limits.headersTimeoutMs,
-      requestTimeout: limits.requestTimeoutMs,
-      keepAliveTimeout: limits.keepAliveTimeoutMs,
-      maxHeaderSize: limits.maxHeaderBytes,
-      connectionsCheckingInterval: limits.checkIntervalMs,
-    });
-    server.maxConnections = limits.maxConnections;
-    server.on('connection', track);
-    server.on('request', (req, res) => accept('request', { server, answers }, { req, res }));
-    server.on('checkContinue', (req, res) => accept('checkContinue', { server, answers }, { req, res }));
-    server.on('clientError', (error, socket) => answerClientError(error, socket as Socket, (busy.get(socket as Socket) ?? 0) > 0));
-    server.on('drop', () => log.warn({ maxConnections: limits.maxConnections }, 'too many connections, one was refused'));
-    return server;
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#queue.then(work);
+    this.#queue = result.catch(() => undefined);
+    return result;
   }
 
-  function open(asked: Address): Promise<Door> {
+  async #move(address: Address): Promise<void> {
+    const previous = this.#current;
+    if (previous && (sameAddress(previous.asked, address) || sameAddress(previous.bound, address))) return;
+    if (previous && overlaps(previous.bound, address)) {
+      this.#current = await this.#replace(previous, address);
+    } else {
+      this.#current = await this.#open(address);
+      if (previous) void this.#letGo(previous);
+    }
+    const { host, port } = this.#current.bound;
+    this.#options.log.info({ host, port }, 'web server listens');
+  }
+
+  /** From one address of a port to all of them, or back: the kernel lets nobody hold both, so the old one goes first. */
+  async #replace(previous: Door, address: Address): Promise<Door> {
+    void this.#letGo(previous);
+    try {
+      return await this.#open(address);
+    } catch (error) {
+      this.#current = await this.#open(previous.bound);
+      throw error;
+    }
+  }
+
+  #open(asked: Address): Promise<Door> {
     const answers = new Set<ServerResponse>();
-    const server = createDoor(answers);
+    const server = this.#createServer(answers);
     return new Promise((resolve, reject) => {
       const fail = (error: NodeJS.ErrnoException): void => {
         server.close();
@@ -129,68 +150,63 @@ export function createListener({ clock, log, limits, onRequest, onSocketClosed }
       server.once('error', fail);
       server.listen({ host: plainHost(asked.host), port: asked.port }, () => {
         server.off('error', fail);
-        server.on('error', (err) => log.error({ err }, 'the web listener reported an error'));
+        server.on('error', (err) => this.#options.log.error({ err }, 'the web listener reported an error'));
         const bound = server.address() as AddressInfo;
         resolve({ server, answers, asked, bound: { host: plainHost(asked.host), port: bound.port } });
       });
     });
   }
 
-  /** Stops accepting at once; resolves when the last connection is gone, which is after `letGoMs` at the latest. */
-  function letGo(door: Door): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = clock.after(limits.letGoMs, () => door.server.closeAllConnections());
-      // What has begun is finished, and nothing more comes over its connection.
-      for (const res of door.answers) if (!res.headersSent) res.shouldKeepAlive = false;
-      door.server.close(() => {
-        cancel();
-        resolve();
-      });
-      door.server.closeIdleConnections();
+  #createServer(answers: Set<ServerResponse>): Server {
+    const { limits, log } = this.#options;
+    const server = createServer({
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      keepAliveTimeout: limits.keepAliveTimeoutMs,
+      maxHeaderSize: limits.maxHeaderBytes,
+      connectionsCheckingInterval: limits.checkIntervalMs,
+    });
+    server.maxConnections = limits.maxConnections;
+    server.on('connection', (socket: Socket) => this.#track(socket));
+    server.on('request', (req, res) => this.#accept('request', { server, answers }, { req, res }));
+    server.on('checkContinue', (req, res) => this.#accept('checkContinue', { server, answers }, { req, res }));
+    server.on('clientError', (error, socket) => answerClientError(error, socket as Socket, (this.#busy.get(socket as Socket) ?? 0) > 0));
+    server.on('drop', () => log.warn({ maxConnections: limits.maxConnections }, 'too many connections, one was refused'));
+    return server;
+  }
+
+  #track(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once('close', () => {
+      this.#sockets.delete(socket);
+      this.#options.onSocketClosed(socket);
     });
   }
 
-  /** From one address of a port to all of them, or back: the kernel lets nobody hold both, so the old one goes first. */
-  async function replace(previous: Door, address: Address): Promise<Door> {
-    void letGo(previous);
-    try {
-      return await open(address);
-    } catch (error) {
-      current = await open(previous.bound);
-      throw error;
-    }
+  #accept(event: RequestEvent, { server, answers }: Pick<Door, 'server' | 'answers'>, { req, res }: Exchange): void {
+    const { socket } = req;
+    this.#busy.set(socket, (this.#busy.get(socket) ?? 0) + 1);
+    answers.add(res);
+    res.once('close', () => {
+      this.#busy.set(socket, (this.#busy.get(socket) ?? 1) - 1);
+      answers.delete(res);
+      if (!server.listening) setImmediate(() => server.closeIdleConnections());
+    });
+    if (!server.listening) res.shouldKeepAlive = false;
+    this.#options.onRequest(event, req, res);
   }
 
-  async function move(address: Address): Promise<void> {
-    const previous = current;
-    if (previous && (sameAddress(previous.asked, address) || sameAddress(previous.bound, address))) return;
-    if (previous && overlaps(previous.bound, address)) {
-      current = await replace(previous, address);
-    } else {
-      current = await open(address);
-      if (previous) void letGo(previous);
-    }
-    log.info({ host: current.bound.host, port: current.bound.port }, 'web server listens');
+  /** Stops accepting at once; resolves when the last connection is gone, which is after `letGoMs` at the latest. */
+  #letGo({ server, answers }: Door): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#options.clock.after(this.#options.limits.letGoMs, () => server.closeAllConnections());
+      // What has begun is finished, and nothing more comes over its connection.
+      for (const res of answers) if (!res.headersSent) res.shouldKeepAlive = false;
+      server.close(() => {
+        cancel();
+        resolve();
+      });
+      server.closeIdleConnections();
+    });
   }
-
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = queue.then(work);
-    queue = result.catch(() => undefined);
-    return result;
-  }
-
-  return {
-    get address() {
-      return current?.bound;
-    },
-    get sockets() {
-      return sockets.size;
-    },
-    listen: (address) => inTurn(() => move(address)),
-    close: () => inTurn(async () => {
-      const last = current;
-      current = undefined;
-      if (last) await letGo(last);
-    }),
-  };
 }

@@ -4,6 +4,7 @@ import type { AuthConfig } from './config.ts';
 import { parseCredentials } from './credentials.ts';
 import type { Credentials } from './credentials.ts';
 import { createThrottle } from './throttle.ts';
+import type { Throttle } from './throttle.ts';
 import { createVerifier, TooManyAttempts } from './verifier.ts';
 import type { Verifier } from './verifier.ts';
 
@@ -38,68 +39,77 @@ interface Fitted {
   readonly lock: Lock;
 }
 
-export function createDoor({ config, secrets, clock, log, signal }: DoorParts): Door {
-  let fitted: Fitted | undefined;
-  let throttle: ReturnType<typeof createThrottle> | undefined;
+export function createDoor(parts: DoorParts): Door {
+  return new PasswordDoor(parts);
+}
 
-  function closed(err: Error, previous: Fitted | undefined): Lock {
-    const isNews = previous?.lock.kind !== 'closed' || previous.lock.reason !== err.message;
-    if (isNews) log.error({ err }, 'web.password cannot be read, so nobody is let in');
-    return { kind: 'closed', reason: err.message };
+class PasswordDoor implements Door {
+  readonly #parts: DoorParts;
+  #fitted: Fitted | undefined;
+  #throttle: Throttle | undefined;
+
+  constructor(parts: DoorParts) {
+    this.#parts = parts;
   }
 
-  function makeLock(wanted: Readonly<AuthConfig>, previous: Fitted | undefined): Lock {
-    if (wanted.password === '') return { kind: 'none' };
-    try {
-      const text = secrets().resolve(wanted.password);
-      if (text === '') throw new Error('the password that web.password refers to is empty');
-      const last = previous?.lock;
-      // The verifier knows what it found right and wrong; a mere look at an unchanged file must not lose that.
-      if (last?.kind === 'password' && last.text === text && previous?.username === wanted.username) return last;
-      return { kind: 'password', text, verifier: createVerifier(wanted.username, text) };
-    } catch (error) {
-      return closed(error as Error, previous);
-    }
+  async decide({ authorization, address }: Visitor): Promise<Decision> {
+    const lock = this.#currentLock();
+    if (lock.kind === 'none') return 'open';
+    if (lock.kind === 'closed') return 'closed';
+    const credentials = parseCredentials(authorization);
+    return credentials ? this.#judge(credentials, address, lock.verifier) : 'unauthorized';
   }
 
-  function currentLock(): Lock {
-    const wanted = config();
-    const now = clock().monotonic();
-    const isSame = fitted !== undefined && fitted.username === wanted.username && fitted.password === wanted.password;
-    const isFresh = fitted !== undefined && (typeof wanted.password === 'string' || now - fitted.at < RESOLVE_AGAIN_MS);
-    if (fitted === undefined || !isSame || !isFresh) {
-      fitted = { username: wanted.username, password: wanted.password, at: now, lock: makeLock(wanted, fitted) };
-    }
-    return fitted.lock;
-  }
-
-  async function tryPassword(credentials: Credentials, address: string, verifier: Verifier): Promise<Decision> {
-    throttle ??= createThrottle(clock());
-    if (!(await throttle.enter(address, signal))) return 'too-many';
-    if (await verifier.verify(credentials)) return 'open';
-    const failures = throttle.failed(address);
-    log.warn({ address, failures }, 'wrong password');
-    return 'unauthorized';
-  }
-
-  async function judge(credentials: Credentials, address: string, verifier: Verifier): Promise<Decision> {
+  async #judge(credentials: Credentials, address: string, verifier: Verifier): Promise<Decision> {
     // A page that keeps sending one wrong password guesses nothing and earns no further pause.
     if (verifier.peek(credentials) === 'wrong') return 'unauthorized';
     try {
-      return await tryPassword(credentials, address, verifier);
+      return await this.#tryPassword(credentials, address, verifier);
     } catch (error) {
-      if (error instanceof TooManyAttempts || signal.aborted) return 'too-many';
+      if (error instanceof TooManyAttempts || this.#parts.signal.aborted) return 'too-many';
       throw error;
     }
   }
 
-  return {
-    async decide({ authorization, address }) {
-      const lock = currentLock();
-      if (lock.kind === 'none') return 'open';
-      if (lock.kind === 'closed') return 'closed';
-      const credentials = parseCredentials(authorization);
-      return credentials ? judge(credentials, address, lock.verifier) : 'unauthorized';
-    },
-  };
+  async #tryPassword(credentials: Credentials, address: string, verifier: Verifier): Promise<Decision> {
+    this.#throttle ??= createThrottle(this.#parts.clock());
+    if (!(await this.#throttle.enter(address, this.#parts.signal))) return 'too-many';
+    if (await verifier.verify(credentials)) return 'open';
+    const failures = this.#throttle.failed(address);
+    this.#parts.log.warn({ address, failures }, 'wrong password');
+    return 'unauthorized';
+  }
+
+  #currentLock(): Lock {
+    const wanted = this.#parts.config();
+    const now = this.#parts.clock().monotonic();
+    const last = this.#fitted;
+    const isSame = last !== undefined && last.username === wanted.username && last.password === wanted.password;
+    const isFresh = last !== undefined && (typeof wanted.password === 'string' || now - last.at < RESOLVE_AGAIN_MS);
+    if (last !== undefined && isSame && isFresh) return last.lock;
+    const lock = this.#makeLock(wanted);
+    this.#fitted = { username: wanted.username, password: wanted.password, at: now, lock };
+    return lock;
+  }
+
+  #makeLock(wanted: Readonly<AuthConfig>): Lock {
+    if (wanted.password === '') return { kind: 'none' };
+    try {
+      const text = this.#parts.secrets().resolve(wanted.password);
+      if (text === '') throw new Error('the password that web.password refers to is empty');
+      const last = this.#fitted?.lock;
+      // The verifier knows what it found right and wrong; a mere look at an unchanged file must not lose that.
+      if (last?.kind === 'password' && last.text === text && this.#fitted?.username === wanted.username) return last;
+      return { kind: 'password', text, verifier: createVerifier(wanted.username, text) };
+    } catch (error) {
+      return this.#closed(error as Error);
+    }
+  }
+
+  #closed(err: Error): Lock {
+    const last = this.#fitted?.lock;
+    const isNews = last?.kind !== 'closed' || last.reason !== err.message;
+    if (isNews) this.#parts.log.error({ err }, 'web.password cannot be read, so nobody is let in');
+    return { kind: 'closed', reason: err.message };
+  }
 }

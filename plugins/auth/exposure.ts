@@ -5,7 +5,7 @@ import type { Notice, WebConfig } from 'mountkeeper';
 function isLoopback(listen: string): boolean {
   const host = listen.replace(/^\[(.*)\]$/, '$1').toLowerCase();
   if (host === 'localhost' || host === '::1') return true;
-  return isIP(host) === 4 ? host.startsWith('127.') : /^::ffff:127\./.test(host);
+  return isIP(host) === 4 ? host.startsWith('127.') : host.startsWith('::ffff:127.');
 }
 
 export function exposureOf(web: WebConfig): Notice | undefined {

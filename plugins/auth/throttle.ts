@@ -41,58 +41,66 @@ export function clientKey(address: string): string {
 }
 
 export function createThrottle(clock: Clock): Throttle {
-  const records = new Map<string, Visits>();
-  let waiting = 0;
+  return new AddressThrottle(clock);
+}
 
-  function makeRoom(): void {
-    const now = clock.monotonic();
-    for (const [key, record] of records) {
-      const isOld = record.nextAt + FORGET_AFTER_MS < now;
-      if (record.waiting > 0 || (!isOld && records.size < MAX_ADDRESSES)) continue;
-      records.delete(key);
+class AddressThrottle implements Throttle {
+  readonly #clock: Clock;
+  /** The first is the one that failed longest ago. */
+  readonly #visits = new Map<string, Visits>();
+  #waiting = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#visits.size;
+  }
+
+  async enter(address: string, signal: AbortSignal): Promise<boolean> {
+    const visits = this.#visits.get(clientKey(address));
+    if (!visits || visits.nextAt <= this.#clock.monotonic()) return true;
+    return this.#wait(visits, signal);
+  }
+
+  failed(address: string): number {
+    const visits = this.#visitsOf(clientKey(address));
+    const now = this.#clock.monotonic();
+    if (visits.nextAt + FORGET_AFTER_MS < now) visits.failures = 0;
+    visits.failures += 1;
+    visits.nextAt = now + Math.min(FIRST_PAUSE_MS * 2 ** Math.min(visits.failures - 1, 10), LONGEST_PAUSE_MS);
+    return visits.failures;
+  }
+
+  #visitsOf(key: string): Visits {
+    const visits = this.#visits.get(key) ?? { failures: 0, nextAt: 0, waiting: 0 };
+    if (!this.#visits.has(key) && this.#visits.size >= MAX_ADDRESSES) this.#makeRoom();
+    this.#visits.delete(key);
+    this.#visits.set(key, visits);
+    return visits;
+  }
+
+  #makeRoom(): void {
+    const now = this.#clock.monotonic();
+    for (const [key, visits] of this.#visits) {
+      const isOld = visits.nextAt + FORGET_AFTER_MS < now;
+      if (visits.waiting > 0 || (!isOld && this.#visits.size < MAX_ADDRESSES)) continue;
+      this.#visits.delete(key);
     }
   }
 
-  /** Moves to the end: the first of the map is then the one not heard of for longest. */
-  function recordOf(address: string): Visits {
-    const key = clientKey(address);
-    const record = records.get(key) ?? { failures: 0, nextAt: 0, waiting: 0 };
-    if (!records.has(key) && records.size >= MAX_ADDRESSES) makeRoom();
-    records.delete(key);
-    records.set(key, record);
-    return record;
-  }
-
-  async function waitFor(record: Visits, signal: AbortSignal): Promise<boolean> {
-    if (record.waiting >= MAX_WAITING_PER_ADDRESS || waiting >= MAX_WAITING) return false;
-    record.waiting += 1;
-    waiting += 1;
+  async #wait(visits: Visits, signal: AbortSignal): Promise<boolean> {
+    if (visits.waiting >= MAX_WAITING_PER_ADDRESS || this.#waiting >= MAX_WAITING) return false;
+    visits.waiting += 1;
+    this.#waiting += 1;
     try {
       // Another of the same address may have failed meanwhile, and moved the end of the pause.
-      while (record.nextAt > clock.monotonic()) await clock.sleep(record.nextAt - clock.monotonic(), signal);
+      while (visits.nextAt > this.#clock.monotonic()) await this.#clock.sleep(visits.nextAt - this.#clock.monotonic(), signal);
       return true;
     } finally {
-      record.waiting -= 1;
-      waiting -= 1;
+      visits.waiting -= 1;
+      this.#waiting -= 1;
     }
   }
-
-  return {
-    get size() {
-      return records.size;
-    },
-    async enter(address, signal) {
-      const record = records.get(clientKey(address));
-      if (!record || record.nextAt <= clock.monotonic()) return true;
-      return waitFor(record, signal);
-    },
-    failed(address) {
-      const record = recordOf(address);
-      const now = clock.monotonic();
-      if (record.failures > 0 && record.nextAt + FORGET_AFTER_MS < now) record.failures = 0;
-      record.failures += 1;
-      record.nextAt = now + Math.min(FIRST_PAUSE_MS * 2 ** Math.min(record.failures - 1, 10), LONGEST_PAUSE_MS);
-      return record.failures;
-    },
-  };
 }

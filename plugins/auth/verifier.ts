@@ -23,59 +23,78 @@ const MAX_WAITING = 32;
 export class TooManyAttempts extends Error {}
 
 export function createVerifier(username: string, password: string): Verifier {
-  const key = randomBytes(32);
-  const digest = (user: string, secret: string): Buffer => createHmac('sha256', key).update(`${user}\0${secret}`).digest();
-  const hash = parseHash(password);
-  const name = username.normalize('NFC');
-  let right = hash ? undefined : digest(name, password.normalize('NFC'));
-  const wrong = new Set<string>();
-  const running = new Map<string, Promise<boolean>>();
-  let queue: Promise<unknown> = Promise.resolve();
+  return new DigestVerifier(username.normalize('NFC'), password);
+}
 
-  function remember(id: string): void {
-    wrong.add(id);
-    for (const oldest of wrong) {
-      if (wrong.size <= MAX_KNOWN_WRONG) return;
-      wrong.delete(oldest);
+class DigestVerifier implements Verifier {
+  readonly #key = randomBytes(32);
+  readonly #username: string;
+  readonly #hash: PasswordHash | undefined;
+  /** Digest of the right credentials; of a hashed password known from the first time on. */
+  #right: Buffer | undefined;
+  readonly #wrong = new Set<string>();
+  readonly #running = new Map<string, Promise<boolean>>();
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(username: string, password: string) {
+    this.#username = username;
+    this.#hash = parseHash(password);
+    if (!this.#hash) this.#right = this.#digest({ username, password: password.normalize('NFC') });
+  }
+
+  peek(credentials: Credentials): Verdict {
+    const given = this.#digest(credentials);
+    if (this.#isRight(given)) return 'right';
+    return this.#wrong.has(given.toString('base64')) ? 'wrong' : 'unknown';
+  }
+
+  async verify(credentials: Credentials): Promise<boolean> {
+    const given = this.#digest(credentials);
+    if (this.#isRight(given)) return true;
+    const id = given.toString('base64');
+    if (this.#hash) return this.#deriveOnce(credentials, this.#hash, id);
+    this.#remember(id);
+    return false;
+  }
+
+  #digest({ username, password }: Credentials): Buffer {
+    return createHmac('sha256', this.#key).update(`${username}\0${password}`).digest();
+  }
+
+  #isRight(given: Buffer): boolean {
+    return this.#right !== undefined && timingSafeEqual(given, this.#right);
+  }
+
+  #remember(id: string): void {
+    this.#wrong.add(id);
+    for (const oldest of this.#wrong) {
+      if (this.#wrong.size <= MAX_KNOWN_WRONG) return;
+      this.#wrong.delete(oldest);
+    }
+  }
+
+  async #deriveOnce(credentials: Credentials, stored: PasswordHash, id: string): Promise<boolean> {
+    const same = this.#running.get(id);
+    if (same) return same;
+    if (this.#running.size >= MAX_WAITING) throw new TooManyAttempts('too many passwords are being checked');
+    const result = this.#queue.then(() => this.#derive(credentials, stored));
+    this.#queue = result.catch(() => undefined);
+    this.#running.set(id, result);
+    try {
+      const isRight = await result;
+      if (!isRight) this.#remember(id);
+      return isRight;
+    } finally {
+      this.#running.delete(id);
     }
   }
 
   /** The name is compared after the derivation, so that the time taken does not tell a wrong name from a wrong password. */
-  async function deriveAndCompare(credentials: Credentials, stored: PasswordHash): Promise<boolean> {
+  async #derive(credentials: Credentials, stored: PasswordHash): Promise<boolean> {
     const isPasswordRight = await matchesHash(credentials.password, stored);
-    const isNameRight = timingSafeEqual(digest(credentials.username, ''), digest(name, ''));
-    if (isPasswordRight && isNameRight) right = digest(credentials.username, credentials.password);
+    const given = this.#digest({ username: credentials.username, password: '' });
+    const isNameRight = timingSafeEqual(given, this.#digest({ username: this.#username, password: '' }));
+    if (isPasswordRight && isNameRight) this.#right = this.#digest(credentials);
     return isPasswordRight && isNameRight;
   }
-
-  async function verifyOnce(credentials: Credentials, stored: PasswordHash, id: string): Promise<boolean> {
-    const same = running.get(id);
-    if (same) return same;
-    if (running.size >= MAX_WAITING) throw new TooManyAttempts('too many passwords are being checked');
-    const result = queue.then(() => deriveAndCompare(credentials, stored));
-    queue = result.catch(() => undefined);
-    running.set(id, result);
-    try {
-      const isRight = await result;
-      if (!isRight) remember(id);
-      return isRight;
-    } finally {
-      running.delete(id);
-    }
-  }
-
-  return {
-    peek(credentials) {
-      const given = digest(credentials.username, credentials.password);
-      if (right !== undefined && timingSafeEqual(given, right)) return 'right';
-      return wrong.has(given.toString('base64')) ? 'wrong' : 'unknown';
-    },
-    async verify(credentials) {
-      const given = digest(credentials.username, credentials.password);
-      if (right !== undefined && timingSafeEqual(given, right)) return true;
-      if (hash) return verifyOnce(credentials, hash, given.toString('base64'));
-      remember(given.toString('base64'));
-      return false;
-    },
-  };
 }

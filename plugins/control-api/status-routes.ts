@@ -12,7 +12,7 @@ export function takesGzip(acceptEncoding: string): boolean {
 }
 
 function wantsGzip(request: Request): boolean {
-  return takesGzip(String(request.headers['accept-encoding'] ?? ''));
+  return takesGzip(String(request.raw.req.headers['accept-encoding'] ?? ''));
 }
 
 function send(body: Body, h: ResponseToolkit): Lifecycle.ReturnValue {

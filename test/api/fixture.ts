@@ -161,25 +161,23 @@ function must(check: Awaited<ReturnType<OwnedConfigService['check']>>): LoadedCo
   return check.loaded;
 }
 
-export async function createApi(options: FixtureOptions = {}): Promise<ApiFixture> {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), 'mk-api-')));
+interface Parts extends Pick<ApiFixture, 'folder' | 'configFile' | 'config' | 'host' | 'http' | 'status' | 'sent' | 'logLines'> {
+  readonly refused: { reason: string | undefined };
+}
+
+function assembleParts(folder: string, options: FixtureOptions): Parts {
   const configFile = join(folder, 'config.toml');
-  await writeFile(configFile, options.toml ?? SAMPLE, { mode: 0o600 });
   const clock = createClock();
   const logLines: Record<string, unknown>[] = [];
   const log = memoryLog(logLines);
   const secrets: Secrets = createSecrets({ env: options.env ?? {} });
   const plugins = options.plugins ?? API_PLUGINS;
   const sent: Sent[] = [];
+  const refused: Parts['refused'] = { reason: undefined };
   const status = new StatusStore({ clock, log });
-  status.setNotices(options.notices ?? []);
-
   const http = createHttp({ clock, log, hostnames: () => config.current.config.web.hostnames, ...options.http });
   const config: OwnedConfigService = createConfigService({
-    file: configFile,
-    entries: () => host.entries(),
-    services: { secrets, clock, processes: {} as never },
-    log,
+    file: configFile, entries: () => host.entries(), services: { secrets, clock, processes: {} as never }, log,
   });
   const host = createHost({
     dirs: { inTree: folder },
@@ -189,22 +187,40 @@ export async function createApi(options: FixtureOptions = {}): Promise<ApiFixtur
     log,
     scheduler: { add: async () => () => undefined } as never,
     send: async (command, ...args) => {
-      if (fixture.refusal !== undefined) throw new Error(fixture.refusal);
+      if (refused.reason !== undefined) throw new Error(refused.reason);
       sent.push({ command, args });
     },
   }, async () => plugins.map((plugin) => found(plugin, log)));
+  return { folder, configFile, config, host, http, status, sent, logLines, refused };
+}
 
-  const fixture: ApiFixture = {
-    folder, configFile, config, host, http, status, sent, logLines,
-    refusal: undefined,
+type Calls = Pick<ApiFixture, 'call' | 'get' | 'post'>;
+
+function callsOf(http: Http): Calls {
+  const call = (one: Call): Promise<Answer> => callPort(http.address?.port ?? 0, one);
+  return {
+    call,
+    get: (path, headers = {}) => call({ path, headers }),
+    post: (path, body, headers = {}) => call(body === undefined
+      ? { method: 'POST', path, headers }
+      : { method: 'POST', path, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }),
+  };
+}
+
+function fixtureOf(parts: Parts): ApiFixture {
+  const { folder, config, host, http, status, refused } = parts;
+  return {
+    ...parts,
+    ...callsOf(http),
     get port() {
       return http.address?.port ?? 0;
     },
-    call: (call) => callPort(fixture.port, call),
-    get: (path, headers = {}) => fixture.call({ path, headers }),
-    post: (path, body, headers = {}) => fixture.call(body === undefined
-      ? { method: 'POST', path, headers }
-      : { method: 'POST', path, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }),
+    get refusal() {
+      return refused.reason;
+    },
+    set refusal(reason) {
+      refused.reason = reason;
+    },
     publish(shares, record = {}) {
       const { startedAt: _startedAt, ...base } = status.snapshot.record;
       status.publish({ ...base, ...record, shares: shares.map((share) => ({ ...emptyShareStatus(share.name), ...share })) });
@@ -215,15 +231,27 @@ export async function createApi(options: FixtureOptions = {}): Promise<ApiFixtur
       await host.apply(loaded);
       return loaded;
     },
-    fileText: () => readFile(configFile, 'utf8'),
+    fileText: () => readFile(parts.configFile, 'utf8'),
     async close() {
       await http.close();
       await host.stop('shutdown');
       await rm(folder, { recursive: true, force: true });
     },
   };
-  await host.discover([], folder);
-  await fixture.apply(options.toml ?? SAMPLE);
-  await http.listen({ host: '127.0.0.1', port: 0 });
-  return fixture;
+}
+
+export async function createApi(options: FixtureOptions = {}): Promise<ApiFixture> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'mk-api-')));
+  const fixture = fixtureOf(assembleParts(folder, options));
+  try {
+    await writeFile(fixture.configFile, options.toml ?? SAMPLE, { mode: 0o600 });
+    fixture.status.setNotices(options.notices ?? []);
+    await fixture.host.discover([], folder);
+    await fixture.apply(options.toml ?? SAMPLE);
+    await fixture.http.listen({ host: '127.0.0.1', port: 0 });
+    return fixture;
+  } catch (error) {
+    await fixture.close();
+    throw error;
+  }
 }

@@ -54,7 +54,7 @@ describe('POST /api/preset/{profile}', () => {
       assert.match(answer.body, /配置/);
       const keys = Object.keys(await mount()).sort();
       assert.deepEqual(keys, ['buffer_size', 'chunk_limit', 'multi_thread_cutoff', 'multi_thread_streams', 'root', 'write_back']);
-      assert.equal((api.sent.at(-1)?.args[0] as LoadedConfig).text, await api.fileText());
+      assert.equal((api.sent.at(-1)?.args[0] as LoadedConfig | undefined)?.text, await api.fileText());
     }
     assert.equal(api.sent.length, 3);
     const { buffer_size: bufferSize, write_back: writeBack, root } = await mount();
