@@ -2,6 +2,8 @@
  * A folder of its own for one test file, and the certainty that nothing outlives it: whatever still runs from it or is
  * still mounted in it is ended by process id, found by the folder's unique path, before the folder goes.
  */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,6 +49,8 @@ export async function sweep(root: string): Promise<string[]> {
     await detachAll(mounts);
     return processes.length === 0 && mounts.length === 0;
   }, { timeoutMs: 30_000, everyMs: 100 });
+  // Mount points without their mount are locked against writes, and stay so when their daemon was killed.
+  await once(spawn('chattr', ['-R', '-f', '-i', root], { stdio: 'ignore' }), 'exit').catch(() => undefined);
   await rm(root, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   return [...new Set(found)];
 }

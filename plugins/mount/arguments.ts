@@ -1,0 +1,97 @@
+import { durationMs, sizeBytes } from 'mountkeeper';
+import type { Config, ShareSpec } from 'mountkeeper';
+import { REMOTE } from './remote-config.ts';
+import type { Rclone } from './rclone.ts';
+
+/** Where and as whom one rclone runs. */
+export interface Surroundings {
+  readonly configFile: string;
+  readonly cacheDir: string;
+  readonly rcPort: number;
+  /** Mounts may be used by other users than the daemon's own. */
+  readonly allowOther: boolean;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/**
+ * A connection attempt ends after 10 s and an idle one after 20 s; with 3 tries a read that is not in the cache fails in less
+ * than 90 s when the NAS is gone, and uploads, which rclone queues anew by itself, lose nothing by it.
+ */
+export const TIMEOUT_FLAGS = { contimeout: '10s', timeout: '20s', 'low-level-retries': '3' } as const;
+
+export function remotePath(spec: ShareSpec): string {
+  return `${REMOTE}:${spec.share.remote_path}`;
+}
+
+/** Shown by the kernel as the source of the mount: tells our own mounts from others'. */
+export function deviceName(shareName: string): string {
+  return `mountkeeper:${shareName}`;
+}
+
+export function mountArguments(spec: ShareSpec, config: Config, rclone: Rclone, around: Surroundings): readonly string[] {
+  const flags = { ...TIMEOUT_FLAGS, ...cacheFlags(config, around), ...transferFlags(config), ...accessFlags(around) };
+  const known = Object.entries(flags).filter(([name]) => rclone.flags.has(name)).map(([name, value]) => `--${name}=${value}`);
+  return [
+    'mount', remotePath(spec), spec.share.mount_point,
+    `--config=${around.configFile}`,
+    `--devname=${deviceName(spec.share.name)}`,
+    '--rc', `--rc-addr=127.0.0.1:${around.rcPort}`,
+    '--log-level=NOTICE',
+    ...known,
+    ...(around.allowOther ? ['--allow-other'] : []),
+    ...(spec.share.read_only ? ['--read-only'] : []),
+  ];
+}
+
+function cacheFlags({ cache, mount }: Config, around: Surroundings): Record<string, string> {
+  return {
+    'cache-dir': around.cacheDir,
+    'vfs-cache-mode': 'full',
+    'vfs-cache-max-age': milliseconds(cache.max_age),
+    'vfs-cache-max-size': limit(cache.max_size),
+    'vfs-cache-min-free-space': limit(cache.min_free_space),
+    // Comparing hashes would have an SFTP server read every file through when it is opened.
+    'vfs-fast-fingerprint': 'true',
+    'vfs-write-back': milliseconds(mount.write_back),
+    'dir-cache-time': milliseconds(mount.dir_cache_time),
+    'attr-timeout': milliseconds(mount.attr_timeout),
+  };
+}
+
+function transferFlags({ mount }: Config): Record<string, string> {
+  const streams = mount.multi_thread_streams;
+  return {
+    'vfs-read-chunk-size': bytes(mount.chunk_size),
+    'vfs-read-chunk-size-limit': limit(mount.chunk_limit),
+    'vfs-read-chunk-streams': String(streams > 1 ? streams : 0),
+    'vfs-read-ahead': bytes(mount.read_ahead),
+    'buffer-size': bytes(mount.buffer_size),
+    'multi-thread-streams': String(Math.max(1, streams)),
+    'multi-thread-cutoff': bytes(mount.multi_thread_cutoff),
+    transfers: String(mount.transfers),
+  };
+}
+
+/**
+ * Everything belongs to the daemon's user and nobody else gets in: the kernel checks the modes, since rclone itself does not.
+ * The x bits carry the attributes that SMB's leases and durable handles need.
+ */
+function accessFlags(around: Surroundings): Record<string, string> {
+  return {
+    uid: String(around.uid), gid: String(around.gid), umask: '0077', 'dir-perms': '0777', 'file-perms': '0777', 'default-permissions': 'true',
+  };
+}
+
+function milliseconds(text: string): string {
+  return `${durationMs(text)}ms`;
+}
+
+function bytes(text: string): string {
+  return `${sizeBytes(text)}B`;
+}
+
+function limit(text: string): string {
+  const size = sizeBytes(text);
+  return size === 0 ? 'off' : `${size}B`;
+}

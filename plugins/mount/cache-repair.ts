@@ -1,0 +1,156 @@
+import { link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Clock, Logger } from 'mountkeeper';
+import { dataFile, readMeta, treesOf, writeMeta } from './cache-meta.ts';
+import type { CacheTrees, FileMeta } from './cache-meta.ts';
+import { contentRanges, covers, unite } from './cache-ranges.ts';
+
+/** There while rclone runs on the cache, or after it ended by other ways than its own. Its age tells since when. */
+const RUNNING_FILE = 'in-use';
+const RECOVERED = 'recovered';
+/** Documents older than the last start by this much were read whole by that rclone. */
+const SLACK_MS = 60_000;
+
+interface Repair {
+  readonly cacheDir: string;
+  readonly trees: CacheTrees;
+  readonly sinceMs: number;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Documents whose content is gone, and content whose document is: the halves of renames that were cut off. */
+  readonly lonelyMeta: string[];
+  readonly lonelyData: string[];
+}
+
+/**
+ * Mends what a killed rclone left half-done, before the next one throws it away: it deletes content without a readable
+ * document, and completes a dirty file from the remote where its document does not say yet what was written.
+ */
+export async function repairCache(cacheDir: string, log: Logger, clock: Clock): Promise<void> {
+  const running = join(cacheDir, RUNNING_FILE);
+  const since = await stat(running).then((found) => found.mtimeMs, () => undefined);
+  if (since !== undefined) {
+    const repair: Repair = { cacheDir, trees: treesOf(cacheDir), sinceMs: since - SLACK_MS, log, clock, lonelyMeta: [], lonelyData: [] };
+    for (const folder of ['vfs', 'vfsMeta']) await mkdir(join(cacheDir, folder), { recursive: true, mode: 0o700 });
+    await walk(repair);
+    await joinRenamed(repair);
+    for (const path of repair.lonelyData) await keepAside(path, repair);
+  }
+  const handle = await open(running, 'w', 0o600);
+  await handle.close();
+}
+
+/** After an orderly end there is nothing to mend. */
+export async function markClean(cacheDir: string): Promise<void> {
+  await rm(join(cacheDir, RUNNING_FILE), { force: true });
+}
+
+/** Both trees side by side, a folder at a time. */
+async function walk(repair: Repair): Promise<void> {
+  const folders = [''];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const [data, meta] = await Promise.all([namesIn(join(repair.trees.data, folder)), namesIn(join(repair.trees.meta, folder))]);
+    for (const name of new Set([...data.folders, ...meta.folders])) folders.push(join(folder, name));
+    for (const name of meta.files) {
+      if (name.endsWith('.mountkeeper-new')) continue;
+      if (data.files.has(name)) await mend(join(folder, name), repair);
+      else repair.lonelyMeta.push(join(folder, name));
+    }
+    for (const name of data.files) if (!meta.files.has(name)) repair.lonelyData.push(join(folder, name));
+  }
+}
+
+async function namesIn(folder: string): Promise<{ readonly files: ReadonlySet<string>; readonly folders: readonly string[] }> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return [];
+    throw error;
+  });
+  return {
+    files: new Set(entries.filter((entry) => entry.isFile()).map((entry) => entry.name)),
+    folders: entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name),
+  };
+}
+
+async function mend(path: string, repair: Repair): Promise<void> {
+  const metaFile = join(repair.trees.meta, path);
+  const { mtimeMs } = await stat(metaFile);
+  if (mtimeMs < repair.sinceMs) return;
+  const meta = await readMeta(metaFile);
+  const content = await dataFile(join(repair.trees.data, path));
+  if (meta === undefined || content === undefined) return;
+  if (meta === 'torn') return mendTorn(path, content, repair);
+  if (meta.Dirty && !covers(meta.Rs, content.bytes)) await mendRanges(path, meta, content.bytes, repair);
+}
+
+/** Its document was being written. Whole content goes up; content with holes cannot be told from a file that was only being read. */
+async function mendTorn(path: string, content: { readonly bytes: number; readonly isWhole: boolean; readonly modifiedMs: number }, repair: Repair): Promise<void> {
+  if (!content.isWhole) return keepAside(path, repair);
+  const at = new Date(content.modifiedMs).toISOString();
+  const meta: FileMeta = { ModTime: at, ATime: at, Size: content.bytes, Rs: [{ Pos: 0, Size: content.bytes }], Fingerprint: '', Dirty: true };
+  await writeMeta(join(repair.trees.meta, path), meta);
+  repair.log.warn({ path, bytes: content.bytes }, 'file whose record was cut off is uploaded again');
+}
+
+/**
+ * The document of a file that was just closed, or still open, lists what was present when its first change came. Everything
+ * past its size then, and everything if that was nothing, is the writer's; in between, whatever is not zero.
+ */
+async function mendRanges(path: string, meta: FileMeta, bytes: number, repair: Repair): Promise<void> {
+  const known = [...(meta.Rs ?? []), { Pos: meta.Size, Size: Math.max(0, bytes - meta.Size) }];
+  const ranges = covers(known, bytes) ? known : [...known, ...(await contentRanges(join(repair.trees.data, path), bytes))];
+  await writeMeta(join(repair.trees.meta, path), { ...meta, Size: bytes, Rs: unite(ranges, bytes) });
+  repair.log.info({ path, bytes }, 'record of a file that was being written is completed');
+}
+
+// ------------------------------------------------------------ renames cut off between content and document
+
+async function joinRenamed(repair: Repair): Promise<void> {
+  for (const from of repair.lonelyMeta) {
+    const meta = await readMeta(join(repair.trees.meta, from));
+    if (meta === undefined || meta === 'torn' || !meta.Dirty) continue;
+    const to = (await contentOf(meta, repair.lonelyData, repair)) ?? (await recentTwin(meta, repair));
+    if (to === undefined) {
+      repair.log.error({ path: from, bytes: meta.Size }, 'content of a dirty file is missing');
+      continue;
+    }
+    const index = repair.lonelyData.indexOf(to);
+    if (index >= 0) repair.lonelyData.splice(index, 1);
+    await mkdir(dirname(join(repair.trees.meta, to)), { recursive: true, mode: 0o700 });
+    await rename(join(repair.trees.meta, from), join(repair.trees.meta, to));
+    repair.log.warn({ from, to }, 'rename that was cut off is completed');
+  }
+}
+
+/** The content that was closed with this document: rclone gives it the document's time. A single candidate needs no proof. */
+async function contentOf(meta: FileMeta, candidates: readonly string[], repair: Repair): Promise<string | undefined> {
+  const matches: string[] = [];
+  for (const path of candidates) if (await matchesContent(meta, join(repair.trees.data, path))) matches.push(path);
+  return matches[0] ?? (candidates.length === 1 ? candidates[0] : undefined);
+}
+
+/** A rename over a file that was cached: the content has the document of the file that it replaced. */
+async function recentTwin(meta: FileMeta, repair: Repair): Promise<string | undefined> {
+  const folders = [''];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const { files, folders: below } = await namesIn(join(repair.trees.data, folder));
+    for (const name of below) folders.push(join(folder, name));
+    for (const name of files) if (await matchesContent(meta, join(repair.trees.data, folder, name))) return join(folder, name);
+  }
+  return undefined;
+}
+
+async function matchesContent(meta: FileMeta, file: string): Promise<boolean> {
+  const found = await stat(file).catch(() => undefined);
+  return found !== undefined && found.size === meta.Size && Math.abs(found.mtimeMs - Date.parse(meta.ModTime)) < 1;
+}
+
+/** Empty files and files of holes only were just being opened; anything else is kept for a person to look at. */
+async function keepAside(path: string, repair: Repair): Promise<void> {
+  const file = join(repair.trees.data, path);
+  const found = await stat(file).catch(() => undefined);
+  if (!found || found.size === 0 || (found.blocks === 0 && found.size > 4_096)) return;
+  const kept = join(repair.cacheDir, RECOVERED, new Date(repair.clock.now()).toISOString().replaceAll(/[:.]/g, '-'), path);
+  await mkdir(dirname(kept), { recursive: true, mode: 0o700 });
+  await link(file, kept);
+  repair.log.warn({ path, kept, bytes: found.size }, 'content without a record is kept aside');
+}

@@ -1,0 +1,88 @@
+import { statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { formatBytes, sizeBytes } from 'mountkeeper';
+import type { Check, Config } from 'mountkeeper';
+import { fuseProblem, userAllowOther } from './access.ts';
+import { locate } from './rclone.ts';
+import type { Rclone, RcloneFinder } from './rclone.ts';
+import type { MountTable } from 'mountkeeper';
+
+/** What a current rclone can do and an older one cannot, and what that means. */
+const LACKS: readonly (readonly [(rclone: Rclone) => boolean, string])[] = [
+  [(rclone) => rclone.calls.has('vfs/queue-set-expiry'), 'queued files cannot be sent up early'],
+  [(rclone) => rclone.flags.has('vfs-cache-min-free-space'), 'cache.min_free_space has no effect'],
+  [(rclone) => rclone.flags.has('vfs-read-chunk-streams'), 'files are read in one stream'],
+  [(rclone) => rclone.calls.has('serve/start'), 'WebDAV runs beside the mount'],
+];
+/** File systems on which a cache works badly or not at all. */
+const BAD_CACHE = /^(nfs|cifs|smb|fuse|9p|vfat|exfat|msdos)/;
+
+export async function checks(config: Config, finder: RcloneFinder, mountTable: MountTable): Promise<readonly Check[]> {
+  return [await rcloneCheck(config, finder), await fuseCheck(), ...(await otherUsersCheck()), await cacheCheck(config, mountTable), await rootCheck(config, mountTable)];
+}
+
+async function rcloneCheck(config: Config, finder: RcloneFinder): Promise<Check> {
+  const title = 'rclone';
+  try {
+    const rclone = await finder.find(config.mount.rclone);
+    const lacking = LACKS.filter(([has]) => !has(rclone)).map(([, meaning]) => meaning);
+    if (lacking.length === 0) return { title, result: 'ok', detail: rclone.version, advice: '' };
+    return { title, result: 'warning', detail: `${rclone.version}: ${lacking.join('; ')}`, advice: 'Works. A current version from https://rclone.org/downloads/ has all of it.' };
+  } catch (error) {
+    return { title, result: 'error', detail: (error as Error).message, advice: 'Install rclone, or set mount.rclone to its path.' };
+  }
+}
+
+async function fuseCheck(): Promise<Check> {
+  const problem = await fuseProblem(locate);
+  return { title: 'FUSE', result: problem === undefined ? 'ok' : 'error', detail: problem ?? '/dev/fuse and fusermount3 are there', advice: problem === undefined ? '' : 'Nothing can be mounted without it.' };
+}
+
+async function otherUsersCheck(): Promise<readonly Check[]> {
+  if (process.getuid?.() === 0) return [];
+  const isAllowed = await userAllowOther();
+  return [{
+    title: 'user_allow_other',
+    result: isAllowed ? 'ok' : 'warning',
+    detail: isAllowed ? 'set in /etc/fuse.conf' : 'not set in /etc/fuse.conf: servers that run as other users cannot enter the shares',
+    advice: isAllowed ? '' : 'Add a line "user_allow_other" to /etc/fuse.conf, or run the daemon as root.',
+  }];
+}
+
+async function cacheCheck(config: Config, mountTable: MountTable): Promise<Check> {
+  const title = 'cache';
+  const { dir } = config.cache;
+  const holder = await holderOf(dir, mountTable);
+  if (BAD_CACHE.test(holder?.fsType ?? '')) return { title, result: 'error', detail: `${dir} lies on ${holder?.fsType}`, advice: 'Set cache.dir to a folder on a local disk.' };
+  const space = await freeSpace(dir);
+  if (space === undefined) return { title, result: 'warning', detail: `${dir} is not there yet`, advice: '' };
+  const detail = `${dir} on ${holder?.fsType ?? 'an unknown file system'}, ${formatBytes(space)} free`;
+  if (holder?.fsType === 'tmpfs') return { title, result: 'warning', detail, advice: 'A cache in memory loses files that wait for upload when the machine stops. Set cache.dir to a folder on a disk.' };
+  const isFull = space < sizeBytes(config.cache.min_free_space);
+  return { title, result: isFull ? 'warning' : 'ok', detail, advice: isFull ? 'Less than cache.min_free_space is free: make room, or set cache.max_size.' : '' };
+}
+
+async function rootCheck(config: Config, mountTable: MountTable): Promise<Check> {
+  const holder = await holderOf(config.mount.root, mountTable);
+  const isFuse = holder?.fsType.startsWith('fuse') === true;
+  return {
+    title: 'mount root',
+    result: isFuse ? 'error' : 'ok',
+    detail: `${config.mount.root}${isFuse ? ` lies below the mount ${holder.source}` : ''}`,
+    advice: isFuse ? 'Set mount.root to a folder on a local disk.' : '',
+  };
+}
+
+async function holderOf(path: string, mountTable: MountTable): Promise<{ fsType: string; source: string } | undefined> {
+  const above = (await mountTable.list()).filter((entry) => entry.mountPoint === '/' || path === entry.mountPoint || path.startsWith(`${entry.mountPoint}/`));
+  return above.sort((a, b) => a.mountPoint.length - b.mountPoint.length).at(-1);
+}
+
+/** Of the folder, or of the nearest one above that exists. */
+async function freeSpace(dir: string): Promise<number | undefined> {
+  for (let path = dir; ; path = dirname(path)) {
+    const found = await statfs(path).catch(() => undefined);
+    if (found) return found.bavail * found.bsize;
+    if (path === dirname(path)) return undefined;
+  }
+}

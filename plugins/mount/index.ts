@@ -1,0 +1,38 @@
+import { definePlugin } from 'mountkeeper';
+import { check, finderFor } from './check.ts';
+import { complete, schema } from './config.ts';
+import { checks } from './doctor.ts';
+import { createMounter } from './mounter.ts';
+import type { RcloneMounter } from './mounter.ts';
+import { secretPaths } from './secret-options.ts';
+import { checkUntrusted } from './untrusted.ts';
+
+export default definePlugin({
+  name: 'mount',
+  version: '1.0.0',
+  apiVersion: 1,
+  description: 'Mounts shares with rclone, each by a process and a cache of its own.',
+  config: { section: 'mount', schema, complete, check, checkUntrusted, secrets: secretPaths },
+  register(ctx) {
+    const made: RcloneMounter[] = [];
+    ctx.provide('mounter', () => {
+      const mounter = createMounter({
+        clock: ctx.use('clock'),
+        log: ctx.log,
+        processes: ctx.use('processes'),
+        mountTable: ctx.use('mountTable'),
+        mountReader: ctx.use('mountReader'),
+        secrets: ctx.use('secrets'),
+        paths: ctx.use('paths'),
+        finder: finderFor(ctx.use('processes')),
+        config: () => ctx.use('config').current.config,
+      });
+      made.push(mounter);
+      return mounter;
+    });
+    ctx.tap('collectChecks', (config) => checks(config, finderFor(ctx.use('processes')), ctx.use('mountTable')));
+    ctx.effect('mount points', () => async () => {
+      await Promise.all(made.map((mounter) => mounter.unlock()));
+    });
+  },
+});

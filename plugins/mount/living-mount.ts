@@ -1,0 +1,134 @@
+import type { Bandwidth, ManagedProcess, Mount, MountStats, PendingFiles } from 'mountkeeper';
+import { treesOf } from './cache-meta.ts';
+import { pendingIn } from './cache-scan.ts';
+import { markClean } from './cache-repair.ts';
+import { createStatsReader } from './mount-stats.ts';
+import type { MountNotes } from './notes.ts';
+import { createRcClient } from './rc-client.ts';
+import type { RcClient } from './rc-client.ts';
+import { sealMount } from './seal.ts';
+import { killMount, takeDown } from './take-down.ts';
+import type { MountTools } from './tools.ts';
+import { inPlainWords } from './words.ts';
+
+/** Asked for by name, so that it is never answered from a listing in memory; nobody has a file of this name. */
+const CHECKED_NAME = '.mountkeeper-reachable';
+const LAST_LINES = 20;
+
+interface QueueItem { id: number; expiry?: number; uploading?: boolean }
+
+/** The handle of one rclone that serves one share. */
+export class LivingMount implements Mount {
+  readonly shareName: string;
+  readonly plan: Mount['plan'];
+  readonly rcPort: number;
+  readonly pid: number;
+  readonly adopted: boolean;
+  readonly exited: Promise<string>;
+  readonly #process: ManagedProcess;
+  readonly #notes: MountNotes;
+  readonly #tools: MountTools;
+  readonly #rc: RcClient;
+  readonly #readStats: (signal: AbortSignal) => Promise<MountStats>;
+  readonly #end = new AbortController();
+  #calls: Promise<ReadonlySet<string>> | undefined;
+  #isSealed = false;
+
+  constructor(process: ManagedProcess, notes: MountNotes, tools: MountTools) {
+    this.shareName = notes.share;
+    this.plan = notes.plan;
+    this.rcPort = notes.rc.port;
+    this.pid = process.pid;
+    this.adopted = process.adopted;
+    this.#process = process;
+    this.#notes = notes;
+    this.#tools = tools;
+    this.#rc = createRcClient(notes.rc);
+    this.#readStats = createStatsReader({ rc: this.#rc, clock: tools.clock, pid: process.pid, trees: treesOf(notes.cacheDir), fs: notes.fs });
+    this.exited = process.exited.then(async (exit) => {
+      this.#rc.close();
+      return endReason(exit, await process.tail(LAST_LINES).catch(() => exit.lastLines));
+    });
+  }
+
+  stats(signal: AbortSignal): Promise<MountStats> {
+    return this.#readStats(signal);
+  }
+
+  async checkRemote(signal: AbortSignal): Promise<void> {
+    const parameters = { fs: this.#notes.fs, remote: CHECKED_NAME, opt: { filesOnly: true } };
+    try {
+      await this.#rc.call('operations/stat', parameters, signal);
+    } catch (error) {
+      if (signal.aborted) throw new Error('the remote does not answer in time', { cause: error });
+      throw new Error(inPlainWords([(error as Error).message], 'the remote answers with an error'), { cause: error });
+    }
+  }
+
+  async checkAlive(timeoutMs: number): Promise<void> {
+    if (!this.#process.isAlive()) throw new Error('the mount\'s process has ended');
+    await this.#tools.mountReader.touch(this.plan.mountPoint, { timeoutMs });
+  }
+
+  async setBandwidth(limit: Bandwidth, signal: AbortSignal): Promise<void> {
+    const side = (bytesPerSecond: number): string => (bytesPerSecond > 0 ? `${Math.max(1, Math.round(bytesPerSecond))}B` : 'off');
+    await this.#rc.call('core/bwlimit', { rate: limit.up <= 0 && limit.down <= 0 ? 'off' : `${side(limit.up)}:${side(limit.down)}` }, signal);
+  }
+
+  async seal(): Promise<void> {
+    if (this.#isSealed) return;
+    await sealMount(this.plan.mountPoint, this.#tools, this.#end.signal);
+    this.#isSealed = true;
+  }
+
+  async flush(signal: AbortSignal): Promise<void> {
+    const known = await this.#knownCalls(signal);
+    if (!known.has('vfs/queue') || !known.has('vfs/queue-set-expiry')) return;
+    const { queue = [] } = await this.#rc.call<{ queue?: QueueItem[] }>('vfs/queue', { fs: this.#notes.fs }, signal);
+    for (const item of queue) {
+      if (item.uploading === true || (item.expiry ?? 1) <= 0) continue;
+      // Gone from the queue meanwhile: it goes up already.
+      await this.#rc.call('vfs/queue-set-expiry', { fs: this.#notes.fs, id: item.id, expiry: -1 }, signal).catch(() => signal.throwIfAborted());
+    }
+  }
+
+  async unmount(): Promise<void> {
+    this.#end.abort();
+    await takeDown(this.#process, this.plan.mountPoint, this.#tools);
+    this.#rc.close();
+    const { code } = await this.#process.exited;
+    if (code === 0) await markClean(this.#notes.cacheDir).catch(() => undefined);
+  }
+
+  async kill(): Promise<void> {
+    this.#end.abort();
+    await killMount(this.#process, this.plan.mountPoint, this.#tools);
+    this.#rc.close();
+  }
+
+  pending(): Promise<PendingFiles> {
+    return pendingIn(this.#notes.cacheDir, this.#notes.fs.slice(this.#notes.fs.indexOf(':') + 1));
+  }
+
+  release(): void {
+    this.#end.abort();
+    this.#rc.close();
+    this.#process.release();
+  }
+
+  /** Asked of the running process: an adopted one may be older than what is installed now. */
+  #knownCalls(signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const asked = this.#calls ?? this.#rc.call<{ commands?: { Path: string }[] }>('rc/list', {}, signal)
+      .then((answer) => new Set((answer.commands ?? []).map((call) => call.Path)));
+    this.#calls = asked;
+    asked.catch(() => (this.#calls = undefined));
+    return asked;
+  }
+}
+
+function endReason(exit: Awaited<ManagedProcess['exited']>, lines: readonly string[]): string {
+  if (exit.signal === 'SIGKILL') return 'the mount\'s process was killed (by hand, or by the system when memory ran out)';
+  if (exit.signal !== null) return `the mount's process was ended by ${exit.signal}`;
+  if (exit.code === 0) return 'the share was unmounted by somebody else';
+  return inPlainWords(lines, `the mount's process ended${exit.code === null ? '' : ` with exit code ${exit.code}`}`);
+}

@@ -1,0 +1,89 @@
+import type { MountEntry, MountReader, MountTable, Processes } from 'mountkeeper';
+
+export interface MountPointTools {
+  readonly processes: Processes;
+  readonly mountTable: MountTable;
+  readonly mountReader: MountReader;
+}
+
+const TOUCH_TIMEOUT_MS = 2_000;
+const DETACH_TIMEOUT_MS = 5_000;
+const PREPARE_TIMEOUT_MS = 10_000;
+/** Mounts may lie on top of each other; more than this is nobody's accident. */
+const MAX_LAYERS = 16;
+/** Source of the empty file system that takes a share off the air. */
+export const SEAL_SOURCE = 'mountkeeper-sealed';
+
+/**
+ * Makes the folder if need be, refuses one that holds something, and locks it: as long as no share is mounted on it, a write
+ * to its path fails instead of landing on the local disk, where nobody would find it. In a child, since the path may hang.
+ */
+const PREPARE = `
+mkdir -p -m 755 -- "$1" || exit 10
+[ -d "$1" ] || { echo "it is not a folder"; exit 11; }
+first=$(ls -A -- "$1" | head -n 1) || exit 12
+[ -z "$first" ] || { printf '%s' "$first"; exit 13; }
+if [ "$2" = lock ]; then chattr +i -- "$1" 2>/dev/null || chmod 555 -- "$1" 2>/dev/null; fi
+exit 0`;
+const UNLOCK = 'chattr -i -- "$1" 2>/dev/null; chmod 755 -- "$1" 2>/dev/null; exit 0';
+
+/** Clears what a dead mount left and makes the folder ready. Rejects with a plain sentence. */
+export async function prepareMountPoint(path: string, tools: MountPointTools): Promise<void> {
+  const above = (await tools.mountTable.list()).find((entry) => entry.fsType.startsWith('fuse') && path.startsWith(`${entry.mountPoint}/`));
+  if (above) throw new Error(`the mount point ${path} lies below another mount (${above.source} at ${above.mountPoint}); choose another mount_point`);
+  await clearMountPoint(path, tools, { living: 'refuse' });
+  const { code, stdout, stderr } = await tools.processes.run({ command: 'sh', args: ['-c', PREPARE, 'sh', path, 'lock'], timeoutMs: PREPARE_TIMEOUT_MS });
+  if (code !== 0) throw new Error(refusal(path, code, { stdout, stderr }));
+}
+
+function refusal(path: string, code: number | null, said: { readonly stdout: string; readonly stderr: string }): string {
+  if (code === 13) return `the mount point ${path} is not empty ("${said.stdout}" lies there); move its contents away or choose another mount_point`;
+  const reason = said.stderr.trim().split('\n').at(-1)?.replace(/^[^:]*: /, '') ?? '';
+  return `the mount point ${path} cannot be used: ${said.stdout.trim() || reason || 'no reason given'}`;
+}
+
+/** A folder that no mount covers any more may be used by others again. Never touches a path that is mounted. */
+export async function unlockMountPoint(path: string, tools: MountPointTools): Promise<void> {
+  if (await tools.mountTable.find(path)) return;
+  await tools.processes.run({ command: 'sh', args: ['-c', UNLOCK, 'sh', path], timeoutMs: PREPARE_TIMEOUT_MS });
+}
+
+/** Takes off every layer at the path. A mount of somebody else that lives is refused, or left, as `living` says. */
+export async function clearMountPoint(path: string, tools: MountPointTools, { living }: { readonly living: 'refuse' | 'detach' }): Promise<void> {
+  for (let layer = 0; layer < MAX_LAYERS; layer += 1) {
+    const entry = await tools.mountTable.find(path);
+    if (!entry) return;
+    if (entry.source === SEAL_SOURCE) await unseal(path, tools);
+    else await clearLayer(entry, tools, living);
+  }
+  throw new Error(`the mount point ${path} could not be cleared: too many mounts lie on it`);
+}
+
+export async function unseal(path: string, { processes }: MountPointTools): Promise<void> {
+  const { code, stderr } = await processes.run({ command: 'umount', args: ['-l', path], timeoutMs: DETACH_TIMEOUT_MS });
+  if (code !== 0) throw new Error(`the mount point ${path} could not be cleared: ${stderr.trim()}`);
+}
+
+async function clearLayer(entry: MountEntry, tools: MountPointTools, living: 'refuse' | 'detach'): Promise<void> {
+  const { mountPoint } = entry;
+  if (!entry.fsType.startsWith('fuse')) {
+    throw new Error(`something else (${entry.fsType}, ${entry.source}) is mounted at ${mountPoint}; unmount it or choose another mount_point`);
+  }
+  if (living === 'refuse' && (await lives(entry, tools))) {
+    throw new Error(`another mount (${entry.source}) is already in use at ${mountPoint}; unmount it or choose another mount_point`);
+  }
+  await tools.mountReader.detach(mountPoint, { timeoutMs: DETACH_TIMEOUT_MS });
+}
+
+/** Dead mounts answer at once that they are; one of our own that hangs has lost its keeper and may be ended. */
+async function lives(entry: MountEntry, { mountReader }: MountPointTools): Promise<boolean> {
+  try {
+    await mountReader.touch(entry.mountPoint, { timeoutMs: TOUCH_TIMEOUT_MS });
+    return true;
+  } catch (error) {
+    if ((error as Error).name !== 'TimeoutError') return false;
+  }
+  if (!entry.source.startsWith('mountkeeper:')) return true;
+  await mountReader.abort(entry.deviceMinor);
+  return false;
+}

@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ManagedProcess, Mount, Mounter, MountPlan, ShareSpec } from 'mountkeeper';
+import { accessOf } from './access.ts';
+import { deviceName, mountArguments, remotePath } from './arguments.ts';
+import { settlePlace } from './cache-place.ts';
+import { repairCache } from './cache-repair.ts';
+import { cachedShares, pendingIn, pendingOf } from './cache-scan.ts';
+import { freePort } from './free-port.ts';
+import { LivingMount } from './living-mount.ts';
+import { prepareMountPoint, unlockMountPoint } from './mount-point.ts';
+import { fromNotes, toNotes } from './notes.ts';
+import type { MountNotes } from './notes.ts';
+import { cacheFolder, planMount } from './plan.ts';
+import { probeRemote } from './probe.ts';
+import { createRcClient } from './rc-client.ts';
+import { awaitReady } from './ready.ts';
+import { keepsConfig, remoteConfigText, writeRemoteConfig } from './remote-config.ts';
+import { killMount } from './take-down.ts';
+import { PROCESS_PREFIX, processKey } from './tools.ts';
+import type { MountTools } from './tools.ts';
+
+const ADOPT_ANSWER_MS = 3_000;
+
+export interface RcloneMounter extends Mounter {
+  /** Gives the folders that no share covers any more back to other uses. */
+  unlock(): Promise<void>;
+}
+
+export function createMounter(tools: MountTools): RcloneMounter {
+  const mountPoints = new Set<string>();
+  const pathOf = (shareName: string): string => tools.config().shares.find((share) => share.name === shareName)?.remote_path ?? '';
+  return {
+    plan: (spec) => planMount(spec, tools.config(), tools.secrets),
+    probe: (spec, signal) => probeRemote(spec, tools, signal),
+    mount: async (spec, signal) => {
+      const mount = await mountShare(spec, tools, signal);
+      mountPoints.add(spec.share.mount_point);
+      return mount;
+    },
+    adopt: async () => {
+      const mounts = (await Promise.all((await tools.processes.recorded(PROCESS_PREFIX)).map((key) => adopt(key, tools)))).filter((mount) => mount !== undefined);
+      for (const mount of mounts) mountPoints.add(mount.plan.mountPoint);
+      return mounts;
+    },
+    pending: (shareName) => pendingOf(cacheFolder(tools.config(), shareName), pathOf(shareName)),
+    cached: () => cachedShares(tools.config().cache.dir),
+    unlock: async () => {
+      await Promise.all([...mountPoints].map((path) => unlockMountPoint(path, tools)));
+    },
+  };
+}
+
+async function mountShare(spec: ShareSpec, tools: MountTools, signal: AbortSignal): Promise<Mount> {
+  const plan = planMount(spec, tools.config(), tools.secrets);
+  const cacheDir = cacheFolder(tools.config(), spec.share.name);
+  await endFormer(spec.share.name, tools);
+  await prepareMountPoint(plan.mountPoint, tools);
+  const { setAside } = await settlePlace(cacheDir, plan.identity, async () => (await pendingIn(cacheDir)).count > 0)
+    .catch((error: unknown) => Promise.reject(new Error(`the cache folder ${cacheDir} cannot be used: ${(error as Error).message}`, { cause: error })));
+  if (setAside) tools.log.warn({ share: spec.share.name, cacheDir }, 'dirty files belong to another place and wait until the share leads there again');
+  await repairCache(cacheDir, tools.log.child({ share: spec.share.name }), tools.clock);
+  signal.throwIfAborted();
+  const { process, notes } = await start(spec, plan, cacheDir, tools);
+  try {
+    await awaitReady({ process, notes, device: deviceName(spec.share.name) }, tools, signal);
+  } catch (error) {
+    await killMount(process, plan.mountPoint, tools).catch((cause: unknown) => tools.log.error({ share: spec.share.name, err: cause }, 'failed mount not cleared'));
+    throw error;
+  } finally {
+    if (!keepsConfig(spec.connection)) await rm(configFile(spec.share.name, tools), { force: true });
+  }
+  return new LivingMount(process, notes, tools);
+}
+
+/** One that a former daemon left and nobody adopted: two processes on one cache folder would harm it. */
+async function endFormer(shareName: string, tools: MountTools): Promise<void> {
+  const former = await tools.processes.adopt(processKey(shareName));
+  if (!former) return;
+  const mountPoint = fromNotes(former)?.plan.mountPoint;
+  if (mountPoint === undefined) await former.stop({ graceMs: 1_000 });
+  else await killMount(former, mountPoint, tools);
+}
+
+async function start(spec: ShareSpec, plan: MountPlan, cacheDir: string, tools: MountTools): Promise<{ process: ManagedProcess; notes: MountNotes }> {
+  const config = tools.config();
+  const rclone = await tools.finder.find(config.mount.rclone);
+  const providers = await tools.finder.providers(config.mount.rclone).catch(() => undefined);
+  const file = configFile(spec.share.name, tools);
+  await writeRemoteConfig(file, await remoteConfigText(spec.connection, { command: rclone.command, processes: tools.processes, secrets: tools.secrets, providers }));
+  const rc = { port: await freePort(), user: 'mountkeeper', password: randomBytes(24).toString('base64url') };
+  const notes: MountNotes = { share: spec.share.name, plan, rc, cacheDir, fs: remotePath(spec) };
+  const access = await accessOf();
+  const process = await tools.processes.start({
+    key: processKey(spec.share.name),
+    command: rclone.command,
+    args: mountArguments(spec, config, rclone, { configFile: file, cacheDir, rcPort: rc.port, ...access }),
+    env: { RCLONE_RC_USER: rc.user, RCLONE_RC_PASS: rc.password },
+    fingerprint: plan.fingerprint,
+    notes: toNotes(notes),
+  });
+  return { process, notes };
+}
+
+function configFile(shareName: string, tools: MountTools): string {
+  return join(tools.paths.stateDir, 'mount', `${shareName}.conf`);
+}
+
+/** The living mount that a record tells of. A process without its mount, or one that does not answer, is ended. */
+async function adopt(key: string, tools: MountTools): Promise<Mount | undefined> {
+  const process = await tools.processes.adopt(key);
+  const notes = process && fromNotes(process);
+  if (!process || !notes) return undefined;
+  const isMounted = (await tools.mountTable.list()).some((entry) => entry.mountPoint === notes.plan.mountPoint && entry.source === deviceName(notes.share));
+  if (isMounted && (await answers(notes, tools))) return new LivingMount(process, notes, tools);
+  tools.log.warn({ share: notes.share, pid: process.pid, isMounted }, 'former mount does not work and is ended');
+  await killMount(process, notes.plan.mountPoint, tools).catch((error: unknown) => tools.log.error({ share: notes.share, err: error }, 'former mount not cleared'));
+  return undefined;
+}
+
+async function answers(notes: MountNotes, { clock }: MountTools): Promise<boolean> {
+  const rc = createRcClient(notes.rc);
+  try {
+    await rc.call('core/pid', {}, clock.deadline(ADOPT_ANSWER_MS));
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rc.close();
+  }
+}

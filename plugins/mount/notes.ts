@@ -1,0 +1,34 @@
+import type { ManagedProcess, MountPlan } from 'mountkeeper';
+import type { RcAddress } from './rc-client.ts';
+
+/** What the record of a mount's process keeps for the daemon that adopts it. */
+export interface MountNotes {
+  readonly share: string;
+  readonly plan: MountPlan;
+  readonly rc: RcAddress;
+  readonly cacheDir: string;
+  /** The remote as rclone names it, with the path. */
+  readonly fs: string;
+}
+
+export function toNotes(notes: MountNotes): Record<string, string | number> {
+  return {
+    share: notes.share,
+    mountPoint: notes.plan.mountPoint,
+    identity: notes.plan.identity,
+    rcPort: notes.rc.port,
+    rcUser: notes.rc.user,
+    rcPassword: notes.rc.password,
+    cacheDir: notes.cacheDir,
+    fs: notes.fs,
+  };
+}
+
+/** Undefined when the record is not one of ours, or of a version that wrote something else. */
+export function fromNotes({ notes, fingerprint }: Pick<ManagedProcess, 'notes' | 'fingerprint'>): MountNotes | undefined {
+  const text = (name: string): string | undefined => (typeof notes[name] === 'string' ? notes[name] : undefined);
+  const [share, mountPoint, identity, user, password, cacheDir, fs] = ['share', 'mountPoint', 'identity', 'rcUser', 'rcPassword', 'cacheDir', 'fs'].map(text);
+  const port = notes['rcPort'];
+  if (!share || !mountPoint || !identity || !user || !password || !cacheDir || !fs || typeof port !== 'number') return undefined;
+  return { share, plan: { mountPoint, identity, fingerprint }, rc: { port, user, password }, cacheDir, fs };
+}

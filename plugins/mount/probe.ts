@@ -1,0 +1,40 @@
+import type { ShareSpec } from 'mountkeeper';
+import { REMOTE, clearOptions } from './remote-config.ts';
+import { remotePath } from './arguments.ts';
+import { obscure } from './rclone.ts';
+import { isPasswordOption } from './secret-options.ts';
+import type { MountTools } from './tools.ts';
+import { inPlainWords } from './words.ts';
+
+/** The prober's own limit comes first; this one only ends what nobody waits for any more. */
+const LONGEST_MS = 60_000;
+const KEPT_OUTPUT_BYTES = 4_096;
+
+/**
+ * Lists the remote path by a short-lived rclone: the same binary, options and credentials as the mount will have, and a process
+ * that can be ended whatever it hangs on. Its connection comes in the environment, since it caches nothing.
+ */
+export async function probeRemote(spec: ShareSpec, tools: MountTools, signal: AbortSignal): Promise<void> {
+  const { mount } = tools.config();
+  const { command } = await tools.finder.find(mount.rclone);
+  const result = await tools.processes.run({
+    command,
+    args: ['lsf', remotePath(spec), '--config=', '--max-depth=1', '--retries=1', '--low-level-retries=1', '--contimeout=30s', '--timeout=30s', '--log-level=ERROR'],
+    env: await environment(spec, command, tools),
+    timeoutMs: LONGEST_MS,
+    signal,
+    maxOutputBytes: KEPT_OUTPUT_BYTES,
+  });
+  if (result.code !== 0) throw new Error(inPlainWords(result.stderr.split('\n'), 'the remote path cannot be listed'));
+}
+
+async function environment(spec: ShareSpec, command: string, tools: MountTools): Promise<Record<string, string>> {
+  const providers = await tools.finder.providers(tools.config().mount.rclone).catch(() => undefined);
+  const prefix = `RCLONE_CONFIG_${REMOTE.toUpperCase()}`;
+  const environment: Record<string, string> = { [`${prefix}_TYPE`]: spec.connection.type };
+  for (const [name, value] of clearOptions(spec.connection, tools.secrets)) {
+    const isPassword = isPasswordOption(providers, spec.connection.type, name);
+    environment[`${prefix}_${name.toUpperCase()}`] = isPassword ? await obscure(tools.processes, command, value) : value;
+  }
+  return environment;
+}

@@ -1,0 +1,68 @@
+/** One option of a backend, as `rclone config providers` tells it. */
+export interface ProviderOption {
+  readonly name: string;
+  readonly isPassword: boolean;
+  readonly isSensitive: boolean;
+}
+
+/** One kind of remote that the installed rclone knows. */
+export interface Provider {
+  /** Every spelling that `type` may have. */
+  readonly types: readonly string[];
+  readonly options: readonly ProviderOption[];
+}
+
+interface RawOption { Name?: string; IsPassword?: boolean; Sensitive?: boolean }
+interface RawProvider { Name?: string; Prefix?: string; Aliases?: string[] | null; Options?: RawOption[] | null }
+
+/** Options that every backend takes from its section though no backend lists them in older versions. */
+const COMMON_OPTIONS = ['description', 'encoding'];
+
+export function parseProviders(json: string): readonly Provider[] {
+  return (JSON.parse(json) as RawProvider[]).map((raw) => ({
+    types: [...new Set([raw.Name, raw.Prefix, raw.Name?.replaceAll(' ', ''), ...(raw.Aliases ?? [])].filter((type) => typeof type === 'string' && type !== ''))] as string[],
+    options: (raw.Options ?? []).map((option) => ({
+      name: option.Name ?? '',
+      isPassword: option.IsPassword === true,
+      isSensitive: option.Sensitive === true,
+    })),
+  }));
+}
+
+export function providerOf(providers: readonly Provider[], type: string): Provider | undefined {
+  return providers.find((provider) => provider.types.includes(type));
+}
+
+/** What is wrong with a connection's type and option names; a sentence each. */
+export function connectionProblems(providers: readonly Provider[], type: string, optionNames: readonly string[]): readonly { option?: string; message: string }[] {
+  const provider = providerOf(providers, type);
+  if (!provider) {
+    const all = providers.flatMap((one) => one.types);
+    return [{ message: `the installed rclone knows no type "${type}"${suggestion(type, all)}; "rclone help backends" lists what it knows` }];
+  }
+  const known = [...new Set([...provider.options.map((option) => option.name), ...COMMON_OPTIONS])];
+  return optionNames.filter((name) => !known.includes(name)).map((option) => ({
+    option,
+    message: `"${option}" is not an option of the type ${type}${suggestion(option, known)}; "rclone help backend ${type}" lists them`,
+  }));
+}
+
+export function suggestion(word: string, candidates: readonly string[]): string {
+  const ranked = candidates.map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance);
+  const best = ranked[0];
+  return best !== undefined && best.distance <= Math.max(1, Math.floor(word.length / 3)) ? ` (did you mean "${best.candidate}"?)` : '';
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

@@ -1,0 +1,100 @@
+import { stat } from 'node:fs/promises';
+import { delimiter, isAbsolute, join } from 'node:path';
+import type { Processes, ShortCommandResult } from 'mountkeeper';
+import { parseProviders } from './providers.ts';
+import type { Provider } from './providers.ts';
+
+const ASK_TIMEOUT_MS = 15_000;
+const MAX_ANSWER_BYTES = 16 * 1_048_576;
+const SYSTEM_FOLDERS = ['/usr/local/bin', '/usr/bin', '/bin'];
+
+/** One installed rclone. What it can do is asked of it, once per binary, never told by its version number. */
+export interface Rclone {
+  readonly command: string;
+  /** First line of `rclone version`, for people. */
+  readonly version: string;
+  /** Names of the flags it takes, without dashes. */
+  readonly flags: ReadonlySet<string>;
+  /** Remote-control calls it knows. */
+  readonly calls: ReadonlySet<string>;
+}
+
+export interface RcloneFinder {
+  /** Rejects with a plain sentence when it is missing or does not run. */
+  find(command: string): Promise<Rclone>;
+  providers(command: string): Promise<readonly Provider[]>;
+}
+
+export function notInstalled(command: string): string {
+  return `rclone is not installed or not at "${command}": install it (apt install rclone, or https://rclone.org/install/) or set mount.rclone to its path`;
+}
+
+/** The file that a command name stands for, and its age: the key under which answers are kept. */
+export async function locate(command: string): Promise<string | undefined> {
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== ''), ...SYSTEM_FOLDERS];
+  const candidates = isAbsolute(command) ? [command] : folders.map((folder) => join(folder, command));
+  for (const candidate of candidates) {
+    const found = await stat(candidate).catch(() => undefined);
+    if (found?.isFile() === true && (found.mode & 0o111) !== 0) return `${candidate}@${found.mtimeMs}@${found.size}`;
+  }
+  return undefined;
+}
+
+export function createRcloneFinder(processes: Processes): RcloneFinder {
+  const known = new Map<string, Promise<Rclone>>();
+  const backends = new Map<string, Promise<readonly Provider[]>>();
+  return {
+    find: (command) => once(known, command, () => ask(processes, command)),
+    providers: (command) => once(backends, command, async () => parseProviders((await run(processes, command, ['config', 'providers'])).stdout)),
+  };
+}
+
+/** Keeps answers per binary; one that failed is asked again. */
+async function once<T>(answers: Map<string, Promise<T>>, command: string, fetch: () => Promise<T>): Promise<T> {
+  const key = await locate(command);
+  if (key === undefined) throw new Error(notInstalled(command));
+  const answer = answers.get(key) ?? fetch();
+  answers.set(key, answer);
+  answer.catch(() => answers.delete(key));
+  return answer;
+}
+
+async function run(processes: Processes, command: string, args: readonly string[]): Promise<ShortCommandResult> {
+  const result = await processes.run({ command, args: ['--config', '', ...args], timeoutMs: ASK_TIMEOUT_MS, maxOutputBytes: MAX_ANSWER_BYTES });
+  if (result.code !== 0) throw new Error(`${command} ${args.join(' ')} failed: ${result.stderr.trim().split('\n').at(-1) ?? 'no reason given'}`);
+  return result;
+}
+
+async function ask(processes: Processes, command: string): Promise<Rclone> {
+  const [version, mountHelp, globalHelp, calls] = await Promise.all([
+    run(processes, command, ['version']),
+    run(processes, command, ['mount', '--help']),
+    run(processes, command, ['help', 'flags']),
+    run(processes, command, ['rc', '--loopback', 'rc/list']),
+  ]);
+  return {
+    command,
+    version: version.stdout.split('\n')[0] ?? '',
+    flags: new Set([...flagsIn(mountHelp.stdout), ...flagsIn(globalHelp.stdout)]),
+    calls: new Set(callsIn(calls.stdout)),
+  };
+}
+
+/** Names in the lines of a flag table; prose that only mentions a flag does not count. */
+export function flagsIn(help: string): readonly string[] {
+  return [...help.matchAll(/^\s+(?:-\w, )?--([a-z0-9][a-z0-9-]*)/gm)].map((match) => match[1] ?? '');
+}
+
+/** Paths in the answer to `rc/list`. */
+export function callsIn(text: string): readonly string[] {
+  const answer = JSON.parse(text) as { commands?: { Path?: string }[] };
+  return (answer.commands ?? []).map((call) => call.Path ?? '').filter((path) => path !== '');
+}
+
+/** The text as rclone wants passwords in its configuration. Goes in by standard input: a command line can be read by everyone. */
+export async function obscure(processes: Processes, command: string, text: string): Promise<string> {
+  if (text === '') return '';
+  const result = await processes.run({ command, args: ['--config', '', 'obscure', '-'], input: text, timeoutMs: ASK_TIMEOUT_MS });
+  if (result.code !== 0) throw new Error('rclone could not obscure a password');
+  return result.stdout.trim();
+}

@@ -1,0 +1,21 @@
+import type { Clock, Config, Logger, MountReader, MountTable, Paths, Processes, Secrets } from 'mountkeeper';
+import type { RcloneFinder } from './rclone.ts';
+
+/** What the mounter works with; the configuration is asked anew each time. */
+export interface MountTools {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly processes: Processes;
+  readonly mountTable: MountTable;
+  readonly mountReader: MountReader;
+  readonly secrets: Secrets;
+  readonly paths: Paths;
+  readonly finder: RcloneFinder;
+  readonly config: () => Config;
+}
+
+export const PROCESS_PREFIX = 'mount/';
+
+export function processKey(shareName: string): string {
+  return `${PROCESS_PREFIX}${shareName}`;
+}

@@ -1,0 +1,15 @@
+import { duration, Joi } from 'mountkeeper';
+
+export interface ProbeConfig {
+  timeout: string;
+}
+
+declare module 'mountkeeper' {
+  interface Config {
+    probe: ProbeConfig;
+  }
+}
+
+export const schema = Joi.object<ProbeConfig, true>({
+  timeout: duration().default('10s').description('How long a remote path may take to be listed before its share counts as failed.'),
+}).meta({ tier: 'live' });

@@ -1,0 +1,67 @@
+/** A mounter as the daemon wires it, without the daemon: for tests of mounts alone. */
+import type { Config, Mount, ShareSpec } from 'mountkeeper';
+import { createClock } from '../../core/system/clock.ts';
+import { createLogger } from '../../core/system/logger.ts';
+import { createMountReader } from '../../core/system/mount-reader.ts';
+import { createMountTable } from '../../core/system/mount-table.ts';
+import { createProcesses } from '../../core/system/processes.ts';
+import { createMounter } from '../../plugins/mount/mounter.ts';
+import type { RcloneMounter } from '../../plugins/mount/mounter.ts';
+import { schema } from '../../plugins/mount/config.ts';
+import type { MountConfig } from '../../plugins/mount/config.ts';
+import { createRcloneFinder } from '../../plugins/mount/rclone.ts';
+import type { MountTools } from '../../plugins/mount/tools.ts';
+import { readFile } from 'node:fs/promises';
+import { mkdirSync } from 'node:fs';
+import type { Nas } from '../support/nas.ts';
+import type { Scratch } from '../support/scratch.ts';
+
+export interface Workbench {
+  readonly mounter: RcloneMounter;
+  readonly tools: MountTools;
+  spec(name: string, changes?: Partial<ShareSpec['share']>, port?: number): ShareSpec;
+  mount(spec: ShareSpec): Promise<Mount>;
+  log(): Promise<string>;
+}
+
+export interface WorkbenchTraits {
+  readonly rclone: string;
+  readonly nas: Nas;
+  readonly mount?: Partial<MountConfig>;
+  readonly name?: string;
+}
+
+export function createWorkbench(scratch: Scratch, { rclone, nas, mount = {}, name = 'bench' }: WorkbenchTraits): Workbench {
+  const room = scratch.path(name);
+  mkdirSync(`${room}/state`, { recursive: true, mode: 0o700 });
+  const clock = createClock();
+  const logFile = `${room}/log`;
+  const logger = createLogger({ file: logFile, level: 'debug', json: false });
+  const processes = createProcesses({ stateDir: `${room}/state`, clock, log: logger.log });
+  const mountReader = createMountReader({ clock, log: logger.log });
+  const section = schema.validate({ root: `${room}/mnt`, rclone, write_back: '1s', ...mount }).value as MountConfig;
+  const config = { mount: section, cache: { dir: `${room}/cache`, max_size: '0', max_age: '30d', min_free_space: '100M' }, shares: [], connections: [] } as unknown as Config;
+  const tools: MountTools = {
+    clock, log: logger.log, processes, mountTable: createMountTable(), mountReader,
+    secrets: { resolve: (secret) => String(secret) },
+    paths: { stateDir: `${room}/state`, packageDir: '/' },
+    finder: createRcloneFinder(processes),
+    config: () => config,
+  };
+  const mounter = createMounter(tools);
+  scratch.defer(async () => {
+    await mounter.unlock();
+    mountReader.close();
+    processes.releaseAll();
+    logger.close();
+  });
+  return {
+    mounter, tools,
+    spec: (share, changes = {}, port) => ({
+      share: { name: share, connection: 'nas', remote_path: '', mount_point: `${room}/mnt/${share}`, read_only: false, protocols: [], ...changes },
+      connection: nas.connection('nas', port) as ShareSpec['connection'],
+    }),
+    mount: (spec) => mounter.mount(spec, clock.deadline(30_000)),
+    log: () => readFile(logFile, 'utf8').catch(() => ''),
+  };
+}
