@@ -85,7 +85,7 @@ function web(): ObjectSchema {
       .messages({ 'alternatives.match': '{{#label}} must be an address, such as "127.0.0.1", "0.0.0.0" or "::", or a host name', 'alternatives.types': '{{#label}} must be a text' })
       .description('Address that the dashboard and the API listen on. Set a password before listening further than this machine.'),
     port: Joi.number().port().default(8090).description('Port of the dashboard and the API; 0 takes any free one.'),
-    hostnames: Joi.array().items(Joi.string().pattern(HOST_NAME).messages({ 'string.pattern.base': '{{#label}} must be a host name' })).default([])
+    hostnames: Joi.array().items(Joi.string().pattern(HOST_NAME).messages({ 'string.pattern.base': '{{#label}} must be a host name' })).max(1_000).default([])
       .description('Names, beside localhost and addresses, under which the service may be addressed.'),
   }).meta({ tier: 'live' }).description('The dashboard and the API.');
 }
@@ -100,7 +100,7 @@ function log(): ObjectSchema {
 /** Keys that stand directly in `[plugins]`; every discovered plugin has a table beside them. */
 export function pluginsKeys(): ObjectSchema {
   return Joi.object({
-    dirs: Joi.array().items(filePath()).default([]).description('Folders with plugins of third parties. A plugin runs inside the daemon with all its rights.'),
+    dirs: Joi.array().items(filePath()).max(100).default([]).description('Folders with plugins of third parties. A plugin runs inside the daemon with all its rights.'),
   }).meta({ tier: 'live' }).description('Plugins.');
 }
 

@@ -11,6 +11,9 @@ import type { SecretReference } from './secrets.ts';
 import { foldName } from './share-name.ts';
 import { MASK, MASK_REFUSED } from './types.ts';
 
+/** Looking for what was meant takes time; nobody reads more of these. */
+const MOST_ORPHANS = 20;
+
 export function crossProblems(config: Config, file: string): ConfigProblem[] {
   return [...connectionNames(config), ...shareNames(config), ...mountPoints(config.shares), ...foldersBelowMounts(config, file)];
 }
@@ -21,10 +24,11 @@ function connectionNames(config: Config): ConfigProblem[] {
   const repeated = names.flatMap((name, index) => (names.indexOf(name) === index ? [] : [
     { path: `connections[${index}].name`, message: `there are two connections called "${name}"` },
   ]));
-  const missing = config.shares.flatMap((share, index) => (known.has(share.connection) ? [] : [{
+  const orphans = config.shares.map((share, index) => ({ share, index })).filter(({ share }) => !known.has(share.connection));
+  const missing = orphans.slice(0, MOST_ORPHANS).map(({ share, index }) => ({
     path: `shares[${index}].connection`,
     message: `share "${share.name}" lies on the connection "${share.connection}", which does not exist${suggestion(share.connection, known)}`,
-  }]));
+  }));
   return [...repeated, ...missing];
 }
 

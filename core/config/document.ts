@@ -7,6 +7,8 @@ export type ParseResult = { readonly document: Document } | { readonly problem: 
 
 const MAX_CHARACTERS = 1_048_576;
 const MAX_DEPTH = 32;
+/** Far more than the largest sensible document; keeps a hostile one from holding the daemon up. */
+const MAX_VALUES = 25_000;
 
 /** Parses TOML 1.0 into plain objects, with `Date`s for dates. Never throws. */
 export function parseDocument(text: string): ParseResult {
@@ -15,8 +17,8 @@ export function parseDocument(text: string): ParseResult {
   try {
     // A byte order mark is what some editors on Windows put in front.
     const table = parse(text.replace(/^\uFEFF/, ''), { unsafeKeyBehaviour: 'throw', maxDepth: MAX_DEPTH });
-    const tooDeep = deepestLevel(table) > MAX_DEPTH;
-    if (tooDeep) return { problem: { message: `tables are nested more than ${MAX_DEPTH} deep` } };
+    const problem = shapeProblem(table);
+    if (problem !== undefined) return { problem: { message: problem } };
     return { document: copy(table) as Document };
   } catch (error) {
     return { problem: parseProblem(error) };
@@ -31,15 +33,17 @@ function parseProblem(error: unknown): ConfigProblem {
   return { message: unsafe, line: error.line, column: error.column };
 }
 
-/** Counted without recursion: a dotted key may nest deeper than the stack. */
-function deepestLevel(root: unknown): number {
+/** Walked level by level, not by recursion: a dotted key may nest deeper than the stack. */
+function shapeProblem(root: unknown): string | undefined {
   let level: unknown[] = [root];
-  let depth = 0;
-  while (level.length > 0 && depth <= MAX_DEPTH + 1) {
+  let count = 0;
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MAX_DEPTH) return `tables are nested more than ${MAX_DEPTH} deep`;
     level = level.flatMap((value) => (isContainer(value) ? Object.values(value) : []));
-    depth += 1;
+    count += level.length;
+    if (count > MAX_VALUES) return `the document holds more than ${MAX_VALUES} keys and values`;
   }
-  return depth;
+  return undefined;
 }
 
 /** True for tables, not for arrays and dates. */

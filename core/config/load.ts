@@ -16,6 +16,9 @@ import type { Assembly, ContributionEntry } from './schema.ts';
 
 const CHECK_TIMEOUT_MS = 10_000;
 
+const SCHEMA_OPTIONS = { abortEarly: false, convert: false, errors: { wrap: { label: false } } } as const;
+const MOST_WARNINGS = 20;
+
 export type CheckServices = Pick<Services, 'processes' | 'secrets' | 'clock'>;
 
 export interface LoadOptions {
@@ -36,7 +39,16 @@ export interface LoadFailure {
 
 export type LoadResult = { readonly ok: true; readonly loaded: LoadedConfig } | LoadFailure;
 
+/** Whatever a document or a plugin brings about, the answer is a result. */
 export async function load(text: string, options: LoadOptions): Promise<LoadResult> {
+  try {
+    return await loadSteps(text, options);
+  } catch (error) {
+    return failure('validate', [{ message: `the document cannot be checked: ${(error as Error).message}` }]);
+  }
+}
+
+async function loadSteps(text: string, options: LoadOptions): Promise<LoadResult> {
   const parsed = parseDocument(text);
   if ('problem' in parsed) return failure('parse', [parsed.problem]);
   const { config, problems } = validate(parsed.document, options);
@@ -56,7 +68,7 @@ export function failure(stage: 'parse' | 'validate', problems: readonly ConfigPr
 export function validate(document: Document, options: Pick<LoadOptions, 'assembly' | 'file' | 'services'>): { config?: Config; problems: readonly ConfigProblem[] } {
   const { assembly, file } = options;
   const masks = maskProblems(document);
-  const checked = assembly.schema.validate(copy(document), { abortEarly: false, convert: false, errors: { wrap: { label: false } } });
+  const checked = assembly.schema.validate(copy(document), SCHEMA_OPTIONS);
   if (checked.error !== undefined || masks.length > 0) {
     const found = checked.error === undefined ? [] : schemaProblems(checked.error, assembly.root);
     const masked = new Set(masks.map((problem) => problem.path));
@@ -107,7 +119,7 @@ function warnings(document: Document, { plugins, rejected }: Assembly): string[]
   const tables = isTable(document['plugins']) ? Object.keys(document['plugins']) : [];
   const unknown = tables.filter((name) => name !== 'dirs' && !plugins.includes(name));
   return [
-    ...unknown.map((name) => `[plugins.${name}]: there is no plugin of that name; its keys are kept${suggestion(name, plugins)}`),
+    ...unknown.slice(0, MOST_WARNINGS).map((name) => `[plugins.${name}]: there is no plugin of that name; its keys are kept${suggestion(name, plugins)}`),
     ...rejected.map(({ owner, reason }) => `plugin ${owner} is left out: ${reason}`),
   ];
 }

@@ -5,11 +5,11 @@ export interface Position { readonly line: number; readonly column: number }
 
 /** Offsets by path; a path is found by its segments or by its nearest ancestor that stands in the text. */
 export class Positions {
-  readonly #text: string;
   readonly #offsets = new Map<string, number>();
+  readonly #lineStarts: readonly number[];
 
   constructor(text: string) {
-    this.#text = text;
+    this.#lineStarts = [0, ...[...text.matchAll(/\n/g)].map((match) => match.index + 1)];
     new Scanner(text, (segments, offset) => {
       const key = JSON.stringify(segments);
       if (!this.#offsets.has(key)) this.#offsets.set(key, offset);
@@ -26,9 +26,8 @@ export class Positions {
   }
 
   #positionAt(offset: number): Position {
-    const before = this.#text.slice(0, offset);
-    const lineStart = before.lastIndexOf('\n') + 1;
-    return { line: before.split('\n').length, column: offset - lineStart + 1 };
+    const line = this.#lineStarts.findLastIndex((start) => start <= offset);
+    return { line: line + 1, column: offset - (this.#lineStarts[line] ?? 0) + 1 };
   }
 }
 

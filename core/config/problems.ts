@@ -9,10 +9,11 @@ import { Positions } from './positions.ts';
 import { MASK } from './types.ts';
 
 const MOST_SHOWN = 20;
+const MOST_KEPT = 200;
 
 /** Joi's findings in plain words. Values of secret keys are left out. */
 export function schemaProblems(error: ValidationError, root: KeyNode): ConfigProblem[] {
-  return error.details.slice(0, 10 * MOST_SHOWN).map((detail) => {
+  return error.details.slice(0, MOST_KEPT).map((detail) => {
     const path = joinPath(detail.path);
     const message = detail.type === 'object.unknown' ? unknownKey(detail.path, root) : withoutSecret(detail, root);
     return { path, message };
@@ -39,11 +40,11 @@ export function nodeAt(root: KeyNode, path: readonly Segment[]): KeyNode | undef
   return path.reduce<KeyNode | undefined>((node, segment) => (typeof segment === 'number' ? node : node?.children.get(segment)), root);
 }
 
-/** Adds line and column where the path stands in the text, and sorts by them. */
+/** Adds line and column where the path stands in the text, and sorts by them. What is beyond all reading is left out. */
 export function locate(problems: readonly ConfigProblem[], text: string): ConfigProblem[] {
   if (problems.length === 0) return [];
   const positions = new Positions(text);
-  const located = problems.map((problem) => {
+  const located = problems.slice(0, MOST_KEPT).map((problem) => {
     if (problem.line !== undefined || problem.path === undefined) return problem;
     return { ...problem, ...positions.find(splitPath(problem.path)) };
   });

@@ -162,8 +162,13 @@ function assertOurJoi(schema: unknown, owner: string): void {
   const isOurs = typeof schema === 'object' && schema !== null && (schema as { describe?: unknown }).describe === Joi.any().describe;
   if (!isOurs) throw new Error(`plugin ${owner}: its schema was made by another Joi; import Joi from 'mountkeeper' and drop joi from the plugin's dependencies`);
   if ((schema as { type?: unknown }).type !== 'object') throw new Error(`plugin ${owner}: its schema is no Joi.object()`);
+  const missing = emptyProblem(schema as ObjectSchema, owner);
+  if (missing !== undefined) throw new Error(`plugin ${owner}: every key needs a default or must be optional, since discovering a plugin must not make a document invalid: ${missing}`);
+}
+
+function emptyProblem(schema: ObjectSchema, owner: string): string | undefined {
   try {
-    (schema as ObjectSchema).validate({});
+    return schema.validate({}).error?.message;
   } catch (error) {
     throw new Error(`plugin ${owner}: its schema cannot be used: ${(error as Error).message}`, { cause: error });
   }

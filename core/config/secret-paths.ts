@@ -13,6 +13,8 @@ export type SecretPaths = ReadonlySet<string>;
 
 const SECRET_NAME = /pass|secret|token|credential|bearer|cookie|private_?key|key_?pem|api_?key|account_?key|sas_url|(^|[_-])(key|pin|auth)$/i;
 const HARMLESS_NAME = /_(file|id|path|type|name|method|size|exchange|agent|command)$|token_url$|auth_url$/i;
+/** A longer text than any address or option list is taken for a key or a certificate. */
+const LONGEST_PLAIN_TEXT = 4_096;
 const SECRET_TEXT = /:\/\/[^/\s:@]*:[^/\s@]+@|(^|[,?&;:])\s*\w*(pass|secret|token|key)\w*=/i;
 
 export function secretPaths(config: Config, assembly: Pick<Assembly, 'root' | 'entries'>): SecretPaths {
@@ -57,7 +59,8 @@ function isSecretValue(value: unknown, node: KeyNode | undefined, segments: read
 /** For keys that no schema knows, such as a backend's options. */
 function looksSecret(name: string, value: unknown): boolean {
   if (typeof value !== 'string' && typeof value !== 'number') return false;
-  return (SECRET_NAME.test(name) && !HARMLESS_NAME.test(name)) || (typeof value === 'string' && SECRET_TEXT.test(value));
+  if (SECRET_NAME.test(name) && !HARMLESS_NAME.test(name)) return true;
+  return typeof value === 'string' && (value.length > LONGEST_PLAIN_TEXT || SECRET_TEXT.test(value));
 }
 
 function namedByPlugin(secrets: ((config: Config) => readonly string[]) | undefined, config: Config): readonly string[] {

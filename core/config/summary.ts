@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigChange } from '../services.ts';
 import { isTable } from './document.ts';
-import { joinPath, splitPath } from './path.ts';
+import { splitPath } from './path.ts';
 import { inlineValue } from './toml-value.ts';
 import { MASK } from './types.ts';
 
@@ -46,23 +46,24 @@ function shown(value: unknown): string {
 
 /** A table that went while an equal one came has another name now. */
 function renames(changes: readonly ConfigChange[]): Map<ConfigChange, ConfigChange> {
+  const added = new Map<string, ConfigChange[]>();
+  for (const change of changes.filter(({ before, after }) => before === undefined && isNamedTable(after))) {
+    const mark = likeness(change.path, change.after);
+    added.set(mark, [...(added.get(mark) ?? []), change]);
+  }
   const found = new Map<ConfigChange, ConfigChange>();
-  const added = new Set(changes.filter((change) => change.before === undefined && isTable(change.after)));
-  for (const removed of changes.filter((change) => change.after === undefined && isTable(change.before))) {
-    const target = [...added].find((candidate) => parent(candidate.path) === parent(removed.path) && isDeepStrictEqual(unnamed(candidate.after), unnamed(removed.before)));
-    if (target === undefined) continue;
-    found.set(removed, target);
-    added.delete(target);
+  for (const change of changes.filter(({ before, after }) => after === undefined && isNamedTable(before))) {
+    const target = added.get(likeness(change.path, change.before))?.shift();
+    if (target !== undefined) found.set(change, target);
   }
   return found;
 }
 
-function parent(path: string): string {
-  return joinPath(splitPath(path).slice(0, -1));
+function isNamedTable(value: unknown): boolean {
+  return isTable(value) && typeof value['name'] === 'string';
 }
 
-/** Without the name and what is derived from it. */
-function unnamed(table: unknown): unknown {
-  if (!isTable(table) || typeof table['name'] !== 'string') return undefined;
-  return Object.fromEntries(Object.entries(table).filter(([key]) => key !== 'name' && key !== 'mount_point'));
+/** Equal for tables of one array that differ in their names and what is derived from them. */
+function likeness(path: string, table: unknown): string {
+  return JSON.stringify([splitPath(path).slice(0, -1), { ...(table as object), name: '', mount_point: '' }]);
 }

@@ -42,6 +42,12 @@ describe('a document that is no TOML', () => {
     assert.equal(({} as Record<string, unknown>)['x'], undefined);
   });
 
+  it('is refused for more keys and values than anybody needs', async () => {
+    for (const text of ['[[shares]]\n'.repeat(90_000), `${NAS}${Array.from({ length: 50_000 }, (_, index) => `k${index} = "********"\n`).join('')}`, `x = [${'1,'.repeat(400_000)}]`]) {
+      assert.equal(refused(await room().service.check(text, 'http')).message, 'the document holds more than 25000 keys and values');
+    }
+  });
+
   it('may begin with a byte order mark', async () => {
     accepted(await room().service.check(`\uFEFF${PHOTOS}`, 'file'));
   });
@@ -62,6 +68,14 @@ describe('a document that breaks the schema', () => {
     const found = await problemsOf(`${NAS}[supervisor]\npoll_interval = "10ms"\n[web]\nport = "8090"\n[log]\nlevel = "loud"\n[cache]\nmax_age = 5\nmax_size = 1979-05-27\n`);
     assert.deepEqual(found.map((text) => text.split(' ')[1]), ['supervisor.poll_interval:', 'web.port', 'log.level', 'cache.max_age', 'cache.max_size']);
     assert.match(found[0] ?? '', /"10ms" is too little; the least is "200ms"/);
+  });
+
+  it('is answered soon, and shortly, however much is wrong with it', async () => {
+    const hostile = ['[[shares]]\n'.repeat(20_000), `[plugins.x]\nodd = "${'key'.repeat(300_000)}"\n`, `${Array.from({ length: 20_000 }, (_, index) => `k${index} = 1\n`).join('')}`];
+    for (const text of hostile) {
+      const { problems, message } = refused(await room().service.check(text, 'http'));
+      assert.ok(problems.length <= 200 && message.length < 4_000, String(message.length));
+    }
   });
 
   it('does not repeat the value of a secret', async () => {

@@ -102,6 +102,13 @@ describe('the assembled schema', () => {
     }
   });
 
+  it('leaves out a plugin whose mere discovery would make a document invalid', () => {
+    const needy = [entry('a', { section: 'a', schema: Joi.object({ token: Joi.string().required() }) }), entry('b', { section: 'b', schema: Joi.object({}), share: Joi.object({ colour: Joi.string().required() }) })];
+    const { rejected, schema } = assemble(needy);
+    assert.deepEqual(rejected.map(({ reason }) => /every key needs a default.*is required$/.test(reason)), [true, true]);
+    assert.equal(schema.validate({ connections: [], shares: [{ name: 'a', connection: 'b' }] }).error, undefined);
+  });
+
   it('keeps rules between the keys of one plugin', () => {
     const paired = entry('paired', { section: 'web', schema: Joi.object({ a: Joi.number(), b: Joi.number() }).and('a', 'b') });
     const { schema } = assemble([...sampleEntries(), paired]);
