@@ -4,12 +4,15 @@
  */
 import type { Clock, Logger, ManagedProcess, ProcessExit } from '../services.ts';
 import { isRunning, readProcStat, sessionMembers, stateOf } from './proc-stat.ts';
+import type { Watched } from './exit-watch.ts';
 import { tailProcessLog } from './process-log.ts';
 import type { ProcessRecord } from './process-record.ts';
 
 /** A process that is stuck in the kernel is waited for this long after SIGKILL. */
 const AFTER_KILL_MS = 5_000;
 const LOOK_MS = 50;
+/** An end that has come is noticed within this time. */
+const NOTICE_MS = 1_000;
 const LAST_LINES = 20;
 
 export type RawExit = Pick<ProcessExit, 'code' | 'signal'>;
@@ -20,8 +23,8 @@ export interface ManagedProcessParts {
   readonly adopted: boolean;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Calls back once when the process has ended, until the returned function is called. */
-  readonly watch: (onExit: (exit: RawExit) => void) => () => void;
+  /** Calls back once when the process has ended, until it is cancelled. */
+  readonly watch: (onExit: (exit: RawExit) => void) => Watched;
   /** Called before `exited` settles: removes the record. */
   readonly onEnded: () => Promise<void>;
   readonly onReleased: () => void;
@@ -30,9 +33,9 @@ export interface ManagedProcessParts {
 export function createManagedProcess(parts: ManagedProcessParts): ManagedProcess {
   const { record, logFile, clock } = parts;
   const tail = (lines: number): Promise<readonly string[]> => tailProcessLog(logFile, record.logOffset, lines);
-  let unwatch: () => void = () => undefined;
+  let watched: Watched | undefined;
   const exited = new Promise<ProcessExit>((resolve) => {
-    unwatch = parts.watch((exit) => {
+    watched = parts.watch((exit) => {
       void Promise.all([tail(LAST_LINES), parts.onEnded()]).then(([lastLines]) => resolve({ ...exit, lastLines }));
     });
   });
@@ -48,9 +51,9 @@ export function createManagedProcess(parts: ManagedProcessParts): ManagedProcess
     state: () => stateOf(record),
     signal: (name) => sendSignal(record, name),
     tail,
-    stop: ({ graceMs }) => stopProcess({ record, exited, clock, log: parts.log, tail }, graceMs),
+    stop: ({ graceMs }) => stopProcess({ record, exited, clock, log: parts.log, tail, look: () => watched?.look() }, graceMs),
     release: () => {
-      unwatch();
+      watched?.cancel();
       parts.onReleased();
     },
   };
@@ -62,6 +65,8 @@ interface Stopping {
   readonly clock: Clock;
   readonly log: Logger;
   readonly tail: (lines: number) => Promise<readonly string[]>;
+  /** Notices the end of the process now if it has come. */
+  readonly look: () => void;
 }
 
 async function stopProcess(stopping: Stopping, graceMs: number): Promise<ProcessExit> {
@@ -78,10 +83,15 @@ async function stopProcess(stopping: Stopping, graceMs: number): Promise<Process
     }
   }
   killSession(record);
-  const exit = await within(exited, AFTER_KILL_MS, clock);
-  if (exit !== undefined) return exit;
-  log.warn({ key: record.key, pid: record.pid, state: stateOf(record) }, 'process does not end although it was killed; it is stuck in the kernel');
-  return { code: null, signal: null, lastLines: await stopping.tail(LAST_LINES) };
+  const end = clock.monotonic() + AFTER_KILL_MS;
+  while (isRunning(record) && clock.monotonic() < end) await within(exited, LOOK_MS, clock);
+  stopping.look();
+  if (isRunning(record)) {
+    log.warn({ key: record.key, pid: record.pid, state: stateOf(record) }, 'process does not end although it was killed; it is stuck in the kernel');
+  }
+  // Unsettled for a process that is stuck or was released.
+  const exit = isRunning(record) ? undefined : await within(exited, NOTICE_MS, clock);
+  return exit ?? { code: null, signal: null, lastLines: await stopping.tail(LAST_LINES) };
 }
 
 /** What the process itself has started may outlive it for the rest of the grace. */

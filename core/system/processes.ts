@@ -5,6 +5,7 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Clock, Logger, ManagedProcess, Processes, ProcessSpec } from '../services.ts';
 import { childEnvironment } from './environment.ts';
+import type { Watched } from './exit-watch.ts';
 import { findCommand } from './find-command.ts';
 import type { ManagedProcessParts } from './managed-process.ts';
 import { bootId, commandLine, isRunning } from './proc-stat.ts';
@@ -73,15 +74,16 @@ async function recordOrKill(spec: ProcessSpec, waiting: WaitingProcess, logOffse
   }
 }
 
-function watchChild(child: ChildProcess, onExit: Parameters<ManagedProcessParts['watch']>[0]): () => void {
+function watchChild(child: ChildProcess, onExit: Parameters<ManagedProcessParts['watch']>[0]): Watched {
   const listener = (code: number | null, signal: NodeJS.Signals | null): void => onExit({ code, signal });
   // It may have ended while its record was written.
   if (child.exitCode !== null || child.signalCode !== null) listener(child.exitCode, child.signalCode);
   else child.once('exit', listener);
-  return () => {
+  const cancel = (): void => {
     child.off('exit', listener);
     child.unref();
   };
+  return { look: () => undefined, cancel };
 }
 
 async function adopt(key: string, keeper: ProcessKeeper): Promise<ManagedProcess | undefined> {

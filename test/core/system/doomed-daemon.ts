@@ -7,6 +7,7 @@ import type { ProcessSpec } from '../../../core/services.ts';
 const [, , stateDir = '', specs = '[]'] = process.argv;
 const processes = createProcesses({ stateDir, clock: createClock(), log: pino({ level: 'silent' }) });
 const pids: number[] = [];
+process.stdout.write('begin\n');
 for (const spec of JSON.parse(specs) as ProcessSpec[]) pids.push((await processes.start(spec)).pid);
 process.stdout.write(`${JSON.stringify(pids)}\n`);
 process.stdin.resume();
