@@ -18,7 +18,7 @@ export interface Verifier {
 
 const MAX_KNOWN_WRONG = 500;
 /** The derivation takes tens of milliseconds of a thread of the pool that all file work shares. */
-const MAX_WAITING = 32;
+const MAX_WAITING = 16;
 
 export class TooManyAttempts extends Error {}
 

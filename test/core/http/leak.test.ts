@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { until } from '../../support/until.ts';
+import { createServer, dial, ledger, textRoute } from './server.ts';
+
+const REQUESTS_PER_ROUND = 10_000;
+const BATCH = 500;
+
+function collectedHeapBytes(): number {
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc') as () => void;
+  gc();
+  gc();
+  return process.memoryUsage().heapUsed;
+}
+
+describe('many requests and many swaps', () => {
+  it('leave no memory, connection or generation behind', async () => {
+    const server = await createServer();
+    const serve = () => server.swap(ledger('a', { routes: [textRoute('/a', 'x')] }));
+    await serve();
+    const wire = await dial(server.port);
+    let received = 0;
+    wire.socket.removeAllListeners('data');
+    wire.socket.on('data', (chunk: string) => (received += chunk.split('HTTP/1.1 200').length - 1));
+    const batch = 'GET /a HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(BATCH);
+
+    const round = async (): Promise<void> => {
+      const goal = received + REQUESTS_PER_ROUND;
+      while (received < goal) {
+        const next = received + BATCH;
+        wire.socket.write(batch);
+        await until('the batch is answered', () => received >= next, { timeoutMs: 20_000, everyMs: 1 });
+        await serve();
+      }
+    };
+    await round();
+    await until('old generations are gone', () => server.http.stats().generations === 1, { timeoutMs: 3_000 });
+    const before = collectedHeapBytes();
+    await round();
+    await round();
+    await until('old generations are gone', () => server.http.stats().generations === 1, { timeoutMs: 3_000 });
+    const grown = collectedHeapBytes() - before;
+    assert.equal(server.http.stats().sockets, 1);
+    wire.socket.destroy();
+    await server.http.close();
+    assert.ok(grown < 2_000_000, `the heap grew by ${grown} bytes over ${2 * REQUESTS_PER_ROUND} requests and ${2 * REQUESTS_PER_ROUND / BATCH} swaps`);
+  });
+});

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { createManualClock } from '../../../core/testing/manual-clock.ts';
+import controlApi from '../../../plugins/control-api/index.ts';
+import { createApi } from '../../api/fixture.ts';
+import type { ApiFixture } from '../../api/fixture.ts';
+import { runCommand } from '../../api/cli.ts';
+import type { CliOptions, RequestFunction } from '../../api/cli.ts';
+
+describe('the subcommands of the control API', () => {
+  let api: ApiFixture;
+  before(async () => { api = await createApi(); });
+  after(() => api.close());
+
+  const request: RequestFunction = async (method, path, body) => {
+    const answer = method === 'GET' ? await api.get(path) : await api.post(path, body);
+    return { status: answer.status, body: answer.body };
+  };
+  const run = (args: readonly string[], options: Partial<CliOptions> = {}) => runCommand(controlApi, args, { request, ...options });
+
+  it('status shows a table and what it comes to', async () => {
+    api.publish([
+      { name: '照片 2024', health: 'healthy', mounted: true, cacheBytes: 2048, dirtyCount: 3, erroredFiles: 1, speed: 1024 },
+      { name: 'video', health: 'failed', healthMessage: 'the NAS does not answer' },
+    ], { smbdRunning: true });
+    const { code, tables, printed } = await run(['status']);
+    assert.equal(code, 0);
+    assert.deepEqual(tables[0]?.slice(1), [
+      ['照片 2024', 'healthy', 'yes', '2.0 KiB', '3', '1', '1.0 KiB/s', ''],
+      ['video', 'failed', 'no', '0 B', '0', '0', '0 B/s', 'the NAS does not answer'],
+    ]);
+    assert.match(printed.join('\n'), /Not all synced yet\. Exposed over SMB\./);
+  });
+
+  it('status --json shows the API\'s own answer', async () => {
+    api.publish([]);
+    const { code, printed } = await run(['status'], { json: true });
+    assert.equal(code, 0);
+    assert.deepEqual(JSON.parse(printed[0] ?? ''), (await api.get('/api/status')).json());
+  });
+
+  it('wait returns once all is synced and shows what is left until then', async () => {
+    const clock = createManualClock();
+    api.publish([{ name: 'photos', dirtyCount: 2, health: 'healthy' }, { name: 'b', dirtyCount: 1, health: 'failed' }]);
+    let asked = 0;
+    let wake = (): void => undefined;
+    const counting: RequestFunction = async (...call) => {
+      const answer = await request(...call);
+      asked += 1;
+      wake();
+      return answer;
+    };
+    const finished = run(['wait', '--synced'], { clock, request: counting });
+    while (asked < 1) await new Promise<void>((resolve) => (wake = resolve));
+    api.publish([], { allSynced: true });
+    while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(1_000);
+    const { code, progress, printed } = await finished;
+    assert.deepEqual([code, progress, printed], [0, ['3 files left (photos 2, b 1) not reachable: b'], ['All synced.']]);
+  });
+
+  it('wait exits with 75 when time runs out', async () => {
+    api.publish([{ name: 'photos', dirtyCount: 1, health: 'healthy' }], { allSynced: false });
+    const { code, errors, printed } = await run(['wait', '--synced', '--timeout', '0'], { json: true });
+    assert.equal(code, 75);
+    assert.match(errors[0] ?? '', /1 file left \(photos 1\)/);
+    assert.deepEqual(printed, ['{"synced":false}']);
+  });
+
+  it('reconnect and bwlimit send their commands and report the answer', async () => {
+    api.sent.length = 0;
+    assert.deepEqual((await run(['reconnect', '照片 2024'])).printed, ['Reconnecting share \'照片 2024\'']);
+    assert.deepEqual((await run(['bwlimit', '10M', '0'])).printed, ['Bandwidth limit updated']);
+    assert.deepEqual(api.sent.map(({ command, args }) => [command, ...args]), [['reconnect', '照片 2024'], ['bwlimit', { up: '10M', down: '0' }]]);
+    const unknown = await run(['reconnect', 'nope']);
+    assert.deepEqual([unknown.code, unknown.errors], [1, ['Share \'nope\' not found']]);
+    const json = await run(['reconnect', 'nope'], { json: true });
+    assert.deepEqual([json.code, JSON.parse(json.printed[0] ?? '')], [1, { ok: false, message: 'Share \'nope\' not found' }]);
+  });
+
+  it('exit with 64 for what they do not understand, and send nothing', async () => {
+    api.sent.length = 0;
+    const wrong = [['status', 'x'], ['wait'], ['wait', '--synced', '--timeout', 'soon'], ['wait', '--nonsense'], ['reconnect'], ['reconnect', 'a', 'b'], ['bwlimit', '1M'], ['bwlimit', 'fast', '0']];
+    for (const args of wrong) {
+      const { code, errors } = await run(args);
+      assert.deepEqual([code, errors.length], [64, 1], args.join(' '));
+    }
+    assert.deepEqual(api.sent, []);
+  });
+
+  it('say what the daemon answered when it is not what was asked for', async () => {
+    const starting: RequestFunction = async () => ({ status: 503, body: '{"message":"The plugin is just starting."}' });
+    await assert.rejects(run(['status'], { request: starting }), /just starting/);
+    assert.deepEqual((await run(['reconnect', 'a'], { request: async () => ({ status: 502, body: '<html>' }) })).errors, ['the daemon answered with status 502']);
+  });
+});

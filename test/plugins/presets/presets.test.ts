@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { isHandWritten } from '../../../plugins/presets/backup.ts';
+import { escapeHtml, fragmentOf, readFragment } from '../../../plugins/presets/fragment.ts';
+import presets from '../../../plugins/presets/index.ts';
+import { parseProfile, PROFILES, withProfile } from '../../../plugins/presets/profiles.ts';
+import { durationMs, sizeBytes } from '../../../core/api.ts';
+import { runCommand } from '../../api/cli.ts';
+
+describe('profiles', () => {
+  it('set the same five parameters with values that can be read', () => {
+    for (const profile of Object.values(PROFILES)) {
+      assert.deepEqual(Object.keys(profile), ['chunk_limit', 'multi_thread_streams', 'multi_thread_cutoff', 'buffer_size', 'write_back']);
+      assert.ok(durationMs(profile.write_back) > 0 && Number.isInteger(profile.multi_thread_streams));
+      for (const size of [profile.chunk_limit, profile.multi_thread_cutoff, profile.buffer_size]) assert.ok(sizeBytes(size) > 0);
+    }
+    assert.deepEqual([PROFILES.office.buffer_size, PROFILES.office.write_back], ['128M', '5s']);
+  });
+
+  it('are applied to a copy', () => {
+    const document = { connections: [{ name: 'nas' }], mount: { root: '/x', write_back: '1s' } };
+    const before = structuredClone(document);
+    const once = withProfile(document, 'video');
+    assert.deepEqual(document, before);
+    assert.deepEqual(once, { connections: [{ name: 'nas' }], mount: { root: '/x', ...PROFILES.video } });
+    assert.deepEqual(withProfile(once, 'video'), once);
+    assert.deepEqual(withProfile({}, 'office'), { mount: PROFILES.office });
+  });
+
+  it('are known by their exact names alone', () => {
+    assert.equal(parseProfile('video'), 'video');
+    for (const name of ['', 'Video', 'constructor', 'video ']) assert.throws(() => parseProfile(name), /photographer, video, office/);
+  });
+});
+
+describe('the fragment', () => {
+  it('escapes what it did not write itself and reads back', () => {
+    const detail = '<b onload="x">\'&';
+    const fragment = fragmentOf('office', { kind: 'not-saved', detail });
+    assert.ok(!fragment.includes('<b'));
+    assert.deepEqual(readFragment(fragment), { ok: false, text: `保存配置失败：${detail}` });
+    assert.equal(escapeHtml('plain 文'), 'plain 文');
+    assert.equal(readFragment(fragmentOf('office', { kind: 'applied' })).ok, true);
+  });
+});
+
+describe('a hand-written file', () => {
+  it('is one with a line that no rendering has', () => {
+    const rendered = ['# Comment.\na = 1\n', '# Comment.\na = 2\n'];
+    assert.equal(isHandWritten('# Comment.\n\n  a = 1\n', rendered), false);
+    assert.equal(isHandWritten('# Comment.\na = 1 # why\n', rendered), true);
+    assert.equal(isHandWritten('# Note\na = 1\n', rendered), true);
+  });
+});
+
+describe('mountkeeper preset', () => {
+  const answering = (status: number, body: string) => async () => ({ status, body });
+
+  it('tells of success and failure in plain words', async () => {
+    const good = await runCommand(presets, ['preset', 'office'], { request: answering(200, fragmentOf('office', { kind: 'applied' })) });
+    assert.deepEqual([good.code, good.printed], [0, ['Preset office is applied; the configuration is being reloaded.']]);
+    const bad = await runCommand(presets, ['preset', 'office'], { request: answering(200, fragmentOf('office', { kind: 'not-sent', detail: 'a & b' })) });
+    assert.deepEqual([bad.code, bad.errors], [1, ['重新加载失败：a & b']]);
+  });
+
+  it('exits with 64 for an unknown one or none', async () => {
+    const unknown = await runCommand(presets, ['preset', 'x'], { request: answering(400, 'unknown preset "x"') });
+    assert.deepEqual([unknown.code, unknown.errors], [64, ['unknown preset "x"']]);
+    assert.equal((await runCommand(presets, ['preset'], { request: answering(200, '') })).code, 64);
+  });
+});
