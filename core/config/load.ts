@@ -54,7 +54,10 @@ async function loadSteps(text: string, options: LoadOptions): Promise<LoadResult
   const { config, problems } = validate(parsed.document, options);
   if (config === undefined || problems.length > 0) return failure('validate', locate(problems, text));
   deepFreeze(config);
-  const found = [...await pluginProblems(config, options), ...untrustedProblems(config, options)];
+  // First of all: a plugin's check may run a program that the document names.
+  const untrusted = untrustedProblems(config, options);
+  if (untrusted.length > 0) return failure('validate', locate(untrusted, text));
+  const found = await pluginProblems(config, options);
   if (found.length > 0) return failure('validate', locate(found, text));
   const document = deepFreeze(parsed.document);
   return { ok: true, loaded: Object.freeze({ text, document, config, warnings: Object.freeze(warnings(document, options.assembly)) }) };
@@ -91,7 +94,8 @@ async function checkedBy({ owner, contribution }: ContributionEntry, config: Con
   try {
     const late = services.clock.sleep(CHECK_TIMEOUT_MS, waiting.signal).then(() => { throw new Error(`no answer within ${CHECK_TIMEOUT_MS / 1000} s`); });
     late.catch(() => { /* Ended by the race or by the abort below. */ });
-    return await Promise.race([contribution.check(config, services), late]);
+    const found = await Promise.race([contribution.check(config, services), late]);
+    return Array.isArray(found) ? (found as readonly ConfigProblem[]) : [];
   } catch (error) {
     return [{ message: `plugin ${owner} could not check the document: ${(error as Error).message}` }];
   } finally {

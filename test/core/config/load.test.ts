@@ -234,6 +234,20 @@ describe('a document that came over HTTP', () => {
     refused(await opened.service.check(PHOTOS, 'http'));
   });
 
+  it('runs nothing that it names before it is found harmless', async () => {
+    const run: string[] = [];
+    const runner = entry('runner', {
+      section: 'runner',
+      schema: Joi.object({ program: Joi.string().default('good').description('P.') }),
+      check: (config) => { run.push((config as unknown as { runner: { program: string } }).runner.program); return []; },
+      checkUntrusted: (next, current) => (JSON.stringify(next) === JSON.stringify(current) ? [] : [{ path: 'runner.program', message: 'only in the file' }]),
+    });
+    const opened = room({ entries: () => [runner] });
+    await opened.run(PHOTOS);
+    assert.equal(refused(await opened.service.check(`${PHOTOS}[runner]\nprogram = "evil"\n`, 'http')).message, 'only in the file (line 13, column 1)');
+    assert.deepEqual(run, ['good']);
+  });
+
   it('is shown to the plugins beside the running one', async () => {
     const seen: number[][] = [];
     const watcher = entry('watcher', { section: 'w', schema: Joi.object({}), checkUntrusted: (next, current) => { seen.push([next.web.port, current.web.port]); return []; } });
