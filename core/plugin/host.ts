@@ -8,7 +8,7 @@ import type { HookRunner } from '../hooks.ts';
 import type { Clock, ConfigDiff, LoadedConfig, Logger, PluginInfo } from '../services.ts';
 import { activateMembers, inspectMembers } from './activate.ts';
 import { discoverPlugins } from './discover.ts';
-import { entryOf } from './found.ts';
+import { compareFound, entryOf } from './found.ts';
 import type { ContributionEntry, FoundPlugin } from './found.ts';
 import { createInstance } from './instance.ts';
 import type { Instance, InstanceEnv } from './instance.ts';
@@ -107,7 +107,7 @@ class Host implements PluginHost {
   }
 
   async discover(thirdPartyDirs: readonly string[], stateDir: string): Promise<void> {
-    this.#found = await this.#discovery(thirdPartyDirs, stateDir);
+    this.#found = [...(await this.#discovery(thirdPartyDirs, stateDir))].sort(compareFound);
   }
 
   entries(): readonly ContributionEntry[] {

@@ -56,7 +56,7 @@ function differs(next: Members, current: Members): boolean {
 
 function plan(request: ChangeRequest, retry: boolean): Members {
   const members = new Map(request.found.map((found) => [found.name, choose(found, request, retry)]));
-  settleConflicts(members);
+  settleConflicts(members, request.isCoreService);
   restartDependants(members, request);
   return members;
 }
@@ -112,12 +112,16 @@ function claims(ledger: Ledger): string[] {
     ...ledger.cli.map((entry) => `adds the subcommand "${entry.name}"`),
     ...ledger.metrics.map((entry) => `adds the metric "${entry.name}"`),
     ...ledger.tabs.map((entry) => `adds the tab "${entry.id}"`),
-    ...ledger.jobs.map((entry) => `${ledger.plugin} has the job "${entry.name}"`),
+    ...ledger.jobs.map((entry) => `declares ${ledger.plugin}'s job "${entry.name}"`),
   ];
 }
 
+interface Taken { readonly owners: ReadonlyMap<string, string>; readonly isCoreService: (name: string) => boolean }
+
 /** The first of `ledger`'s claims that is taken, as a sentence. */
-function findConflict(ledger: Ledger, owners: ReadonlyMap<string, string>): string | undefined {
+function findConflict(ledger: Ledger, { owners, isCoreService }: Taken): string | undefined {
+  const core = ledger.services.find((entry) => isCoreService(entry.name));
+  if (core) return `it provides the service "${core.name}", which is the core's own; choose another name`;
   const seen = new Set<string>();
   for (const claim of claims(ledger)) {
     const owner = owners.get(claim);
@@ -128,12 +132,13 @@ function findConflict(ledger: Ledger, owners: ReadonlyMap<string, string>): stri
   return undefined;
 }
 
-function settleConflicts(members: Members): void {
+function settleConflicts(members: Members, isCoreService: (name: string) => boolean): void {
   const owners = new Map<string, string>();
+  const conflictOf = ({ instance }: Member) => instance && findConflict(instance.ledger, { owners, isCoreService });
   for (const [name, member] of members) {
-    const problem = member.instance && findConflict(member.instance.ledger, owners);
+    const problem = conflictOf(member);
     if (problem !== undefined) withdraw(member, 'declare', problem);
-    if (problem !== undefined && member.instance && findConflict(member.instance.ledger, owners) !== undefined) member.instance = undefined;
+    if (conflictOf(member) !== undefined) member.instance = undefined;
     if (member.instance) for (const claim of claims(member.instance.ledger)) owners.set(claim, name);
   }
 }
