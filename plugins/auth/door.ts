@@ -2,11 +2,10 @@
 import type { Clock, Logger, Secret, Secrets } from 'mountkeeper';
 import type { AuthConfig } from './config.ts';
 import { parseCredentials } from './credentials.ts';
-import type { Credentials } from './credentials.ts';
 import { createThrottle } from './throttle.ts';
 import type { Throttle } from './throttle.ts';
 import { createVerifier, TooManyAttempts } from './verifier.ts';
-import type { Verifier } from './verifier.ts';
+import type { Examination, Verifier } from './verifier.ts';
 
 export type Decision = 'open' | 'unauthorized' | 'too-many' | 'closed';
 
@@ -57,24 +56,25 @@ class PasswordDoor implements Door {
     if (lock.kind === 'none') return 'open';
     if (lock.kind === 'closed') return 'closed';
     const credentials = parseCredentials(authorization);
-    return credentials ? this.#judge(credentials, address, lock.verifier) : 'unauthorized';
+    return credentials ? this.#judge(lock.verifier.examine(credentials), address) : 'unauthorized';
   }
 
-  async #judge(credentials: Credentials, address: string, verifier: Verifier): Promise<Decision> {
+  async #judge(examination: Examination, address: string): Promise<Decision> {
     // A page that keeps sending one wrong password guesses nothing and earns no further pause.
-    if (verifier.peek(credentials) === 'wrong') return 'unauthorized';
+    if (examination.verdict === 'wrong') return 'unauthorized';
     try {
-      return await this.#tryPassword(credentials, address, verifier);
+      return await this.#tryPassword(examination, address);
     } catch (error) {
       if (error instanceof TooManyAttempts || this.#parts.signal.aborted) return 'too-many';
       throw error;
     }
   }
 
-  async #tryPassword(credentials: Credentials, address: string, verifier: Verifier): Promise<Decision> {
+  async #tryPassword(examination: Examination, address: string): Promise<Decision> {
     this.#throttle ??= createThrottle(this.#parts.clock());
+    // The right one waits like all others of its address: else its speed would tell a guesser that it is right.
     if (!(await this.#throttle.enter(address, this.#parts.signal))) return 'too-many';
-    if (await verifier.verify(credentials)) return 'open';
+    if (await examination.verify()) return 'open';
     const failures = this.#throttle.failed(address);
     this.#parts.log.warn({ address, failures }, 'wrong password');
     return 'unauthorized';

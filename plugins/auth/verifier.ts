@@ -7,13 +7,17 @@ import type { Credentials } from './credentials.ts';
 import { matchesHash, parseHash } from './password-hash.ts';
 import type { PasswordHash } from './password-hash.ts';
 
+/** What is known of credentials without any effort; `wrong` is said of what was found wrong before. */
 export type Verdict = 'right' | 'wrong' | 'unknown';
 
+export interface Examination {
+  readonly verdict: Verdict;
+  /** Finds out what is unknown. Rejects when too many are being verified. */
+  verify(): Promise<boolean>;
+}
+
 export interface Verifier {
-  /** What is known without any effort; `unknown` needs `verify`. `wrong` is said of what was found wrong before. */
-  peek(credentials: Credentials): Verdict;
-  /** Rejects when too many are being verified. */
-  verify(credentials: Credentials): Promise<boolean>;
+  examine(credentials: Credentials): Examination;
 }
 
 const MAX_KNOWN_WRONG = 500;
@@ -42,16 +46,14 @@ class DigestVerifier implements Verifier {
     if (!this.#hash) this.#right = this.#digest({ username, password: password.normalize('NFC') });
   }
 
-  peek(credentials: Credentials): Verdict {
+  examine(credentials: Credentials): Examination {
     const given = this.#digest(credentials);
-    if (this.#isRight(given)) return 'right';
-    return this.#wrong.has(given.toString('base64')) ? 'wrong' : 'unknown';
+    if (this.#isRight(given)) return { verdict: 'right', verify: async () => true };
+    const id = given.toString('base64');
+    return { verdict: this.#wrong.has(id) ? 'wrong' : 'unknown', verify: () => this.#verify(credentials, id) };
   }
 
-  async verify(credentials: Credentials): Promise<boolean> {
-    const given = this.#digest(credentials);
-    if (this.#isRight(given)) return true;
-    const id = given.toString('base64');
+  async #verify(credentials: Credentials, id: string): Promise<boolean> {
     if (this.#hash) return this.#deriveOnce(credentials, this.#hash, id);
     this.#remember(id);
     return false;

@@ -148,7 +148,7 @@ describe('a generation', () => {
     assert.equal(reply.status, 500);
     assert.ok(!reply.body.includes('password'));
     const line = server.logLines.find((one) => one['msg'] === 'a route failed');
-    assert.deepEqual([line?.['plugin'], line?.['path'], (line?.['err'] as { message: string }).message], ['a', '/a', 'database password is x']);
+    assert.deepEqual([line?.['plugin'], line?.['path'], (line?.['err'] as { message: string } | undefined)?.message], ['a', '/a', 'database password is x']);
   });
 
   it('answers Expect: 100-continue and refuses bodies above 1 MiB', async () => {

@@ -154,18 +154,18 @@ describe('hashes', () => {
   it('are derived once for all requests with the same credentials, and a right one once for all time', async () => {
     const verifier = createVerifier('admin', await makeHash('pw'));
     const credentials = { username: 'admin', password: 'pw' };
-    assert.equal(verifier.peek(credentials), 'unknown');
-    const all = await Promise.all(Array.from({ length: 100 }, () => verifier.verify(credentials)));
+    assert.equal(verifier.examine(credentials).verdict, 'unknown');
+    const all = await Promise.all(Array.from({ length: 100 }, () => verifier.examine(credentials).verify()));
     assert.ok(all.every(Boolean));
-    assert.equal(verifier.peek(credentials), 'right');
-    assert.equal(await verifier.verify({ username: 'other', password: 'pw' }), false);
-    assert.equal(verifier.peek({ username: 'other', password: 'pw' }), 'wrong');
-    assert.equal(verifier.peek(credentials), 'right');
+    assert.equal(verifier.examine(credentials).verdict, 'right');
+    assert.equal(await verifier.examine({ username: 'other', password: 'pw' }).verify(), false);
+    assert.equal(verifier.examine({ username: 'other', password: 'pw' }).verdict, 'wrong');
+    assert.equal(verifier.examine(credentials).verdict, 'right');
   });
 
   it('are not derived for more than a few guesses at once', async () => {
     const verifier = createVerifier('admin', await makeHash('pw'));
-    const results = await Promise.allSettled(Array.from({ length: 20 }, (_, index) => verifier.verify({ username: 'admin', password: `guess ${index}` })));
+    const results = await Promise.allSettled(Array.from({ length: 20 }, (_, index) => verifier.examine({ username: 'admin', password: `guess ${index}` }).verify()));
     assert.equal(results.filter((result) => result.status === 'rejected').length, 4);
   });
 });
