@@ -17,7 +17,7 @@ function room(...options: Parameters<typeof openRoom>): Room {
   return opened;
 }
 
-afterEach(() => { for (const opened of rooms.splice(0)) opened.close(); });
+function closeRooms(): void { for (const opened of rooms.splice(0)) opened.close(); }
 
 async function problemsOf(text: string, opened: Room = room()): Promise<string[]> {
   return refused(await opened.service.check(text, 'file')).problems.map(({ message, line, column }) => `${line ?? '-'}:${column ?? '-'} ${message}`);
@@ -28,6 +28,8 @@ function share(name: string, more = ''): string {
 }
 
 describe('a document that is no TOML', () => {
+  afterEach(closeRooms);
+
   it('is refused at its line and column, without quoting what stands there', async () => {
     const check = refused(await room().service.check('[web]\nport = 1\npassword = "geheim\n', 'file'));
     assert.equal(check.stage, 'parse');
@@ -54,6 +56,8 @@ describe('a document that is no TOML', () => {
 });
 
 describe('a document that breaks the schema', () => {
+  afterEach(closeRooms);
+
   it('names unknown keys, what was meant, and where', async () => {
     assert.deepEqual(await problemsOf(`${PHOTOS}remote_pth = "/x"\n[webb]\nport = 1\n[web]\nprot = 1\n[plugins.warmup]\nenable = false\nzzzzzzzz = 1\n`), [
       '12:1 unknown key "remote_pth" in shares[0]; did you mean "remote_path"?',
@@ -99,6 +103,8 @@ describe('a document that breaks the schema', () => {
 });
 
 describe('checks across keys', () => {
+  afterEach(closeRooms);
+
   it('find connections that do not exist and names that are taken', async () => {
     assert.deepEqual(await problemsOf(`${NAS}${NAS}${share('Straße')}${share('STRASSE')}${share('b').replace('"nas"', '"naas"')}`), [
       '9:1 there are two connections called "nas"',
@@ -151,6 +157,8 @@ describe('checks across keys', () => {
 });
 
 describe('an accepted document', () => {
+  afterEach(closeRooms);
+
   it('is complete, absolute and frozen all the way down', async () => {
     const opened = room({ env: { WORD: 'x' } });
     const { config, document, text } = accepted(await opened.service.check(`${PHOTOS}[log]\nfile = "a/b.log"\n[plugins]\ndirs = ["more"]\n[web]\npassword = { env = "WORD" }\n`, 'file'));
@@ -183,6 +191,8 @@ describe('an accepted document', () => {
 });
 
 describe('what plugins say about a document', () => {
+  afterEach(closeRooms);
+
   const schema = Joi.object({});
 
   it('is added with line and column', async () => {
@@ -224,6 +234,8 @@ describe('what plugins say about a document', () => {
 });
 
 describe('a document that came over HTTP', () => {
+  afterEach(closeRooms);
+
   it('may not change where code is loaded from; the file may', async () => {
     const opened = room();
     await opened.run(PHOTOS);

@@ -9,7 +9,7 @@ import { NAS, accepted, openRoom, sampleEntries } from './fixture.ts';
 import type { Room } from './fixture.ts';
 
 const rooms: Room[] = [];
-afterEach(() => { for (const opened of rooms.splice(0)) opened.close(); });
+function closeRooms(): void { for (const opened of rooms.splice(0)) opened.close(); }
 
 const { root } = assemble(sampleEntries());
 
@@ -29,6 +29,8 @@ key = [{ a = 1 }, { b = [07:30:00, 1979-05-27] }]
 `;
 
 describe('the rendered document', () => {
+  afterEach(closeRooms);
+
   it('reads like a commented file: set keys written, unset ones with their default', () => {
     const text = renderDocument(parsed(TEXT), root);
     const [, web] = /\n\n(# The dashboard[^]*?)\n\n/.exec(text) ?? [];
@@ -108,6 +110,8 @@ const validDocument = fc.record({
 }, { requiredKeys: ['connections'], noNullPrototype: true });
 
 describe('any document', () => {
+  afterEach(closeRooms);
+
   it('that is valid stays valid and equal, and renders the same again', async () => {
     const room = openRoom({ env: { WORD: 'x' } });
     rooms.push(room);

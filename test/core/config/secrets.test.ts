@@ -7,7 +7,6 @@ import { after, describe, it } from 'node:test';
 import { createSecrets, isReference } from '../../../core/config/secrets.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mk-secrets-'));
-after(() => { rmSync(folder, { recursive: true, force: true }); });
 
 function file(name: string, text: string): string {
   writeFileSync(join(folder, name), text);
@@ -15,6 +14,8 @@ function file(name: string, text: string): string {
 }
 
 describe('secrets', () => {
+  after(() => { rmSync(folder, { recursive: true, force: true }); });
+
   const secrets = createSecrets({ env: { WORD: 'from the environment', EMPTY: '', CREDENTIALS_DIRECTORY: folder } });
 
   it('are found where they are said to be', () => {

@@ -13,9 +13,11 @@ function room(...options: Parameters<typeof openRoom>): Room {
   return opened;
 }
 
-afterEach(() => { for (const opened of rooms.splice(0)) opened.close(); });
+function closeRooms(): void { for (const opened of rooms.splice(0)) opened.close(); }
 
 describe('the configuration service', () => {
+  afterEach(closeRooms);
+
   it('has no configuration before the first commit', async () => {
     const { service } = room({ text: PHOTOS });
     assert.throws(() => service.current, /no configuration has been loaded yet/);
