@@ -36,11 +36,15 @@ export class CommandChannel {
     this.#pump();
   }
 
-  /** Refuses new commands, drops those that wait, and resolves when the running one has ended. */
-  async close(): Promise<void> {
+  /** Refuses new commands, drops those that wait, and resolves when the running one has ended or `patience` has. */
+  async close(patience?: AbortSignal): Promise<void> {
     this.#closed = true;
     for (const command of this.#queue.splice(0)) this.#log.warn({ command: command.name }, 'command dropped, the daemon is stopping');
-    await this.#running;
+    const gone = new Promise<'gone'>((resolve) => {
+      if (patience?.aborted === true) resolve('gone');
+      else patience?.addEventListener('abort', () => resolve('gone'), { once: true });
+    });
+    if ((await Promise.race([this.#running, gone])) === 'gone') this.#log.warn('a command has not ended, the daemon stops without it');
   }
 
   #pump(): void {

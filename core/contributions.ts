@@ -17,9 +17,14 @@ export function statusFields(ledgers: readonly Ledger[], log: Logger): Partial<S
 export function shareStatus(ledgers: readonly Ledger[], share: string, log: Logger): Partial<ShareStatus> {
   const merged: Partial<ShareStatus> = {};
   for (const ledger of ledgers) {
-    for (const read of ledger.shareStatus) Object.assign(merged, attempt(() => read(share), { plugin: ledger.plugin, log }));
+    for (const read of ledger.shareStatus) Object.assign(merged, given(attempt(() => read(share), { plugin: ledger.plugin, log })));
   }
   return merged;
+}
+
+/** A field that is there but undefined must not take the default's place. */
+function given(partial: Partial<ShareStatus> | undefined): Partial<ShareStatus> {
+  return Object.fromEntries(Object.entries(partial ?? {}).filter(([, value]) => value !== undefined));
 }
 
 function attempt<T>(read: () => T, about: { readonly plugin: string; readonly log: Logger }): T | undefined {

@@ -1,6 +1,7 @@
 /** Shows a share through every exporter and takes it back, each call bounded: a server that hangs must not hold the share. */
 import type { Logger } from 'pino';
 import type { Clock, Exporter, Mount, ShareSpec } from './api.ts';
+import { timeBox } from './plugin/time-box.ts';
 
 const DEADLINE_MS = 5_000;
 
@@ -20,15 +21,10 @@ export async function withdraw(options: ExposureOptions, share: string): Promise
 
 async function each(options: ExposureOptions, about: { share: string; complaint: string }, act: (exporter: Exporter) => Promise<void>): Promise<void> {
   await Promise.all(options.exporters().map(async (exporter) => {
-    const settled = new AbortController();
-    const overdue = options.clock.sleep(DEADLINE_MS, settled.signal).then(() => Promise.reject(new Error('no answer in time')));
     try {
-      await Promise.race([act(exporter), overdue]);
+      await timeBox(options.clock, DEADLINE_MS, (async () => act(exporter))());
     } catch (error) {
       options.log.error({ share: about.share, err: error }, about.complaint);
-    } finally {
-      settled.abort();
-      overdue.catch(() => undefined);
     }
   }));
 }

@@ -1,351 +1,296 @@
 /**
  * One runner per share: brings it up, watches it, heals it and takes it down, on its own and without ever waiting for another
- * share. The supervisor only tells it what is wanted.
+ * share. The supervisor only tells it what is wanted; what it is told waits in its inbox and is dealt with one at a time.
  */
-import type { Logger } from 'pino';
-import type { Clock, Exporter, Health, Mount, Mounter, Prober, ShareSpec, ShareStatus } from './api.ts';
-import type { HookRunner } from './hooks.ts';
-import { PENDING, nextState, probeBackoffMs, remountBackoffMs } from './share.ts';
-import type { ShareEvent, ShareState } from './share.ts';
-import { drain } from './share-drain.ts';
+import type { Health, Mount, MountStats, PendingFiles, ShareSpec, ShareStatus } from './api.ts';
+import { probeBackoffMs, remountBackoffMs } from './share.ts';
+import { NOTES, describeShare } from './share-describe.ts';
 import { expose, withdraw } from './share-exposure.ts';
-import { emptyShareStatus } from './status.ts';
-import { ShareWatch } from './share-watch.ts';
+import { holdMount } from './share-held.ts';
+import type { Held } from './share-held.ts';
+import { ShareHealth } from './share-health.ts';
+import { EVERYTHING, Inbox } from './share-inbox.ts';
+import { discard, drainForChange, drainToTheEnd, leftIn, lower } from './share-lower.ts';
+import { raise } from './share-raise.ts';
+import type { Raised } from './share-raise.ts';
+import { ShareSettings } from './share-settings.ts';
+import type { RunnerSurroundings } from './share-surroundings.ts';
 
 /** A mount that lived at least this long did not die early. */
 const SETTLED_MS = 2_000;
-/** While a change of settings waits for dirty files, how long writers may go on before new writes are refused. */
-const GENTLE_DRAIN_MS = 10_000;
+/** Rest after an unexpected error, so that it cannot make a busy loop. */
+const STUMBLE_MS = 1_000;
 
-/** What the runner needs from the supervisor; getters, since plugins come and go. */
-export interface RunnerSurroundings {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly hooks: () => HookRunner;
-  readonly mounter: () => Mounter | undefined;
-  readonly prober: () => Prober | undefined;
-  readonly exporters: () => readonly Exporter[];
-  readonly onChange: () => void;
-}
-
-type Poke = 'exited' | 'hung' | 'reset' | 'changed' | 'goal';
 type Goal = 'up' | 'gone' | 'released';
 
 export class ShareRunner {
   readonly #around: RunnerSurroundings;
-  #spec: ShareSpec;
-  #former: { readonly mount: Mount; readonly spec: ShareSpec; readonly plan: Mount['plan'] } | undefined;
-  #isForced = false;
+  readonly #inbox: Inbox;
+  readonly #health: ShareHealth;
+  readonly #settings: ShareSettings;
   #goal: Goal = 'up';
-  #state: ShareState = PENDING;
-  #mount: Mount | undefined;
-  #watch: ShareWatch | undefined;
-  #mountedAt = 0;
+  #held: Held | undefined;
+  #limit = new AbortController();
   #earlyDeaths = 0;
   #failures = 0;
   #exitReason = '';
-  #orphans = 0;
-  #pokes = new Set<Poke>();
-  #wake = new AbortController();
-  #isWaitingForChange = false;
+  #left: PendingFiles | undefined;
+  #filesOnDisk = 0;
   #running: Promise<void> | undefined;
 
   constructor(spec: ShareSpec, around: RunnerSurroundings, adopted?: Mount) {
-    this.#spec = spec;
     this.#around = around;
+    this.#inbox = new Inbox(around.clock);
+    this.#health = new ShareHealth(spec.share.name, around);
+    this.#settings = new ShareSettings(spec, around);
     if (!adopted) return;
-    this.#state = nextState(this.#state, { kind: 'mounted' });
-    this.#take(adopted, spec);
-    this.#pokes.add('changed');
+    this.#settings.mounted(this.#hold(adopted, this.#settings.ofAdopted(adopted.plan)));
+    this.#inbox.put('changed');
   }
 
   get name(): string {
-    return this.#spec.share.name;
+    return this.#settings.wanted.share.name;
   }
 
   get mount(): Mount | undefined {
-    return this.#mount;
+    return this.#held?.mount;
   }
 
-  get watch(): ShareWatch | undefined {
-    return this.#watch;
+  get stats(): MountStats | undefined {
+    return this.#held?.watch.stats;
   }
 
   get health(): Health {
-    return this.#state.health;
+    return this.#health.state.health;
+  }
+
+  /** True from the wish to take the share down for good. */
+  get isLeaving(): boolean {
+    return this.#goal === 'gone';
   }
 
   /** True only when it is known that nothing of this share waits anywhere. */
   get isSynced(): boolean {
-    return this.#state.health === 'healthy' && this.#watch?.isSynced === true;
+    return this.#health.state.health === 'healthy' && this.#held?.watch.isSynced === true;
+  }
+
+  /** What its cache held after it was last taken down; undefined when that is not known. */
+  get left(): PendingFiles | undefined {
+    return this.#left;
   }
 
   start(): void {
-    this.#running ??= this.#run().catch((error: unknown) => {
-      this.#around.log.fatal({ share: this.name, err: error }, 'share runner failed');
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
     });
+  }
+
+  /** One round of figures. Resolves when they are in or overdue; never rejects. */
+  async pulse(): Promise<void> {
+    await this.#held?.watch.pulse();
   }
 
   /** Resets the share for a fresh probe, also out of a back-off; a change that waits for dirty files is then carried out at once. */
   reconnect(): void {
-    this.#isForced = this.#isWaitingForChange;
-    this.#poke('reset');
+    this.#settings.force();
+    this.#inbox.put('reset');
   }
 
   /** Wants other settings; a mount that they do not touch stays as it is. */
   change(spec: ShareSpec): void {
-    this.#spec = spec;
-    this.#poke('changed');
+    this.#inbox.put(this.#settings.want(spec) ? 'refreshed' : 'changed');
   }
 
-  /** Takes the share down for good. `signal` bounds the drain; resolves when it is down. */
+  /** Wants a share back that is being taken down. */
+  keep(spec: ShareSpec): void {
+    if (this.#goal !== 'gone') return;
+    this.#limit = new AbortController();
+    this.#setGoal('up');
+    this.change(spec);
+    const again = (): void => void (this.#goal === 'up' && this.start());
+    if (this.#running) void this.#running.then(again);
+    else again();
+  }
+
+  /** Takes the share down for good. `signal` bounds the drain; resolves when it is down, or is wanted back and down later. */
   async remove(signal: AbortSignal): Promise<void> {
-    this.#goal = 'gone';
-    this.#poke('goal');
+    const limit = this.#limit;
+    if (signal.aborted) limit.abort();
+    else signal.addEventListener('abort', () => limit.abort(), { once: true });
+    if (this.#goal === 'up') this.#setGoal('gone');
+    this.start();
     await this.#running;
-    if (this.#mount) await this.#takeDown({ seal: true, signal });
+    await this.#health.farewell();
   }
 
   /** Lets go of a living mount for the next daemon to adopt. */
   async release(): Promise<void> {
-    this.#goal = 'released';
-    this.#poke('goal');
+    this.#setGoal('released');
     await this.#running;
-    this.#watch?.stop();
-    this.#mount?.release();
+    this.#held?.watch.stop();
+    this.#held?.mount.release();
   }
 
-  /** Dirty files found on disk while the share is not mounted. */
-  setOrphans(count: number): void {
-    this.#orphans = count;
+  /** Dirty files found on disk while the share is not mounted; undefined while the disk has not been read. */
+  setFilesOnDisk(count: number | undefined): void {
+    if (count !== undefined && !this.#held) this.#filesOnDisk = count;
   }
 
   status(): ShareStatus {
-    const mount = this.#mount;
-    const stats = this.#watch?.stats;
-    const isFresh = this.#watch?.isFresh === true;
-    return {
-      ...emptyShareStatus(this.name),
-      mounted: mount !== undefined,
-      rcPort: mount?.rcPort ?? 0,
-      cacheBytes: stats?.cacheBytes ?? 0,
-      dirtyCount: mount ? (stats?.dirtyFiles ?? 0) : this.#orphans,
-      erroredFiles: stats?.erroredFiles ?? 0,
-      speed: isFresh ? (stats?.speed ?? 0) : 0,
-      transfers: isFresh ? (stats?.transfers ?? 0) : 0,
-      errors: stats?.errors ?? 0,
-      health: this.#state.health,
-      healthMessage: this.#state.health === 'failed' ? this.#state.reason : (this.#watch?.trouble ?? null),
-    };
+    const note = this.isLeaving ? NOTES.leaving : this.#settings.note;
+    return describeShare({ name: this.name, state: this.#health.state, held: this.#held, filesOnDisk: this.#filesOnDisk, note });
   }
 
   // ------------------------------------------------------------ the loop
 
   async #run(): Promise<void> {
-    while (this.#goal === 'up') {
-      if (this.#mount === undefined) await this.#bringUp();
-      else await this.#attend(this.#mount);
+    if (this.#held && this.#health.state.health === 'pending') this.#announce(this.#held);
+    while (this.#goal === 'up' || (this.#goal === 'gone' && this.#held)) {
+      try {
+        await this.#step();
+      } catch (error) {
+        await this.#stumble(error);
+      }
     }
   }
 
-  async #bringUp(): Promise<void> {
-    this.#renewWake('changed', 'reset');
-    const { signal } = this.#wake;
-    const spec = await this.#specToMount();
-    const reason = await this.#probeAndMount(spec, signal);
-    if (spec !== this.#spec) this.#pokes.add('changed');
-    if (reason === undefined || this.#goal !== 'up') return;
-    if (!signal.aborted) {
+  async #step(): Promise<void> {
+    this.#inbox.take('goal');
+    const held = this.#held;
+    if (this.#goal === 'gone') return held ? this.#leave(held) : undefined;
+    await (held ? this.#attend(held) : this.#raise());
+  }
+
+  async #stumble(error: unknown): Promise<void> {
+    this.#around.log.error({ share: this.name, err: error }, 'share runner failed and goes on');
+    if (!this.#held) this.#health.enter({ kind: 'fail', reason: `unexpected error: ${(error as Error).message}` });
+    await this.#around.clock.sleep(STUMBLE_MS);
+  }
+
+  async #raise(): Promise<void> {
+    this.#inbox.take('exited', 'hung', 'reset', 'changed', 'refreshed');
+    const spec = await this.#settings.choose();
+    if (this.#around.mounter()) this.#health.enter({ kind: 'probe' });
+    const raised = await this.#inbox.during(['reset', 'changed', 'goal'], (signal) => raise({ around: this.#around, spec, signal, onLate: (mount) => (this.#goal === 'released' ? mount.release() : discard(this.#around, mount)) }));
+    if ('mount' in raised) return this.#settle(raised.mount, spec);
+    await this.#fail(raised);
+  }
+
+  async #fail({ reason }: Extract<Raised, { reason: string }>): Promise<void> {
+    this.#settings.failed();
+    if (!this.#inbox.has('reset', 'changed', 'goal')) {
       this.#failures += 1;
-      this.#enter({ kind: 'fail', reason });
-      await this.#pause(probeBackoffMs(this.#failures));
+      this.#health.enter({ kind: 'fail', reason });
+      await this.#inbox.wait(['reset', 'changed', 'refreshed', 'goal'], probeBackoffMs(this.#failures));
     }
-    if (this.#pokes.has('reset') || this.#pokes.has('changed')) this.#enter({ kind: 'reset' });
-  }
-
-  /** The former settings, as long as dirty files wait for them in a place that the new ones do not lead to. */
-  async #specToMount(): Promise<ShareSpec> {
-    const former = this.#former;
-    if (!former || this.#isForced || former.plan.identity === this.#around.mounter()?.plan(this.#spec).identity) return this.#spec;
-    const left = await former.mount.pending().catch(() => undefined);
-    if (left?.count === 0) return this.#spec;
-    this.#around.log.warn({ share: this.name, files: left?.count }, 'mounted with its former settings until its dirty files are on the remote');
-    return former.spec;
-  }
-
-  /** Undefined when the share is mounted; else why not. */
-  async #probeAndMount(spec: ShareSpec, signal: AbortSignal): Promise<string | undefined> {
-    const mounter = this.#around.mounter();
-    if (!mounter) return 'no mounter is active; see `mountkeeper plugin list`';
-    this.#enter({ kind: 'probe' });
-    const probed = await this.#around.prober()?.probe(spec, signal);
-    if (probed && !probed.ok) return probed.reason;
-    if (signal.aborted) return 'interrupted';
-    const veto = await this.#around.hooks().veto('beforeMount', spec.share.name);
-    if (veto !== undefined) return veto;
-    try {
-      const mount = await mounter.mount(spec, signal);
-      this.#take(mount, spec);
-    } catch (error) {
-      return (error as Error).message;
-    }
+    if (!this.#inbox.has('reset', 'changed', 'goal')) return;
     this.#failures = 0;
-    this.#enter({ kind: 'mounted' });
-    if (this.#mount) await expose(this.#around, spec, this.#mount);
-    await this.#around.hooks().observe('afterMount', spec.share.name);
-    return undefined;
+    this.#health.enter({ kind: 'reset' });
+  }
+
+  async #settle(mount: Mount, spec: ShareSpec): Promise<void> {
+    this.#failures = 0;
+    const held = this.#hold(mount, spec);
+    if (!this.#settings.mounted(held)) this.#inbox.put('changed');
+    this.#announce(held);
+    await expose(this.#around, spec, mount);
   }
 
   /** Waits for the next thing that concerns a living mount and deals with it. */
-  async #attend(mount: Mount): Promise<void> {
-    if (this.#pokes.size === 0) await this.#pause();
+  async #attend(held: Held): Promise<void> {
+    await this.#inbox.wait(EVERYTHING);
     if (this.#goal !== 'up') return;
-    this.#wake = new AbortController();
-    if (this.#pokes.delete('exited')) return this.#bury(mount, this.#exitReason);
-    if (this.#pokes.delete('hung')) return this.#bury(mount, 'the mount hangs: neither it nor its remote control answers; it is killed and mounted again');
-    if (this.#pokes.delete('reset')) return this.#reset();
-    if (this.#pokes.delete('changed')) return this.#applyChange(mount);
+    if (this.#inbox.take('exited')) return this.#bury(held, 'dead', this.#exitReason);
+    if (this.#inbox.take('hung')) return this.#bury(held, 'hung', NOTES.hung);
+    if (this.#inbox.take('reset')) return this.#reset(held);
+    if (this.#inbox.take('changed', 'refreshed')) return this.#applyChange(held);
   }
 
-  async #bury(mount: Mount, reason: string): Promise<void> {
-    const livedMs = this.#around.clock.monotonic() - this.#mountedAt;
+  async #bury(held: Held, state: 'dead' | 'hung', reason: string): Promise<void> {
+    const { clock, log } = this.#around;
+    const livedMs = clock.monotonic() - held.mountedAtMs;
     this.#earlyDeaths = livedMs < SETTLED_MS ? this.#earlyDeaths + 1 : 1;
-    this.#around.log.warn({ share: this.name, reason, livedMs: Math.round(livedMs) }, 'mount lost');
-    this.#enter({ kind: 'fail', reason });
-    this.#letGo();
-    await mount.kill().catch((error: unknown) => this.#around.log.error({ share: this.name, err: error }, 'dead mount not cleared'));
-    await withdraw(this.#around, this.name);
-    await this.#pause(remountBackoffMs(this.#earlyDeaths));
+    log.warn({ share: this.name, reason, livedMs: Math.round(livedMs) }, 'mount lost');
+    this.#letGo(held);
+    this.#health.enter({ kind: 'fail', reason });
+    await lower(this.#around, held, state);
+    this.#around.onUnmount();
+    this.#health.tell((hooks) => hooks.observe('afterUnmount', this.name));
+    await this.#inbox.wait(['reset', 'goal'], remountBackoffMs(this.#earlyDeaths));
   }
 
-  async #reset(): Promise<void> {
-    this.#enter({ kind: 'reset' });
+  async #reset(held: Held): Promise<void> {
     this.#failures = 0;
-    await this.#takeDown({ seal: false, signal: AbortSignal.abort() });
+    this.#earlyDeaths = 0;
+    await this.#takeDown(held);
   }
 
-  async #applyChange(mount: Mount): Promise<void> {
-    const plan = this.#around.mounter()?.plan(this.#spec);
-    if (plan?.fingerprint === mount.plan.fingerprint) {
-      await expose(this.#around, this.#spec, mount);
-      return;
-    }
-    this.#around.log.info({ share: this.name }, 'share waits for its dirty files before it is mounted with the new settings');
-    this.#isWaitingForChange = true;
-    await this.#drainForChange(mount, plan?.identity !== mount.plan.identity);
-    this.#isWaitingForChange = false;
-    if (this.#goal !== 'up' || this.#pokes.has('exited') || this.#pokes.has('hung')) {
-      this.#pokes.add('changed');
-      return;
-    }
-    await this.#reset();
-  }
-
-  /** Where dirty files would go elsewhere, the wait ends only by a clean share or a reconnect; else the cache keeps them. */
-  async #drainForChange(mount: Mount, placeChanges: boolean): Promise<void> {
-    const { clock } = this.#around;
-    const { signal } = this.#wake;
-    const common = { mount, clock, freshStats: () => this.#freshStats() };
-    const isClean = await drain({ ...common, seal: false, signal: clock.deadline(GENTLE_DRAIN_MS, signal) });
-    if (isClean && !placeChanges) return;
-    await drain({ ...common, seal: true, signal: placeChanges ? signal : clock.deadline(GENTLE_DRAIN_MS, signal) });
-  }
-
-  // ------------------------------------------------------------ up and down
-
-  #take(mount: Mount, spec: ShareSpec): void {
-    this.#mount = mount;
-    this.#former = { mount, spec, plan: mount.plan };
-    this.#isForced = false;
-    this.#mountedAt = this.#around.clock.monotonic();
-    this.#orphans = 0;
-    this.#watch = new ShareWatch({
-      mount,
-      clock: this.#around.clock,
-      log: this.#around.log,
-      onHung: () => this.#poke('hung'),
-      onChange: this.#around.onChange,
-    });
-    void mount.exited.then((reason) => {
-      if (this.#mount !== mount) return;
-      this.#exitReason = reason;
-      this.#poke('exited');
-    });
-  }
-
-  #letGo(): void {
-    this.#watch?.stop();
-    this.#watch = undefined;
-    this.#mount = undefined;
-    for (const poke of ['exited', 'hung'] as const) this.#pokes.delete(poke);
-  }
-
-  async #takeDown(options: { readonly seal: boolean; readonly signal: AbortSignal }): Promise<void> {
-    const mount = this.#mount;
-    if (!mount) return;
-    await withdraw(this.#around, this.name);
-    const wasHung = this.#watch !== undefined && !this.#watch.isFresh && this.#watch.stats !== undefined;
-    if (!options.signal.aborted) await this.#drainToTheEnd(mount, options);
-    this.#letGo();
-    await (wasHung ? mount.kill() : mount.unmount()).catch((error: unknown) => {
-      this.#around.log.error({ share: this.name, err: error }, 'share not unmounted cleanly');
-    });
-    await this.#reportLeft(mount);
-    await this.#around.hooks().observe('afterUnmount', this.name);
+  async #applyChange(held: Held): Promise<void> {
+    const difference = this.#settings.compare(held);
     this.#around.onChange();
+    if (difference === 'none' && held.isSealed) return this.#reset(held);
+    if (difference === 'none') return expose(this.#around, this.#settings.wanted, held.mount);
+    this.#around.log.info({ share: this.name }, 'share waits for its dirty files before it is mounted with the new settings');
+    await this.#inbox.during(EVERYTHING, (signal) => drainForChange(this.#around, held, { placeChanges: difference === 'elsewhere', signal }));
+    // Settings that changed again are looked at afresh; a mount that was lost meanwhile is buried first.
+    if (!this.#inbox.has('exited', 'hung', 'changed', 'goal')) await this.#reset(held);
   }
 
-  async #drainToTheEnd(mount: Mount, options: { readonly seal: boolean; readonly signal: AbortSignal }): Promise<void> {
-    let last = -1;
-    await drain({
-      mount, clock: this.#around.clock, freshStats: () => this.#freshStats(), ...options,
-      onProgress: (dirtyFiles) => {
-        if (dirtyFiles !== last) this.#around.log.info({ share: this.name, dirtyFiles }, 'draining');
-        last = dirtyFiles;
-      },
-    });
-  }
-
-  async #reportLeft(mount: Mount): Promise<void> {
-    const left = await mount.pending().catch(() => undefined);
-    this.#orphans = left?.count ?? 0;
-    if (left && left.count > 0) this.#around.log.warn({ share: this.name, files: left.count, bytes: left.bytes, first: left.paths.slice(0, 5) }, 'files wait in the cache for the next mount');
+  /** Drains the share and takes it down, unless it is wanted back or handed over meanwhile. */
+  async #leave(held: Held): Promise<void> {
+    this.#inbox.take('reset', 'changed', 'refreshed');
+    if (!this.#inbox.has('exited', 'hung')) await withdraw(this.#around, this.name);
+    const isClean = await this.#inbox.during(['exited', 'hung', 'goal'], (signal) => drainToTheEnd(this.#around, held, signal), this.#limit.signal);
+    if (this.#goal === 'up') this.#inbox.put('reset');
+    const isOver = isClean || this.#limit.signal.aborted || this.#inbox.has('exited', 'hung');
+    if (this.#goal === 'gone' && isOver) await this.#takeDown(held);
   }
 
   // ------------------------------------------------------------ small parts
 
-  async #freshStats(): Promise<Awaited<ReturnType<ShareWatch['freshStats']>>> {
-    if (!this.#watch) throw new Error('not mounted');
-    return this.#watch.freshStats();
-  }
-
-  #enter(event: ShareEvent): void {
-    const from = this.#state.health;
-    this.#state = nextState(this.#state, event);
-    const reason = this.#state.health === 'failed' ? this.#state.reason : null;
-    if (reason !== null) this.#around.log.warn({ share: this.name, reason }, 'share failed');
+  async #takeDown(held: Held): Promise<void> {
+    const isHung = this.#inbox.has('hung') || held.watch.isSilent;
+    const isDead = this.#inbox.has('exited');
+    this.#letGo(held);
+    this.#health.enter({ kind: 'reset' });
+    await lower(this.#around, held, isDead ? 'dead' : isHung ? 'hung' : 'alive');
+    this.#left = await leftIn(this.#around, held.mount);
+    if (this.#left) this.#filesOnDisk = this.#left.count;
+    this.#health.tell((hooks) => hooks.observe('afterUnmount', this.name));
+    this.#around.onUnmount();
     this.#around.onChange();
-    if (from === this.#state.health) return;
-    void this.#around.hooks().observe('shareHealthChanged', { share: this.name, from, to: this.#state.health, reason });
   }
 
-  #poke(what: Poke): void {
-    this.#pokes.add(what);
-    this.#wake.abort(new Error(what));
+  #hold(mount: Mount, spec: ShareSpec | undefined): Held {
+    const isHere = (): boolean => this.#held?.mount === mount;
+    this.#held = holdMount(this.#around, mount, spec, {
+      onHung: () => void (isHere() && this.#inbox.put('hung')),
+      onExited: (reason) => {
+        if (!isHere()) return;
+        this.#exitReason = reason;
+        this.#inbox.put('exited');
+      },
+    });
+    this.#left = undefined;
+    return this.#held;
   }
 
-  /** Until the next poke, or for `ms`. A poke that came before counts. */
-  async #pause(ms?: number): Promise<void> {
-    if (this.#pokes.size > 0) return;
-    this.#wake = new AbortController();
-    const { signal } = this.#wake;
-    if (ms !== undefined) return void (await this.#around.clock.sleep(ms, signal).catch(() => undefined));
-    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  #letGo(held: Held): void {
+    held.watch.stop();
+    this.#held = undefined;
+    this.#filesOnDisk = (held.watch.stats?.dirtyFiles ?? this.#filesOnDisk) + held.watch.strandedFiles;
+    this.#inbox.take('exited', 'hung');
   }
 
-  /** Forgets the pokes that are dealt with, so that the wake signal stands for new ones only. */
-  #renewWake(...dealtWith: readonly Poke[]): void {
-    for (const poke of dealtWith) this.#pokes.delete(poke);
-    this.#wake = new AbortController();
+  #announce(held: Held): void {
+    this.#health.enter({ kind: 'mounted' });
+    this.#health.tell((hooks) => hooks.observe('afterMount', this.name));
+    void held.watch.pulse().then(this.#around.onChange);
+  }
+
+  #setGoal(goal: Goal): void {
+    this.#goal = goal;
+    this.#inbox.put('goal');
+    this.#around.onChange();
   }
 }

@@ -4,21 +4,26 @@
  */
 import type { Logger } from 'pino';
 import type { Clock, Mount, MountStats } from './api.ts';
+import { withGrace } from './grace.ts';
+import { timeBox } from './plugin/time-box.ts';
+import { StrandedFiles } from './share-stranded.ts';
 
 const STATS_DEADLINE_MS = 2_000;
-const REMOTE_CHECK_EVERY_MS = 4_000;
+const REMOTE_CHECK_EVERY_MS = 2_900;
 const REMOTE_DEADLINE_MS = 5_000;
 /** Silence of the remote control after which the mount itself is asked. */
 const SILENCE_MS = 7_000;
 const ALIVE_DEADLINE_MS = 4_000;
 /** Figures older than this are not passed off as fresh. */
 const FRESH_MS = 6_000;
+/** How much longer than its deadline a call may take before it is given up. */
+const GRACE_MS = 500;
 
 export interface ShareWatchOptions {
   readonly mount: Mount;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Called once, when neither the remote control nor the mount answers. */
+  /** Called when neither the remote control nor the mount answers. */
   readonly onHung: () => void;
   readonly onChange: () => void;
 }
@@ -26,6 +31,7 @@ export interface ShareWatchOptions {
 export class ShareWatch {
   readonly #options: ShareWatchOptions;
   readonly #end = new AbortController();
+  readonly #stranded: StrandedFiles;
   #stats: MountStats | undefined;
   #answeredAt: number;
   #collecting = false;
@@ -34,10 +40,13 @@ export class ShareWatch {
   #checkingRemote = false;
   #remoteAnswers: boolean | undefined;
   #remoteReason: string | undefined;
+  #isKickDue = false;
 
   constructor(options: ShareWatchOptions) {
+    const { clock, log, mount, onChange } = options;
     this.#options = options;
-    this.#answeredAt = options.clock.monotonic();
+    this.#answeredAt = clock.monotonic();
+    this.#stranded = new StrandedFiles({ mount, clock, log, onChange, isClean: () => !this.#end.signal.aborted && this.#stats?.dirtyFiles === 0 });
   }
 
   get stats(): MountStats | undefined {
@@ -45,25 +54,33 @@ export class ShareWatch {
   }
 
   get isFresh(): boolean {
-    return this.#stats !== undefined && this.#silenceMs() < FRESH_MS;
+    return this.#stats !== undefined && !this.isSilent;
   }
 
-  /** Undefined until the first check has ended. */
-  get remoteAnswers(): boolean | undefined {
-    return this.#remoteAnswers;
+  /** The remote control has not answered for a while, perhaps never. */
+  get isSilent(): boolean {
+    return this.#silenceMs() >= FRESH_MS;
+  }
+
+  /** Files in the cache that this mount does not upload; 0 while that is not known. */
+  get strandedFiles(): number {
+    return this.#stranded.count ?? 0;
   }
 
   /** What is wrong though the mount is up; undefined when nothing is. */
   get trouble(): string | undefined {
-    if (this.#silenceMs() >= FRESH_MS) return `the mount's remote control has not answered for ${Math.round(this.#silenceMs() / 1000)} s; figures are older than that`;
-    if (this.#remoteAnswers === false) return `the remote does not answer (${this.#remoteReason ?? 'unknown'}); cached files stay readable, writes wait in the cache`;
-    return undefined;
+    const troubles: string[] = [];
+    if (this.isSilent) troubles.push(`the mount's remote control has not answered for ${Math.round(this.#silenceMs() / 1000)} s; figures are older than that`);
+    if (this.#remoteAnswers === false) troubles.push(`the remote does not answer (${this.#remoteReason ?? 'unknown'}); cached files stay readable, writes wait in the cache`);
+    if (this.strandedFiles > 0) troubles.push(`${this.strandedFiles} files that were written with former settings of this share wait in its cache; they go up once the former settings are put back`);
+    return troubles.length > 0 ? troubles.join('; ') : undefined;
   }
 
   /** True when nothing at all waits and the remote is known to answer. */
   get isSynced(): boolean {
     const stats = this.#stats;
-    return stats !== undefined && this.isFresh && this.#remoteAnswers === true && stats.dirtyFiles === 0 && stats.erroredFiles === 0;
+    return stats !== undefined && this.isFresh && this.#remoteAnswers === true
+      && stats.dirtyFiles === 0 && stats.erroredFiles === 0 && !stats.uploading && this.#stranded.count === 0;
   }
 
   /** One round: figures now, the remote when due. Resolves when the figures are in or overdue; never rejects. */
@@ -72,13 +89,16 @@ export class ShareWatch {
     void this.#checkRemoteWhenDue();
     await this.#collect();
     if (this.#silenceMs() >= SILENCE_MS) void this.#checkAlive();
+    else void this.#stranded.lookWhenDue();
   }
 
   /** Figures taken now; rejects when they cannot be had in time. */
   async freshStats(): Promise<MountStats> {
-    const stats = await this.#options.mount.stats(this.#options.clock.deadline(STATS_DEADLINE_MS, this.#end.signal));
+    const { clock, mount } = this.#options;
+    const signal = clock.deadline(STATS_DEADLINE_MS, this.#end.signal);
+    const stats = await withGrace(mount.stats(signal), { clock, signal, graceMs: GRACE_MS });
     this.#stats = stats;
-    this.#answeredAt = this.#options.clock.monotonic();
+    this.#answeredAt = clock.monotonic();
     return stats;
   }
 
@@ -103,12 +123,13 @@ export class ShareWatch {
   }
 
   async #checkAlive(): Promise<void> {
-    if (this.#checkingAlive) return;
+    if (this.#checkingAlive || this.#end.signal.aborted) return;
+    const { clock, mount, onHung } = this.#options;
     this.#checkingAlive = true;
     try {
-      await this.#options.mount.checkAlive(ALIVE_DEADLINE_MS);
+      await timeBox(clock, ALIVE_DEADLINE_MS + GRACE_MS, mount.checkAlive(ALIVE_DEADLINE_MS));
     } catch {
-      if (!this.#end.signal.aborted && this.#silenceMs() >= SILENCE_MS) this.#options.onHung();
+      if (!this.#end.signal.aborted && this.#silenceMs() >= SILENCE_MS) onHung();
     } finally {
       this.#checkingAlive = false;
     }
@@ -119,9 +140,10 @@ export class ShareWatch {
     if (this.#checkingRemote || clock.monotonic() - this.#remoteCheckedAt < REMOTE_CHECK_EVERY_MS) return;
     this.#checkingRemote = true;
     this.#remoteCheckedAt = clock.monotonic();
+    const signal = clock.deadline(REMOTE_DEADLINE_MS, this.#end.signal);
     try {
-      await mount.checkRemote(clock.deadline(REMOTE_DEADLINE_MS, this.#end.signal));
-      this.#setRemote(true);
+      await withGrace(mount.checkRemote(signal), { clock, signal, graceMs: GRACE_MS });
+      if (!this.#end.signal.aborted) this.#setRemote(true);
     } catch (error) {
       if (!this.#end.signal.aborted) this.#setRemote(false, (error as Error).message);
     } finally {
@@ -134,20 +156,21 @@ export class ShareWatch {
     const was = this.#remoteAnswers;
     this.#remoteAnswers = answers;
     this.#remoteReason = reason;
+    if (!answers) this.#isKickDue = true;
+    if (answers && this.#isKickDue) void this.#kickQueue();
     if (was === answers) return;
     if (!answers) log.warn({ share: mount.shareName, reason }, 'remote does not answer, writes wait in the cache');
-    if (answers && was === false) {
-      log.info({ share: mount.shareName }, 'remote answers again');
-      void this.#kickQueue();
-    }
+    if (answers && was === false) log.info({ share: mount.shareName }, 'remote answers again');
     onChange();
   }
 
-  /** Failed uploads back off for minutes; after an outage they may go at once. */
+  /** Failed uploads back off for minutes; after an outage they may go at once. Tried at every check until it is taken. */
   async #kickQueue(): Promise<void> {
+    this.#isKickDue = false;
     try {
       await this.#options.mount.flush(this.#options.clock.deadline(REMOTE_DEADLINE_MS, this.#end.signal));
     } catch (error) {
+      this.#isKickDue = true;
       this.#options.log.debug({ share: this.#options.mount.shareName, err: error }, 'queue not kicked');
     }
   }

@@ -46,16 +46,16 @@ export class StatusStore implements StatusService {
   }
 
   onPublish(fn: (snapshot: Snapshot) => void): () => void {
-    this.#listeners.add(fn);
-    return () => this.#listeners.delete(fn);
+    const listener = (snapshot: Snapshot): void => fn(snapshot);
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   publish(record: Omit<StatusRecord, 'startedAt'>): Snapshot {
-    for (const share of record.shares) Object.freeze(share);
     this.#snapshot = Object.freeze({
       version: this.#snapshot.version + 1,
       takenAt: this.#clock.now(),
-      record: Object.freeze({ ...record, startedAt: this.#snapshot.record.startedAt, shares: Object.freeze([...record.shares]) }),
+      record: frozenCopy({ ...record, startedAt: this.#snapshot.record.startedAt }),
     });
     for (const listener of this.#listeners) this.#tell(listener);
     return this.#snapshot;
@@ -68,4 +68,11 @@ export class StatusStore implements StatusService {
       this.#log.error({ err: error }, 'status listener failed');
     }
   }
+}
+
+/** Plugins go on using what they handed in; the snapshot must not change with it. */
+function frozenCopy<T>(value: T): T {
+  if (Array.isArray(value)) return Object.freeze(value.map((item: unknown) => frozenCopy(item))) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.freeze(Object.fromEntries(Object.entries(value).map(([key, item]: [string, unknown]) => [key, frozenCopy(item)]))) as T;
 }

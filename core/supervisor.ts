@@ -1,16 +1,18 @@
 /**
  * The supervisor: keeps one runner per share and publishes the status. One cycle = collect from all, divide the bandwidth,
- * publish. A cycle never waits for its slowest share.
+ * publish. A cycle never waits for its slowest share, nor for a plugin.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import { durationMs, rateBytes } from './api.ts';
-import type { Bandwidth, Clock, Config, Exporter, LoadedConfig, Mount, Mounter, PendingFiles, Prober, ShareSpec, ShareStatus, StatusRecord } from './api.ts';
-import { divideBandwidth } from './bandwidth.ts';
+import { durationMs } from './api.ts';
+import type { Clock, Config, Exporter, LoadedConfig, Mount, Mounter, Notice, PendingFiles, Prober, ShareSpec, ShareStatus, Snapshot, StatusRecord } from './api.ts';
+import { BandwidthControl } from './bandwidth-control.ts';
 import type { HookRunner } from './hooks.ts';
 import { OrphanScan } from './orphans.ts';
+import { timeBox } from './plugin/time-box.ts';
 import { ShareRunner } from './share-runner.ts';
-import type { RunnerSurroundings } from './share-runner.ts';
+import { specsOf, unconfiguredSpec } from './share-specs.ts';
+import type { RunnerSurroundings } from './share-surroundings.ts';
 import { emptyRecord } from './status.ts';
 import type { StatusStore } from './status.ts';
 
@@ -18,7 +20,10 @@ import type { StatusStore } from './status.ts';
 const COLLECT_WAIT_MS = 400;
 /** Changes of state are published at once, but a burst of them only so often. */
 const PUBLISH_BURST_MS = 25;
-const BANDWIDTH_DEADLINE_MS = 2_000;
+/** Mounts are looked at this often whatever the poll interval: a hanging one must not wait for it. */
+const HEARTBEAT_MS = 3_000;
+const ADOPT_DEADLINE_MS = 30_000;
+const LAST_SCAN_DEADLINE_MS = 60_000;
 
 /** What the supervisor needs from the plugin host. */
 export interface SupervisorPlugins {
@@ -45,32 +50,39 @@ export interface LeftFiles extends PendingFiles {
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #around: RunnerSurroundings;
+  /** Shares that left the configuration stay here until they are down. */
   readonly #runners = new Map<string, ShareRunner>();
-  readonly #leaving = new Map<string, ShareRunner>();
   readonly #orphans: OrphanScan;
+  readonly #bandwidth: BandwidthControl;
   readonly #end = new AbortController();
-  readonly #givenBandwidth = new WeakMap<Mount, string>();
   #config: Config;
-  #budget: Bandwidth;
   #mounter: Mounter | undefined;
-  #isStopping = false;
   #publishTimer: (() => void) | undefined;
+  #isTellingPlugins = false;
   #looping: Promise<void> | undefined;
 
   constructor(options: SupervisorOptions, loaded: LoadedConfig) {
     this.#options = options;
     this.#config = loaded.config;
-    this.#budget = budgetOf(loaded.config);
     const { clock, log, plugins } = options;
+    const onChange = (): void => this.#publishSoon();
     this.#around = {
-      clock, log,
+      clock, log, onChange,
       hooks: () => plugins.hooks,
       mounter: () => plugins.mounter(),
       prober: () => plugins.prober(),
       exporters: () => plugins.exporters(),
-      onChange: () => this.#publishSoon(),
+      onUnmount: () => {
+        this.#orphans.invalidate();
+        void this.#orphans.scanWhenDue();
+      },
     };
-    this.#orphans = new OrphanScan({ clock, log, mounter: () => plugins.mounter(), isMounted: (share) => this.#isMounted(share) });
+    this.#orphans = new OrphanScan({ clock, log, mounter: () => plugins.mounter(), isMounted: (share) => this.#runners.get(share)?.mount !== undefined, onScanned: onChange });
+    this.#bandwidth = new BandwidthControl(loaded.config.bandwidth, {
+      clock, log,
+      resolve: (budget) => plugins.hooks.resolve('resolveBandwidth', budget),
+      users: () => [...this.#runners.values()].flatMap(({ mount, stats }) => (mount ? [{ mount, stats }] : [])),
+    });
   }
 
   /** Adopts what a former daemon left, starts a runner per share and the poll loop. */
@@ -84,8 +96,10 @@ export class Supervisor {
     }
     for (const mount of adopted.values()) {
       log.info({ share: mount.shareName }, 'adopted a share that is no longer configured, it is drained and taken down');
-      this.#leave(new ShareRunner(orphanSpec(mount), this.#around, mount));
+      this.#leave(this.#addRunner(unconfiguredSpec(mount), mount));
     }
+    void this.#orphans.scanWhenDue();
+    this.#publish();
     this.#looping = this.#loop();
   }
 
@@ -93,101 +107,100 @@ export class Supervisor {
   applyConfig(next: LoadedConfig, isMountAffected: boolean): void {
     const former = this.#config;
     this.#config = next.config;
-    if (!isDeepStrictEqual(former.bandwidth, next.config.bandwidth)) this.#budget = budgetOf(next.config);
+    if (!isDeepStrictEqual(former.bandwidth, next.config.bandwidth)) this.setBandwidth(next.config.bandwidth);
     const mounter = this.#options.plugins.mounter();
     const everything = isMountAffected || mounter !== this.#mounter;
+    if (everything) this.#orphans.invalidate();
     this.#mounter = mounter;
-    const wanted = new Map(specsOf(next.config).map((spec) => [spec.share.name, spec]));
-    for (const [name, runner] of this.#runners) {
-      if (wanted.has(name)) continue;
-      this.#runners.delete(name);
-      this.#leave(runner);
-    }
-    const before = new Map(specsOf(former).map((spec) => [spec.share.name, spec]));
-    for (const [name, spec] of wanted) {
-      const runner = this.#runners.get(name);
-      if (!runner) this.#addRunner(spec);
-      else if (everything || !isDeepStrictEqual(before.get(name), spec)) runner.change(spec);
-    }
+    const before = new Map(everything ? [] : specsOf(former).map((spec) => [spec.share.name, spec]));
+    this.#align(specsOf(next.config), (spec) => !isDeepStrictEqual(before.get(spec.share.name), spec));
     this.#publishSoon();
   }
 
   /** Replaces the budget until the next change of `[bandwidth]` or restart. A value that cannot be read changes nothing. */
   setBandwidth(limit: { readonly up: string; readonly down: string }): void {
-    try {
-      this.#budget = { up: rateBytes(limit.up), down: rateBytes(limit.down) };
-      this.#options.log.info(this.#budget, 'bandwidth limit set');
-    } catch (error) {
-      this.#options.log.warn({ ...limit, reason: (error as Error).message }, 'bandwidth limit not understood, nothing changed');
-    }
-    void this.#divideBandwidth();
+    this.#bandwidth.set(limit);
+    void this.#bandwidth.divide();
   }
 
   reconnect(share: string): void {
-    this.#runners.get(share)?.reconnect();
+    const runner = this.#runners.get(share);
+    if (runner && !runner.isLeaving) runner.reconnect();
   }
 
   /** Drains every share and takes it down. `signal` bounds the drain. Resolves with what is left in the caches. */
   async stop(signal: AbortSignal): Promise<readonly LeftFiles[]> {
-    this.#isStopping = true;
-    const all = [...this.#runners.values(), ...this.#leaving.values()];
-    await Promise.all(all.map((runner) => runner.remove(signal)));
+    const runners = [...this.#runners.values()];
+    await Promise.all(runners.map((runner) => runner.remove(signal)));
     await this.#endLoop();
-    const left = (await this.#orphans.scan()) ?? new Map<string, PendingFiles>();
-    return [...left].map(([share, pending]) => ({ share, ...pending }));
+    const seen = runners.flatMap(({ name, left }) => (left && left.count > 0 ? [[name, left] as const] : []));
+    const isRead = await timeBox(this.#options.clock, LAST_SCAN_DEADLINE_MS, this.#orphans.scanNow()).catch(() => false);
+    if (!isRead) this.#options.log.error('the cache could not be read in full, more files than listed may wait in it');
+    return [...new Map([...seen, ...this.#orphans.list()])].map(([share, pending]) => ({ share, ...pending }));
   }
 
   /** Lets go of every mount for the next daemon. */
   async release(): Promise<void> {
-    this.#isStopping = true;
-    await Promise.all([...this.#runners.values(), ...this.#leaving.values()].map((runner) => runner.release()));
+    await Promise.all([...this.#runners.values()].map((runner) => runner.release()));
     await this.#endLoop();
   }
 
   // ------------------------------------------------------------ runners
 
   async #adoptAll(): Promise<readonly Mount[]> {
+    const mounter = this.#options.plugins.mounter();
     try {
-      return (await this.#options.plugins.mounter()?.adopt()) ?? [];
+      return mounter ? await timeBox(this.#options.clock, ADOPT_DEADLINE_MS, mounter.adopt()) : [];
     } catch (error) {
       this.#options.log.error({ err: error }, 'living mounts not adopted');
       return [];
     }
   }
 
-  #addRunner(spec: ShareSpec, adopted?: Mount): void {
+  #addRunner(spec: ShareSpec, adopted?: Mount): ShareRunner {
     const runner = new ShareRunner(spec, this.#around, adopted);
     this.#runners.set(spec.share.name, runner);
-    const leaving = this.#leaving.get(spec.share.name);
-    if (leaving) return;
     runner.start();
+    return runner;
+  }
+
+  #align(specs: readonly ShareSpec[], isChanged: (spec: ShareSpec) => boolean): void {
+    const wanted = new Set(specs.map((spec) => spec.share.name));
+    for (const [name, runner] of this.#runners) if (!wanted.has(name) && !runner.isLeaving) this.#leave(runner);
+    for (const spec of specs) {
+      const runner = this.#runners.get(spec.share.name);
+      if (!runner) this.#addRunner(spec);
+      else if (runner.isLeaving) runner.keep(spec);
+      else if (isChanged(spec)) runner.change(spec);
+    }
   }
 
   /** Drains a share that left the configuration; it stays in the status until it is down. */
   #leave(runner: ShareRunner): void {
-    this.#leaving.set(runner.name, runner);
-    void runner.remove(this.#end.signal).finally(() => {
-      this.#leaving.delete(runner.name);
-      if (!this.#isStopping) this.#runners.get(runner.name)?.start();
-      this.#orphans.invalidate();
+    void runner.remove(this.#end.signal).then(() => {
+      if (runner.isLeaving && !this.#end.signal.aborted) this.#runners.delete(runner.name);
       this.#publishSoon();
     });
-  }
-
-  #isMounted(share: string): boolean {
-    return this.#runners.get(share)?.mount !== undefined || this.#leaving.get(share)?.mount !== undefined;
   }
 
   // ------------------------------------------------------------ the cycle
 
   async #loop(): Promise<void> {
     const { clock, log } = this.#options;
-    while (!this.#end.signal.aborted) {
+    const { signal } = this.#end;
+    while (!signal.aborted) {
       const began = clock.monotonic();
       await this.#cycle().catch((error: unknown) => log.error({ err: error }, 'cycle failed'));
-      const rest = durationMs(this.#config.supervisor.poll_interval) - (clock.monotonic() - began);
-      await clock.sleep(Math.max(50, rest), this.#end.signal).catch(() => undefined);
+      await clock.sleep(Math.max(50, this.#restMs(began)), signal).catch(() => undefined);
+      while (!signal.aborted && this.#restMs(began) > 50) {
+        void this.#pulseAll();
+        await clock.sleep(this.#restMs(began), signal).catch(() => undefined);
+      }
     }
+  }
+
+  #restMs(began: number): number {
+    return Math.min(HEARTBEAT_MS, durationMs(this.#config.supervisor.poll_interval) - (this.#options.clock.monotonic() - began));
   }
 
   async #endLoop(): Promise<void> {
@@ -196,16 +209,38 @@ export class Supervisor {
     await this.#looping;
   }
 
+  async #pulseAll(): Promise<void> {
+    await Promise.all([...this.#runners.values()].map((runner) => runner.pulse()));
+  }
+
   async #cycle(): Promise<void> {
-    const { clock, plugins, status } = this.#options;
     const enough = new AbortController();
-    const pulses = [...this.#runners.values(), ...this.#leaving.values()].map((runner) => runner.watch?.pulse());
-    await Promise.race([Promise.all(pulses), clock.sleep(COLLECT_WAIT_MS, enough.signal).catch(() => undefined)]);
+    await Promise.race([this.#pulseAll(), this.#options.clock.sleep(COLLECT_WAIT_MS, enough.signal).catch(() => undefined)]);
     enough.abort();
     void this.#orphans.scanWhenDue();
-    void this.#divideBandwidth();
-    status.setNotices(await plugins.hooks.collect('collectNotices'));
-    await plugins.hooks.observe('afterCycle', this.#publish());
+    void this.#bandwidth.divide();
+    void this.#tellPlugins(this.#publish());
+  }
+
+  /** A plugin that is slow misses cycles; it delays none. */
+  async #tellPlugins(snapshot: Snapshot): Promise<void> {
+    if (this.#isTellingPlugins) return;
+    const { log, plugins, status } = this.#options;
+    this.#isTellingPlugins = true;
+    try {
+      status.setNotices([...(await plugins.hooks.collect('collectNotices')), ...this.#orphanNotices()]);
+      await plugins.hooks.observe('afterCycle', snapshot);
+    } catch (error) {
+      log.error({ err: error }, 'plugins not told of the cycle');
+    } finally {
+      this.#isTellingPlugins = false;
+    }
+  }
+
+  #orphanNotices(): readonly Notice[] {
+    return this.#orphans.list().filter(([share]) => !this.#runners.has(share)).map(([share, { count }]) => ({
+      level: 'warning', message: `${count} files of the share '${share}', which is not configured, wait in the cache; they go up once the share is configured again`,
+    }));
   }
 
   #publishSoon(): void {
@@ -213,59 +248,27 @@ export class Supervisor {
     this.#publishTimer = this.#options.clock.after(PUBLISH_BURST_MS, () => {
       this.#publishTimer = undefined;
       this.#publish();
+      void this.#bandwidth.divide();
     });
   }
 
-  #publish(): ReturnType<StatusStore['publish']> {
+  #publish(): Snapshot {
     const { plugins, status } = this.#options;
-    const leaving = [...this.#leaving.values()].filter((runner) => !this.#runners.has(runner.name));
-    const shares = [...this.#runners.values(), ...leaving].map((runner) => {
-      runner.setOrphans(this.#orphans.count(runner.name));
+    const shares = this.#inOrder().map((runner) => {
+      runner.setFilesOnDisk(this.#orphans.count(runner.name));
       return { ...runner.status(), ...plugins.shareStatus(runner.name) };
     });
     const { startedAt: _, ...defaults } = emptyRecord(0);
     return status.publish({ ...defaults, ...plugins.statusFields(), shares, allSynced: this.#isAllSynced() });
   }
 
+  /** As in the configuration; those that leave it come last. */
+  #inOrder(): readonly ShareRunner[] {
+    const configured = this.#config.shares.flatMap((share) => this.#runners.get(share.name) ?? []);
+    return [...new Set([...configured, ...this.#runners.values()])];
+  }
+
   #isAllSynced(): boolean {
-    return this.#leaving.size === 0 && this.#orphans.total === 0 && [...this.#runners.values()].every((runner) => runner.isSynced);
+    return this.#orphans.total === 0 && [...this.#runners.values()].every((runner) => !runner.isLeaving && runner.isSynced);
   }
-
-  async #divideBandwidth(): Promise<void> {
-    const { clock, log, plugins } = this.#options;
-    const budget = plugins.hooks.resolve('resolveBandwidth', this.#budget);
-    const mounted = [...this.#runners.values(), ...this.#leaving.values()].flatMap((runner) => (runner.mount ? [{ mount: runner.mount, stats: runner.watch?.stats }] : []));
-    const parts = divideBandwidth(budget, mounted.map(({ mount, stats }) => ({ share: mount.shareName, up: stats?.uploading === true, down: (stats?.transfers ?? 0) > 0 })));
-    await Promise.all(mounted.map(async ({ mount }) => {
-      const part = parts.get(mount.shareName) ?? budget;
-      const given = `${part.up}:${part.down}`;
-      if ((this.#givenBandwidth.get(mount) ?? (mount.adopted ? undefined : '0:0')) === given) return;
-      this.#givenBandwidth.set(mount, given);
-      await mount.setBandwidth(part, clock.deadline(BANDWIDTH_DEADLINE_MS, this.#end.signal)).catch((error: unknown) => {
-        this.#givenBandwidth.delete(mount);
-        log.debug({ share: mount.shareName, err: error }, 'bandwidth not set');
-      });
-    }));
-  }
-}
-
-function budgetOf(config: Config): Bandwidth {
-  return { up: rateBytes(config.bandwidth.up), down: rateBytes(config.bandwidth.down) };
-}
-
-/** Every share with its connection; a share whose connection is missing cannot pass validation. */
-export function specsOf(config: Config): readonly ShareSpec[] {
-  const connections = new Map(config.connections.map((connection) => [connection.name, connection]));
-  return config.shares.flatMap((share) => {
-    const connection = connections.get(share.connection);
-    return connection ? [{ share, connection }] : [];
-  });
-}
-
-/** Enough of a spec for a runner that only drains and unmounts. */
-function orphanSpec(mount: Mount): ShareSpec {
-  return {
-    share: { name: mount.shareName, connection: '', remote_path: '', mount_point: mount.plan.mountPoint, read_only: false, protocols: [] },
-    connection: { name: '', type: '', options: {} },
-  };
 }

@@ -10,27 +10,33 @@ export interface Arguments {
   readonly version: boolean;
 }
 
-/** Throws a sentence when an option lacks its value. */
+const WITH_VALUE = ['--config', '--url'];
+const FLAGS = ['--json', '--help', '-h', '--version'];
+
+/** What comes after `--` belongs to the subcommand as it is. Throws a sentence when an option lacks its value. */
 export function parseArguments(argv: readonly string[]): Arguments {
+  const end = argv.indexOf('--');
+  const words = end === -1 ? [...argv] : argv.slice(0, end);
   const rest: string[] = [];
   const values = new Map<string, string>();
   const flags = new Set<string>();
-  for (let index = 0; index < argv.length; index += 1) {
-    const word = argv[index] ?? '';
-    const [name = '', inline] = splitOption(word);
-    if (name === '--config' || name === '--url') {
-      const value = inline ?? argv[(index += 1)];
-      if (value === undefined || value === '') throw new Error(`${name} needs a value`);
-      values.set(name, value);
-    } else if (['--json', '--help', '-h', '--version'].includes(word)) flags.add(word);
+  for (let word = words.shift(); word !== undefined; word = words.shift()) {
+    const [name, inline] = splitOption(word);
+    if (WITH_VALUE.includes(name)) values.set(name, valueOf(name, inline ?? words.shift()));
+    else if (FLAGS.includes(word)) flags.add(word);
     else rest.push(word);
   }
-  const command = rest[0]?.startsWith('-') ? undefined : rest.shift();
+  const command = rest[0]?.startsWith('-') === true ? undefined : rest.shift();
   return {
-    command, rest,
+    command, rest: end === -1 ? rest : [...rest, ...argv.slice(end + 1)],
     config: values.get('--config'), url: values.get('--url'),
     json: flags.has('--json'), help: flags.has('--help') || flags.has('-h'), version: flags.has('--version'),
   };
+}
+
+function valueOf(name: string, value: string | undefined): string {
+  if (value === undefined || value === '' || value.startsWith('--')) throw new Error(`${name} needs a value`);
+  return value;
 }
 
 function splitOption(word: string): readonly [string, string?] {

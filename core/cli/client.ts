@@ -1,9 +1,13 @@
 /** Talks to a running daemon over HTTP, with the address and password of the configuration file where it can be read. */
 import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
 import type { Secret, Secrets } from '../api.ts';
+import { createClock } from '../system/clock.ts';
 
 const ANSWER_TIMEOUT_MS = 30_000;
+/** A password that the configuration holds as a hash cannot be sent. */
+const HASH = /^scrypt\$\d/;
 
 export interface ClientOptions {
   readonly configFile: string;
@@ -26,10 +30,17 @@ export interface Answer {
 /** Where the daemon listens and how to get in: `--url` and MOUNTKEEPER_PASSWORD first, then the file, then the defaults. */
 export async function findTarget(options: ClientOptions): Promise<Target> {
   const web = await readWebSection(options.configFile);
-  const url = options.url ?? options.env.MOUNTKEEPER_URL ?? `http://${reachable(web.listen)}:${web.port}`;
-  const password = options.env.MOUNTKEEPER_PASSWORD ?? clear(web.password, options.secrets);
-  const credentials = Buffer.from(`${web.username}:${password}`, 'utf8').toString('base64');
-  return { url: url.replace(/\/+$/, ''), authorization: password === '' ? undefined : `Basic ${credentials}` };
+  const url = parseUrl(options.url ?? options.env.MOUNTKEEPER_URL ?? `http://${reachable(web.listen)}:${web.port}`);
+  const username = url.username === '' ? web.username : decodeURIComponent(url.username);
+  const password = decodeURIComponent(url.password) || (options.env.MOUNTKEEPER_PASSWORD ?? clear(web.password, options));
+  const credentials = Buffer.from(`${username}:${password}`, 'utf8').toString('base64');
+  return { url: `${url.origin}${url.pathname}`.replace(/\/+$/, ''), authorization: password === '' ? undefined : `Basic ${credentials}` };
+}
+
+function parseUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') throw new Error(`'${text}' is not the address of a daemon; write it like http://127.0.0.1:8090`);
+  return url;
 }
 
 export async function request(options: ClientOptions, call: { readonly method: 'GET' | 'POST'; readonly path: string; readonly body?: unknown }): Promise<Answer> {
@@ -51,7 +62,7 @@ async function send(target: Target, signal: AbortSignal, call: { readonly method
     return await fetch(`${target.url}${call.path}`, {
       method: call.method,
       headers,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]),
+      signal: createClock().deadline(ANSWER_TIMEOUT_MS, signal),
       ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
     });
   } catch (cause) {
@@ -76,9 +87,12 @@ function reachable(listen: string): string {
   return listen.includes(':') ? `[${listen}]` : listen;
 }
 
-function clear(password: Secret, secrets: Secrets): string {
+/** Empty when the password cannot be had: the daemon then says what it wants. A hash is none. */
+function clear(password: Secret, options: ClientOptions): string {
+  const isFile = typeof password === 'object' && 'file' in password;
   try {
-    return secrets.resolve(password);
+    const text = options.secrets.resolve(isFile ? { file: resolve(dirname(options.configFile), password.file) } : password);
+    return HASH.test(text) ? '' : text;
   } catch {
     return '';
   }

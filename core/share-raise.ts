@@ -1,0 +1,45 @@
+/** Brings one share up: its remote path is probed, plugins are asked, then it is mounted. */
+import type { Mount, ProbeResult, ShareSpec } from './api.ts';
+import { withGrace } from './grace.ts';
+import type { RunnerSurroundings } from './share-surroundings.ts';
+
+/** For the probe of a share while no prober is active. */
+const PROBE_DEADLINE_MS = 10_000;
+/** How long a probe or a mount may take to notice that it was interrupted. */
+const GRACE_MS = 5_000;
+
+export type Raised = { readonly mount: Mount } | { readonly reason: string };
+
+export interface RaiseOptions {
+  readonly around: RunnerSurroundings;
+  readonly spec: ShareSpec;
+  readonly signal: AbortSignal;
+  /** Gets a mount that came up after it had been given up. */
+  readonly onLate: (mount: Mount) => void;
+}
+
+/** Never rejects: what went wrong is the reason, in plain words. */
+export async function raise(options: RaiseOptions): Promise<Raised> {
+  const { around, spec, signal, onLate } = options;
+  const { clock } = around;
+  const mounter = around.mounter();
+  if (!mounter) return { reason: 'no mounter is active; see `mountkeeper plugin list`' };
+  try {
+    const probed = await withGrace(probe(options), { clock, signal, graceMs: GRACE_MS });
+    if (!probed.ok) return { reason: probed.reason };
+    signal.throwIfAborted();
+    const veto = await around.hooks().veto('beforeMount', spec.share.name);
+    if (veto !== undefined) return { reason: veto };
+    signal.throwIfAborted();
+    return { mount: await withGrace(mounter.mount(spec, signal), { clock, signal, graceMs: GRACE_MS, onLate }) };
+  } catch (error) {
+    return { reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function probe({ around, spec, signal }: RaiseOptions): Promise<ProbeResult> {
+  const prober = around.prober();
+  if (prober) return prober.probe(spec, signal);
+  await around.mounter()?.probe(spec, around.clock.deadline(PROBE_DEADLINE_MS, signal));
+  return { ok: true };
+}
