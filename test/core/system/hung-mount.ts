@@ -1,0 +1,54 @@
+/** Real mounts that hang, in both of the ways that mounts do. Their paths are for helper children alone. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { createMountTable } from '../../../core/system/mount-table.ts';
+import type { Scratch } from '../../support/scratch.ts';
+import { until } from '../../support/until.ts';
+
+export const CAN_HANG_A_MOUNT = existsSync('/dev/fuse') && process.getuid?.() === 0
+  && (process.env['PATH'] ?? '').split(':').some((folder) => existsSync(`${folder}/rclone`));
+
+export interface HangingMount {
+  readonly mountPoint: string;
+  /** Stops the process behind it: no call into the mount returns, though a caller that is killed can end. */
+  hang(): void;
+  /** Ends the process behind it: every call into it ends. */
+  end(): Promise<void>;
+}
+
+/** Over a local folder that holds one folder, `folder`. Ended with the scratch folder, whatever happens. */
+export async function mountToHang(scratch: Scratch): Promise<HangingMount> {
+  await mkdir(scratch.path('remote', 'folder'), { recursive: true });
+  return mountOf(scratch, [scratch.path('remote'), '--attr-timeout', '1ms']);
+}
+
+/** Over a server that takes connections and never answers: a listing is on its way for ever, and its caller immune to SIGKILL. */
+export async function mountOfSilence(scratch: Scratch): Promise<HangingMount> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => void sockets.add(socket.on('error', () => undefined)));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  scratch.defer(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return mountOf(scratch, [':http:', '--http-url', url, '--http-no-head']);
+}
+
+async function mountOf(scratch: Scratch, remote: readonly string[]): Promise<HangingMount> {
+  const mountPoint = scratch.path('mount 照');
+  await mkdir(mountPoint);
+  const rclone = spawn('rclone', ['mount', ...remote.slice(0, 1), mountPoint, ...remote.slice(1), '--config', '/dev/null', '--cache-dir', scratch.path('cache')], { stdio: 'ignore' });
+  const ended = once(rclone, 'exit');
+  const end = async (): Promise<void> => {
+    rclone.kill('SIGKILL');
+    await ended;
+  };
+  scratch.defer(end);
+  await until('mounted', () => createMountTable().find(mountPoint), { timeoutMs: 10_000 });
+  return { mountPoint, hang: () => void rclone.kill('SIGSTOP'), end };
+}
