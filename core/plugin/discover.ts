@@ -9,7 +9,7 @@ import type { Plugin } from '../api.ts';
 import type { Logger } from '../services.ts';
 import { contributionProblem } from '../config/schema.ts';
 import { compareFound, entryOf } from './found.ts';
-import type { BrokenPlugin, ContributionEntry, FoundPlugin } from './found.ts';
+import type { BrokenPlugin, ContributionEntry, FoundPlugin, UsablePlugin } from './found.ts';
 import { dryRun } from './instance.ts';
 import { manifestProblem, pickPlugin, readPackage, thirdPartyProblem } from './manifest.ts';
 import type { PackageManifest } from './manifest.ts';
@@ -28,14 +28,26 @@ export interface DiscoveryOptions {
 
 /** Everything found, in-tree first, then by name. */
 export async function discoverPlugins(options: DiscoveryOptions): Promise<readonly FoundPlugin[]> {
-  const found: FoundPlugin[] = [];
-  for (const folder of await foldersOf(options.inTree, options.log)) {
-    if (await isThere(path.join(folder, 'index.js'))) found.push(await loadInTree(folder, options.log));
-  }
+  const found = await discoverInTree(options);
   for (const dir of options.thirdPartyDirs) {
     for (const folder of await foldersOf(dir, options.log)) found.push(await loadThirdParty(folder, options));
   }
   return refuseClashes(found).sort(compareFound);
+}
+
+/** One stranger's folder beside everything that comes with the package, as the daemon would find it. */
+export async function examinePlugin(folder: string, options: DiscoveryOptions): Promise<FoundPlugin> {
+  const one = await loadThirdParty(path.resolve(folder), options);
+  const found = refuseClashes([...(await discoverInTree(options)), one]);
+  return found.find((each) => each.thirdParty) ?? one;
+}
+
+async function discoverInTree({ inTree, log }: DiscoveryOptions): Promise<FoundPlugin[]> {
+  const found: FoundPlugin[] = [];
+  for (const folder of await foldersOf(inTree, log)) {
+    if (await isThere(path.join(folder, 'index.js'))) found.push(await loadInTree(folder, log));
+  }
+  return found;
 }
 
 async function foldersOf(dir: string, log: Logger): Promise<string[]> {
@@ -58,7 +70,7 @@ function broken(folder: string, problem: string, more: Partial<BrokenPlugin> & {
   return { name: path.basename(folder), version: '', description: '', folder, guard: !more.thirdParty, ...more, problem };
 }
 
-function usable(plugin: Plugin, folder: string, thirdParty: boolean, log: Logger): FoundPlugin {
+function usable(plugin: Plugin, folder: string, thirdParty: boolean, log: Logger): UsablePlugin {
   const { name, version, description } = plugin;
   return { name, version, description, folder, thirdParty, guard: plugin.guard === true, plugin, ledger: dryRun(plugin, log) };
 }
@@ -82,8 +94,8 @@ async function loadThirdParty(folder: string, options: DiscoveryOptions): Promis
   let manifest: PackageManifest | undefined;
   try {
     manifest = await manifestOf(folder);
-    const plugin = await loadStaged(folder, manifest, options);
-    return usable(plugin, folder, true, options.log);
+    const { plugin, stagedFolder } = await loadStaged(folder, manifest, options);
+    return { ...usable(plugin, folder, true, options.log), stagedFolder };
   } catch (error) {
     const { version = '', description = '', guard = false } = manifest ?? {};
     return broken(folder, sentence(error), { thirdParty: true, version, description, guard });
@@ -104,7 +116,7 @@ async function manifestOf(folder: string): Promise<PackageManifest> {
 /** Entries that passed once; a module that is loaded is not loaded again. */
 const passed = new Set<string>();
 
-async function loadStaged(folder: string, manifest: PackageManifest, options: DiscoveryOptions): Promise<Plugin> {
+async function loadStaged(folder: string, manifest: PackageManifest, options: DiscoveryOptions): Promise<{ plugin: Plugin; stagedFolder: string }> {
   const name = path.basename(folder);
   const staged = await stagePlugin(folder, name, options.stateDir);
   const entry = path.join(staged.folder, manifest.entry);
@@ -117,7 +129,7 @@ async function loadStaged(folder: string, manifest: PackageManifest, options: Di
   const plugin = await importPlugin(entry, name);
   const problem = thirdPartyProblem(plugin, manifest.guard);
   if (problem !== undefined) throw new Error(problem);
-  return plugin;
+  return { plugin, stagedFolder: staged.folder };
 }
 
 /** Of several plugins with one name, or with one configuration key, the first keeps it. In-tree plugins come first. */

@@ -22,6 +22,8 @@ export interface UsablePlugin extends FoundFolder {
   readonly plugin: Plugin;
   /** Written by a dry run. */
   readonly ledger: Ledger;
+  /** The copy it was loaded from; third parties only. */
+  readonly stagedFolder?: string;
 }
 
 export interface BrokenPlugin extends FoundFolder {

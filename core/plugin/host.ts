@@ -22,6 +22,7 @@ import { buildMembers, createBuilder } from './project.ts';
 import type { Build, Builder } from './project.ts';
 import type { JobScheduler } from './recurring.ts';
 import type { DisposeReason } from './scope.ts';
+import { sweepStage } from './stage.ts';
 
 export type { ContributionEntry } from './found.ts';
 
@@ -89,6 +90,7 @@ class Host implements PluginHost {
   /** In the order of activation; disposal goes backwards. */
   #living: readonly Instance[] = [];
   #stopping = false;
+  #stateDir = '';
 
   constructor(options: PluginHostOptions, discovery: Discovery) {
     const { clock, log, scheduler, limits = {} } = options;
@@ -107,6 +109,7 @@ class Host implements PluginHost {
   }
 
   async discover(thirdPartyDirs: readonly string[], stateDir: string): Promise<void> {
+    this.#stateDir = stateDir;
     this.#found = [...(await this.#discovery(thirdPartyDirs, stateDir))].sort(compareFound);
   }
 
@@ -178,6 +181,7 @@ class Host implements PluginHost {
   /** One change from beginning to end. Up to the swap it may reject, with nothing changed; from there on it never does. */
   async #change(config: Config): Promise<void> {
     if (this.#stopping) throw new Error('the plugin host has stopped');
+    if (this.#projected === undefined) await this.#sweep();
     const before = this.list();
     const next = this.#plan(config);
     const isProjected = this.#projected !== undefined && sameLedgers(ledgersOf(next), this.#projected);
@@ -187,6 +191,12 @@ class Host implements PluginHost {
     await this.#activate();
     for (const instance of this.#active()) await instance.refresh();
     reportStates(this.list(), before, this.#options.log);
+  }
+
+  /** Copies of former days go at the start; later ones may still be in use. */
+  async #sweep(): Promise<void> {
+    const kept = this.#found.flatMap((one) => (one.plugin && one.stagedFolder !== undefined ? [one.stagedFolder] : []));
+    await sweepStage(this.#stateDir, new Set(kept)).catch((error: unknown) => this.#options.log.warn({ err: error }, 'old copies of plugins not removed'));
   }
 
   /** Without an await in between: whoever looks sees the old set or the new one. */

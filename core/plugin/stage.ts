@@ -38,7 +38,7 @@ export async function stagePlugin(source: string, name: string, stateDir: string
   }
 }
 
-/** Removes copies that are neither in `kept` nor younger drafts of somebody else's; the daemon calls it at its start only. */
+/** Removes copies that are not in `kept`. Only at the start: modules that are loaded may still import from theirs. */
 export async function sweepStage(stateDir: string, kept: ReadonlySet<string>): Promise<void> {
   const root = path.join(stateDir, 'plugins');
   for (const entry of await readdir(root).catch(() => [])) {

@@ -99,7 +99,8 @@ function createFakeScheduler(): FakeScheduler {
   };
 }
 
-function offer(plugin: Plugin, log: Logger): FoundPlugin {
+/** What discovery would make of a plugin that comes with the package. */
+export function offer(plugin: Plugin, log: Logger): FoundPlugin {
   const { name, version, description } = plugin;
   const base = { name, version, description, folder: name, thirdParty: false, guard: plugin.guard === true };
   try {

@@ -1,0 +1,94 @@
+/**
+ * What is asked of every plugin folder beside the code: a README with the known sections, keys that explain themselves and
+ * a sample that is valid. Each check gives sentences; none means all is well.
+ */
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { parse } from 'smol-toml';
+import type { Plugin } from '../api.ts';
+import { createConfigService } from '../config/service.ts';
+import type { ContributionEntry } from '../config/schema.ts';
+import type { CheckServices } from '../config/load.ts';
+import type { Logger } from '../services.ts';
+
+const SECTIONS = ['## Configuration', '## What it contributes', '## Failure and advice'];
+
+export async function readmeProblems(folder: string, name: string): Promise<readonly string[]> {
+  const text = await readFile(path.join(folder, 'README.md'), 'utf8').catch(() => undefined);
+  if (text === undefined) return ['README.md is missing'];
+  const lines = text.split('\n').map((line) => line.trim()).filter((line) => line !== '');
+  const problems: string[] = [];
+  if (lines[0] !== `# ${name}`) problems.push(`README.md must begin with "# ${name}"`);
+  if (lines[1] === undefined || lines[1].startsWith('#')) problems.push('README.md lacks the summary, one line under its title');
+  const headings = lines.filter((line) => SECTIONS.includes(line));
+  if (headings.join() !== SECTIONS.join()) problems.push(`README.md must have the sections ${SECTIONS.map((one) => `"${one}"`).join(', ')}, in this order`);
+  const empty = SECTIONS.filter((section) => headings.includes(section) && !isFilled(lines, section));
+  return [...problems, ...empty.map((section) => `README.md says nothing under "${section}"`)];
+}
+
+function isFilled(lines: readonly string[], section: string): boolean {
+  const next = lines[lines.indexOf(section) + 1];
+  return next !== undefined && !next.startsWith('## ');
+}
+
+interface KeyDescription {
+  readonly type?: string;
+  readonly flags?: { readonly description?: string; readonly default?: unknown; readonly presence?: string };
+  readonly metas?: readonly { readonly tier?: string }[];
+  readonly keys?: Readonly<Record<string, KeyDescription>>;
+  readonly items?: readonly KeyDescription[];
+}
+
+/** A key needs a description and a tier (its own or an ancestor's), and a default unless it is required or explicitly optional. */
+export function keyProblems(plugin: Plugin): readonly string[] {
+  const { schema, share, section = `plugins.${plugin.name}` } = plugin.config ?? {};
+  return [
+    ...(schema ? tableProblems(schema.describe() as KeyDescription, section, undefined) : []),
+    ...(share ? tableProblems(share.describe() as KeyDescription, 'shares[]', undefined) : []),
+  ];
+}
+
+function tierOf(node: KeyDescription, inherited: string | undefined): string | undefined {
+  return node.metas?.findLast((meta) => meta.tier !== undefined)?.tier ?? inherited;
+}
+
+function tableProblems(table: KeyDescription, at: string, inherited: string | undefined): string[] {
+  return Object.entries(table.keys ?? {}).flatMap(([name, key]) => oneKeyProblems(key, `${at}.${name}`, tierOf(table, inherited)));
+}
+
+function oneKeyProblems(key: KeyDescription, at: string, inherited: string | undefined): string[] {
+  const { description, presence } = key.flags ?? {};
+  const tier = tierOf(key, inherited);
+  const isDefaulted = Object.hasOwn(key.flags ?? {}, 'default') || presence === 'required' || presence === 'optional' || key.keys !== undefined;
+  const inner = key.keys ? tableProblems(key, at, tier) : (key.items ?? []).flatMap((item) => tableProblems(item, `${at}[]`, tier));
+  return [
+    ...(description === undefined ? [`the key ${at} lacks .description()`] : []),
+    ...(isDefaulted ? [] : [`the key ${at} lacks .default(), .required() or .optional()`]),
+    ...(tier === undefined ? [`the key ${at} lacks .meta({ tier: … })`] : []),
+    ...inner,
+  ];
+}
+
+export interface SampleOptions {
+  readonly entries: readonly ContributionEntry[];
+  readonly services: CheckServices;
+  readonly log: Logger;
+}
+
+/** The sample's text, made whole where it lacks what every document must have. Throws when there is none. */
+export async function readSample(folder: string): Promise<string> {
+  const text = await readFile(path.join(folder, 'sample.toml'), 'utf8').catch(() => undefined);
+  if (text === undefined) throw new Error('sample.toml is missing; show a working configuration of the plugin in it');
+  return 'connections' in parse(text) ? text : `connections = []\n${text}`;
+}
+
+export async function sampleProblems(folder: string, options: SampleOptions): Promise<readonly string[]> {
+  try {
+    const text = await readSample(folder);
+    const service = createConfigService({ file: path.join(folder, 'sample.toml'), entries: () => options.entries, services: options.services, log: options.log });
+    const check = await service.check(text, 'file');
+    return check.ok ? [] : [`sample.toml is not valid: ${check.message}`];
+  } catch (error) {
+    return [(error as Error).message];
+  }
+}

@@ -1,0 +1,51 @@
+import { definePlugin } from 'mountkeeper';
+import { createCounter } from './counter.ts';
+import type { Counter } from './counter.ts';
+import { schema } from './config.ts';
+import type { ExampleConfig } from './config.ts';
+
+declare module 'mountkeeper' {
+  interface Services { counter: Counter }
+  interface Commands { count: { args: [steps: number]; result: void } }
+}
+
+/** Uses every verb of the contract once. */
+export default definePlugin<ExampleConfig>({
+  name: 'example',
+  version: '1.0.0',
+  apiVersion: 1,
+  description: 'Shows every verb of the plugin contract; good for copying.',
+  enabledByDefault: false,
+  requires: ['clock', 'status'],
+  config: { schema },
+  register(ctx) {
+    const count = () => ctx.use('counter').value;
+
+    ctx.provide('counter', () => createCounter());
+    ctx.handle('count', async (steps) => ctx.use('counter').add(steps));
+    ctx.every({ name: 'count', ms: () => ctx.use('counter').pauseMs(ctx.config.interval), run: () => ctx.send('count', 1) });
+    ctx.job({ name: 'start anew', cron: () => ctx.config.schedule, run: async () => ctx.use('counter').reset() });
+
+    ctx.tap('collectNotices', () => (count() > 1_000 ? [{ level: 'info', message: `The example has counted to ${String(count())}.` }] : []));
+    ctx.status('nasOffline', () => false);
+    ctx.shareStatus(() => ({}));
+    ctx.metric({ name: 'mountkeeper_example_count', help: 'Steps counted by the example.', read: count });
+
+    ctx.route({ method: 'GET', path: '/example', handler: () => ({ greeting: ctx.config.greeting, count: count(), at: ctx.use('clock').now() }) });
+    ctx.hapi({ name: 'example-header', register: (server) => {
+      server.ext('onPreResponse', (request, h) => {
+        if (request.path === '/example' && 'header' in request.response) request.response.header('x-example', 'yes');
+        return h.continue;
+      });
+    } }, {});
+    ctx.tab({ id: 'example', title: 'Example', render: () => `<p>${String(count())}</p>` });
+    ctx.cli({ name: 'example', usage: '', summary: 'what the example has counted', run: async (cli) => {
+      cli.print((await cli.request('GET', '/example')).body);
+      return 0;
+    } });
+
+    ctx.effect('listen to the status', () => ctx.use('status').onPublish(() => ctx.use('counter').add(1)));
+    ctx.effect('say goodbye', (signal) => () => ctx.log.info({ reason: signal.reason as string }, 'example goes'));
+    ctx.onConfigChange((next, previous) => ctx.log.info({ from: previous.greeting, to: next.greeting, ended: ctx.signal.aborted }, 'example greets anew'));
+  },
+});
