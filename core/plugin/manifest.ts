@@ -5,7 +5,7 @@ import type { Plugin } from '../api.ts';
 import { Joi } from '../api.ts';
 
 export const API_VERSION = 1;
-const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
+export const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 /** Names that mean something else in the configuration. */
 const RESERVED = new Set(['core', 'dirs']);
 /** Packages that a plugin must take from its host. */

@@ -1,0 +1,108 @@
+/**
+ * `mountkeeper plugin list | new | check`: the author's side of the command line.
+ */
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { pino } from 'pino';
+import type { CliContext, PluginInfo } from '../api.ts';
+import { createSecrets } from '../config/secrets.ts';
+import { createClock } from '../system/clock.ts';
+import { createProcesses } from '../system/processes.ts';
+import { keyProblems, readmeProblems, sampleProblems } from '../testing/plugin-checks.ts';
+import { describeLedger } from './describe-ledger.ts';
+import { discoverPlugins, examinePlugin } from './discover.ts';
+import type { DiscoveryOptions } from './discover.ts';
+import { entryOf } from './found.ts';
+import type { FoundPlugin, UsablePlugin } from './found.ts';
+import { dryRun } from './instance.ts';
+import type { Ledger } from './ledger.ts';
+import { NAME } from './manifest.ts';
+import { scaffold } from './scaffold.ts';
+import { packageDir } from './stage.ts';
+
+const IMPORT_MS = 10_000;
+const EXIT = { ok: 0, failure: 1, usage: 64 } as const;
+
+/** First row the header; one line per plugin, and the reason where there is one. */
+export function renderPluginTable(list: readonly PluginInfo[]): readonly (readonly string[])[] {
+  const rows = list.map((info) => [info.name + (info.thirdParty ? ' *' : ''), info.version, info.state, info.reason ?? info.description]);
+  return [['plugin', 'version', 'state', 'about'], ...rows];
+}
+
+/** Makes the folder `name` here, with a plugin that passes `check`. */
+export async function newPlugin(name: string, cli: CliContext): Promise<number> {
+  if (!NAME.test(name)) {
+    cli.printError(`"${name}" cannot be the name of a plugin; use small letters, digits and single hyphens, such as "garden-lights"`);
+    return EXIT.usage;
+  }
+  const folder = path.resolve(name);
+  try {
+    await mkdir(folder);
+  } catch (error) {
+    cli.printError((error as NodeJS.ErrnoException).code === 'EEXIST' ? `${folder} exists already; choose another name or take it away` : `${folder} cannot be made: ${(error as Error).message}`);
+    return EXIT.failure;
+  }
+  const { version } = JSON.parse(await readFile(path.join(packageDir, 'package.json'), 'utf8')) as { version: string };
+  for (const [file, content] of Object.entries(scaffold(name, version))) await writeFile(path.join(folder, file), content);
+  cli.print(`made ${folder}; try it:`);
+  cli.print(`  mountkeeper plugin check ${name}`);
+  cli.print(`then set  [plugins] dirs = ["${path.dirname(folder)}"]  and  [plugins.${name}] enabled = true`);
+  return EXIT.ok;
+}
+
+/** Looks at a plugin folder as the daemon would, without activating anything, and says what to mend. */
+export async function checkPlugin(dir: string, cli: CliContext): Promise<number> {
+  const stateDir = await mkdtemp(path.join(tmpdir(), 'mountkeeper-check-'));
+  const options = { inTree: path.join(packageDir, 'dist', 'plugins'), thirdPartyDirs: [], stateDir, log: pino({ level: 'silent' }), importMs: IMPORT_MS };
+  try {
+    const found = await examinePlugin(dir, options);
+    const problems = found.plugin ? await allProblems(found, options) : [found.problem];
+    if (cli.json) cli.print(JSON.stringify({ name: found.name, ok: problems.length === 0, problems }));
+    else print(found, problems, cli);
+    return problems.length === 0 ? EXIT.ok : EXIT.failure;
+  } finally {
+    await rm(stateDir, { recursive: true, force: true });
+  }
+}
+
+async function allProblems(found: UsablePlugin, options: DiscoveryOptions): Promise<readonly string[]> {
+  const { plugin, folder } = found;
+  const { log, stateDir } = options;
+  const clock = createClock();
+  const services = { clock, secrets: createSecrets({ env: process.env }), processes: createProcesses({ stateDir, clock, log }) };
+  const entries = [...(await discoverPlugins(options)), found].flatMap(entryOf);
+  const isSteady = JSON.stringify(describeLedger(dryRun(plugin, log))) === JSON.stringify(describeLedger(found.ledger));
+  return [
+    ...(isSteady ? [] : ['register() declares something else each time it is called; it must depend on nothing']),
+    ...keyProblems(plugin),
+    ...(await readmeProblems(folder, plugin.name)),
+    ...(await sampleProblems(folder, { entries, services, log })),
+  ];
+}
+
+function print(found: FoundPlugin, problems: readonly string[], cli: CliContext): void {
+  if (found.plugin) {
+    cli.print(`${found.name} ${found.version}: ${found.description}`);
+    for (const line of contributions(found.ledger)) cli.print(`  ${line}`);
+  }
+  for (const problem of problems) cli.printError(`${found.name}: ${problem}`);
+  if (problems.length === 0) cli.print(`${found.name} is fine`);
+}
+
+/** What the plugin would contribute, one line for each kind. */
+function contributions(ledger: Ledger): readonly string[] {
+  const kinds: readonly (readonly [string, readonly string[]])[] = [
+    ['hooks', ledger.taps.map((tap) => tap.hook)],
+    ['routes', ledger.routes.map((route) => `${[route.method].flat().join('|')} ${route.path}`)],
+    ['subcommands', ledger.cli.map((command) => command.name)],
+    ['commands', ledger.handlers.map((handler) => handler.command)],
+    ['status fields', ledger.statusFields.map((entry) => entry.field)],
+    ['services', ledger.services.map((entry) => entry.name)],
+    ['jobs', [...ledger.jobs, ...ledger.intervals].map((entry) => entry.name)],
+    ['metrics', ledger.metrics.map((metric) => metric.name)],
+    ['tabs', ledger.tabs.map((tab) => tab.title)],
+    ['effects', ledger.effects.map((effect) => effect.label)],
+  ];
+  return kinds.filter(([, names]) => names.length > 0).map(([kind, names]) => `${kind}: ${[...new Set(names)].join(', ')}`);
+}
