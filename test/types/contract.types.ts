@@ -1,0 +1,87 @@
+/** What the compiler accepts and refuses of a plugin. Never run; every expected error must be one. */
+import { definePlugin, Joi } from 'mountkeeper';
+import type { Mounter, Plugin, ShareStatus, StatusRecord } from 'mountkeeper';
+
+declare module 'mountkeeper' {
+  interface Services { typedLamp: { readonly color: string } }
+  interface Commands { typedBlink: { args: [times: number]; result: void } }
+  interface ShareStatus { typedMood?: string }
+}
+
+interface GardenConfig { depth: number; name: string }
+
+export const schema = Joi.object<GardenConfig, true>({ depth: Joi.number(), name: Joi.string() });
+// @ts-expect-error a key of the interface is missing in the schema
+export const short = Joi.object<GardenConfig, true>({ depth: Joi.number() });
+// @ts-expect-error a key is of another kind than in the interface
+export const wrong = Joi.object<GardenConfig, true>({ depth: Joi.string(), name: Joi.string() });
+
+export const garden: Plugin<GardenConfig> = definePlugin<GardenConfig>({
+  name: 'garden', version: '1.0.0', apiVersion: 1, description: 'd', requires: ['mounter', 'typedLamp', 'exporter:smb'], config: { schema },
+  register(ctx) {
+    ctx.config.depth.toFixed();
+    // @ts-expect-error the configuration has no such key
+    void ctx.config.width;
+    // @ts-expect-error the configuration is not the plugin's to change
+    ctx.config.depth = 2;
+
+    ctx.tap('beforeMount', (share) => (share === 'x' ? 'no' : undefined));
+    ctx.tap('afterMount', async (share) => { share.trim(); }, -1);
+    ctx.tap('resolveBandwidth', (budget) => ({ ...budget, up: budget.up / 2 }));
+    // @ts-expect-error there is no such hook
+    ctx.tap('afterLunch', () => undefined);
+    // @ts-expect-error a veto gives a text
+    ctx.tap('beforeMount', () => true);
+    // @ts-expect-error a transformation gives a whole value
+    ctx.tap('resolveBandwidth', (budget) => ({ up: budget.up }));
+    // @ts-expect-error notices have a level
+    ctx.tap('collectNotices', () => [{ message: 'm' }]);
+
+    ctx.handle('typedBlink', async (times) => { times.toFixed(); });
+    // @ts-expect-error there is no such command
+    ctx.handle('typedWink', async () => undefined);
+    void ctx.send('typedBlink', 3);
+    // @ts-expect-error the command takes a number
+    void ctx.send('typedBlink', 'three');
+    // @ts-expect-error an argument is missing
+    void ctx.send('bwlimit');
+
+    ctx.status('nasOffline', () => true);
+    // @ts-expect-error the field is a switch
+    ctx.status('nasOffline', () => 'yes');
+    // @ts-expect-error there is no such field
+    ctx.status('nasLunch', () => true);
+    ctx.shareStatus((share) => ({ cacheBytes: share.length, typedMood: 'good' }));
+    // @ts-expect-error the figure is a number
+    ctx.shareStatus(() => ({ cacheBytes: 'many' }));
+
+    ctx.provide('typedLamp', () => ({ color: 'red' }));
+    // @ts-expect-error the service looks otherwise
+    ctx.provide('typedLamp', () => ({ volts: 230 }));
+    const mounter: Mounter = ctx.use('mounter');
+    void mounter.cached();
+    void ctx.use('exporter:smb').remove('photos');
+    // @ts-expect-error there is no such service
+    ctx.use('kitchen');
+
+    ctx.effect('held', () => () => undefined);
+    ctx.effect('held', async (signal) => async () => { signal.throwIfAborted(); });
+    // @ts-expect-error an effect returns its release
+    ctx.effect('leaky', () => undefined);
+    ctx.every({ name: 'often', ms: () => 1_000, run: async () => undefined });
+    // @ts-expect-error the time is read each time anew
+    ctx.every({ name: 'often', ms: 1_000, run: async () => undefined });
+    ctx.onConfigChange((next, previous) => next.depth - previous.depth);
+  },
+});
+
+// @ts-expect-error written for another version of the contract
+definePlugin({ name: 'a', version: '1.0.0', apiVersion: 2, description: 'd', register: () => undefined });
+// @ts-expect-error requires names services
+definePlugin({ name: 'a', version: '1.0.0', apiVersion: 1, description: 'd', requires: ['garden'], register: () => undefined });
+// @ts-expect-error without a description nobody knows what it is for
+definePlugin({ name: 'a', version: '1.0.0', apiVersion: 1, register: () => undefined });
+
+export const record = (status: StatusRecord): readonly ShareStatus[] => status.shares;
+// @ts-expect-error a published record is nobody's to change
+export const change = (status: StatusRecord): unknown => status.shares.push();
