@@ -73,8 +73,8 @@ export async function* filesBelow(root: string): AsyncGenerator<string> {
 }
 
 /** Runs `work` on every item, at most `places` at once. */
-export async function eachOf<T>(items: AsyncIterable<T>, places: number, work: (item: T) => Promise<void>): Promise<void> {
-  const iterator = items[Symbol.asyncIterator]();
+export async function eachOf<T>(items: AsyncIterable<T> | Iterable<T>, places: number, work: (item: T) => Promise<void>): Promise<void> {
+  const iterator = (async function* () { yield* items; })();
   let pulling: Promise<unknown> = Promise.resolve();
   const pull = (): Promise<IteratorResult<T>> => {
     const next = pulling.then(() => iterator.next());

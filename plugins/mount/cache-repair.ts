@@ -1,43 +1,44 @@
 import { link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock, Logger } from 'mountkeeper';
-import { dataFile, readMeta, treesOf, writeMeta } from './cache-meta.ts';
+import { dataFile, eachOf, readMeta, treesOf, writeMeta } from './cache-meta.ts';
 import type { CacheTrees, FileMeta } from './cache-meta.ts';
 import { contentRanges, covers, unite } from './cache-ranges.ts';
 
 /** There while rclone runs on the cache, or after it ended by other ways than its own. Its age tells since when. */
 const RUNNING_FILE = 'in-use';
 const RECOVERED = 'recovered';
-/** Documents older than the last start by this much were read whole by that rclone. */
-const SLACK_MS = 60_000;
+const FILES_AT_ONCE = 16;
 
 interface Repair {
   readonly cacheDir: string;
   readonly trees: CacheTrees;
-  readonly sinceMs: number;
   readonly log: Logger;
   readonly clock: Clock;
   /** Documents whose content is gone, and content whose document is: the halves of renames that were cut off. */
   readonly lonelyMeta: string[];
   readonly lonelyData: string[];
+  /** Paths of the files that will go up once rclone runs. */
+  readonly dirty: Set<string>;
 }
 
 /**
  * Mends what a killed rclone left half-done, before the next one throws it away: it deletes content without a readable
- * document, and completes a dirty file from the remote where its document does not say yet what was written.
+ * document, and completes a dirty file from the remote where its document does not say yet what was written. Resolves with the
+ * paths of all dirty files; after an orderly end there are none, and nothing is read.
  */
-export async function repairCache(cacheDir: string, log: Logger, clock: Clock): Promise<void> {
+export async function repairCache(cacheDir: string, log: Logger, clock: Clock): Promise<readonly string[]> {
   const running = join(cacheDir, RUNNING_FILE);
-  const since = await stat(running).then((found) => found.mtimeMs, () => undefined);
-  if (since !== undefined) {
-    const repair: Repair = { cacheDir, trees: treesOf(cacheDir), sinceMs: since - SLACK_MS, log, clock, lonelyMeta: [], lonelyData: [] };
-    for (const folder of ['vfs', 'vfsMeta']) await mkdir(join(cacheDir, folder), { recursive: true, mode: 0o700 });
-    await walk(repair);
+  const wasRunning = await stat(running).then(() => true, () => false);
+  const repair: Repair = { cacheDir, trees: treesOf(cacheDir), log, clock, lonelyMeta: [], lonelyData: [], dirty: new Set() };
+  if (wasRunning) {
+    await eachOf(folderPairs(repair.trees), 1, (pair) => walk(pair, repair));
     await joinRenamed(repair);
     for (const path of repair.lonelyData) await keepAside(path, repair);
   }
   const handle = await open(running, 'w', 0o600);
   await handle.close();
+  return [...repair.dirty];
 }
 
 /** After an orderly end there is nothing to mend. */
@@ -45,19 +46,31 @@ export async function markClean(cacheDir: string): Promise<void> {
   await rm(join(cacheDir, RUNNING_FILE), { force: true });
 }
 
+interface Folder {
+  readonly path: string;
+  readonly data: ReadonlySet<string>;
+  readonly meta: ReadonlySet<string>;
+}
+
 /** Both trees side by side, a folder at a time. */
-async function walk(repair: Repair): Promise<void> {
+async function* folderPairs(trees: CacheTrees): AsyncGenerator<Folder> {
   const folders = [''];
-  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    const [data, meta] = await Promise.all([namesIn(join(repair.trees.data, folder)), namesIn(join(repair.trees.meta, folder))]);
-    for (const name of new Set([...data.folders, ...meta.folders])) folders.push(join(folder, name));
-    for (const name of meta.files) {
-      if (name.endsWith('.mountkeeper-new')) continue;
-      if (data.files.has(name)) await mend(join(folder, name), repair);
-      else repair.lonelyMeta.push(join(folder, name));
-    }
-    for (const name of data.files) if (!meta.files.has(name)) repair.lonelyData.push(join(folder, name));
+  for (let path = folders.pop(); path !== undefined; path = folders.pop()) {
+    const [data, meta] = await Promise.all([namesIn(join(trees.data, path)), namesIn(join(trees.meta, path))]);
+    for (const name of new Set([...data.folders, ...meta.folders])) folders.push(join(path, name));
+    yield { path, data: data.files, meta: meta.files };
   }
+}
+
+async function walk(folder: Folder, repair: Repair): Promise<void> {
+  const both: string[] = [];
+  for (const name of folder.meta) {
+    if (name.endsWith('.mountkeeper-new')) continue;
+    if (folder.data.has(name)) both.push(join(folder.path, name));
+    else repair.lonelyMeta.push(join(folder.path, name));
+  }
+  for (const name of folder.data) if (!folder.meta.has(name)) repair.lonelyData.push(join(folder.path, name));
+  await eachOf(both, FILES_AT_ONCE, (path) => mend(path, repair));
 }
 
 async function namesIn(folder: string): Promise<{ readonly files: ReadonlySet<string>; readonly folders: readonly string[] }> {
@@ -72,14 +85,13 @@ async function namesIn(folder: string): Promise<{ readonly files: ReadonlySet<st
 }
 
 async function mend(path: string, repair: Repair): Promise<void> {
-  const metaFile = join(repair.trees.meta, path);
-  const { mtimeMs } = await stat(metaFile);
-  if (mtimeMs < repair.sinceMs) return;
-  const meta = await readMeta(metaFile);
+  const meta = await readMeta(join(repair.trees.meta, path));
+  if (meta === undefined || (meta !== 'torn' && !meta.Dirty)) return;
   const content = await dataFile(join(repair.trees.data, path));
-  if (meta === undefined || content === undefined) return;
+  if (content === undefined) return;
   if (meta === 'torn') return mendTorn(path, content, repair);
-  if (meta.Dirty && !covers(meta.Rs, content.bytes)) await mendRanges(path, meta, content.bytes, repair);
+  repair.dirty.add(path);
+  if ( !covers(meta.Rs, content.bytes)) await mendRanges(path, meta, content.bytes, repair);
 }
 
 /** Its document was being written. Whole content goes up; content with holes cannot be told from a file that was only being read. */
@@ -88,18 +100,28 @@ async function mendTorn(path: string, content: { readonly bytes: number; readonl
   const at = new Date(content.modifiedMs).toISOString();
   const meta: FileMeta = { ModTime: at, ATime: at, Size: content.bytes, Rs: [{ Pos: 0, Size: content.bytes }], Fingerprint: '', Dirty: true };
   await writeMeta(join(repair.trees.meta, path), meta);
+  repair.dirty.add(path);
   repair.log.warn({ path, bytes: content.bytes }, 'file whose record was cut off is uploaded again');
 }
 
 /**
  * The document of a file that was just closed, or still open, lists what was present when its first change came. Everything
- * past its size then, and everything if that was nothing, is the writer's; in between, whatever is not zero.
+ * past its size then is the writer's, and so is everything past the remote's size; in between, whatever is not zero. What is
+ * left is fetched from the remote; a gap past the remote's end would keep rclone 1.60 waiting for ever.
  */
 async function mendRanges(path: string, meta: FileMeta, bytes: number, repair: Repair): Promise<void> {
-  const known = [...(meta.Rs ?? []), { Pos: meta.Size, Size: Math.max(0, bytes - meta.Size) }];
+  const ownFrom = Math.min(meta.Size, remoteBytes(meta));
+  const known = [...(meta.Rs ?? []), { Pos: ownFrom, Size: Math.max(0, bytes - ownFrom) }];
   const ranges = covers(known, bytes) ? known : [...known, ...(await contentRanges(join(repair.trees.data, path), bytes))];
-  await writeMeta(join(repair.trees.meta, path), { ...meta, Size: bytes, Rs: unite(ranges, bytes) });
-  repair.log.info({ path, bytes }, 'record of a file that was being written is completed');
+  const mended = unite(ranges, bytes);
+  await writeMeta(join(repair.trees.meta, path), { ...meta, Size: bytes, Rs: mended });
+  repair.log.info({ path, bytes, before: { size: meta.Size, ranges: meta.Rs?.length ?? 0, fingerprint: meta.Fingerprint }, ranges: mended.length }, 'record of a file that was being written is completed');
+}
+
+/** Size of the remote's file when it was last seen: a fingerprint begins with it. None: there was no such file. */
+function remoteBytes(meta: FileMeta): number {
+  const size = Number.parseInt(meta.Fingerprint, 10);
+  return Number.isNaN(size) ? 0 : size;
 }
 
 // ------------------------------------------------------------ renames cut off between content and document
@@ -117,6 +139,7 @@ async function joinRenamed(repair: Repair): Promise<void> {
     if (index >= 0) repair.lonelyData.splice(index, 1);
     await mkdir(dirname(join(repair.trees.meta, to)), { recursive: true, mode: 0o700 });
     await rename(join(repair.trees.meta, from), join(repair.trees.meta, to));
+    repair.dirty.add(to);
     repair.log.warn({ from, to }, 'rename that was cut off is completed');
   }
 }

@@ -1,8 +1,9 @@
-import type { Bandwidth, ManagedProcess, Mount, MountStats, PendingFiles } from 'mountkeeper';
+import type { Awaitable, Bandwidth, ManagedProcess, Mount, MountStats, PendingFiles } from 'mountkeeper';
 import { treesOf } from './cache-meta.ts';
 import { pendingIn } from './cache-scan.ts';
 import { markClean } from './cache-repair.ts';
 import { createStatsReader } from './mount-stats.ts';
+import { freshenListings } from './freshen.ts';
 import type { MountNotes } from './notes.ts';
 import { createRcClient } from './rc-client.ts';
 import type { RcClient } from './rc-client.ts';
@@ -34,7 +35,8 @@ export class LivingMount implements Mount {
   #calls: Promise<ReadonlySet<string>> | undefined;
   #isSealed = false;
 
-  constructor(process: ManagedProcess, notes: MountNotes, tools: MountTools) {
+  /** `recovered`: paths of files that were dirty when the process started. */
+  constructor(process: ManagedProcess, notes: MountNotes, tools: MountTools, recovered: Awaitable<readonly string[]>) {
     this.shareName = notes.share;
     this.plan = notes.plan;
     this.rcPort = notes.rc.port;
@@ -45,7 +47,10 @@ export class LivingMount implements Mount {
     this.#tools = tools;
     this.#rc = createRcClient(notes.rc);
     this.#readStats = createStatsReader({ rc: this.#rc, clock: tools.clock, pid: process.pid, trees: treesOf(notes.cacheDir), fs: notes.fs });
+    const { clock, log } = tools;
+    void freshenListings(recovered, { rc: this.#rc, fs: notes.fs, trees: treesOf(notes.cacheDir), clock, log }, this.#end.signal).catch(() => undefined);
     this.exited = process.exited.then(async (exit) => {
+      this.#end.abort();
       this.#rc.close();
       return endReason(exit, await process.tail(LAST_LINES).catch(() => exit.lastLines));
     });
@@ -97,7 +102,7 @@ export class LivingMount implements Mount {
     await takeDown(this.#process, this.plan.mountPoint, this.#tools);
     this.#rc.close();
     const { code } = await this.#process.exited;
-    if (code === 0) await markClean(this.#notes.cacheDir).catch(() => undefined);
+    if (code === 0 && (await this.pending()).count === 0) await markClean(this.#notes.cacheDir).catch(() => undefined);
   }
 
   async kill(): Promise<void> {

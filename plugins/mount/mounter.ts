@@ -60,7 +60,7 @@ async function mountShare(spec: ShareSpec, tools: MountTools, signal: AbortSigna
   const { setAside } = await settlePlace(cacheDir, plan.identity, async () => (await pendingIn(cacheDir)).count > 0)
     .catch((error: unknown) => Promise.reject(new Error(`the cache folder ${cacheDir} cannot be used: ${(error as Error).message}`, { cause: error })));
   if (setAside) tools.log.warn({ share: spec.share.name, cacheDir }, 'dirty files belong to another place and wait until the share leads there again');
-  await repairCache(cacheDir, tools.log.child({ share: spec.share.name }), tools.clock);
+  const dirty = await repairCache(cacheDir, tools.log.child({ share: spec.share.name }), tools.clock);
   signal.throwIfAborted();
   const { process, notes } = await start(spec, plan, cacheDir, tools);
   try {
@@ -71,7 +71,7 @@ async function mountShare(spec: ShareSpec, tools: MountTools, signal: AbortSigna
   } finally {
     if (!keepsConfig(spec.connection)) await rm(configFile(spec.share.name, tools), { force: true });
   }
-  return new LivingMount(process, notes, tools);
+  return new LivingMount(process, notes, tools, dirty);
 }
 
 /** One that a former daemon left and nobody adopted: two processes on one cache folder would harm it. */
@@ -113,7 +113,7 @@ async function adopt(key: string, tools: MountTools): Promise<Mount | undefined>
   const notes = process && fromNotes(process);
   if (!process || !notes) return undefined;
   const isMounted = (await tools.mountTable.list()).some((entry) => entry.mountPoint === notes.plan.mountPoint && entry.source === deviceName(notes.share));
-  if (isMounted && (await answers(notes, tools))) return new LivingMount(process, notes, tools);
+  if (isMounted && (await answers(notes, tools))) return new LivingMount(process, notes, tools, pendingIn(notes.cacheDir).then(({ paths }) => paths));
   tools.log.warn({ share: notes.share, pid: process.pid, isMounted }, 'former mount does not work and is ended');
   await killMount(process, notes.plan.mountPoint, tools).catch((error: unknown) => tools.log.error({ share: notes.share, err: error }, 'former mount not cleared'));
   return undefined;
