@@ -48,12 +48,16 @@ export async function launchWaiting(launch: Launch): Promise<WaitingProcess> {
     child.kill('SIGKILL');
     throw new Error(`process ${pid} ended before it began`);
   }
-  return { child, identity: { pid, startTicks: stat.startTicks }, begin: () => openGate(gate) };
+  return { child, identity: { pid, startTicks: stat.startTicks }, begin: () => openGate(child, gate) };
 }
 
-function openGate(gate: Duplex): Promise<void> {
+function openGate(child: ChildProcess, gate: Duplex): Promise<void> {
   return new Promise((resolve) => {
+    // It may have been killed while its record was written.
+    if (gate.destroyed || child.exitCode !== null || child.signalCode !== null) return resolve();
     gate.once('close', resolve);
+    gate.once('end', resolve);
+    child.once('exit', () => resolve());
     gate.resume();
     gate.write('go\n');
   });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { existsSync, statSync } from 'node:fs';
-import { mkdir, readdir, readFile, readlink, rmdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { createClock } from '../../../core/system/clock.ts';
 import { createProcesses } from '../../../core/system/processes.ts';
 import type { ManagedProcess, ProcessSpec } from '../../../core/services.ts';
-import { isAlive } from '../../support/processes.ts';
+import { isAlive, processesNaming } from '../../support/processes.ts';
 import { createScratch } from '../../support/scratch.ts';
 import type { Scratch } from '../../support/scratch.ts';
 import { until, within } from '../../support/until.ts';
@@ -166,23 +166,21 @@ describe('processes', () => {
     assert.equal((await processes.adopt('mount/照片'))?.pid, started[0]?.pid);
   });
 
-  it('kills the process and rejects when its record cannot be written', async () => {
-    const { start, folder, processes } = open();
+  it('starts nothing when its record finds the disk full', { skip: process.getuid?.() !== 0 }, async () => {
+    const { processes, start, stateDir, folder } = open();
+    await mkdir(stateDir);
+    const mounted = await processes.run({ command: 'mount', args: ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', stateDir], timeoutMs: 5_000 });
+    assert.equal(mounted.code, 0, mounted.stderr);
+    scratch.defer(() => processes.run({ command: 'umount', args: [stateDir], timeoutMs: 5_000 }));
     await (await start(shell('true'))).exited;
-    // A folder in the record's place: renaming over it fails, as a full disk would.
-    const { logFile } = await start(shell('true'));
-    await until('ended', async () => (await records(folder)).length === 0, { timeoutMs: 2_000 });
-    const blocked = logFile.replace(/\.log$/, '.json');
-    await mkdir(blocked);
-    await mkdir(`${blocked}/x`);
+    await writeFile(`${stateDir}/filler`, Buffer.alloc(1_000_000)).catch(() => undefined);
     const marker = scratch.path('began');
-    await assert.rejects(start(shell(`: > ${marker}; sleep 600`)));
-    await clock.sleep(100);
+    await assert.rejects(start(shell(`: > ${marker}; sleep 600`)), /the record of mount\/photos cannot be written, so it was not started: ENOSPC/);
+    await until('nothing runs', async () => (await processesNaming(marker)).length === 0, { timeoutMs: 2_000 });
     assert.equal(existsSync(marker), false, 'the command never began');
-    assert.deepEqual((await readdir(folder)).filter((name) => name.endsWith('.tmp')), []);
-    await rmdir(`${blocked}/x`);
-    await rmdir(blocked);
-    assert.deepEqual(await processes.recorded(''), []);
+    assert.deepEqual((await readdir(folder)).filter((name) => !name.endsWith('.log')), []);
+    await rm(`${stateDir}/filler`);
+    await (await start(shell('true'))).exited;
   });
 
   it('stops with SIGTERM when that is heeded', async () => {
@@ -218,13 +216,14 @@ describe('processes', () => {
 
   it('ends a process that is stopped by SIGSTOP, by SIGTERM as by SIGKILL', async () => {
     const { start } = open();
-    for (const graceMs of [3_000, 0]) {
-      const managed = await start({});
+    for (const graceMs of [10_000, 0]) {
+      const managed = await start(shell('trap "exit 5" TERM; echo ready; while :; do sleep 0.05; done'));
+      await until('ready', async () => (await managed.tail(1))[0] === 'ready', { timeoutMs: 2_000 });
       managed.signal('SIGSTOP');
       await until('stopped', () => managed.state() === 'T', { timeoutMs: 2_000 });
       assert.ok(managed.isAlive());
-      const exit = await within('stop', 2_000, managed.stop({ graceMs }));
-      assert.equal(exit.signal, graceMs > 0 ? 'SIGTERM' : 'SIGKILL');
+      const exit = await within('stop', 5_000, managed.stop({ graceMs }));
+      assert.deepEqual([exit.code, exit.signal], graceMs > 0 ? [5, null] : [null, 'SIGKILL']);
     }
   });
 
