@@ -1,6 +1,7 @@
 /**
  * A ledger as plain data, to compare and to print: functions become `[function]`, schemas their description.
  */
+import { inspect } from 'node:util';
 import { Joi } from '../api.ts';
 import type { Ledger } from './ledger.ts';
 
@@ -14,7 +15,7 @@ function plain(value: unknown, above: readonly object[]): unknown {
   if (above.includes(value)) return '[circular]';
   if (isSchema(value)) return plain(value.describe(), [...above, value]);
   if (Array.isArray(value)) return value.map((item) => plain(item, [...above, value]));
-  if (Object.getPrototypeOf(value) !== Object.prototype && Object.getPrototypeOf(value) !== null) return `[${value.constructor.name} ${String(value)}]`;
+  if (Object.getPrototypeOf(value) !== Object.prototype && Object.getPrototypeOf(value) !== null) return inspect(value);
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, item]) => [key, plain(item, [...above, value])]));
 }
 

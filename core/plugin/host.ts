@@ -157,6 +157,7 @@ class Host implements PluginHost {
 
   async stop(reason: 'shutdown' | 'handover'): Promise<void> {
     this.#stopping = true;
+    for (const member of this.#members.values()) member.instance?.cancel(reason);
     await this.#queue.idle();
     await this.#disposeGone(new Map(), () => reason);
   }

@@ -33,6 +33,8 @@ export interface Instance {
   provided(name: string): unknown;
   /** Brings services and effects up. On a failure everything that started is released before this rejects. */
   activate(): Promise<void>;
+  /** Stops an activation in progress; an active instance is left alone. */
+  cancel(reason: DisposeReason): void;
   /** Services and declarations only, no effect: for a look at the machine without a daemon. */
   inspect(): void;
   /** Takes the applied value over; listeners hear of it only while active. */
@@ -62,87 +64,121 @@ export function dryRun(plugin: Plugin, log: Logger): Ledger {
 }
 
 export function createInstance(plugin: Plugin, config: object, env: InstanceEnv): Instance {
-  const log = env.log.child({ plugin: plugin.name });
-  const scope: Scope = createScope({ clock: env.clock, log, ...env.limits });
-  const provided = new Map<string, unknown>();
-  const recurring: Recurring[] = [];
-  const state = { config, started: false, active: false };
+  return new LivingInstance(plugin, config, env);
+}
 
-  const runtime: ContextRuntime = {
-    get started() { return state.started; },
-    get config() { return state.config; },
-    log,
-    signal: scope.signal,
-    use: (name) => provided.get(name) ?? env.service(name),
-    send: (command, args) => env.send(command, args),
-  };
-  const ledger = declare(plugin, runtime);
+class LivingInstance implements Instance {
+  readonly plugin: Plugin;
+  readonly ledger: Ledger;
+  readonly #env: InstanceEnv;
+  readonly #log: Logger;
+  readonly #scope: Scope;
+  readonly #provided = new Map<string, unknown>();
+  readonly #recurring: Recurring[] = [];
+  #config: object;
+  #started = false;
+  #active = false;
 
-  const createServices = (): void => {
-    state.started = true;
-    for (const service of ledger.services) provided.set(service.name, service.create());
-  };
+  constructor(plugin: Plugin, config: object, env: InstanceEnv) {
+    this.plugin = plugin;
+    this.#config = config;
+    this.#env = env;
+    this.#log = env.log.child({ plugin: plugin.name });
+    this.#scope = createScope({ clock: env.clock, log: this.#log, ...env.limits });
+    this.ledger = declare(plugin, this.#runtime());
+  }
 
-  const start = async (): Promise<void> => {
-    createServices();
-    for (const effect of ledger.effects) await scope.acquire(effect.label, effect.acquire);
-    const options = { clock: env.clock, log, signal: scope.signal };
-    const keep = (label: string, begin: () => Recurring | Promise<Recurring>) => scope.acquire(label, async () => {
+  get config(): object {
+    return this.#config;
+  }
+
+  get active(): boolean {
+    return this.#active;
+  }
+
+  get effects(): readonly string[] {
+    return this.#scope.labels;
+  }
+
+  provided(name: string): unknown {
+    return this.#provided.get(name);
+  }
+
+  inspect(): void {
+    this.#createServices();
+    this.#active = true;
+  }
+
+  async activate(): Promise<void> {
+    try {
+      this.#createServices();
+      for (const effect of this.ledger.effects) await this.#scope.acquire(effect.label, effect.acquire);
+      await this.#startRecurring();
+      if (this.#scope.signal.aborted) throw new Error('it was stopped while it started');
+      this.#active = true;
+    } catch (error) {
+      await this.dispose('failure');
+      throw error;
+    }
+  }
+
+  cancel(reason: DisposeReason): void {
+    if (!this.#active) this.#scope.cancel(reason);
+  }
+
+  changeConfig(next: object): void {
+    const previous = this.#config;
+    this.#config = next;
+    if (!this.#active) return;
+    for (const listener of this.ledger.configListeners) {
+      try {
+        listener(next as never, previous as never);
+      } catch (error) {
+        this.#log.error({ err: error }, 'plugin failed to take over its changed configuration');
+      }
+    }
+  }
+
+  async refresh(): Promise<void> {
+    for (const one of this.#recurring) {
+      await one.refresh().catch((error: unknown) => this.#log.error({ err: error }, 'schedule could not be changed'));
+    }
+  }
+
+  async dispose(reason: DisposeReason): Promise<void> {
+    this.#active = false;
+    this.#recurring.length = 0;
+    await this.#scope.dispose(reason).catch((error: unknown) => this.#log.error({ reason, err: error }, 'plugin left something behind'));
+    this.#provided.clear();
+  }
+
+  #runtime(): ContextRuntime {
+    const isStarted = (): boolean => this.#started;
+    const config = (): object => this.#config;
+    return {
+      get started() { return isStarted(); },
+      get config() { return config(); },
+      log: this.#log,
+      signal: this.#scope.signal,
+      use: (name) => this.#provided.get(name) ?? this.#env.service(name),
+      send: (command, args) => this.#env.send(command, args),
+    };
+  }
+
+  #createServices(): void {
+    this.#started = true;
+    for (const service of this.ledger.services) this.#provided.set(service.name, service.create());
+  }
+
+  async #startRecurring(): Promise<void> {
+    const { clock, scheduler } = this.#env;
+    const options = { clock, log: this.#log, signal: this.#scope.signal };
+    const keep = (label: string, begin: () => Recurring | Promise<Recurring>): Promise<void> => this.#scope.acquire(label, async () => {
       const one = await begin();
-      recurring.push(one);
+      this.#recurring.push(one);
       return () => one.release();
     });
-    for (const interval of ledger.intervals) await keep(`every ${interval.name}`, () => startInterval(interval, options));
-    for (const job of ledger.jobs) {
-      await keep(`job ${job.name}`, () => startJob(job, { ...options, plugin: plugin.name, scheduler: env.scheduler }));
-    }
-  };
-
-  const dispose = async (reason: DisposeReason): Promise<void> => {
-    state.active = false;
-    recurring.length = 0;
-    await scope.dispose(reason).catch((error: unknown) => log.error({ reason, err: error }, 'plugin left something behind'));
-    provided.clear();
-  };
-
-  return {
-    plugin,
-    ledger,
-    dispose,
-    get config() { return state.config; },
-    get active() { return state.active; },
-    get effects() { return scope.labels; },
-    provided: (name) => provided.get(name),
-    inspect() {
-      createServices();
-      state.active = true;
-    },
-    async activate() {
-      try {
-        await start();
-        if (scope.signal.aborted) throw new Error('it was stopped while it started');
-        state.active = true;
-      } catch (error) {
-        await dispose('failure');
-        throw error;
-      }
-    },
-    changeConfig(next) {
-      const previous = state.config;
-      state.config = next;
-      if (!state.active) return;
-      for (const listener of ledger.configListeners) {
-        try {
-          listener(next as never, previous as never);
-        } catch (error) {
-          log.error({ err: error }, 'plugin failed to take over its changed configuration');
-        }
-      }
-    },
-    async refresh() {
-      for (const one of recurring) {
-        await one.refresh().catch((error: unknown) => log.error({ err: error }, 'schedule could not be changed'));
-      }
-    },
-  };
+    for (const interval of this.ledger.intervals) await keep(`every ${interval.name}`, () => startInterval(interval, options));
+    for (const job of this.ledger.jobs) await keep(`job ${job.name}`, () => startJob(job, { ...options, plugin: this.plugin.name, scheduler }));
+  }
 }

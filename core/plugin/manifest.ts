@@ -46,7 +46,8 @@ function textProblem(plugin: Partial<Plugin>): string | undefined {
 }
 
 function listProblem(plugin: Partial<Plugin>): string | undefined {
-  const { requires, guard } = plugin;
+  const { requires, guard, config = {} } = plugin;
+  if (typeof config !== 'object' || config === null) return 'config must be an object with a schema';
   if (requires !== undefined && !(Array.isArray(requires) && requires.every((name) => typeof name === 'string'))) return 'requires must be a list of service names';
   if (guard !== undefined && typeof guard !== 'boolean') return 'guard must be true or false';
   return undefined;
@@ -54,11 +55,11 @@ function listProblem(plugin: Partial<Plugin>): string | undefined {
 
 function configProblem({ config, name }: Partial<Plugin>): string | undefined {
   if (config === undefined) return undefined;
-  if (typeof config !== 'object' || config === null) return 'config must be an object with a schema';
-  if (config.section !== undefined && !/^[a-z][a-z0-9_]*$/.test(config.section)) return `config.section ${JSON.stringify(config.section)} must be a name like "my_section"`;
-  return schemaProblem('config.schema', config.schema) ?? (config.share === undefined ? undefined : schemaProblem('config.share', config.share))
-    ?? (hasKey(config.schema, 'enabled') && config.section === undefined
-      ? `config.schema must not have the key "enabled": it belongs to [plugins.${String(name)}] itself` : undefined);
+  const { section, schema, share = Joi.object({}) } = config;
+  if (section !== undefined && !/^[a-z][a-z0-9_]*$/.test(section)) return `config.section ${JSON.stringify(section)} must be a name like "my_section"`;
+  const problem = schemaProblem('config.schema', schema) ?? schemaProblem('config.share', share);
+  if (problem !== undefined || section !== undefined || !hasKey(schema, 'enabled')) return problem;
+  return `config.schema must not have the key "enabled": it belongs to [plugins.${String(name)}] itself`;
 }
 
 function schemaProblem(where: string, schema: unknown): string | undefined {

@@ -69,22 +69,35 @@ function choose(found: FoundPlugin, request: ChangeRequest, retry: boolean): Mem
     instance: undefined, fresh: false, previous: undefined, failure: undefined, nextConfig: undefined,
   };
   if (!member.enabled) return member;
-  if (!found.plugin) return { ...member, instance: running?.active ? running : undefined };
+  if (!found.plugin) return { ...member, instance: living(running) };
+  const wanted = { plugin: found.plugin, config: ownConfig(found.plugin, request.config) };
+  if (isHeld(before, wanted, retry)) return { ...member, instance: running, failure: before?.failure };
+  return keep(member, running, wanted) ?? renew(member, { ...wanted, previous: living(running) }, request.make);
+}
 
-  const wanted = ownConfig(found.plugin, request.config);
-  if (before?.failure && isSameTry(before.failure, found.plugin, wanted) && (!retry || (before.failure.stage === 'activate' && running))) {
-    return { ...member, instance: running, failure: before.failure };
-  }
-  const step = running && running.plugin === found.plugin ? configStep(found.plugin, running.config, wanted) : 'restart';
-  if (running && step !== 'restart') return { ...member, instance: running, nextConfig: step === 'live' ? wanted : undefined };
-  return renew(member, { plugin: found.plugin, config: wanted, previous: running?.active ? running : undefined }, request.make);
+interface Wanted { readonly plugin: Plugin; readonly config: object }
+
+function living(instance: Instance | undefined): Instance | undefined {
+  return instance?.active ? instance : undefined;
+}
+
+/** What failed stays as it is until it is another plugin or configuration, or, with `retry`, unless a try would disturb what runs. */
+function isHeld(before: Member | undefined, wanted: Wanted, retry: boolean): boolean {
+  if (!before?.failure || !isSameTry(before.failure, wanted.plugin, wanted.config)) return false;
+  return !retry || (before.failure.stage === 'activate' && before.instance !== undefined);
+}
+
+function keep(member: Member, running: Instance | undefined, { plugin, config }: Wanted): Member | undefined {
+  if (running?.plugin !== plugin) return undefined;
+  const step = configStep(plugin, running.config, config);
+  return step === 'restart' ? undefined : { ...member, instance: running, nextConfig: step === 'live' ? config : undefined };
 }
 
 function isSameTry(failure: Failure, plugin: Plugin, config: object): boolean {
   return failure.plugin === plugin && configStep(plugin, failure.config, config) === 'same';
 }
 
-interface Renewal { readonly plugin: Plugin; readonly config: object; readonly previous: Instance | undefined }
+interface Renewal extends Wanted { readonly previous: Instance | undefined }
 
 function renew(member: Member, { plugin, config, previous }: Renewal, make: MakeInstance): Member {
   try {

@@ -51,16 +51,24 @@ export function configStep(plugin: Plugin, before: object, after: object): Confi
   return onlyLive(describe(plugin), { before, after }, undefined) ? 'live' : 'restart';
 }
 
-function onlyLive(node: Description | undefined, pair: { before: unknown; after: unknown }, inherited: string | undefined): boolean {
-  const { before, after } = pair;
-  if (isDeepStrictEqual(before, after)) return true;
+interface Pair { readonly before: unknown; readonly after: unknown }
+
+function onlyLive(node: Description | undefined, pair: Pair, inherited: string | undefined): boolean {
+  if (isDeepStrictEqual(pair.before, pair.after)) return true;
   const tier = node?.metas?.findLast((meta) => meta.tier !== undefined)?.tier ?? inherited;
-  if (node?.keys && isTable(before) && isTable(after)) {
+  const parts = node && partsOf(node, pair);
+  return parts ? parts.every(([part, inner]) => onlyLive(part, inner, tier)) : tier === 'live';
+}
+
+/** The members of two tables, or the items of two lists of one length; undefined for anything that changes as a whole. */
+function partsOf(node: Description, { before, after }: Pair): (readonly [Description | undefined, Pair])[] | undefined {
+  const { keys, items } = node;
+  if (keys && isTable(before) && isTable(after)) {
     const names = new Set([...Object.keys(before), ...Object.keys(after)]);
-    return [...names].every((name) => onlyLive(node.keys?.[name], { before: before[name], after: after[name] }, tier));
+    return [...names].map((name) => [keys[name], { before: before[name], after: after[name] }]);
   }
-  if (node?.items && Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
-    return before.every((value, index) => onlyLive(node.items?.[0], { before: value, after: after[index] }, tier));
+  if (items && Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
+    return before.map((value: unknown, index) => [items[0], { before: value, after: after[index] as unknown }]);
   }
-  return tier === 'live';
+  return undefined;
 }

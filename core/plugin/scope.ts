@@ -21,64 +21,95 @@ export interface Scope {
   readonly signal: AbortSignal;
   /** Labels of what is held now, in the order of acquisition. */
   readonly labels: readonly string[];
-  /** Rejects when the effect does not come up; what was acquired before stays held until `dispose`. */
+  /** Rejects when the effect does not come up, or at once when the scope is cancelled; what was acquired before stays held until `dispose`. */
   acquire(label: string, start: (signal: AbortSignal) => Awaitable<Release>): Promise<void>;
+  /** Ends the waiting for an effect that is coming up. */
+  cancel(reason: DisposeReason): void;
   /** Releases everything, serially. Rejects with an AggregateError when releases failed; the others were released all the same. */
   dispose(reason: DisposeReason): Promise<void>;
 }
 
 export function createScope(options: ScopeOptions): Scope {
-  const { clock, log, acquireMs = 30_000, releaseMs = 30_000 } = options;
-  const controller = new AbortController();
-  const held: { label: string; release: Release }[] = [];
-  let disposal: Promise<void> | undefined;
+  return new SerialScope(options);
+}
 
-  const release = async (effect: { label: string; release: Release }): Promise<void> => {
+interface Held { readonly label: string; readonly release: Release }
+
+class SerialScope implements Scope {
+  readonly #options: Required<ScopeOptions>;
+  readonly #controller = new AbortController();
+  readonly #held: Held[] = [];
+  #disposal: Promise<void> | undefined;
+
+  constructor({ clock, log, acquireMs = 30_000, releaseMs = 30_000 }: ScopeOptions) {
+    this.#options = { clock, log, acquireMs, releaseMs };
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get labels(): readonly string[] {
+    return this.#held.map((effect) => effect.label);
+  }
+
+  async acquire(label: string, start: (signal: AbortSignal) => Awaitable<Release>): Promise<void> {
+    const starting = (async () => start(this.signal))();
     try {
-      await timeBox(clock, releaseMs, (async () => effect.release())());
+      const release = await this.#inTime(starting);
+      if (typeof release !== 'function') throw new Error('it did not return its release, a function');
+      this.#held.push({ label, release });
     } catch (error) {
-      throw new Error(`release "${effect.label}"`, { cause: error });
+      if (error instanceof TimeBoxError) void this.#releaseLate(label, starting);
+      throw new Error(`effect "${label}"`, { cause: error });
     }
-  };
+  }
 
-  const releaseAll = async (): Promise<void> => {
-    const errors: unknown[] = [];
-    for (let effect = held.pop(); effect; effect = held.pop()) await release(effect).catch((error: unknown) => errors.push(error));
-    if (errors.length > 0) throw new AggregateError(errors, `${String(errors.length)} effects were not released`);
-  };
+  cancel(reason: DisposeReason): void {
+    this.#controller.abort(reason);
+  }
 
-  /** An effect that comes up after its deadline is released at once: nobody waits for it any more. */
-  const releaseLate = async (label: string, starting: Promise<Release>): Promise<void> => {
+  dispose(reason: DisposeReason): Promise<void> {
+    this.cancel(reason);
+    this.#disposal ??= this.#releaseAll();
+    return this.#disposal;
+  }
+
+  async #inTime(starting: Promise<Release>): Promise<Release> {
+    const { clock, acquireMs } = this.#options;
+    const { signal } = this;
+    let onAbort: () => void = () => undefined;
+    const cancelled = new Promise<never>((_, reject) => {
+      onAbort = () => reject(new TimeBoxError('was stopped while it started'));
+      if (signal.aborted) onAbort();
+      else signal.addEventListener('abort', onAbort, { once: true });
+    });
+    try {
+      return await timeBox(clock, acquireMs, Promise.race([starting, cancelled]));
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** An effect that comes up when nobody waits for it any more is released at once. */
+  async #releaseLate(label: string, starting: Promise<Release>): Promise<void> {
+    const { log } = this.#options;
     try {
       await (await starting)();
       log.warn({ effect: label }, 'effect came up too late and was released');
     } catch (error) {
       log.warn({ effect: label, err: error }, 'effect came up too late and failed');
     }
-  };
+  }
 
-  return {
-    signal: controller.signal,
-    get labels() {
-      return held.map((effect) => effect.label);
-    },
-    async acquire(label, start) {
-      const starting = (async () => start(controller.signal))();
-      try {
-        const undo = await timeBox(clock, acquireMs, starting);
-        if (typeof undo !== 'function') throw new Error('it did not return its release, a function');
-        held.push({ label, release: undo });
-      } catch (error) {
-        if (error instanceof TimeBoxError) void releaseLate(label, starting);
-        throw new Error(`effect "${label}"`, { cause: error });
-      }
-    },
-    dispose(reason) {
-      if (!disposal) {
-        controller.abort(reason);
-        disposal = releaseAll();
-      }
-      return disposal;
-    },
-  };
+  async #releaseAll(): Promise<void> {
+    const { clock, releaseMs } = this.#options;
+    const errors: unknown[] = [];
+    for (let effect = this.#held.pop(); effect; effect = this.#held.pop()) {
+      const { label, release } = effect;
+      await timeBox(clock, releaseMs, (async () => release())())
+        .catch((error: unknown) => errors.push(new Error(`release "${label}"`, { cause: error })));
+    }
+    if (errors.length > 0) throw new AggregateError(errors, `${String(errors.length)} effects were not released`);
+  }
 }

@@ -37,7 +37,7 @@ const anySecret: Secrets = { resolve: (secret) => (typeof secret === 'string' ? 
 /** Declares the suite for the plugin in `folder`, which holds its README.md and sample.toml. */
 export function contractSuite(folder: string, options: ContractOptions = {}): void {
   const name = path.basename(folder);
-  describe(`contract of the plugin ${name}`, () => {
+  void describe(`contract of the plugin ${name}`, () => {
     let plugin: Plugin;
     let neighbours: readonly Plugin[];
     before(async () => {
@@ -45,15 +45,15 @@ export function contractSuite(folder: string, options: ContractOptions = {}): vo
       neighbours = await Promise.all((options.neighbours ?? []).map(importPlugin));
     });
 
-    it('has a README with the known sections', async () => assert.deepEqual(await readmeProblems(folder, name), []));
-    it('explains every configuration key', () => assert.deepEqual(keyProblems(plugin), []));
-    it('brings a sample that is valid', async () => {
+    void it('has a README with the known sections', async () => assert.deepEqual(await readmeProblems(folder, name), []));
+    void it('explains every configuration key', () => assert.deepEqual(keyProblems(plugin), []));
+    void it('brings a sample that is valid', async () => {
       const clock = createClock();
       const services = { clock, secrets: anySecret, processes: createProcesses({ stateDir: folder, clock, log }) };
       assert.deepEqual(await sampleProblems(folder, { entries: [plugin, ...neighbours].flatMap((one) => entryOf(offer(one, log))), services, log }), []);
     });
-    it('declares the same twice', () => assert.deepEqual(describeLedger(dryRun(plugin, log)), describeLedger(dryRun(plugin, log))));
-    it('leaves nothing behind: no hook, route, timer, process or handle', () => liveTwice({ plugin, neighbours, folder, options }));
+    void it('declares the same twice', () => assert.deepEqual(describeLedger(dryRun(plugin, log)), describeLedger(dryRun(plugin, log))));
+    void it('leaves nothing behind: no hook, route, timer, process or handle', () => liveTwice({ plugin, neighbours, folder, options }));
   });
 }
 

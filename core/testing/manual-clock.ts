@@ -15,31 +15,57 @@ interface Timer { readonly dueMs: number; readonly fn: () => void }
 
 /** Starts at midnight of 1 January 2026 UTC unless told otherwise. */
 export function createManualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
-  const timers = new Set<Timer>();
-  let passedMs = 0;
+  return new StandingClock(startMs);
+}
 
-  const after: Clock['after'] = (ms, fn) => {
-    const timer = { dueMs: passedMs + Math.max(0, ms), fn };
-    timers.add(timer);
-    return () => timers.delete(timer);
-  };
+class StandingClock implements ManualClock {
+  readonly #startMs: number;
+  readonly #timers = new Set<Timer>();
+  #passedMs = 0;
 
-  const sleep: Clock['sleep'] = (ms, signal) => new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
-    const onAbort = (): void => {
-      cancel();
-      reject(signal?.reason);
-    };
-    const cancel = after(ms, () => {
-      signal?.removeEventListener('abort', onAbort);
-      resolve();
+  constructor(startMs: number) {
+    this.#startMs = startMs;
+  }
+
+  now(): number {
+    return this.#startMs + this.#passedMs;
+  }
+
+  monotonic(): number {
+    return this.#passedMs;
+  }
+
+  get pending(): number {
+    return this.#timers.size;
+  }
+
+  after(ms: number, fn: () => void): () => void {
+    const timer = { dueMs: this.#passedMs + Math.max(0, ms), fn };
+    this.#timers.add(timer);
+    return () => { this.#timers.delete(timer); };
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason as Error);
+      const onAbort = (): void => {
+        cancel();
+        reject(signal?.reason as Error);
+      };
+      const cancel = this.after(ms, () => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+      });
+      signal?.addEventListener('abort', onAbort, { once: true });
     });
-    signal?.addEventListener('abort', onAbort, { once: true });
-  });
+  }
 
-  const deadline: Clock['deadline'] = (ms, parent) => {
+  deadline(ms: number, parent?: AbortSignal): AbortSignal {
     const controller = new AbortController();
-    const cancel = after(ms, () => controller.abort(timeoutError(`no answer within ${String(ms)} ms`)));
+    const cancel = this.after(ms, () => {
+      parent?.removeEventListener('abort', follow);
+      controller.abort(timeoutError(`no answer within ${String(ms)} ms`));
+    });
     const follow = (): void => {
       cancel();
       controller.abort(parent?.reason);
@@ -47,31 +73,26 @@ export function createManualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
     if (parent?.aborted) follow();
     else parent?.addEventListener('abort', follow, { once: true });
     return controller.signal;
-  };
+  }
 
-  const settle = async (): Promise<void> => {
-    for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => { setImmediate(resolve); });
-  };
-
-  return {
-    after, sleep, deadline,
-    now: () => startMs + passedMs,
-    monotonic: () => passedMs,
-    get pending() {
-      return timers.size;
-    },
-    async advance(ms) {
-      const endMs = passedMs + ms;
+  async advance(ms: number): Promise<void> {
+    const endMs = this.#passedMs + ms;
+    await settle();
+    for (let timer = this.#nextUntil(endMs); timer; timer = this.#nextUntil(endMs)) {
+      this.#timers.delete(timer);
+      this.#passedMs = Math.max(this.#passedMs, timer.dueMs);
+      timer.fn();
       await settle();
-      for (;;) {
-        const next = [...timers].filter((timer) => timer.dueMs <= endMs).sort((a, b) => a.dueMs - b.dueMs)[0];
-        if (!next) break;
-        timers.delete(next);
-        passedMs = Math.max(passedMs, next.dueMs);
-        next.fn();
-        await settle();
-      }
-      passedMs = endMs;
-    },
-  };
+    }
+    this.#passedMs = endMs;
+  }
+
+  #nextUntil(endMs: number): Timer | undefined {
+    return [...this.#timers].filter((timer) => timer.dueMs <= endMs).sort((a, b) => a.dueMs - b.dueMs)[0];
+  }
+}
+
+/** What the last timer set off gets its turn. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => { setImmediate(resolve); });
 }

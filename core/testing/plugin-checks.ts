@@ -57,16 +57,18 @@ function tableProblems(table: KeyDescription, at: string, inherited: string | un
 }
 
 function oneKeyProblems(key: KeyDescription, at: string, inherited: string | undefined): string[] {
-  const { description, presence } = key.flags ?? {};
   const tier = tierOf(key, inherited);
-  const isDefaulted = Object.hasOwn(key.flags ?? {}, 'default') || presence === 'required' || presence === 'optional' || key.keys !== undefined;
   const inner = key.keys ? tableProblems(key, at, tier) : (key.items ?? []).flatMap((item) => tableProblems(item, `${at}[]`, tier));
   return [
-    ...(description === undefined ? [`the key ${at} lacks .description()`] : []),
-    ...(isDefaulted ? [] : [`the key ${at} lacks .default(), .required() or .optional()`]),
+    ...(key.flags?.description === undefined ? [`the key ${at} lacks .description()`] : []),
+    ...(isDefaulted(key) ? [] : [`the key ${at} lacks .default(), .required() or .optional()`]),
     ...(tier === undefined ? [`the key ${at} lacks .meta({ tier: … })`] : []),
     ...inner,
   ];
+}
+
+function isDefaulted({ flags = {}, keys }: KeyDescription): boolean {
+  return Object.hasOwn(flags, 'default') || flags.presence === 'required' || flags.presence === 'optional' || keys !== undefined;
 }
 
 export interface SampleOptions {

@@ -96,6 +96,23 @@ describe('a plugin whose effect fails', () => {
     assert.equal(test.info('a').reason, 'effect "never": did not finish within 0.05 s');
   });
 
+  it('that is still coming up when the daemon stops, holds up the stop no longer', async () => {
+    const diary: Diary = [];
+    const slow = small('slow', diary, { enabledByDefault: false, declare: (ctx) => ctx.effect('slow', async (signal) => {
+      await new Promise((resolve) => { signal.addEventListener('abort', resolve); });
+      diary.push(`${String(signal.reason)}`);
+      return () => { diary.push('late release'); };
+    }) });
+    const test = await createTestHost({ plugins: [slow, small('b', diary)] });
+    const applied = test.configure({ plugins: { slow: { enabled: true } } });
+    await test.advance(0);
+    while (!diary.includes('+slow')) await test.advance(0);
+    await test.close();
+    await applied;
+    assert.deepEqual(new Set(diary), new Set(['+b', '+slow', 'shutdown', 'late release', '-slow', '-b']));
+    assert.equal(diary.at(-1), '-b');
+  });
+
   it('at its release is named in the log; the change goes on', async (t) => {
     const { log, lines } = listeningLog();
     const test = await open(t, [small('a', [], { declare: (ctx) => ctx.effect('sticky', () => () => { throw new Error('busy'); }) }), small('b', [])], { log });
@@ -108,7 +125,7 @@ describe('a plugin whose effect fails', () => {
 describe('plugins in conflict', () => {
   it('keeps the old routes when a new plugin conflicts', async (t) => {
     const test = await open(t, [small('a', [], route('/x', 'first'))]);
-    await test.setPlugins([...[small('a', [], route('/x', 'first'))], small('b', [], route('/x', 'second')), small('c', [], route('/c', 'C'))]);
+    await test.setPlugins([small('a', [], route('/x', 'first')), small('b', [], route('/x', 'second')), small('c', [], route('/c', 'C'))]);
     assert.deepEqual(states(test), { a: 'active', b: 'failed', c: 'active' });
     assert.match(test.info('b').reason!, /routes of plugin b: New route \/x conflicts with existing \/x/);
     assert.equal((await test.inject('/x')).payload, 'first');
@@ -135,9 +152,12 @@ describe('plugins in conflict', () => {
   });
 
   it('takes nothing of a hapi plugin that never finishes its registration', async (t) => {
-    const test = await open(t, [small('a', [])], { clock: createClock() });
+    const test = await open(t, [small('a', [])]);
     const stuck = small('stuck', [], { declare: (ctx) => ctx.hapi({ name: 'x', register: () => new Promise<void>(() => undefined) }, {}) });
-    await test.setPlugins([small('a', []), stuck]);
+    let isDone = false;
+    const applied = test.setPlugins([small('a', []), stuck]).finally(() => { isDone = true; });
+    while (!isDone) await test.advance(1_000);
+    await applied;
     assert.deepEqual(states(test), { a: 'active', stuck: 'failed' });
     assert.match(test.info('stuck').reason!, /not ready within|did not finish within/);
   });
