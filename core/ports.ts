@@ -52,6 +52,8 @@ export interface Mount {
   readonly rcPort: number;
   readonly pid: number;
   readonly adopted: boolean;
+  /** True for an adopted mount that a former daemon had sealed: it is mounted anew to take writes again. */
+  readonly isSealed?: boolean;
   /** Settles with a plain sentence when the mount's process has ended. Never rejects. */
   readonly exited: Promise<string>;
   stats(signal: AbortSignal): Promise<MountStats>;

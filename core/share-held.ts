@@ -15,14 +15,19 @@ export interface Held {
   isDrained: boolean;
 }
 
-export interface HeldEvents {
+export interface HeldOptions {
+  readonly mount: Mount;
+  readonly spec: ShareSpec | undefined;
+  readonly pending: () => Promise<number>;
   readonly onHung: () => void;
   readonly onExited: (reason: string) => void;
 }
 
-export function holdMount(around: RunnerSurroundings, mount: Mount, spec: ShareSpec | undefined, events: HeldEvents): Held {
+export function holdMount(around: RunnerSurroundings, options: HeldOptions): Held {
   const { clock, log, onChange } = around;
-  const watch = new ShareWatch({ mount, clock, log, onChange, onHung: events.onHung });
-  void mount.exited.then(events.onExited);
-  return { mount, spec, watch, mountedAtMs: clock.monotonic(), isSealed: false, isDrained: false };
+  const { mount, spec, pending, onHung } = options;
+  const watch = new ShareWatch({ mount, clock, log, onChange, onHung, pending, isSealed: () => held.isSealed });
+  const held: Held = { mount, spec, watch, mountedAtMs: clock.monotonic(), isSealed: mount.isSealed === true, isDrained: false };
+  void mount.exited.then(options.onExited);
+  return held;
 }

@@ -90,6 +90,8 @@ async function seal(around: RunnerSurroundings, held: Held): Promise<boolean> {
     await timeBox(around.clock, SEAL_DEADLINE_MS, held.mount.seal());
     return true;
   } catch (error) {
+    // A call that did not end may still take hold.
+    held.isSealed = error instanceof TimeBoxError;
     around.log.warn({ share: held.mount.shareName, err: error }, 'new writes could not be refused, the drain goes on beside them');
     return false;
   }

@@ -5,8 +5,10 @@ import type { RunnerSurroundings } from './share-surroundings.ts';
 
 /** For the probe of a share while no prober is active. */
 const PROBE_DEADLINE_MS = 10_000;
-/** How long a probe or a mount may take to notice that it was interrupted. */
-const GRACE_MS = 5_000;
+/** How long a probe may take to notice that it was interrupted. */
+const PROBE_GRACE_MS = 5_000;
+/** The same for a mount: it has a process and a cache in its hands, and two at once on one cache would harm it. */
+const MOUNT_GRACE_MS = 60_000;
 
 export type Raised = { readonly mount: Mount } | { readonly reason: string };
 
@@ -25,13 +27,13 @@ export async function raise(options: RaiseOptions): Promise<Raised> {
   const mounter = around.mounter();
   if (!mounter) return { reason: 'no mounter is active; see `mountkeeper plugin list`' };
   try {
-    const probed = await withGrace(probe(options), { clock, signal, graceMs: GRACE_MS });
+    const probed = await withGrace(probe(options), { clock, signal, graceMs: PROBE_GRACE_MS });
     if (!probed.ok) return { reason: probed.reason };
     signal.throwIfAborted();
     const veto = await around.hooks().veto('beforeMount', spec.share.name);
     if (veto !== undefined) return { reason: veto };
     signal.throwIfAborted();
-    return { mount: await withGrace(mounter.mount(spec, signal), { clock, signal, graceMs: GRACE_MS, onLate }) };
+    return { mount: await withGrace(mounter.mount(spec, signal), { clock, signal, graceMs: MOUNT_GRACE_MS, onLate }) };
   } catch (error) {
     return { reason: error instanceof Error ? error.message : String(error) };
   }

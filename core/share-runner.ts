@@ -263,7 +263,9 @@ export class ShareRunner {
 
   #hold(mount: Mount, spec: ShareSpec | undefined): Held {
     const isHere = (): boolean => this.#held?.mount === mount;
-    this.#held = holdMount(this.#around, mount, spec, {
+    this.#held = holdMount(this.#around, {
+      mount, spec,
+      pending: () => this.#settings.pending(),
       onHung: () => void (isHere() && this.#inbox.put('hung')),
       onExited: (reason) => {
         if (!isHere()) return;

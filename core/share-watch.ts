@@ -14,6 +14,8 @@ const REMOTE_DEADLINE_MS = 5_000;
 /** Silence of the remote control after which the mount itself is asked. */
 const SILENCE_MS = 7_000;
 const ALIVE_DEADLINE_MS = 4_000;
+/** Silence after which a sealed mount is given up: what answers in its place may be the seal. */
+const SEALED_SILENCE_MS = 20_000;
 /** Figures older than this are not passed off as fresh. */
 const FRESH_MS = 6_000;
 /** How much longer than its deadline a call may take before it is given up. */
@@ -23,6 +25,10 @@ export interface ShareWatchOptions {
   readonly mount: Mount;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Dirty files on the disk, whichever mount of the share they belong to. */
+  readonly pending: () => Promise<number>;
+  /** New writes are refused: nobody is served any more. */
+  readonly isSealed: () => boolean;
   /** Called when neither the remote control nor the mount answers. */
   readonly onHung: () => void;
   readonly onChange: () => void;
@@ -43,10 +49,10 @@ export class ShareWatch {
   #isKickDue = false;
 
   constructor(options: ShareWatchOptions) {
-    const { clock, log, mount, onChange } = options;
+    const { clock, log, mount, onChange, pending } = options;
     this.#options = options;
     this.#answeredAt = clock.monotonic();
-    this.#stranded = new StrandedFiles({ mount, clock, log, onChange, isClean: () => !this.#end.signal.aborted && this.#stats?.dirtyFiles === 0 });
+    this.#stranded = new StrandedFiles({ share: mount.shareName, pending, clock, log, onChange, isClean: () => !this.#end.signal.aborted && this.#stats?.dirtyFiles === 0 });
   }
 
   get stats(): MountStats | undefined {
@@ -88,7 +94,8 @@ export class ShareWatch {
     if (this.#end.signal.aborted) return;
     void this.#checkRemoteWhenDue();
     await this.#collect();
-    if (this.#silenceMs() >= SILENCE_MS) void this.#checkAlive();
+    if (this.#silenceMs() >= SEALED_SILENCE_MS && this.#options.isSealed()) this.#options.onHung();
+    else if (this.#silenceMs() >= SILENCE_MS) void this.#checkAlive();
     else void this.#stranded.lookWhenDue();
   }
 

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
+import { findTarget, request } from '../../../core/cli/client.js';
+import type { ClientOptions } from '../../../core/cli/client.js';
+import { createSecrets } from '../../../core/config/secrets.js';
+
+async function options(t: TestContext, text: string, change: Partial<ClientOptions> = {}): Promise<ClientOptions> {
+  const dir = await mkdtemp(join(tmpdir(), 'mountkeeper-client-'));
+  t.after(() => rm(dir, { recursive: true, force: true }));
+  const configFile = join(dir, 'mountkeeper.toml');
+  await writeFile(configFile, text);
+  await writeFile(join(dir, 'password'), 'from a file\n');
+  return { configFile, url: undefined, env: {}, secrets: createSecrets({ env: {} }), signal: new AbortController().signal, ...change };
+}
+
+async function daemon(t: TestContext, answer: (incoming: IncomingMessage, response: ServerResponse) => void): Promise<string> {
+  const server = createServer(answer);
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+  t.after(() => new Promise((resolve) => {
+    server.closeAllConnections();
+    server.close(resolve);
+  }));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
+
+describe('client of the command line', () => {
+  it('finds the daemon where nothing is said', async (t) => {
+    const found = await findTarget(await options(t, '', { configFile: '/nowhere/mountkeeper.toml' }));
+    assert.deepEqual(found, { url: 'http://127.0.0.1:8090', authorization: undefined });
+  });
+
+  for (const [listen, url] of [['0.0.0.0', 'http://127.0.0.1:9'], ['::', 'http://[::1]:9'], ['fd00::1', 'http://[fd00::1]:9'], ['192.0.2.7', 'http://192.0.2.7:9']] as const) {
+    it(`reaches a daemon that listens on ${listen}`, async (t) => {
+      assert.equal((await findTarget(await options(t, `[web]\nlisten = "${listen}"\nport = 9\n`))).url, url);
+    });
+  }
+
+  it('takes the password of the file, also one that is named relative to it', async (t) => {
+    assert.equal((await findTarget(await options(t, '[web]\npassword = "geheim"\nusername = "me"\n'))).authorization, basic('me:geheim'));
+    assert.equal((await findTarget(await options(t, '[web]\npassword = { file = "password" }\n'))).authorization, basic('admin:from a file'));
+  });
+
+  it('sends no hash and nothing that it does not know', async (t) => {
+    assert.equal((await findTarget(await options(t, '[web]\npassword = "scrypt$16384$8$1$abc$def"\n'))).authorization, undefined);
+    assert.equal((await findTarget(await options(t, '[web]\npassword = { env = "MISSING" }\n'))).authorization, undefined);
+  });
+
+  it('prefers the environment and the address given', async (t) => {
+    const found = await findTarget(await options(t, '[web]\npassword = "old"\n', { env: { MOUNTKEEPER_PASSWORD: 'new', MOUNTKEEPER_URL: 'http://a:1' }, url: 'https://b:2/' }));
+    assert.deepEqual(found, { url: 'https://b:2', authorization: basic('admin:new') });
+    const named = await findTarget(await options(t, '', { url: 'http://me:p%40ss@b:2/mk/' }));
+    assert.deepEqual(named, { url: 'http://b:2/mk', authorization: basic('me:p@ss') });
+  });
+
+  it('says so when the address is none', async (t) => {
+    await assert.rejects(findTarget(await options(t, '', { url: 'localhost:8090' })), /is not the address of a daemon/);
+  });
+
+  it('says so when nobody answers, and when the password is asked for or wrong', async (t) => {
+    await assert.rejects(request(await options(t, '', { url: 'http://127.0.0.1:1' }), { method: 'GET', path: '/api/status' }), /no daemon answers at http:\/\/127\.0\.0\.1:1/);
+    const url = await daemon(t, (_, response) => response.writeHead(401).end());
+    await assert.rejects(request(await options(t, '', { url }), { method: 'GET', path: '/' }), /asks for a password/);
+    await assert.rejects(request(await options(t, '[web]\npassword = "x"\n', { url }), { method: 'GET', path: '/' }), /refuses the password/);
+  });
+
+  it('sends a body as JSON and hands the answer on', async (t) => {
+    const url = await daemon(t, (incoming, response) => {
+      let body = '';
+      incoming.on('data', (chunk: Buffer) => { body += chunk.toString(); });
+      incoming.on('end', () => response.writeHead(400).end(`${incoming.method} ${incoming.url} ${incoming.headers['content-type']} ${body}`));
+    });
+    const answer = await request(await options(t, '', { url }), { method: 'POST', path: '/api/bwlimit', body: { up: '1M' } });
+    assert.deepEqual(answer, { status: 400, body: 'POST /api/bwlimit application/json {"up":"1M"}' });
+  });
+
+  it('ends as soon as it is interrupted', async (t) => {
+    const interrupt = new AbortController();
+    const url = await daemon(t, () => interrupt.abort(new Error('interrupted')));
+    await assert.rejects(request(await options(t, '', { url, signal: interrupt.signal }), { method: 'GET', path: '/' }), /interrupted/);
+  });
+});

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createManualClock } from 'mountkeeper/testing';
+import type { Snapshot, StatusRecord, WarmupRuleStatus } from 'mountkeeper';
+import { shareStatus, statusFields } from '../../core/contributions.js';
+import { emptyLedger } from '../../core/plugin/ledger.js';
+import { StatusStore, emptyRecord, emptyShareStatus } from '../../core/status.js';
+import { collectedLines } from './fake-shares.ts';
+
+function store() {
+  const clock = createManualClock();
+  const lines = collectedLines();
+  return { clock, lines, status: new StatusStore({ clock, log: lines.log }) };
+}
+
+function record(change: Partial<StatusRecord> = {}): Omit<StatusRecord, 'startedAt'> {
+  const { startedAt: _, ...rest } = { ...emptyRecord(0), ...change };
+  return rest;
+}
+
+const rule: WarmupRuleStatus = { share: 'photos', path: 'a', newerThan: null, state: 'pending', totalFiles: 1, skipped: 0, cached: 0, errors: 0 };
+
+describe('status store', () => {
+  it('begins with the defaults and version 0', () => {
+    const { status, clock } = store();
+    assert.deepEqual(status.snapshot, { version: 0, takenAt: clock.now(), record: emptyRecord(clock.now()) });
+  });
+
+  it('raises the version and keeps the time of the start', async () => {
+    const { status, clock } = store();
+    const { startedAt } = status.snapshot.record;
+    await clock.advance(5_000);
+    status.publish(record({ nasOffline: true }));
+    const { version, takenAt, record: published } = status.snapshot;
+    assert.deepEqual([version, takenAt, published.startedAt, published.nasOffline], [1, startedAt + 5_000, startedAt, true]);
+  });
+
+  it('publishes what nobody can change, not even who handed it in', () => {
+    const { status } = store();
+    const warmup = [{ ...rule }];
+    const shares = [emptyShareStatus('photos')];
+    const snapshot = status.publish(record({ warmup, shares }));
+    warmup[0]!.totalFiles = 99;
+    warmup.push({ ...rule });
+    shares[0]!.mounted = true;
+    shares.push(emptyShareStatus('video'));
+    assert.deepEqual(snapshot.record.warmup, [rule]);
+    assert.deepEqual(snapshot.record.shares, [emptyShareStatus('photos')]);
+    assert.throws(() => { (snapshot.record as { nasOffline: boolean }).nasOffline = true; }, TypeError);
+    assert.throws(() => { snapshot.record.shares[0]!.mounted = true; }, TypeError);
+    assert.throws(() => { (snapshot.record.warmup[0] as { cached: number }).cached = 1; }, TypeError);
+  });
+
+  it('keeps an old snapshot as it was', () => {
+    const { status } = store();
+    const before = status.snapshot;
+    status.publish(record({ allSynced: true }));
+    assert.deepEqual([before.version, before.record.allSynced], [0, false]);
+  });
+
+  it('tells every listener until it is released, whatever another one does', () => {
+    const { status, lines } = store();
+    const seen: number[] = [];
+    status.onPublish(() => { throw new Error('defect'); });
+    const listener = ({ version }: Snapshot) => void seen.push(version);
+    const release = status.onPublish(listener);
+    status.onPublish(listener);
+    status.publish(record());
+    release();
+    status.publish(record());
+    assert.deepEqual(seen, [1, 1, 2]);
+    assert.equal(lines.texts().filter((text) => text === 'status listener failed').length, 2);
+  });
+});
+
+describe('contributions to the status', () => {
+  it('keep the defaults where a plugin fails or has nothing to say', () => {
+    const { log } = collectedLines();
+    const ledgers = [
+      { ...emptyLedger('broken', false), statusFields: [{ field: 'nasOffline' as const, read: () => { throw new Error('defect'); } }], shareStatus: [() => { throw new Error('defect'); }] },
+      { ...emptyLedger('quiet', false), statusFields: [{ field: 'smbdRunning' as const, read: () => undefined }], shareStatus: [() => ({ warmupDone: undefined }) as never] },
+      { ...emptyLedger('good', false), statusFields: [{ field: 'nfsExported' as const, read: () => true }], shareStatus: [(share: string) => ({ warmupTotal: share.length })] },
+    ];
+    assert.deepEqual(statusFields(ledgers, log), { nfsExported: true });
+    assert.deepEqual(shareStatus(ledgers, 'photos', log), { warmupTotal: 6 });
+  });
+});
