@@ -7,7 +7,7 @@ import type { ObjectSchema } from 'joi';
 import type { Bandwidth, Exporter, Mounter, Prober } from './ports.ts';
 import type {
   Clock, ConfigDiff, ConfigProblem, ConfigService, LoadedConfig, Logger, MountReader, MountTable, Paths,
-  PluginsService, Processes, Release, Secret, Secrets, Snapshot, StatusService,
+  PluginsService, Processes, Release, Secret, Secrets, SharesService, Snapshot, StatusService,
 } from './services.ts';
 
 export { default as Joi } from 'joi';
@@ -168,15 +168,25 @@ export interface Check {
  * `resolve…` transform their argument synchronously, `collect…` gather lists.
  */
 export interface Hooks {
+  /** Asked after a successful probe, before each mount. The reason given is shown as why the share failed. */
   beforeMount: { args: [share: string]; result: string | undefined };
+  /** A share is mounted, or was adopted from a former daemon. */
   afterMount: { args: [share: string]; result: void };
+  /** A mount is gone: taken down, dead or killed because it hung. */
   afterUnmount: { args: [share: string]; result: void };
+  /** A share went from one health to another; `reason` is set when it failed. */
   shareHealthChanged: { args: [change: { share: string; from: Health; to: Health; reason: string | null }]; result: void };
+  /** Asked about every valid document that differs from the running one, from the file or over HTTP. The reason given refuses it. */
   beforeReload: { args: [next: LoadedConfig, diff: ConfigDiff]; result: string | undefined };
+  /** A document has been applied. */
   afterReload: { args: [next: LoadedConfig, diff: ConfigDiff]; result: void };
+  /** A cycle of the supervisor has ended. Whoever is slow misses cycles. */
   afterCycle: { args: [snapshot: Snapshot]; result: void };
+  /** Changes the whole budget before it is divided over the shares. Called at every division: must be quick. */
   resolveBandwidth: { args: [budget: Bandwidth]; result: Bandwidth };
+  /** What the daemon has to say to people. Gathered in every cycle. */
   collectNotices: { args: []; result: readonly Notice[] };
+  /** Lines of `mountkeeper doctor`. Called without any other effect of the plugin being up. */
   collectChecks: { args: [config: Config]; result: readonly Check[] };
 }
 
@@ -189,6 +199,7 @@ export interface Services {
   config: ConfigService;
   secrets: Secrets;
   status: StatusService;
+  shares: SharesService;
   plugins: PluginsService;
   paths: Paths;
   mounter: Mounter;

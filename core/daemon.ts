@@ -59,6 +59,7 @@ export class Daemon {
       parts.config.commit(check.loaded);
       await parts.host.apply(check.loaded);
       const supervisor = new Supervisor({ clock: parts.clock, log: parts.log.child({ plugin: 'supervisor' }), status: parts.status, plugins: pluginsOf(parts) }, check.loaded);
+      parts.living.shares = () => supervisor.live();
       const daemon = new Daemon(parts, supervisor);
       await daemon.#open();
       return daemon;

@@ -5,7 +5,7 @@ import { chmod, mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
-import type { Clock, PluginInfo, Services } from './api.ts';
+import type { Clock, LiveShare, PluginInfo, Services } from './api.ts';
 import { CommandChannel } from './commands.ts';
 import { createSecrets } from './config/secrets.ts';
 import { createConfigService } from './config/service.ts';
@@ -45,6 +45,8 @@ export interface Parts {
   readonly config: ReturnType<typeof createConfigService>;
   readonly http: ReturnType<typeof createHttp>;
   readonly host: ReturnType<typeof createPluginHost>;
+  /** Filled in once the supervisor exists; until then there are no shares. */
+  readonly living: { shares: (() => readonly LiveShare[]) | undefined };
   readonly unlock: () => Promise<void>;
 }
 
@@ -73,8 +75,10 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     review: (next, diff) => host.hooks.veto('beforeReload', next, diff),
   });
   const http = createHttp({ clock, log, hostnames: () => config.current.config.web.hostnames });
+  const living: Parts['living'] = { shares: undefined };
   const services: Partial<Services> = {
     clock, processes, mountReader: reader, mountTable: createMountTable(), config, secrets, status,
+    shares: { list: () => living.shares?.() ?? [] },
     plugins: { list: (): readonly PluginInfo[] => host.list() },
     paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },
   };
@@ -83,7 +87,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     send: (name, ...args) => commands.send(name, ...args),
   });
   await host.discover(peeked.pluginDirs, peeked.stateDir);
-  return { clock, log, logger, status, commands, processes, reader, scheduler, config, http, host, unlock };
+  return { clock, log, logger, status, commands, processes, reader, scheduler, config, http, host, living, unlock };
 }
 
 async function prepareStateDir(peeked: Peeked): Promise<void> {

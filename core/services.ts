@@ -3,7 +3,8 @@
  * Shapes only; implementations live in `core/system`, `core/config` and `core/status.ts`.
  */
 import type { Logger } from 'pino';
-import type { Config, Notice, StatusRecord } from './api.ts';
+import type { Config, Health, Notice, StatusRecord } from './api.ts';
+import type { Mount, ShareSpec } from './ports.ts';
 
 /** Undoes one side effect. May be called once only; a rejection is logged with the effect's label. */
 export type Release = () => void | Promise<void>;
@@ -219,6 +220,20 @@ export interface StatusService {
   onPublish(fn: (snapshot: Snapshot) => void): () => void;
   /** What `collectNotices` gathered in the last cycles: for the dashboard and for people. */
   readonly notices: readonly Notice[];
+}
+
+/** A configured share as it is now. `mount` is undefined while it is not mounted. */
+export interface LiveShare {
+  readonly spec: ShareSpec;
+  readonly health: Health;
+  readonly mount: Mount | undefined;
+  /** Whether the remote answered the last light check; undefined before the first. */
+  readonly remoteAnswers: boolean | undefined;
+}
+
+/** The supervisor's shares, for plugins that work on living mounts. A mount may end at any time: take it anew each time. */
+export interface SharesService {
+  list(): readonly LiveShare[];
 }
 
 export type PluginState = 'disabled' | 'waiting' | 'active' | 'failed' | 'invalid';

@@ -2,7 +2,7 @@
  * One runner per share: brings it up, watches it, heals it and takes it down, on its own and without ever waiting for another
  * share. The supervisor only tells it what is wanted; what it is told waits in its inbox and is dealt with one at a time.
  */
-import type { Health, Mount, MountStats, PendingFiles, ShareSpec, ShareStatus } from './api.ts';
+import type { Health, LiveShare, Mount, MountStats, PendingFiles, ShareSpec, ShareStatus } from './api.ts';
 import { probeBackoffMs, remountBackoffMs } from './share.ts';
 import { NOTES, describeShare } from './share-describe.ts';
 import { expose, withdraw } from './share-exposure.ts';
@@ -62,6 +62,11 @@ export class ShareRunner {
 
   get health(): Health {
     return this.#health.state.health;
+  }
+
+  /** The share as plugins see it. */
+  get live(): LiveShare {
+    return { spec: this.#settings.wanted, health: this.health, mount: this.mount, remoteAnswers: this.#held?.watch.remoteAnswers };
   }
 
   /** True from the wish to take the share down for good. */

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { durationMs } from './api.ts';
-import type { Clock, Config, Exporter, LoadedConfig, Mount, Mounter, Notice, PendingFiles, Prober, ShareSpec, ShareStatus, Snapshot, StatusRecord } from './api.ts';
+import type { Clock, Config, Exporter, LiveShare, LoadedConfig, Mount, Mounter, Notice, PendingFiles, Prober, ShareSpec, ShareStatus, Snapshot, StatusRecord } from './api.ts';
 import { BandwidthControl } from './bandwidth-control.ts';
 import type { HookRunner } from './hooks.ts';
 import { OrphanScan } from './orphans.ts';
@@ -83,6 +83,11 @@ export class Supervisor {
       resolve: (budget) => plugins.hooks.resolve('resolveBandwidth', budget),
       users: () => [...this.#runners.values()].flatMap(({ mount, stats }) => (mount ? [{ mount, stats }] : [])),
     });
+  }
+
+  /** Every configured share as it is now; those that are leaving are not among them. */
+  live(): readonly LiveShare[] {
+    return [...this.#runners.values()].filter((runner) => !runner.isLeaving).map((runner) => runner.live);
   }
 
   /** Adopts what a former daemon left, starts a runner per share and the poll loop. */
