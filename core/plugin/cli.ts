@@ -24,9 +24,14 @@ import { packageDir } from './stage.ts';
 const IMPORT_MS = 10_000;
 const EXIT = { ok: 0, failure: 1, usage: 64 } as const;
 
-/** First row the header; one line per plugin, and the reason where there is one. */
-export function renderPluginTable(list: readonly PluginInfo[]): readonly (readonly string[])[] {
-  const rows = list.map((info) => [info.name + (info.thirdParty ? ' *' : ''), info.version, info.state, info.reason ?? info.description]);
+/** A plugin as the host lists it, or as it comes over HTTP. */
+export type PluginRow = Pick<PluginInfo, 'name' | 'version' | 'state' | 'description'>
+  & { readonly reason?: string | null | undefined; readonly thirdParty?: boolean; readonly third_party?: boolean };
+
+/** First row the header; one line per plugin, and the reason where there is one. A star marks what does not come with the package. */
+export function renderPluginTable(list: readonly PluginRow[]): readonly (readonly string[])[] {
+  const isStranger = (row: PluginRow): boolean => row.thirdParty ?? row.third_party ?? false;
+  const rows = list.map((row) => [row.name + (isStranger(row) ? ' *' : ''), row.version, row.state, row.reason ?? row.description]);
   return [['plugin', 'version', 'state', 'about'], ...rows];
 }
 

@@ -48,10 +48,12 @@ describe('plugin list', () => {
     assert.deepEqual(renderPluginTable([
       { ...base, name: 'garden', state: 'active', reason: undefined, thirdParty: true },
       { ...base, name: 'mount', state: 'failed', reason: 'no rclone', thirdParty: false },
+      { name: 'pond', version: '', description: '', state: 'invalid', reason: 'it cannot be loaded', third_party: true },
     ]), [
       ['plugin', 'version', 'state', 'about'],
       ['garden *', '1.0.0', 'active', 'Waters.'],
       ['mount', '1.0.0', 'failed', 'no rclone'],
+      ['pond *', '', 'invalid', 'it cannot be loaded'],
     ]);
   });
 });
