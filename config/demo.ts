@@ -48,7 +48,7 @@ async function showWhatToTry(nas: DemoNas, daemon: DemoDaemon, minutes: number):
   say(`  ls -l ${quoted(join(daemon.mountRoot, '照片 Photos'))}`);
   say(`  curl -s ${daemon.url}/api/status`);
   say(`  ${cli} status ${config}`);
-  say(`  ${cli} bwlimit --up 1M --down 0 ${config}`);
+  say(`  ${cli} bwlimit 1M 0 ${config}`);
   say(`  ${cli} reconnect 'Team Files' ${config}`);
   say(`  ${cli} logs -f ${config}`);
   say();

@@ -4,8 +4,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { discoverPlugins } from '../core/plugin/discover.ts';
+import { OWN_COMMANDS } from '../core/cli/dispatch.ts';
 import { entryOf } from '../core/plugin/found.ts';
 import { generatedFiles } from './generated-files.ts';
+import { pluginPages } from './plugin-pages.ts';
 
 const PACKAGE = fileURLToPath(new URL('../../', import.meta.url));
 const IMPORT_TIMEOUT_MS = 10_000;
@@ -14,7 +16,9 @@ async function inTreeFiles(): Promise<ReadonlyMap<string, string>> {
   const found = await discoverPlugins({ inTree: join(PACKAGE, 'dist/plugins'), thirdPartyDirs: [], stateDir: '', log: pino({ level: 'silent' }), importMs: IMPORT_TIMEOUT_MS });
   const broken = found.filter((plugin) => plugin.plugin === undefined);
   if (broken.length > 0) throw new Error(broken.map((plugin) => `plugin ${plugin.name}: ${plugin.problem}`).join('; '));
-  return generatedFiles(found.flatMap((plugin) => entryOf(plugin)));
+  const plugins = found.filter((plugin) => plugin.plugin !== undefined);
+  const contract = await readFile(join(PACKAGE, 'core/api.ts'), 'utf8');
+  return new Map([...generatedFiles(plugins.flatMap((plugin) => entryOf(plugin))), ...pluginPages({ plugins, ownCommands: OWN_COMMANDS, contract })]);
 }
 
 async function outdated(files: ReadonlyMap<string, string>): Promise<string[]> {

@@ -1,6 +1,7 @@
 /** The reference page of the configuration: every key with type, default, tier and owner, from the schemas themselves. */
 import type { ConfigKey } from '../core/services.ts';
 import { inlineValue } from '../core/config/toml-value.ts';
+import { table } from './page-table.ts';
 
 const INTRODUCTION = `# Configuration reference
 
@@ -31,19 +32,15 @@ export function referencePage(keys: readonly ConfigKey[]): string {
 
 /** `shares[].name` stands in `[[shares]]`, `smb.users[].name` in `[[smb.users]]`, `plugins.smb.enabled` in `[plugins.smb]`. */
 function sectionOf(path: string): string {
-  const table = path.slice(0, path.lastIndexOf('.'));
-  return table.endsWith('[]') ? `[[${table.replaceAll('[]', '')}]]` : `[${table.replaceAll('[]', '')}]`;
+  const section = path.slice(0, path.lastIndexOf('.'));
+  return section.endsWith('[]') ? `[[${section.replaceAll('[]', '')}]]` : `[${section.replaceAll('[]', '')}]`;
 }
 
 function sectionText(section: string, keys: readonly ConfigKey[]): string {
-  const rows = keys.map((key) => `| ${[`\`${key.path.slice(key.path.lastIndexOf('.') + 1)}\``, cell(key.type), defaultText(key), key.tier, key.owner, cell(key.description)].join(' | ')} |`);
-  return [`## \`${section}\``, '', '| key | type | default | tier | declared by | meaning |', '|---|---|---|---|---|---|', ...rows, ''].join('\n');
+  const rows = keys.map((key) => [`\`${key.path.slice(key.path.lastIndexOf('.') + 1)}\``, key.type, defaultText(key), key.tier, key.owner, key.description]);
+  return [`## \`${section}\``, '', table(['key', 'type', 'default', 'tier', 'declared by', 'meaning'], rows), ''].join('\n');
 }
 
 function defaultText(key: ConfigKey): string {
-  return key.default === undefined ? '' : `\`${cell(inlineValue(key.default))}\``;
-}
-
-function cell(text: string): string {
-  return text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ');
+  return key.default === undefined ? '' : `\`${inlineValue(key.default)}\``;
 }

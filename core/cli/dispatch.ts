@@ -12,7 +12,8 @@ import type { Terminal } from './terminal.ts';
 
 const DEFAULT_CONFIG = '/etc/mountkeeper/mountkeeper.toml';
 
-const OWN: readonly Pick<CliCommand, 'name' | 'usage' | 'summary'>[] = [
+/** Subcommands of the core itself; plugins bring the others. */
+export const OWN_COMMANDS: readonly Pick<CliCommand, 'name' | 'usage' | 'summary'>[] = [
   { name: 'run', usage: '', summary: 'Run the daemon in the foreground.' },
   { name: 'check', usage: '', summary: 'Check the configuration file; exit 78 and FILE:line:column for what is wrong.' },
   { name: 'doctor', usage: '', summary: 'Check this machine and say what to do.' },
@@ -86,7 +87,7 @@ function contextOf({ args, configFile, terminal, offline }: Invocation): CliCont
 }
 
 function usage(contributed: readonly CliCommand[]): string {
-  const commands = [...OWN, ...contributed].toSorted((one, other) => one.name.localeCompare(other.name));
+  const commands = [...OWN_COMMANDS, ...contributed].toSorted((one, other) => one.name.localeCompare(other.name));
   const heads = commands.map((command) => `${command.name} ${command.usage}`.trim());
   const width = Math.max(...heads.map((head) => head.length));
   return [
