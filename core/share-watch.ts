@@ -73,6 +73,11 @@ export class ShareWatch {
     return this.#stranded.count ?? 0;
   }
 
+  /** Whether the remote answered the last light check; undefined before the first. */
+  get remoteAnswers(): boolean | undefined {
+    return this.#remoteAnswers;
+  }
+
   /** What is wrong though the mount is up; undefined when nothing is. */
   get trouble(): string | undefined {
     const troubles: string[] = [];
