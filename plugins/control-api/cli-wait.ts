@@ -6,6 +6,8 @@ import { fetchStatus } from './api-client.ts';
 import type { StatusView } from './status-view.ts';
 
 const POLL_MS = 500;
+/** What a cycle may take beyond its interval, its deadlines included. */
+const CYCLE_MS = 1_000;
 const USAGE = '--synced [--timeout 10m]';
 
 /** Milliseconds to wait, undefined for ever. Throws a sentence. */
@@ -25,22 +27,49 @@ function progressOf(view: StatusView): string {
   return parts.join(' ');
 }
 
+/** How old a status may be: the daemon takes one with every cycle. */
+async function oldestStatusMs(cli: CliContext): Promise<number> {
+  const { status, body } = await cli.request('GET', '/api/config');
+  const config = status === 200 ? (JSON.parse(body) as { supervisor?: { poll_interval?: string } } | null) : null;
+  return durationMs(config?.supervisor?.poll_interval ?? '2s') + CYCLE_MS;
+}
+
+/**
+ * A status from before the wait knows nothing of a file that was written just before it. So "synced" counts when it is news
+ * since the wait began, or has stood for longer than a status can be old.
+ */
+function createJudge(cli: CliContext, startedAt: number): (isSynced: boolean) => Promise<boolean> {
+  let isNews = false;
+  let oldestMs: number | undefined;
+  return async (isSynced) => {
+    isNews ||= !isSynced;
+    if (!isSynced || isNews) return isSynced;
+    oldestMs ??= await oldestStatusMs(cli);
+    return cli.clock.monotonic() - startedAt >= oldestMs;
+  };
+}
+
+function report(cli: CliContext, synced: boolean, text: string): void {
+  if (cli.json) cli.print(JSON.stringify({ synced }));
+  if (!synced) cli.printError(text);
+  else if (!cli.json) cli.print(text);
+}
+
 async function waitForSync(cli: CliContext, timeoutMs: number | undefined): Promise<number> {
   const startedAt = cli.clock.monotonic();
+  const judge = createJudge(cli, startedAt);
   for (;;) {
     const { view } = await fetchStatus(cli);
-    if (view.all_synced) {
-      if (cli.json) cli.print(JSON.stringify({ synced: true }));
-      else cli.print('All synced.');
+    if (await judge(view.all_synced)) {
+      report(cli, true, 'All synced.');
       return 0;
     }
     const leftMs = timeoutMs === undefined ? Infinity : startedAt + timeoutMs - cli.clock.monotonic();
     if (leftMs <= 0) {
-      if (cli.json) cli.print(JSON.stringify({ synced: false }));
-      cli.printError(`Not synced after ${formatDuration(timeoutMs ?? 0)}: ${progressOf(view)}.`);
+      report(cli, false, `Not synced after ${formatDuration(timeoutMs ?? 0)}: ${progressOf(view)}.`);
       return 75;
     }
-    cli.progress(progressOf(view));
+    cli.progress(view.all_synced ? 'nothing is left; making sure' : progressOf(view));
     await cli.clock.sleep(Math.min(POLL_MS, leftMs), cli.signal);
   }
 }

@@ -59,6 +59,26 @@ describe('the subcommands of the control API', () => {
     assert.deepEqual([code, progress, printed], [0, ['3 files left (photos 2, b 1) not reachable: b'], ['All synced.']]);
   });
 
+  it('wait does not take a status from before it began for the truth', async () => {
+    const clock = createManualClock();
+    api.publish([], { allSynced: true });
+    let finished = false;
+    const waiting = run(['wait', '--synced'], { clock }).finally(() => (finished = true));
+    for (let second = 0; second < 4; second += 1) {
+      while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+      assert.equal(finished, false);
+      await clock.advance(500);
+    }
+    api.publish([{ name: 'photos', dirtyCount: 1, health: 'healthy' }], { allSynced: false });
+    while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(60_000);
+    while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(finished, false);
+    api.publish([], { allSynced: true });
+    await clock.advance(1_000);
+    assert.deepEqual([(await waiting).code, finished], [0, true]);
+  });
+
   it('wait exits with 75 when time runs out', async () => {
     api.publish([{ name: 'photos', dirtyCount: 1, health: 'healthy' }], { allSynced: false });
     const { code, errors, printed } = await run(['wait', '--synced', '--timeout', '0'], { json: true });
