@@ -13,7 +13,7 @@ import { sweep } from './support/scratch.ts';
 
 const BUILT = fileURLToPath(new URL('.', import.meta.url));
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
-const FILE_TIMEOUT_MS = 10 * 60_000;
+const FILE_TIMEOUT_MS = 8 * 60_000;
 /** Longest first, so that no long one is left running alone at the end. */
 const LONG_FIRST = ['kill-rclone', 'cut-off', 'documents', 'kill-daemon', 'plugin-swaps', 'stop', 'hang', 'start'];
 

@@ -23,7 +23,7 @@ export async function benchSwap(scratch: Scratch): Promise<Figure[]> {
     plain.push(performance.now() - live);
     const start = performance.now();
     await daemon.submit(daemon.text({ sections: { 'plugins.example': { enabled }, bandwidth: { up: `${index + 1}M` } } }));
-    await until('the swap', async () => ((await daemon.get('/api/example')).status === 200) === enabled, { timeoutMs: 10_000, everyMs: 1 });
+    await until('the swap', async () => ((await daemon.get('/example')).status === 200) === enabled, { timeoutMs: 10_000, everyMs: 1 });
     spans.push(performance.now() - start);
   }
   await daemon.stop();

@@ -70,8 +70,11 @@ describe('the disk of the configuration file', () => {
       await mend();
       assert.deepEqual({ file: await readFile(daemon.configFile, 'utf8'), running: await running() }, before);
       for (const folder of [disk, dirname(daemon.configFile)]) {
-        assert.deepEqual((await readdir(folder)).filter((name) => /tmp|temp|new|\.toml./.test(name)), [], folder);
+        assert.deepEqual((await readdir(folder)).filter((name) => /tmp|temp|new|\.toml./.test(name) && !name.endsWith('.bak')), [], folder);
       }
+      // What a preset keeps of the text it is about to replace is whole or not there.
+      const kept = await readFile(`${daemon.configFile}.bak`, 'utf8').catch(() => before.file);
+      assert.equal(kept, before.file);
       const later = await daemon.submit(other(what === 'full' ? '11M' : '12M'));
       assert.equal(later.status, 200, later.text);
     });

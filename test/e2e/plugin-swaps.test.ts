@@ -35,7 +35,7 @@ describe(`${SWAPS} swaps of the plugin set under ${CLIENTS} clients`, () => {
     const found = (JSON.parse(stdout) as { name: string; state: string }[]).find((plugin) => plugin.name === 'example');
     return found?.state ?? 'absent';
   };
-  const exampleAnswers = async (): Promise<boolean> => (await daemon.get('/api/example')).status === 200;
+  const exampleAnswers = async (): Promise<boolean> => (await daemon.get('/example')).status === 200;
   const swap = async (enabled: boolean): Promise<void> => {
     const answer = await daemon.submit(daemon.text({ sections: { 'plugins.example': { enabled } } }));
     assert.deepEqual([answer.status, answer.body.ok], [200, true], answer.text);

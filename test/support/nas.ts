@@ -47,7 +47,7 @@ export class Nas {
 
   async start(): Promise<void> {
     const log = openSync(`${this.dir}.log`, 'a');
-    const args = ['serve', this.protocol, '--addr', `127.0.0.1:${this.port}`, '--cache-dir', `${this.dir}.cache`, this.dir];
+    const args = ['serve', this.protocol, '--addr', `127.0.0.1:${this.port}`, '--dir-cache-time', '0s', '--cache-dir', `${this.dir}.cache`, this.dir];
     // Debian's 1.60 takes these from the environment as the newer ones do; a command line can be read by everyone.
     const env = { PATH: process.env['PATH'], HOME: `${this.dir}.home`, RCLONE_USER: NAS_USER, RCLONE_PASS: NAS_PASSWORD };
     this.child = spawn('rclone', args, { stdio: ['ignore', log, log], env });

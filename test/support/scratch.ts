@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mountsBelow, detachAll } from './mounts.ts';
@@ -28,6 +28,7 @@ export async function createScratch(name: string): Promise<Scratch> {
     defer: (release) => void releases.push(release),
     close: async () => {
       const failures: unknown[] = [];
+      await keepLogs(root, name);
       for (const release of releases.reverse()) {
         await Promise.resolve().then(release).catch((error: unknown) => failures.push(error));
       }
@@ -35,6 +36,20 @@ export async function createScratch(name: string): Promise<Scratch> {
       if (failures.length > 0) throw new AggregateError(failures, `clean up ${root}`);
     },
   };
+}
+
+/** Copies every log to the folder that MOUNTKEEPER_TEST_LOGS names, for who wants to see what happened. */
+async function keepLogs(root: string, name: string): Promise<void> {
+  const folder = process.env['MOUNTKEEPER_TEST_LOGS'];
+  if (folder === undefined || folder === '') return;
+  // Two levels deep: a recursive walk would enter the mounts.
+  for (const room of ['.', ...(await readdir(root))]) {
+    const logs = (await readdir(join(root, room)).catch(() => [])).filter((file) => file.endsWith('.log'));
+    for (const log of logs) {
+      await mkdir(join(folder, name, room), { recursive: true });
+      await copyFile(join(root, room, log), join(folder, name, room, log));
+    }
+  }
 }
 
 /** Ends every process that names the folder, takes down every mount below it, removes it. Returns what was found. */
