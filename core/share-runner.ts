@@ -246,7 +246,6 @@ export class ShareRunner {
     this.#inbox.take('reset', 'changed', 'refreshed');
     if (!this.#inbox.has('exited', 'hung')) await withdraw(this.#around, this.name);
     const isClean = await this.#inbox.during(['exited', 'hung', 'goal'], (signal) => drainToTheEnd(this.#around, held, signal), this.#limit.signal);
-    if (this.#goal === 'up') this.#inbox.put('reset');
     const isOver = isClean || this.#limit.signal.aborted || this.#inbox.has('exited', 'hung');
     if (this.#goal === 'gone' && isOver) await this.#takeDown(held);
   }

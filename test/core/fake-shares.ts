@@ -31,7 +31,7 @@ export function spec(name: string, change: { remotePath?: string; host?: string;
 
 /** Identity: host and remote path. Fingerprint: that and whether it is read-only; protocols touch no mount. */
 export function planOf({ share, connection }: ShareSpec): MountPlan {
-  const identity = `${String(connection.options['host'])}:${share.remote_path}`;
+  const identity = `${connection.options.host as string}:${share.remote_path}`;
   return { mountPoint: share.mount_point, identity, fingerprint: `${identity}:${share.read_only}` };
 }
 
