@@ -15,7 +15,10 @@ export { default as Boom } from '@hapi/boom';
 export type * from './ports.ts';
 export type * from './services.ts';
 export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeBytes } from './config/units.ts';
+export { isLoopback } from './http/address.ts';
 export { duration, filePath, rate, secret, size, MASK } from './config/types.ts';
+export { keepServer } from './system/kept-server.ts';
+export type { KeptServer, KeptServerOptions } from './system/kept-server.ts';
 export { eventStream } from './http/event-stream.ts';
 export type { EventSink, EventStreamOptions, StreamEvent } from './http/event-stream.ts';
 

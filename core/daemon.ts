@@ -4,11 +4,12 @@
  */
 import type { Logger } from 'pino';
 import { durationMs, formatDuration } from './api.ts';
-import type { ConfigCheck, Exporter, LoadedConfig } from './api.ts';
+import type { ConfigCheck, Exporter, LoadedConfig, Release } from './api.ts';
 import type { Command } from './commands.ts';
-import { buildParts, closeParts, packageVersion } from './parts.ts';
+import { buildParts, closeParts, packageVersion, sendCommand } from './parts.ts';
 import type { DaemonOptions, Parts } from './parts.ts';
 import { shareStatus, statusFields } from './contributions.ts';
+import { isLoopback } from './http/address.ts';
 import { Supervisor } from './supervisor.ts';
 import type { LeftFiles } from './supervisor.ts';
 import { watchFiles } from './system/watcher.ts';
@@ -37,12 +38,16 @@ export class Daemon {
   readonly #supervisor: Supervisor;
   readonly #hurry = new AbortController();
   readonly #ending = new AbortController();
+  /** The document that plugins and shares have been brought in line with. */
+  #applied: LoadedConfig;
   #releases: (() => void | Promise<void>)[] = [];
+  #pluginWatch: Release | undefined;
   #end: Promise<DaemonEnd> | undefined;
 
   private constructor(parts: Parts, supervisor: Supervisor) {
     this.#parts = parts;
     this.#supervisor = supervisor;
+    this.#applied = parts.config.current;
   }
 
   get log(): Logger {
@@ -85,16 +90,18 @@ export class Daemon {
 
   /** Reads the configuration file again. A document that is not valid changes nothing. */
   async reloadFile(): Promise<void> {
-    const { config, commands, log } = this.#parts;
+    const { config, log, status } = this.#parts;
     const check = await config.loadFile();
     if (!check.ok) {
       const problems = check.problems.map((problem) => `${config.file}:${problem.line ?? 1}:${problem.column ?? 1}: ${problem.message}`);
       log.error({ problems }, 'configuration file refused, the running configuration stays');
+      status.setStanding('config-file', { level: 'error', message: `the configuration file is not valid, the former one stays in force: ${problems.join('; ')}` });
       return;
     }
+    status.setStanding('config-file', undefined);
     for (const warning of check.loaded.warnings) log.warn({ warning }, 'configuration');
     if (check.diff.tier === undefined) config.commit(check.loaded);
-    else await commands.send('reload', check.loaded);
+    else await sendCommand(this.#parts, 'reload', [check.loaded]);
   }
 
   reopenLog(): void {
@@ -109,6 +116,7 @@ export class Daemon {
     const changed = (): void => void this.reloadFile().catch((error: unknown) => log.error({ err: error }, 'configuration file not reloaded'));
     this.#releases.push(await watchFiles({ paths: [config.file], clock, log, onChange: changed }));
     await this.#watchPluginDirs(config.current);
+    this.#warnIfUnguarded();
     log.info({ version: await packageVersion(), shares: config.current.config.shares.length, pid: process.pid }, 'mountkeeper is up');
   }
 
@@ -130,13 +138,25 @@ export class Daemon {
   async #watchPluginDirs(loaded: LoadedConfig): Promise<void> {
     const { clock, config, host, log } = this.#parts;
     const paths = loaded.config.plugins.dirs;
+    await this.#pluginWatch?.();
+    this.#pluginWatch = undefined;
     if (paths.length === 0) return;
     const rediscover = async (): Promise<void> => {
       await host.discover(config.current.config.plugins.dirs, loaded.config.supervisor.state_dir);
       await host.apply(config.current);
     };
     const changed = (): void => void rediscover().catch((error: unknown) => log.error({ err: error }, 'plugin folders not read'));
-    this.#releases.push(await watchFiles({ paths, clock, log, onChange: changed }));
+    this.#pluginWatch = await watchFiles({ paths, clock, log, onChange: changed });
+  }
+
+  /** Plugins that guard the door warn of their own gaps; when none is active, nobody would. */
+  #warnIfUnguarded(): void {
+    const { config, host, log, status } = this.#parts;
+    const { listen } = config.current.config.web;
+    const isOpen = !isLoopback(listen) && !host.ledgers().some((ledger) => ledger.guard);
+    const message = `the web interface listens on ${listen} and no plugin asks for a password; everyone who reaches it can change everything`;
+    status.setStanding('unguarded', isOpen ? { level: 'warning', message } : undefined);
+    if (isOpen) log.warn({ listen }, 'web interface reachable from the network without a password');
   }
 
   // ------------------------------------------------------------ commands
@@ -151,9 +171,9 @@ export class Daemon {
 
   async #reload(next: LoadedConfig): Promise<void> {
     const { config, host, log } = this.#parts;
-    const former = config.current;
+    const former = this.#applied;
+    this.#applied = next;
     const diff = config.compare(former.config, next.config);
-    config.commit(next);
     if (diff.tier === undefined) return;
     log.info({ tier: diff.tier, changes: diff.changes.map((change) => change.path) }, 'configuration applied');
     if (former.config.plugins.dirs.join() !== next.config.plugins.dirs.join()) {
@@ -164,6 +184,7 @@ export class Daemon {
     this.#supervisor.applyConfig(next, diff.changes.some((change) => change.tier === 'global' || change.tier === 'protocol'));
     const { web } = former.config;
     if (web.listen !== next.config.web.listen || web.port !== next.config.web.port) await this.#listen(next);
+    this.#warnIfUnguarded();
     await host.hooks.observe('afterReload', next, diff);
   }
 
@@ -194,6 +215,7 @@ export class Daemon {
   async #quiesce(): Promise<void> {
     this.#ending.abort();
     await this.#parts.commands.close();
+    await this.#pluginWatch?.();
     for (const release of this.#releases.splice(0)) await release();
   }
 }

@@ -5,8 +5,9 @@ import { chmod, mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
-import type { Clock, LiveShare, PluginInfo, Services } from './api.ts';
+import type { Clock, Commands, LiveShare, LoadedConfig, PluginInfo, Services } from './api.ts';
 import { CommandChannel } from './commands.ts';
+import type { CommandName } from './commands.ts';
 import { createSecrets } from './config/secrets.ts';
 import { createConfigService } from './config/service.ts';
 import { createHttp } from './http/http.ts';
@@ -84,10 +85,19 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
   };
   const host = createPluginHost({
     dirs: { inTree: IN_TREE_PLUGINS }, services, projectors: [http.projector], clock, log, scheduler,
-    send: (name, ...args) => commands.send(name, ...args),
+    send: (name, ...args) => sendCommand({ commands, config }, name, args),
   });
   await host.discover(peeked.pluginDirs, peeked.stateDir);
   return { clock, log, logger, status, commands, processes, reader, scheduler, config, http, host, living, unlock };
+}
+
+/**
+ * An accepted document is the running one from its acceptance on, so that the next one is compared with it even while the
+ * reload is still under way.
+ */
+export async function sendCommand<K extends CommandName>(parts: Pick<Parts, 'commands' | 'config'>, name: K, args: Commands[K]['args']): Promise<void> {
+  await parts.commands.send(name, ...args);
+  if (name === 'reload') parts.config.commit(args[0] as LoadedConfig);
 }
 
 async function prepareStateDir(peeked: Peeked): Promise<void> {

@@ -25,6 +25,7 @@ export class StatusStore implements StatusService {
   readonly #listeners = new Set<(snapshot: Snapshot) => void>();
   #snapshot: Snapshot;
   #notices: readonly Notice[] = [];
+  readonly #standing = new Map<string, Notice>();
 
   constructor(options: { readonly clock: Clock; readonly log: Logger }) {
     this.#clock = options.clock;
@@ -38,11 +39,17 @@ export class StatusStore implements StatusService {
   }
 
   get notices(): readonly Notice[] {
-    return this.#notices;
+    return [...this.#standing.values(), ...this.#notices];
   }
 
   setNotices(notices: readonly Notice[]): void {
     this.#notices = Object.freeze([...notices]);
+  }
+
+  /** A notice of the core's own that stands until it is taken back. */
+  setStanding(key: string, notice: Notice | undefined): void {
+    if (notice) this.#standing.set(key, notice);
+    else this.#standing.delete(key);
   }
 
   onPublish(fn: (snapshot: Snapshot) => void): () => void {

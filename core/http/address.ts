@@ -1,5 +1,7 @@
 /** Addresses to listen on: how they compare, and what went wrong in plain words. */
 
+import { isIP } from 'node:net';
+
 export interface Address {
   readonly host: string;
   readonly port: number;
@@ -10,6 +12,13 @@ const WILDCARDS = new Set(['0.0.0.0', '::', '']);
 /** `[::1]` and `::1` are one address. */
 export function plainHost(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1');
+}
+
+/** True for addresses that only this machine can reach. */
+export function isLoopback(listen: string): boolean {
+  const host = plainHost(listen).toLowerCase();
+  if (host === 'localhost' || host === '::1') return true;
+  return isIP(host) === 4 ? host.startsWith('127.') : host.startsWith('::ffff:127.');
 }
 
 export function sameAddress(a: Address, b: Address): boolean {
