@@ -4,8 +4,8 @@
  */
 import type { Logger } from '../services.ts';
 import type { Instance } from './instance.ts';
-import { providerOf, sentence, withdraw } from './members.ts';
-import type { MakeInstance, Member, Members } from './members.ts';
+import { conflictIn, providerOf, sentence, withdraw } from './members.ts';
+import type { Failure, MakeInstance, Member, Members } from './members.ts';
 import { sortByServices } from './order.ts';
 
 export interface ActivationEnv {
@@ -23,7 +23,7 @@ export async function activateMembers(members: Members, env: ActivationEnv): Pro
   for (;;) {
     const failed = await activateOnce(members, env);
     if (failed.length === 0) return;
-    for (const { member, error } of failed) fallBack(member, error, env.make);
+    for (const { member, error } of failed) fallBack(member, error, { members, make: env.make });
     try {
       await env.reproject();
     } catch (error) {
@@ -73,17 +73,24 @@ export function inspectMembers(members: Members, isCoreService: (name: string) =
 }
 
 /** The instance before was disposed already, so its plugin is declared anew with the configuration it had. */
-function fallBack(member: Member, error: unknown, make: MakeInstance): void {
+function fallBack(member: Member, error: unknown, { members, make }: { members: Members; make: MakeInstance }): void {
   const { previous, failure } = member;
-  const reason = failure ? `${failure.reason}; what ran before could not be brought back: ${sentence(error)}` : sentence(error);
-  withdraw(member, 'activate', reason);
+  withdraw(member, 'activate', sentence(error));
   member.instance = undefined;
-  if (failure) member.failure = { ...failure, reason };
+  if (failure) return giveUp(member, failure, sentence(error));
   if (!previous) return;
   try {
     member.instance = make(previous.plugin, previous.config);
     member.fresh = true;
+    const problem = conflictIn(members, member);
+    if (problem !== undefined) throw new Error(problem);
   } catch (cause) {
-    member.failure = { ...(member.failure as NonNullable<typeof member.failure>), reason: `${reason}; ${sentence(cause)}` };
+    member.instance = undefined;
+    member.fresh = false;
+    if (member.failure) giveUp(member, member.failure, sentence(cause));
   }
+}
+
+function giveUp(member: Member, first: Failure, reason: string): void {
+  member.failure = { ...first, reason: `${first.reason}; what ran before could not be brought back: ${reason}` };
 }

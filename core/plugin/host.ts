@@ -15,8 +15,8 @@ import type { Instance, InstanceEnv } from './instance.ts';
 import { createLatestQueue } from './latest.ts';
 import { isEmptyLedger } from './ledger.ts';
 import type { Ledger, Projector } from './ledger.ts';
-import { ledgersOf, planMembers } from './members.ts';
-import type { MakeInstance, Member, Members } from './members.ts';
+import { ledgersOf, planMembers, restartDependants } from './members.ts';
+import type { ChangeRequest, MakeInstance, Member, Members } from './members.ts';
 import { describeMember, reportStates } from './plugin-info.ts';
 import { buildMembers, createBuilder } from './project.ts';
 import type { Build, Builder } from './project.ts';
@@ -122,7 +122,7 @@ class Host implements PluginHost {
   }
 
   async inspect(next: LoadedConfig): Promise<void> {
-    const members = this.#plan(next.config);
+    const members = planMembers(this.#request(next.config));
     const { clock } = this.#options;
     this.#swap(members, await createBuilder({ projectors: [this.#hookProjector], clock, isActive: this.#isActive }).build(ledgersOf(members)));
     inspectMembers(members, this.#isCoreService);
@@ -175,8 +175,8 @@ class Host implements PluginHost {
     return this.#active().map((instance) => instance.provided(name)).find((service) => service !== undefined);
   }
 
-  #plan(config: Config): Members {
-    return planMembers({ found: this.#found, current: this.#members, config, make: this.#make, isCoreService: this.#isCoreService });
+  #request(config: Config): ChangeRequest {
+    return { found: this.#found, current: this.#members, config, make: this.#make, isCoreService: this.#isCoreService };
   }
 
   /** One change from beginning to end. Up to the swap it may reject, with nothing changed; from there on it never does. */
@@ -184,9 +184,10 @@ class Host implements PluginHost {
     if (this.#stopping) throw new Error('the plugin host has stopped');
     if (this.#projected === undefined) await this.#sweep();
     const before = this.list();
-    const next = this.#plan(config);
+    const request = this.#request(config);
+    const next = planMembers(request);
     const isProjected = this.#projected !== undefined && sameLedgers(ledgersOf(next), this.#projected);
-    this.#swap(next, isProjected ? undefined : await buildMembers(next, this.#builder));
+    this.#swap(next, isProjected ? undefined : await buildMembers(next, this.#builder, () => restartDependants(next, request)));
     await this.#disposeGone(next, (name) => (next.get(name)?.enabled ? 'reload' : 'disable'));
     for (const member of next.values()) takeConfig(member);
     await this.#activate();

@@ -44,7 +44,7 @@ export interface ChangeRequest {
 }
 
 /** The next plugin set. Failed plugins get another try only when the set changes anyway. */
-export function planMembers(request: ChangeRequest): Members {
+export function planMembers(request: ChangeRequest): Map<string, Member> {
   const careful = plan(request, false);
   return differs(careful, request.current) && [...careful.values()].some((member) => member.failure) ? plan(request, true) : careful;
 }
@@ -54,7 +54,7 @@ function differs(next: Members, current: Members): boolean {
   return [...next.values()].some((member) => member.fresh) || [...before].some((one) => one && ![...next.values()].some((m) => m.instance === one));
 }
 
-function plan(request: ChangeRequest, retry: boolean): Members {
+function plan(request: ChangeRequest, retry: boolean): Map<string, Member> {
   const members = new Map(request.found.map((found) => [found.name, choose(found, request, retry)]));
   settleConflicts(members, request.isCoreService);
   restartDependants(members, request);
@@ -156,24 +156,28 @@ function settleConflicts(members: Members, isCoreService: (name: string) => bool
   }
 }
 
+/** Why the member's instance cannot stand beside those of all others. */
+export function conflictIn(members: Members, member: Member): string | undefined {
+  const others = [...members].filter(([, other]) => other !== member && other.instance);
+  const owners = new Map(others.flatMap(([name, other]) => claims((other.instance as Instance).ledger).map((claim) => [claim, name] as const)));
+  return member.instance && findConflict(member.instance.ledger, { owners, isCoreService: () => false });
+}
+
 export function providerOf(service: string, members: Members): Member | undefined {
   return [...members.values()].find((member) => member.instance?.ledger.services.some((entry) => entry.name === service));
 }
 
-/** Whoever holds a service that goes or is replaced, starts anew, and so do those who depend on it in turn. */
-function restartDependants(members: Map<string, Member>, request: ChangeRequest): void {
+/** Whoever holds a service that goes or is replaced, starts anew, and so do those who depend on it in turn. True when there were any. */
+export function restartDependants(members: Map<string, Member>, request: ChangeRequest): boolean {
   const isStale = (service: string): boolean =>
     !request.isCoreService(service) && providerOf(service, members)?.instance !== providerOf(service, request.current)?.instance;
-  for (let restarted = true; restarted;) {
-    restarted = false;
-    for (const [name, member] of members) {
-      const { instance } = member;
-      if (!instance?.active || !(instance.plugin.requires ?? []).some(isStale)) continue;
-      const renewal = { plugin: instance.plugin, config: member.nextConfig ?? instance.config, previous: undefined };
-      members.set(name, renew({ ...member, nextConfig: undefined }, renewal, request.make));
-      restarted = true;
-    }
+  const stale = [...members].filter(([, { instance }]) => instance?.active && (instance.plugin.requires ?? []).some(isStale));
+  for (const [name, member] of stale) {
+    const { plugin, config } = member.instance as Instance;
+    members.set(name, renew({ ...member, nextConfig: undefined }, { plugin, config: member.nextConfig ?? config, previous: undefined }, request.make));
   }
+  if (stale.length > 0) restartDependants(members, request);
+  return stale.length > 0;
 }
 
 /** Ledgers to project, with an empty one for every guard that should be up and has none: the door stays shut. */

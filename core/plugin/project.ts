@@ -3,7 +3,7 @@
  */
 import type { Clock } from '../services.ts';
 import type { BuiltProjection, Ledger, Projector } from './ledger.ts';
-import { ledgersOf, sentence, withdraw } from './members.ts';
+import { conflictIn, ledgersOf, sentence, withdraw } from './members.ts';
 import type { Members } from './members.ts';
 import { timeBox } from './time-box.ts';
 
@@ -53,26 +53,34 @@ export function createBuilder({ projectors, clock, isActive, buildMs = 10_000 }:
 }
 
 /**
- * Builds the whole set. When that is refused, starts from what is living and adds the new instances one at a time;
- * those that make a projector refuse are withdrawn. Rejects when even the living ones cannot be built: nothing has changed then.
+ * Builds the whole set. When that is refused, starts from what is living and adds the new instances one at a time; those that make
+ * a projector refuse are withdrawn, and `settle` looks after whoever depended on them; true from it asks for another build.
+ * Rejects when even the living ones cannot be built: nothing has changed then.
  */
-export async function buildMembers(members: Members, builder: Builder): Promise<Build> {
+export async function buildMembers(members: Members, builder: Builder, settle: () => boolean): Promise<Build> {
   try {
     return await builder.build(ledgersOf(members));
   } catch (error) {
-    const suspects = [...members.values()].filter((member) => member.fresh);
-    if (suspects.length === 0) throw error;
-    return await buildOneByOne(members, builder);
+    if (![...members.values()].some((member) => member.fresh)) throw error;
   }
+  const build = await buildOneByOne(members, builder);
+  if (!settle()) return build;
+  await build.discard();
+  return buildMembers(members, builder, settle);
 }
 
 async function buildOneByOne(members: Members, builder: Builder): Promise<Build> {
-  const suspects = [...members.values()].filter((member) => member.fresh).map((member) => ({ member, fresh: member.instance }));
+  const fresh = [...members.values()].filter((member) => member.fresh);
+  // Replacements first: what they no longer declare, others may take over.
+  const suspects = [...fresh.filter((member) => member.previous), ...fresh.filter((member) => !member.previous)]
+    .map((member) => ({ member, instance: member.instance }));
   for (const { member } of suspects) member.instance = member.previous;
   let built = await builder.build(ledgersOf(members));
-  for (const { member, fresh } of suspects) {
-    member.instance = fresh;
+  for (const { member, instance } of suspects) {
+    member.instance = instance;
     try {
+      const conflict = conflictIn(members, member);
+      if (conflict !== undefined) throw new Error(conflict);
       const next = await builder.build(ledgersOf(members));
       await built.discard();
       built = next;

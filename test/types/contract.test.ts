@@ -34,7 +34,7 @@ async function compile(t: TestContext, source: string): Promise<readonly number[
 
 describe('types of the plugin contract', () => {
   it('accept every right line for a stranger, and refuse every wrong one', async (t) => {
-    const source = await readFile(path.join(root, 'test/types/contract.types.ts'), 'utf8');
+    const source = await readFile(path.join(root, 'test/types/contract-types.ts'), 'utf8');
     assert.deepEqual(await compile(t, source), []);
     const wrong = source.split('\n').flatMap((line, index) => (line.includes('@ts-expect-error') ? [index + 2] : []));
     assert.deepEqual(await compile(t, source.replaceAll('@ts-expect-error', '')), wrong);

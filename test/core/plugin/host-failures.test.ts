@@ -89,6 +89,17 @@ describe('a plugin whose effect fails', () => {
     assert.deepEqual(states(test), { a: 'active', b: 'active' });
   });
 
+  it('and one that cannot even be declared, give way to what runs already', async (t) => {
+    const diary: Diary = [];
+    const test = await open(t, [small('a', diary, route('/old', 'old'))]);
+    await test.setPlugins([small('a', diary, { version: '2.0.0', declare: () => { throw new Error('half saved'); } })]);
+    assert.deepEqual(states(test), { a: 'invalid' });
+    assert.equal(test.info('a').reason, 'half saved; version 1.0.0 as it was before runs on');
+    assert.equal((await test.inject('/old')).payload, 'old');
+    await test.configure({ plugins: { a: { enabled: false } } });
+    assert.deepEqual([states(test), diary], [{ a: 'disabled' }, ['+a', '-a']]);
+  });
+
   it('that hangs, is failed at its deadline and holds up nobody for longer', async (t) => {
     const test = await open(t, [small('a', [], { declare: (ctx) => ctx.effect('never', () => new Promise(() => undefined)) }), small('b', [])],
       { clock: createClock(), limits: { acquireMs: 50 } });
