@@ -45,6 +45,12 @@ export interface Bandwidth {
   readonly down: number;
 }
 
+/** What came of reading folders anew: each folder counts once. Paths are relative to the share; `''` is its root. */
+export interface RefreshResult {
+  readonly ok: number;
+  readonly failed: readonly { readonly path: string; readonly reason: string }[];
+}
+
 /** One living mount. All calls are bounded by the caller's signal or their own deadline. */
 export interface Mount {
   readonly shareName: string;
@@ -66,6 +72,11 @@ export interface Mount {
   seal(): Promise<void>;
   /** Lets queued files go up now instead of after their write-back delay, where the tool can. */
   flush(signal: AbortSignal): Promise<void>;
+  /**
+   * Reads a folder's listing anew from the remote, with all below it when `recursive`. Neither readers nor figures wait for it.
+   * Rejects when the signal ends it or another refresh of this mount is under way; folders that cannot be read are in the result.
+   */
+  refreshDirectories(path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult>;
   /** Takes the mount down and ends its process. Never loses a dirty file: what is left stays in the cache. */
   unmount(): Promise<void>;
   /** Ends a mount that hangs: kills its process, aborts the connection in the kernel, clears the mount point. */

@@ -1,4 +1,4 @@
-import type { Awaitable, Bandwidth, ManagedProcess, Mount, MountStats, PendingFiles } from 'mountkeeper';
+import type { Awaitable, Bandwidth, ManagedProcess, Mount, MountStats, PendingFiles, RefreshResult } from 'mountkeeper';
 import { treesOf } from './cache-meta.ts';
 import { pendingIn } from './cache-scan.ts';
 import { markClean } from './cache-repair.ts';
@@ -7,6 +7,8 @@ import { freshenListings } from './freshen.ts';
 import type { MountNotes } from './notes.ts';
 import { createRcClient } from './rc-client.ts';
 import type { RcClient } from './rc-client.ts';
+import { createRefresher } from './refresh.ts';
+import type { Refresher } from './refresh.ts';
 import { sealMount } from './seal.ts';
 import { killMount, takeDown } from './take-down.ts';
 import type { MountTools } from './tools.ts';
@@ -30,6 +32,7 @@ export class LivingMount implements Mount {
   readonly #notes: MountNotes;
   readonly #tools: MountTools;
   readonly #rc: RcClient;
+  readonly #refresher: Refresher;
   readonly #readStats: (signal: AbortSignal) => Promise<MountStats>;
   readonly #end = new AbortController();
   #calls: Promise<ReadonlySet<string>> | undefined;
@@ -46,6 +49,7 @@ export class LivingMount implements Mount {
     this.#notes = notes;
     this.#tools = tools;
     this.#rc = createRcClient(notes.rc);
+    this.#refresher = createRefresher({ address: notes.rc, fs: notes.fs, end: this.#end.signal });
     this.#readStats = createStatsReader({ rc: this.#rc, clock: tools.clock, pid: process.pid, trees: treesOf(notes.cacheDir), fs: notes.fs });
     const { clock, log } = tools;
     void freshenListings(recovered, { rc: this.#rc, fs: notes.fs, trees: treesOf(notes.cacheDir), clock, log }, this.#end.signal).catch(() => undefined);
@@ -95,6 +99,10 @@ export class LivingMount implements Mount {
       // Gone from the queue meanwhile: it goes up already.
       await this.#rc.call('vfs/queue-set-expiry', { fs: this.#notes.fs, id: item.id, expiry: -1 }, signal).catch(() => signal.throwIfAborted());
     }
+  }
+
+  refreshDirectories(path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult> {
+    return this.#refresher(path, options);
   }
 
   async unmount(): Promise<void> {

@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import type { Logger } from 'pino';
 import { createManualClock } from 'mountkeeper/testing';
-import type { Bandwidth, Exporter, Hooks, Mount, MountPlan, MountStats, Mounter, PendingFiles, Prober, ShareSpec } from 'mountkeeper';
+import type { Bandwidth, Exporter, Hooks, Mount, MountPlan, MountStats, Mounter, PendingFiles, Prober, RefreshResult, ShareSpec } from 'mountkeeper';
 import type { HookRunner } from '../../core/hooks.js';
 import { ShareRunner } from '../../core/share-runner.js';
 import type { RunnerSurroundings } from '../../core/share-surroundings.js';
@@ -93,6 +93,10 @@ export class FakeMount implements Mount {
 
   async seal(): Promise<void> { this.calls.push('seal'); }
   async flush(): Promise<void> { this.calls.push('flush'); }
+  async refreshDirectories(path: string): Promise<RefreshResult> {
+    this.calls.push(`refresh ${path}`);
+    return { ok: 1, failed: [] };
+  }
   async unmount(): Promise<void> { this.#end('unmount'); }
   async kill(): Promise<void> { this.#end('kill'); }
   async pending(): Promise<PendingFiles> { return this.dirtyFiles; }
