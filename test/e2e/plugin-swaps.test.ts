@@ -56,10 +56,13 @@ describe(`${SWAPS} swaps of the plugin set under ${CLIENTS} clients`, () => {
   };
 
   it('answers every request, and holds no more handles, timers, sockets or memory than before', async (t) => {
+    const beginLoad = (): ReturnType<typeof startLoad> => startLoad(CLIENTS, { port: daemon.port, paths: ['/api/status', '/api/status/work', '/api/config', '/api/logs?lines=5'] });
+    const warming = beginLoad();
     await swaps(WARM);
+    await warming.stop();
     const first = await settled();
     const pid = await daemon.rclonePid('work');
-    const load = startLoad(CLIENTS, { port: daemon.port, paths: ['/api/status', '/api/status/work', '/api/config', '/api/logs?lines=5'] });
+    const load = beginLoad();
     const start = performance.now();
     await swaps(SWAPS);
     const spanMs = performance.now() - start;
@@ -72,7 +75,7 @@ describe(`${SWAPS} swaps of the plugin set under ${CLIENTS} clients`, () => {
     for (const kind of ['Timeout', 'TCPSocketWrap', 'TCPServerWrap', 'FSEventWrap', 'ProcessWrap', 'PipeWrap']) {
       assert.ok((last.resources[kind] ?? 0) <= (first.resources[kind] ?? 0) + 3, `${kind} ${first.resources[kind]} → ${last.resources[kind]}`);
     }
-    assert.ok(last.heapUsed < first.heapUsed * 1.08 + 1_000_000, `heap ${first.heapUsed} → ${last.heapUsed}`);
+    assert.ok(last.heapUsed < first.heapUsed + 1_500_000, `heap ${first.heapUsed} → ${last.heapUsed}`);
     assert.equal(await daemon.rclonePid('work'), pid, 'no mount was touched');
   });
 

@@ -221,7 +221,8 @@ export class Daemon {
   }
 
   cliFor(timeoutMs: number, ...args: string[]): Promise<CliResult> {
-    return runCli([...args, '--config', this.configFile], timeoutMs, this.traits.env);
+    // A probe belongs in the daemon alone.
+    return runCli([...args, '--config', this.configFile], timeoutMs, { ...this.traits.env, NODE_OPTIONS: '' });
   }
 
   log(): Promise<string> {
