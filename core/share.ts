@@ -33,7 +33,14 @@ export function probeBackoffMs(attempt: number, random: () => number = Math.rand
   return Math.min(60_000, 5_000 * 2 ** (attempt - 1)) * (0.8 + 0.4 * random());
 }
 
-/** Wait before mounting again after the n-th early death in a row, in milliseconds: none for the first, then 250 ms doubling to 5 s. */
+/** Early deaths in a row after which a mount that does not stay up is tried less often. */
+const HOPELESS_DEATHS = 60;
+
+/**
+ * Wait before mounting again after the n-th early death in a row, in milliseconds: none for the first, then 250 ms doubling to
+ * 1 s, so that reads are back soon however often a process is killed; 5 s for one that would not stay up for minutes.
+ */
 export function remountBackoffMs(earlyDeaths: number): number {
-  return earlyDeaths <= 1 ? 0 : Math.min(5_000, 250 * 2 ** (earlyDeaths - 2));
+  if (earlyDeaths <= 1) return 0;
+  return earlyDeaths > HOPELESS_DEATHS ? 5_000 : Math.min(1_000, 250 * 2 ** (earlyDeaths - 2));
 }
