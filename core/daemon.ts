@@ -15,6 +15,8 @@ import type { LeftFiles } from './supervisor.ts';
 import { watchFiles } from './system/watcher.ts';
 
 const LISTEN_AGAIN_MS = 5_000;
+/** How long a stop waits for the command that is being carried out. */
+const COMMAND_PATIENCE_MS = 30_000;
 
 /** The file is no valid configuration; `problems` are ready to print. */
 export class ConfigRefused extends Error {
@@ -214,7 +216,7 @@ export class Daemon {
 
   async #quiesce(): Promise<void> {
     this.#ending.abort();
-    await this.#parts.commands.close();
+    await this.#parts.commands.close(this.#parts.clock.deadline(COMMAND_PATIENCE_MS, this.#hurry.signal));
     await this.#pluginWatch?.();
     for (const release of this.#releases.splice(0)) await release();
   }

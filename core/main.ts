@@ -13,4 +13,12 @@ async function main(): Promise<number> {
   }
 }
 
+// A reader that goes away (`mountkeeper logs | head`) is no error of ours; the daemon's own output must not end it either.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    if (process.argv[2] !== 'run') process.exit(process.exitCode ?? EXIT.ok);
+  });
+}
+
 process.exitCode = await main();
