@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import { durationMs, formatDuration } from './api.ts';
 import type { ConfigCheck, Exporter, LoadedConfig, Release } from './api.ts';
 import type { Command } from './commands.ts';
+import { watchPlugins } from './plugin/watch.ts';
 import { buildParts, closeParts, packageVersion, sendCommand } from './parts.ts';
 import type { DaemonOptions, Parts } from './parts.ts';
 import { shareStatus, statusFields } from './contributions.ts';
@@ -106,6 +107,14 @@ export class Daemon {
     else await sendCommand(this.#parts, 'reload', [check.loaded]);
   }
 
+  /** Reads the plugin folders again; what changed takes effect at once. */
+  async rediscover(): Promise<void> {
+    const { config, host } = this.#parts;
+    const { plugins, supervisor } = config.current.config;
+    await host.discover(plugins.dirs, supervisor.state_dir);
+    await host.apply(config.current);
+  }
+
   reopenLog(): void {
     this.#parts.logger.reopen();
   }
@@ -138,17 +147,13 @@ export class Daemon {
   }
 
   async #watchPluginDirs(loaded: LoadedConfig): Promise<void> {
-    const { clock, config, host, log } = this.#parts;
-    const paths = loaded.config.plugins.dirs;
+    const { clock, log } = this.#parts;
+    const { dirs } = loaded.config.plugins;
     await this.#pluginWatch?.();
     this.#pluginWatch = undefined;
-    if (paths.length === 0) return;
-    const rediscover = async (): Promise<void> => {
-      await host.discover(config.current.config.plugins.dirs, loaded.config.supervisor.state_dir);
-      await host.apply(config.current);
-    };
-    const changed = (): void => void rediscover().catch((error: unknown) => log.error({ err: error }, 'plugin folders not read'));
-    this.#pluginWatch = await watchFiles({ paths, clock, log, onChange: changed });
+    if (dirs.length === 0) return;
+    const changed = (): void => void this.rediscover().catch((error: unknown) => log.error({ err: error }, 'plugin folders not read'));
+    this.#pluginWatch = await watchPlugins({ dirs, clock, log, onChange: changed });
   }
 
   /** Plugins that guard the door warn of their own gaps; when none is active, nobody would. */

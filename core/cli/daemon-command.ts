@@ -29,7 +29,7 @@ function untilEnd(daemon: Daemon): Promise<DaemonEnd & { readonly crashed?: true
     process.on('SIGUSR2', () => end(daemon.handOver()));
     process.on('SIGHUP', () => {
       daemon.reopenLog();
-      void daemon.reloadFile().catch((error: unknown) => daemon.log.error({ err: error }, 'configuration file not reloaded'));
+      void daemon.reloadFile().then(() => daemon.rediscover()).catch((error: unknown) => daemon.log.error({ err: error }, 'configuration file not reloaded'));
     });
     process.on('unhandledRejection', (error) => daemon.log.error({ err: error }, 'a promise was rejected and nobody listened'));
     // What failed is unknown, so is the state: the next daemon adopts the mounts, no user notices.
