@@ -4,7 +4,7 @@
  */
 import type { Plugin as HapiPlugin, ServerRoute } from '@hapi/hapi';
 import type { ObjectSchema } from 'joi';
-import type { Bandwidth, Exporter, Mounter, Prober } from './ports.ts';
+import type { Bandwidth, DirectoryRefresher, Exporter, Mounter, Prober } from './ports.ts';
 import type {
   Clock, ConfigDiff, ConfigProblem, ConfigService, LoadedConfig, Logger, MountReader, MountTable, Paths,
   PluginsService, Processes, Release, Secret, Secrets, SharesService, Snapshot, StatusService,
@@ -207,6 +207,7 @@ export interface Services {
   paths: Paths;
   mounter: Mounter;
   prober: Prober;
+  directoryRefresher: DirectoryRefresher;
   [exporter: `exporter:${string}`]: Exporter;
 }
 

@@ -117,3 +117,9 @@ export interface Exporter {
   /** Lets go of the mount. Called before it is taken down; after it when it hung. Idempotent. */
   remove(shareName: string): Promise<void>;
 }
+
+/** Reads folders of mounted shares anew, one refresh per share at a time. Provided under `directoryRefresher`. */
+export interface DirectoryRefresher {
+  /** Rejects with a plain sentence when the share cannot be refreshed now; folders that cannot be read are in the result. */
+  refresh(shareName: string, path: string): Promise<RefreshResult>;
+}

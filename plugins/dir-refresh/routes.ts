@@ -1,0 +1,63 @@
+/** POST /api/refresh/{share}. */
+import type { ServerRoute } from '@hapi/hapi';
+import type { PluginContext, RefreshResult } from 'mountkeeper';
+
+const MAX_BODY_BYTES = 16 * 1024;
+/** A tree that takes longer goes on by itself; the status then tells what came of it. */
+const ANSWER_WITHIN_MS = 20_000;
+const MOST_FAILURES = 100;
+
+export interface RefreshAnswer {
+  readonly ok: boolean;
+  readonly message: string;
+  readonly dirs_ok: number | null;
+  readonly dirs_failed: number | null;
+  readonly failed: readonly { readonly path: string; readonly reason: string }[];
+}
+
+function answer(ok: boolean, message: string): RefreshAnswer {
+  return { ok, message, dirs_ok: null, dirs_failed: null, failed: [] };
+}
+
+/** The folder of `{"path": "…"}`, a path below the share; an absent body or path means all of it. */
+export function folderOf(payload: unknown): string | undefined {
+  const body = payload ?? {};
+  if (typeof body !== 'object' || Array.isArray(body)) return undefined;
+  const { path = '' } = body as { path?: unknown };
+  if (typeof path !== 'string' || path.includes('\0') || path.split('/').includes('..')) return undefined;
+  return path.split('/').filter((part) => part !== '' && part !== '.').join('/');
+}
+
+function through(share: string, { ok, failed }: RefreshResult): RefreshAnswer {
+  const message = failed.length === 0 ? `Refreshed ${ok} folders of share '${share}'` : `Refreshed ${ok} folders of share '${share}', ${failed.length} failed`;
+  return { ok: failed.length === 0, message, dirs_ok: ok, dirs_failed: failed.length, failed: failed.slice(0, MOST_FAILURES) };
+}
+
+async function refresh(ctx: PluginContext, share: string, folder: string): Promise<RefreshAnswer> {
+  const { shares } = ctx.use('config').current.config;
+  if (!shares.some(({ name }) => name === share)) return answer(false, `Share '${share}' not found`);
+  const patience = new AbortController();
+  const late = ctx.use('clock').sleep(ANSWER_WITHIN_MS, patience.signal).then(() => answer(true, `Share '${share}' is still being refreshed; the status will tell`));
+  const done = ctx.use('directoryRefresher').refresh(share, folder).then((result) => through(share, result), (error: unknown) => answer(false, (error as Error).message));
+  late.catch(() => undefined);
+  try {
+    return await Promise.race([done, late]);
+  } finally {
+    patience.abort();
+  }
+}
+
+export function routes(ctx: PluginContext): ServerRoute[] {
+  return [
+    {
+      method: 'POST',
+      path: '/api/refresh/{share}',
+      options: { payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: (_request, h, error) => h.response(answer(false, `Invalid request: ${error?.message ?? 'unreadable body'}`)).code(400).takeover() } },
+      handler: async (request, h) => {
+        const folder = folderOf(request.payload);
+        if (folder === undefined) return h.response(answer(false, 'Invalid request: "path" must be a folder below the share, such as "photos/2024"')).code(400);
+        return h.response(await refresh(ctx, String(request.params['share']), folder));
+      },
+    },
+  ];
+}
