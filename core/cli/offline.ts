@@ -32,6 +32,7 @@ export async function openOffline(configFile: string): Promise<Offline> {
   const config = createConfigService({ file: configFile, log, entries: () => host.entries(), services: { processes, secrets, clock } });
   const services: Partial<Services> = {
     clock, processes, mountReader: reader, mountTable: createMountTable(), config, secrets,
+    shares: { list: () => [] },
     plugins: { list: () => host.list() },
     paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },
   };

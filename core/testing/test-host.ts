@@ -170,7 +170,7 @@ class Bench implements TestHost {
       ...(options.limits && { limits: options.limits }),
       services: {
         config: this.config, status: this.#status, mountTable: createMountTable(), mountReader: this.#reader,
-        paths: { stateDir, packageDir }, ...ownServices,
+        paths: { stateDir, packageDir }, shares: { list: () => [] }, ...ownServices,
       },
     }, async () => this.#plugins.map((plugin) => offer(plugin as Plugin, log)));
   }
