@@ -27,7 +27,7 @@ export async function mountToHang(scratch: Scratch): Promise<HangingMount> {
 }
 
 /** Over a server that takes connections and never answers: a listing is on its way for ever, and its caller immune to SIGKILL. */
-export async function mountOfSilence(scratch: Scratch): Promise<HangingMount> {
+export async function mountOfSilence(scratch: Scratch): Promise<HangingMount & { readonly isAsked: () => boolean }> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => void sockets.add(socket.on('error', () => undefined)));
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -36,7 +36,9 @@ export async function mountOfSilence(scratch: Scratch): Promise<HangingMount> {
     server.close();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  return mountOf(scratch, [':http:', '--http-url', url, '--http-no-head']);
+  const mount = await mountOf(scratch, [':http:', '--http-url', url, '--http-no-head']);
+  // Once the server is asked, the mount has taken the caller's request: from then on only its end frees the caller.
+  return { ...mount, isAsked: () => sockets.size > 0 };
 }
 
 async function mountOf(scratch: Scratch, remote: readonly string[]): Promise<HangingMount> {

@@ -27,7 +27,7 @@ describe('a process that is stuck in the kernel', { skip: !CAN_HANG_A_MOUNT }, (
     const processes = createProcesses({ stateDir: scratch.path('state'), clock, log });
     const spec = { key: 'stuck', command: 'ls', args: [mount.mountPoint], fingerprint: 'f' };
     const managed = await processes.start(spec);
-    await until('it waits for the mount', async () => (await readFile(`/proc/${managed.pid}/wchan`, 'latin1')).includes('wait_answer'), { timeoutMs: 5_000 });
+    await until('it waits for the mount', async () => mount.isAsked() && (await readFile(`/proc/${managed.pid}/wchan`, 'latin1')).includes('wait_answer'), { timeoutMs: 5_000 });
 
     const exit = await within('stop', 3_000, managed.stop({ graceMs: 200 }));
     assert.deepEqual([exit.code, exit.signal], [null, null]);
