@@ -1,6 +1,7 @@
 /**
  * The only source of time. Everything that waits or measures takes a clock, so that tests can bring their own.
  */
+import { setMaxListeners } from 'node:events';
 import type { Clock } from '../services.ts';
 import { timeoutError } from './timeout-error.ts';
 
@@ -51,6 +52,10 @@ function deadline(ms: number, parent?: AbortSignal): AbortSignal {
     parent?.removeEventListener('abort', onAbort);
     controller.abort(timeoutError(`no answer within ${ms} ms`));
   });
-  parent?.addEventListener('abort', onAbort, { once: true });
+  if (parent) {
+    // Many deadlines under one long-lived signal are no leak: each takes its listener back when its time is up.
+    setMaxListeners(0, parent);
+    parent.addEventListener('abort', onAbort, { once: true });
+  }
   return controller.signal;
 }
