@@ -34,15 +34,21 @@ export async function contentRanges(file: string, fileBytes: number): Promise<re
     const buffer = Buffer.alloc(PIECE);
     for (let position = 0; position < fileBytes; position += PIECE) {
       const { bytesRead } = await handle.read(buffer, 0, PIECE, position);
-      for (let start = 0; start < bytesRead; start += BLOCK) {
-        const range = nonZero(buffer.subarray(start, Math.min(start + BLOCK, bytesRead)), position + start);
-        if (range) ranges.push(range);
-      }
+      ranges.push(...nonZeroBlocks(buffer.subarray(0, bytesRead), position));
     }
   } finally {
     await handle.close();
   }
   return mergeBlocks(ranges);
+}
+
+function nonZeroBlocks(piece: Buffer, position: number): readonly ByteRange[] {
+  const ranges: ByteRange[] = [];
+  for (let start = 0; start < piece.length; start += BLOCK) {
+    const range = nonZero(piece.subarray(start, start + BLOCK), position + start);
+    if (range) ranges.push(range);
+  }
+  return ranges;
 }
 
 function nonZero(block: Buffer, position: number): ByteRange | undefined {

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Clock, Logger } from 'mountkeeper';
 import { dataFile, eachOf, readMeta, treesOf, writeMeta } from './cache-meta.ts';
 import type { CacheTrees, FileMeta } from './cache-meta.ts';
+import { clearGuards } from './guard.ts';
 import { contentRanges, covers, unite } from './cache-ranges.ts';
 
 /** There while rclone runs on the cache, or after it ended by other ways than its own. Its age tells since when. */
@@ -35,6 +36,7 @@ export async function repairCache(cacheDir: string, log: Logger, clock: Clock): 
     await eachOf(folderPairs(repair.trees), 1, (pair) => walk(pair, repair));
     await joinRenamed(repair);
     for (const path of repair.lonelyData) await keepAside(path, repair);
+    await clearGuards(cacheDir, repair.trees, { clock, log });
   }
   const handle = await open(running, 'w', 0o600);
   await handle.close();

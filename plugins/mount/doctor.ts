@@ -1,11 +1,10 @@
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { formatBytes, sizeBytes } from 'mountkeeper';
-import type { Check, Config } from 'mountkeeper';
+import type { Check, Config, MountTable } from 'mountkeeper';
 import { fuseProblem, userAllowOther } from './access.ts';
 import { locate } from './rclone.ts';
 import type { Rclone, RcloneFinder } from './rclone.ts';
-import type { MountTable } from 'mountkeeper';
 
 /** What a current rclone can do and an older one cannot, and what that means. */
 const LACKS: readonly (readonly [(rclone: Rclone) => boolean, string])[] = [
@@ -52,12 +51,11 @@ async function otherUsersCheck(): Promise<readonly Check[]> {
 async function cacheCheck(config: Config, mountTable: MountTable): Promise<Check> {
   const title = 'cache';
   const { dir } = config.cache;
-  const holder = await holderOf(dir, mountTable);
-  if (BAD_CACHE.test(holder?.fsType ?? '')) return { title, result: 'error', detail: `${dir} lies on ${holder?.fsType}`, advice: 'Set cache.dir to a folder on a local disk.' };
+  const fsType = (await holderOf(dir, mountTable))?.fsType ?? 'an unknown file system';
+  if (BAD_CACHE.test(fsType)) return { title, result: 'error', detail: `${dir} lies on ${fsType}`, advice: 'Set cache.dir to a folder on a local disk.' };
   const space = await freeSpace(dir);
-  if (space === undefined) return { title, result: 'warning', detail: `${dir} is not there yet`, advice: '' };
-  const detail = `${dir} on ${holder?.fsType ?? 'an unknown file system'}, ${formatBytes(space)} free`;
-  if (holder?.fsType === 'tmpfs') return { title, result: 'warning', detail, advice: 'A cache in memory loses files that wait for upload when the machine stops. Set cache.dir to a folder on a disk.' };
+  const detail = `${dir} on ${fsType}, ${formatBytes(space)} free`;
+  if (fsType === 'tmpfs') return { title, result: 'warning', detail, advice: 'A cache in memory loses files that wait for upload when the machine stops. Set cache.dir to a folder on a disk.' };
   const isFull = space < sizeBytes(config.cache.min_free_space);
   return { title, result: isFull ? 'warning' : 'ok', detail, advice: isFull ? 'Less than cache.min_free_space is free: make room, or set cache.max_size.' : '' };
 }
@@ -79,10 +77,10 @@ async function holderOf(path: string, mountTable: MountTable): Promise<{ fsType:
 }
 
 /** Of the folder, or of the nearest one above that exists. */
-async function freeSpace(dir: string): Promise<number | undefined> {
+async function freeSpace(dir: string): Promise<number> {
   for (let path = dir; ; path = dirname(path)) {
     const found = await statfs(path).catch(() => undefined);
     if (found) return found.bavail * found.bsize;
-    if (path === dirname(path)) return undefined;
+    if (path === dirname(path)) return 0;
   }
 }

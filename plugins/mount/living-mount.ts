@@ -4,6 +4,8 @@ import { pendingIn } from './cache-scan.ts';
 import { markClean } from './cache-repair.ts';
 import { createStatsReader } from './mount-stats.ts';
 import { freshenListings } from './freshen.ts';
+import { createGuard } from './guard.ts';
+import type { Guard } from './guard.ts';
 import type { MountNotes } from './notes.ts';
 import { createRcClient } from './rc-client.ts';
 import type { RcClient } from './rc-client.ts';
@@ -33,6 +35,7 @@ export class LivingMount implements Mount {
   readonly #tools: MountTools;
   readonly #rc: RcClient;
   readonly #refresher: Refresher;
+  readonly #guard: Guard;
   readonly #readStats: (signal: AbortSignal) => Promise<MountStats>;
   readonly #end = new AbortController();
   #calls: Promise<ReadonlySet<string>> | undefined;
@@ -50,9 +53,12 @@ export class LivingMount implements Mount {
     this.#tools = tools;
     this.#rc = createRcClient(notes.rc);
     this.#refresher = createRefresher({ address: notes.rc, fs: notes.fs, end: this.#end.signal });
-    this.#readStats = createStatsReader({ rc: this.#rc, clock: tools.clock, pid: process.pid, trees: treesOf(notes.cacheDir), fs: notes.fs });
-    const { clock, log } = tools;
-    void freshenListings(recovered, { rc: this.#rc, fs: notes.fs, trees: treesOf(notes.cacheDir), clock, log }, this.#end.signal).catch(() => undefined);
+    const { clock } = tools;
+    const trees = treesOf(notes.cacheDir);
+    const log = tools.log.child({ share: notes.share });
+    this.#guard = createGuard({ cacheDir: notes.cacheDir, trees, clock, log, tail: (lines) => process.tail(lines), restart: () => process.signal('SIGKILL') });
+    this.#readStats = createStatsReader({ rc: this.#rc, clock, pid: process.pid, trees, fs: notes.fs, guard: this.#guard });
+    void freshenListings(recovered, { rc: this.#rc, fs: notes.fs, trees, clock, log }, this.#end.signal).catch(() => undefined);
     this.exited = process.exited.then(async (exit) => {
       this.#end.abort();
       this.#rc.close();
@@ -68,6 +74,7 @@ export class LivingMount implements Mount {
     const parameters = { fs: this.#notes.fs, remote: CHECKED_NAME, opt: { filesOnly: true } };
     try {
       await this.#rc.call('operations/stat', parameters, signal);
+      this.#guard.remoteAnswered();
     } catch (error) {
       if (signal.aborted) throw new Error('the remote does not answer in time', { cause: error });
       throw new Error(inPlainWords([(error as Error).message], 'the remote answers with an error'), { cause: error });

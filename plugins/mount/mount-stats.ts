@@ -1,13 +1,14 @@
 import type { Clock, MountStats } from 'mountkeeper';
 import type { CacheTrees } from './cache-meta.ts';
+import type { Guard } from './guard.ts';
 import { openFiles } from './open-files.ts';
 import type { RcClient } from './rc-client.ts';
 
-interface VfsStats {
-  diskCache?: { bytesUsed?: number; erroredFiles?: number; uploadsInProgress?: number; uploadsQueued?: number };
-}
+interface DiskCache { bytesUsed: number; erroredFiles: number; uploadsInProgress: number; uploadsQueued: number }
+interface CoreStats { bytes: number; errors: number; transferring: readonly unknown[] }
 
-interface CoreStats { bytes?: number; errors?: number; transferring?: unknown[] }
+const NO_CACHE: DiskCache = { bytesUsed: 0, erroredFiles: 0, uploadsInProgress: 0, uploadsQueued: 0 };
+const NOTHING: CoreStats = { bytes: 0, errors: 0, transferring: [] };
 
 /** Calls without movement after which the transfer figures are asked for all the same. */
 const IDLE_CALLS = 15;
@@ -19,36 +20,48 @@ export interface StatsSource {
   readonly trees: CacheTrees;
   /** The remote as rclone names it. */
   readonly fs: string;
+  readonly guard: Guard;
 }
 
 /** Figures of one mount. Asks for the transfers only while something moves: an idle mount costs one call and a look into /proc. */
 export function createStatsReader(source: StatsSource): (signal: AbortSignal) => Promise<MountStats> {
-  const meter = createMeter(source.clock);
-  let core: CoreStats = {};
-  let idleCalls = IDLE_CALLS;
-  let previousWork = false;
+  const transfers = createTransferReader(source);
   return async (signal) => {
     // Open files first: one that is closed between the two looks is in the queue by then, and is counted twice rather than never.
     const files = await openFiles(source.pid, source.trees);
-    const { diskCache = {} } = await source.rc.call<VfsStats>('vfs/stats', { fs: source.fs }, signal);
-    const queued = (diskCache.uploadsQueued ?? 0) + (diskCache.uploadsInProgress ?? 0);
-    const works = queued > 0 || files.open > 0;
-    if (works || previousWork || idleCalls >= IDLE_CALLS) {
-      core = await source.rc.call<CoreStats>('core/stats', {}, signal);
+    await source.guard.tend(files.dirty);
+    const answer = await source.rc.call<{ diskCache?: Partial<DiskCache> }>('vfs/stats', { fs: source.fs }, signal);
+    const cache = { ...NO_CACHE, ...answer.diskCache };
+    const queued = cache.uploadsQueued + cache.uploadsInProgress;
+    const { core, speed } = await transfers(queued > 0 || files.open > 0, signal);
+    return {
+      cacheBytes: cache.bytesUsed,
+      dirtyFiles: queued + files.dirty.length,
+      erroredFiles: cache.erroredFiles,
+      speed,
+      transfers: core.transferring.length,
+      errors: core.errors,
+      uploading: queued > 0,
+    };
+  };
+}
+
+interface Transfers { readonly core: CoreStats; readonly speed: number }
+
+function createTransferReader({ rc, clock }: StatsSource): (works: boolean, signal: AbortSignal) => Promise<Transfers> {
+  const meter = createMeter(clock);
+  let core = NOTHING;
+  let idleCalls = IDLE_CALLS;
+  let worked = false;
+  return async (works, signal) => {
+    if (works || worked || idleCalls >= IDLE_CALLS) {
+      core = { ...NOTHING, ...(await rc.call<Partial<CoreStats>>('core/stats', {}, signal)) };
       idleCalls = 0;
     }
     idleCalls += 1;
-    const speed = meter(core.bytes ?? 0);
-    previousWork = works || speed > 0 || (core.transferring?.length ?? 0) > 0;
-    return {
-      cacheBytes: diskCache.bytesUsed ?? 0,
-      dirtyFiles: queued + files.dirty,
-      erroredFiles: diskCache.erroredFiles ?? 0,
-      speed,
-      transfers: core.transferring?.length ?? 0,
-      errors: core.errors ?? 0,
-      uploading: (diskCache.uploadsInProgress ?? 0) > 0 || queued > 0,
-    };
+    const speed = meter(core.bytes);
+    worked = works || speed > 0 || core.transferring.length > 0;
+    return { core, speed };
   };
 }
 

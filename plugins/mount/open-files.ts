@@ -2,12 +2,13 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { readMeta } from './cache-meta.ts';
 import type { CacheTrees } from './cache-meta.ts';
+import type { DirtyOpenFile } from './guard.ts';
 
 export interface OpenFiles {
   /** Cached files that rclone holds open, for reading or writing. */
   readonly open: number;
   /** Those among them that hold changes. */
-  readonly dirty: number;
+  readonly dirty: readonly DirtyOpenFile[];
 }
 
 /** Descriptors looked at before other work gets its turn. */
@@ -29,11 +30,11 @@ export async function openFiles(pid: number, trees: CacheTrees): Promise<OpenFil
       if (path !== undefined) paths.add(path);
     }
   }
-  let dirty = 0;
+  const dirty: DirtyOpenFile[] = [];
   for (const path of paths) {
     const meta = await readMeta(join(trees.meta, path));
     // Half-written this very moment: it changes, so it counts until it can be read.
-    if (meta === 'torn' || meta?.Dirty === true) dirty += 1;
+    if (meta === 'torn' || meta?.Dirty === true) dirty.push({ path, meta });
   }
   return { open: paths.size, dirty };
 }

@@ -14,7 +14,7 @@ export function cacheFolder(config: Config, shareName: string): string {
 }
 
 export function identityOf(spec: ShareSpec, config: Config, secrets: Secrets): string {
-  const place = [...options(spec, secrets)].filter(([name]) => PLACE.has(name)).sort();
+  const place = [...options(spec, secrets)].filter(([name]) => PLACE.has(name));
   return digest([spec.connection.type, place, spec.share.remote_path, cacheFolder(config, spec.share.name)]);
 }
 
@@ -25,16 +25,17 @@ export function planMount(spec: ShareSpec, config: Config, secrets: Secrets): Mo
   return {
     mountPoint: share.mount_point,
     identity,
-    fingerprint: digest([identity, connection.type, [...options(spec, secrets)].sort(), share.mount_point, share.read_only, config.mount, config.cache]),
+    fingerprint: digest([identity, connection.type, [...options(spec, secrets)], share.mount_point, share.read_only, config.mount, config.cache]),
   };
 }
 
 /** A secret that cannot be had now counts as its reference: a plan can always be made, the mount then says what is missing. */
 function options(spec: ShareSpec, secrets: Secrets): ReadonlyMap<string, string> {
+  const sorted = { ...spec.connection, options: Object.fromEntries(Object.entries(spec.connection.options ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))) };
   try {
-    return clearOptions(spec.connection, secrets);
+    return clearOptions(sorted, secrets);
   } catch {
-    return new Map(Object.entries(spec.connection.options ?? {}).map(([name, value]) => [name, JSON.stringify(value)]));
+    return new Map(Object.entries(sorted.options).map(([name, value]) => [name, JSON.stringify(value)]));
   }
 }
 

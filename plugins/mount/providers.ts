@@ -54,15 +54,17 @@ export function suggestion(word: string, candidates: readonly string[]): string 
   return best !== undefined && best.distance <= Math.max(1, Math.floor(word.length / 3)) ? ` (did you mean "${best.candidate}"?)` : '';
 }
 
+/** Changes, insertions, removals and swaps of neighbours that turn one word into the other. */
 function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  const cells = Array.from({ length: a.length + 1 }, (_, i) => Array.from({ length: b.length + 1 }, (__, j) => (i === 0 ? j : i)));
+  const at = (i: number, j: number): number => cells[i]?.[j] ?? Infinity;
   for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
     for (let j = 1; j <= b.length; j += 1) {
-      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+      const change = at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const isSwap = i > 1 && j > 1 && a.slice(i - 2, i) === `${b[j - 1]}${b[j - 2]}`;
+      const row = cells[i] ?? [];
+      row[j] = Math.min(change, at(i - 1, j) + 1, at(i, j - 1) + 1, isSwap ? at(i - 2, j - 2) + 1 : Infinity);
     }
-    row = next;
   }
-  return row[b.length] ?? 0;
+  return at(a.length, b.length);
 }

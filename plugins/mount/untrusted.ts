@@ -20,7 +20,7 @@ export function programsInValue(value: unknown): readonly string[] {
 
 /** In a connection string the name may carry the backend's prefix: `sftp_ssh`, `webdav_bearer_token_command`. */
 function isProgramOption(name: string): boolean {
-  return runsProgram(name) || /_(ssh)$/i.test(name);
+  return runsProgram(name) || /[_-]ssh$/i.test(name);
 }
 
 export function checkUntrusted(next: Config, current: Config): readonly ConfigProblem[] {

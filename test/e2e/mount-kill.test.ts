@@ -2,26 +2,25 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { stat } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { Mount, ShareSpec } from 'mountkeeper';
 import { Nas, checksumOf } from '../support/nas.ts';
 import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
 import { createWorkbench } from './mount-support.ts';
+import type { Workbench } from './mount-support.ts';
 
 const WRITER = fileURLToPath(new URL('./mount-writer.js', import.meta.url));
-const LOCAL = process.env['KILL_LOCAL'] === '1';
 const KILLS = Number(process.env['MOUNTKEEPER_KILLS'] ?? 12);
 
 /** Path → what must be on the NAS: a checksum, `-` for nothing, undefined when the last operation on it failed. */
 class Journal {
   readonly known = new Map<string, string | undefined>();
-  readonly wrong: string[] = [];
-  readonly history: string[] = [];
+  private readonly history: string[] = [];
   operations = 0;
 
   take(line: string): void {
@@ -32,8 +31,36 @@ class Journal {
       this.known.set(path, rest);
       this.operations += 1;
     }
-    if (what === 'wrong') this.wrong.push(line);
   }
+
+  of(path: string): readonly string[] {
+    return this.history.filter((line) => line.split(' ')[1] === path);
+  }
+}
+
+/** Files whose content on the NAS is not what their writer was told. A file that was removed may come back, which loses nothing. */
+async function lostFiles(journal: Journal, nas: Nas): Promise<string[]> {
+  const lost: string[] = [];
+  for (const [path, sum] of journal.known) {
+    if (sum === undefined || sum === '-') continue;
+    const found = (await nas.has(path)) ? await checksumOf(nas.path(path)) : 'nothing';
+    if (found !== sum) lost.push(`${path}: ${found} instead of ${sum} after ${journal.of(path).slice(-14).join(' | ')}`);
+  }
+  return lost;
+}
+
+async function killAtRandom(bench: Workbench, spec: ShareSpec, first: Mount): Promise<{ mount: Mount; slowestMs: number }> {
+  let [mount, slowestMs] = [first, 0];
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    await sleep(300 + randomInt(1_500));
+    const at = performance.now();
+    process.kill(mount.pid, 'SIGKILL');
+    await mount.exited;
+    await mount.kill();
+    mount = await bench.mount(spec);
+    slowestMs = Math.max(slowestMs, performance.now() - at);
+  }
+  return { mount, slowestMs };
 }
 
 for (const { label, command } of rclones()) {
@@ -43,41 +70,23 @@ for (const { label, command } of rclones()) {
       try {
         const nas = await Nas.create(scratch);
         const bench = createWorkbench(scratch, { rclone: command, nas, mount: { write_back: '500ms' } });
-        const spec = LOCAL ? { ...bench.spec('photos', { remote_path: nas.dir }), connection: { name: 'l', type: 'local', options: {} } } : bench.spec('photos');
-        let mount = await bench.mount(spec);
+        const spec = bench.spec('photos');
+        const first = await bench.mount(spec);
         const journal = new Journal();
-        const writer = spawn(process.execPath, [WRITER, mount.plan.mountPoint, '0.3'], { stdio: ['pipe', 'pipe', 'inherit'] });
+        const writer = spawn(process.execPath, [WRITER, first.plan.mountPoint, '0.3'], { stdio: ['pipe', 'pipe', 'inherit'] });
         scratch.defer(() => writer.kill('SIGKILL'));
         const lines = createInterface({ input: writer.stdout });
         lines.on('line', (line) => journal.take(line));
-        const readAgain: number[] = [];
-        for (let kill = 0; kill < KILLS; kill += 1) {
-          await sleep(300 + randomInt(1_500));
-          journal.history.push(`KILL ${kill}`);
-          process.kill(mount.pid, 'SIGKILL');
-          const at = performance.now();
-          await mount.exited;
-          await mount.kill();
-          mount = await bench.mount(spec);
-          readAgain.push(performance.now() - at);
-        }
+        const { mount, slowestMs } = await killAtRandom(bench, spec, first);
         const closed = once(lines, 'close');
         writer.stdin.end();
         await Promise.all([once(writer, 'exit'), closed]);
         await until('nothing is dirty', async () => (await mount.stats(AbortSignal.timeout(5_000))).dirtyFiles === 0, { timeoutMs: 60_000, everyMs: 200 });
         await mount.unmount();
         assert.equal((await mount.pending()).count, 0);
-        const bad: string[] = [];
-        for (const [path, sum] of journal.known) {
-          if (sum === undefined || sum === '-') continue;
-          const found = (await nas.has(path)) ? await checksumOf(nas.path(path)) : '-';
-          const cached = scratch.path('bench', 'cache', 'photos', 'vfs', 'nas', ...(LOCAL ? [nas.dir] : []), path);
-          if (found !== sum) bad.push(`in the cache: ${await checksumOf(cached).catch(() => '-')} ${(await stat(cached).catch(() => undefined))?.size}, NAS ${(await stat(nas.path(path)).catch(() => undefined))?.size}; `+`${path}: ${found} instead of ${sum}; ${journal.history.filter((line) => line.split(' ')[1] === path || line.startsWith('KILL')).slice(-14).join(' | ')}`);
-        }
-        assert.deepEqual({ bad, wrong: journal.wrong }, { bad: [], wrong: [] }, `${bad.join('\n')}\n${journal.wrong.join('\n')}\n${(await bench.log()).split('\n').filter((line) => / (WARN|ERROR|INFO) /.test(line)).slice(-40).join('\n')}`);
+        assert.deepEqual(await lostFiles(journal, nas), []);
         assert.ok(journal.operations > KILLS * 5, `operations: ${journal.operations}`);
-        assert.ok(Math.max(...readAgain) < 3_000, `the mount was back after ${readAgain.map(Math.round).join(', ')} ms`);
-        process.stdout.write(`# ${journal.operations} operations, back after ${Math.round(Math.max(...readAgain))} ms at most\n`);
+        assert.ok(slowestMs < 3_000, `the mount was back after ${Math.round(slowestMs)} ms`);
       } finally {
         await scratch.close();
       }

@@ -43,7 +43,7 @@ export function createWorkbench(scratch: Scratch, { rclone, nas, mount = {}, nam
   const config = { mount: section, cache: { dir: `${room}/cache`, max_size: '0', max_age: '30d', min_free_space: '100M' }, shares: [], connections: [] } as unknown as Config;
   const tools: MountTools = {
     clock, log: logger.log, processes, mountTable: createMountTable(), mountReader,
-    secrets: { resolve: (secret) => String(secret) },
+    secrets: { resolve: (secret) => (typeof secret === 'string' ? secret : '') },
     paths: { stateDir: `${room}/state`, packageDir: '/' },
     finder: createRcloneFinder(processes),
     config: () => config,

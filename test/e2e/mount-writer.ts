@@ -6,6 +6,7 @@ import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { closeSync, ftruncateSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } from 'node:fs';
 
 const root = process.argv[2] ?? '';
+const PAUSES = Number(process.argv[3] ?? 0);
 const FILES = 24;
 /** What is known to be in a file: only of those whose last operation succeeded. */
 const contents = new Map<string, Buffer>();
@@ -86,28 +87,29 @@ const WAYS: Readonly<Record<string, (path: string, old: Buffer | undefined) => B
 };
 const NAMES = ['overwrite', 'overwrite', 'replace', 'replace', 'edit', 'append', 'cut', 'read', 'remove'];
 
+/** One operation on one file. False when it failed: what the file holds is unknown then, until it is written anew. */
+function operate(path: string, way: string): boolean {
+  const old = contents.get(path);
+  if (way === 'read' && !old) return true;
+  say(`begin ${path} ${way}`);
+  contents.delete(path);
+  try {
+    const now = WAYS[way]?.(path, old);
+    if (now) contents.set(path, now);
+    say(`done ${path} ${now ? sum(now) : '-'}`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 async function run(): Promise<void> {
   let ended = false;
   process.stdin.on('end', () => (ended = true)).resume();
-  let way = '';
-  for (let count = 0; !ended; count += 1) {
-    const path = `f${randomInt(FILES)}`;
-    const old = contents.get(path);
-    way = NAMES[randomInt(NAMES.length)] ?? 'overwrite';
-    if (way === 'read' && !old) continue;
-    say(`begin ${path} ${way}`);
-    try {
-      const now = WAYS[way]?.(path, old);
-      if (now) contents.set(path, now);
-      else contents.delete(path);
-      say(`done ${path} ${now ? sum(now) : '-'}`);
-    } catch {
-      // Unknown from now on; written anew before it counts again.
-      contents.delete(path);
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-    if (count % 8 === 0) await new Promise((resolve) => setImmediate(resolve));
-    if (Math.random() < Number(process.argv[3] ?? 0)) await new Promise((resolve) => setTimeout(resolve, randomInt(60)));
+  while (!ended) {
+    const isDone = operate(`f${randomInt(FILES)}`, NAMES[randomInt(NAMES.length)] ?? 'overwrite');
+    const pauseMs = isDone ? (Math.random() < PAUSES ? randomInt(60) : 0) : 10;
+    await new Promise((resolve) => (pauseMs > 0 ? setTimeout(resolve, pauseMs) : setImmediate(resolve)));
   }
 }
 

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Config } from 'mountkeeper';
+import { complete } from '../../../plugins/mount/config.ts';
+import { connectionProblems, parseProviders } from '../../../plugins/mount/providers.ts';
+import { callsIn, flagsIn } from '../../../plugins/mount/rclone.ts';
+import { isPasswordOption, isSecretOption, secretPaths } from '../../../plugins/mount/secret-options.ts';
+import { checkUntrusted } from '../../../plugins/mount/untrusted.ts';
+
+const providers = parseProviders(JSON.stringify([
+  { Name: 'sftp', Prefix: 'sftp', Options: [{ Name: 'host', Sensitive: true }, { Name: 'pass', IsPassword: true }, { Name: 'ssh' }] },
+  { Name: 'google cloud storage', Prefix: 'gcs', Options: [] },
+]));
+
+function config(options: Record<string, unknown>, mount: Partial<Config['mount']> = {}): Config {
+  return {
+    mount: { root: '/mnt/mk/', rclone: 'rclone', ...mount },
+    connections: [{ name: 'nas', type: 'sftp', options }],
+    shares: [{ name: '照片', connection: 'nas', remote_path: 'p', mount_point: '' }],
+  } as unknown as Config;
+}
+
+describe('connection options', () => {
+  it('are compared with what the installed rclone takes, with a suggestion', () => {
+    assert.deepEqual(connectionProblems(providers, 'sftp', ['host', 'pass']), []);
+    assert.match(connectionProblems(providers, 'sfpt', [])[0]?.message ?? '', /did you mean "sftp"/);
+    assert.match(connectionProblems(providers, 'sftp', ['hots'])[0]?.message ?? '', /did you mean "host"/);
+    assert.deepEqual(connectionProblems(providers, 'gcs', []), []);
+  });
+
+  it('are secret by what they hold, not by how they sound', () => {
+    for (const name of ['pass', 'key_pem', 'secret_access_key', 'access_key_id', 'token', 'bearer_token', 'key', 'client_secret', 'service_account_credentials', 'key_file_pass']) assert.ok(isSecretOption(name), name);
+    for (const name of ['host', 'user', 'key_file', 'token_url', 'key_use_agent', 'known_hosts_file', 'bearer_token_command', 'port', 'pubkey_file']) assert.ok(!isSecretOption(name), name);
+  });
+
+  it('show connection strings that carry passwords as secrets', () => {
+    assert.deepEqual(secretPaths(config({ host: 'h', pass: 'x', remote: ':sftp,host=a,pass=b:p', root: { env: 'X' } })),
+      ['connections[0].options.pass', 'connections[0].options.remote', 'connections[0].options.root']);
+  });
+
+  it('are obscured when the installed rclone marks them as passwords', () => {
+    assert.ok(isPasswordOption(providers, 'sftp', 'pass'));
+    assert.ok(!isPasswordOption(providers, 'sftp', 'host'));
+    assert.ok(isPasswordOption(undefined, 'sftp', 'pass'));
+  });
+});
+
+describe('a document over HTTP', () => {
+  const refused = (next: Config, current = config({ host: 'a' })): readonly string[] => checkUntrusted(next, current).map((problem) => problem.path ?? '');
+
+  it('brings in no option that runs a program', () => {
+    for (const name of ['ssh', 'server_command', 'bearer_token_command', 'password_command', 'md5sum_command', 'sha1sum_command', 'metadata_mapper', 'ssh_command', 'SSH']) {
+      assert.deepEqual(refused(config({ [name]: 'touch /tmp/x' })), [`connections[0].options.${name}`], name);
+    }
+  });
+
+  it('hides none in a connection string', () => {
+    for (const value of [':sftp,ssh="touch /tmp/x":', ':sftp,host=a,sftp-ssh=x:', 'a: :webdav,bearer_token_command=x:', ':crypt,remote=":sftp,ssh=x:":', ':sftp, SSH =x:']) {
+      assert.deepEqual(refused(config({ remote: value })), ['connections[0].options.remote'], value);
+      assert.deepEqual(refused(config({ upstreams: `a:/x ${value}` })), ['connections[0].options.upstreams'], value);
+    }
+  });
+
+  it('changes neither the program nor an option that names one', () => {
+    assert.deepEqual(refused(config({}, { rclone: '/tmp/evil' })), ['mount.rclone']);
+    assert.deepEqual(refused(config({ ssh: 'b' }), config({ ssh: 'a' })), ['connections[0].options.ssh']);
+  });
+
+  it('keeps what the file on disk had, and takes harmless changes', () => {
+    assert.deepEqual(refused(config({ ssh: 'a', host: 'b' }), config({ ssh: 'a', host: 'a' })), []);
+    assert.deepEqual(refused(config({ host: 'a', ciphers: 'x', remote: 'other:path' })), []);
+  });
+});
+
+describe('defaults of a document', () => {
+  it('mount shares below the root', () => {
+    const document = config({});
+    complete(document);
+    assert.equal(document.shares[0]?.mount_point, '/mnt/mk/照片');
+  });
+});
+
+describe('the installed rclone\'s own tables', () => {
+  it('name its flags, without those that prose mentions', () => {
+    assert.deepEqual(flagsIn('Use --daemon to…\n      --vfs-refresh     Refresh\n  -o, --option string   Opt\n  see --other\n'), ['vfs-refresh', 'option']);
+  });
+  it('name its calls', () => {
+    assert.deepEqual(callsIn('{"commands":[{"Path":"vfs/queue"},{}]}'), ['vfs/queue']);
+  });
+});

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Config, ShareSpec } from 'mountkeeper';
+import { mountArguments } from '../../../plugins/mount/arguments.ts';
+import { schema } from '../../../plugins/mount/config.ts';
+import { planMount } from '../../../plugins/mount/plan.ts';
+
+const secrets = { resolve: (): string => 'clear' };
+const config = { mount: schema.validate({}).value, cache: { dir: '/c', max_size: '0', max_age: '30d', min_free_space: '1G' } } as unknown as Config;
+const spec = (options: Record<string, unknown> = {}, share: Partial<ShareSpec['share']> = {}): ShareSpec => ({
+  share: { name: 'photos', connection: 'nas', remote_path: 'p', mount_point: '/m/photos', read_only: false, protocols: [], ...share },
+  connection: { name: 'nas', type: 'sftp', options: { host: 'a', pass: 'secret-1', ...options } } as ShareSpec['connection'],
+});
+const plan = (one: ShareSpec, over: Config = config): ReturnType<typeof planMount> => planMount(one, over, secrets);
+
+describe('the plan of a mount', () => {
+  it('changes its fingerprint with everything that rclone is given', () => {
+    const prints = [plan(spec()), plan(spec({ pass: 'secret-2' })), plan(spec({ shell_type: 'none' })), plan(spec({}, { read_only: true })), plan(spec({}, { mount_point: '/n' })),
+      plan(spec(), { ...config, cache: { ...config.cache, max_age: '1d' } })].map((one) => one.fingerprint);
+    assert.equal(new Set(prints).size, prints.length);
+    assert.equal(plan(spec()).fingerprint, plan(spec()).fingerprint);
+  });
+
+  it('keeps its identity unless dirty files would go elsewhere', () => {
+    const { identity } = plan(spec());
+    assert.equal(plan(spec({ pass: 'other', shell_type: 'none' }, { read_only: true, mount_point: '/n' })).identity, identity);
+    for (const other of [spec({ host: 'b' }), spec({}, { remote_path: 'q' })]) assert.notEqual(plan(other).identity, identity);
+    assert.notEqual(plan(spec(), { ...config, cache: { ...config.cache, dir: '/d' } }).identity, identity);
+  });
+
+  it('shows no secret', () => {
+    assert.doesNotMatch(JSON.stringify(plan(spec())), /secret-1/);
+  });
+
+  it('can be made while a secret is missing', () => {
+    const missing = { resolve: (): string => { throw new Error('X is not set'); } };
+    assert.ok(planMount(spec({ pass: { env: 'X' } }), config, missing).fingerprint);
+  });
+});
+
+describe('the arguments of rclone', () => {
+  const around = { configFile: '/s/photos.conf', cacheDir: '/c/photos', rcPort: 5, allowOther: true, uid: 0, gid: 0 };
+  const rclone = (...flags: string[]): Parameters<typeof mountArguments>[2] => ({ command: 'rclone', version: '', flags: new Set(flags), calls: new Set() });
+
+  it('hold only flags that this rclone knows', () => {
+    const old = mountArguments(spec(), config, rclone('vfs-cache-mode'), around);
+    assert.ok(old.includes('--vfs-cache-mode=full'));
+    assert.ok(!old.some((argument) => argument.startsWith('--vfs-cache-min-free-space')));
+    assert.ok(mountArguments(spec(), config, rclone('vfs-cache-min-free-space'), around).includes('--vfs-cache-min-free-space=1073741824B'));
+  });
+
+  it('hold no option of the connection', () => {
+    assert.doesNotMatch(mountArguments(spec(), config, rclone(), around).join(' '), /secret|host/);
+  });
+});

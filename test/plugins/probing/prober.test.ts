@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Mounter, ShareSpec } from 'mountkeeper';
+import { createClock } from '../../../core/system/clock.ts';
+import { createPlaces } from '../../../plugins/probing/places.ts';
+import { createProber } from '../../../plugins/probing/prober.ts';
+
+const clock = createClock();
+const never = (): Promise<void> => new Promise(() => undefined);
+const spec = (name: string): ShareSpec => ({ share: { name } }) as ShareSpec;
+const prober = (probe: Mounter['probe'], timeoutMs = 60): ReturnType<typeof createProber> =>
+  createProber({ clock, mounter: () => ({ probe }) as Mounter, places: createPlaces(2, 20, clock), timeoutMs: () => timeoutMs });
+const signal = new AbortController().signal;
+
+describe('a probe', () => {
+  // Deadlines alone do not keep a process alive.
+  let letGo: () => void;
+  before(() => (letGo = clock.after(30_000, () => undefined, { keepAlive: true })));
+  after(() => letGo());
+
+  it('is good when the remote path is listed', async () => {
+    assert.deepEqual(await prober(() => Promise.resolve()).probe(spec('a'), signal), { ok: true });
+  });
+
+  it('fails with the mounter\'s reason', async () => {
+    assert.deepEqual(await prober(() => Promise.reject(new Error('no such path'))).probe(spec('a'), signal), { ok: false, reason: 'no such path' });
+  });
+
+  it('fails at its time-out though nobody obeys it', async () => {
+    const result = await prober(never).probe(spec('a'), signal);
+    assert.match(result.ok ? '' : result.reason, /did not answer within 60ms/);
+  });
+
+  it('says when it was interrupted', async () => {
+    const interruption = new AbortController();
+    const result = prober(never, 10_000).probe(spec('a'), interruption.signal);
+    interruption.abort();
+    assert.deepEqual(await result, { ok: false, reason: 'the probe was interrupted' });
+  });
+
+  it('is not delayed by remotes that hang', async () => {
+    const probing = prober((one) => (one.share.name === 'good' ? Promise.resolve() : never()), 5_000);
+    const end = new AbortController();
+    const hanging = Array.from({ length: 6 }, (_, index) => probing.probe(spec(`bad ${index}`), end.signal));
+    const start = performance.now();
+    assert.deepEqual(await probing.probe(spec('good'), signal), { ok: true });
+    assert.ok(performance.now() - start < 1_000);
+    end.abort();
+    await Promise.all(hanging);
+  });
+
+  it('starts no more at once than there are places', async () => {
+    let running = 0;
+    let most = 0;
+    const probing = prober(async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+    }, 5_000);
+    await Promise.all(Array.from({ length: 8 }, (_, index) => probing.probe(spec(`share ${index}`), signal)));
+    assert.equal(most, 2);
+  });
+});
