@@ -145,12 +145,27 @@ export interface StatusRecord {
 
 // ---------------------------------------------------------------- commands, hooks, services
 
+/** Something that people should hear of, wherever they are. */
+export interface NotificationEvent {
+  /** Dotted, such as `nas.offline`. */
+  readonly type: string;
+  readonly severity: 'info' | 'warning' | 'error';
+  /** One plain sentence. */
+  readonly message: string;
+  /** Names and figures for machines; never a secret. */
+  readonly data: Readonly<Record<string, string | number | boolean | null>>;
+  /** Events with equal keys are delivered once. */
+  readonly key: string;
+}
+
 /** Open: what can be sent to the supervisor. `send` resolves when the command is accepted, not when it is done. */
 export interface Commands {
   reload: { args: [next: LoadedConfig]; result: void };
   /** Texts as they came; a value that cannot be read is logged and changes nothing. */
   bwlimit: { args: [limit: { up: string; down: string }]; result: void };
   reconnect: { args: [share: string]; result: void };
+  /** For whoever delivers notifications; nothing happens when nobody does. */
+  notify: { args: [event: NotificationEvent]; result: void };
 }
 
 export interface Notice {

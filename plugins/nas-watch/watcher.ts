@@ -1,0 +1,155 @@
+import type { Clock, Hooks, LiveShare, Logger, NotificationEvent, Prober, ShareStatus } from 'mountkeeper';
+import { evidenceOf, verdictOfChange, verdictOfReason, weigh } from './evidence.ts';
+import type { Evidence } from './evidence.ts';
+import { backEvent, offlineEvent } from './events.ts';
+import { ConnectionWatch } from './outage.ts';
+import type { Moment, Outage } from './outage.ts';
+import type { Outages } from './outage-file.ts';
+
+/** While no share of an offline connection is mounted, one is probed this often. */
+const PROBE_EVERY_MS = 10_000;
+const PROBE_TIMEOUT_MS = 10_000;
+/** A check that failed is made again at once, with less patience. */
+const CONFIRM_TIMEOUT_MS = 2_000;
+const MINUTE_MS = 60_000;
+
+export interface WatcherOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly shares: () => readonly LiveShare[];
+  readonly status: (shareName: string) => ShareStatus | undefined;
+  readonly prober: () => Prober | undefined;
+  /** 0: nobody wants to hear of it. */
+  readonly offlineMinutes: () => number;
+  /** Resolves once the event is taken. */
+  readonly notify: (event: NotificationEvent) => Promise<void>;
+  readonly onBack: (connection: string) => void;
+  readonly save: (outages: Outages) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Watches every connection by the evidence of its shares. */
+export class NasWatcher {
+  readonly #options: WatcherOptions;
+  readonly #watches = new Map<string, ConnectionWatch>();
+  readonly #probes = new Map<string, Evidence>();
+  readonly #probedAt = new Map<string, number>();
+  readonly #telling = new Set<string>();
+  readonly #confirming = new Set<string>();
+  #former: Outages;
+  #saved = '';
+
+  constructor(options: WatcherOptions, former: Outages) {
+    this.#options = options;
+    this.#former = former;
+    this.#saved = JSON.stringify(former);
+  }
+
+  /** Connections whose NAS is offline, with the time since when. */
+  get offline(): readonly { readonly connection: string; readonly since: number }[] {
+    return [...this.#watches].flatMap(([connection, watch]) => (watch.isOffline && watch.outage ? [{ connection, since: watch.outage.since }] : []));
+  }
+
+  healthChanged(change: Hooks['shareHealthChanged']['args'][0]): void {
+    const verdict = verdictOfChange(change);
+    if (verdict) this.#probes.set(change.share, { verdict, atMs: this.#options.clock.monotonic() });
+    if (verdict === 'answers') this.look();
+  }
+
+  /** One round over all connections; waits for nothing. */
+  look(): void {
+    const { clock, shares } = this.#options;
+    const at = { now: clock.now(), monotonicMs: clock.monotonic() };
+    const byConnection = grouped(shares());
+    for (const [connection, own] of byConnection) this.#judge(connection, own, at);
+    for (const gone of [...this.#watches.keys()].filter((connection) => !byConnection.has(connection))) this.#watches.delete(gone);
+    const known = new Set(shares().map(({ spec }) => spec.share.name));
+    for (const gone of [...this.#probes.keys()].filter((share) => !known.has(share))) this.#probes.delete(gone);
+    this.#saveWhenChanged();
+  }
+
+  #judge(connection: string, shares: readonly LiveShare[], at: Moment): void {
+    const watch = this.#watches.get(connection) ?? new ConnectionWatch(this.#former[connection]);
+    this.#watches.set(connection, watch);
+    if (shares.some(({ spec }) => (this.#options.status(spec.share.name)?.speed ?? 0) > 0)) watch.moved(at);
+    const evidence = shares.flatMap((share) => evidenceOf(share, this.#probes.get(share.spec.share.name), at.monotonicMs));
+    const verdict = weigh(evidence, at.monotonicMs);
+    const { began, ended } = watch.judge(verdict, at);
+    if (verdict === 'silent' && !watch.isOffline) void this.#confirm(connection, shares, watch);
+    if (began) this.#options.log.warn({ connection, shares: shares.map(({ spec }) => spec.share.name) }, 'NAS offline');
+    if (ended) this.#back(connection, ended, at.now);
+    if (watch.isOffline) {
+      this.#tellWhenDue(connection, watch, at.now);
+      if (shares.every(({ mount }) => mount === undefined)) this.#probeWhenDue(connection, shares, at.monotonicMs);
+    }
+  }
+
+  /** One lost check is no outage: the mount whose check failed is asked again. */
+  async #confirm(connection: string, shares: readonly LiveShare[], watch: ConnectionWatch): Promise<void> {
+    const share = shares.find(({ mount, remoteAnswers }) => mount !== undefined && remoteAnswers === false);
+    if (!share?.mount || this.#confirming.has(connection)) return;
+    const { clock, signal } = this.#options;
+    const end = new AbortController();
+    this.#confirming.add(connection);
+    try {
+      await share.mount.checkRemote(clock.deadline(CONFIRM_TIMEOUT_MS, AbortSignal.any([signal, end.signal])));
+      this.#probes.set(share.spec.share.name, { verdict: 'answers', atMs: clock.monotonic() });
+    } catch {
+      watch.confirm();
+    } finally {
+      end.abort();
+      this.#confirming.delete(connection);
+    }
+    if (!signal.aborted) this.look();
+  }
+
+  #back(connection: string, outage: Outage, now: number): void {
+    const { log, notify, onBack } = this.#options;
+    log.info({ connection, seconds: Math.round((now - outage.since) / 1000) }, 'NAS is back');
+    onBack(connection);
+    if (outage.isTold) notify(backEvent(connection, outage, now)).catch((error: unknown) => log.error({ connection, err: error }, 'return of the NAS not told'));
+  }
+
+  #tellWhenDue(connection: string, watch: ConnectionWatch, now: number): void {
+    const { log, notify, offlineMinutes } = this.#options;
+    const { outage } = watch;
+    const minutes = offlineMinutes();
+    if (!outage || outage.isTold || minutes <= 0 || now - outage.since < minutes * MINUTE_MS || this.#telling.has(connection)) return;
+    this.#telling.add(connection);
+    void notify(offlineEvent(connection, outage, now)).then(() => watch.told(), (error: unknown) => log.error({ connection, err: error }, 'NAS offline not told, trying again'))
+      .finally(() => this.#telling.delete(connection));
+  }
+
+  /** Failed shares are probed by themselves, but up to a minute apart: too long to be called back at once. */
+  #probeWhenDue(connection: string, shares: readonly LiveShare[], nowMs: number): void {
+    const { clock, prober, signal } = this.#options;
+    const share = shares[0];
+    const service = prober();
+    if (!share || !service || nowMs - (this.#probedAt.get(connection) ?? -Infinity) < PROBE_EVERY_MS) return;
+    this.#probedAt.set(connection, nowMs);
+    const end = new AbortController();
+    void service.probe(share.spec, clock.deadline(PROBE_TIMEOUT_MS, AbortSignal.any([signal, end.signal]))).then((result) => {
+      end.abort();
+      const answers = result.ok || verdictOfReason(result.reason) === 'answers';
+      if (signal.aborted || !answers) return;
+      this.#probes.set(share.spec.share.name, { verdict: 'answers', atMs: clock.monotonic() });
+      this.look();
+    });
+  }
+
+  #saveWhenChanged(): void {
+    const outages = { ...this.#former, ...Object.fromEntries([...this.#watches].map(([connection, watch]) => [connection, watch.outage])) };
+    const known = Object.fromEntries(Object.entries(outages).filter(([connection, outage]) => outage !== undefined && this.#watches.has(connection))) as Outages;
+    const text = JSON.stringify(known);
+    if (this.#watches.size === 0 || text === this.#saved) return;
+    this.#saved = text;
+    this.#former = known;
+    this.#options.save(known);
+  }
+}
+
+function grouped(shares: readonly LiveShare[]): ReadonlyMap<string, readonly LiveShare[]> {
+  const groups = new Map<string, LiveShare[]>();
+  for (const share of shares) groups.set(share.spec.connection.name, [...(groups.get(share.spec.connection.name) ?? []), share]);
+  return groups;
+}

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
+import { createTestHost } from 'mountkeeper/testing';
+import type { RefreshResult } from 'mountkeeper';
+import nasWatch from '../../../plugins/nas-watch/index.ts';
+import { readOutages, writeOutages } from '../../../plugins/nas-watch/outage-file.ts';
+import { testShare } from '../dir-refresh/fixture.ts';
+
+async function start(t: TestContext) {
+  const shares = [testShare('photos'), testShare('video')];
+  const refreshed: string[] = [];
+  const refresher = { refresh: async (name: string): Promise<RefreshResult> => {
+    refreshed.push(name);
+    return { ok: 1, failed: [] };
+  } };
+  const live = () => shares.map((share) => (share.mount ? share.live : { ...share.live, health: 'failed' as const, remoteAnswers: undefined }));
+  const host = await createTestHost({ plugins: [nasWatch], config: {}, services: { shares: { list: live }, directoryRefresher: refresher } });
+  t.after(() => host.close());
+  return { host, shares, refreshed };
+}
+
+describe('nas-watch', () => {
+  it('shows an outage in the status and in a notice, tells, and welcomes the NAS back', async (t) => {
+    const { host, shares, refreshed } = await start(t);
+    const [photos, video] = shares;
+    assert.ok(photos && video);
+    await host.advance(5_000);
+    assert.equal(host.status().nasOffline, false);
+    photos.remoteAnswers = false;
+    photos.made.remoteProblem = 'no answer';
+    video.mount = undefined;
+    await host.advance(6_000);
+    assert.equal(host.status().nasOffline, true);
+    assert.match((await host.hooks.collect('collectNotices'))[0]?.message ?? '', /connection nas has been offline for \ds/);
+    await host.advance(5 * 60_000);
+    assert.deepEqual(host.sent.map(({ command }) => command), ['notify']);
+    photos.remoteAnswers = true;
+    await host.advance(2_000);
+    assert.equal(host.status().nasOffline, false);
+    assert.deepEqual(refreshed, ['photos']);
+    assert.deepEqual(host.sent.map(({ command, args }) => (command === 'notify' ? (args[0] as { type: string }).type : [command, ...args])), ['nas.offline', ['reconnect', 'video'], 'nas.back']);
+    assert.deepEqual(await host.hooks.collect('collectNotices'), []);
+  });
+});
+
+describe('the file of outages', () => {
+  it('reads back what was written, and nothing from one that is damaged or missing', async (t) => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'mk-outages-'));
+    t.after(() => rm(folder, { recursive: true, force: true }));
+    const file = path.join(folder, 'deep', 'outages.json');
+    assert.deepEqual(await readOutages(file), {});
+    await writeOutages(file, { nas: { since: 5, isTold: true } });
+    assert.deepEqual(await readOutages(file), { nas: { since: 5, isTold: true } });
+    await writeFile(file, (await readFile(file, 'utf8')).slice(0, 9));
+    assert.deepEqual(await readOutages(file), {});
+    await writeFile(file, '{"nas":{"since":"x"},"b":{"since":7}}');
+    assert.deepEqual(await readOutages(file), { b: { since: 7, isTold: false } });
+  });
+});

@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { pino } from 'pino';
+import { createManualClock } from 'mountkeeper/testing';
+import type { LiveShare, Mount, NotificationEvent, ShareStatus } from 'mountkeeper';
+import { verdictOfChange, verdictOfReason } from '../../../plugins/nas-watch/evidence.ts';
+import type { Outages } from '../../../plugins/nas-watch/outage-file.ts';
+import { NasWatcher } from '../../../plugins/nas-watch/watcher.ts';
+import { spec } from '../../core/fake-shares.ts';
+
+const SILENT = 'the remote refuses connections; is its service running, and is the port right? (dial tcp)';
+
+interface FakeShare { name: string; connection: string; mounted: boolean; answers: boolean | undefined; speed: number; confirms: boolean }
+
+function live({ name, connection, mounted, answers, confirms }: FakeShare): LiveShare {
+  const own = spec(name);
+  const checkRemote = async (): Promise<void> => {
+    if (confirms) throw new Error('no answer');
+  };
+  return { spec: { ...own, connection: { ...own.connection, name: connection } }, health: mounted ? 'healthy' : 'failed', mount: mounted ? ({ checkRemote } as unknown as Mount) : undefined, remoteAnswers: mounted ? answers : undefined };
+}
+
+function createKit(former: Outages = {}, minutes = 5) {
+  const clock = createManualClock();
+  const shares: FakeShare[] = [];
+  const events: NotificationEvent[] = [];
+  const back: string[] = [];
+  const saved: Outages[] = [];
+  const end = new AbortController();
+  const probe = { ok: false, reason: SILENT, asked: [] as string[], refusals: 0 };
+  const config = { minutes };
+  const watcher = new NasWatcher({
+    clock, log: pino({ level: 'silent' }), signal: end.signal,
+    shares: () => shares.map(live),
+    status: (name) => ({ speed: shares.find((share) => share.name === name)?.speed ?? 0 }) as ShareStatus,
+    prober: () => ({ probe: async ({ share }) => {
+      probe.asked.push(share.name);
+      return probe.ok ? { ok: true } : { ok: false, reason: probe.reason };
+    } }),
+    offlineMinutes: () => config.minutes,
+    notify: async (event) => {
+      if (probe.refusals-- > 0) throw new Error('full');
+      events.push(event);
+    },
+    onBack: (connection) => void back.push(connection),
+    save: (outages) => void saved.push(outages),
+  }, former);
+  const pass = async (seconds: number): Promise<void> => {
+    for (let second = 0; second < seconds; second += 1) {
+      watcher.look();
+      await clock.advance(1_000);
+    }
+    watcher.look();
+    await clock.advance(0);
+  };
+  const add = (name: string, rest: Partial<FakeShare> = {}): FakeShare => {
+    const share = { name, connection: 'nas', mounted: true, answers: true, speed: 0, confirms: true, ...rest };
+    shares.push(share);
+    return share;
+  };
+  return { clock, watcher, shares, add, pass, events, back, saved, probe, config, offline: () => watcher.offline.map(({ connection }) => connection) };
+}
+
+describe('the evidence', () => {
+  it('of a failed probe: silence, an answer, or nothing about the NAS', () => {
+    assert.equal(verdictOfReason(SILENT), 'silent');
+    assert.equal(verdictOfReason('the remote did not answer within 10s; is it switched on, and is the way to it free?'), 'silent');
+    assert.equal(verdictOfReason('there is no way to the remote; check the network (no route to host)'), 'silent');
+    assert.equal(verdictOfReason('the remote refused the user name or password (x)'), 'answers');
+    assert.equal(verdictOfReason('the path is not there on the remote; check remote_path (x)'), 'answers');
+    assert.equal(verdictOfReason('fusermount3 is missing; install the package fuse3'), 'unknown');
+  });
+
+  it('of a change of health', () => {
+    assert.equal(verdictOfChange({ from: 'probing', to: 'healthy', reason: null }), 'answers');
+    assert.equal(verdictOfChange({ from: 'probing', to: 'failed', reason: SILENT }), 'silent');
+    assert.equal(verdictOfChange({ from: 'healthy', to: 'failed', reason: 'the mount\'s process was killed' }), undefined);
+    assert.equal(verdictOfChange({ from: 'pending', to: 'probing', reason: null }), undefined);
+  });
+});
+
+describe('a connection', () => {
+  it('is offline after confirmed silence and online with the first answer', async () => {
+    const kit = createKit();
+    const share = kit.add('photos');
+    await kit.pass(5);
+    share.answers = false;
+    await kit.pass(1);
+    assert.deepEqual(kit.offline(), ['nas']);
+    share.answers = true;
+    kit.watcher.look();
+    assert.deepEqual([kit.offline(), kit.back], [[], ['nas']]);
+  });
+
+  it('is not offline for one lost check', async () => {
+    const kit = createKit();
+    const share = kit.add('photos', { confirms: false });
+    for (let round = 0; round < 10; round += 1) {
+      share.answers = round % 2 === 0;
+      await kit.pass(3);
+      assert.deepEqual(kit.offline(), []);
+    }
+    share.answers = false;
+    share.confirms = true;
+    await kit.pass(14);
+    assert.deepEqual(kit.offline(), ['nas']);
+  });
+
+  it('is not offline while one of its shares answers, nor because another connection is', async () => {
+    const kit = createKit();
+    kit.add('a', { answers: false });
+    const b = kit.add('b');
+    kit.add('c', { connection: 'other', answers: false });
+    await kit.pass(30);
+    assert.deepEqual(kit.offline(), ['other']);
+    b.answers = false;
+    await kit.pass(6);
+    assert.deepEqual(kit.offline(), ['nas', 'other']);
+  });
+
+  it('is not offline while bytes move', async () => {
+    const kit = createKit();
+    const share = kit.add('a', { answers: false, speed: 1_000 });
+    await kit.pass(30);
+    assert.deepEqual(kit.offline(), []);
+    share.speed = 0;
+    await kit.pass(5);
+    assert.deepEqual(kit.offline(), ['nas']);
+  });
+
+  it('is judged by probes while no share is mounted, and probed to be called back', async () => {
+    const kit = createKit();
+    kit.add('a', { mounted: false });
+    await kit.pass(60);
+    assert.deepEqual([kit.offline(), kit.probe.asked], [[], []]);
+    kit.watcher.healthChanged({ share: 'a', from: 'probing', to: 'failed', reason: SILENT });
+    await kit.pass(25);
+    assert.deepEqual(kit.offline(), ['nas']);
+    assert.deepEqual(kit.probe.asked, ['a', 'a', 'a']);
+    kit.probe.ok = true;
+    await kit.pass(10);
+    assert.deepEqual([kit.offline(), kit.back], [[], ['nas']]);
+    assert.equal(kit.clock.pending, 0);
+  });
+
+  it('is online when the NAS says no to a share', async () => {
+    const kit = createKit();
+    kit.add('a', { mounted: false });
+    for (let round = 0; round < 5; round += 1) {
+      kit.watcher.healthChanged({ share: 'a', from: 'probing', to: 'failed', reason: 'the remote refused the user name or password (x)' });
+      await kit.pass(8);
+    }
+    assert.deepEqual(kit.offline(), []);
+  });
+
+  it('is forgotten with its last share', async () => {
+    const kit = createKit();
+    kit.add('a', { answers: false });
+    await kit.pass(10);
+    kit.shares.length = 0;
+    kit.watcher.look();
+    assert.deepEqual([kit.offline(), kit.events], [[], []]);
+  });
+});
+
+describe('people', () => {
+  it('are told once after the minutes set, and once of the return with the duration', async () => {
+    const kit = createKit();
+    const share = kit.add('a', { answers: false });
+    await kit.pass(5 * 60 - 2);
+    assert.equal(kit.events.length, 0);
+    await kit.pass(120);
+    assert.deepEqual(kit.events.map(({ type }) => type), ['nas.offline']);
+    share.answers = true;
+    await kit.pass(10);
+    const back = kit.events[1];
+    assert.deepEqual([kit.events.length, back?.type, back?.data['connection'], back?.data['duration_seconds']], [2, 'nas.back', 'nas', 418]);
+    assert.match(back?.message ?? '', /back after 6m 58s/);
+  });
+
+  it('are told nothing of a short outage, nor with 0 minutes', async () => {
+    for (const minutes of [5, 0]) {
+      const kit = createKit({}, minutes);
+      const share = kit.add('a', { answers: false });
+      await kit.pass(minutes === 0 ? 3_000 : 240);
+      assert.equal(kit.offline().length, 1);
+      share.answers = true;
+      await kit.pass(5);
+      assert.deepEqual(kit.events, []);
+    }
+  });
+
+  it('are told later when the event was not taken at first', async () => {
+    const kit = createKit({}, 1);
+    kit.add('a', { answers: false });
+    kit.probe.refusals = 2;
+    await kit.pass(70);
+    assert.equal(kit.events.length, 1);
+  });
+
+  it('are told neither twice nor too little across a restart', async () => {
+    const first = createKit({}, 1);
+    first.add('a', { answers: false });
+    await first.pass(90);
+    const former = first.saved.at(-1) as Outages;
+    assert.equal(former['nas']?.isTold, true);
+    const second = createKit(former, 1);
+    second.add('a', { answers: false });
+    await second.pass(120);
+    assert.deepEqual([second.events, second.offline()], [[], ['nas']]);
+    const third = createKit(former, 1);
+    third.add('a');
+    assert.deepEqual(third.offline(), []);
+    await third.pass(2);
+    assert.deepEqual(third.events.map(({ type }) => type), ['nas.back']);
+    assert.deepEqual(third.saved.at(-1), {});
+  });
+});
