@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ManagedProcess, Mount, Mounter, MountPlan, ShareSpec } from 'mountkeeper';
-import { accessOf } from './access.ts';
+import { accessOf, fuseProblem } from './access.ts';
 import { deviceName, mountArguments, remotePath } from './arguments.ts';
 import { settlePlace } from './cache-place.ts';
 import { repairCache } from './cache-repair.ts';
@@ -16,6 +16,7 @@ import { cacheFolder, planMount } from './plan.ts';
 import { probeRemote } from './probe.ts';
 import { createRcClient } from './rc-client.ts';
 import { awaitReady } from './ready.ts';
+import { locate } from './rclone.ts';
 import { keepsConfig, remoteConfigText, writeRemoteConfig } from './remote-config.ts';
 import { killMount } from './take-down.ts';
 import { PROCESS_PREFIX, processKey } from './tools.ts';
@@ -55,6 +56,8 @@ export function createMounter(tools: MountTools): RcloneMounter {
 async function mountShare(spec: ShareSpec, tools: MountTools, signal: AbortSignal): Promise<Mount> {
   const plan = planMount(spec, tools.config(), tools.secrets);
   const cacheDir = cacheFolder(tools.config(), spec.share.name);
+  const problem = await fuseProblem(locate);
+  if (problem !== undefined) throw new Error(problem);
   await endFormer(spec.share.name, tools);
   await prepareMountPoint(plan.mountPoint, tools);
   const { setAside } = await settlePlace(cacheDir, plan.identity, async () => (await pendingIn(cacheDir)).count > 0)
