@@ -2,6 +2,7 @@
  * The supervisor: keeps one runner per share and publishes the status. One cycle = collect from all, divide the bandwidth,
  * publish. A cycle never waits for its slowest share, nor for a plugin.
  */
+import { setMaxListeners } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { durationMs } from './api.ts';
@@ -135,6 +136,8 @@ export class Supervisor {
 
   /** Drains every share and takes it down. `signal` bounds the drain. Resolves with what is left in the caches. */
   async stop(signal: AbortSignal): Promise<readonly LeftFiles[]> {
+    // Every share listens to the one signal; that many is no leak.
+    setMaxListeners(0, signal);
     const runners = [...this.#runners.values()];
     await Promise.all(runners.map((runner) => runner.remove(signal)));
     await this.#endLoop();
