@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
 import type { Processes, ShortCommandResult } from 'mountkeeper';
@@ -91,9 +92,24 @@ export function callsIn(text: string): readonly string[] {
   return (answer.commands ?? []).map((call) => call.Path ?? '').filter((path) => path !== '');
 }
 
-/** The text as rclone wants passwords in its configuration. Goes in by standard input: a command line can be read by everyone. */
-export async function obscure(processes: Processes, command: string, text: string): Promise<string> {
-  if (text === '') return '';
+const obscured = new WeakMap<Processes, Map<string, Promise<string>>>();
+
+/**
+ * The text as rclone wants passwords in its configuration. Goes in by standard input: a command line can be read by everyone.
+ * Remembered, since every probe and every mount needs it and each time costs a process.
+ */
+export function obscure(processes: Processes, command: string, text: string): Promise<string> {
+  if (text === '') return Promise.resolve('');
+  const known = obscured.get(processes) ?? new Map<string, Promise<string>>();
+  obscured.set(processes, known);
+  const key = createHash('sha256').update(text).digest('base64');
+  const answer = known.get(key) ?? askObscured(processes, command, text);
+  known.set(key, answer);
+  answer.catch(() => known.delete(key));
+  return answer;
+}
+
+async function askObscured(processes: Processes, command: string, text: string): Promise<string> {
   const result = await processes.run({ command, args: ['--config', '', 'obscure', '-'], input: text, timeoutMs: ASK_TIMEOUT_MS });
   if (result.code !== 0) throw new Error('rclone could not obscure a password');
   return result.stdout.trim();
