@@ -1,0 +1,34 @@
+import { definePlugin } from 'mountkeeper';
+import { webhookCommand } from './cli.ts';
+import { schema } from './config.ts';
+import type { WebhooksConfig } from './config.ts';
+import { routes } from './routes.ts';
+import { openStation } from './station.ts';
+import type { Station } from './station.ts';
+
+const LOOK_EVERY_MS = 1_000;
+
+export default definePlugin<WebhooksConfig>({
+  name: 'webhooks',
+  version: '1.0.0',
+  apiVersion: 1,
+  description: 'Delivers notifications over HTTP: signed, retried for hours, each once.',
+  config: { section: 'notifications', schema },
+  register(ctx) {
+    let station: Station | undefined;
+    ctx.effect('deliver notifications', async () => {
+      const opened = await openStation(ctx);
+      station = opened;
+      return async () => {
+        station = undefined;
+        await opened.settled();
+      };
+    });
+    ctx.every({ name: 'send what is due', ms: () => LOOK_EVERY_MS, run: async () => void station?.outbox.work() });
+    ctx.handle('notify', async (event) => void station?.outbox.add(event));
+    ctx.tap('afterCycle', (snapshot) => station?.lookout.look(snapshot));
+    ctx.tap('shareHealthChanged', (change) => station?.lookout.healthChanged(change));
+    ctx.route(...routes({ outbox: () => station?.outbox, clock: () => ctx.use('clock'), signal: ctx.signal }));
+    ctx.cli(webhookCommand);
+  },
+});

@@ -1,0 +1,68 @@
+import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Logger } from 'mountkeeper';
+import { NOTHING_CROSSED } from './crossings.ts';
+import type { Crossed } from './crossings.ts';
+import type { Delivery } from './delivery.ts';
+
+/** What outlives the daemon: deliveries and crossings in one file, so that neither is ever ahead of the other. */
+export interface Remembered {
+  readonly version: 1;
+  readonly deliveries: readonly Delivery[];
+  readonly crossed: Crossed;
+}
+
+/** Rests this long before it writes, so that a burst is one write. */
+export interface Memory {
+  readonly initial: Remembered;
+  /** Reads what is to be kept when it gets to it. */
+  save(): void;
+  /** Everything saved so far is on the disk. */
+  settled(): Promise<void>;
+}
+
+export async function readMemory(file: string, log: Logger): Promise<Remembered> {
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  const nothing: Remembered = { version: 1, deliveries: [], crossed: NOTHING_CROSSED };
+  if (text === undefined) return nothing;
+  try {
+    const read = JSON.parse(text) as Partial<Remembered>;
+    if (read.version !== 1 || !Array.isArray(read.deliveries)) throw new Error('it is of another version');
+    return { version: 1, deliveries: read.deliveries, crossed: { ...NOTHING_CROSSED, ...read.crossed } };
+  } catch (error) {
+    log.error({ file, err: error }, 'deliveries of the former daemon cannot be read');
+    return nothing;
+  }
+}
+
+/** Writes the latest state, one writer at a time; what changes meanwhile is in the next write. */
+export function createSaver(file: string, state: () => Remembered, log: Logger): Pick<Memory, 'save' | 'settled'> {
+  let writing: Promise<void> | undefined;
+  let isDue = false;
+  const run = async (): Promise<void> => {
+    while (isDue) {
+      isDue = false;
+      await replace(file, JSON.stringify(state())).catch((error: unknown) => log.error({ file, err: error }, 'deliveries not saved'));
+    }
+    writing = undefined;
+  };
+  return {
+    save: () => {
+      isDue = true;
+      writing ??= run();
+    },
+    settled: async () => { await writing; },
+  };
+}
+
+async function replace(file: string, text: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const handle = await open(`${file}.tmp`, 'w', 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(`${file}.tmp`, file);
+}

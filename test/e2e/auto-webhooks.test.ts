@@ -1,0 +1,146 @@
+/** Notifications reach a real receiver once each, however it behaves, and the daemon never waits for it. */
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../support/daemon.ts';
+import { Nas } from '../support/nas.ts';
+import { Relay } from '../support/relay.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { sleep, until } from '../support/until.ts';
+import { WebhookReceiver } from '../support/webhook-receiver.ts';
+import type { Received } from '../support/webhook-receiver.ts';
+
+const SECRET = 'Wort-des-Empfängers';
+
+interface TestAnswer { readonly ok: boolean; readonly message: string; readonly id: string }
+
+describe('webhooks', () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let relay: Relay;
+  let daemon: Daemon;
+  let receiver: WebhookReceiver;
+  const taken = (type: string): readonly Received[] => receiver.taken.filter(({ body }) => body.type === type);
+  const sendTest = async (): Promise<TestAnswer> => (await daemon.request<TestAnswer>('POST', '/api/webhooks/test')).body;
+
+  before(async () => {
+    scratch = await createScratch('webhooks');
+    nas = await Nas.create(scratch, { files: { 'a/x.bin': 100 } });
+    relay = await Relay.start(scratch, { targetPort: nas.port });
+    receiver = await WebhookReceiver.start(scratch);
+    await writeFile(scratch.path('secret'), SECRET);
+    daemon = await Daemon.create(scratch, {
+      connections: [nas.connection('nas', relay.port)],
+      shares: [{ name: 'work', connection: 'nas', remote_path: 'a' }, { name: 'late', connection: 'nas', remote_path: 'not-yet' }],
+      sections: { notifications: { webhook_url: receiver.url, webhook_secret: { file: scratch.path('secret') }, cache_threshold_pct: 0 } },
+    });
+    await daemon.start();
+    await daemon.healthy(['work']);
+  });
+  after(() => scratch.close());
+
+  it('are signed, and carry no secret', async () => {
+    const sent = await daemon.cli('webhook', 'test');
+    assert.deepEqual([sent.code, sent.stdout.trim()], [0, 'Delivered'], sent.stderr);
+    const [got] = taken('test');
+    assert.ok(got);
+    const { headers, text, body } = got;
+    const expected = createHmac('sha256', SECRET).update(`${headers['webhook-id'] as string}.${headers['webhook-timestamp'] as string}.${text}`).digest('base64');
+    assert.deepEqual([headers['webhook-signature'], body.id], [`v1,${expected}`, headers['webhook-id']]);
+    assert.ok(!text.includes(SECRET));
+  });
+
+  it('arrive once each from a receiver that is down, slow, garbled, failing or busy, while the cycle goes on', async (t) => {
+    let slowestCycle = 0;
+    const end = new AbortController();
+    const watching = (async () => {
+      let last = { uptime: '', at: performance.now() };
+      while (!end.signal.aborted) {
+        const { uptime } = await daemon.status();
+        if (uptime !== last.uptime) {
+          if (last.uptime !== '') slowestCycle = Math.max(slowestCycle, performance.now() - last.at);
+          last = { uptime, at: performance.now() };
+        }
+        await sleep(100);
+      }
+    })();
+    const ids = new Map<string, string>();
+    const begin = async (name: string, pattern: RegExp): Promise<void> => {
+      const answer = await sendTest();
+      assert.equal(answer.ok, false, name);
+      assert.match(answer.message, pattern);
+      ids.set(name, answer.id);
+    };
+    receiver.manner = { kind: 'status', status: 500 };
+    await begin('failing', /answered 500/);
+    receiver.manner = { kind: 'garbage' };
+    await begin('garbled', /no HTTP/);
+    receiver.manner = { kind: 'status', status: 307, headers: { location: 'http://127.0.0.2:9/steal' } };
+    await begin('redirecting', /redirects to another host/);
+    receiver.manner = { kind: 'status', status: 429, headers: { 'retry-after': '7' } };
+    await begin('busy', /answered 429/);
+    const busyAt = performance.now();
+    await receiver.close();
+    await begin('down', /refuses connections/);
+    await receiver.open();
+    receiver.manner = { kind: 'slow', ms: 2_500 };
+    const slow = await sendTest();
+    assert.equal(slow.ok, true, slow.message);
+    receiver.manner = { kind: 'good' };
+    const arrived = (id: string): readonly Received[] => receiver.taken.filter(({ body }) => body.id === id);
+    await until('all have arrived', () => [...ids.values()].every((id) => arrived(id).length > 0), { timeoutMs: 20_000 });
+    await sleep(1_500);
+    end.abort();
+    await watching;
+    for (const [name, id] of [...ids, ['slow', slow.id] as const]) assert.equal(arrived(id).length, 1, name);
+    const waited = (arrived(ids.get('busy') ?? '')[0]?.atMs ?? 0) - busyAt;
+    assert.ok(waited > 6_500, `Retry-After kept: ${waited} ms`);
+    t.diagnostic(`slowest cycle ${Math.round(slowestCycle)} ms, the busy one came after ${Math.round(waited)} ms`);
+    assert.ok(slowestCycle < 2_600, `${slowestCycle} ms`);
+  });
+
+  it('tell that a share has failed, once, and that it is healed', async () => {
+    await until('the failed share is told of', () => taken('share.failed').length > 0, { timeoutMs: 15_000 });
+    const [failed] = taken('share.failed');
+    assert.equal(failed?.body.data['share'], 'late');
+    assert.match(String(failed?.body.data['reason']), /path is not there/);
+    await mkdir(nas.path('not-yet'));
+    await daemon.request('POST', '/api/reconnect/late');
+    await until('it is told to be healed', () => taken('share.healed').length > 0, { timeoutMs: 15_000 });
+    assert.equal(taken('share.failed').length, 1);
+  });
+
+  it('survive a killed daemon; a NAS that was offline before and after is told once, and that it is back', async () => {
+    await receiver.close();
+    const { ok, id } = await sendTest();
+    assert.equal(ok, false);
+    await relay.cut();
+    await daemon.end();
+    const outages = `${daemon.stateDir}/nas-watch/outages.json`;
+    await mkdir(dirname(outages), { recursive: true });
+    await writeFile(outages, JSON.stringify({ nas: { since: Date.now() - 600_000, isTold: false } }));
+    await receiver.open();
+    await daemon.start();
+    await until('the event of before arrives', () => receiver.taken.some(({ body }) => body.id === id), { timeoutMs: 15_000 });
+    await until('the outage is told of', () => taken('nas.offline').length > 0, { timeoutMs: 15_000 });
+    await relay.restore();
+    await until('the return is told of', () => taken('nas.back').length > 0, { timeoutMs: 15_000 });
+    assert.ok(Number(taken('nas.back')[0]?.body.data['duration_seconds']) >= 600);
+    assert.deepEqual([taken('nas.offline').length, taken('nas.back').length, receiver.taken.filter(({ body }) => body.id === id).length], [1, 1, 1]);
+  });
+
+  it('can be looked through and sent again', async () => {
+    const log = await daemon.cli('webhook', 'log', '--json');
+    const { deliveries } = JSON.parse(log.stdout) as { deliveries: readonly { id: string; type: string; state: string }[] };
+    assert.ok(deliveries.length >= 9 && deliveries.every(({ state }) => state === 'delivered'), log.stdout);
+    const back = deliveries.find(({ type }) => type === 'nas.back');
+    const again = await daemon.cli('webhook', 'resend', back?.id ?? '');
+    assert.deepEqual([again.code, taken('nas.back').length], [0, 2], again.stderr);
+    assert.equal((await daemon.cli('webhook', 'resend', 'nobody')).code, 1);
+    assert.match((await daemon.cli('webhook', 'log')).stdout, /nas\.offline +delivered/);
+    assert.ok(!(await daemon.log()).includes(SECRET));
+  });
+});

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { pino } from 'pino';
+import { createTestHost } from 'mountkeeper/testing';
+import { NOTHING_CROSSED } from '../../../plugins/webhooks/crossings.ts';
+import webhooks from '../../../plugins/webhooks/index.ts';
+import { createSaver, readMemory } from '../../../plugins/webhooks/memory.ts';
+import type { Remembered } from '../../../plugins/webhooks/memory.ts';
+import { runCommand } from '../../api/cli.ts';
+
+const log = pino({ level: 'silent' });
+
+describe('webhooks', () => {
+  it('refuses addresses and formats that cannot be', async (t) => {
+    const host = await createTestHost({ plugins: [webhooks], config: {} });
+    t.after(() => host.close());
+    await assert.rejects(host.configure({ notifications: { webhook_url: 'ftp://x' } }), /http/);
+    await assert.rejects(host.configure({ notifications: { webhook_url: 'http://169.254.169.254/' } }), /link-local/);
+    await assert.rejects(host.configure({ notifications: { webhook_format: 'fax' } }), /webhook_format/);
+    await host.configure({ notifications: { webhook_url: 'https://example.org/x', webhook_secret: 'x', webhook_format: 'feishu' } });
+  });
+
+  it('has nowhere to send to without an address, and says so', async (t) => {
+    const host = await createTestHost({ plugins: [webhooks], config: {} });
+    t.after(() => host.close());
+    const test = (await host.inject({ method: 'POST', url: '/api/webhooks/test' })).json() as { ok: boolean; message: string };
+    assert.deepEqual([test.ok, /webhook_url/.test(test.message)], [false, true]);
+    assert.deepEqual((await host.inject('/api/webhooks/deliveries')).json(), { deliveries: [] });
+  });
+
+  it('takes events of any plugin, keeps them and goes on after it was switched off', async (t) => {
+    const config = { notifications: { webhook_url: 'http://127.0.0.1:1/x' } };
+    const event = { type: 'mine.own', severity: 'info', message: 'm', data: {}, key: 'k' } as const;
+    const { definePlugin } = await import('mountkeeper');
+    const sender = definePlugin({ name: 'sender', version: '1.0.0', apiVersion: 1, description: 'Sends.', register: (ctx) => ctx.tap('afterCycle', () => ctx.send('notify', event)) });
+    const host = await createTestHost({ plugins: [webhooks, sender], config });
+    t.after(() => host.close());
+    const deliveries = async () => ((await host.inject('/api/webhooks/deliveries')).json() as { deliveries: { type: string; state: string; attempts: { problem: string }[] }[] }).deliveries;
+    const tell = () => host.hooks.observe('afterCycle', { version: 1, takenAt: 0, record: { shares: [] } } as never);
+    await tell();
+    await tell();
+    let seen = await deliveries();
+    for (let round = 0; round < 200 && seen[0]?.attempts.length !== 1; round += 1) seen = await deliveries();
+    assert.deepEqual(seen.map(({ type, state }) => [type, state]), [['mine.own', 'waiting']]);
+    assert.match(seen[0]?.attempts[0]?.problem ?? '', /refuses connections/);
+    await host.configure({ ...config, plugins: { webhooks: { enabled: false } } });
+    await host.configure(config);
+    assert.equal((await deliveries()).length, 1);
+  });
+});
+
+describe('the memory', () => {
+  it('reads back the latest state; a damaged file loses nothing but itself', async (t) => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'mk-memory-'));
+    t.after(() => rm(folder, { recursive: true, force: true }));
+    const file = path.join(folder, 'webhooks', 'deliveries.json');
+    assert.deepEqual(await readMemory(file, log), { version: 1, deliveries: [], crossed: NOTHING_CROSSED });
+    let crossed = NOTHING_CROSSED;
+    const saver = createSaver(file, (): Remembered => ({ version: 1, deliveries: [], crossed }), log);
+    for (let depth = 0; depth < 50; depth += 1) {
+      crossed = { ...NOTHING_CROSSED, caches: [`share${depth}`] };
+      saver.save();
+    }
+    await saver.settled();
+    assert.deepEqual((await readMemory(file, log)).crossed.caches, ['share49']);
+    assert.equal((await stat(file)).mode & 0o777, 0o600);
+    await writeFile(file, (await readFile(file, 'utf8')).slice(0, 20));
+    assert.deepEqual((await readMemory(file, log)).deliveries, []);
+  });
+});
+
+describe('mountkeeper webhook', () => {
+  it('shows what became of notifications', async () => {
+    const body = JSON.stringify({ deliveries: [
+      { id: 'msg_1', type: 'test', message: '', created_at: 'T', state: 'delivered', tries: 1, next_at: null, attempts: [{ at: 'T', ms: 12, status: 200, problem: null }] },
+      { id: 'msg_2', type: 'test', message: '', created_at: 'T', state: 'waiting', tries: 1, next_at: 'N', attempts: [{ at: 'T', ms: 12, status: 500, problem: 'the receiver answered 500' }] },
+    ] });
+    const shown = await runCommand(webhooks, ['webhook', 'log'], { request: async () => ({ status: 200, body }) });
+    assert.deepEqual(shown.tables[0]?.slice(1).map((row) => row.at(-1)), ['200 in 12 ms', 'the receiver answered 500; next at N']);
+  });
+
+  it('exits with 64 for what it does not know', async () => {
+    for (const args of [[], ['x'], ['resend'], ['test', 'y'], ['log', 'y']]) {
+      assert.equal((await runCommand(webhooks, ['webhook', ...args], { request: async () => ({ status: 200, body: '{}' }) })).code, 64);
+    }
+  });
+});

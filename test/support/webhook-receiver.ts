@@ -1,0 +1,83 @@
+/** A receiver of webhooks on loopback that behaves well or badly, and keeps what it has taken. */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { Server, Socket } from 'node:net';
+import { createServer as createHttpServer } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
+import { freePort } from './ports.ts';
+import type { Scratch } from './scratch.ts';
+import { sleep } from './until.ts';
+
+export interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  readonly body: { readonly id: string; readonly type: string; readonly message: string; readonly data: Readonly<Record<string, unknown>> };
+  readonly atMs: number;
+}
+
+export type Manner = { readonly kind: 'good' | 'garbage' } | { readonly kind: 'slow'; readonly ms: number } | { readonly kind: 'status'; readonly status: number; readonly headers?: Record<string, string> };
+
+export class WebhookReceiver {
+  readonly port: number;
+  /** What it has answered with 200. */
+  readonly taken: Received[] = [];
+  manner: Manner = { kind: 'good' };
+  private door: Server | undefined;
+  private readonly http: HttpServer;
+  private readonly sockets = new Set<Socket>();
+
+  private constructor(port: number) {
+    this.port = port;
+    this.http = createHttpServer((asked, answer) => void this.receive(asked, answer));
+  }
+
+  static async start(scratch: Scratch): Promise<WebhookReceiver> {
+    const receiver = new WebhookReceiver(await freePort());
+    await receiver.open();
+    scratch.defer(() => receiver.close());
+    return receiver;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}/hook`;
+  }
+
+  async open(): Promise<void> {
+    const door = createServer((socket) => this.admit(socket));
+    door.listen(this.port, '127.0.0.1');
+    await once(door, 'listening');
+    this.door = door;
+  }
+
+  /** Refuses connections from now on. */
+  async close(): Promise<void> {
+    const { door } = this;
+    this.door = undefined;
+    if (!door) return;
+    this.sockets.forEach((socket) => socket.destroy());
+    door.close();
+    await once(door, 'close');
+  }
+
+  private admit(socket: Socket): void {
+    this.sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.once('close', () => this.sockets.delete(socket));
+    if (this.manner.kind === 'garbage') socket.end('\u0000\u0001 what is this\r\n\r\n');
+    else this.http.emit('connection', socket);
+  }
+
+  private async receive(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
+    const { manner } = this;
+    const pieces: Buffer[] = [];
+    for await (const piece of asked as AsyncIterable<Buffer>) pieces.push(piece);
+    if (manner.kind === 'slow') await sleep(manner.ms);
+    if (manner.kind === 'status') {
+      answer.writeHead(manner.status, manner.headers).end('not now');
+      return;
+    }
+    const text = Buffer.concat(pieces).toString();
+    this.taken.push({ headers: asked.headers, text, body: JSON.parse(text) as Received['body'], atMs: performance.now() });
+    answer.writeHead(200).end('ok');
+  }
+}
