@@ -7,6 +7,8 @@ import { Files, lostFiles, readLedger } from '../support/files.ts';
 import type { Tally } from '../support/files.ts';
 import { isMounted } from '../support/mounts.ts';
 import { Nas } from '../support/nas.ts';
+import { rangeOf, spanSince, tooLong } from '../support/pressure.ts';
+import type { Span } from '../support/pressure.ts';
 import { isAlive } from '../support/processes.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
@@ -23,13 +25,13 @@ describe('a daemon that ends while its mounts live', () => {
   let pids: number[];
 
   const rclonePids = (): Promise<number[]> => Promise.all(SHARES.map((share) => daemon.rclonePid(share)));
-  /** Milliseconds from the start of the process until the status is right. */
-  const startAgain = async (): Promise<number> => {
+  /** From the start of the process until the status is right. */
+  const startAgain = async (): Promise<Span> => {
     const startedAt = performance.now();
     const ended = daemon.spawn();
     ended.catch(() => undefined);
     await daemon.healthy(SHARES, 15_000);
-    return Math.round(performance.now() - startedAt);
+    return spanSince(startedAt);
   };
 
   before(async () => {
@@ -51,25 +53,25 @@ describe('a daemon that ends while its mounts live', () => {
     const writer = files.begin<{ written: number; failed: number }>({ op: 'write-many', dir: `${mount}/in`, ledger, bytes: 600_000, count: 100_000, pieceDelayMs: 20, pauseMs: 60 });
     const holder = files.begin<Tally>({ op: 'hold-open', path: `${mount}/read.bin` });
     const reader = files.begin<Tally>({ op: 'read-again', path: `${mount}/read.bin`, sha256: sum });
-    const rightMs: number[] = [];
+    const right: Span[] = [];
     for (let kill = 0; kill < KILLS; kill += 1) {
       await sleep(200 + Math.random() * 800);
       daemon.signal('SIGKILL');
       await daemon.exit(5_000);
-      rightMs.push(await startAgain());
+      right.push(await startAgain());
       assert.deepEqual(await rclonePids(), pids, `after kill ${kill + 1}`);
     }
     await writer.stop();
     const tallies = [await holder.stop(), await reader.stop()];
     await daemon.synced(60_000);
     const written = await readLedger(ledger);
-    t.diagnostic(`status right after ${Math.min(...rightMs)} to ${Math.max(...rightMs)} ms; ${written.closed.size} files written, ${tallies.map((tally) => tally.reads).join(' and ')} reads`);
+    t.diagnostic(`status right after ${rangeOf(right)}; ${written.closed.size} files written, ${tallies.map((tally) => tally.reads).join(' and ')} reads`);
     assert.deepEqual(tallies.flatMap((tally) => tally.failures), []);
     assert.ok(tallies.every((tally) => tally.reads > KILLS));
     assert.deepEqual(written.failed, []);
     assert.ok(written.closed.size >= KILLS);
     assert.deepEqual(lostFiles(written, await nas.checksums('a/in')), []);
-    assert.deepEqual(rightMs.filter((ms) => ms > 2_000), []);
+    assert.deepEqual(tooLong(right, 2_000), []);
   });
 
   it('hands its mounts over on SIGUSR2: it ends with 0, the mounts stay, the next one adopts them', async () => {

@@ -1,0 +1,38 @@
+/**
+ * How much slower than alone a process runs on this machine right now: 1 on a quiet machine, 3 where three want each core.
+ * Time limits are those of a quiet machine; a test that others crowd out stretches them by what it measured, and says so.
+ */
+const WORK_US = 60_000;
+const MOST = 5;
+
+export function pressure(): number {
+  const [start, used] = [performance.now(), process.cpuUsage()];
+  let spentUs = 0;
+  while (spentUs < WORK_US) {
+    const now = process.cpuUsage(used);
+    spentUs = now.user + now.system;
+  }
+  const stretch = ((performance.now() - start) * 1000) / spentUs;
+  // Below this it is measuring noise.
+  return stretch < 1.25 ? 1 : Math.min(MOST, stretch);
+}
+
+/** A span that was measured, and the pressure of its moment. */
+export interface Span {
+  readonly ms: number;
+  readonly pressure: number;
+}
+
+export function spanSince(start: number): Span {
+  return { ms: Math.round(performance.now() - start), pressure: pressure() };
+}
+
+/** Texts of the spans that took longer than a quiet machine's limit, stretched. */
+export function tooLong(spans: readonly Span[], limitMs: number): string[] {
+  return spans.filter((span) => span.ms > limitMs * span.pressure).map((span) => `${span.ms} ms (limit ${limitMs} ms × ${span.pressure.toFixed(1)})`);
+}
+
+export function rangeOf(spans: readonly Span[]): string {
+  const [times, pressures] = [spans.map((span) => span.ms), spans.map((span) => span.pressure)];
+  return `${Math.min(...times)} to ${Math.max(...times)} ms (pressure ${Math.min(...pressures).toFixed(1)} to ${Math.max(...pressures).toFixed(1)})`;
+}
