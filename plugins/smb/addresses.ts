@@ -1,0 +1,53 @@
+import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { isIP } from 'node:net';
+
+export interface Listening {
+  /** Entries of `listen` that are there now, for the server's configuration; empty: all of the machine. */
+  readonly interfaces: readonly string[];
+  /** Where a client of this machine finds the server. */
+  readonly addresses: readonly string[];
+  readonly missing: readonly string[];
+}
+
+type Interfaces = Readonly<Record<string, readonly { readonly address: string; readonly internal: boolean }[] | undefined>>;
+
+/** What of `listen` this machine has. Throws with a sentence when nothing of it is there. */
+export function resolveListen(listen: readonly string[], present: Interfaces = networkInterfaces()): Listening {
+  if (listen.some((entry) => entry === '0.0.0.0' || entry === '::')) return { interfaces: [], addresses: ['127.0.0.1'], missing: [] };
+  const found = listen.map((entry) => ({ entry, addresses: addressesOf(entry, present) }));
+  const here = found.filter(({ addresses }) => addresses.length > 0);
+  const missing = found.filter(({ addresses }) => addresses.length === 0).map(({ entry }) => entry);
+  if (here.length === 0) throw new Error(`${missing.join(', ')}: this machine has no such address or network interface; correct smb.listen, or bring the network up`);
+  return { interfaces: here.map(({ entry }) => entry), addresses: here.flatMap(({ addresses }) => addresses), missing };
+}
+
+function addressesOf(entry: string, present: Interfaces): readonly string[] {
+  const all = Object.values(present).flatMap((list) => list ?? []);
+  if (isIP(entry) !== 0) return isLoopback(entry) || all.some((one) => one.address === entry) ? [entry] : [];
+  const own = (present[entry] ?? []).map((one) => one.address);
+  return own.filter((address) => !address.startsWith('fe80:'));
+}
+
+function isLoopback(address: string): boolean {
+  return address.startsWith('127.');
+}
+
+/** Why the port cannot be had at one of the addresses; undefined when it can. */
+export async function portProblem(port: number, { interfaces, addresses }: Listening): Promise<string | undefined> {
+  for (const host of interfaces.length === 0 ? ['0.0.0.0'] : addresses) {
+    const code = await tryToListen(host, port);
+    if (code === 'EADDRINUSE') return `port ${port} on ${host} is taken by another program (a Samba of the system?); stop that, or set smb.port or smb.listen`;
+    if (code === 'EACCES') return `port ${port} may not be used by this user; run the daemon as root, or set smb.port above 1023`;
+    if (code !== undefined) return `port ${port} on ${host} cannot be used (${code})`;
+  }
+  return undefined;
+}
+
+function tryToListen(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
+  });
+}

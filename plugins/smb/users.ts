@@ -1,0 +1,101 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { access, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger, Processes, Secrets } from 'mountkeeper';
+import { renderGroup, renderPasswd } from './accounts.ts';
+import type { Owner } from './accounts.ts';
+import type { SmbUser } from './config.ts';
+import { writeWhole } from './place.ts';
+import type { Place } from './place.ts';
+
+const TOOL_MS = 10_000;
+
+export interface UserTools {
+  readonly place: Place;
+  readonly processes: Processes;
+  readonly secrets: Secrets;
+  readonly log: Logger;
+  readonly owner: Owner;
+}
+
+/** Users whose password is known, and a sentence for each whose is not. */
+export interface KnownUsers {
+  readonly passwords: ReadonlyMap<string, string>;
+  readonly problems: readonly string[];
+}
+
+export function resolveUsers(users: readonly SmbUser[], secrets: Secrets): KnownUsers {
+  const passwords = new Map<string, string>();
+  const problems: string[] = [];
+  for (const { name, password } of users) {
+    try {
+      const clear = secrets.resolve(password);
+      if (/[\n\r\0]/.test(clear) || clear === '') problems.push(`the SMB user "${name}" cannot log in: the password is empty or holds a line break`);
+      else passwords.set(name, clear);
+    } catch (error) {
+      problems.push(`the SMB user "${name}" cannot log in: ${(error as Error).message}`);
+    }
+  }
+  return { passwords, problems };
+}
+
+/** What is in the password database now: name → mark of its password. */
+interface Known {
+  readonly salt: string;
+  readonly marks: Readonly<Record<string, string>>;
+}
+
+/** Brings the private user list and password database in line; what has not changed is not touched. */
+export async function settleUsers(passwords: ReadonlyMap<string, string>, tools: UserTools, environment: Readonly<Record<string, string>>): Promise<void> {
+  const { place, log } = tools;
+  const known = await knownUsers(place);
+  await writeIfOther(place.nssGroup, renderGroup(tools.owner));
+  // Who leaves must still be known while the password goes.
+  const leaving = Object.keys(known.marks).filter((name) => !passwords.has(name));
+  await writeIfOther(place.nssPasswd, renderPasswd([...new Set([...passwords.keys(), ...leaving])], tools.owner));
+  const marks: Record<string, string> = { ...known.marks };
+  for (const name of leaving) {
+    await runTool(tools, environment, { command: 'pdbedit', args: ['-s', place.conf, '-x', '-u', name] }).catch((error: unknown) => log.warn({ user: name, err: error }, 'SMB user not removed'));
+    delete marks[name];
+  }
+  for (const [name, password] of passwords) {
+    const mark = markOf(known.salt, name, password);
+    if (marks[name] === mark) continue;
+    await runTool(tools, environment, { command: 'smbpasswd', args: ['-c', place.conf, '-s', '-a', name], input: `${password}\n${password}\n` });
+    marks[name] = mark;
+  }
+  await writeIfOther(place.users, `${JSON.stringify({ salt: known.salt, marks } satisfies Known)}\n`);
+  await writeIfOther(place.nssPasswd, renderPasswd([...passwords.keys()], tools.owner));
+}
+
+async function knownUsers(place: Place): Promise<Known> {
+  const fresh: Known = { salt: randomBytes(16).toString('hex'), marks: {} };
+  const hasDatabase = await access(place.passdb).then(() => true, () => false);
+  if (!hasDatabase) {
+    // Numbers that it remembers would belong to users of the former database.
+    await rm(join(place.folder('lock'), 'gencache.tdb'), { force: true });
+    return fresh;
+  }
+  try {
+    const known = JSON.parse(await readFile(place.users, 'utf8')) as Known;
+    return typeof known.salt === 'string' && typeof known.marks === 'object' ? known : fresh;
+  } catch {
+    await rm(place.passdb, { force: true });
+    return fresh;
+  }
+}
+
+/** The database itself holds a hash that is no harder to try passwords on; both are readable by the owner alone. */
+function markOf(salt: string, name: string, password: string): string {
+  return createHash('sha256').update(`${salt}\0${name}\0${password}`).digest('hex');
+}
+
+async function runTool({ processes }: UserTools, env: Readonly<Record<string, string>>, tool: { command: string; args: readonly string[]; input?: string }): Promise<void> {
+  const { code, stderr, stdout } = await processes.run({ ...tool, env, timeoutMs: TOOL_MS });
+  if (code !== 0) throw new Error(`${tool.command} failed for the SMB user "${tool.args.at(-1)}": ${(stderr.trim() || stdout.trim()).split('\n').at(-1)}`);
+}
+
+async function writeIfOther(file: string, text: string): Promise<void> {
+  const current = await readFile(file, 'utf8').catch(() => undefined);
+  if (current !== text) await writeWhole(file, text);
+}

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { Daemon } from '../support/daemon.ts';
+import { Files } from '../support/files.ts';
+import { Nas } from '../support/nas.ts';
+import { freePort } from '../support/ports.ts';
+import { allProcesses, isAlive } from '../support/processes.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { until } from '../support/until.ts';
+import { SmbSession, exportStatus, localFile, notices, smb, sumOf } from './export-support.ts';
+
+const PHOTOS = '照片 Photos';
+const NAMES = ['plain.txt', 'with space & ünïcode 春节.jpg', `long ${'n'.repeat(180)}.raw`];
+const USER = 'alice%s3cret Wort';
+
+describe('shares over SMB', () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let frail: Nas;
+  let files: Files;
+  let daemon: Daemon;
+  let port: number;
+
+  const access = () => ({ port, user: USER });
+  const lists = async (share: string) => (await smb(share, 'ls', access())).code === 0;
+  const smbdPid = async () => (await allProcesses()).find((one) => one.args[0]?.endsWith('smbd') === true && one.command.includes(daemon.stateDir) && one.args.includes('--foreground'))?.pid;
+  const sambaPids = async () => (await allProcesses()).filter((one) => one.command.includes(`${daemon.stateDir}/smb`)).map((one) => one.pid);
+
+  before(async () => {
+    scratch = await createScratch('smb');
+    nas = await Nas.create(scratch, { files: { 'photos/from nas.bin': 300_000, 'team/a': 10, 'archive/old.bin': 1_000, 'photos/sub/deep.bin': 100 } });
+    frail = await Nas.create(scratch, { name: 'frail', files: { 'data/x.bin': 5_000 } });
+    files = new Files(scratch);
+    port = await freePort();
+    await mkdir(scratch.path('out'));
+    daemon = await Daemon.create(scratch, {
+      connections: [nas.connection('nas'), frail.connection('frail')],
+      shares: [
+        { name: PHOTOS, connection: 'nas', remote_path: 'photos' }, { name: 'team', connection: 'nas', remote_path: 'team' },
+        { name: 'archive', connection: 'nas', remote_path: 'archive', read_only: true }, { name: 'frail', connection: 'frail', remote_path: 'data' },
+        { name: 'hidden', connection: 'nas', remote_path: 'team', protocols: ['nfs'] },
+      ],
+      sections: { smb: { enabled: true, port, users: [{ name: 'alice', password: 's3cret Wort' }] } },
+    });
+    await daemon.start();
+    await daemon.healthy();
+    await until('SMB is served', async () => (await exportStatus(daemon)).smbd_running, { timeoutMs: 10_000 });
+    for (const share of [PHOTOS, 'team', 'archive', 'frail']) await until(`${share} is shown`, () => lists(share), { timeoutMs: 10_000 });
+  });
+  after(() => scratch.close());
+
+  it('takes files of every kind and gives them back byte for byte, here, to clients and to the NAS', async () => {
+    const sent = new Map<string, string>();
+    for (const [index, name] of NAMES.entries()) {
+      const { path, sum } = await localFile(scratch, `send-${index}`, [0, 3_000_000, 4_097][index] ?? 0);
+      const result = await smb(PHOTOS, `put "${path}" "${name}"`, access());
+      assert.equal(result.code, 0, result.output);
+      sent.set(name, sum);
+      assert.equal(await files.checksum(`${daemon.mountPoint(PHOTOS)}/${name}`), sum);
+    }
+    await files.write(`${daemon.mountPoint(PHOTOS)}/local.bin`, 70_000).then((sum) => sent.set('local.bin', sum));
+    sent.set('from nas.bin', await nas.checksum('photos/from nas.bin'));
+    for (const [name, sum] of sent) {
+      const result = await smb(PHOTOS, `get "${name}" "${scratch.path('out', 'back')}"`, access());
+      assert.equal(result.code, 0, result.output);
+      assert.equal(await sumOf(scratch.path('out', 'back')), sum, name);
+    }
+    for (const [name, sum] of sent) await until(`the NAS has ${name}`, async () => (await nas.checksum(`photos/${name}`)) === sum, { timeoutMs: 15_000 });
+    await daemon.synced(10_000);
+  });
+
+  it('refuses who and what does not belong', async () => {
+    assert.match((await smb(PHOTOS, 'ls', { port, user: 'alice%wrong' })).output, /LOGON_FAILURE/);
+    assert.match((await smb(PHOTOS, 'ls', { port, user: 'nobody%' })).output, /NT_STATUS_/);
+    assert.match((await smb(PHOTOS, 'ls', { port })).output, /ACCESS_DENIED/);
+    assert.match((await smb('hidden', 'ls', access())).output, /BAD_NETWORK_NAME/);
+    assert.match((await smb('archive', `put "${scratch.path('send-2')}" new`, access())).output, /ACCESS_DENIED|MEDIA_WRITE_PROTECTED/);
+    assert.match((await smb('archive', 'get old.bin /dev/null', access())).output, /getting file/);
+    assert.match((await smb(PHOTOS, 'get ../../../../etc/passwd /dev/null', access())).output, /NT_STATUS_/);
+    assert.match((await smb(PHOTOS, `put "${scratch.path('send-2')}" .DS_Store`, access())).output, /NT_STATUS_/);
+  });
+
+  it('goes on in the same session when a mount is killed, and nothing is written to the local disk meanwhile', async () => {
+    const session = new SmbSession(PHOTOS, access(), scratch);
+    const other = new SmbSession('team', access(), scratch);
+    assert.match(await session.run('ls'), /from nas\.bin/);
+    assert.match(await other.run('ls'), /\ba\b/);
+    const killed = performance.now();
+    process.kill(await daemon.rclonePid(PHOTOS), 'SIGKILL');
+    await until('the session lists again', async () => {
+      await session.run(`tcon "${PHOTOS}"`);
+      return (await session.run('ls')).includes('from nas.bin');
+    }, { timeoutMs: 8_000, everyMs: 100 });
+    assert.match(await session.run(`put "${scratch.path('send-1')}" again.bin`), /putting file/);
+    const ms = performance.now() - killed;
+    assert.ok(ms < 5_000, `back after ${Math.round(ms)} ms`);
+    assert.match(await other.run('ls'), /\ba\b/);
+    assert.ok(other.isOpen);
+    const sum = await sumOf(scratch.path('send-1'));
+    await until('the NAS has it', async () => (await nas.checksum('photos/again.bin')) === sum, { timeoutMs: 15_000 });
+  });
+
+  it('takes a share whose NAS is gone off the server, and brings it back', async () => {
+    const other = new SmbSession(PHOTOS, access(), scratch);
+    const held = new SmbSession('frail', access(), scratch);
+    assert.match(await held.run('ls'), /x\.bin/);
+    await frail.stop();
+    process.kill(await daemon.rclonePid('frail'), 'SIGKILL');
+    await until('the share has failed', async () => (await daemon.share('frail')).health === 'failed', { timeoutMs: 15_000 });
+    await until('the share is off the server', async () => /BAD_NETWORK_NAME/.test((await smb('frail', 'ls', access())).output), { timeoutMs: 5_000 });
+    assert.match(await held.run(`put "${scratch.path('send-2')}" lost.bin`), /NT_STATUS_/);
+    await assert.rejects(writeFile(`${daemon.mountPoint('frail')}/lost.bin`, 'x'));
+    assert.match(await other.run('ls'), /from nas\.bin/);
+    assert.equal((await exportStatus(daemon)).smbd_running, true);
+    await frail.start();
+    await daemon.request('POST', '/api/reconnect/frail');
+    await until('the share is back', () => lists('frail'), { timeoutMs: 5_000 });
+    assert.match(await other.run('ls'), /from nas\.bin/);
+  });
+
+  it('serves again within 3 s of a kill -9 and leaves no stray process', async () => {
+    await smb(PHOTOS, 'ls', access());
+    const before = await sambaPids();
+    const pid = await smbdPid();
+    assert.ok(pid !== undefined);
+    process.kill(pid, 'SIGKILL');
+    const killed = performance.now();
+    await until('it serves again', () => lists(PHOTOS), { timeoutMs: 10_000 });
+    assert.ok(performance.now() - killed < 3_000, `back after ${Math.round(performance.now() - killed)} ms`);
+    await until('the old processes are gone', () => before.every((one) => !isAlive(one)), { timeoutMs: 5_000 });
+  });
+
+  it('is adopted with its sessions by the next daemon', async () => {
+    const session = new SmbSession(PHOTOS, access(), scratch);
+    assert.match(await session.run('ls'), /from nas\.bin/);
+    const pid = await smbdPid();
+    await daemon.end();
+    assert.match(await session.run('ls'), /from nas\.bin/);
+    await daemon.start();
+    await until('it says that SMB is served', async () => (await exportStatus(daemon)).smbd_running, { timeoutMs: 5_000 });
+    assert.match(await session.run(`put "${scratch.path('send-2')}" adopted.bin`), /putting file/);
+    assert.equal(await smbdPid(), pid);
+  });
+
+  it('changes users and port on the fly, says when the port is taken, and is off when switched off', async () => {
+    const taken = createServer();
+    taken.listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    scratch.defer(() => taken.close());
+    const busy = (taken.address() as { port: number }).port;
+    const session = new SmbSession(PHOTOS, access(), scratch);
+    assert.match(await session.run('ls'), /from nas\.bin/);
+    const users = [{ name: 'alice', password: 'other' }, { name: 'carol', password: 'päss wörd' }];
+    assert.equal((await daemon.submit(daemon.text({ sections: { smb: { users } } }))).body.ok, true);
+    await until('the new user is let in', async () => (await smb(PHOTOS, 'ls', { port, user: 'carol%päss wörd' })).code === 0, { timeoutMs: 8_000 });
+    assert.match((await smb(PHOTOS, 'ls', access())).output, /LOGON_FAILURE/);
+    assert.match(await session.run('ls'), /from nas\.bin/);
+    await daemon.submit(daemon.text({ sections: { smb: { users, port: busy } } }));
+    await until('it says that the port is taken', async () => /port \d+ on 127\.0\.0\.1 is taken/.test(await notices(daemon)), { timeoutMs: 8_000 });
+    assert.deepEqual({ running: (await exportStatus(daemon)).smbd_running, mounted: (await daemon.share(PHOTOS)).mounted }, { running: false, mounted: true });
+    taken.close();
+    await until('it serves on the port that became free', async () => (await smb(PHOTOS, 'ls', { port: busy, user: 'alice%other' })).code === 0, { timeoutMs: 10_000 });
+    await daemon.submit(daemon.text({ sections: { smb: { users, port: busy, guest: true } } }));
+    await until('guests are let in', async () => (await smb(PHOTOS, `put "${scratch.path('send-2')}" guest.bin`, { port: busy })).code === 0, { timeoutMs: 8_000 });
+    await daemon.submit(daemon.text({ sections: { smb: { enabled: false } } }));
+    await until('nothing of the server is left', async () => (await sambaPids()).length === 0, { timeoutMs: 8_000 });
+    assert.equal((await exportStatus(daemon)).smbd_running, false);
+    assert.equal((await daemon.stop()).code, 0);
+  });
+});
