@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+import { access, constants, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import type { Clock, ManagedProcess, ProcessSpec } from 'mountkeeper';
+import { askForRoot } from './ask.ts';
+import type { Address } from './ask.ts';
+import type { Place } from './place.ts';
+
+export const PROCESS_KEY = 'nfs/ganesha';
+export const GRACE_MS = 6_000;
+const READY_MS = 15_000;
+const LOOK_MS = 40;
+const REREAD_MS = 4_000;
+const REREAD_DONE = 'Reread exports complete';
+const FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin'];
+const LIBRARIES = ['/usr/local/lib', '/usr/lib64', '/usr/lib'];
+
+export interface Ganesha {
+  readonly command: string;
+  /** Changes when another version is installed. */
+  readonly stamp: string;
+}
+
+async function firstReadable(files: readonly string[]): Promise<string | undefined> {
+  for (const file of files) if (await access(file, constants.R_OK).then(() => true, () => false)) return file;
+  return undefined;
+}
+
+/** Names of packages that are missing, as Debian calls them. */
+export async function missingPackages(): Promise<readonly string[]> {
+  const command = await firstReadable(FOLDERS.map((folder) => join(folder, 'ganesha.nfsd')));
+  const folders = await Promise.all(LIBRARIES.map(async (folder) => [folder, ...(await readdir(folder).catch(() => [])).filter((name) => name.includes('-linux-')).map((name) => join(folder, name))]));
+  const module = await firstReadable(folders.flat().map((folder) => join(folder, 'ganesha', 'libfsalvfs.so')));
+  return [...(command === undefined ? ['nfs-ganesha'] : []), ...(module === undefined ? ['nfs-ganesha-vfs'] : [])];
+}
+
+/** Rejects with a sentence that says what to install. */
+export async function findGanesha(): Promise<Ganesha> {
+  const missing = await missingPackages();
+  if (missing.length > 0) throw new Error(`the NFS server is not installed: install ${missing.length > 1 ? 'the packages' : 'the package'} ${missing.join(', ')}`);
+  if (process.getuid?.() !== 0) throw new Error('NFS-Ganesha needs root: run the daemon as root, or set nfs.enabled = false');
+  const command = (await firstReadable(FOLDERS.map((folder) => join(folder, 'ganesha.nfsd')))) as string;
+  const { mtimeMs, size } = await stat(command);
+  return { command, stamp: `${command} ${size} ${mtimeMs}` };
+}
+
+export function serverSpec(ganesha: Ganesha, place: Place, address: Address): ProcessSpec {
+  return {
+    key: PROCESS_KEY,
+    command: ganesha.command,
+    args: ['-F', '-f', place.conf, '-L', 'STDOUT', '-p', place.pid],
+    fingerprint: createHash('sha256').update(JSON.stringify([ganesha, place.root, address])).digest('hex').slice(0, 32),
+  };
+}
+
+/** Where a client of this machine finds the server. */
+export function ownAddress({ host, port }: Address): Address {
+  if (host === '0.0.0.0') return { host: '127.0.0.1', port };
+  return host === '::' ? { host: '::1', port } : { host, port };
+}
+
+/** Why the address cannot be had; undefined when it can. */
+export async function addressProblem({ host, port }: Address): Promise<string | undefined> {
+  const isAnywhere = host === '0.0.0.0' || host === '::' || host.startsWith('127.');
+  const isHere = isAnywhere || Object.values(networkInterfaces()).flat().some((one) => one?.address === host);
+  if (!isHere) return `${host}: this machine has no such address; correct nfs.listen, or bring the network up`;
+  const code = await tryToListen(host, port);
+  if (code === 'EADDRINUSE') return `port ${port} on ${host} is taken by another program (an NFS server of the system?); stop that, or set nfs.port`;
+  if (code === 'EACCES') return `port ${port} may not be used by this user; run the daemon as root, or set nfs.port above 1023`;
+  return code === undefined ? undefined : `port ${port} on ${host} cannot be used (${code})`;
+}
+
+function tryToListen(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
+  });
+}
+
+export async function awaitReady(address: Address, process: ManagedProcess, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<void> {
+  const deadline = clock.deadline(READY_MS, signal);
+  let last: unknown;
+  while (process.isAlive() && !deadline.aborted) {
+    try {
+      return await askForRoot(ownAddress(address), clock.deadline(1_000, deadline));
+    } catch (error) {
+      last = error;
+    }
+    await clock.sleep(LOOK_MS, deadline).catch(() => undefined);
+  }
+  signal.throwIfAborted();
+  const lines = await process.tail(30);
+  const reason = lines.findLast((line) => /FATAL|CRIT/.test(line))?.replace(/^.*?:(FATAL|CRIT) :/, '') ?? (last as Error | undefined)?.message;
+  throw new Error(`NFS-Ganesha does not answer on port ${address.port}: ${reason?.trim() ?? 'no reason given'}`);
+}
+
+/** Has the server read its exports again; false when it did not say in time that it had. */
+export async function reread(server: ManagedProcess, clock: Clock): Promise<boolean> {
+  const from = await sizeOf(server.logFile);
+  server.signal('SIGHUP');
+  const end = clock.monotonic() + REREAD_MS;
+  while (server.isAlive() && clock.monotonic() < end) {
+    await clock.sleep(LOOK_MS / 2);
+    if ((await textSince(server.logFile, from)).includes(REREAD_DONE)) return true;
+  }
+  return false;
+}
+
+async function sizeOf(file: string): Promise<number> {
+  return stat(file).then(({ size }) => size, () => 0);
+}
+
+async function textSince(file: string, from: number): Promise<string> {
+  const size = await sizeOf(file);
+  const start = size < from ? 0 : from;
+  if (size === start) return '';
+  const handle = await open(file, 'r');
+  try {
+    const buffer = Buffer.alloc(Math.min(size - start, 1_048_576));
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, size - buffer.length);
+    return buffer.toString('latin1', 0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Nobody reclaims anything: what former clients left only grows. */
+export async function forgetClients(place: Place): Promise<void> {
+  await rm(place.recovery, { recursive: true, force: true });
+  await rm(place.pid, { force: true });
+  await mkdir(place.recovery, { recursive: true, mode: 0o700 });
+}

@@ -1,0 +1,44 @@
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** Everything that the private server owns. */
+export interface Place {
+  readonly root: string;
+  readonly conf: string;
+  readonly pid: string;
+  readonly recovery: string;
+  readonly credentials: string;
+  /** Numbers of exports: outlives every restart. */
+  readonly book: string;
+}
+
+export function placeIn(stateDir: string): Place {
+  const root = join(stateDir, 'nfs');
+  return { root, conf: join(root, 'ganesha.conf'), pid: join(root, 'pid'), recovery: join(root, 'recovery'), credentials: join(root, 'credentials'), book: join(root, 'exports.json') };
+}
+
+/** Why no server can live there; undefined when one can. */
+export function placeProblem({ root }: Place): string | undefined {
+  // eslint-disable-next-line no-control-regex
+  return /["\\\x00-\x1f\x7f]/.test(root) ? `the path ${root} holds a quotation mark, a backslash or a control character; choose another supervisor.state_dir` : undefined;
+}
+
+export async function preparePlace(place: Place): Promise<void> {
+  for (const folder of [place.root, place.recovery, place.credentials]) await mkdir(folder, { recursive: true, mode: 0o700 });
+}
+
+/** Whole or not at all, and on the disk before the name points to it: half a file would drop every export. */
+export async function writeWhole(file: string, text: string): Promise<void> {
+  const beside = `${file}.new`;
+  const handle = await open(beside, 'w', 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(beside, file).catch(async (error: unknown) => {
+    await rm(beside, { force: true });
+    throw error;
+  });
+}

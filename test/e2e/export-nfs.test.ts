@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../support/daemon.ts';
+import { Files } from '../support/files.ts';
+import { Nas } from '../support/nas.ts';
+import { freePort } from '../support/ports.ts';
+import { allProcesses, isAlive } from '../support/processes.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { until } from '../support/until.ts';
+import { ask } from '../../plugins/nfs/ask.ts';
+import { opaque, operation, uint } from '../../plugins/nfs/xdr.ts';
+import { exportStatus, localFile, runClient, sumOf } from './export-support.ts';
+
+const PHOTOS = '照片 Photos';
+const STALE = new Set([70, 10_001]);
+
+describe('shares over NFS', () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let files: Files;
+  let daemon: Daemon;
+  let port: number;
+
+  const url = (path: string) => `nfs://127.0.0.1/${path}?version=4&nfsport=${port}`;
+  const list = (share: string) => runClient('nfs-ls', [url(share)], 10_000);
+  const server = async () => (await allProcesses()).find((one) => one.args[0]?.endsWith('ganesha.nfsd') === true && one.command.includes(daemon.stateDir))?.pid;
+  const question = (...operations: Buffer[]) => ask({ host: '127.0.0.1', port }, operations, AbortSignal.timeout(3_000));
+  /** The handle that a client of this machine gets for a file. */
+  const handleOf = async (share: string, file: string): Promise<Buffer> => {
+    const { status, results } = await question(operation.putRoot(), operation.lookup(share), operation.lookup(file), operation.getHandle());
+    assert.equal(status, 0, `status ${status} for ${file}`);
+    const length = results.readUInt32BE(4 * 8);
+    return results.subarray(4 * 9, 4 * 9 + length);
+  };
+  /** The beginning of the file, or the error's number. */
+  const readBy = async (handle: Buffer): Promise<string | number> => {
+    const { status, results } = await question(operation.putHandle(handle), operation.read(16));
+    return status === 0 ? results.toString('latin1', 4 * 6, 4 * 6 + results.readUInt32BE(4 * 5)) : status;
+  };
+
+  before(async () => {
+    scratch = await createScratch('nfs');
+    nas = await Nas.create(scratch, { files: { 'photos/from nas.bin': 300_000, 'team/a': 1_000, 'archive/old.bin': 1_000 } });
+    files = new Files(scratch);
+    port = await freePort();
+    daemon = await Daemon.create(scratch, {
+      connections: [nas.connection('nas')],
+      shares: [
+        { name: PHOTOS, connection: 'nas', remote_path: 'photos' }, { name: 'team', connection: 'nas', remote_path: 'team' },
+        { name: 'archive', connection: 'nas', remote_path: 'archive', read_only: true }, { name: 'hidden', connection: 'nas', remote_path: 'team', protocols: ['smb'] },
+      ],
+      sections: { nfs: { enabled: true, port } },
+    });
+    await daemon.start();
+    await daemon.healthy();
+    await until('NFS is served', async () => (await exportStatus(daemon)).nfs_exported, { timeoutMs: 15_000 });
+    for (const share of [PHOTOS, 'team', 'archive']) await until(`${share} is shown`, async () => (await list(share)).code === 0, { timeoutMs: 10_000 });
+  });
+  after(() => scratch.close());
+
+  it('gives files back byte for byte, and refuses what does not belong', async () => {
+    const read = await runClient('nfs-cp', [url(`${PHOTOS}/from nas.bin`), scratch.path('back')]);
+    assert.equal(read.code, 0, read.output);
+    assert.equal(await sumOf(scratch.path('back')), await nas.checksum('photos/from nas.bin'));
+    const { path } = await localFile(scratch, 'small', 2_000);
+    assert.notEqual((await list('hidden')).code, 0);
+    await runClient('nfs-cp', [path, url('archive/new.bin')]);
+    assert.equal(await nas.has('archive/new.bin'), false);
+    assert.doesNotMatch((await list('archive')).output, /new\.bin/);
+  });
+
+  it('has files that were overwritten by clients on the NAS within 15 s', async () => {
+    const sums = new Map<string, string>();
+    for (let index = 0; index < 12; index += 1) {
+      const { path } = await localFile(scratch, `over-${index}`, 2_000);
+      const { code, output } = await runClient('nfs-cp', [path, url(`team/over ${index}.bin`)]);
+      assert.equal(code, 0, output);
+    }
+    for (let index = 0; index < 12; index += 1) {
+      const content = randomBytes(40_000);
+      const { status } = await question(operation.putRoot(), operation.lookup('team'), operation.lookup(`over ${index}.bin`), write(content));
+      assert.equal(status, 0);
+      sums.set(`team/over ${index}.bin`, createHash('sha256').update(content).digest('hex'));
+    }
+    await until('all are on the NAS', async () => {
+      for (const [name, sum] of sums) if (!(await nas.has(name)) || (await nas.checksum(name)) !== sum) return false;
+      return true;
+    }, { timeoutMs: 15_000, everyMs: 300 });
+    assert.equal(await files.checksum(`${daemon.mountPoint('team')}/over 3.bin`), sums.get('team/over 3.bin'));
+  });
+
+  it('never shows another file by an old handle, however often the mount is killed', async () => {
+    for (const name of ['one', 'two', 'three']) await files.write(`${daemon.mountPoint('team')}/${name}`, 100);
+    const handles: Buffer[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      const former = await handleOf('team', 'one');
+      handles.push(former, await handleOf('team', 'three'), await handleOf('team', 'two'));
+      process.kill(await daemon.rclonePid('team'), 'SIGKILL');
+      await until('the share is found again', async () => {
+        const { status } = await question(operation.putRoot(), operation.lookup('team'), operation.lookup('one'), operation.getType());
+        return status === 0 && !(await handleOf('team', 'one')).equals(former);
+      }, { timeoutMs: 10_000, everyMs: 100 });
+      for (const handle of handles) {
+        const answer = await readBy(handle);
+        assert.ok(typeof answer === 'number' && STALE.has(answer), `an old handle answered ${String(answer)}`);
+      }
+    }
+    assert.equal((await list('team')).code, 0);
+    assert.equal((await list(PHOTOS)).code, 0);
+  });
+
+  it('serves again within 3 s of a kill -9, and goes on over a kill -9 of the daemon', async () => {
+    const old = await server();
+    assert.ok(old !== undefined);
+    process.kill(old, 'SIGKILL');
+    const killed = performance.now();
+    await until('it serves again', async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status === 0, { timeoutMs: 10_000 });
+    assert.ok(performance.now() - killed < 3_000, `back after ${Math.round(performance.now() - killed)} ms`);
+    assert.equal(isAlive(old), false);
+    const pid = await server();
+    const handle = await handleOf(PHOTOS, 'from nas.bin');
+    await daemon.end();
+    assert.equal(typeof (await readBy(handle)), 'string');
+    await daemon.start();
+    await until('NFS is said to be served', async () => (await exportStatus(daemon)).nfs_exported, { timeoutMs: 8_000 });
+    assert.equal(await server(), pid);
+    assert.equal(typeof (await readBy(handle)), 'string');
+  });
+
+  it('lets other clients in or out without a new mount, and is off when switched off', async () => {
+    const handle = await handleOf(PHOTOS, 'from nas.bin');
+    await daemon.submit(daemon.text({ sections: { nfs: { allowed_clients: ['192.0.2.77'] } } }));
+    await until('this machine is refused', async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status !== 0, { timeoutMs: 10_000 });
+    assert.equal(typeof (await readBy(handle)), 'number');
+    await daemon.submit(daemon.text({ sections: { nfs: { enabled: false } } }));
+    await until('nothing of the server is left', async () => (await server()) === undefined, { timeoutMs: 10_000 });
+    assert.equal((await exportStatus(daemon)).nfs_exported, false);
+    assert.equal((await daemon.stop()).code, 0);
+  });
+});
+
+/** From the file's beginning, without opening it, as a client of NFS 4 may. */
+function write(content: Buffer): Buffer {
+  const [opWrite, unstable] = [38, 0];
+  return Buffer.concat([uint(opWrite), Buffer.alloc(16), Buffer.alloc(8), uint(unstable), opaque(content)]);
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { allows } from '../../../plugins/nfs/config.ts';
+import { ExportBook } from '../../../plugins/nfs/export-book.ts';
+import { placeIn } from '../../../plugins/nfs/place.ts';
+import { pathProblem, renderConfig, standing } from '../../../plugins/nfs/server-config.ts';
+import type { ServedExport } from '../../../plugins/nfs/server-config.ts';
+
+const settings = { place: placeIn('/var/lib/mountkeeper'), port: 2049, listen: '127.0.0.1', allowedClients: ['127.0.0.0/8', '::1'], uid: 1000, gid: 100 };
+const photos: ServedExport = { share: '照片 Photos', path: '/mnt/照片 Photos', readOnly: false, id: 7, instance: 'boot 100 5' };
+
+async function inFolder(use: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'mountkeeper-book-'));
+  try {
+    await use(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+describe('configuration of NFS-Ganesha', () => {
+  it('lets go of descriptors, speaks version 4 alone and lets nobody in by default', () => {
+    const text = renderConfig(settings, []);
+    for (const line of ['FD_LWMark_Percent = 0;', 'LRU_Run_Interval = 2;', 'Protocols = 4;', 'Access_Type = None;', 'Enable_NLM = false;', 'Bind_addr = 127.0.0.1;']) assert.ok(text.includes(line), line);
+    assert.doesNotMatch(text, /EXPORT \{/);
+  });
+
+  it('shows a share by its Unicode name to the allowed clients, who act as the owner of the mounts', () => {
+    const text = renderConfig(settings, [photos]);
+    for (const line of ['Export_Id = 7;', 'Path = "/mnt/照片 Photos";', 'Pseudo = "/照片 Photos";', 'Squash = All_Squash;', 'Anonymous_Uid = 1000;', 'Clients = 127.0.0.0/8, ::1;', 'Access_Type = RW;']) assert.ok(text.includes(line), line);
+    assert.ok(renderConfig(settings, [{ ...photos, readOnly: true }]).includes('Access_Type = RO;'));
+    assert.doesNotMatch(renderConfig({ ...settings, allowedClients: [] }, [photos]), /CLIENT/);
+  });
+
+  it('closes every block, whatever is exported', () => {
+    const text = renderConfig(settings, [photos, { ...photos, share: 'team', id: 8, path: '/mnt/{team}' }]).replaceAll(/"[^"]*"/g, '""');
+    assert.equal(text.split('{').length, text.split('}').length);
+  });
+
+  it('takes no path that would end its own quotation', () => {
+    assert.equal(pathProblem("/mnt/it's ünï 春节 #1 {x}"), undefined);
+    for (const path of ['/mnt/a"b', '/mnt/a\\b', '/mnt/a\nb']) assert.match(pathProblem(path) ?? '', /mount_point/, path);
+  });
+
+  it('has what comes back under another number or path go first', () => {
+    const team = { ...photos, share: 'team', id: 8 };
+    assert.deepEqual(standing([photos, team], [photos, { ...team, id: 9 }]), [photos]);
+    assert.deepEqual(standing([photos], [{ ...photos, path: '/elsewhere' }, team]), [team]);
+    assert.deepEqual(standing([photos], [{ ...photos, readOnly: true }]), [{ ...photos, readOnly: true }]);
+  });
+});
+
+describe('numbers of exports', () => {
+  it('never come again, over restarts too', () => inFolder(async (folder) => {
+    const drawn: number[] = [];
+    for (let restart = 0; restart < 20; restart += 1) {
+      const book = new ExportBook(join(folder, 'book'));
+      await book.open();
+      for (let count = 0; count < 5; count += 1) drawn.push(await book.draw([]));
+    }
+    assert.equal(new Set(drawn).size, 100);
+    assert.ok(drawn.every((id) => id >= 1 && id <= 65_535));
+  }));
+
+  it('go round at the end and leave out those in use', () => inFolder(async (folder) => {
+    await writeFile(join(folder, 'book'), JSON.stringify({ next: 65_535, exports: [] }));
+    const book = new ExportBook(join(folder, 'book'));
+    await book.open();
+    assert.deepEqual([await book.draw([]), await book.draw([{ ...photos, id: 1 }])], [65_535, 2]);
+  }));
+
+  it('are on the disk before they are used, beside what is exported', () => inFolder(async (folder) => {
+    const book = new ExportBook(join(folder, 'book'));
+    const id = await book.draw([photos]);
+    const page = JSON.parse(await readFile(join(folder, 'book'), 'utf8')) as { next: number; exports: unknown };
+    assert.deepEqual([page.next, page.exports], [id === 65_535 ? 1 : id + 1, [photos]]);
+  }));
+});
+
+describe('allowed clients', () => {
+  it('hold an address by itself or in a network', () => {
+    assert.deepEqual([allows(['127.0.0.0/8'], '127.0.0.1'), allows(['192.168.1.0/24'], '192.168.2.1'), allows(['10.0.0.5'], '10.0.0.5'), allows(['0.0.0.0/0'], '203.0.113.9'), allows(['::1'], '127.0.0.1'), allows(['::1'], '::1')],
+      [true, false, true, true, false, true]);
+  });
+});
