@@ -8,6 +8,7 @@ const FIRST_BACKOFF_MS = 100;
 const LONGEST_BACKOFF_MS = 5_000;
 /** A server that ran for this long did not die early. */
 const SETTLED_MS = 30_000;
+const STARTING = 'it is starting';
 
 export interface KeptServerOptions {
   readonly clock: Clock;
@@ -28,6 +29,8 @@ export interface KeptServer {
   readonly process: ManagedProcess | undefined;
   /** Why it does not serve; undefined while it does. */
   readonly problem: string | undefined;
+  /** True until the first start or adoption has succeeded or failed. */
+  readonly isStarting: boolean;
   /** Begins to keep it running; returns at once. */
   start(): void;
   /** Looks at what is wanted now: tries again at once what waits, replaces a process that is wanted otherwise. */
@@ -47,7 +50,7 @@ class Keeper implements KeptServer {
   readonly #end = new AbortController();
   #wake = new AbortController();
   #process: ManagedProcess | undefined;
-  #problem: string | undefined = 'it is starting';
+  #problem: string | undefined = STARTING;
   #failures = 0;
   #running: Promise<void> | undefined;
 
@@ -61,6 +64,10 @@ class Keeper implements KeptServer {
 
   get problem(): string | undefined {
     return this.#problem;
+  }
+
+  get isStarting(): boolean {
+    return this.#problem === STARTING;
   }
 
   start(): void {

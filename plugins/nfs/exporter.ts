@@ -148,7 +148,7 @@ export class NfsExporter implements Exporter {
     if (!settings.enabled) return [];
     const problem = this.#server.problem;
     return [
-      ...(problem === undefined ? [] : [{ level: 'error' as const, message: `NFS: ${problem}` }]),
+      ...(problem === undefined ? [] : [{ level: this.#server.isStarting ? 'info' as const : 'error' as const, message: `NFS: ${problem}` }]),
       ...(settings.allowed_clients.length === 0 ? [{ level: 'warning' as const, message: 'no machine is let in over NFS: name some in nfs.allowed_clients' }] : []),
       ...this.#lost.map((share) => ({ level: 'error' as const, message: `the share '${share}' is not found over NFS; reconnect it` })),
       ...[...this.#refused].map(([share, reason]) => ({ level: 'warning' as const, message: `the share '${share}' is not shown over NFS: ${reason}` })),

@@ -145,7 +145,7 @@ export class SmbExporter implements Exporter {
     const missing = (this.#listening?.missing ?? []).map((entry) => `SMB does not listen on ${entry}: this machine has no such address or network interface now`);
     const problems = [this.#server.problem, this.#configProblem].filter((one) => one !== undefined).map((one) => `SMB: ${one}`);
     return [
-      ...problems.map((message) => ({ level: 'error' as const, message })),
+      ...problems.map((message) => ({ level: this.#server.isStarting ? 'info' as const : 'error' as const, message })),
       ...[...nobody, ...missing, ...this.#userProblems, ...[...this.#refused].map(([share, reason]) => `the share '${share}' is not shown over SMB: ${reason}`)].map((message) => ({ level: 'warning' as const, message })),
     ];
   }
