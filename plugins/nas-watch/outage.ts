@@ -44,6 +44,11 @@ export class ConnectionWatch {
     this.#movedAtMs = at.monotonicMs;
   }
 
+  /** A second look has been taken in this silence. */
+  get isConfirmed(): boolean {
+    return this.#isConfirmed;
+  }
+
   /** A second look found silence, too. */
   confirm(): void {
     this.#isConfirmed = this.#silentSince !== undefined;

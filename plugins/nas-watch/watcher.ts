@@ -75,7 +75,7 @@ export class NasWatcher {
     const evidence = shares.flatMap((share) => evidenceOf(share, this.#probes.get(share.spec.share.name), at.monotonicMs));
     const verdict = weigh(evidence, at.monotonicMs);
     const { began, ended } = watch.judge(verdict, at);
-    if (verdict === 'silent' && !watch.isOffline) void this.#confirm(connection, shares, watch);
+    if (verdict === 'silent' && !watch.isOffline && !watch.isConfirmed) void this.#confirm(connection, shares, watch);
     if (began) this.#options.log.warn({ connection, shares: shares.map(({ spec }) => spec.share.name) }, 'NAS offline');
     if (ended) this.#back(connection, ended, at.now);
     if (watch.isOffline) {

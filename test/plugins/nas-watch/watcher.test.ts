@@ -12,9 +12,13 @@ const SILENT = 'the remote refuses connections; is its service running, and is t
 
 interface FakeShare { name: string; connection: string; mounted: boolean; answers: boolean | undefined; speed: number; confirms: boolean }
 
+/** Checks that the plugin made itself. */
+const asked = { checks: 0 };
+
 function live({ name, connection, mounted, answers, confirms }: FakeShare): LiveShare {
   const own = spec(name);
   const checkRemote = async (): Promise<void> => {
+    asked.checks += 1;
     if (confirms) throw new Error('no answer');
   };
   return { spec: { ...own, connection: { ...own.connection, name: connection } }, health: mounted ? 'healthy' : 'failed', mount: mounted ? ({ checkRemote } as unknown as Mount) : undefined, remoteAnswers: mounted ? answers : undefined };
@@ -121,8 +125,9 @@ describe('a connection', () => {
   it('is not offline while bytes move', async () => {
     const kit = createKit();
     const share = kit.add('a', { answers: false, speed: 1_000 });
+    const before = asked.checks;
     await kit.pass(30);
-    assert.deepEqual(kit.offline(), []);
+    assert.deepEqual([kit.offline(), asked.checks - before], [[], 1]);
     share.speed = 0;
     await kit.pass(5);
     assert.deepEqual(kit.offline(), ['nas']);
@@ -151,6 +156,18 @@ describe('a connection', () => {
       await kit.pass(8);
     }
     assert.deepEqual(kit.offline(), []);
+  });
+
+  it('stays offline while nothing is known, and is asked no more for it', async () => {
+    const kit = createKit();
+    const share = kit.add('a', { answers: false });
+    await kit.pass(5);
+    share.answers = undefined;
+    await kit.pass(5);
+    share.answers = false;
+    const before = asked.checks;
+    await kit.pass(5);
+    assert.deepEqual([kit.offline(), asked.checks - before], [['nas'], 0]);
   });
 
   it('is forgotten with its last share', async () => {
