@@ -95,6 +95,7 @@ describe('adoption', () => {
     const [pid = 0] = await orphans(stateDir, spec(shell('echo last words; sleep 600')));
     const { adopt, processes } = open(stateDir);
     const adopted = await adopt();
+    await until('it has spoken', async () => (await adopted?.tail(1))?.[0] === 'last words', { timeoutMs: 2_000 });
     process.kill(pid, 'SIGKILL');
     const killed = clock.monotonic();
     const exit = await within('exit', 3_000, adopted?.exited ?? Promise.reject(new Error('not adopted')));
@@ -149,7 +150,7 @@ describe('adoption', () => {
   it('drops records that cannot be understood and starts anew', async () => {
     for (const content of ['', '{', 'null', '[]', '{"version":2}', '{"version":1,"key":"mount/照片","pid":1}', '\0\0\0\0']) {
       const stateDir = newState();
-      await orphans(stateDir, spec(shell('exit 0')));
+      await orphans(stateDir, spec());
       const { adopt, processes, messages } = open(stateDir);
       await writeFile(await recordFile(stateDir), content);
       assert.deepEqual(await processes.recorded(''), []);
