@@ -18,6 +18,8 @@ const ALIVE_DEADLINE_MS = 4_000;
 const SEALED_SILENCE_MS = 20_000;
 /** Figures older than this are not passed off as fresh. */
 const FRESH_MS = 6_000;
+/** Only figures of the last round say that nothing waits: a file may have been written since. */
+const SYNCED_FRESH_MS = 4_000;
 /** How much longer than its deadline a call may take before it is given up. */
 const GRACE_MS = 500;
 
@@ -90,7 +92,7 @@ export class ShareWatch {
   /** True when nothing at all waits and the remote is known to answer. */
   get isSynced(): boolean {
     const stats = this.#stats;
-    return stats !== undefined && this.isFresh && this.#remoteAnswers === true
+    return stats !== undefined && this.#silenceMs() < SYNCED_FRESH_MS && this.#remoteAnswers === true
       && stats.dirtyFiles === 0 && stats.erroredFiles === 0 && !stats.uploading && this.#stranded.count === 0;
   }
 

@@ -2,7 +2,7 @@
  * One daemon per state folder: a unix socket in it, held as long as the process lives. A socket that nobody answers on was left
  * by a daemon that was killed and is taken over.
  */
-import { open, stat, unlink } from 'node:fs/promises';
+import { chmod, open, stat, unlink } from 'node:fs/promises';
 import { createConnection, createServer } from 'node:net';
 import type { Server } from 'node:net';
 
@@ -40,6 +40,7 @@ async function takeOver(stateDir: string, path: string): Promise<Server> {
   if (await isHeld(path)) throw inUse(stateDir);
   await unlink(path).catch(() => undefined);
   const server = await listen(path, stateDir);
+  await chmod(path, 0o600);
   server.unref();
   return server;
 }

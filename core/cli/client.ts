@@ -11,6 +11,8 @@ const HASH = /^scrypt\$\d/;
 
 export interface ClientOptions {
   readonly configFile: string;
+  /** The file was named by the user: one that cannot be read is an error then, unless `url` says where the daemon is. */
+  readonly isConfigNamed?: boolean;
   readonly url: string | undefined;
   readonly env: NodeJS.ProcessEnv;
   readonly secrets: Secrets;
@@ -29,7 +31,7 @@ export interface Answer {
 
 /** Where the daemon listens and how to get in: `--url` and MOUNTKEEPER_PASSWORD first, then the file, then the defaults. */
 export async function findTarget(options: ClientOptions): Promise<Target> {
-  const web = await readWebSection(options.configFile);
+  const web = await readWebSection(options.configFile, options.isConfigNamed === true && options.url === undefined);
   const url = parseUrl(options.url ?? options.env.MOUNTKEEPER_URL ?? `http://${reachable(web.listen)}:${web.port}`);
   const username = url.username === '' ? web.username : decodeURIComponent(url.username);
   const password = decodeURIComponent(url.password) || (options.env.MOUNTKEEPER_PASSWORD ?? clear(web.password, options));
@@ -71,12 +73,14 @@ async function send(target: Target, signal: AbortSignal, call: { readonly method
   }
 }
 
-async function readWebSection(file: string): Promise<{ listen: string; port: number; username: string; password: Secret }> {
+async function readWebSection(file: string, isRequired: boolean): Promise<{ listen: string; port: number; username: string; password: Secret }> {
   const defaults = { listen: '127.0.0.1', port: 8090, username: 'admin', password: '' };
   try {
     const { web } = parse(await readFile(file, 'utf8')) as { web?: Partial<typeof defaults> };
     return { ...defaults, ...web };
-  } catch {
+  } catch (cause) {
+    // The usual file may be missing or closed to this user; one that was asked for must not be passed over.
+    if (isRequired) throw new Error(`${file} cannot be read as a configuration: ${(cause as Error).message.split('\n')[0]}`, { cause });
     return defaults;
   }
 }

@@ -80,7 +80,7 @@ function contextOf({ args, configFile, terminal, offline }: Invocation): CliCont
     clock: offline.clock,
     signal: interrupt.signal,
     request: (method, path, body) => request(
-      { configFile, url: args.url, env: process.env, secrets: offline.secrets, signal: interrupt.signal },
+      { configFile, isConfigNamed: args.config !== undefined, url: args.url, env: process.env, secrets: offline.secrets, signal: interrupt.signal },
       { method, path, ...(body === undefined ? {} : { body }) },
     ),
   };
