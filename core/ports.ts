@@ -29,6 +29,8 @@ export interface MountStats {
   readonly errors: number;
   /** True when there is something to upload right now; the demand that bandwidth is divided by. */
   readonly uploading: boolean;
+  /** A plain sentence about what is wrong though the mount works, such as a full disk; undefined when nothing is. */
+  readonly trouble?: string | undefined;
 }
 
 /** Files that wait on the local disk, found without any mount. */

@@ -12,6 +12,8 @@ export interface Surroundings {
   readonly allowOther: boolean;
   readonly uid: number;
   readonly gid: number;
+  /** Most that the cache may take, where it is not what the configuration says. */
+  readonly cacheLimitBytes?: number | undefined;
 }
 
 /**
@@ -49,7 +51,7 @@ function cacheFlags({ cache, mount }: Config, around: Surroundings): Record<stri
     'cache-dir': around.cacheDir,
     'vfs-cache-mode': 'full',
     'vfs-cache-max-age': milliseconds(cache.max_age),
-    'vfs-cache-max-size': limit(cache.max_size),
+    'vfs-cache-max-size': around.cacheLimitBytes === undefined ? limit(cache.max_size) : `${around.cacheLimitBytes}B`,
     'vfs-cache-min-free-space': limit(cache.min_free_space),
     // Comparing hashes would have an SFTP server read every file through when it is opened.
     'vfs-fast-fingerprint': 'true',

@@ -1,15 +1,15 @@
-import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { formatBytes, sizeBytes } from 'mountkeeper';
 import type { Check, Config, MountTable } from 'mountkeeper';
 import { fuseProblem, userAllowOther } from './access.ts';
+import { freeBytes } from './cache-limit.ts';
 import { locate } from './rclone.ts';
 import type { Rclone, RcloneFinder } from './rclone.ts';
 
 /** What a current rclone can do and an older one cannot, and what that means. */
 const LACKS: readonly (readonly [(rclone: Rclone) => boolean, string])[] = [
   [(rclone) => rclone.calls.has('vfs/queue-set-expiry'), 'queued files cannot be sent up early'],
-  [(rclone) => rclone.flags.has('vfs-cache-min-free-space'), 'cache.min_free_space has no effect'],
+  [(rclone) => rclone.flags.has('vfs-cache-min-free-space'), 'cache.min_free_space is kept by a limit of the cache\'s size that each mount sets'],
   [(rclone) => rclone.flags.has('vfs-read-chunk-streams'), 'files are read in one stream'],
   [(rclone) => rclone.calls.has('serve/start'), 'WebDAV runs beside the mount'],
 ];
@@ -57,7 +57,7 @@ async function cacheCheck(config: Config, mountTable: MountTable): Promise<Check
   const detail = `${dir} on ${fsType}, ${formatBytes(space)} free`;
   if (fsType === 'tmpfs') return { title, result: 'warning', detail, advice: 'A cache in memory loses files that wait for upload when the machine stops. Set cache.dir to a folder on a disk.' };
   const isFull = space < sizeBytes(config.cache.min_free_space);
-  return { title, result: isFull ? 'warning' : 'ok', detail, advice: isFull ? 'Less than cache.min_free_space is free: make room, or set cache.max_size.' : '' };
+  return { title, result: isFull ? 'warning' : 'ok', detail, advice: isFull ? 'Less than cache.min_free_space is free: make room, or set cache.max_size. Once the disk is full, writes to the shares fail.' : '' };
 }
 
 async function rootCheck(config: Config, mountTable: MountTable): Promise<Check> {
@@ -79,8 +79,8 @@ async function holderOf(path: string, mountTable: MountTable): Promise<{ fsType:
 /** Of the folder, or of the nearest one above that exists. */
 async function freeSpace(dir: string): Promise<number> {
   for (let path = dir; ; path = dirname(path)) {
-    const found = await statfs(path).catch(() => undefined);
-    if (found) return found.bavail * found.bsize;
+    const found = await freeBytes(path).catch(() => undefined);
+    if (found !== undefined) return found;
     if (path === dirname(path)) return 0;
   }
 }

@@ -76,7 +76,8 @@ async function begin({ path, meta }: DirtyOpenFile, guarded: Map<string, bigint>
   const content = await dataFile(join(trees.data, path));
   if (!content || covers(meta.Rs, content.bytes)) return;
   const kept = join(cacheDir, GUARD, path);
-  await mkdir(dirname(kept), { recursive: true, mode: 0o700 });
+  // Tried again at the next look when the disk has no room for it.
+  await mkdir(dirname(kept), { recursive: true, mode: 0o700 }).catch(() => undefined);
   await rm(kept, { force: true });
   await link(join(trees.data, path), kept).catch(() => undefined);
   const found = await stat(kept, { bigint: true }).catch(() => undefined);

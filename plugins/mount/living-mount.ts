@@ -1,3 +1,4 @@
+import { sizeBytes } from 'mountkeeper';
 import type { Awaitable, Bandwidth, ManagedProcess, Mount, MountStats, PendingFiles, RefreshResult } from 'mountkeeper';
 import { treesOf } from './cache-meta.ts';
 import { pendingIn } from './cache-scan.ts';
@@ -12,6 +13,7 @@ import type { RcClient } from './rc-client.ts';
 import { createRefresher } from './refresh.ts';
 import type { Refresher } from './refresh.ts';
 import { sealMount } from './seal.ts';
+import { createSpaceWatch } from './space-watch.ts';
 import { killMount, takeDown } from './take-down.ts';
 import type { MountTools } from './tools.ts';
 import { inPlainWords } from './words.ts';
@@ -57,7 +59,8 @@ export class LivingMount implements Mount {
     const trees = treesOf(notes.cacheDir);
     const log = tools.log.child({ share: notes.share });
     this.#guard = createGuard({ cacheDir: notes.cacheDir, trees, clock, log, tail: (lines) => process.tail(lines), restart: () => process.signal('SIGKILL') });
-    this.#readStats = createStatsReader({ rc: this.#rc, clock, pid: process.pid, trees, fs: notes.fs, guard: this.#guard });
+    const space = createSpaceWatch({ cacheDir: notes.cacheDir, minFreeBytes: () => sizeBytes(tools.config().cache.min_free_space), clock, log });
+    this.#readStats = createStatsReader({ rc: this.#rc, clock, pid: process.pid, trees, fs: notes.fs, guard: this.#guard, space });
     void freshenListings(recovered, { rc: this.#rc, fs: notes.fs, trees, clock, log }, this.#end.signal).catch(() => undefined);
     this.exited = process.exited.then(async (exit) => {
       this.#end.abort();

@@ -3,11 +3,12 @@ import type { CacheTrees } from './cache-meta.ts';
 import type { Guard } from './guard.ts';
 import { openFiles } from './open-files.ts';
 import type { RcClient } from './rc-client.ts';
+import type { SpaceWatch } from './space-watch.ts';
 
-interface DiskCache { bytesUsed: number; erroredFiles: number; uploadsInProgress: number; uploadsQueued: number }
+interface DiskCache { bytesUsed: number; erroredFiles: number; outOfSpace: boolean; uploadsInProgress: number; uploadsQueued: number }
 interface CoreStats { bytes: number; errors: number; transferring: readonly unknown[] }
 
-const NO_CACHE: DiskCache = { bytesUsed: 0, erroredFiles: 0, uploadsInProgress: 0, uploadsQueued: 0 };
+const NO_CACHE: DiskCache = { bytesUsed: 0, erroredFiles: 0, outOfSpace: false, uploadsInProgress: 0, uploadsQueued: 0 };
 const NOTHING: CoreStats = { bytes: 0, errors: 0, transferring: [] };
 
 /** Calls without movement after which the transfer figures are asked for all the same. */
@@ -21,6 +22,7 @@ export interface StatsSource {
   /** The remote as rclone names it. */
   readonly fs: string;
   readonly guard: Guard;
+  readonly space: SpaceWatch;
 }
 
 /** Figures of one mount. Asks for the transfers only while something moves: an idle mount costs one call and a look into /proc. */
@@ -42,6 +44,7 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
       transfers: core.transferring.length,
       errors: core.errors,
       uploading: queued > 0,
+      trouble: await source.space(cache.outOfSpace),
     };
   };
 }

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ManagedProcess, Mount, Mounter, MountPlan, ShareSpec } from 'mountkeeper';
+import type { Config, ManagedProcess, Mount, Mounter, MountPlan, ShareSpec } from 'mountkeeper';
 import { accessOf, fuseProblem } from './access.ts';
 import { deviceName, mountArguments, remotePath } from './arguments.ts';
+import { cacheLimitBytes, cacheRoom } from './cache-limit.ts';
 import { settlePlace } from './cache-place.ts';
 import { repairCache } from './cache-repair.ts';
 import { cachedShares, pendingIn, pendingOf } from './cache-scan.ts';
@@ -16,7 +17,9 @@ import { cacheFolder, planMount } from './plan.ts';
 import { probeRemote } from './probe.ts';
 import { createRcClient } from './rc-client.ts';
 import { awaitReady } from './ready.ts';
+import { releaseReserve } from './reserve.ts';
 import { locate } from './rclone.ts';
+import type { Rclone } from './rclone.ts';
 import { keepsConfig, remoteConfigText, writeRemoteConfig } from './remote-config.ts';
 import { killMount } from './take-down.ts';
 import { PROCESS_PREFIX, processKey } from './tools.ts';
@@ -63,6 +66,7 @@ async function mountShare(spec: ShareSpec, tools: MountTools, signal: AbortSigna
   const { setAside } = await settlePlace(cacheDir, plan.identity, async () => (await pendingIn(cacheDir)).count > 0)
     .catch((error: unknown) => Promise.reject(new Error(`the cache folder ${cacheDir} cannot be used: ${(error as Error).message}`, { cause: error })));
   if (setAside) tools.log.warn({ share: spec.share.name, cacheDir }, 'dirty files belong to another place and wait until the share leads there again');
+  await releaseReserve(cacheDir);
   const dirty = await repairCache(cacheDir, tools.log.child({ share: spec.share.name }), tools.clock);
   signal.throwIfAborted();
   const { process, notes } = await start(spec, plan, cacheDir, tools);
@@ -94,16 +98,22 @@ async function start(spec: ShareSpec, plan: MountPlan, cacheDir: string, tools: 
   await writeRemoteConfig(file, await remoteConfigText(spec.connection, { command: rclone.command, processes: tools.processes, secrets: tools.secrets, providers }));
   const rc = { port: await freePort(), user: 'mountkeeper', password: randomBytes(24).toString('base64url') };
   const notes: MountNotes = { share: spec.share.name, plan, rc, cacheDir, fs: remotePath(spec) };
-  const access = await accessOf();
+  const around = { ...(await accessOf()), configFile: file, cacheDir, rcPort: rc.port, cacheLimitBytes: await ownLimit(rclone, cacheDir, config) };
   const process = await tools.processes.start({
     key: processKey(spec.share.name),
     command: rclone.command,
-    args: mountArguments(spec, config, rclone, { configFile: file, cacheDir, rcPort: rc.port, ...access }),
+    args: mountArguments(spec, config, rclone, around),
     env: { RCLONE_RC_USER: rc.user, RCLONE_RC_PASS: rc.password },
     fingerprint: plan.fingerprint,
     notes: toNotes(notes),
   });
   return { process, notes };
+}
+
+/** The cache's limit where this rclone cannot keep a minimum of free space. */
+async function ownLimit(rclone: Rclone, cacheDir: string, { cache, shares }: Config): Promise<number | undefined> {
+  if (rclone.flags.has('vfs-cache-min-free-space')) return undefined;
+  return cacheLimitBytes(cache, await cacheRoom(cacheDir, shares.length));
 }
 
 function configFile(shareName: string, tools: MountTools): string {

@@ -28,10 +28,11 @@ export interface WorkbenchTraits {
   readonly rclone: string;
   readonly nas: Nas;
   readonly mount?: Partial<MountConfig>;
+  readonly cache?: Partial<Config['cache']>;
   readonly name?: string;
 }
 
-export function createWorkbench(scratch: Scratch, { rclone, nas, mount = {}, name = 'bench' }: WorkbenchTraits): Workbench {
+export function createWorkbench(scratch: Scratch, { rclone, nas, mount = {}, cache = {}, name = 'bench' }: WorkbenchTraits): Workbench {
   const room = scratch.path(name);
   mkdirSync(`${room}/state`, { recursive: true, mode: 0o700 });
   const clock = createClock();
@@ -40,7 +41,7 @@ export function createWorkbench(scratch: Scratch, { rclone, nas, mount = {}, nam
   const processes = createProcesses({ stateDir: `${room}/state`, clock, log: logger.log });
   const mountReader = createMountReader({ clock, log: logger.log });
   const section = schema.validate({ root: `${room}/mnt`, rclone, write_back: '1s', ...mount }).value as MountConfig;
-  const config = { mount: section, cache: { dir: `${room}/cache`, max_size: '0', max_age: '30d', min_free_space: '100M' }, shares: [], connections: [] } as unknown as Config;
+  const config = { mount: section, cache: { dir: `${room}/cache`, max_size: '0', max_age: '30d', min_free_space: '100M', ...cache }, shares: [], connections: [] } as unknown as Config;
   const tools: MountTools = {
     clock, log: logger.log, processes, mountTable: createMountTable(), mountReader,
     secrets: { resolve: (secret) => (typeof secret === 'string' ? secret : '') },

@@ -49,6 +49,12 @@ describe('the arguments of rclone', () => {
     assert.ok(mountArguments(spec(), config, rclone('vfs-cache-min-free-space'), around).includes('--vfs-cache-min-free-space=1073741824B'));
   });
 
+  it('limit the cache as it is told, else as the configuration says', () => {
+    const known = rclone('vfs-cache-max-size');
+    assert.ok(mountArguments(spec(), config, known, around).includes('--vfs-cache-max-size=off'));
+    assert.ok(mountArguments(spec(), config, known, { ...around, cacheLimitBytes: 5_000 }).includes('--vfs-cache-max-size=5000B'));
+  });
+
   it('hold no option of the connection', () => {
     assert.doesNotMatch(mountArguments(spec(), config, rclone(), around).join(' '), /secret|host/);
   });
