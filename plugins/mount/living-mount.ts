@@ -1,9 +1,11 @@
+import { join } from 'node:path';
 import { sizeBytes } from 'mountkeeper';
 import type { Awaitable, Bandwidth, ManagedProcess, Mount, MountStats, PendingFiles, RefreshResult } from 'mountkeeper';
 import { treesOf } from './cache-meta.ts';
 import { pendingIn } from './cache-scan.ts';
 import { markClean } from './cache-repair.ts';
 import { createStatsReader } from './mount-stats.ts';
+import { createFailedUploads } from './failed-uploads.ts';
 import { freshenListings } from './freshen.ts';
 import { createGuard } from './guard.ts';
 import type { Guard } from './guard.ts';
@@ -60,7 +62,8 @@ export class LivingMount implements Mount {
     const log = tools.log.child({ share: notes.share });
     this.#guard = createGuard({ cacheDir: notes.cacheDir, trees, clock, log, tail: (lines) => process.tail(lines), restart: () => process.signal('SIGKILL') });
     const space = createSpaceWatch({ cacheDir: notes.cacheDir, minFreeBytes: () => sizeBytes(tools.config().cache.min_free_space), clock, log });
-    this.#readStats = createStatsReader({ rc: this.#rc, clock, pid: process.pid, trees, fs: notes.fs, guard: this.#guard, space });
+    const failedUploads = createFailedUploads({ clock, metaRoot: join(trees.meta, this.#remotePath), tail: (lines) => process.tail(lines) });
+    this.#readStats = createStatsReader({ rc: this.#rc, clock, pid: process.pid, trees, fs: notes.fs, guard: this.#guard, space, failedUploads });
     void freshenListings(recovered, { rc: this.#rc, fs: notes.fs, trees, clock, log }, this.#end.signal).catch(() => undefined);
     this.exited = process.exited.then(async (exit) => {
       this.#end.abort();
@@ -130,13 +133,17 @@ export class LivingMount implements Mount {
   }
 
   pending(): Promise<PendingFiles> {
-    return pendingIn(this.#notes.cacheDir, this.#notes.fs.slice(this.#notes.fs.indexOf(':') + 1));
+    return pendingIn(this.#notes.cacheDir, this.#remotePath);
   }
 
   release(): void {
     this.#end.abort();
     this.#rc.close();
     this.#process.release();
+  }
+
+  get #remotePath(): string {
+    return this.#notes.fs.slice(this.#notes.fs.indexOf(':') + 1);
   }
 
   /** Asked of the running process: an adopted one may be older than what is installed now. */

@@ -1,5 +1,7 @@
 import type { Clock, MountStats } from 'mountkeeper';
 import type { CacheTrees } from './cache-meta.ts';
+import { failedUploadsTrouble } from './failed-uploads.ts';
+import type { FailedUploads } from './failed-uploads.ts';
 import type { Guard } from './guard.ts';
 import { openFiles } from './open-files.ts';
 import type { RcClient } from './rc-client.ts';
@@ -23,6 +25,7 @@ export interface StatsSource {
   readonly fs: string;
   readonly guard: Guard;
   readonly space: SpaceWatch;
+  readonly failedUploads: (mayBe: boolean) => Promise<FailedUploads>;
 }
 
 /** Figures of one mount. Asks for the transfers only while something moves: an idle mount costs one call and a look into /proc. */
@@ -36,15 +39,17 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
     const cache = { ...NO_CACHE, ...answer.diskCache };
     const queued = cache.uploadsQueued + cache.uploadsInProgress;
     const { core, speed } = await transfers(queued > 0 || files.open > 0, signal);
+    const failed = await source.failedUploads(queued > 0 && core.errors > 0);
+    const troubles = [await source.space(cache.outOfSpace), failedUploadsTrouble(failed)].filter((text) => text !== undefined);
     return {
       cacheBytes: cache.bytesUsed,
       dirtyFiles: queued + files.dirty.length,
-      erroredFiles: cache.erroredFiles,
+      erroredFiles: cache.erroredFiles + failed.count,
       speed,
       transfers: core.transferring.length,
       errors: core.errors,
       uploading: queued > 0,
-      trouble: await source.space(cache.outOfSpace),
+      trouble: troubles.length > 0 ? troubles.join('; ') : undefined,
     };
   };
 }

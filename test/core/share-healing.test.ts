@@ -116,6 +116,17 @@ describe('share runner, healing', () => {
     await runner.release();
   });
 
+  it('passes on what the mount itself says is wrong, while it lasts', async () => {
+    const { kit, runner } = await mounted();
+    kit.mounter.last.figures = { ...kit.mounter.last.figures, trouble: 'the disk is full' };
+    await kit.pass(4_000, runner);
+    assert.deepEqual([runner.health, runner.status().healthMessage], ['healthy', 'the disk is full']);
+    kit.mounter.last.figures = { ...kit.mounter.last.figures, trouble: undefined };
+    await kit.pass(4_000, runner);
+    assert.equal(runner.status().healthMessage, null);
+    await runner.release();
+  });
+
   it('is not synced before the first figures, the first remote check and the first look at the disk', async () => {
     const kit = createKit();
     let answer: () => void = () => undefined;
