@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { freeBytes } from './cache-limit.ts';
 
 const RESERVE_FILE = 'reserve';
@@ -24,7 +25,7 @@ export async function keepReserve(cacheDir: string, freeNow: number): Promise<bo
   if (freeNow < SCARCE_BELOW_BYTES) return false;
   try {
     // Random, since file systems that compress would keep no room for zeros.
-    await writeFile(file, randomBytes(RESERVE_BYTES), { mode: 0o600 });
+    await writeFile(file, await promisify(randomBytes)(RESERVE_BYTES), { mode: 0o600 });
     return true;
   } catch {
     await rm(file, { force: true }).catch(() => undefined);
