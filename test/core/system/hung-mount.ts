@@ -1,7 +1,8 @@
 /** Real mounts that hang, in both of the ways that mounts do. Their paths are for helper children alone. */
 import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
@@ -52,5 +53,13 @@ async function mountOf(scratch: Scratch, remote: readonly string[]): Promise<Han
   };
   scratch.defer(end);
   await until('mounted', () => createMountTable().find(mountPoint), { timeoutMs: 10_000 });
-  return { mountPoint, hang: () => void rclone.kill('SIGSTOP'), end };
+  return { mountPoint, hang: () => stopWhole(rclone), end };
+}
+
+/** A thread that has not stopped yet may still answer: returns once all have. */
+function stopWhole(child: ChildProcess): void {
+  child.kill('SIGSTOP');
+  const tasks = `/proc/${child.pid}/task`;
+  const stopped = (): boolean => readdirSync(tasks).every((task) => readFileSync(`${tasks}/${task}/stat`, 'latin1').includes(') T '));
+  for (let look = 0; look < 10_000 && !stopped(); look += 1);
 }
