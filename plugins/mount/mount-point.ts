@@ -1,3 +1,5 @@
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
 import type { MountEntry, MountReader, MountTable, Processes } from 'mountkeeper';
 
 export interface MountPointTools {
@@ -17,13 +19,15 @@ export const SEAL_SOURCE = 'mountkeeper-sealed';
 /**
  * Makes the folder if need be, refuses one that holds something, and locks it: as long as no share is mounted on it, a write
  * to its path fails instead of landing on the local disk, where nobody would find it. In a child, since the path may hang.
+ * Without root it stays open until the share is mounted: fusermount3 refuses a folder that its caller may not write to.
  */
 const PREPARE = `
 mkdir -p -m 755 -- "$1" || exit 10
 [ -d "$1" ] || { echo "it is not a folder"; exit 11; }
 first=$(ls -A -- "$1" | head -n 1) || exit 12
 [ -z "$first" ] || { printf '%s' "$first"; exit 13; }
-if [ "$2" = lock ]; then chattr +i -- "$1" 2>/dev/null || chmod 555 -- "$1" 2>/dev/null; fi
+if [ "$(id -u)" -ne 0 ]; then chmod 755 -- "$1" || exit 14; exit 0; fi
+chattr +i -- "$1" 2>/dev/null || chmod 555 -- "$1" 2>/dev/null
 exit 0`;
 const UNLOCK = 'chattr -i -- "$1" 2>/dev/null; chmod 755 -- "$1" 2>/dev/null; exit 0';
 
@@ -32,8 +36,24 @@ export async function prepareMountPoint(path: string, tools: MountPointTools): P
   const above = (await tools.mountTable.list()).find((entry) => entry.fsType.startsWith('fuse') && path.startsWith(`${entry.mountPoint}/`));
   if (above) throw new Error(`the mount point ${path} lies below another mount (${above.source} at ${above.mountPoint}); choose another mount_point`);
   await clearMountPoint(path, tools, { living: 'refuse' });
-  const { code, stdout, stderr } = await tools.processes.run({ command: 'sh', args: ['-c', PREPARE, 'sh', path, 'lock'], timeoutMs: PREPARE_TIMEOUT_MS });
+  const { code, stdout, stderr } = await tools.processes.run({ command: 'sh', args: ['-c', PREPARE, 'sh', path], timeoutMs: PREPARE_TIMEOUT_MS });
   if (code !== 0) throw new Error(refusal(path, code, { stdout, stderr }));
+}
+
+/**
+ * Locks the folder whatever covers it by then, for a user to whom only modes are given. To be called before the share is mounted;
+ * what it gives locks the folder and lets go of it. A folder of the local disk only: what was prepared is not mounted.
+ */
+export async function lockLater(path: string): Promise<() => Promise<void>> {
+  if (process.getuid?.() === 0) return () => Promise.resolve();
+  const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  return async () => {
+    try {
+      await folder.chmod(0o555);
+    } finally {
+      await folder.close();
+    }
+  };
 }
 
 function refusal(path: string, code: number | null, said: { readonly stdout: string; readonly stderr: string }): string {

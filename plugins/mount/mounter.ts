@@ -10,7 +10,7 @@ import { repairCache } from './cache-repair.ts';
 import { cachedShares, pendingIn, pendingOf } from './cache-scan.ts';
 import { freePort } from './free-port.ts';
 import { LivingMount } from './living-mount.ts';
-import { prepareMountPoint, unlockMountPoint } from './mount-point.ts';
+import { lockLater, prepareMountPoint, unlockMountPoint } from './mount-point.ts';
 import { fromNotes, toNotes } from './notes.ts';
 import type { MountNotes } from './notes.ts';
 import { cacheFolder, planMount } from './plan.ts';
@@ -69,16 +69,25 @@ async function mountShare(spec: ShareSpec, tools: MountTools, signal: AbortSigna
   await releaseReserve(cacheDir);
   const dirty = await repairCache(cacheDir, tools.log.child({ share: spec.share.name }), tools.clock);
   signal.throwIfAborted();
-  const { process, notes } = await start(spec, plan, cacheDir, tools);
+  const lock = await lockLater(plan.mountPoint);
+  try {
+    const { process, notes } = await start(spec, plan, cacheDir, tools);
+    await ready(spec, { process, notes }, tools, signal);
+    return new LivingMount(process, notes, tools, dirty);
+  } finally {
+    await lock();
+  }
+}
+
+async function ready(spec: ShareSpec, { process, notes }: { process: ManagedProcess; notes: MountNotes }, tools: MountTools, signal: AbortSignal): Promise<void> {
   try {
     await awaitReady({ process, notes, device: deviceName(spec.share.name) }, tools, signal);
   } catch (error) {
-    await killMount(process, plan.mountPoint, tools).catch((cause: unknown) => tools.log.error({ share: spec.share.name, err: cause }, 'failed mount not cleared'));
+    await killMount(process, notes.plan.mountPoint, tools).catch((cause: unknown) => tools.log.error({ share: spec.share.name, err: cause }, 'failed mount not cleared'));
     throw error;
   } finally {
     if (!keepsConfig(spec.connection)) await rm(configFile(spec.share.name, tools), { force: true });
   }
-  return new LivingMount(process, notes, tools, dirty);
 }
 
 /** One that a former daemon left and nobody adopted: two processes on one cache folder would harm it. */
