@@ -23,12 +23,18 @@ export async function activateMembers(members: Members, env: ActivationEnv): Pro
   for (;;) {
     const failed = await activateOnce(members, env);
     if (failed.length === 0) return;
-    for (const { member, error } of failed) fallBack(member, error, { members, make: env.make });
-    try {
-      await env.reproject();
-    } catch (error) {
-      env.log.error({ err: error }, 'routes and hooks of failed plugins could not be taken away');
-    }
+    const former = failed.flatMap(({ member, error }) => putAside(member, error));
+    let isProjected = false;
+    for (const one of former) if (await bringBack(one, members, env)) isProjected = true;
+    if (!isProjected) await takeAway(env);
+  }
+}
+
+async function takeAway(env: ActivationEnv): Promise<void> {
+  try {
+    await env.reproject();
+  } catch (error) {
+    env.log.error({ err: error }, 'routes and hooks of failed plugins could not be taken away');
   }
 }
 
@@ -72,22 +78,34 @@ export function inspectMembers(members: Members, isCoreService: (name: string) =
   }
 }
 
-/** The instance before was disposed already, so its plugin is declared anew with the configuration it had. */
-function fallBack(member: Member, error: unknown, { members, make }: { members: Members; make: MakeInstance }): void {
+interface Former { readonly member: Member; readonly previous: Instance }
+
+/** Takes out what failed; the instance that it came for, where there is one that has not failed as well. */
+function putAside(member: Member, error: unknown): Former[] {
   const { previous, failure } = member;
   withdraw(member, 'activate', sentence(error));
   member.instance = undefined;
-  if (failure) return giveUp(member, failure, sentence(error));
-  if (!previous) return;
+  if (failure) giveUp(member, failure, sentence(error));
+  return previous && !failure ? [{ member, previous }] : [];
+}
+
+/**
+ * The instance before was disposed already, so its plugin is declared anew with the configuration it had. True once it is
+ * projected: what it had may belong to another by now, and without its routes and hooks it must not run.
+ */
+async function bringBack({ member, previous }: Former, members: Members, env: ActivationEnv): Promise<boolean> {
   try {
-    member.instance = make(previous.plugin, previous.config);
+    member.instance = env.make(previous.plugin, previous.config);
     member.fresh = true;
     const problem = conflictIn(members, member);
     if (problem !== undefined) throw new Error(problem);
+    await env.reproject();
+    return true;
   } catch (cause) {
     member.instance = undefined;
     member.fresh = false;
     if (member.failure) giveUp(member, member.failure, sentence(cause));
+    return false;
   }
 }
 

@@ -55,6 +55,21 @@ describe('a plugin whose effect fails', () => {
     assert.deepEqual(diary, ['+a', '-a', '+a', '-a', '+a']);
   });
 
+  it('does not come back in its former version once another has taken its place, and says so', async (t) => {
+    const diary: Diary = [];
+    const notice = (ctx: { tap: Function }, message: string): void => { ctx.tap('collectNotices', () => [{ level: 'info', message }]); };
+    const test = await open(t, [small('d', diary, { declare: (ctx) => { ctx.route(page('/place', 'D')); notice(ctx, 'd'); } })]);
+    await test.setPlugins([
+      small('b', diary, { declare: (ctx) => { ctx.route(page('/place', 'B')); notice(ctx, 'b'); } }),
+      small('d', diary, { version: '2.0.0', ...broken('taken') }),
+    ]);
+    assert.deepEqual(states(test), { b: 'active', d: 'failed' });
+    assert.match(test.info('d').reason!, /^effect "port": taken; what ran before could not be brought back: .*\/place/);
+    assert.deepEqual(diary, ['+d', '-d', '+b', '+d', '-d'], 'd is not up without its route');
+    assert.equal((await test.inject('/place')).payload, 'B');
+    assert.deepEqual((await test.hooks.collect('collectNotices')).map((one) => one.message), ['b']);
+  });
+
   it('runs on with its former configuration and comes back with one that works', async (t) => {
     const seen: number[] = [];
     const plugin = small('a', [], { config: { schema: Joi.object({ port }) }, declare: (ctx) => ctx.effect('port', () => {

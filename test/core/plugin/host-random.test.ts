@@ -78,6 +78,8 @@ const former: [Shape[][]][] = [
   // What is kept because its replacement conflicts would hold a service that goes.
   [[[one('c', { requires: 'lamp' }), one('a', { provides: 'lamp', route: 1 })],
     [one('c', { requires: 'lamp', provides: 'lamp', route: 1, fails: true }), one('a', { requires: 'lamp', provides: 'socket', route: 1, fails: true })], []]],
+  // What ran before would come back to a route that another has taken over meanwhile.
+  [[[one('d', { route: 2 })], [one('b', { route: 2 }), one('d', { version: 2, route: 1, fails: true })], [one('b', { route: 2 }), one('d', { route: 2 })]]],
 ];
 
 describe('plugin host, over random plugin sets', () => {
