@@ -19,6 +19,9 @@ export { isLoopback } from './http/address.ts';
 export { duration, filePath, rate, secret, size, MASK } from './config/types.ts';
 export { keepServer } from './system/kept-server.ts';
 export type { KeptServer, KeptServerOptions } from './system/kept-server.ts';
+export { showShares } from './system/shown-shares.ts';
+export type { ShownShares, ShownSharesOptions } from './system/shown-shares.ts';
+export { writeWhole } from './system/whole-file.ts';
 export { eventStream } from './http/event-stream.ts';
 export type { EventSink, EventStreamOptions, StreamEvent } from './http/event-stream.ts';
 

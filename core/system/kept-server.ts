@@ -8,6 +8,8 @@ const FIRST_BACKOFF_MS = 100;
 const LONGEST_BACKOFF_MS = 5_000;
 /** A server that ran for this long did not die early. */
 const SETTLED_MS = 30_000;
+const ANSWER_MS = 1_500;
+const PATIENCE = 5;
 const STARTING = 'it is starting';
 
 export interface KeptServerOptions {
@@ -20,6 +22,10 @@ export interface KeptServerOptions {
   readonly plan: () => Promise<ProcessSpec>;
   /** Resolves once it answers its clients. */
   readonly ready: (process: ManagedProcess, signal: AbortSignal) => Promise<void>;
+  /** Asks what a client would ask and rejects when it would be refused or left waiting; the signal ends it. For `look`. */
+  readonly ask?: (signal: AbortSignal) => Promise<void>;
+  /** How long an answer may take; default 1,500 ms. */
+  readonly answerMs?: number;
   /** Ends what the server may have left; called after each end and before each start, with nothing of it running. */
   readonly cleanUp: () => Promise<void>;
 }
@@ -29,12 +35,16 @@ export interface KeptServer {
   readonly process: ManagedProcess | undefined;
   /** Why it does not serve; undefined while it does. */
   readonly problem: string | undefined;
+  /** True from when it was ready until it ends, or a look finds that it does not answer. */
+  readonly isAnswering: boolean;
   /** True until the first start or adoption has succeeded or failed. */
   readonly isStarting: boolean;
   /** Begins to keep it running; returns at once. */
   start(): void;
   /** Looks at what is wanted now: tries again at once what waits, replaces a process that is wanted otherwise. */
   renew(): void;
+  /** Asks it, to be called every few seconds. One that lives and answers nobody for `PATIENCE` looks in a row is ended, and so started anew. */
+  look(signal: AbortSignal): Promise<void>;
   /** Leaves the process to whoever adopts it next. */
   release(): Promise<void>;
   /** Ends the process, whether it was started here or left by a former daemon. */
@@ -52,6 +62,8 @@ class Keeper implements KeptServer {
   #process: ManagedProcess | undefined;
   #problem: string | undefined = STARTING;
   #failures = 0;
+  #isAnswering = false;
+  #silences = 0;
   #running: Promise<void> | undefined;
 
   constructor(options: KeptServerOptions) {
@@ -66,6 +78,10 @@ class Keeper implements KeptServer {
     return this.#problem;
   }
 
+  get isAnswering(): boolean {
+    return this.#isAnswering && !this.#end.signal.aborted && this.process !== undefined;
+  }
+
   get isStarting(): boolean {
     return this.#problem === STARTING;
   }
@@ -76,6 +92,27 @@ class Keeper implements KeptServer {
 
   renew(): void {
     this.#wake.abort();
+  }
+
+  async look(signal: AbortSignal): Promise<void> {
+    const { clock, log, key, ask, answerMs = ANSWER_MS } = this.#options;
+    const process = this.process;
+    if (!process || this.#problem !== undefined || !ask) return;
+    try {
+      await ask(clock.deadline(answerMs, signal));
+      this.#heard(process, true);
+    } catch (error) {
+      if (signal.aborted || this.process !== process) return;
+      this.#heard(process, false);
+      log.warn({ key, reason: (error as Error).message, silences: this.#silences }, 'server does not answer');
+      if (this.#silences >= PATIENCE) process.signal('SIGKILL');
+    }
+  }
+
+  #heard(process: ManagedProcess, isAnswering: boolean): void {
+    if (this.process !== process) return;
+    this.#isAnswering = isAnswering;
+    this.#silences = isAnswering ? 0 : this.#silences + 1;
   }
 
   async release(): Promise<void> {
@@ -123,10 +160,12 @@ class Keeper implements KeptServer {
       throw error;
     }
     this.#problem = undefined;
+    this.#heard(process, true);
     log.info({ key, pid: process.pid, adopted: process.adopted }, 'server is up');
     if (!(await this.#outlives(process, spec))) return;
     if (clock.monotonic() - startedAt >= SETTLED_MS) this.#failures = 0;
     const { code, signal, lastLines } = await process.exited;
+    this.#isAnswering = false;
     log.warn({ key, code, signal, lastLines: lastLines.slice(-3) }, 'server ended by itself, it is started again');
     await this.#options.cleanUp();
     this.#problem = 'it ended and is started again';
@@ -161,6 +200,7 @@ class Keeper implements KeptServer {
   }
 
   async #endProcess(process: ManagedProcess | undefined): Promise<void> {
+    this.#isAnswering = false;
     await process?.stop({ graceMs: this.#options.graceMs });
     await this.#options.cleanUp().catch((error: unknown) => this.#options.log.warn({ key: this.#options.key, err: error }, 'server not cleaned up after'));
     this.#process = undefined;

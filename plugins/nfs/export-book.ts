@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { writeWhole } from './place.ts';
+import { writeWhole } from 'mountkeeper';
 import type { ServedExport } from './server-config.ts';
 
 const HIGHEST = 65_535;

@@ -1,4 +1,4 @@
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** Everything that the private server owns. */
@@ -25,20 +25,4 @@ export function placeProblem({ root }: Place): string | undefined {
 
 export async function preparePlace(place: Place): Promise<void> {
   for (const folder of [place.root, place.recovery, place.credentials]) await mkdir(folder, { recursive: true, mode: 0o700 });
-}
-
-/** Whole or not at all, and on the disk before the name points to it: half a file would drop every export. */
-export async function writeWhole(file: string, text: string): Promise<void> {
-  const beside = `${file}.new`;
-  const handle = await open(beside, 'w', 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(beside, file).catch(async (error: unknown) => {
-    await rm(beside, { force: true });
-    throw error;
-  });
 }

@@ -1,25 +1,18 @@
 import { readFile, rename } from 'node:fs/promises';
-import { isDeepStrictEqual } from 'node:util';
-import { keepServer } from 'mountkeeper';
-import type { Clock, Config, Exporter, KeptServer, Logger, Mount, MountTable, Notice, Paths, Processes, ProcessSpec, Secrets, ShareSpec, SharesService } from 'mountkeeper';
+import { keepServer, showShares, writeWhole } from 'mountkeeper';
+import type { Clock, Config, Exporter, KeptServer, Logger, Mount, MountTable, Notice, Paths, Processes, ProcessSpec, Secrets, ShareSpec, SharesService, ShownShares } from 'mountkeeper';
 import { ownerGroupName, ownerName } from './accounts.ts';
 import type { Owner } from './accounts.ts';
 import { portProblem, resolveListen } from './addresses.ts';
 import type { Listening } from './addresses.ts';
 import type { SmbConfig } from './config.ts';
-import { placeIn, placeProblem, preparePlace, writeWhole } from './place.ts';
+import { placeIn, placeProblem, preparePlace } from './place.ts';
 import { findSamba } from './samba.ts';
 import type { Samba } from './samba.ts';
 import { pathProblem, renderConfig } from './server-config.ts';
 import type { ServedShare } from './server-config.ts';
 import { askEverywhere, awaitReady, closeShare, configProblem, endHelper, GRACE_MS, PROCESS_KEY, reload, serverEnvironment, serverSpec } from './smbd.ts';
 import { resolveUsers, settleUsers } from './users.ts';
-
-const ANSWER_MS = 1_500;
-/** A server that is alive and answers nobody for so many looks is ended. */
-const PATIENCE = 5;
-/** Shares of a former daemon that nobody has claimed by then go. */
-const CLAIM_MS = 30_000;
 
 export interface SmbTools {
   readonly clock: Clock;
@@ -38,33 +31,31 @@ export class SmbExporter implements Exporter {
   readonly #tools: SmbTools;
   readonly #place;
   readonly #server: KeptServer;
-  readonly #served = new Map<string, ServedShare>();
-  /** Taken over from a former daemon, and not claimed yet. */
-  readonly #unclaimed = new Set<string>();
-  readonly #refused = new Map<string, string>();
+  readonly #shown: ShownShares<ServedShare>;
   #userProblems: readonly string[] = [];
   #users: readonly string[] = [];
   #samba: Samba | undefined;
   #listening: Listening | undefined;
   #configProblem: string | undefined;
   #written: string | undefined;
-  #openedAtMs = 0;
-  #isAnswering = false;
-  #silences = 0;
-  #turn: Promise<void> = Promise.resolve();
 
   constructor(tools: SmbTools) {
     this.#tools = tools;
     this.#place = placeIn(tools.paths.stateDir);
+    this.#shown = showShares({
+      ...tools, protocol: 'smb',
+      describe: (spec, mount) => this.#describe(spec, mount),
+      apply: (changed) => this.#apply(changed),
+    });
     this.#server = keepServer({
-      clock: tools.clock, log: tools.log, processes: tools.processes, key: PROCESS_KEY, graceMs: GRACE_MS,
-      plan: () => this.#inTurn(() => this.#plan()),
+      ...tools, key: PROCESS_KEY, graceMs: GRACE_MS,
+      plan: () => this.#shown.inTurn(() => this.#plan()),
       ready: async (process, signal) => {
         await awaitReady(this.#door(), process, { clock: tools.clock, signal });
         // What changed while it started may have been read or not.
         await reload(tools.processes, this.#place);
-        this.#isAnswering = true;
       },
+      ask: (signal) => askEverywhere(this.#door(), signal),
       cleanUp: () => endHelper(this.#place, tools.clock),
     });
   }
@@ -72,70 +63,34 @@ export class SmbExporter implements Exporter {
   /** True while every client that may come in would be served. */
   get isServing(): boolean {
     const { settings } = this.#tools;
-    return settings.enabled && this.#isAnswering && this.#server.process !== undefined && this.#configProblem === undefined && (settings.guest || this.#users.length > 0);
+    return settings.enabled && this.#server.isAnswering && this.#configProblem === undefined && (settings.guest || this.#users.length > 0);
   }
 
   async open(): Promise<void> {
     if (!this.#tools.settings.enabled) return this.#server.stop();
-    this.#openedAtMs = this.#tools.clock.monotonic();
-    await this.#inTurn(() => this.#takeOver());
-    for (const { spec, mount, health } of this.#tools.shares.list()) if (mount && health === 'healthy') await this.add(spec, mount);
+    await this.#shown.open(await this.#former());
     this.#server.start();
   }
 
   async close(keepsRunning: boolean): Promise<void> {
-    this.#isAnswering = false;
     if (keepsRunning && this.#tools.settings.enabled) await this.#server.release();
     else await this.#server.stop();
   }
 
   async add(spec: ShareSpec, mount: Mount): Promise<void> {
-    const { name } = spec.share;
-    this.#unclaimed.delete(name);
-    if (!this.#tools.settings.enabled) return;
-    const problem = pathProblem(mount.plan.mountPoint);
-    if (problem !== undefined && this.#refused.get(name) !== problem) this.#tools.log.error({ share: name, reason: problem }, 'share cannot be shown over SMB');
-    if (problem === undefined) this.#refused.delete(name);
-    else this.#refused.set(name, problem);
-    if (problem !== undefined || !spec.share.protocols.includes('smb')) return this.remove(name);
-    const next: ServedShare = { name, path: mount.plan.mountPoint, readOnly: spec.share.read_only, isShared: this.#isShared(spec) };
-    await this.#inTurn(async () => {
-      const former = this.#served.get(name);
-      if (isDeepStrictEqual(former, next)) return;
-      this.#served.set(name, next);
-      await this.#apply(former ? [name] : []);
-    });
+    if (this.#tools.settings.enabled) await this.#shown.add(spec, mount);
   }
 
   async remove(share: string): Promise<void> {
-    this.#unclaimed.delete(share);
-    await this.#inTurn(async () => {
-      if (this.#served.delete(share)) await this.#apply([share]);
-    });
+    await this.#shown.remove(share);
   }
 
   /** Asks the server as a client would, and sees to what is overdue. */
   async look(signal: AbortSignal): Promise<void> {
     if (!this.#tools.settings.enabled) return;
-    for (const share of this.#overdue()) await this.remove(share);
+    await this.#shown.dropUnclaimed();
     if (this.#isMoreThere()) this.#server.renew();
-    if (this.#server.process && this.#server.problem === undefined) await this.#ask(signal);
-    else this.#isAnswering = false;
-  }
-
-  async #ask(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#tools;
-    try {
-      await askEverywhere(this.#door(), clock.deadline(ANSWER_MS, signal));
-      this.#isAnswering = true;
-      this.#silences = 0;
-    } catch (error) {
-      if (signal.aborted) return;
-      this.#isAnswering = false;
-      this.#silences += 1;
-      log.warn({ reason: (error as Error).message, silences: this.#silences }, 'smbd does not answer');
-      if (this.#silences >= PATIENCE) this.#server.process?.signal('SIGKILL');
-    }
+    await this.#server.look(signal);
   }
 
   notices(): readonly Notice[] {
@@ -146,7 +101,8 @@ export class SmbExporter implements Exporter {
     const problems = [this.#server.problem, this.#configProblem].filter((one) => one !== undefined).map((one) => `SMB: ${one}`);
     return [
       ...problems.map((message) => ({ level: this.#server.isStarting ? 'info' as const : 'error' as const, message })),
-      ...[...nobody, ...missing, ...this.#userProblems, ...[...this.#refused].map(([share, reason]) => `the share '${share}' is not shown over SMB: ${reason}`)].map((message) => ({ level: 'warning' as const, message })),
+      ...[...nobody, ...missing, ...this.#userProblems].map((message) => ({ level: 'warning' as const, message })),
+      ...this.#shown.notices(),
     ];
   }
 
@@ -164,7 +120,7 @@ export class SmbExporter implements Exporter {
     this.#userProblems = known.problems;
     this.#users = [...known.passwords.keys()];
     await preparePlace(this.#place);
-    await this.#apply([]);
+    await this.#apply(undefined);
     if (this.#configProblem !== undefined) throw new Error(this.#configProblem);
     await settleUsers(known.passwords, { place: this.#place, processes, secrets, log, owner }, serverEnvironment(this.#samba, this.#place));
     return serverSpec(this.#samba, this.#place, [settings.port, this.#listening.interfaces]);
@@ -176,7 +132,7 @@ export class SmbExporter implements Exporter {
   }
 
   /** Writes the configuration, has the server read it and cuts the connections to what went or changed. */
-  async #apply(cut: readonly string[]): Promise<void> {
+  async #apply(cut: string | undefined): Promise<void> {
     const { processes } = this.#tools;
     if (!this.#samba || !this.#listening) return;
     const text = this.#render(this.#samba, this.#listening);
@@ -187,13 +143,13 @@ export class SmbExporter implements Exporter {
       if (this.#configProblem !== undefined) this.#tools.log.error({ reason: this.#configProblem }, 'configuration of smbd is not valid, the former one stays');
       else await this.#take(next, text);
     }
-    if (this.#server.process) await Promise.all(cut.map((share) => closeShare(processes, this.#place, share)));
+    if (this.#server.process && cut !== undefined) await closeShare(processes, this.#place, cut);
   }
 
   async #take(file: string, text: string): Promise<void> {
     await rename(file, this.#place.conf);
     this.#written = text;
-    await writeWhole(this.#place.shares, JSON.stringify([...this.#served.values()]));
+    await writeWhole(this.#place.shares, JSON.stringify([...this.#shown.entries.values()]));
     if (this.#server.process) await reload(this.#tools.processes, this.#place);
   }
 
@@ -202,7 +158,7 @@ export class SmbExporter implements Exporter {
     return renderConfig({
       place: this.#place, port: settings.port, listen: listening.interfaces, guest: settings.guest,
       users: this.#users, hasFruit: samba.hasFruit, owner: ownerName(owner), ownerGroup: ownerGroupName(owner),
-    }, [...this.#served.values()]);
+    }, [...this.#shown.entries.values()]);
   }
 
   #door(): { addresses: readonly string[]; port: number } {
@@ -218,43 +174,25 @@ export class SmbExporter implements Exporter {
 
   // ------------------------------------------------------------ shares
 
-  /** A server that a former daemon left goes on with the shares it has, as far as they are mounted still. */
-  async #takeOver(): Promise<void> {
-    const { processes, mountTable } = this.#tools;
-    if (!(await processes.adopt(PROCESS_KEY))) return;
-    for (const share of await this.#formerShares()) {
-      if (!(await mountTable.find(share.path))) continue;
-      this.#served.set(share.name, share);
-      this.#unclaimed.add(share.name);
-    }
+  /** What a server that a former daemon left shows. */
+  async #former(): Promise<ReadonlyMap<string, ServedShare>> {
+    if (!(await this.#tools.processes.adopt(PROCESS_KEY))) return new Map();
     this.#written = await readFile(this.#place.conf, 'utf8').catch(() => undefined);
-  }
-
-  async #formerShares(): Promise<readonly ServedShare[]> {
     try {
-      return JSON.parse(await readFile(this.#place.shares, 'utf8')) as ServedShare[];
+      const shares = JSON.parse(await readFile(this.#place.shares, 'utf8')) as ServedShare[];
+      return new Map(shares.map((share) => [share.name, share]));
     } catch {
-      return [];
+      return new Map();
     }
   }
 
-  #overdue(): readonly string[] {
-    const { clock, shares } = this.#tools;
-    const isLate = clock.monotonic() - this.#openedAtMs > CLAIM_MS;
-    const living = new Map(shares.list().map((share) => [share.spec.share.name, share]));
-    return [...this.#unclaimed].filter((name) => living.get(name)?.health === 'failed' || (isLate && !living.get(name)?.mount));
-  }
-
-  /** Whether other protocols may write the same files. */
-  #isShared({ share }: ShareSpec): boolean {
+  #describe({ share }: ShareSpec, { plan: { mountPoint: path } }: Mount): ServedShare {
+    const problem = pathProblem(path);
+    if (problem !== undefined) throw new Error(problem);
+    // Whether other protocols may write the same files.
     const config = this.#tools.config() as unknown as Record<string, { enabled?: boolean } | undefined>;
-    return share.protocols.some((protocol) => protocol !== 'smb' && config[protocol]?.enabled === true);
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#turn.then(work);
-    this.#turn = result.then(() => undefined, () => undefined);
-    return result;
+    const isShared = share.protocols.some((protocol) => protocol !== 'smb' && config[protocol]?.enabled === true);
+    return { name: share.name, path, readOnly: share.read_only, isShared };
   }
 }
 

@@ -1,5 +1,5 @@
-import { mkdir, open, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 
 /** Everything that the private server owns. Nothing of the system's own Samba is read or written. */
 export interface Place {
@@ -44,21 +44,4 @@ export function placeProblem({ root }: Place): string | undefined {
 export async function preparePlace(place: Place): Promise<void> {
   await mkdir(place.root, { recursive: true, mode: 0o700 });
   for (const name of FOLDERS) await mkdir(place.folder(name), { recursive: true, mode: 0o700 });
-}
-
-/** Whole or not at all, and on the disk before the name points to it. */
-export async function writeWhole(file: string, text: string): Promise<void> {
-  const beside = `${file}.new`;
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const handle = await open(beside, 'w', 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(beside, file).catch(async (error: unknown) => {
-    await rm(beside, { force: true });
-    throw error;
-  });
 }

@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { access, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writeWhole } from 'mountkeeper';
 import type { Logger, Processes, Secrets } from 'mountkeeper';
 import { renderGroup, renderPasswd } from './accounts.ts';
 import type { Owner } from './accounts.ts';
 import type { SmbUser } from './config.ts';
-import { writeWhole } from './place.ts';
 import type { Place } from './place.ts';
 
 const TOOL_MS = 10_000;

@@ -96,6 +96,26 @@ describe('a server that is kept running', () => {
     await server.stop();
   });
 
+  it('is said not to answer when it does not, and is started anew after five such looks', async () => {
+    let isMute = false;
+    const server = keep({ answerMs: 20, ask: (signal) => (isMute ? new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })) : Promise.resolve()) });
+    const { pid } = await up(server);
+    const { signal } = new AbortController();
+    await server.look(signal);
+    assert.equal(server.isAnswering, true);
+    isMute = true;
+    for (let look = 0; look < 4; look += 1) await server.look(signal);
+    assert.deepEqual([server.isAnswering, server.process?.pid], [false, pid]);
+    isMute = false;
+    await server.look(signal);
+    assert.equal(server.isAnswering, true);
+    isMute = true;
+    for (let look = 0; look < 5; look += 1) await server.look(signal);
+    await until('another runs', () => server.isAnswering && server.process && server.process.pid !== pid, PATIENCE);
+    await server.stop();
+    assert.equal(server.isAnswering, false);
+  });
+
   it('ends what a former daemon left, though it was never started here', async () => {
     const former = await processes.start({ key: KEY, command: 'sleep', args: ['60'], fingerprint: 'old' });
     former.release();
