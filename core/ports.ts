@@ -53,6 +53,18 @@ export interface RefreshResult {
   readonly failed: readonly { readonly path: string; readonly reason: string }[];
 }
 
+export interface ServeOptions {
+  /** What clients speak, such as `webdav`. */
+  readonly protocol: string;
+  /** Where the private socket is to be: an absolute path of at most 107 bytes in a folder that nobody else may enter. */
+  readonly socket: string;
+  /** Path below which the files are, decoded, with a slash before and none behind. */
+  readonly baseUrl: string;
+  /** `seal` waits for it: no client may begin to write afterwards. */
+  readonly onSeal: () => Promise<void>;
+  readonly signal: AbortSignal;
+}
+
 /** One living mount. All calls are bounded by the caller's signal or their own deadline. */
 export interface Mount {
   readonly shareName: string;
@@ -72,6 +84,11 @@ export interface Mount {
   setBandwidth(limit: Bandwidth, signal: AbortSignal): Promise<void>;
   /** Refuses new writes from now on (read-only, or off the air where that cannot be had). Undone by unmount only. */
   seal(): Promise<void>;
+  /**
+   * Serves the mount's files from inside its own process, past the kernel, on a private socket; what serves there already goes on.
+   * It ends with the mount. Resolves with false where the tool cannot. Not there at all: it never can.
+   */
+  serve?(options: ServeOptions): Promise<boolean>;
   /** Lets queued files go up now instead of after their write-back delay, where the tool can. */
   flush(signal: AbortSignal): Promise<void>;
   /**

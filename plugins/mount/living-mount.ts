@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { sizeBytes } from 'mountkeeper';
-import type { Awaitable, Bandwidth, ManagedProcess, Mount, MountStats, PendingFiles, RefreshResult } from 'mountkeeper';
+import type { Awaitable, Bandwidth, ManagedProcess, Mount, MountStats, PendingFiles, RefreshResult, ServeOptions } from 'mountkeeper';
 import { treesOf } from './cache-meta.ts';
 import { pendingIn } from './cache-scan.ts';
 import { markClean } from './cache-repair.ts';
@@ -15,6 +15,7 @@ import type { RcClient } from './rc-client.ts';
 import { createRefresher } from './refresh.ts';
 import type { Refresher } from './refresh.ts';
 import { sealMount } from './seal.ts';
+import { serveInside } from './serve.ts';
 import { createSpaceWatch } from './space-watch.ts';
 import { killMount, takeDown } from './take-down.ts';
 import type { MountTools } from './tools.ts';
@@ -44,6 +45,7 @@ export class LivingMount implements Mount {
   readonly #end = new AbortController();
   #calls: Promise<ReadonlySet<string>> | undefined;
   #isSealed = false;
+  #onSeal: ServeOptions['onSeal'] | undefined;
 
   /** `recovered`: paths of files that were dirty when the process started. */
   constructor(process: ManagedProcess, notes: MountNotes, tools: MountTools, recovered: Awaitable<readonly string[]>) {
@@ -99,6 +101,7 @@ export class LivingMount implements Mount {
 
   async seal(): Promise<void> {
     if (this.#isSealed) return;
+    await this.#onSeal?.();
     await sealMount(this.plan.mountPoint, this.#tools, this.#end.signal);
     this.#isSealed = true;
   }
@@ -112,6 +115,13 @@ export class LivingMount implements Mount {
       // Gone from the queue meanwhile: it goes up already.
       await this.#rc.call('vfs/queue-set-expiry', { fs: this.#notes.fs, id: item.id, expiry: -1 }, signal).catch(() => signal.throwIfAborted());
     }
+  }
+
+  async serve(options: ServeOptions): Promise<boolean> {
+    if (!(await this.#knownCalls(options.signal)).has('serve/start')) return false;
+    await serveInside(options, this.#rc, this.#notes.fs);
+    this.#onSeal = options.onSeal;
+    return true;
   }
 
   refreshDirectories(path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult> {
