@@ -1,10 +1,13 @@
 /** `mountkeeper run`: the daemon in the foreground, steered by signals. */
+import { access, constants } from 'node:fs/promises';
 import type { Arguments } from './arguments.ts';
 import { EXIT } from './exit-codes.ts';
 import { problemLines } from './check-command.ts';
+import { openOffline } from './offline.ts';
 import { formatBytes } from '../api.ts';
 import { ConfigRefused, Daemon } from '../daemon.ts';
 import type { DaemonEnd } from '../daemon.ts';
+import { peekConfig } from '../peek.ts';
 
 /** Files of a share that are named one by one when they could not be uploaded in time. */
 const NAMED_FILES = 20;
@@ -12,6 +15,7 @@ const NAMED_FILES = 20;
 export async function runDaemon(args: Arguments, configFile: string): Promise<number> {
   let daemon: Daemon;
   try {
+    await refuseBeforeState(configFile);
     daemon = await Daemon.start({ configFile, json: args.json, env: process.env });
   } catch (error) {
     if (!(error instanceof ConfigRefused)) throw error;
@@ -19,6 +23,19 @@ export async function runDaemon(args: Arguments, configFile: string): Promise<nu
     return EXIT.config;
   }
   return exitCode(await untilEnd(daemon));
+}
+
+/** A document that is refused makes no state folder, and a folder that cannot be had does not hide what is wrong with the document. */
+async function refuseBeforeState(configFile: string): Promise<void> {
+  const { stateDir } = await peekConfig(configFile);
+  if (await access(stateDir, constants.W_OK).then(() => true, () => false)) return;
+  const offline = await openOffline(configFile);
+  try {
+    const check = await offline.config.loadFile();
+    if (!check.ok) throw new ConfigRefused(check);
+  } finally {
+    await offline.close();
+  }
 }
 
 /** SIGTERM and SIGINT drain and stop, a second one leaves at once; SIGHUP reads the file again; SIGUSR2 hands over. */

@@ -1,6 +1,7 @@
 /** The command line as a person or a script uses it. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { appendFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { Daemon, MAIN, runCli } from '../support/daemon.ts';
@@ -62,6 +63,12 @@ describe('the command line', () => {
     assert.equal(missing.code, 78, missing.stderr);
     assert.match(missing.stderr, /nowhere\.toml/);
     for (const result of [bad, missing]) assert.doesNotMatch(result.stderr, /at .*\.js:\d/);
+  });
+
+  it('makes no state folder for a file that is refused', async () => {
+    const refused = await withConfig(`[supervisor]\nstate_dir = "${scratch.path('never')}"\n[web]\nport = "x"\n`, 'run');
+    assert.equal(refused.code, 78, refused.stderr);
+    assert.equal(existsSync(scratch.path('never')), false);
   });
 
   it('exits 64 with the usage when it is called wrongly', async () => {
