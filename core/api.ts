@@ -6,7 +6,7 @@ import type { Plugin as HapiPlugin, ServerRoute } from '@hapi/hapi';
 import type { ObjectSchema } from 'joi';
 import type { Bandwidth, DirectoryRefresher, Exporter, Mounter, Prober } from './ports.ts';
 import type {
-  Clock, ConfigDiff, ConfigProblem, ConfigService, LoadedConfig, Logger, MountReader, MountTable, Paths,
+  BandwidthService, Clock, ConfigDiff, ConfigProblem, ConfigService, LoadedConfig, Logger, MountReader, MountTable, Paths,
   PluginsService, Processes, Release, Secret, Secrets, SharesService, Snapshot, StatusService,
 } from './services.ts';
 
@@ -221,6 +221,7 @@ export interface Services {
   secrets: Secrets;
   status: StatusService;
   shares: SharesService;
+  bandwidth: BandwidthService;
   plugins: PluginsService;
   paths: Paths;
   mounter: Mounter;

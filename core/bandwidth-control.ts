@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino';
 import { rateBytes } from './api.ts';
-import type { Bandwidth, Clock, Config, Mount, MountStats } from './api.ts';
+import type { Bandwidth, BandwidthState, Clock, Config, Mount, MountStats } from './api.ts';
 import { divideBandwidth, remaining, slower } from './bandwidth.ts';
 
 const DEADLINE_MS = 2_000;
@@ -36,8 +36,9 @@ export class BandwidthControl {
     this.#budget = { up: rateBytes(config.up), down: rateBytes(config.down) };
   }
 
-  get budget(): Bandwidth {
-    return this.#budget;
+  get state(): BandwidthState {
+    const shares = this.#options.users().map(({ mount }) => ({ share: mount.shareName, ...(this.#given.get(mount) ?? UNLIMITED) }));
+    return { limit: this.#budget, effective: this.#wholeBudget(), shares };
   }
 
   /** Replaces the budget. A value that cannot be read changes nothing. */
@@ -77,7 +78,7 @@ export class BandwidthControl {
     const listening = users.filter((user) => !deaf.includes(user));
     const kept = new Map(deaf.map(({ mount }) => [mount.shareName, this.#given.get(mount) ?? UNLIMITED]));
     const budget = remaining(this.#wholeBudget(), [...kept.values()]);
-    const demands = listening.map(({ mount, stats }) => ({ share: mount.shareName, up: stats?.uploading === true, down: (stats?.transfers ?? 0) > 0 }));
+    const demands = listening.map(({ mount, stats }) => ({ share: mount.shareName, up: stats?.uploading === true, down: stats?.downloading ?? (stats?.transfers ?? 0) > 0 }));
     return new Map([...kept, ...divideBandwidth(budget, demands)]);
   }
 

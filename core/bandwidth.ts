@@ -5,7 +5,7 @@
 import type { Bandwidth } from './api.ts';
 
 /** The part, of each direction, that idle shares keep together so that a first byte never waits for a cycle. */
-const IDLE_PART = 0.1;
+const IDLE_PART = 0.05;
 /** Bytes per second: a mount reads 0 as unlimited. */
 const LEAST = 1;
 

@@ -68,6 +68,7 @@ export class Daemon {
       await parts.host.apply(check.loaded);
       const supervisor = new Supervisor({ clock: parts.clock, log: parts.log.child({ plugin: 'supervisor' }), status: parts.status, plugins: pluginsOf(parts) }, check.loaded);
       parts.living.shares = () => supervisor.live();
+      parts.living.bandwidth = () => supervisor.bandwidth;
       const daemon = new Daemon(parts, supervisor);
       await daemon.#open();
       return daemon;

@@ -5,7 +5,7 @@ import { chmod, mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
-import type { Clock, Commands, LiveShare, LoadedConfig, PluginInfo, Services } from './api.ts';
+import type { BandwidthState, Clock, Commands, LiveShare, LoadedConfig, PluginInfo, Services } from './api.ts';
 import { CommandChannel } from './commands.ts';
 import type { CommandName } from './commands.ts';
 import { createSecrets } from './config/secrets.ts';
@@ -27,6 +27,8 @@ import { createScheduler } from './system/scheduler.ts';
 export const PACKAGE_DIR = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 export const IN_TREE_PLUGINS = join(PACKAGE_DIR, 'dist', 'plugins');
 
+const NO_LIMIT = { up: 0, down: 0 };
+
 export interface DaemonOptions {
   readonly configFile: string;
   readonly json: boolean;
@@ -47,7 +49,7 @@ export interface Parts {
   readonly http: ReturnType<typeof createHttp>;
   readonly host: ReturnType<typeof createPluginHost>;
   /** Filled in once the supervisor exists; until then there are no shares. */
-  readonly living: { shares: (() => readonly LiveShare[]) | undefined };
+  readonly living: { shares: (() => readonly LiveShare[]) | undefined; bandwidth: (() => BandwidthState) | undefined };
   readonly unlock: () => Promise<void>;
 }
 
@@ -76,10 +78,11 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     review: (next, diff) => host.hooks.veto('beforeReload', next, diff),
   });
   const http = createHttp({ clock, log, hostnames: () => config.current.config.web.hostnames });
-  const living: Parts['living'] = { shares: undefined };
+  const living: Parts['living'] = { shares: undefined, bandwidth: undefined };
   const services: Partial<Services> = {
     clock, processes, mountReader: reader, mountTable: createMountTable(), config, secrets, status,
     shares: { list: () => living.shares?.() ?? [] },
+    bandwidth: { read: () => living.bandwidth?.() ?? { limit: NO_LIMIT, effective: NO_LIMIT, shares: [] } },
     plugins: { list: (): readonly PluginInfo[] => host.list() },
     paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },
   };

@@ -27,8 +27,12 @@ export interface MountStats {
   readonly speed: number;
   readonly transfers: number;
   readonly errors: number;
-  /** True when there is something to upload right now; the demand that bandwidth is divided by. */
+  /** True when something is going up right now; the demand that bandwidth is divided by. */
   readonly uploading: boolean;
+  /** True when something is coming down right now. Left out: any transfer may be coming down. */
+  readonly downloading?: boolean;
+  /** Bytes that have gone up since the mount began; left out while they cannot be told from what came down. */
+  readonly uploadedBytes?: number | undefined;
   /** A plain sentence about what is wrong though the mount works, such as a full disk; undefined when nothing is. */
   readonly trouble?: string | undefined;
 }

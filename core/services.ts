@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino';
 import type { Config, Health, Notice, StatusRecord } from './api.ts';
-import type { Mount, ShareSpec } from './ports.ts';
+import type { Bandwidth, Mount, MountStats, ShareSpec } from './ports.ts';
 
 /** Undoes one side effect. May be called once only; a rejection is logged with the effect's label. */
 export type Release = () => void | Promise<void>;
@@ -222,6 +222,12 @@ export interface StatusService {
   readonly notices: readonly Notice[];
 }
 
+/** Figures of a mount and when they were taken (monotonic). */
+export interface TakenFigures {
+  readonly stats: MountStats;
+  readonly takenAtMs: number;
+}
+
 /** A configured share as it is now. `mount` is undefined while it is not mounted. */
 export interface LiveShare {
   readonly spec: ShareSpec;
@@ -229,11 +235,28 @@ export interface LiveShare {
   readonly mount: Mount | undefined;
   /** Whether the remote answered the last light check; undefined before the first. */
   readonly remoteAnswers: boolean | undefined;
+  /** The mount's last figures; left out before the first. */
+  readonly figures?: TakenFigures | undefined;
 }
 
 /** The supervisor's shares, for plugins that work on living mounts. A mount may end at any time: take it anew each time. */
 export interface SharesService {
   list(): readonly LiveShare[];
+}
+
+/** What the mounts may use. Bytes per second; 0 is unlimited. */
+export interface BandwidthState {
+  /** As set by the configuration or by the last `bwlimit`. */
+  readonly limit: Bandwidth;
+  /** What plugins have made of it: the whole that is divided. */
+  readonly effective: Bandwidth;
+  /** What each mount has been given. */
+  readonly shares: readonly ({ readonly share: string } & Bandwidth)[];
+}
+
+/** The daemon's one bandwidth budget as it is now. */
+export interface BandwidthService {
+  read(): BandwidthState;
 }
 
 export type PluginState = 'disabled' | 'waiting' | 'active' | 'failed' | 'invalid';

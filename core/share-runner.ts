@@ -66,7 +66,7 @@ export class ShareRunner {
 
   /** The share as plugins see it. */
   get live(): LiveShare {
-    return { spec: this.#settings.wanted, health: this.health, mount: this.mount, remoteAnswers: this.#held?.watch.remoteAnswers };
+    return { spec: this.#settings.wanted, health: this.health, mount: this.mount, remoteAnswers: this.#held?.watch.remoteAnswers, figures: this.#held?.watch.figures };
   }
 
   /** True from the wish to take the share down for good. */

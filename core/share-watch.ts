@@ -3,7 +3,7 @@
  * Every call has a deadline of its own; a pulse never waits for the one before it.
  */
 import type { Logger } from 'pino';
-import type { Clock, Mount, MountStats } from './api.ts';
+import type { Clock, Mount, MountStats, TakenFigures } from './api.ts';
 import { withGrace } from './grace.ts';
 import { timeBox } from './plugin/time-box.ts';
 import { StrandedFiles } from './share-stranded.ts';
@@ -59,6 +59,10 @@ export class ShareWatch {
 
   get stats(): MountStats | undefined {
     return this.#stats;
+  }
+
+  get figures(): TakenFigures | undefined {
+    return this.#stats && { stats: this.#stats, takenAtMs: this.#answeredAt };
   }
 
   get isFresh(): boolean {

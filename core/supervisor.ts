@@ -6,7 +6,7 @@ import { setMaxListeners } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { durationMs } from './api.ts';
-import type { Clock, Config, Exporter, LiveShare, LoadedConfig, Mount, Mounter, Notice, PendingFiles, Prober, ShareSpec, ShareStatus, Snapshot, StatusRecord } from './api.ts';
+import type { BandwidthState, Clock, Config, Exporter, LiveShare, LoadedConfig, Mount, Mounter, Notice, PendingFiles, Prober, ShareSpec, ShareStatus, Snapshot, StatusRecord } from './api.ts';
 import { BandwidthControl } from './bandwidth-control.ts';
 import type { HookRunner } from './hooks.ts';
 import { OrphanScan } from './orphans.ts';
@@ -89,6 +89,10 @@ export class Supervisor {
   /** Every configured share as it is now; those that are leaving are not among them. */
   live(): readonly LiveShare[] {
     return [...this.#runners.values()].filter((runner) => !runner.isLeaving).map((runner) => runner.live);
+  }
+
+  get bandwidth(): BandwidthState {
+    return this.#bandwidth.state;
   }
 
   /** Adopts what a former daemon left, starts a runner per share and the poll loop. */

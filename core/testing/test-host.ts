@@ -170,7 +170,9 @@ class Bench implements TestHost {
       ...(options.limits && { limits: options.limits }),
       services: {
         config: this.config, status: this.#status, mountTable: createMountTable(), mountReader: this.#reader,
-        paths: { stateDir, packageDir }, shares: { list: () => [] }, ...ownServices,
+        paths: { stateDir, packageDir }, shares: { list: () => [] },
+        bandwidth: { read: () => ({ limit: { up: 0, down: 0 }, effective: { up: 0, down: 0 }, shares: [] }) },
+        ...ownServices,
       },
     }, async () => this.#plugins.map((plugin) => offer(plugin as Plugin, log)));
   }

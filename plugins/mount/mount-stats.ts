@@ -6,9 +6,11 @@ import type { Guard } from './guard.ts';
 import { openFiles } from './open-files.ts';
 import type { RcClient } from './rc-client.ts';
 import type { SpaceWatch } from './space-watch.ts';
+import { createUploadMeter } from './upload-meter.ts';
+import type { Transfer } from './upload-meter.ts';
 
 interface DiskCache { bytesUsed: number; erroredFiles: number; outOfSpace: boolean; uploadsInProgress: number; uploadsQueued: number }
-interface CoreStats { bytes: number; errors: number; transferring: readonly unknown[] }
+interface CoreStats { bytes: number; errors: number; transferring: readonly Transfer[] }
 
 const NO_CACHE: DiskCache = { bytesUsed: 0, erroredFiles: 0, outOfSpace: false, uploadsInProgress: 0, uploadsQueued: 0 };
 const NOTHING: CoreStats = { bytes: 0, errors: 0, transferring: [] };
@@ -31,6 +33,7 @@ export interface StatsSource {
 /** Figures of one mount. Asks for the transfers only while something moves: an idle mount costs one call and a look into /proc. */
 export function createStatsReader(source: StatsSource): (signal: AbortSignal) => Promise<MountStats> {
   const transfers = createTransferReader(source);
+  const meter = createUploadMeter();
   return async (signal) => {
     // Open files first: one that is closed between the two looks is in the queue by then, and is counted twice rather than never.
     const files = await openFiles(source.pid, source.trees);
@@ -48,7 +51,10 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
       speed,
       transfers: core.transferring.length,
       errors: core.errors,
-      uploading: queued > 0,
+      // What waits for its write-back delay, or for its next try, needs no bandwidth.
+      uploading: cache.uploadsInProgress > 0,
+      downloading: core.transferring.length > cache.uploadsInProgress,
+      uploadedBytes: meter(core, cache.uploadsInProgress),
       trouble: troubles.length > 0 ? troubles.join('; ') : undefined,
     };
   };

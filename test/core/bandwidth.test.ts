@@ -17,13 +17,13 @@ describe('division of the bandwidth budget', () => {
     assert.deepEqual(ups(100, true, true), [50, 50]);
   });
 
-  it('gives nine tenths to the busy ones', () => {
-    assert.deepEqual(ups(1_000, true, false, true, false), [450, 50, 450, 50]);
+  it('leaves the idle ones a twentieth together', () => {
+    assert.deepEqual(ups(1_000, true, false, true, false), [475, 25, 475, 25]);
   });
 
   it('divides each direction by its own demand', () => {
     const parts = divideBandwidth({ up: 1_000, down: 1_000 }, [{ share: 'a', up: true, down: false }, { share: 'b', up: false, down: true }]);
-    assert.deepEqual([...parts.values()], [{ up: 900, down: 100 }, { up: 100, down: 900 }]);
+    assert.deepEqual([...parts.values()], [{ up: 950, down: 50 }, { up: 50, down: 950 }]);
   });
 
   it('never exceeds the budget, and leaves nobody at 0, which would be unlimited', () => {

@@ -88,10 +88,13 @@ for (const { label, command } of rclones()) {
     it('sends queued files up at once where the tool can', () => inRoom(command, async ({ nas, bench }) => {
       const mount = await bench.mount(bench.spec('photos'));
       assert.equal(await shell('echo now > "$1/n.txt"', mount).ended, 0);
-      await until('the file is queued', async () => (await mount.stats(deadline())).uploading, { timeoutMs: 3_000 });
-      await mount.flush(deadline());
+      await until('the file waits', async () => (await mount.stats(deadline())).dirtyFiles === 1, { timeoutMs: 3_000 });
       const canFlush = (await bench.tools.finder.find(command)).calls.has('vfs/queue-set-expiry');
-      if (canFlush) await until('the file is up', () => nas.has('n.txt'), { timeoutMs: 3_000 });
+      const flushed = async (): Promise<boolean> => {
+        await mount.flush(deadline());
+        return nas.has('n.txt');
+      };
+      if (canFlush) await until('the file is up', flushed, { timeoutMs: 5_000 });
       else assert.equal(await nas.has('n.txt'), false);
       await mount.unmount();
     }, { write_back: '1h' }));
