@@ -45,20 +45,32 @@ export interface Invocation {
   readonly offline: Offline;
 }
 
+interface Contributed extends CliCommand {
+  readonly plugin: string;
+  readonly isOn: boolean;
+}
+
 async function runOther(invocation: Invocation): Promise<number> {
   const { args, offline, terminal } = invocation;
-  const contributed = offline.host.dryRun().flatMap((ledger) => ledger.cli);
+  const contributed = offline.host.dryRun().flatMap(({ plugin, cli }) => cli.map((command): Contributed => ({ ...command, plugin, isOn: offline.isOn(plugin) })));
   if (args.help || args.command === undefined || args.command === 'help') {
-    terminal.print(usage(contributed));
+    terminal.print(usage(contributed.filter((command) => command.isOn)));
     return args.command === undefined && !args.help ? EXIT.usage : EXIT.ok;
   }
   const context = contextOf(invocation);
   if (args.command === 'doctor') return orSentence(terminal, async () => (await import('./doctor-command.ts')).runDoctor(invocation));
   if (args.command === 'plugin') return orSentence(terminal, async () => (await import('./plugin-command.ts')).runPlugin(invocation, context));
-  const command = contributed.find((candidate) => candidate.name === args.command);
-  if (command) return orSentence(terminal, () => command.run(context));
-  terminal.printError(`mountkeeper: there is no command '${args.command}'; see 'mountkeeper --help'`);
-  return EXIT.usage;
+  return runContributed(invocation, contributed.find((candidate) => candidate.name === args.command), context);
+}
+
+async function runContributed({ args, configFile, terminal }: Invocation, command: Contributed | undefined, context: CliContext): Promise<number> {
+  if (!command) {
+    terminal.printError(`mountkeeper: there is no command '${args.command ?? ''}'; see 'mountkeeper --help'`);
+    return EXIT.usage;
+  }
+  if (command.isOn) return orSentence(terminal, () => command.run(context));
+  terminal.printError(`mountkeeper: '${command.name}' belongs to the plugin '${command.plugin}', which is off; set plugins.${command.plugin}.enabled = true in ${configFile}`);
+  return EXIT.failure;
 }
 
 async function orSentence(terminal: Terminal, run: () => Promise<number>): Promise<number> {

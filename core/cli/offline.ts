@@ -17,6 +17,8 @@ export interface Offline {
   readonly secrets: Services['secrets'];
   readonly host: ReturnType<typeof createPluginHost>;
   readonly config: ReturnType<typeof createConfigService>;
+  /** Whether the configuration has the plugin on. */
+  isOn(plugin: string): boolean;
   close(): Promise<void>;
 }
 
@@ -43,6 +45,7 @@ export async function openOffline(configFile: string): Promise<Offline> {
   await host.discover(peeked.pluginDirs, peeked.stateDir);
   return {
     clock, secrets, host, config,
+    isOn: (plugin) => peeked.switched.get(plugin) ?? host.entries().find((entry) => entry.owner === plugin)?.enabledByDefault ?? false,
     async close() {
       await host.stop('shutdown');
       await scheduler.close();

@@ -14,12 +14,17 @@ async function file(t: TestContext, text: string): Promise<{ dir: string; path: 
   return { dir, path };
 }
 
-const DEFAULTS = { stateDir: '/var/lib/mountkeeper', pluginDirs: [], logFile: '', logLevel: 'info' };
+const DEFAULTS = { stateDir: '/var/lib/mountkeeper', pluginDirs: [], switched: new Map<string, boolean>(), logFile: '', logLevel: 'info' };
 
 describe('first look at the configuration', () => {
   it('takes relative paths from the folder of the file', async (t) => {
     const { dir, path } = await file(t, '[supervisor]\nstate_dir = "state"\n[plugins]\ndirs = ["mine", "/opt/theirs"]\n[log]\nfile = "d.log"\nlevel = "debug"\n');
-    assert.deepEqual(await peekConfig(path), { stateDir: join(dir, 'state'), pluginDirs: [join(dir, 'mine'), '/opt/theirs'], logFile: join(dir, 'd.log'), logLevel: 'debug' });
+    assert.deepEqual(await peekConfig(path), { stateDir: join(dir, 'state'), pluginDirs: [join(dir, 'mine'), '/opt/theirs'], switched: new Map(), logFile: join(dir, 'd.log'), logLevel: 'debug' });
+  });
+
+  it('tells which plugins are switched on or off', async (t) => {
+    const { path } = await file(t, '[plugins]\ndirs = []\n[plugins.example]\nenabled = true\n[plugins.smb]\nenabled = false\n[plugins.nfs]\nenabled = "no"\n');
+    assert.deepEqual([...(await peekConfig(path)).switched], [['example', true], ['smb', false]]);
   });
 
   it('has defaults for a file that is missing, broken or full of nonsense', async (t) => {

@@ -164,6 +164,10 @@ describe('the command line', () => {
     const help = await runCli(['--help']);
     assert.equal(help.code, 0);
     for (const command of ['run', 'check', 'status', 'wait', 'reconnect', 'bwlimit', 'preset', 'logs', 'plugin', 'doctor']) assert.match(help.stdout, new RegExp(`\\b${command}\\b`));
+    assert.doesNotMatch(help.stdout, /^ {2}example\b/m);
+    const off = await runCli(['example']);
+    assert.equal(off.code, 1);
+    assert.match(off.stderr, /plugins\.example\.enabled = true/);
     assert.match((await runCli(['--version'])).stdout, /\d+\.\d+\.\d+/);
   });
 });
