@@ -60,6 +60,10 @@ export class SmbSession {
     return this.child.exitCode === null && this.child.signalCode === null;
   }
 
+  close(): void {
+    this.child.kill('SIGKILL');
+  }
+
   /** What the client printed for the command. */
   async run(command: string, timeoutMs = 15_000): Promise<string> {
     this.marks += 1;

@@ -1,0 +1,33 @@
+/** One daemon that shows its shares over every protocol, and what its clients must know to come in. */
+import { Daemon } from '../support/daemon.ts';
+import type { DaemonTraits } from '../support/daemon.ts';
+import { freePort } from '../support/ports.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { until } from '../support/until.ts';
+import { CLIENTS } from './cross-clients.ts';
+import type { Access, Client } from './cross-clients.ts';
+
+const USER = { name: 'alice', password: 's3cret Wort' };
+
+export interface House {
+  readonly daemon: Daemon;
+  readonly access: Access;
+}
+
+export async function openHouse(scratch: Scratch, traits: DaemonTraits): Promise<House> {
+  const ports = { smb: await freePort(), nfs: await freePort(), webdav: await freePort() };
+  const access: Access = { scratch, ports, user: `${USER.name}%${USER.password}` };
+  const sections = Object.fromEntries(CLIENTS.map(({ protocol }) => [protocol, { enabled: true, port: ports[protocol], ...(protocol === 'nfs' ? {} : { users: [USER] }) }]));
+  const daemon = await Daemon.create(scratch, { ...traits, sections: { ...sections, ...traits.sections } });
+  await daemon.start();
+  return { daemon, access };
+}
+
+/** Until every client finds the share; the milliseconds that each took from now. */
+export async function shownToAll(access: Access, share: string, timeoutMs = 15_000): Promise<ReadonlyMap<Client['label'], number>> {
+  const start = performance.now();
+  return new Map(await Promise.all(CLIENTS.map(async (client) => {
+    await until(`${client.label} shows ${share}`, () => client.isShown(access, share), { timeoutMs, everyMs: 100 });
+    return [client.label, Math.round(performance.now() - start)] as const;
+  })));
+}

@@ -1,0 +1,78 @@
+/** Transfers that last, and what their users feel of them. */
+import { createHash } from 'node:crypto';
+import { sleep } from '../support/until.ts';
+
+export async function sumOfStream(pieces: AsyncIterable<Buffer>): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const piece of pieces) hash.update(piece);
+  return hash.digest('hex');
+}
+
+export interface Transfer {
+  readonly bytes: number;
+  readonly whole: number;
+  /** The longest time that it was waited for the next piece. */
+  readonly longestMs: number;
+  readonly failures: readonly string[];
+}
+
+export interface TransferWish {
+  readonly open: () => AsyncIterable<Buffer>;
+  /** What each transfer must be in the end. */
+  readonly sha256: string;
+  readonly bytesPerSecond: number;
+}
+
+/** Fetches a file again and again at a steady pace until it is told to stop; the one under way is then carried to its end. */
+export class Transfers {
+  readonly done: Promise<Transfer>;
+  private isStopped = false;
+  private readonly wish: TransferWish;
+  private readonly tally = { bytes: 0, whole: 0, longestMs: 0, failures: [] as string[] };
+
+  constructor(wish: TransferWish) {
+    this.wish = wish;
+    this.done = this.run();
+  }
+
+  get bytes(): number {
+    return this.tally.bytes;
+  }
+
+  stop(): Promise<Transfer> {
+    this.isStopped = true;
+    return this.done;
+  }
+
+  private async run(): Promise<Transfer> {
+    while (!this.isStopped) {
+      try {
+        await this.one();
+        this.tally.whole += 1;
+      } catch (error) {
+        this.tally.failures.push(`after ${this.tally.bytes} bytes: ${(error as Error).message}`);
+        await sleep(50);
+      }
+    }
+    return this.tally;
+  }
+
+  private async one(): Promise<void> {
+    const { open, sha256, bytesPerSecond } = this.wish;
+    const hash = createHash('sha256');
+    const start = performance.now();
+    let asked = start;
+    let bytes = 0;
+    for await (const piece of open()) {
+      this.tally.longestMs = Math.max(this.tally.longestMs, Math.round(performance.now() - asked));
+      hash.update(piece);
+      bytes += piece.length;
+      this.tally.bytes += piece.length;
+      const aheadMs = (bytes / bytesPerSecond) * 1000 - (performance.now() - start);
+      // Its end need not be waited for at that pace.
+      if (aheadMs > 5 && !this.isStopped) await sleep(aheadMs);
+      asked = performance.now();
+    }
+    if (hash.digest('hex') !== sha256) throw new Error('other content');
+  }
+}
