@@ -1,40 +1,23 @@
 /** From the start of a process until shares are mounted: the daemon with 1 and 20 shares beside bare rclone mounts. */
-import { spawn } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
-import { once } from 'node:events';
 import { Daemon } from '../support/daemon.ts';
-import { detachAll, isMounted, mountsBelow } from '../support/mounts.ts';
-import { NAS_PASSWORD, NAS_USER, Nas } from '../support/nas.ts';
+import { isMounted } from '../support/mounts.ts';
+import { Nas } from '../support/nas.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
+import { prepareBareMounts } from './bare-mount.ts';
 import { median, ms, times } from './figures.ts';
 import type { Figure } from './figures.ts';
 
 const ROUNDS = 5;
 const MANY = 20;
 
-async function obscured(): Promise<string> {
-  const child = spawn('rclone', ['obscure', '-'], { stdio: ['pipe', 'pipe', 'ignore'] });
-  child.stdin.end(NAS_PASSWORD);
-  let text = '';
-  child.stdout.on('data', (piece: Buffer) => (text += piece.toString()));
-  await once(child, 'close');
-  return text.trim();
-}
-
 /** Milliseconds until `count` bare `rclone mount`, started at once, are mounted. */
 async function bareMounts(room: string, nas: Nas, count: number): Promise<number> {
-  const env = { PATH: process.env['PATH'], HOME: room, RCLONE_CONFIG: `${room}/none`, RCLONE_CONFIG_NAS_TYPE: 'sftp', RCLONE_CONFIG_NAS_HOST: '127.0.0.1', RCLONE_CONFIG_NAS_PORT: String(nas.port), RCLONE_CONFIG_NAS_USER: NAS_USER, RCLONE_CONFIG_NAS_PASS: await obscured() };
-  const points = Array.from({ length: count }, (_, index) => `${room}/bare-${index}`);
-  for (const point of points) await mkdir(point, { recursive: true });
+  const mount = await prepareBareMounts(room, { nas, count });
   const start = performance.now();
-  const children = points.map((point, index) => spawn('rclone', ['mount', 'nas:', point, '--vfs-cache-mode', 'full', '--cache-dir', `${room}/bare-cache-${index}`], { env, stdio: 'ignore' }));
-  await until('bare mounts', async () => (await Promise.all(points.map(isMounted))).every(Boolean), { timeoutMs: 60_000, everyMs: 5 });
+  const mounts = await mount();
   const spanMs = performance.now() - start;
-  const ends = children.map((child) => once(child, 'exit'));
-  children.forEach((child) => child.kill('SIGTERM'));
-  await Promise.all(ends);
-  await detachAll(await mountsBelow(room));
+  await mounts.end();
   return spanMs;
 }
 

@@ -6,13 +6,14 @@ import { fileURLToPath } from 'node:url';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import type { Figure } from './figures.ts';
+import { benchSmb } from './lan-smb.ts';
 import { benchLogs } from './log-polls.ts';
 import { benchStart } from './mount-start.ts';
 import { benchStatus } from './status-load.ts';
 import { benchIdle, benchSwap } from './swap-and-idle.ts';
 
 const REPORT = fileURLToPath(new URL('../../../docs/benchmarks.md', import.meta.url));
-const BENCHES: Readonly<Record<string, (scratch: Scratch) => Promise<Figure[]>>> = { start: benchStart, status: benchStatus, logs: benchLogs, swap: benchSwap, idle: benchIdle };
+const BENCHES: Readonly<Record<string, (scratch: Scratch) => Promise<Figure[]>>> = { start: benchStart, status: benchStatus, logs: benchLogs, swap: benchSwap, idle: benchIdle, smb: benchSmb };
 
 function machine(): string {
   const rclone = /v[\d.]+/.exec(spawnSync('rclone', ['version'], { encoding: 'utf8' }).stdout)?.[0] ?? 'unknown';

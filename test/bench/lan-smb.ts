@@ -1,0 +1,75 @@
+/** A share over SMB beside a smbd that somebody set up by the manual over a bare mount. */
+import { spawn } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '../support/ports.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { timed, until } from '../support/until.ts';
+import { runClient } from './client.ts';
+import type { Figure } from './figures.ts';
+import { awaitFlag, BIG, MANY, openStage, RANDOM_BYTES, rows, SHARE, sideBySide } from './lan-stage.ts';
+import type { Side } from './lan-stage.ts';
+
+const PASSWORD = 'b3nch-Wort';
+const RANDOM_READER = fileURLToPath(new URL('../../../test/bench/smb-random-reads.py', import.meta.url));
+
+interface Door {
+  readonly port: number;
+  readonly user: string;
+}
+
+function smbclient({ port, user }: Door, commands: string): Promise<string> {
+  return runClient('smbclient', [`//127.0.0.1/${SHARE}`, '-p', String(port), '-U', user, '-m', 'SMB3', '-c', commands], { env: { PASSWD: PASSWORD } });
+}
+
+/** smbclient says itself how fast a transfer was; logging in is not part of it. */
+function transferMs(output: string, bytes: number): number {
+  const kibPerSecond = /\(([\d.]+) (?:KiloBytes\/sec|kb\/s)\)/.exec(output)?.[1];
+  if (kibPerSecond === undefined) throw new Error(`smbclient did not say how fast: ${output.slice(-300)}`);
+  return bytes / 1024 / Number(kibPerSecond) * 1000;
+}
+
+function sideOf(door: Door, source: { readonly path: string; readonly bytes: number; readonly bigBytes: number }): Side {
+  return {
+    sequentialRead: async () => transferMs(await smbclient(door, `get ${BIG} /dev/null`), source.bigBytes),
+    sequentialWrite: async (name) => {
+      const spanMs = transferMs(await smbclient(door, `put "${source.path}" "${name}"`), source.bytes);
+      await smbclient(door, `del "${name}"`);
+      return spanMs;
+    },
+    randomReads: async (offsets) => Number(await runClient('/usr/bin/python3', [RANDOM_READER, `smb://127.0.0.1/${SHARE}/${BIG}`, String(door.port), door.user, String(RANDOM_BYTES)], { input: [PASSWORD, ...offsets].join('\n') })),
+    listing: () => timed(smbclient(door, `cd ${MANY}; ls`)),
+  };
+}
+
+/** Nothing said but where it keeps its files, so that the system's own is left alone. */
+async function startByHand(scratch: Scratch, path: string): Promise<Door> {
+  const [port, user, room] = [await freePort(), userInfo().username, scratch.path('smbd-by-hand')];
+  const folders = ['private', 'lock', 'state', 'cache', 'pid', 'ncalrpc', 'log'];
+  for (const folder of folders) await mkdir(`${room}/${folder}`, { recursive: true });
+  const conf = `${room}/smb.conf`;
+  await writeFile(conf, [
+    '[global]', 'server role = standalone server', `smb ports = ${port}`, 'interfaces = 127.0.0.1', 'bind interfaces only = yes', 'disable netbios = yes',
+    `private dir = ${room}/private`, `lock directory = ${room}/lock`, `state directory = ${room}/state`, `cache directory = ${room}/cache`, `pid directory = ${room}/pid`,
+    `ncalrpc dir = ${room}/ncalrpc`, `passdb backend = tdbsam:${room}/private/passdb.tdb`, `log file = ${room}/log/log.smbd`,
+    `[${SHARE}]`, `path = ${path}`, 'read only = no', '',
+  ].join('\n'));
+  await runClient('smbpasswd', ['-c', conf, '-s', '-a', user], { input: `${PASSWORD}\n${PASSWORD}\n` });
+  const server = spawn('/usr/sbin/smbd', ['--foreground', '--no-process-group', `--configfile=${conf}`], { stdio: 'ignore' });
+  scratch.defer(() => server.kill('SIGTERM'));
+  const door = { port, user };
+  await until('smbd by hand answers', async () => (await smbclient(door, 'ls')) !== '', { timeoutMs: 15_000, everyMs: 100 });
+  return door;
+}
+
+export async function benchSmb(scratch: Scratch): Promise<Figure[]> {
+  const port = await freePort();
+  const stage = await openStage(scratch, { protocol: 'smb', sections: { smb: { enabled: true, port, users: [{ name: 'alice', password: PASSWORD }] } } });
+  const [ours, byHand] = [{ port, user: 'alice' }, await startByHand(scratch, stage.barePoint)];
+  await awaitFlag(stage.daemon, 'smbd_running');
+  await until('the share is shown', async () => (await smbclient(ours, 'ls')) !== '', { timeoutMs: 10_000 });
+  const spans = await sideBySide(sideOf(ours, stage.source), sideOf(byHand, stage.source));
+  await stage.end();
+  return rows(spans, { protocol: 'SMB', beside: 'smbd by its defaults over a bare mount', note: 'Clients: smbclient, and libsmbclient for the random reads; both sides with a password.' });
+}
