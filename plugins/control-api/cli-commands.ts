@@ -2,6 +2,7 @@
 import { rateBytes } from 'mountkeeper';
 import type { CliCommand, CliContext } from 'mountkeeper';
 import { sendCommand } from './api-client.ts';
+import { showBandwidth } from './cli-bandwidth.ts';
 import type { CommandResult } from './api-client.ts';
 
 function report(cli: CliContext, result: CommandResult): number {
@@ -24,7 +25,8 @@ async function reconnect(cli: CliContext): Promise<number> {
 
 async function bwlimit(cli: CliContext): Promise<number> {
   const [up, down, ...more] = cli.args;
-  if (up === undefined || down === undefined || more.length > 0) return usage(cli, 'bwlimit UP DOWN, such as: bwlimit 5M 0');
+  if (up === undefined) return showBandwidth(cli);
+  if (down === undefined || more.length > 0) return usage(cli, 'bwlimit [UP DOWN], such as: bwlimit 5M 0');
   try {
     rateBytes(up);
     rateBytes(down);
@@ -40,5 +42,5 @@ export const reconnectCommand: CliCommand = {
 };
 
 export const bwlimitCommand: CliCommand = {
-  name: 'bwlimit', usage: 'UP DOWN', summary: 'Limit the bandwidth of all shares together; "0" is unlimited.', run: bwlimit,
+  name: 'bwlimit', usage: '[UP DOWN]', summary: 'Limit the bandwidth of all shares together; "0" is unlimited. Without rates: show what holds now.', run: bwlimit,
 };

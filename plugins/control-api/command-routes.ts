@@ -1,4 +1,4 @@
-/** POST /api/bwlimit and POST /api/reconnect/{share}: commands to the supervisor. */
+/** POST /api/bwlimit and POST /api/reconnect/{share}: commands to the supervisor. GET /api/bwlimit: what holds now. */
 import type { Lifecycle, ResponseToolkit, ServerRoute } from '@hapi/hapi';
 import { Boom } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
@@ -60,6 +60,8 @@ export function commandRoutes(ctx: PluginContext): ServerRoute[] {
     return h.response({ ok: false, message: 'Invalid request: "up" and "down" must be strings such as "10M" or "0"' }).code(400);
   };
   return [
+    // What holds now, in bytes per second; 0 is unlimited.
+    { method: 'GET', path: '/api/bwlimit', handler: (_request, h) => h.response(ctx.use('bandwidth').read()) },
     {
       method: 'POST',
       path: '/api/bwlimit',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { createApi } from './fixture.ts';
+import { BANDWIDTH, createApi } from './fixture.ts';
 import type { ApiFixture } from './fixture.ts';
 
 describe('POST /api/bwlimit', () => {
@@ -40,6 +40,15 @@ describe('POST /api/bwlimit', () => {
     const broken = await api.call({ method: 'POST', path: '/api/bwlimit', headers: { 'content-type': 'application/json' }, body: '{' });
     assert.deepEqual([broken.status, (broken.json() as { ok: boolean }).ok], [400, false]);
     assert.deepEqual(api.sent, []);
+  });
+});
+
+describe('GET /api/bwlimit', () => {
+  it('tells what holds now, in bytes per second', async () => {
+    const api = await createApi();
+    const answer = await api.get('/api/bwlimit');
+    await api.close();
+    assert.deepEqual([answer.status, answer.json()], [200, BANDWIDTH]);
   });
 });
 

@@ -181,7 +181,7 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
   });
   const host = createHost({
     dirs: { inTree: folder },
-    services: { clock, secrets, status, config: options.wrapConfig?.(config) ?? config },
+    services: { clock, secrets, status, bandwidth: { read: () => BANDWIDTH }, config: options.wrapConfig?.(config) ?? config },
     projectors: [http.projector],
     clock,
     log,
@@ -239,6 +239,9 @@ function fixtureOf(parts: Parts): ApiFixture {
     },
   };
 }
+
+/** What holds now, as the supervisor would tell it. */
+export const BANDWIDTH = { limit: { up: 8_388_608, down: 0 }, effective: { up: 4_194_304, down: 0 }, shares: [{ share: 'photos', up: 4_194_304, down: 0 }] };
 
 export async function createApi(options: FixtureOptions = {}): Promise<ApiFixture> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'mk-api-')));

@@ -5,7 +5,7 @@ import type { Kit } from './fake-shares.ts';
 import { loaded, start } from './fake-supervisor.ts';
 
 describe('bandwidth over mounts', () => {
-  const limited = (up: string, down = '0') => loaded([spec('photos'), spec('video')], { bandwidth: { up, down } });
+  const limited = (up: string, down = '0') => loaded([spec('photos'), spec('video')], { bandwidth: { up, down, adaptive: false, adaptive_interval: '10s' } });
   const lastUp = (kit: Kit) => ['photos', 'video'].map((share) => kit.mounter.of(share).limits.at(-1)?.up);
 
   it('limits a fresh mount before the next cycle', async (t) => {

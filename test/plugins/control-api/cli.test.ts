@@ -87,6 +87,11 @@ describe('the subcommands of the control API', () => {
     assert.deepEqual(printed, ['{"synced":false}']);
   });
 
+  it('bwlimit without rates shows what holds now', async () => {
+    assert.deepEqual((await run(['bwlimit'])).tables[0], [['', 'up', 'down'], ['limit', '8.0 MiB/s', 'unlimited'], ['holds now', '4.0 MiB/s', 'unlimited'], ['photos', '4.0 MiB/s', 'unlimited']]);
+    assert.deepEqual(JSON.parse((await run(['bwlimit'], { json: true })).printed[0] ?? ''), (await api.get('/api/bwlimit')).json());
+  });
+
   it('reconnect and bwlimit send their commands and report the answer', async () => {
     api.sent.length = 0;
     assert.deepEqual((await run(['reconnect', '照片 2024'])).printed, ['Reconnecting share \'照片 2024\'']);

@@ -1,0 +1,72 @@
+/** Samples that the limit is judged by. */
+export const WINDOW = 6;
+/** Coefficient of variation above which the line counts as congested. */
+const CONGESTED = 0.3;
+const LOWERED = 0.75;
+const RAISED = 1.1;
+/** From this part of the limit on, uploads are near it. Idle shares keep a twentieth, so that it is never reached in full. */
+const NEAR = 0.8;
+const FLOOR_BYTES = 1_048_576;
+
+/** Uploads over one stretch of time. Bytes per second. */
+export interface Sample {
+  readonly rate: number;
+  /** The limit in force then; 0 is unlimited. */
+  readonly limit: number;
+  /** There was something to upload all the time, and the remote answered. */
+  readonly isBusy: boolean;
+}
+
+/** Bytes per second; 0 is unlimited. */
+export interface Limit {
+  readonly current: number;
+  /** What it is raised to at most: the configured limit, or, where there is none, the fastest seen when congestion began. */
+  readonly cap: number;
+}
+
+export type Verdict = 'too few samples' | 'not busy' | 'congested' | 'answered' | 'near the limit' | 'under-used';
+
+export interface Decision {
+  readonly verdict: Verdict;
+  readonly limit: Limit;
+  readonly mean: number;
+  readonly variation: number;
+}
+
+/** What a window of samples, oldest first, makes of the limit. `configured`: 0 is unlimited. Pure. */
+export function decide(window: readonly Sample[], limit: Limit, configured: number): Decision {
+  const rates = window.map(({ rate }) => rate);
+  const mean = rates.reduce((sum, rate) => sum + rate, 0) / Math.max(1, rates.length);
+  const variation = mean > 0 ? Math.sqrt(rates.reduce((sum, rate) => sum + (rate - mean) ** 2, 0) / rates.length) / mean : 0;
+  const verdict = verdictOf(window, { limit, mean, variation });
+  const next = verdict === 'congested' ? lowered(limit, configured, Math.max(...rates)) : verdict === 'under-used' ? raised(limit, configured) : limit;
+  return { verdict, limit: next, mean, variation };
+}
+
+function verdictOf(window: readonly Sample[], { limit, mean, variation }: { readonly limit: Limit; readonly mean: number; readonly variation: number }): Verdict {
+  if (window.length < WINDOW) return 'too few samples';
+  // Uploads that fail one after the other carry nothing, and say nothing about the line.
+  if (mean === 0 || window.some(({ isBusy }) => !isBusy)) return 'not busy';
+  const { current } = limit;
+  const newest = window.at(-1);
+  if (variation > CONGESTED) {
+    // The spread that a lower limit makes by itself is not the line's: it is lowered again only if uploads still fall short of it.
+    const isLoweredSince = window.some((sample) => current > 0 && (sample.limit === 0 || sample.limit > current));
+    return isLoweredSince && newest !== undefined && newest.rate >= NEAR * current ? 'answered' : 'congested';
+  }
+  return current === 0 || mean >= NEAR * current ? 'near the limit' : 'under-used';
+}
+
+/** An unlimited line counts as limited to the fastest that went through. */
+function lowered({ current, cap }: Limit, configured: number, fastest: number): Limit {
+  const from = current > 0 ? current : fastest;
+  const floor = configured > 0 ? Math.min(FLOOR_BYTES, configured) : FLOOR_BYTES;
+  const next = Math.max(floor, Math.round(from * LOWERED));
+  if (next >= from) return { current, cap };
+  return { current: next, cap: current > 0 ? cap : fastest };
+}
+
+function raised({ current, cap }: Limit, configured: number): Limit {
+  const next = Math.round(current * RAISED);
+  return next >= cap ? { current: configured, cap: configured } : { current: next, cap };
+}

@@ -1,0 +1,78 @@
+import type { LiveShare, Mount } from 'mountkeeper';
+import type { Sample } from './decide.ts';
+
+/** Figures that are older than this after the end of a sample are not waited for. */
+const FIGURES_WITHIN_MS = 7_000;
+
+interface Mark { readonly mount: Mount; readonly uploadedBytes: number; readonly takenAtMs: number }
+
+/** Measures what all shares together send up. Looked at often, it makes a sample whenever its time is over. */
+export class Sampler {
+  readonly #marks = new Map<string, Mark>();
+  #begunAtMs: number | undefined;
+  #rate = 0;
+  #isBusy = true;
+
+  /** `limit`: in force now. Returns the sample that has just been completed, if one has. */
+  look(shares: readonly LiveShare[], at: { readonly nowMs: number; readonly lastsMs: number; readonly limit: number }): Sample | undefined {
+    if (!isUploading(shares)) this.#isBusy = false;
+    if (this.#begunAtMs === undefined) {
+      this.#measure(shares);
+      this.#begin(at.nowMs);
+      return undefined;
+    }
+    const lastedMs = at.nowMs - this.#begunAtMs;
+    if (lastedMs < at.lastsMs || (this.#isWaitingForFigures(shares) && lastedMs < at.lastsMs + FIGURES_WITHIN_MS)) return undefined;
+    this.#measure(shares);
+    const sample = { rate: this.#rate, limit: at.limit, isBusy: this.#isBusy };
+    this.#begin(at.nowMs);
+    return sample;
+  }
+
+  reset(): void {
+    this.#marks.clear();
+    this.#begunAtMs = undefined;
+  }
+
+  #begin(nowMs: number): void {
+    this.#begunAtMs = nowMs;
+    this.#isBusy = true;
+  }
+
+  /** Figures may be taken less often than samples. */
+  #isWaitingForFigures(shares: readonly LiveShare[]): boolean {
+    return shares.some(({ spec, figures }) => figures?.stats.uploading === true && figures.takenAtMs <= (this.#marks.get(spec.share.name)?.takenAtMs ?? -Infinity));
+  }
+
+  /** Each share by the times of its own figures. One that was mounted anew, or cannot tell up from down, spoils the sample. */
+  #measure(shares: readonly LiveShare[]): void {
+    this.#rate = 0;
+    const former = new Map(this.#marks);
+    this.#marks.clear();
+    for (const share of shares) {
+      const { name } = share.spec.share;
+      const mark = markOf(share);
+      const last = former.get(name);
+      const rate = mark && last && rateBetween(last, mark);
+      if (rate === undefined && share.figures?.stats.uploading === true) this.#isBusy = false;
+      this.#rate += rate ?? 0;
+      if (mark) this.#marks.set(name, mark);
+    }
+  }
+}
+
+function markOf({ mount, figures }: LiveShare): Mark | undefined {
+  const uploadedBytes = figures?.stats.uploadedBytes;
+  return mount && figures && uploadedBytes !== undefined ? { mount, uploadedBytes, takenAtMs: figures.takenAtMs } : undefined;
+}
+
+function rateBetween(last: Mark, mark: Mark): number | undefined {
+  if (last.mount !== mark.mount || mark.takenAtMs <= last.takenAtMs) return undefined;
+  return (Math.max(0, mark.uploadedBytes - last.uploadedBytes) * 1_000) / (mark.takenAtMs - last.takenAtMs);
+}
+
+/** Something goes up, to remotes that answer. */
+function isUploading(shares: readonly LiveShare[]): boolean {
+  const uploading = shares.filter(({ figures }) => figures?.stats.uploading === true);
+  return uploading.length > 0 && uploading.every(({ remoteAnswers }) => remoteAnswers !== false);
+}
