@@ -69,6 +69,40 @@ export interface ServeOptions {
   readonly signal: AbortSignal;
 }
 
+/**
+ * How a process beside the daemon looks into a mount's cache: `module` is the path of an ES module that exports
+ * `openCacheView(parameters): CacheView`. The parameters hold credentials: hand them over by a pipe, never on a command line.
+ */
+export interface CacheAccess {
+  readonly module: string;
+  readonly parameters: Readonly<Record<string, string | number>>;
+}
+
+/** One file as the remote shows it now. `isCached`: all of it lies in the cache, as the files on the disk tell. */
+export interface CacheViewFile {
+  readonly name: string;
+  readonly bytes: number;
+  readonly modifiedMs: number;
+  readonly isCached: boolean;
+}
+
+/** Asked outside the daemon's process only: its calls take their time and read many small files. Paths are relative to the share. */
+export interface CacheView {
+  /** Bytes of unfinished files that one reader may leave behind at most: what is read ahead of it cannot be called back. */
+  readonly aheadBytes: number;
+  /** A folder as the remote shows it now, asked beside the mount. */
+  list(folder: string): Promise<{ readonly folders: readonly string[]; readonly files: readonly CacheViewFile[] }>;
+  /** Lets the mount show the folder as the remote does. */
+  refresh(folder: string): Promise<void>;
+  isWhole(path: string, file: { readonly bytes: number; readonly modifiedMs: number }): boolean;
+  /** What the cache may still take without giving up anything that is in it. */
+  roomBytes(): Promise<number>;
+  /** Files on their way now, with the bytes that have come. */
+  transfers(): Promise<readonly { readonly path: string; readonly bytes: number }[]>;
+  /** Resolves with false when the mount or the remote behind it does not answer. */
+  answers(): Promise<boolean>;
+}
+
 /** One living mount. All calls are bounded by the caller's signal or their own deadline. */
 export interface Mount {
   readonly shareName: string;
@@ -104,6 +138,8 @@ export interface Mount {
   unmount(): Promise<void>;
   /** Ends a mount that hangs: kills its process, aborts the connection in the kernel, clears the mount point. */
   kill(): Promise<void>;
+  /** Absent where the cache cannot be looked into. */
+  cacheAccess?(): CacheAccess;
   /** Dirty files in this mount's own cache folder, read from the disk; works after the mount is down, too. */
   pending(): Promise<PendingFiles>;
   /** Lets go without touching it, for the next daemon to adopt. */
@@ -133,12 +169,25 @@ export interface Prober {
   probe(spec: ShareSpec, signal: AbortSignal): Promise<ProbeResult>;
 }
 
+/** Where clients in the network find a server: for whoever announces it. */
+export interface Offer {
+  /** As DNS service discovery calls it, such as `_smb._tcp`. */
+  readonly service: string;
+  readonly port: number;
+  /** Addresses that it listens on; `0.0.0.0` is all of IPv4, `::` all there are. */
+  readonly addresses: readonly string[];
+  /** What a client must know beside, as `key=value`. */
+  readonly details?: Readonly<Record<string, string>>;
+}
+
 /** Shows healthy shares to clients of one protocol. Provided under `exporter:<protocol>`. */
 export interface Exporter {
   /** Called once a share is mounted. Idempotent. */
   add(spec: ShareSpec, mount: Mount): Promise<void>;
   /** Lets go of the mount. Called before it is taken down; after it when it hung. Idempotent. */
   remove(shareName: string): Promise<void>;
+  /** What may be announced now: nothing while clients would be refused. */
+  offers?(): readonly Offer[];
 }
 
 /** Reads folders of mounted shares anew, one refresh per share at a time. Provided under `directoryRefresher`. */

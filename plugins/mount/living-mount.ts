@@ -1,6 +1,7 @@
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { sizeBytes } from 'mountkeeper';
-import type { Awaitable, Bandwidth, ManagedProcess, Mount, MountStats, PendingFiles, RefreshResult, ServeOptions } from 'mountkeeper';
+import type { Awaitable, Bandwidth, CacheAccess, ManagedProcess, Mount, MountStats, PendingFiles, RefreshResult, ServeOptions } from 'mountkeeper';
 import { treesOf } from './cache-meta.ts';
 import { pendingIn } from './cache-scan.ts';
 import { markClean } from './cache-repair.ts';
@@ -24,6 +25,7 @@ import { inPlainWords } from './words.ts';
 /** Asked for by name, so that it is never answered from a listing in memory; nobody has a file of this name. */
 const CHECKED_NAME = '.mountkeeper-reachable';
 const LAST_LINES = 20;
+const CACHE_VIEW = fileURLToPath(new URL('./cache-view.js', import.meta.url));
 
 interface QueueItem { id: number; expiry?: number; uploading?: boolean }
 
@@ -140,6 +142,11 @@ export class LivingMount implements Mount {
     this.#end.abort();
     await killMount(this.#process, this.plan.mountPoint, this.#tools);
     this.#rc.close();
+  }
+
+  cacheAccess(): CacheAccess {
+    const { rc, fs, cacheDir } = this.#notes;
+    return { module: CACHE_VIEW, parameters: { ...rc, fs, cacheDir, remotePath: this.#remotePath, pid: this.pid } };
   }
 
   pending(): Promise<PendingFiles> {
