@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { keepServer, showShares, writeWhole } from 'mountkeeper';
-import type { Clock, Exporter, KeptServer, Logger, ManagedProcess, Mount, MountTable, Notice, Paths, Processes, ProcessSpec, ShareSpec, SharesService, ShownShares } from 'mountkeeper';
+import type { Clock, Exporter, KeptServer, Logger, ManagedProcess, Mount, MountTable, Notice, Offer, Paths, Processes, ProcessSpec, ShareSpec, SharesService, ShownShares } from 'mountkeeper';
 import { askForRoot, isExported } from './ask.ts';
 import type { Address } from './ask.ts';
 import { allows } from './config.ts';
@@ -91,6 +91,11 @@ export class NfsExporter implements Exporter {
     if (!this.#tools.settings.enabled) return;
     await this.#shown.dropUnclaimed();
     await this.#server.look(signal);
+  }
+
+  offers(): readonly Offer[] {
+    const { host, port } = this.#address;
+    return this.isServing ? [{ service: '_nfs._tcp', port, addresses: [host], details: { path: '/' } }] : [];
   }
 
   notices(): readonly Notice[] {

@@ -1,6 +1,6 @@
 import { readFile, rename } from 'node:fs/promises';
 import { keepServer, showShares, writeWhole } from 'mountkeeper';
-import type { Clock, Config, Exporter, KeptServer, Logger, Mount, MountTable, Notice, Paths, Processes, ProcessSpec, Secrets, ShareSpec, SharesService, ShownShares } from 'mountkeeper';
+import type { Clock, Config, Exporter, KeptServer, Logger, Mount, MountTable, Notice, Offer, Paths, Processes, ProcessSpec, Secrets, ShareSpec, SharesService, ShownShares } from 'mountkeeper';
 import { ownerGroupName, ownerName } from './accounts.ts';
 import type { Owner } from './accounts.ts';
 import { portProblem, resolveListen } from './addresses.ts';
@@ -91,6 +91,12 @@ export class SmbExporter implements Exporter {
     await this.#shown.dropUnclaimed();
     if (this.#isMoreThere()) this.#server.renew();
     await this.#server.look(signal);
+  }
+
+  offers(): readonly Offer[] {
+    if (!this.isServing || !this.#listening) return [];
+    const { interfaces, addresses } = this.#listening;
+    return [{ service: '_smb._tcp', port: this.#tools.settings.port, addresses: interfaces.length === 0 ? ['0.0.0.0'] : addresses }];
   }
 
   notices(): readonly Notice[] {
