@@ -15,11 +15,11 @@ export interface RelayTraits {
   readonly bytesPerSecond?: number;
 }
 
-/** Lets pieces pass so that all of them together keep the rate. */
-function createGate(bytesPerSecond: number): (bytes: number) => Promise<unknown> {
+/** Lets pieces pass so that all of them together keep the rate of the moment. */
+function createGate(bytesPerSecond: () => number): (bytes: number) => Promise<unknown> {
   let free = performance.now();
   return (bytes) => {
-    free = Math.max(free, performance.now() - 50) + (bytes / bytesPerSecond) * 1000;
+    free = Math.max(free, performance.now() - 50) + (bytes / bytesPerSecond()) * 1000;
     const waitMs = free - performance.now();
     return waitMs > 2 ? sleep(waitMs) : Promise.resolve();
   };
@@ -27,6 +27,9 @@ function createGate(bytesPerSecond: number): (bytes: number) => Promise<unknown>
 
 export class Relay {
   readonly port: number;
+  /** Bytes that have come from clients and from the NAS. */
+  readonly passed = { up: 0, down: 0 };
+  private bytesPerSecond: number;
   private readonly traits: RelayTraits;
   private server: Server | undefined;
   private readonly sockets = new Set<Socket>();
@@ -36,8 +39,9 @@ export class Relay {
   private constructor(port: number, traits: RelayTraits) {
     this.port = port;
     this.traits = traits;
-    const rate = traits.bytesPerSecond;
-    this.gates = rate === undefined ? {} : { up: createGate(rate), down: createGate(rate) };
+    this.bytesPerSecond = traits.bytesPerSecond ?? Infinity;
+    const rate = (): number => this.bytesPerSecond;
+    this.gates = traits.bytesPerSecond === undefined ? {} : { up: createGate(rate), down: createGate(rate) };
   }
 
   static async start(scratch: Scratch, traits: RelayTraits): Promise<Relay> {
@@ -45,6 +49,11 @@ export class Relay {
     await relay.restore();
     scratch.defer(() => relay.cut());
     return relay;
+  }
+
+  /** Changes the rate of a relay that was made with one. */
+  setRate(bytesPerSecond: number): void {
+    this.bytesPerSecond = bytesPerSecond;
   }
 
   /** Drops every connection and refuses new ones. */
@@ -91,6 +100,8 @@ export class Relay {
     this.keep(target);
     client.once('close', () => target.destroy());
     target.once('close', () => client.destroy());
+    client.on('data', (piece) => { this.passed.up += piece.length; });
+    target.on('data', (piece) => { this.passed.down += piece.length; });
     this.join(client, target, this.gates.up);
     this.join(target, client, this.gates.down);
   }

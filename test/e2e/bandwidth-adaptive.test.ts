@@ -1,0 +1,72 @@
+/** The upload limit follows a real line: steady on a good one, settled soon after the line has fallen to a third. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../support/daemon.ts';
+import { Files } from '../support/files.ts';
+import { Nas } from '../support/nas.ts';
+import { rclones } from '../support/rclones.ts';
+import { Relay } from '../support/relay.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { sleep } from '../support/until.ts';
+
+const MIB = 1_048_576;
+const WINDOW_MS = 6_000;
+
+interface BandwidthJson { readonly limit: { readonly up: number }; readonly effective: { readonly up: number } }
+
+describe('adaptive bandwidth', () => {
+  let scratch: Scratch;
+  let relay: Relay;
+  let daemon: Daemon;
+
+  before(async () => {
+    scratch = await createScratch('adaptive');
+    const nas = await Nas.create(scratch);
+    relay = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: 20 * MIB });
+    daemon = await Daemon.create(scratch, {
+      rclone: rclones().at(-1)?.command ?? 'rclone',
+      connections: [nas.connection('nas', relay.port)], shares: [{ name: 'work', connection: 'nas' }],
+      sections: { bandwidth: { up: '6M', adaptive: true, adaptive_interval: '1s' }, supervisor: { poll_interval: '500ms' } },
+    });
+    await daemon.start();
+    await daemon.healthy();
+  });
+  after(() => scratch.close());
+
+  /** The limits in force over a span, each once in a row. */
+  const limits = async (ms: number): Promise<number[]> => {
+    const seen: number[] = [];
+    for (const end = performance.now() + ms; performance.now() < end; await sleep(150)) {
+      const { up } = (await daemon.get<BandwidthJson>('/api/bwlimit')).body.effective;
+      if (seen.at(-1) !== up) seen.push(up);
+    }
+    return seen;
+  };
+  const inMib = (rates: readonly number[]): string => rates.map((rate) => (rate / MIB).toFixed(2)).join(', ');
+
+  it('keeps its limit on a steady line, settles within two windows after it has fallen to a third, and stays there', async (t) => {
+    const files = new Files(scratch);
+    await files.write(`${daemon.mountPoint('work')}/big.bin`, 160 * MIB);
+    await sleep(2_000);
+    const steady = await limits(1.5 * WINDOW_MS);
+    relay.setRate(2 * MIB);
+    const falling = await limits(2 * WINDOW_MS);
+    const settled = await limits(1.5 * WINDOW_MS);
+    t.diagnostic(`steady ${inMib(steady)}; falling ${inMib(falling)}; settled ${inMib(settled)} MiB/s`);
+    assert.deepEqual(steady, [6 * MIB]);
+    assert.equal(settled.length, 1, `still moving: ${inMib(settled)}`);
+    const [limit = 0] = settled;
+    assert.ok(limit >= MIB && limit <= 2.5 * MIB, `${limit}`);
+    assert.deepEqual(falling, [...falling].sort((a, b) => b - a), 'only downwards');
+    const notices = (await daemon.get<readonly { message: string }[]>('/api/notices')).body;
+    assert.ok(notices.some(({ message }) => /uploads are held to/.test(message)), JSON.stringify(notices));
+    assert.match(await daemon.log(), /upload limit lowered, the line is congested/);
+  });
+
+  it('gives the limit back as soon as it is switched off', async () => {
+    const answer = await daemon.submit(daemon.text({ sections: { bandwidth: { up: '6M', adaptive: false } } }));
+    assert.equal(answer.body.ok, true, answer.text);
+    assert.deepEqual((await limits(2_000)).at(-1), 6 * MIB);
+  });
+});
