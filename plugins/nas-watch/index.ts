@@ -3,6 +3,7 @@ import { definePlugin, formatDuration } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
 import { schema } from './config.ts';
 import type { NasWatchConfig } from './config.ts';
+import { knock } from './knock.ts';
 import { readOutages, writeOutages } from './outage-file.ts';
 import type { Outages } from './outage-file.ts';
 import { NasWatcher } from './watcher.ts';
@@ -27,7 +28,7 @@ function createWatcher(ctx: PluginContext<NasWatchConfig>, former: Outages, save
     refresher: () => orNone(() => ctx.use('directoryRefresher')),
   });
   return new NasWatcher({
-    clock: ctx.use('clock'), log: ctx.log, signal: ctx.signal, shares, onBack, save,
+    clock: ctx.use('clock'), log: ctx.log, signal: ctx.signal, shares, onBack, save, knock,
     status: (name) => ctx.use('status').snapshot.record.shares.find((share) => share.name === name),
     prober: () => orNone(() => ctx.use('prober')),
     offlineMinutes: () => ctx.config.nas_offline_minutes,

@@ -1,13 +1,17 @@
 import type { Clock, Hooks, LiveShare, Logger, NotificationEvent, Prober, ShareStatus } from 'mountkeeper';
+import { DoorWatch } from './door-watch.ts';
+import type { DoorWatchOptions } from './door-watch.ts';
 import { evidenceOf, verdictOfChange, verdictOfReason, weigh } from './evidence.ts';
-import type { Evidence } from './evidence.ts';
+import type { Evidence, Verdict } from './evidence.ts';
 import { backEvent, offlineEvent } from './events.ts';
 import { ConnectionWatch } from './outage.ts';
 import type { Moment, Outage } from './outage.ts';
 import type { Outages } from './outage-file.ts';
 
-/** While no share of an offline connection is mounted, one is probed this often. */
+/** While no share of an offline connection is mounted, one is probed this often, */
 const PROBE_EVERY_MS = 10_000;
+/** or this often where something listens at its address: its service may be starting. */
+const PROBE_OPEN_EVERY_MS = 3_000;
 const PROBE_TIMEOUT_MS = 10_000;
 /** A check that failed is made again at once, with less patience. */
 const CONFIRM_TIMEOUT_MS = 2_000;
@@ -19,6 +23,7 @@ export interface WatcherOptions {
   readonly shares: () => readonly LiveShare[];
   readonly status: (shareName: string) => ShareStatus | undefined;
   readonly prober: () => Prober | undefined;
+  readonly knock: DoorWatchOptions['knock'];
   /** 0: nobody wants to hear of it. */
   readonly offlineMinutes: () => number;
   /** Resolves once the event is taken. */
@@ -36,6 +41,7 @@ export class NasWatcher {
   readonly #probedAt = new Map<string, number>();
   readonly #telling = new Set<string>();
   readonly #confirming = new Set<string>();
+  readonly #doors: DoorWatch;
   #former: Outages;
   #saved = '';
 
@@ -43,6 +49,7 @@ export class NasWatcher {
     this.#options = options;
     this.#former = former;
     this.#saved = JSON.stringify(former);
+    this.#doors = new DoorWatch(options);
   }
 
   /** Connections whose NAS is offline, with the time since when. */
@@ -62,7 +69,10 @@ export class NasWatcher {
     const at = { now: clock.now(), monotonicMs: clock.monotonic() };
     const byConnection = grouped(shares());
     for (const [connection, own] of byConnection) this.#judge(connection, own, at);
-    for (const gone of [...this.#watches.keys()].filter((connection) => !byConnection.has(connection))) this.#watches.delete(gone);
+    for (const gone of [...this.#watches.keys()].filter((connection) => !byConnection.has(connection))) {
+      this.#watches.delete(gone);
+      this.#doors.forget(gone);
+    }
     const known = new Set(shares().map(({ spec }) => spec.share.name));
     for (const gone of [...this.#probes.keys()].filter((share) => !known.has(share))) this.#probes.delete(gone);
     this.#saveWhenChanged();
@@ -78,10 +88,24 @@ export class NasWatcher {
     if (verdict === 'silent' && !watch.isOffline && !watch.isConfirmed) void this.#confirm(connection, shares, watch);
     if (began) this.#options.log.warn({ connection, shares: shares.map(({ spec }) => spec.share.name) }, 'NAS offline');
     if (ended) this.#back(connection, ended, at.now);
-    if (watch.isOffline) {
-      this.#tellWhenDue(connection, watch, at.now);
-      if (shares.every(({ mount }) => mount === undefined)) this.#probeWhenDue(connection, shares, at.monotonicMs);
-    }
+    this.#callBack(connection, { shares, verdict, at });
+    if (watch.isOffline) this.#tellWhenDue(connection, watch, at.now);
+  }
+
+  /** Looks for the first sign of life of a silent one. */
+  #callBack(connection: string, { shares, verdict, at }: { readonly shares: readonly LiveShare[]; readonly verdict: Verdict; readonly at: Moment }): void {
+    const isOffline = this.#watches.get(connection)?.isOffline === true;
+    if (verdict !== 'silent' && !isOffline) return this.#doors.forget(connection);
+    const share = shares.find(({ health }) => health === 'failed') ?? shares[0];
+    if (!share) return;
+    void this.#doors.look(share.spec.connection).then((hasOpened) => hasOpened && this.#probe(connection, share));
+    const isAnyMounted = shares.some(({ mount }) => mount !== undefined);
+    if (isOffline && !isAnyMounted && this.#isProbeDue(connection, at.monotonicMs)) this.#probe(connection, share);
+  }
+
+  #isProbeDue(connection: string, nowMs: number): boolean {
+    const everyMs = this.#doors.isOpen(connection) ? PROBE_OPEN_EVERY_MS : PROBE_EVERY_MS;
+    return nowMs - (this.#probedAt.get(connection) ?? -Infinity) >= everyMs;
   }
 
   /** One lost check is no outage: the mount whose check failed is asked again. */
@@ -121,18 +145,19 @@ export class NasWatcher {
   }
 
   /** Failed shares are probed by themselves, but up to a minute apart: too long to be called back at once. */
-  #probeWhenDue(connection: string, shares: readonly LiveShare[], nowMs: number): void {
-    const { clock, prober, signal } = this.#options;
-    const share = shares[0];
+  #probe(connection: string, { spec }: LiveShare): void {
+    const { clock, onBack, prober, signal } = this.#options;
     const service = prober();
-    if (!share || !service || nowMs - (this.#probedAt.get(connection) ?? -Infinity) < PROBE_EVERY_MS) return;
-    this.#probedAt.set(connection, nowMs);
+    if (!service) return;
+    this.#probedAt.set(connection, clock.monotonic());
     const end = new AbortController();
-    void service.probe(share.spec, clock.deadline(PROBE_TIMEOUT_MS, AbortSignal.any([signal, end.signal]))).then((result) => {
+    void service.probe(spec, clock.deadline(PROBE_TIMEOUT_MS, AbortSignal.any([signal, end.signal]))).then((result) => {
       end.abort();
       const answers = result.ok || verdictOfReason(result.reason) === 'answers';
       if (signal.aborted || !answers) return;
-      this.#probes.set(share.spec.share.name, { verdict: 'answers', atMs: clock.monotonic() });
+      this.#probes.set(spec.share.name, { verdict: 'answers', atMs: clock.monotonic() });
+      // A silence too short for an outage has made shares fail, too.
+      if (this.#watches.get(connection)?.isOffline === false) onBack(connection);
       this.look();
     });
   }

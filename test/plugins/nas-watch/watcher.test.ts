@@ -32,6 +32,7 @@ function createKit(former: Outages = {}, minutes = 5) {
   const saved: Outages[] = [];
   const end = new AbortController();
   const probe = { ok: false, reason: SILENT, asked: [] as string[], refusals: 0 };
+  const door: { isOpen: boolean | undefined; knocks: number } = { isOpen: undefined, knocks: 0 };
   const config = { minutes };
   const watcher = new NasWatcher({
     clock, log: pino({ level: 'silent' }), signal: end.signal,
@@ -41,6 +42,7 @@ function createKit(former: Outages = {}, minutes = 5) {
       probe.asked.push(share.name);
       return probe.ok ? { ok: true } : { ok: false, reason: probe.reason };
     } }),
+    knock: async () => (door.knocks += 1) > 0 ? door.isOpen : undefined,
     offlineMinutes: () => config.minutes,
     notify: async (event) => {
       if (probe.refusals-- > 0) throw new Error('full');
@@ -62,7 +64,7 @@ function createKit(former: Outages = {}, minutes = 5) {
     shares.push(share);
     return share;
   };
-  return { clock, watcher, shares, add, pass, events, back, saved, probe, config, offline: () => watcher.offline.map(({ connection }) => connection) };
+  return { clock, watcher, shares, add, pass, events, back, saved, probe, door, config, offline: () => watcher.offline.map(({ connection }) => connection) };
 }
 
 describe('the evidence', () => {
@@ -146,6 +148,41 @@ describe('a connection', () => {
     await kit.pass(10);
     assert.deepEqual([kit.offline(), kit.back], [[], ['nas']]);
     assert.equal(kit.clock.pending, 0);
+  });
+
+  it('is probed as soon as somebody opens, and often while nobody answers there', async () => {
+    const kit = createKit();
+    kit.add('a', { mounted: false });
+    kit.door.isOpen = false;
+    kit.watcher.healthChanged({ share: 'a', from: 'probing', to: 'failed', reason: SILENT });
+    await kit.pass(12);
+    const [probes, knocks] = [kit.probe.asked.length, kit.door.knocks];
+    assert.ok(knocks >= 10 && probes <= 2, `${knocks} knocks, ${probes} probes`);
+    kit.door.isOpen = true;
+    await kit.pass(7);
+    assert.ok(kit.probe.asked.length - probes >= 3, `${kit.probe.asked.length - probes} probes in 7 s`);
+    assert.deepEqual(kit.offline(), ['nas']);
+    kit.door.isOpen = false;
+    await kit.pass(2);
+    kit.probe.ok = true;
+    kit.door.isOpen = true;
+    await kit.pass(2);
+    assert.deepEqual([kit.offline(), kit.back], [[], ['nas']]);
+    const before = kit.door.knocks;
+    await kit.pass(9);
+    assert.equal(kit.door.knocks, before);
+  });
+
+  it('is welcomed back after a silence too short for an outage', async () => {
+    const kit = createKit();
+    kit.add('a', { mounted: false });
+    kit.door.isOpen = false;
+    kit.watcher.healthChanged({ share: 'a', from: 'probing', to: 'failed', reason: SILENT });
+    await kit.pass(1);
+    kit.probe.ok = true;
+    kit.door.isOpen = true;
+    await kit.pass(2);
+    assert.deepEqual([kit.offline(), kit.back], [[], ['nas']]);
   });
 
   it('is online when the NAS says no to a share', async () => {
