@@ -1,5 +1,6 @@
 /** A client program whose output is the file: read as fast as it is wanted, ended when it is wanted no more. */
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 
 export async function* streamOf(command: string, args: readonly string[]): AsyncGenerator<Buffer> {
@@ -14,4 +15,10 @@ export async function* streamOf(command: string, args: readonly string[]): Async
   } finally {
     child.kill('SIGKILL');
   }
+}
+
+export async function sumOfStream(pieces: AsyncIterable<Buffer>): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const piece of pieces) hash.update(piece);
+  return hash.digest('hex');
 }

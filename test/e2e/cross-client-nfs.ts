@@ -1,7 +1,6 @@
 import { open, readdir, stat } from 'node:fs/promises';
-import { streamOf } from './cross-child.ts';
+import { streamOf, sumOfStream } from './cross-child.ts';
 import type { Client } from './cross-clients.ts';
-import { sumOfStream } from './cross-stream.ts';
 import { runClient } from './export-support.ts';
 import { NfsClient } from './cross-nfs.ts';
 

@@ -1,12 +1,8 @@
 /** Transfers that last, and what their users feel of them. */
 import { createHash } from 'node:crypto';
 import { sleep } from '../support/until.ts';
-
-export async function sumOfStream(pieces: AsyncIterable<Buffer>): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const piece of pieces) hash.update(piece);
-  return hash.digest('hex');
-}
+import { CLIENTS } from './cross-clients.ts';
+import type { Access } from './cross-clients.ts';
 
 export interface Transfer {
   readonly bytes: number;
@@ -75,4 +71,19 @@ export class Transfers {
     }
     if (hash.digest('hex') !== sha256) throw new Error('other content');
   }
+}
+
+export interface Outcome {
+  readonly label: string;
+  readonly transfer: Transfer;
+}
+
+/** One transfer over each protocol; the returned function ends them. */
+export function transfersOf(access: Access, { share, path, ...wish }: Omit<TransferWish, 'open'> & { readonly share: string; readonly path: string }): () => Promise<Outcome[]> {
+  const all = CLIENTS.map(({ label, stream }) => ({ label, transfers: new Transfers({ ...wish, open: () => stream(access, share, path) }) }));
+  return () => Promise.all(all.map(async ({ label, transfers }) => ({ label, transfer: await transfers.stop() })));
+}
+
+export function pauses(outcomes: readonly Outcome[], limitMs: number): string[] {
+  return outcomes.filter(({ transfer }) => transfer.longestMs > limitMs).map(({ label, transfer }) => `${label} waited ${transfer.longestMs} ms`);
 }
