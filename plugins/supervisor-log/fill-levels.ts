@@ -1,0 +1,45 @@
+/** Percent of its limit from which on a cache is warned of. */
+export const THRESHOLDS = [80, 95] as const;
+/** Percentage points that it must fall below a threshold before it can pass it again. */
+const HYSTERESIS = 5;
+
+export type Threshold = (typeof THRESHOLDS)[number];
+
+/** How full a cache is. */
+export interface Fill {
+  /** The share, or `''` for the file system that all caches lie on. */
+  readonly name: string;
+  /** Undefined while it is not known. */
+  readonly usedBytes: number | undefined;
+  readonly limitBytes: number;
+}
+
+export interface Passing {
+  readonly fill: Fill;
+  readonly threshold: Threshold;
+  readonly percent: number;
+  /** False when it has come down below it. */
+  readonly isUp: boolean;
+}
+
+/** Remembers what each cache has passed, so that each crossing is told once. */
+export class FillLevels {
+  readonly #passed = new Map<string, ReadonlySet<Threshold>>();
+
+  /** Crossings since the last look, lowest threshold first. Caches that are not among the fills are forgotten. */
+  look(fills: readonly Fill[]): readonly Passing[] {
+    const names = new Set(fills.map(({ name }) => name));
+    for (const gone of [...this.#passed.keys()].filter((name) => !names.has(name))) this.#passed.delete(gone);
+    return fills.flatMap((fill) => this.#judge(fill));
+  }
+
+  #judge(fill: Fill): readonly Passing[] {
+    if (fill.usedBytes === undefined || fill.limitBytes <= 0) return [];
+    const percent = (fill.usedBytes / fill.limitBytes) * 100;
+    const was = this.#passed.get(fill.name) ?? new Set<Threshold>();
+    const is = new Set(THRESHOLDS.filter((threshold) => percent >= threshold - (was.has(threshold) ? HYSTERESIS : 0)));
+    this.#passed.set(fill.name, is);
+    return THRESHOLDS.filter((threshold) => was.has(threshold) !== is.has(threshold))
+      .map((threshold) => ({ fill, threshold, percent: Math.floor(percent), isUp: is.has(threshold) }));
+  }
+}
