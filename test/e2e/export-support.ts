@@ -17,6 +17,7 @@ export interface ClientResult {
 export interface ExportStatus extends StatusJson {
   readonly smbd_running: boolean;
   readonly nfs_exported: boolean;
+  readonly webdav_running: boolean;
 }
 
 /** Runs a client to its end; killed at the deadline. */

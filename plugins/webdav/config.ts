@@ -1,0 +1,42 @@
+import { Joi, secret } from 'mountkeeper';
+import type { Config, ConfigProblem, Secret } from 'mountkeeper';
+
+export interface WebdavUser {
+  name: string;
+  password: Secret;
+}
+
+export interface WebdavConfig {
+  enabled: boolean;
+  port: number;
+  listen: string;
+  users: WebdavUser[];
+}
+
+declare module 'mountkeeper' {
+  interface Config {
+    webdav: WebdavConfig;
+  }
+}
+
+const user = Joi.object<WebdavUser, true>({
+  // eslint-disable-next-line no-control-regex
+  name: Joi.string().pattern(/^[^:\x00-\x1f\x7f]{1,64}$/).required().example('alice')
+    .messages({ 'string.pattern.base': '{{#label}} must be 1 to 64 characters without a colon' })
+    .description('Name that the user logs in with.'),
+  password: secret().required().example({ file: '/etc/mountkeeper/alice' })
+    .description('The user\'s password: the text itself, or { env = "NAME" }, { file = "/path" } or { credential = "name" }.'),
+});
+
+export const schema = Joi.object<WebdavConfig, true>({
+  enabled: Joi.boolean().default(false).description('Show the shares over WebDAV, each at /<name>/.'),
+  port: Joi.number().integer().min(1).max(65_535).default(8091).description('TCP port.'),
+  listen: Joi.string().ip({ cidr: 'forbidden' }).default('127.0.0.1').description('Address to listen on; "0.0.0.0" or "::" is all of them.'),
+  users: Joi.array().items(user).max(1_000).default([]).unique((a: WebdavUser, b: WebdavUser) => a.name === b.name)
+    .description('Who may log in. With no user at all everybody is let in.'),
+}).meta({ tier: 'protocol' });
+
+/** What a schema cannot see. */
+export function check({ webdav }: Config): readonly ConfigProblem[] {
+  return webdav.users.flatMap((one, index) => (one.password === '' ? [{ path: `webdav.users[${index}].password`, message: `the password of the user "${one.name}" is empty; set one` }] : []));
+}

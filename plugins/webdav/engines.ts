@@ -1,0 +1,90 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Clock, Logger, Mount, Processes, ShareSpec } from 'mountkeeper';
+import { BesideEngine, ENGINE_PREFIX } from './beside-engine.ts';
+import type { Engine } from './front-state.ts';
+import { instanceOf } from './instance.ts';
+import { preparePlace } from './place.ts';
+import type { Place } from './place.ts';
+
+/** Two calls of the remote control of a process that may hang. */
+const INSIDE_MS = 2_000;
+/** A process beside takes a fraction of a second to start. */
+const BESIDE_MS = 3_000;
+const LOOK_MS = 20;
+const GRACE_MS = 1_500;
+
+export interface EnginesTools {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly processes: Processes;
+  readonly place: Place;
+  readonly rclone: () => string;
+  /** No client may begin to write to the share. Resolves once that holds. */
+  readonly onSeal: (share: string) => Promise<void>;
+  /** The share's engine serves, perhaps elsewhere than before. */
+  readonly onReady: (share: string) => void;
+}
+
+/** What serves the files of each share to the front: the process behind its mount where that can, else one beside it. */
+export class Engines {
+  readonly #tools: EnginesTools;
+  readonly #beside = new Map<string, BesideEngine>();
+
+  constructor(tools: EnginesTools) {
+    this.#tools = tools;
+  }
+
+  /** Rejects with a plain sentence when the share cannot be served now. */
+  async obtain({ share: { name } }: ShareSpec, mount: Mount): Promise<Engine> {
+    const { clock, place, onSeal } = this.#tools;
+    await preparePlace(place);
+    const socket = place.socket(name);
+    const signal = clock.deadline(INSIDE_MS);
+    const isInside = await mount.serve?.({ protocol: 'webdav', socket, baseUrl: `/${name}`, onSeal: () => onSeal(name), signal })
+      .catch((error: unknown) => Promise.reject(new Error(`its mount does not take it up (${(error as Error).message})`, { cause: error })));
+    if (isInside !== true) return this.#besideOf(name, mount.plan.mountPoint);
+    await this.drop(name);
+    return { instance: instanceOf(mount.pid), socketPath: socket, takesProperties: true };
+  }
+
+  /** Ends processes beside mounts that are not among the shares any more. */
+  async keepOnly(shares: ReadonlySet<string>): Promise<void> {
+    const { processes } = this.#tools;
+    await Promise.all([...this.#beside.keys()].filter((name) => !shares.has(name)).map((name) => this.drop(name)));
+    // Those of a former daemon that nobody has claimed.
+    for (const key of await processes.recorded(ENGINE_PREFIX)) {
+      const name = key.slice(ENGINE_PREFIX.length);
+      if (!shares.has(name) && !this.#beside.has(name)) await (await processes.adopt(key))?.stop({ graceMs: GRACE_MS });
+    }
+  }
+
+  async drop(share: string): Promise<void> {
+    const engine = this.#beside.get(share);
+    this.#beside.delete(share);
+    await engine?.stop();
+  }
+
+  async release(): Promise<void> {
+    await Promise.all([...this.#beside.values()].map((engine) => engine.release()));
+  }
+
+  /** Resolves with what serves beside the mount, once it does. */
+  async #besideOf(share: string, mountPoint: string): Promise<Engine> {
+    const { clock } = this.#tools;
+    const rclone = this.#tools.rclone();
+    const former = this.#beside.get(share);
+    if (former && !isDeepStrictEqual(former.mountPoint, mountPoint)) await this.drop(share);
+    const engine = this.#beside.get(share) ?? this.#start(share, mountPoint, rclone);
+    const end = clock.monotonic() + BESIDE_MS;
+    while (!engine.engine && clock.monotonic() < end) await clock.sleep(LOOK_MS);
+    if (!engine.engine) throw new Error(`its server does not run: ${engine.problem}`);
+    return engine.engine;
+  }
+
+  #start(share: string, mountPoint: string, rclone: string): BesideEngine {
+    const { clock, log, processes, onReady } = this.#tools;
+    const engine = new BesideEngine({ clock, log, processes, share, mountPoint, rclone, onReady: () => onReady(share) });
+    this.#beside.set(share, engine);
+    return engine;
+  }
+}

@@ -1,0 +1,106 @@
+import { createReadStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import type { Refusal } from './front-answer.ts';
+import { now } from './front-clock.ts';
+import { wasNeverReached } from './front-engine.ts';
+import type { Attached } from './front-engine.ts';
+import { Unavailable } from './front-gate.ts';
+import type { Gate } from './front-gate.ts';
+import type { Journal, LeftUpload, Upload } from './front-journal.ts';
+import { failure, wasRefused } from './front-put-answers.ts';
+import { roomIn } from './front-spool.ts';
+import type { Spooled } from './front-spool.ts';
+
+/** A share that goes in the middle is waited for: it hangs for half a minute at most. */
+const COMMIT_MS = 40_000;
+const TRY_AGAIN_MS = 200;
+const SPARE_BYTES = 16 * 1_048_576;
+
+export interface CommitOptions {
+  readonly gate: Gate;
+  readonly parts: readonly string[];
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Spooled;
+  readonly spool: string;
+  readonly journal: Journal;
+  readonly clearUp: (left: LeftUpload) => void;
+  /** The note of an upload that is done again: it and its body are its owner's. */
+  readonly noted?: Upload;
+}
+
+/** Puts a body that is here to its last byte over a file. What was begun is done again until it is whole. */
+export class Commit {
+  readonly #options: CommitOptions;
+  #upload: Upload | undefined;
+  #wasTouched = false;
+
+  constructor(options: CommitOptions) {
+    this.#options = options;
+    this.#upload = options.noted;
+  }
+
+  /** Undefined when it is in place. */
+  async run(): Promise<Refusal | undefined> {
+    const { body, journal, gate, parts, headers } = this.#options;
+    const noRoom = await this.#noRoom();
+    if (!noRoom && 'file' in body) this.#upload ??= await journal.begin({ kind: 'whole', share: gate.name, parts, headers, body: body.file });
+    const status = noRoom ?? (await this.#try());
+    await this.#close(status);
+    if (typeof status === 'object') return status;
+    return status !== undefined && status < 300 ? undefined : failure(status);
+  }
+
+  /** What was begun and has not come to its end is noted for whoever clears up. */
+  async #close(status: number | Refusal | undefined): Promise<void> {
+    const { body, journal, clearUp, noted } = this.#options;
+    if (noted) return;
+    const isOver = typeof status === 'number' && (status < 300 || wasRefused(status));
+    if (!isOver && this.#wasTouched && this.#upload) return clearUp(journal.leave(this.#upload));
+    if (this.#upload) await journal.end(this.#upload);
+    if ('file' in body) await rm(body.file, { force: true });
+  }
+
+  /** The engine's answer, or why there is none. */
+  async #try(): Promise<number | Refusal | undefined> {
+    const { gate } = this.#options;
+    const end = now() + COMMIT_MS;
+    for (;;) {
+      try {
+        const attached = await gate.ready(end);
+        return await attached.track(this.#send(attached));
+      } catch (error) {
+        if (!wasNeverReached(error) && !(error instanceof Unavailable)) this.#wasTouched = true;
+        if (now() >= end || error instanceof Unavailable) return error instanceof Unavailable ? error.refusal : undefined;
+        await gate.changed(TRY_AGAIN_MS);
+      }
+    }
+  }
+
+  async #send(attached: Attached): Promise<number | undefined> {
+    const { path, headers, body, journal } = this.#options;
+    const length = 'bytes' in body ? body.bytes.length : body.size;
+    const call = { method: 'PUT', path, headers: { ...headers, 'content-length': length } };
+    const { request, answered } = attached.begin(call, { fresh: true });
+    if ('bytes' in body) request.end(body.bytes);
+    else {
+      const upload = this.#upload;
+      const source = createReadStream(body.file, { highWaterMark: 262_144 });
+      if (upload) source.on('data', () => journal.touch(upload));
+      // An engine that refuses answers before it has taken the body.
+      await Promise.race([answered, pipeline(source, request).catch(() => undefined)]);
+    }
+    const response = await answered;
+    response.resume();
+    if (response.statusCode === 405 || (response.statusCode ?? 0) >= 500) this.#wasTouched = true;
+    return response.statusCode;
+  }
+
+  /** Begun and not brought to its end, the file would be torn. */
+  async #noRoom(): Promise<Refusal | undefined> {
+    const { body, spool } = this.#options;
+    const needed = ('bytes' in body ? body.bytes.length : body.size) + SPARE_BYTES;
+    return needed > (await roomIn(spool, 0)) ? { status: 507, text: 'There is no room for this file on the cache disk.' } : undefined;
+  }
+}

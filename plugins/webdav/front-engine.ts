@@ -1,0 +1,97 @@
+import { Agent, request as httpRequest } from 'node:http';
+import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { Engine, FrontShare } from './front-state.ts';
+
+const MAX_IDLE_CONNECTIONS = 16;
+/** Work that is under way when the share has to go may take this long to end by itself. */
+const LET_GO_MS = 2_000;
+/** The connection could not be had: nothing of the request has reached the engine. */
+const NEVER_REACHED = new Set(['ECONNREFUSED', 'ENOENT', 'EACCES', 'EAGAIN']);
+
+export interface EngineCall {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: OutgoingHttpHeaders;
+  readonly body?: Buffer;
+}
+
+/** The connections to one engine of one share. */
+export class Attached {
+  share: FrontShare;
+  readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS });
+  readonly #running = new Set<ClientRequest>();
+  /** Work that changes something, and had better be let end. */
+  readonly #working = new Set<Promise<unknown>>();
+  #isOver = false;
+
+  constructor(share: FrontShare) {
+    this.share = share;
+  }
+
+  get engine(): Engine {
+    return this.share.engine;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get runningCalls(): number {
+    return this.#running.size;
+  }
+
+  /** Sends a request whose body is at hand. Rejects when there is no answer. */
+  ask(call: EngineCall, signal?: AbortSignal): Promise<IncomingMessage> {
+    const { request, answered } = this.begin(call, { signal });
+    request.end(call.body);
+    return answered;
+  }
+
+  /** Begins a request; the caller writes the body. */
+  begin(call: EngineCall, { signal, fresh = false }: { readonly signal?: AbortSignal | undefined; readonly fresh?: boolean } = {}): { request: ClientRequest; answered: Promise<IncomingMessage> } {
+    const { socketPath, port, authorization } = this.engine;
+    const where = socketPath === undefined ? { host: '127.0.0.1', port } : { socketPath };
+    const headers = { ...call.headers, ...(authorization === undefined ? {} : { authorization }) };
+    const request = httpRequest({ ...where, agent: fresh ? false : this.#agent, method: call.method, path: call.path, headers });
+    request.setNoDelay(true);
+    this.#running.add(request);
+    const onAbort = (): void => void request.destroy();
+    if (this.#isOver || signal?.aborted === true) request.destroy();
+    else signal?.addEventListener('abort', onAbort, { once: true });
+    request.once('close', () => {
+      this.#running.delete(request);
+      signal?.removeEventListener('abort', onAbort);
+    });
+    const answered = new Promise<IncomingMessage>((resolve, reject) => {
+      request.once('response', (response) => {
+        response.on('error', () => undefined);
+        resolve(response);
+      });
+      request.on('error', reject);
+      request.once('close', () => reject(new Error('the engine closed the connection')));
+    });
+    answered.catch(() => undefined);
+    return { request, answered };
+  }
+
+  /** Notes work that is let end before the share goes. */
+  track<T>(work: Promise<T>): Promise<T> {
+    this.#working.add(work);
+    const done = (): void => void this.#working.delete(work);
+    work.then(done, done);
+    return work;
+  }
+
+  /** Resolves once nothing of this share is held any more. `pause`: a wait that ends early when it is of no use. */
+  async letGo(pause: (ms: number) => Promise<void>): Promise<void> {
+    this.#isOver = true;
+    if (this.#working.size > 0) await Promise.race([Promise.allSettled(this.#working), pause(LET_GO_MS)]);
+    for (const request of this.#running) request.destroy();
+    this.#agent.destroy();
+  }
+}
+
+/** Nothing can have come of it. */
+export function wasNeverReached(error: unknown): boolean {
+  return NEVER_REACHED.has((error as NodeJS.ErrnoException | undefined)?.code ?? '');
+}

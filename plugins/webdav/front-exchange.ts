@@ -1,0 +1,53 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Refusal } from './front-answer.ts';
+import type { Gate } from './front-gate.ts';
+import { formatPath } from './front-path.ts';
+import { toClient } from './front-headers.ts';
+
+/** A client that takes nothing of an answer, or sends nothing of its body, for so long is cut off. */
+export const IDLE_BODY_MS = 120_000;
+export const IDLE_ANSWER_MS = 1_800_000;
+
+/** One request of a client who is in, for one share. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly gate: Gate;
+  readonly parts: readonly string[];
+  /** The path as the engine is asked for it. */
+  readonly path: string;
+  /** Aborts when the client goes away. */
+  readonly gone: AbortSignal;
+  readonly expectsContinue: boolean;
+}
+
+export class Refused extends Error {
+  readonly refusal: Refusal;
+
+  constructor(status: number, text: string) {
+    super(text);
+    this.refusal = { status, text };
+  }
+}
+
+export function enginePath(gate: Gate, parts: readonly string[], isFolder: boolean): string {
+  const path = formatPath({ share: gate.name, parts });
+  return isFolder || parts.length === 0 ? `${path}/` : path;
+}
+
+/** Passes the engine's answer on as it comes. */
+export function passOn(from: IncomingMessage, { request, response, gone }: Exchange): void {
+  if (gone.aborted) return void from.destroy();
+  response.writeHead(from.statusCode ?? 502, toClient(from.headers, request.method ?? ''));
+  if (request.method === 'HEAD') {
+    from.resume();
+    return void response.end();
+  }
+  response.setTimeout(IDLE_ANSWER_MS);
+  from.pipe(response);
+  // Cut short by the engine: the client must not take it for the whole.
+  from.once('close', () => {
+    if (!from.complete) response.destroy();
+  });
+  response.once('close', () => from.destroy());
+}

@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Clock, ManagedProcess, ProcessSpec } from 'mountkeeper';
+import { ask } from './ask.ts';
+import type { Address } from './ask.ts';
+import type { FrontReport, FrontState } from './front-state.ts';
+import type { Place } from './place.ts';
+
+export const PROCESS_KEY = 'webdav/front';
+export const GRACE_MS = 2_000;
+const READY_MS = 10_000;
+const LOOK_MS = 30;
+const HERE = fileURLToPath(new URL('.', import.meta.url));
+
+/** A front that runs goes on until what it is made of has changed. */
+export async function frontSpec(place: Place, { host, port }: Address): Promise<ProcessSpec> {
+  const hash = createHash('sha256').update(JSON.stringify([process.execPath, place.root, host, port]));
+  const names = (await readdir(HERE)).filter((name) => name.startsWith('front-') && name.endsWith('.js')).sort();
+  for (const name of names) hash.update(await readFile(join(HERE, name)));
+  return {
+    key: PROCESS_KEY,
+    command: process.execPath,
+    args: [join(HERE, 'front-main.js'), place.root, host, String(port)],
+    fingerprint: hash.digest('hex').slice(0, 32),
+  };
+}
+
+/** Tells the front what is wanted now. Resolves once it holds nothing of what is no more. */
+export async function tell(place: Place, state: FrontState, signal: AbortSignal): Promise<void> {
+  const { status, text } = await ask({ socketPath: place.control, method: 'PUT', path: '/' }, JSON.stringify(state), signal);
+  if (status !== 200) throw new Error(`the WebDAV front did not take its state: ${text.slice(0, 200)}`);
+}
+
+export async function report(place: Place, signal: AbortSignal): Promise<FrontReport> {
+  const { text } = await ask({ socketPath: place.control, method: 'GET', path: '/' }, '', signal);
+  return JSON.parse(text) as FrontReport;
+}
+
+/** Resolves once the front can be steered. */
+export async function awaitReady(place: Place, process: ManagedProcess, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<void> {
+  const deadline = clock.deadline(READY_MS, signal);
+  while (process.isAlive() && !deadline.aborted) {
+    const isThere = await report(place, clock.deadline(1_000, deadline)).then(() => true, () => false);
+    if (isThere) return;
+    await clock.sleep(LOOK_MS, deadline).catch(() => undefined);
+  }
+  signal.throwIfAborted();
+  throw new Error(`the WebDAV front does not answer: ${(await process.tail(1))[0] ?? 'no reason given'}`);
+}
+
+/** Where a client of this machine finds the server. */
+export function ownAddress({ host, port }: Address): Address {
+  if (host === '0.0.0.0') return { host: '127.0.0.1', port };
+  return host === '::' ? { host: '::1', port } : { host, port };
+}
+
+/** Why the address cannot be had; undefined when it can. */
+export async function addressProblem({ host, port }: Address): Promise<string | undefined> {
+  const isAnywhere = host === '0.0.0.0' || host === '::' || host.startsWith('127.');
+  const isHere = isAnywhere || Object.values(networkInterfaces()).flat().some((one) => one?.address === host);
+  if (!isHere) return `${host}: this machine has no such address; correct webdav.listen, or bring the network up`;
+  const code = await tryToListen(host, port);
+  if (code === 'EADDRINUSE') return `port ${port} on ${host} is taken by another program; stop that, or set webdav.port`;
+  if (code === 'EACCES') return `port ${port} may not be used by this user; run the daemon as root, or set webdav.port above 1023`;
+  return code === undefined ? undefined : `port ${port} on ${host} cannot be used (${code})`;
+}
+
+function tryToListen(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
+  });
+}

@@ -1,0 +1,108 @@
+import { mkdir } from 'node:fs/promises';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { answer } from './front-answer.ts';
+import { now } from './front-clock.ts';
+import { Commit } from './front-commit.ts';
+import { IDLE_BODY_MS, Refused } from './front-exchange.ts';
+import type { Exchange } from './front-exchange.ts';
+import { toEngine } from './front-headers.ts';
+import type { Journal, LeftUpload } from './front-journal.ts';
+import { failure, wasRefused } from './front-put-answers.ts';
+import { receive, roomIn } from './front-spool.ts';
+import { statOf } from './front-stat.ts';
+import type { Found } from './front-stat.ts';
+import { preconditionFails } from './front-conditions.ts';
+
+const READY_MS = 12_000;
+
+export interface PutTools {
+  readonly journal: Journal;
+  readonly spool: () => { readonly folder: string; readonly minFreeBytes: number };
+  /** Takes over what did not come to its end. */
+  readonly clearUp: (left: LeftUpload) => void;
+}
+
+/**
+ * What is new in a share goes to the engine as it comes and is taken away when it does not come to its end. What would overwrite a
+ * file that holds something is received to the last byte first: a client that goes away leaves the file as it was.
+ */
+export async function put(exchange: Exchange, tools: PutTools): Promise<void> {
+  const { request, response, gate, parts, gone } = exchange;
+  if (parts.length === 0) throw new Refused(405, 'A share is no file.');
+  if (request.headers['content-range'] !== undefined) throw new Refused(400, 'Parts of a file cannot be written; send the whole file.');
+  const done = await gate.alone(exchange.path);
+  try {
+    const found = await statOf(gate, parts, request.headers.host ?? '', gone);
+    if (found?.isFolder === true) throw new Refused(405, 'There is a folder of that name.');
+    const failed = preconditionFails(request.headers, found);
+    if (failed) throw new Refused(412, 'The file is not in the state that was asked for.');
+    await checkRoom(request, tools);
+    gone.throwIfAborted();
+    if (exchange.expectsContinue) response.writeContinue();
+    request.setTimeout(IDLE_BODY_MS, () => request.destroy());
+    if (found && found.bytes > 0) await overwrite(exchange, tools);
+    else await pass(exchange, tools, found);
+  } finally {
+    done();
+  }
+}
+
+async function checkRoom(request: IncomingMessage, { spool }: PutTools): Promise<void> {
+  const length = Number(request.headers['content-length'] ?? 0);
+  const { folder, minFreeBytes } = spool();
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (length > (await roomIn(folder, minFreeBytes))) throw new Refused(507, 'There is no room for this file on the cache disk.');
+}
+
+async function overwrite({ request, response, gate, parts, path, gone }: Exchange, tools: PutTools): Promise<void> {
+  const { folder, minFreeBytes } = tools.spool();
+  const body = await receive(request, folder, minFreeBytes);
+  if (!body || gone.aborted) return;
+  const commit = new Commit({ gate, parts, path, headers: engineHeaders(request), body, spool: folder, journal: tools.journal, clearUp: tools.clearUp });
+  const refusal = await commit.run();
+  answer(request, response, refusal ?? { status: 204, text: '' });
+}
+
+/** Straight on to the engine. */
+async function pass(exchange: Exchange, tools: PutTools, found: Found | undefined): Promise<void> {
+  const { request, response, gate, parts, path, gone } = exchange;
+  const attached = await gate.ready(now() + READY_MS, gone);
+  const headers = engineHeaders(request);
+  const upload = await tools.journal.begin({ kind: found ? 'empty' : 'new', share: gate.name, parts, headers });
+  // No length: then the body can be ended at any byte, and the engine has closed the file when it answers.
+  const { request: sink, answered } = attached.begin({ method: 'PUT', path, headers }, { fresh: true });
+  const outcome = await attached.track(pour(request, sink, () => tools.journal.touch(upload)).then(async (isWhole) => {
+    sink.end();
+    const result = await answered.catch(() => undefined);
+    result?.resume();
+    return { isWhole, status: result?.statusCode };
+  }));
+  const isTaken = outcome.isWhole && outcome.status !== undefined && outcome.status < 300;
+  if (isTaken || wasRefused(outcome.status)) await tools.journal.end(upload);
+  else tools.clearUp(tools.journal.leave(upload));
+  if (isTaken) return answer(request, response, found ? { status: 204, text: '' } : { status: 201, text: 'Created.' });
+  answer(request, response, failure(outcome.status));
+}
+
+/** Resolves with true when the client has sent all of it. Ends early when the engine closes. */
+function pour(from: IncomingMessage, to: ClientRequest, onPiece: () => void): Promise<boolean> {
+  return new Promise((resolve) => {
+    from.on('data', (piece: Buffer) => {
+      onPiece();
+      if (to.destroyed || to.write(piece)) return;
+      from.pause();
+      to.once('drain', () => from.resume());
+    });
+    from.once('end', () => resolve(from.complete));
+    from.once('close', () => resolve(from.complete));
+    to.once('response', () => resolve(false));
+    to.once('close', () => resolve(false));
+  });
+}
+
+/** Kept beside the upload: a file that its writer has locked can be mended only with the lock's token. */
+function engineHeaders({ headers }: IncomingMessage): Readonly<Record<string, string>> {
+  const { host, 'content-type': type, if: condition, 'lock-token': token, 'x-oc-mtime': time } = toEngine(headers);
+  const kept = { host, 'content-type': type, if: condition, 'lock-token': token, 'x-oc-mtime': time };
+  return Object.fromEntries(Object.entries(kept).filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+}

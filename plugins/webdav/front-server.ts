@@ -1,0 +1,97 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { answer } from './front-answer.ts';
+import type { Refusal } from './front-answer.ts';
+import type { Door } from './front-door.ts';
+import { enginePath, Refused } from './front-exchange.ts';
+import { NOT_HERE, Unavailable } from './front-gate.ts';
+import type { Gate } from './front-gate.ts';
+import { hasTrailingSlash, parsePath } from './front-path.ts';
+import type { PutTools } from './front-put.ts';
+import { serveRoot } from './front-root.ts';
+import { METHODS, serve } from './front-share-request.ts';
+
+const MAX_CONNECTIONS = 2_000;
+const MAX_CONNECTIONS_PER_ADDRESS = 500;
+const HEAD_MS = 20_000;
+const KEEP_ALIVE_MS = 65_000;
+const MAX_HEAD_BYTES = 32_768;
+
+export interface FrontTools {
+  readonly door: Door;
+  readonly gates: ReadonlyMap<string, Gate>;
+  readonly put: PutTools;
+  readonly log: (sentence: string) => void;
+}
+
+/** The server that clients see. */
+export function createFront(tools: FrontTools): Server {
+  // A transfer may take days; what must not is the head of a request.
+  const server = createServer({ maxHeaderSize: MAX_HEAD_BYTES, headersTimeout: HEAD_MS, requestTimeout: 0, keepAliveTimeout: KEEP_ALIVE_MS, keepAlive: true, noDelay: true });
+  server.maxConnections = MAX_CONNECTIONS;
+  limitPerAddress(server);
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => void handle(request, response, { ...tools, expectsContinue: false }));
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => void handle(request, response, { ...tools, expectsContinue: true }));
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => answer(request, response, { status: 417, text: 'This cannot be expected here.' }));
+  server.on('connect', (_request, socket) => socket.end('HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'));
+  server.on('clientError', (_error, socket: Duplex) => {
+    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+    else socket.destroy();
+  });
+  return server;
+}
+
+function limitPerAddress(server: Server): void {
+  const counts = new Map<string, number>();
+  server.on('connection', (socket) => {
+    const address = socket.remoteAddress ?? '';
+    const count = (counts.get(address) ?? 0) + 1;
+    counts.set(address, count);
+    socket.on('error', () => undefined);
+    socket.once('close', () => {
+      const left = (counts.get(address) ?? 1) - 1;
+      if (left > 0) counts.set(address, left);
+      else counts.delete(address);
+    });
+    if (count > MAX_CONNECTIONS_PER_ADDRESS) socket.destroy();
+  });
+}
+
+async function handle(request: IncomingMessage, response: ServerResponse, tools: FrontTools & { readonly expectsContinue: boolean }): Promise<void> {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  request.on('error', () => undefined);
+  response.on('error', () => undefined);
+  try {
+    const refusal = await tools.door.refusal(request) ?? methodRefusal(request);
+    if (refusal) return answer(request, response, refusal);
+    await route(request, response, { ...tools, gone: gone.signal });
+  } catch (error) {
+    if (!gone.signal.aborted) return answer(request, response, refusalOf(error, tools.log));
+    response.destroy();
+  }
+}
+
+async function route(request: IncomingMessage, response: ServerResponse, tools: FrontTools & { readonly expectsContinue: boolean; readonly gone: AbortSignal }): Promise<void> {
+  const url = request.url ?? '';
+  const place = url === '*' ? { share: undefined, parts: [] } : parsePath(url);
+  if (!place) throw new Refused(400, 'This path cannot be asked for.');
+  const known = [...tools.gates.values()].filter((gate) => gate.isKnown);
+  if (place.share === undefined) return serveRoot(request, response, known.map((gate) => gate.name).sort());
+  const gate = known.find((one) => one.name.normalize('NFC') === place.share);
+  if (!gate) return answer(request, response, NOT_HERE);
+  const path = enginePath(gate, place.parts, hasTrailingSlash(url));
+  await serve({ request, response, gate, parts: place.parts, path, gone: tools.gone, expectsContinue: tools.expectsContinue }, tools.put);
+}
+
+function methodRefusal(request: IncomingMessage): Refusal | undefined {
+  if (METHODS.has(request.method ?? '')) return undefined;
+  return { status: 405, text: 'This cannot be done here.', headers: { allow: [...METHODS].join(', ') } };
+}
+
+function refusalOf(error: unknown, log: (sentence: string) => void): Refusal {
+  if (error instanceof Refused || error instanceof Unavailable) return error.refusal;
+  log(`a request failed: ${error instanceof Error ? error.stack ?? error.message : String(error)}`);
+  return { status: 500, text: 'Something went wrong here; the server\'s log says what.' };
+}

@@ -1,0 +1,78 @@
+import { answer, xmlError } from './front-answer.ts';
+import type { Refusal } from './front-answer.ts';
+import { enginePath, passOn, Refused } from './front-exchange.ts';
+import type { Exchange } from './front-exchange.ts';
+import { toEngine } from './front-headers.ts';
+import { parseDestination } from './front-path.ts';
+import { put } from './front-put.ts';
+import type { PutTools } from './front-put.ts';
+import { bodyOf, statOf } from './front-stat.ts';
+
+/** Of what is XML; files go another way. */
+const MAX_BODY_BYTES = 1_048_576;
+const WRITING = new Set(['PUT', 'DELETE', 'MKCOL', 'COPY', 'MOVE', 'PROPPATCH', 'LOCK', 'UNLOCK']);
+/** Refused for a share as a whole. */
+const OF_SHARES = new Set(['DELETE', 'MOVE', 'COPY', 'MKCOL']);
+const READING = ['OPTIONS', 'GET', 'HEAD', 'PROPFIND'];
+export const METHODS: ReadonlySet<string> = new Set([...READING, ...WRITING]);
+
+/** One request for something in a share, of a client who is in. Rejects with `Refused` or `Unavailable`. */
+export async function serve(exchange: Exchange, tools: PutTools): Promise<void> {
+  const { request, response, gate } = exchange;
+  const method = request.method ?? '';
+  const refusal = refuse(exchange);
+  if (refusal) return answer(request, response, refusal);
+  if (method === 'OPTIONS') return options(exchange);
+  if (method === 'PUT') return put(exchange, tools);
+  if (exchange.expectsContinue) response.writeContinue();
+  const body = await bodyOf(request, MAX_BODY_BYTES);
+  if (!body) throw new Refused(413, 'This is too long.');
+  if (method === 'MKCOL' && (await statOf(gate, exchange.parts, request.headers.host ?? '', exchange.gone))) throw new Refused(405, 'There is something of that name already.');
+  await forward(exchange, body);
+}
+
+/** What never reaches an engine. */
+function refuse(exchange: Exchange): Refusal | undefined {
+  const { method = '', headers } = exchange.request;
+  if (WRITING.has(method)) return refuseWriting(exchange, method);
+  // A walk over everything that the NAS holds.
+  const isWalk = method === 'PROPFIND' && headers.depth !== '0' && headers.depth !== '1';
+  return isWalk ? { status: 403, text: xmlError('propfind-finite-depth') } : undefined;
+}
+
+function refuseWriting({ gate, parts }: Exchange, method: string): Refusal | undefined {
+  const { share } = gate.attached ?? {};
+  if (share?.readOnly === true) return { status: 403, text: 'This share is read-only.' };
+  if (share?.isSealed === true) return { status: 503, text: 'This share is being taken down and takes nothing new; try again later.', headers: { 'retry-after': '30' } };
+  if (parts.length > 0 || !OF_SHARES.has(method)) return undefined;
+  return { status: method === 'MKCOL' ? 405 : 403, text: 'A share itself cannot be moved, copied or deleted.' };
+}
+
+function options({ request, response, gate }: Exchange): void {
+  const isWritable = gate.attached?.share.readOnly !== true;
+  answer(request, response, { status: 200, text: '', headers: {
+    allow: (isWritable ? [...METHODS] : READING).join(', '), dav: isWritable ? '1, 2' : '1', 'ms-author-via': 'DAV', 'accept-ranges': 'bytes', 'content-length': 0,
+  } });
+}
+
+async function forward(exchange: Exchange, body: Buffer): Promise<void> {
+  const { request, gate, gone } = exchange;
+  const method = request.method ?? '';
+  const headers = { ...toEngine(request.headers), 'content-length': body.length, ...destination(exchange) };
+  const isReading = READING.includes(method);
+  const answered = await gate.ask({ method, path: exchange.path, headers, body }, { signal: isReading ? gone : undefined });
+  if (method !== 'PROPPATCH' || answered.statusCode !== 207 || gate.attached?.engine.takesProperties !== false) return passOn(answered, exchange);
+  const text = await bodyOf(answered, MAX_BODY_BYTES);
+  // Kept nowhere, as with newer engines: Explorer and Finder take a refusal for a failed upload.
+  answer(request, exchange.response, { status: 207, text: (text?.toString('utf8') ?? '').replaceAll('HTTP/1.1 403 Forbidden', 'HTTP/1.1 200 OK') });
+}
+
+function destination({ request, gate }: Exchange): { destination?: string } {
+  if (request.method !== 'COPY' && request.method !== 'MOVE') return {};
+  const { host } = request.headers;
+  const place = parseDestination(request.headers.destination as string | undefined, host);
+  if (place === undefined) throw new Refused(400, 'The destination is missing or cannot be read.');
+  if (place === 'elsewhere' || place.share !== gate.name) throw new Refused(502, 'Files can be copied and moved within one share only.');
+  if (place.parts.length === 0) throw new Refused(403, 'A share itself cannot be overwritten.');
+  return { destination: `http://${host ?? 'localhost'}${enginePath(gate, place.parts, false)}` };
+}

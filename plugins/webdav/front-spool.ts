@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import { open, mkdir, readdir, rm, statfs } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { Refused } from './front-exchange.ts';
+
+/** Up to here a body goes over the engine's socket in one piece: nothing can come in between. */
+export const IN_MEMORY_BYTES = 65_536;
+const LOOK_AT_ROOM_BYTES = 64 * 1_048_576;
+const NO_ROOM = 'There is no room for this file on the cache disk.';
+
+export type Spooled = { readonly bytes: Buffer } | { readonly file: string; readonly size: number };
+
+/** Bytes that may still be written. */
+export async function roomIn(folder: string, minFreeBytes: number): Promise<number> {
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize - minFreeBytes;
+}
+
+/** Takes in a whole body. Undefined when the client went away in the middle: then nothing is left of it. */
+export async function receive(request: IncomingMessage, folder: string, minFreeBytes: number): Promise<Spooled | undefined> {
+  const spool = new Spool(folder, minFreeBytes);
+  try {
+    for await (const piece of whole(request)) await spool.take(piece);
+    return await spool.finish();
+  } catch (error) {
+    await spool.discard();
+    if ((error as NodeJS.ErrnoException).code === 'ENOSPC') throw new Refused(507, NO_ROOM);
+    if (error instanceof TornOff) return undefined;
+    throw error;
+  }
+}
+
+/** A body that is growing: in memory first, on the disk once it is large. */
+class Spool {
+  readonly #folder: string;
+  readonly #minFreeBytes: number;
+  #pieces: Buffer[] = [];
+  #size = 0;
+  #roomSeenAt = 0;
+  #file: string | undefined;
+  #handle: FileHandle | undefined;
+
+  constructor(folder: string, minFreeBytes: number) {
+    this.#folder = folder;
+    this.#minFreeBytes = minFreeBytes;
+  }
+
+  async take(piece: Buffer): Promise<void> {
+    this.#pieces.push(piece);
+    this.#size += piece.length;
+    if (this.#size <= IN_MEMORY_BYTES) return;
+    const handle = this.#handle ?? (await this.#open());
+    await handle.appendFile(this.#pieces.length === 1 ? piece : Buffer.concat(this.#pieces));
+    this.#pieces = [];
+    if (this.#size - this.#roomSeenAt < LOOK_AT_ROOM_BYTES) return;
+    this.#roomSeenAt = this.#size;
+    if ((await roomIn(this.#folder, this.#minFreeBytes)) < 0) throw new Refused(507, NO_ROOM);
+  }
+
+  async finish(): Promise<Spooled> {
+    await this.#handle?.close();
+    this.#handle = undefined;
+    return this.#file === undefined ? { bytes: Buffer.concat(this.#pieces) } : { file: this.#file, size: this.#size };
+  }
+
+  async discard(): Promise<void> {
+    await this.#handle?.close().catch(() => undefined);
+    if (this.#file !== undefined) await rm(this.#file, { force: true });
+  }
+
+  async #open(): Promise<FileHandle> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    this.#file = join(this.#folder, `${randomUUID()}.part`);
+    this.#handle = await open(this.#file, 'wx', 0o600);
+    return this.#handle;
+  }
+}
+
+class TornOff extends Error {}
+
+/** The body's pieces; throws when the client goes away before the end. The request is left alone when the reader stops early. */
+async function* whole(request: IncomingMessage): AsyncGenerator<Buffer> {
+  const iterator = request.iterator({ destroyOnReturn: false });
+  try {
+    for await (const piece of iterator) yield piece as Buffer;
+  } catch (error) {
+    throw new TornOff('the client went away', { cause: error });
+  }
+  if (!request.complete) throw new TornOff('the client went away');
+}
+
+/** What a front that was killed had not received to the end. */
+export async function clearSpool(folder: string, wanted: ReadonlySet<string>): Promise<void> {
+  for (const name of await readdir(folder).catch(() => [])) {
+    const file = join(folder, name);
+    if (name.endsWith('.part') && !wanted.has(file)) await rm(file, { force: true });
+  }
+}

@@ -1,0 +1,46 @@
+/** What the daemon tells the front. Goes over a private socket alone, never to the disk. */
+export interface FrontState {
+  /** Who may come in. */
+  readonly users: readonly FrontUser[];
+  /** Nobody is asked for a password: then only names that belong to this machine are answered to. */
+  readonly isOpen: boolean;
+  /** Names, beside localhost and addresses, that clients may call this machine by. */
+  readonly hostnames: readonly string[];
+  /** Where what overwrites a file is kept until all of it is there. */
+  readonly spool: string;
+  /** Room that uploads leave on that disk. */
+  readonly minFreeBytes: number;
+  readonly shares: readonly FrontShare[];
+  /** Shares that are away for a moment: whoever asks for them is let wait. */
+  readonly returning: readonly string[];
+}
+
+export interface FrontUser {
+  readonly name: string;
+  readonly password: string;
+}
+
+export interface FrontShare {
+  readonly name: string;
+  readonly path: string;
+  readonly readOnly: boolean;
+  /** It is about to be taken down: nobody may begin to write. */
+  readonly isSealed: boolean;
+  readonly engine: Engine;
+}
+
+/** The server behind the front that knows the share's files. */
+export interface Engine {
+  /** Other for every process: a connection to a former one is of no use. */
+  readonly instance: string;
+  readonly socketPath?: string;
+  readonly port?: number;
+  readonly authorization?: string;
+  /** False: it refuses to set properties, which Explorer and Finder take for a failed upload. */
+  readonly takesProperties: boolean;
+}
+
+/** What the front answers the daemon. */
+export interface FrontReport {
+  readonly shares: readonly FrontShare[];
+}
