@@ -27,6 +27,7 @@ async function withClient<T>(port: number, use: (client: NfsClient) => Promise<T
 export const nfs: Client = {
   label: 'NFS',
   protocol: 'nfs',
+  isServer: (args) => args[0]?.endsWith('ganesha.nfsd') === true,
   isShown: async ({ ports }, share) => (await runClient('nfs-ls', [url(ports.nfs, share)], 10_000)).code === 0,
   upload: ({ ports }, from, { share, folder }) => withClient(ports.nfs, async (client) => {
     await client.makeFolder(`${share}/${folder}`);

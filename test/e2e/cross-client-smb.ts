@@ -17,6 +17,7 @@ async function run(access: Access, share: string, commands: string): Promise<voi
 export const smb: Client = {
   label: 'SMB',
   protocol: 'smb',
+  isServer: (args) => args[0]?.endsWith('smbd') === true && args.includes('--foreground'),
   isShown: async ({ ports, user }, share) => (await smbclient(share, 'ls', { port: ports.smb, user })).code === 0,
   upload: (access, from, { share, folder }) => run(access, share, `prompt off; recurse on; mkdir "${folder}"; cd "${folder}"; lcd "${from}"; mput *`),
   download: async (access, { share, folder }, paths) => {
@@ -33,6 +34,7 @@ export const smb: Client = {
     const session = new SmbSession(share, { port: ports.smb, user }, scratch);
     /** In the same session; the tree is entered anew, as every system's client does by itself. */
     const order = async (command: string): Promise<string> => {
+      if (!session.isOpen) throw new Error('smbclient has ended');
       let output = await session.run(command);
       if (TROUBLE.test(output)) {
         await session.run(`tcon "${share}"`);

@@ -2,6 +2,7 @@
 import type { Scratch } from '../support/scratch.ts';
 import { nfs } from './cross-client-nfs.ts';
 import { smb } from './cross-client-smb.ts';
+import { webdav } from './cross-client-webdav.ts';
 
 export type Protocol = 'smb' | 'nfs' | 'webdav';
 
@@ -25,6 +26,8 @@ export interface Session {
 export interface Client {
   readonly label: 'SMB' | 'NFS' | 'WebDAV';
   readonly protocol: Protocol;
+  /** The server's own process, by its arguments. */
+  isServer(args: readonly string[]): boolean;
   isShown(access: Access, share: string): Promise<boolean>;
   /** A local folder with all that is in it, as a new folder of the share. */
   upload(access: Access, from: string, to: { readonly share: string; readonly folder: string }): Promise<void>;
@@ -35,4 +38,4 @@ export interface Client {
   session(access: Access, share: string): Promise<Session>;
 }
 
-export const CLIENTS: readonly Client[] = [smb, nfs];
+export const CLIENTS: readonly Client[] = [smb, nfs, webdav];

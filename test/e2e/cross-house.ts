@@ -2,6 +2,7 @@
 import { Daemon } from '../support/daemon.ts';
 import type { DaemonTraits } from '../support/daemon.ts';
 import { freePort } from '../support/ports.ts';
+import { allProcesses } from '../support/processes.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
 import { CLIENTS } from './cross-clients.ts';
@@ -30,4 +31,16 @@ export async function shownToAll(access: Access, share: string, timeoutMs = 15_0
     await until(`${client.label} shows ${share}`, () => client.isShown(access, share), { timeoutMs, everyMs: 100 });
     return [client.label, Math.round(performance.now() - start)] as const;
   })));
+}
+
+/** The servers' own processes, and with them their children and helpers. */
+export async function serversOf(daemon: Daemon): Promise<ReadonlyMap<Client['label'], { readonly pids: readonly number[]; readonly family: readonly number[] }>> {
+  const own = (await allProcesses()).filter(({ command }) => command.includes(daemon.stateDir));
+  return new Map(CLIENTS.flatMap(({ label, protocol, isServer }) => {
+    // What serves WebDAV beside a mount belongs to the share, not to the server.
+    const family = own.filter(({ command, args }) => command.includes(`${daemon.stateDir}/${protocol}`) && !args.includes('serve'));
+    // Samba's own children have the same arguments as their parent.
+    const pids = family.filter(({ args }) => isServer(args)).map(({ pid }) => pid);
+    return pids.length === 0 ? [] : [[label, { pids: pids.slice(0, 1), family: family.map(({ pid }) => pid) }] as const];
+  }));
 }
