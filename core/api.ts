@@ -4,7 +4,7 @@
  */
 import type { Plugin as HapiPlugin, ServerRoute } from '@hapi/hapi';
 import type { ObjectSchema } from 'joi';
-import type { Bandwidth, DirectoryRefresher, Exporter, Mounter, Prober } from './ports.ts';
+import type { Bandwidth, DirectoryRefresher, Exporter, Mounter, Prober, RemoteEvidence } from './ports.ts';
 import type {
   BandwidthService, Clock, ConfigDiff, ConfigProblem, ConfigService, LoadedConfig, Logger, MountReader, MountTable, Paths,
   PluginsService, Processes, Release, Secret, Secrets, SharesService, Snapshot, StatusService,
@@ -197,8 +197,8 @@ export interface Hooks {
   afterMount: { args: [share: string]; result: void };
   /** A mount is gone: taken down, dead or killed because it hung. */
   afterUnmount: { args: [share: string]; result: void };
-  /** A share went from one health to another; `reason` is set when it failed. */
-  shareHealthChanged: { args: [change: { share: string; from: Health; to: Health; reason: string | null }]; result: void };
+  /** A share went from one health to another; `reason` is set when it failed, `remote` when that shows something about the remote. */
+  shareHealthChanged: { args: [change: { share: string; from: Health; to: Health; reason: string | null; remote?: RemoteEvidence | undefined }]; result: void };
   /** Asked about every valid document that differs from the running one, from the file or over HTTP. The reason given refuses it. */
   beforeReload: { args: [next: LoadedConfig, diff: ConfigDiff]; result: string | undefined };
   /** A document has been applied. */

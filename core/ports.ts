@@ -115,7 +115,7 @@ export interface Mount {
   /** Settles with a plain sentence when the mount's process has ended. Never rejects. */
   readonly exited: Promise<string>;
   stats(signal: AbortSignal): Promise<MountStats>;
-  /** A light check that the remote answers through this mount's own connection. Rejects with the reason in plain words. */
+  /** A light check that the remote answers through this mount's own connection. Rejects with the reason in plain words, as a `RemoteFailure` where it can. */
   checkRemote(signal: AbortSignal): Promise<void>;
   /** Resolves while the mount answers file system calls; rejects when it hangs or is gone. */
   checkAlive(timeoutMs: number): Promise<void>;
@@ -149,7 +149,7 @@ export interface Mount {
 /** Mounts remote paths. Provided by a plugin under the name `mounter`. */
 export interface Mounter {
   plan(spec: ShareSpec): MountPlan;
-  /** Resolves when the remote path is listable. Rejects with the reason in plain words; ended by the signal. */
+  /** Resolves when the remote path is listable. Rejects with the reason in plain words, as a `RemoteFailure` where it can; ended by the signal. */
   probe(spec: ShareSpec, signal: AbortSignal): Promise<void>;
   /** Resolves when the kernel shows the mount and it answers; clears a stale mount point first. Rejects in plain words. */
   mount(spec: ShareSpec, signal: AbortSignal): Promise<Mount>;
@@ -161,7 +161,15 @@ export interface Mounter {
   cached(): Promise<readonly string[]>;
 }
 
-export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly reason: string };
+/** What a failure shows about the remote: it has said something (no, for example), or nothing came back. */
+export type RemoteEvidence = 'answers' | 'silent';
+
+/** What a mounter may throw: an error that says what it shows about the remote. Left out where it shows nothing. */
+export interface RemoteFailure extends Error {
+  readonly remote?: RemoteEvidence | undefined;
+}
+
+export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly reason: string; readonly remote?: RemoteEvidence | undefined };
 
 /** Decides whether a share may be mounted. Provided under the name `prober`. */
 export interface Prober {

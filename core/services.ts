@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino';
 import type { Config, Health, Notice, StatusRecord } from './api.ts';
-import type { Bandwidth, Mount, MountStats, ShareSpec } from './ports.ts';
+import type { Bandwidth, Mount, MountStats, RemoteEvidence, ShareSpec } from './ports.ts';
 
 /** Undoes one side effect. May be called once only; a rejection is logged with the effect's label. */
 export type Release = () => void | Promise<void>;
@@ -235,6 +235,8 @@ export interface LiveShare {
   readonly mount: Mount | undefined;
   /** Whether the remote answered the last light check; undefined before the first. */
   readonly remoteAnswers: boolean | undefined;
+  /** What the check showed when it failed; left out where the mounter does not say. */
+  readonly remoteEvidence?: RemoteEvidence | undefined;
   /** The mount's last figures; left out before the first. */
   readonly figures?: TakenFigures | undefined;
 }

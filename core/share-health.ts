@@ -29,7 +29,8 @@ export class ShareHealth {
     const reason = this.#state.health === 'failed' ? this.#state.reason : null;
     if (reason !== null) this.#around.log.warn({ share: this.#share, reason }, 'share failed');
     this.#around.onChange();
-    if (from !== to) this.tell((hooks) => hooks.observe('shareHealthChanged', { share: this.#share, from, to, reason }));
+    const remote = event.kind === 'fail' ? event.remote : undefined;
+    if (from !== to) this.tell((hooks) => hooks.observe('shareHealthChanged', { share: this.#share, from, to, reason, ...(remote && { remote }) }));
   }
 
   /** Holds nothing up: a plugin that takes its time delays other news to plugins, never the share. */

@@ -1,5 +1,5 @@
 /** Brings one share up: its remote path is probed, plugins are asked, then it is mounted. */
-import type { Mount, ProbeResult, ShareSpec } from './api.ts';
+import type { Mount, ProbeResult, RemoteEvidence, RemoteFailure, ShareSpec } from './api.ts';
 import { withGrace } from './grace.ts';
 import type { RunnerSurroundings } from './share-surroundings.ts';
 
@@ -10,7 +10,7 @@ const PROBE_GRACE_MS = 5_000;
 /** The same for a mount: it has a process and a cache in its hands, and two at once on one cache would harm it. */
 const MOUNT_GRACE_MS = 60_000;
 
-export type Raised = { readonly mount: Mount } | { readonly reason: string };
+export type Raised = { readonly mount: Mount } | { readonly reason: string; readonly remote?: RemoteEvidence | undefined };
 
 export interface RaiseOptions {
   readonly around: RunnerSurroundings;
@@ -28,14 +28,14 @@ export async function raise(options: RaiseOptions): Promise<Raised> {
   if (!mounter) return { reason: 'no mounter is active; see `mountkeeper plugin list`' };
   try {
     const probed = await withGrace(probe(options), { clock, signal, graceMs: PROBE_GRACE_MS });
-    if (!probed.ok) return { reason: probed.reason };
+    if (!probed.ok) return { reason: probed.reason, remote: probed.remote };
     signal.throwIfAborted();
     const veto = await around.hooks().veto('beforeMount', spec.share.name);
     if (veto !== undefined) return { reason: veto };
     signal.throwIfAborted();
     return { mount: await withGrace(mounter.mount(spec, signal), { clock, signal, graceMs: MOUNT_GRACE_MS, onLate }) };
   } catch (error) {
-    return { reason: error instanceof Error ? error.message : String(error) };
+    return error instanceof Error ? { reason: error.message, remote: (error as RemoteFailure).remote } : { reason: String(error) };
   }
 }
 

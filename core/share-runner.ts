@@ -66,7 +66,7 @@ export class ShareRunner {
 
   /** The share as plugins see it. */
   get live(): LiveShare {
-    return { spec: this.#settings.wanted, health: this.health, mount: this.mount, remoteAnswers: this.#held?.watch.remoteAnswers, figures: this.#held?.watch.figures };
+    return { spec: this.#settings.wanted, health: this.health, mount: this.mount, remoteAnswers: this.#held?.watch.remoteAnswers, remoteEvidence: this.#held?.watch.remoteEvidence, figures: this.#held?.watch.figures };
   }
 
   /** True from the wish to take the share down for good. */
@@ -181,11 +181,11 @@ export class ShareRunner {
     await this.#fail(raised);
   }
 
-  async #fail({ reason }: Extract<Raised, { reason: string }>): Promise<void> {
+  async #fail({ reason, remote }: Extract<Raised, { reason: string }>): Promise<void> {
     this.#settings.failed();
     if (!this.#inbox.has('reset', 'changed', 'goal')) {
       this.#failures += 1;
-      this.#health.enter({ kind: 'fail', reason });
+      this.#health.enter({ kind: 'fail', reason, remote });
       await this.#inbox.wait(['reset', 'changed', 'refreshed', 'goal'], probeBackoffMs(this.#failures));
     }
     if (!this.#inbox.has('reset', 'changed', 'goal')) return;

@@ -3,7 +3,7 @@
  * Every call has a deadline of its own; a pulse never waits for the one before it.
  */
 import type { Logger } from 'pino';
-import type { Clock, Mount, MountStats, TakenFigures } from './api.ts';
+import type { Clock, Mount, MountStats, RemoteEvidence, RemoteFailure, TakenFigures } from './api.ts';
 import { withGrace } from './grace.ts';
 import { timeBox } from './plugin/time-box.ts';
 import { StrandedFiles } from './share-stranded.ts';
@@ -47,7 +47,7 @@ export class ShareWatch {
   #remoteCheckedAt = -Infinity;
   #checkingRemote = false;
   #remoteAnswers: boolean | undefined;
-  #remoteReason: string | undefined;
+  #remoteFailure: RemoteFailure | undefined;
   #isKickDue = false;
 
   constructor(options: ShareWatchOptions) {
@@ -84,11 +84,16 @@ export class ShareWatch {
     return this.#remoteAnswers;
   }
 
+  /** What the last light check showed when it failed. */
+  get remoteEvidence(): RemoteEvidence | undefined {
+    return this.#remoteFailure?.remote;
+  }
+
   /** What is wrong though the mount is up; undefined when nothing is. */
   get trouble(): string | undefined {
     const troubles: string[] = [];
     if (this.isSilent) troubles.push(`the mount's remote control has not answered for ${Math.round(this.#silenceMs() / 1000)} s; figures are older than that`);
-    if (this.#remoteAnswers === false) troubles.push(`the remote does not answer (${this.#remoteReason ?? 'unknown'}); cached files stay readable, writes wait in the cache`);
+    if (this.#remoteAnswers === false) troubles.push(`the remote does not answer (${this.#remoteFailure?.message ?? 'unknown'}); cached files stay readable, writes wait in the cache`);
     if (this.#stats?.trouble !== undefined) troubles.push(this.#stats.trouble);
     if (this.strandedFiles > 0) troubles.push(`${this.strandedFiles} files that were written with former settings of this share wait in its cache; they go up once the former settings are put back`);
     return troubles.length > 0 ? troubles.join('; ') : undefined;
@@ -164,21 +169,21 @@ export class ShareWatch {
       await withGrace(mount.checkRemote(signal), { clock, signal, graceMs: GRACE_MS });
       if (!this.#end.signal.aborted) this.#setRemote(true);
     } catch (error) {
-      if (!this.#end.signal.aborted) this.#setRemote(false, (error as Error).message);
+      if (!this.#end.signal.aborted) this.#setRemote(false, error as RemoteFailure);
     } finally {
       this.#checkingRemote = false;
     }
   }
 
-  #setRemote(answers: boolean, reason?: string): void {
+  #setRemote(answers: boolean, failure?: RemoteFailure): void {
     const { mount, log, onChange } = this.#options;
     const was = this.#remoteAnswers;
     this.#remoteAnswers = answers;
-    this.#remoteReason = reason;
+    this.#remoteFailure = failure;
     if (!answers) this.#isKickDue = true;
     if (answers && this.#isKickDue) void this.#kickQueue();
     if (was === answers) return;
-    if (!answers) log.warn({ share: mount.shareName, reason }, 'remote does not answer, writes wait in the cache');
+    if (!answers) log.warn({ share: mount.shareName, reason: failure?.message }, 'remote does not answer, writes wait in the cache');
     if (answers && was === false) log.info({ share: mount.shareName }, 'remote answers again');
     onChange();
   }

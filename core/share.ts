@@ -2,7 +2,7 @@
  * The share state machine: Pending → Probing → Healthy | Failed(reason). Pure; the runner drives it.
  * A reset (reconnect, new settings) enters Pending from everywhere.
  */
-import type { Health } from './api.ts';
+import type { Health, RemoteEvidence } from './api.ts';
 
 export type ShareState =
   | { readonly health: 'pending' | 'probing' | 'healthy' }
@@ -10,7 +10,7 @@ export type ShareState =
 
 export type ShareEvent =
   | { readonly kind: 'reset' | 'probe' | 'mounted' }
-  | { readonly kind: 'fail'; readonly reason: string };
+  | { readonly kind: 'fail'; readonly reason: string; readonly remote?: RemoteEvidence | undefined };
 
 export const PENDING: ShareState = { health: 'pending' };
 

@@ -20,7 +20,7 @@ import { serveInside } from './serve.ts';
 import { createSpaceWatch } from './space-watch.ts';
 import { killMount, takeDown } from './take-down.ts';
 import type { MountTools } from './tools.ts';
-import { inPlainWords } from './words.ts';
+import { inPlainWords, remoteFailure, silence } from './words.ts';
 
 /** Asked for by name, so that it is never answered from a listing in memory; nobody has a file of this name. */
 const CHECKED_NAME = '.mountkeeper-reachable';
@@ -86,8 +86,8 @@ export class LivingMount implements Mount {
       await this.#rc.call('operations/stat', parameters, signal);
       this.#guard.remoteAnswered();
     } catch (error) {
-      if (signal.aborted) throw new Error('the remote does not answer in time', { cause: error });
-      throw new Error(inPlainWords([(error as Error).message], 'the remote answers with an error'), { cause: error });
+      if (signal.aborted) throw silence(error);
+      throw remoteFailure([(error as Error).message], 'the remote answers with an error', { cause: error });
     }
   }
 

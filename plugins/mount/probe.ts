@@ -4,7 +4,7 @@ import { remotePath } from './arguments.ts';
 import { obscure } from './rclone.ts';
 import { isPasswordOption } from './secret-options.ts';
 import type { MountTools } from './tools.ts';
-import { inPlainWords } from './words.ts';
+import { remoteFailure } from './words.ts';
 
 /** The prober's own limit comes first; this one only ends what nobody waits for any more. */
 const LONGEST_MS = 60_000;
@@ -25,7 +25,7 @@ export async function probeRemote(spec: ShareSpec, tools: MountTools, signal: Ab
     signal,
     maxOutputBytes: KEPT_OUTPUT_BYTES,
   });
-  if (result.code !== 0) throw new Error(inPlainWords(result.stderr.split('\n'), 'the remote path cannot be listed'));
+  if (result.code !== 0) throw remoteFailure(result.stderr.split('\n'), 'the remote path cannot be listed');
 }
 
 async function environment(spec: ShareSpec, command: string, tools: MountTools): Promise<Record<string, string>> {

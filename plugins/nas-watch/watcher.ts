@@ -1,7 +1,7 @@
-import type { Clock, Hooks, LiveShare, Logger, NotificationEvent, Prober, ShareStatus } from 'mountkeeper';
+import type { Clock, Hooks, LiveShare, Logger, NotificationEvent, Prober, RemoteFailure, ShareStatus } from 'mountkeeper';
 import { DoorWatch } from './door-watch.ts';
 import type { DoorWatchOptions } from './door-watch.ts';
-import { evidenceOf, verdictOfChange, verdictOfReason, weigh } from './evidence.ts';
+import { evidenceOf, verdictOfChange, weigh } from './evidence.ts';
 import type { Evidence, Verdict } from './evidence.ts';
 import { backEvent, offlineEvent } from './events.ts';
 import { ConnectionWatch } from './outage.ts';
@@ -118,8 +118,9 @@ export class NasWatcher {
     try {
       await share.mount.checkRemote(clock.deadline(CONFIRM_TIMEOUT_MS, AbortSignal.any([signal, end.signal])));
       this.#probes.set(share.spec.share.name, { verdict: 'answers', atMs: clock.monotonic() });
-    } catch {
-      watch.confirm();
+    } catch (error) {
+      if ((error as RemoteFailure).remote === 'answers') this.#probes.set(share.spec.share.name, { verdict: 'answers', atMs: clock.monotonic() });
+      else watch.confirm();
     } finally {
       end.abort();
       this.#confirming.delete(connection);
@@ -153,7 +154,7 @@ export class NasWatcher {
     const end = new AbortController();
     void service.probe(spec, clock.deadline(PROBE_TIMEOUT_MS, AbortSignal.any([signal, end.signal]))).then((result) => {
       end.abort();
-      const answers = result.ok || verdictOfReason(result.reason) === 'answers';
+      const answers = result.ok || result.remote === 'answers';
       if (signal.aborted || !answers) return;
       this.#probes.set(spec.share.name, { verdict: 'answers', atMs: clock.monotonic() });
       // A silence too short for an outage has made shares fail, too.

@@ -1,6 +1,8 @@
 import { formatDuration } from 'mountkeeper';
-import type { Clock, Mounter, Prober, ProbeResult, ShareSpec } from 'mountkeeper';
+import type { Clock, Mounter, Prober, ProbeResult, RemoteFailure, ShareSpec } from 'mountkeeper';
 import type { Places } from './places.ts';
+
+type Failure = Omit<Extract<ProbeResult, { ok: false }>, 'ok'>;
 
 export interface ProberOptions {
   readonly clock: Clock;
@@ -17,7 +19,7 @@ export function createProber(options: ProberOptions): Prober {
       try {
         return await Promise.race([probed(spec, deadline, options), refusedAt(deadline)]);
       } catch (error) {
-        return { ok: false, reason: reasonOf(error as Error, { isInterrupted: signal.aborted, isLate: deadline.aborted, timeoutMs }) };
+        return { ok: false, ...failureOf(error as Error, { isInterrupted: signal.aborted, isLate: deadline.aborted, timeoutMs }) };
       }
     },
   };
@@ -41,8 +43,9 @@ function refusedAt(signal: AbortSignal): Promise<never> {
   });
 }
 
-function reasonOf(error: Error, at: { readonly isInterrupted: boolean; readonly isLate: boolean; readonly timeoutMs: number }): string {
-  if (at.isInterrupted) return 'the probe was interrupted';
+function failureOf(error: RemoteFailure, at: { readonly isInterrupted: boolean; readonly isLate: boolean; readonly timeoutMs: number }): Failure {
+  if (at.isInterrupted) return { reason: 'the probe was interrupted' };
   const seconds = at.timeoutMs < 1_000 ? `${at.timeoutMs}ms` : formatDuration(at.timeoutMs);
-  return at.isLate ? `the remote did not answer within ${seconds}; is it switched on, and is the way to it free?` : error.message;
+  if (at.isLate) return { reason: `the remote did not answer within ${seconds}; is it switched on, and is the way to it free?`, remote: 'silent' };
+  return error.remote === undefined ? { reason: error.message } : { reason: error.message, remote: error.remote };
 }

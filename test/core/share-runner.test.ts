@@ -36,6 +36,32 @@ describe('share runner, bringing up', () => {
     await runner.release();
   });
 
+  it('tells what failures show about the remote: of the prober, of a mounter without one, and of the light check', async () => {
+    const kit = createKit();
+    const told: (string | undefined)[] = [];
+    const { observe } = kit.hooks;
+    kit.hooks.observe = async (hook, ...args) => {
+      const [change] = args as [{ to?: string; remote?: string }];
+      if (hook === 'shareHealthChanged' && change.to === 'failed') told.push(change.remote);
+      return observe(hook, ...args);
+    };
+    const runner = kit.run(photos);
+    kit.present.prober = { probe: async () => ({ ok: false, reason: 'no', remote: 'answers' }) };
+    await kit.clock.advance(0);
+    kit.present.prober = undefined;
+    kit.mounter.probe = async () => { throw Object.assign(new Error('nobody there'), { remote: 'silent' }); };
+    await kit.clock.advance(7_000);
+    kit.mounter.probe = async () => { throw new Error('a defect'); };
+    await kit.clock.advance(13_000);
+    assert.deepEqual(told, ['answers', 'silent', undefined]);
+    kit.mounter.probe = async () => undefined;
+    await kit.clock.advance(25_000);
+    kit.mounter.last.checkRemote = async () => { throw Object.assign(new Error('the password has changed'), { remote: 'answers' }); };
+    await kit.pass(6_000, runner);
+    assert.deepEqual([runner.live.remoteAnswers, runner.live.remoteEvidence], [false, 'answers']);
+    await runner.release();
+  });
+
   it('waits longer after each failure and never longer than 72 s', async () => {
     const kit = createKit();
     kit.prober.problems.set('photos', 'down');

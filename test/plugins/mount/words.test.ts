@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { inPlainWords } from '../../../plugins/mount/words.ts';
+import { inPlainWords, remoteFailure } from '../../../plugins/mount/words.ts';
 
 describe('what rclone says', () => {
   const cases: readonly (readonly [string, RegExp])[] = [
@@ -19,6 +19,14 @@ describe('what rclone says', () => {
 
   it('is judged by its last line that is understood, with rclone\'s own words behind', () => {
     assert.equal(inPlainWords(['dial: connection refused', 'gibberish', ''], 'otherwise'), 'the remote refuses connections; is its service running, and is the port right? (dial: connection refused)');
+  });
+
+  it('shows whether the remote has answered, is silent, or nothing about it', () => {
+    const shown = (line: string) => remoteFailure([line], 'otherwise').remote;
+    assert.deepEqual(['ssh: unable to authenticate', 'directory not found', 'x509: unknown authority'].map(shown), ['answers', 'answers', 'answers']);
+    assert.deepEqual(['dial tcp: connection refused', 'i/o timeout', 'no route to host', 'no such host', 'EOF'].map(shown), ['silent', 'silent', 'silent', 'silent', 'silent']);
+    assert.deepEqual(['no space left on device', 'strange'].map(shown), [undefined, undefined]);
+    assert.equal(remoteFailure(['i/o timeout'], 'otherwise').message, inPlainWords(['i/o timeout'], 'otherwise'));
   });
 
   it('is passed on when it is not understood', () => {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { createManualClock } from 'mountkeeper/testing';
 import type { LiveShare, Mount, NotificationEvent, ShareStatus } from 'mountkeeper';
-import { verdictOfChange, verdictOfReason } from '../../../plugins/nas-watch/evidence.ts';
+import { evidenceOf, verdictOfChange } from '../../../plugins/nas-watch/evidence.ts';
 import type { Outages } from '../../../plugins/nas-watch/outage-file.ts';
 import { NasWatcher } from '../../../plugins/nas-watch/watcher.ts';
 import { spec } from '../../core/fake-shares.ts';
@@ -68,20 +68,18 @@ function createKit(former: Outages = {}, minutes = 5) {
 }
 
 describe('the evidence', () => {
-  it('of a failed probe: silence, an answer, or nothing about the NAS', () => {
-    assert.equal(verdictOfReason(SILENT), 'silent');
-    assert.equal(verdictOfReason('the remote did not answer within 10s; is it switched on, and is the way to it free?'), 'silent');
-    assert.equal(verdictOfReason('there is no way to the remote; check the network (no route to host)'), 'silent');
-    assert.equal(verdictOfReason('the remote refused the user name or password (x)'), 'answers');
-    assert.equal(verdictOfReason('the path is not there on the remote; check remote_path (x)'), 'answers');
-    assert.equal(verdictOfReason('fusermount3 is missing; install the package fuse3'), 'unknown');
+  it('of a mounted share: its own check, which also a no has answered', () => {
+    const verdict = (change: Partial<LiveShare>) => evidenceOf({ ...live({ name: 'a', connection: 'nas', mounted: true, answers: false, speed: 0, confirms: true }), ...change }, undefined, 5);
+    assert.deepEqual(verdict({}), [{ verdict: 'silent', atMs: 5 }]);
+    assert.deepEqual(verdict({ remoteEvidence: 'answers' }), [{ verdict: 'answers', atMs: 5 }]);
+    assert.deepEqual(verdict({ remoteAnswers: true, remoteEvidence: 'silent' }), [{ verdict: 'answers', atMs: 5 }]);
   });
 
   it('of a change of health', () => {
-    assert.equal(verdictOfChange({ from: 'probing', to: 'healthy', reason: null }), 'answers');
-    assert.equal(verdictOfChange({ from: 'probing', to: 'failed', reason: SILENT }), 'silent');
-    assert.equal(verdictOfChange({ from: 'healthy', to: 'failed', reason: 'the mount\'s process was killed' }), undefined);
-    assert.equal(verdictOfChange({ from: 'pending', to: 'probing', reason: null }), undefined);
+    assert.equal(verdictOfChange({ from: 'probing', to: 'healthy' }), 'answers');
+    assert.equal(verdictOfChange({ from: 'probing', to: 'failed', remote: 'silent' }), 'silent');
+    assert.equal(verdictOfChange({ from: 'healthy', to: 'failed' }), undefined);
+    assert.equal(verdictOfChange({ from: 'pending', to: 'probing' }), undefined);
   });
 });
 
@@ -140,7 +138,7 @@ describe('a connection', () => {
     kit.add('a', { mounted: false });
     await kit.pass(60);
     assert.deepEqual([kit.offline(), kit.probe.asked], [[], []]);
-    kit.watcher.healthChanged({ share: 'a', from: 'probing', to: 'failed', reason: SILENT });
+    kit.watcher.healthChanged({ share: 'a', from: 'probing', to: 'failed', reason: SILENT, remote: 'silent' });
     await kit.pass(25);
     assert.deepEqual(kit.offline(), ['nas']);
     assert.deepEqual(kit.probe.asked, ['a', 'a', 'a']);
@@ -154,7 +152,7 @@ describe('a connection', () => {
     const kit = createKit();
     kit.add('a', { mounted: false });
     kit.door.isOpen = false;
-    kit.watcher.healthChanged({ share: 'a', from: 'probing', to: 'failed', reason: SILENT });
+    kit.watcher.healthChanged({ share: 'a', from: 'probing', to: 'failed', reason: SILENT, remote: 'silent' });
     await kit.pass(12);
     const [probes, knocks] = [kit.probe.asked.length, kit.door.knocks];
     assert.ok(knocks >= 10 && probes <= 2, `${knocks} knocks, ${probes} probes`);
@@ -177,7 +175,7 @@ describe('a connection', () => {
     const kit = createKit();
     kit.add('a', { mounted: false });
     kit.door.isOpen = false;
-    kit.watcher.healthChanged({ share: 'a', from: 'probing', to: 'failed', reason: SILENT });
+    kit.watcher.healthChanged({ share: 'a', from: 'probing', to: 'failed', reason: SILENT, remote: 'silent' });
     await kit.pass(1);
     kit.probe.ok = true;
     kit.door.isOpen = true;
@@ -189,7 +187,7 @@ describe('a connection', () => {
     const kit = createKit();
     kit.add('a', { mounted: false });
     for (let round = 0; round < 5; round += 1) {
-      kit.watcher.healthChanged({ share: 'a', from: 'probing', to: 'failed', reason: 'the remote refused the user name or password (x)' });
+      kit.watcher.healthChanged({ share: 'a', from: 'probing', to: 'failed', reason: 'the remote refused the user name or password (x)', remote: 'answers' });
       await kit.pass(8);
     }
     assert.deepEqual(kit.offline(), []);

@@ -26,6 +26,13 @@ describe('a probe', () => {
     assert.deepEqual(await prober(() => Promise.reject(new Error('no such path'))).probe(spec('a'), signal), { ok: false, reason: 'no such path' });
   });
 
+  it('passes on what the failure shows about the remote, and knows that silence shows it, too', async () => {
+    const refused = Object.assign(new Error('refused'), { remote: 'answers' as const });
+    assert.deepEqual(await prober(() => Promise.reject(refused)).probe(spec('a'), signal), { ok: false, reason: 'refused', remote: 'answers' });
+    const late = await prober(never).probe(spec('a'), signal);
+    assert.equal(late.ok ? undefined : late.remote, 'silent');
+  });
+
   it('fails at its time-out though nobody obeys it', async () => {
     const result = await prober(never).probe(spec('a'), signal);
     assert.match(result.ok ? '' : result.reason, /did not answer within 60ms/);
