@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import type { Refusal } from './front-answer.ts';
 import { now } from './front-clock.ts';
-import { wasNeverReached } from './front-engine.ts';
+import { WAITING, wasNeverReached } from './front-engine.ts';
 import type { Attached } from './front-engine.ts';
 import { Unavailable } from './front-gate.ts';
 import type { Gate } from './front-gate.ts';
@@ -81,15 +81,15 @@ export class Commit {
   async #send(attached: Attached): Promise<number | undefined> {
     const { path, headers, body, journal } = this.#options;
     const length = 'bytes' in body ? body.bytes.length : body.size;
-    const call = { method: 'PUT', path, headers: { ...headers, 'content-length': length } };
-    const { request, answered } = attached.begin(call, { fresh: true });
-    if ('bytes' in body) request.end(body.bytes);
-    else {
+    const isSmall = 'bytes' in body;
+    const call = { method: 'PUT', path, headers: { ...headers, 'content-length': length, ...(isSmall ? {} : WAITING) } };
+    const { request, answered, continued } = attached.begin(call, { fresh: true });
+    if (isSmall) request.end(body.bytes);
+    else if (await continued) {
       const upload = this.#upload;
       const source = createReadStream(body.file, { highWaterMark: 262_144 });
       if (upload) source.on('data', () => journal.touch(upload));
-      // An engine that refuses answers before it has taken the body.
-      await Promise.race([answered, pipeline(source, request).catch(() => undefined)]);
+      await pipeline(source, request).catch(() => undefined);
     }
     const response = await answered;
     response.resume();

@@ -8,6 +8,16 @@ const LET_GO_MS = 2_000;
 /** The connection could not be had: nothing of the request has reached the engine. */
 const NEVER_REACHED = new Set(['ECONNREFUSED', 'ENOENT', 'EACCES', 'EAGAIN']);
 
+/** An engine that refuses a body says so before it comes. */
+export const WAITING = { expect: '100-continue' } as const;
+
+export interface Begun {
+  readonly request: ClientRequest;
+  readonly answered: Promise<IncomingMessage>;
+  /** With `WAITING`: resolves with true when the body may come, with false when the answer is there already. */
+  readonly continued: Promise<boolean>;
+}
+
 export interface EngineCall {
   readonly method: string;
   readonly path: string;
@@ -48,7 +58,7 @@ export class Attached {
   }
 
   /** Begins a request; the caller writes the body. */
-  begin(call: EngineCall, { signal, fresh = false }: { readonly signal?: AbortSignal | undefined; readonly fresh?: boolean } = {}): { request: ClientRequest; answered: Promise<IncomingMessage> } {
+  begin(call: EngineCall, { signal, fresh = false }: { readonly signal?: AbortSignal | undefined; readonly fresh?: boolean } = {}): Begun {
     const { socketPath, port, authorization } = this.engine;
     const where = socketPath === undefined ? { host: '127.0.0.1', port } : { socketPath };
     const headers = { ...call.headers, ...(authorization === undefined ? {} : { authorization }) };
@@ -71,7 +81,13 @@ export class Attached {
       request.once('close', () => reject(new Error('the engine closed the connection')));
     });
     answered.catch(() => undefined);
-    return { request, answered };
+    const continued = new Promise<boolean>((resolve) => {
+      request.once('continue', () => resolve(true));
+      request.once('response', () => resolve(false));
+      request.once('close', () => resolve(false));
+    });
+    if (call.headers['expect'] !== undefined) request.flushHeaders();
+    return { request, answered, continued };
   }
 
   /** Notes work that is let end before the share goes. */

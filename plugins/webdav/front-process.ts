@@ -19,7 +19,7 @@ const HERE = fileURLToPath(new URL('.', import.meta.url));
 /** A front that runs goes on until what it is made of has changed. */
 export async function frontSpec(place: Place, { host, port }: Address): Promise<ProcessSpec> {
   const hash = createHash('sha256').update(JSON.stringify([process.execPath, place.root, host, port]));
-  const names = (await readdir(HERE)).filter((name) => name.startsWith('front-') && name.endsWith('.js')).sort();
+  const names = (await readdir(HERE)).filter((name) => name.startsWith('front') && name.endsWith('.js')).sort();
   for (const name of names) hash.update(await readFile(join(HERE, name)));
   return {
     key: PROCESS_KEY,

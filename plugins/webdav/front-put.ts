@@ -3,6 +3,8 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { answer } from './front-answer.ts';
 import { now } from './front-clock.ts';
 import { Commit } from './front-commit.ts';
+import { WAITING } from './front-engine.ts';
+import type { Begun } from './front-engine.ts';
 import { IDLE_BODY_MS, Refused } from './front-exchange.ts';
 import type { Exchange } from './front-exchange.ts';
 import { toEngine } from './front-headers.ts';
@@ -70,13 +72,8 @@ async function pass(exchange: Exchange, tools: PutTools, found: Found | undefine
   const headers = engineHeaders(request);
   const upload = await tools.journal.begin({ kind: found ? 'empty' : 'new', share: gate.name, parts, headers });
   // No length: then the body can be ended at any byte, and the engine has closed the file when it answers.
-  const { request: sink, answered } = attached.begin({ method: 'PUT', path, headers }, { fresh: true });
-  const outcome = await attached.track(pour(request, sink, () => tools.journal.touch(upload)).then(async (isWhole) => {
-    sink.end();
-    const result = await answered.catch(() => undefined);
-    result?.resume();
-    return { isWhole, status: result?.statusCode };
-  }));
+  const begun = attached.begin({ method: 'PUT', path, headers: { ...headers, 'transfer-encoding': 'chunked', ...WAITING } }, { fresh: true });
+  const outcome = await attached.track(send(begun, request, () => tools.journal.touch(upload)));
   const isTaken = outcome.isWhole && outcome.status !== undefined && outcome.status < 300;
   if (isTaken || wasRefused(outcome.status)) await tools.journal.end(upload);
   else tools.clearUp(tools.journal.leave(upload));
@@ -84,9 +81,18 @@ async function pass(exchange: Exchange, tools: PutTools, found: Found | undefine
   answer(request, response, failure(outcome.status));
 }
 
+async function send({ request: sink, answered, continued }: Begun, body: IncomingMessage, onPiece: () => void): Promise<{ isWhole: boolean; status: number | undefined }> {
+  const isWhole = (await continued) && (await pour(body, sink, onPiece));
+  sink.end();
+  const result = await answered.catch(() => undefined);
+  result?.resume();
+  return { isWhole, status: result?.statusCode };
+}
+
 /** Resolves with true when the client has sent all of it. Ends early when the engine closes. */
 function pour(from: IncomingMessage, to: ClientRequest, onPiece: () => void): Promise<boolean> {
   return new Promise((resolve) => {
+    if (from.destroyed) return resolve(from.complete);
     from.on('data', (piece: Buffer) => {
       onPiece();
       if (to.destroyed || to.write(piece)) return;

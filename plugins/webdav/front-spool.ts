@@ -91,9 +91,10 @@ async function* whole(request: IncomingMessage): AsyncGenerator<Buffer> {
   if (!request.complete) throw new TornOff('the client went away');
 }
 
-/** What a front that was killed had not received to the end. */
-export async function clearSpool(folder: string, wanted: ReadonlySet<string>): Promise<void> {
-  for (const name of await readdir(folder).catch(() => [])) {
+/** Clears what a front that was killed had not received to the end. */
+export async function prepareSpool(folder: string, wanted: ReadonlySet<string>): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const name of await readdir(folder)) {
     const file = join(folder, name);
     if (name.endsWith('.part') && !wanted.has(file)) await rm(file, { force: true });
   }

@@ -1,0 +1,121 @@
+/** A front between a client and an engine that keeps files in memory, both on loopback. */
+import { createServer, request as httpRequest } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Front } from '../../../plugins/webdav/front.ts';
+import type { FrontShare, FrontState } from '../../../plugins/webdav/front-state.ts';
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly text: string;
+}
+
+export class FakeEngine {
+  readonly files = new Map<string, Buffer>();
+  /** Method and path of all that came, with the headers. */
+  readonly seen: { readonly method: string; readonly path: string; readonly headers: IncomingMessage['headers'] }[] = [];
+  /** Answers in place of the engine; false: the engine answers itself. */
+  before: (request: IncomingMessage, response: ServerResponse) => boolean = () => false;
+  readonly server: Server = createServer((request, response) => void this.#serve(request, response))
+    .on('checkContinue', (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response));
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  count(method: string): number {
+    return this.seen.filter((one) => one.method === method).length;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '', url: path = '' } = request;
+    this.seen.push({ method, path, headers: request.headers });
+    if (this.before(request, response)) return;
+    if (method === 'PUT') return this.#put(request, response, path);
+    const file = this.files.get(path);
+    if (method === 'DELETE') return void response.writeHead(this.files.delete(path) ? 204 : 404).end();
+    if (!file) return void response.writeHead(404).end();
+    if (method === 'PROPFIND') {
+      response.writeHead(207).end(`<D:multistatus xmlns:D="DAV:"><D:getcontentlength>${file.length}</D:getcontentlength><D:getetag>"e${file.length}"</D:getetag><D:getlastmodified>${new Date().toUTCString()}</D:getlastmodified></D:multistatus>`);
+      return;
+    }
+    response.writeHead(200, { 'content-length': file.length, server: 'engine' }).end(file);
+  }
+
+  /** As the real ones: the file is cut first, and what has come stays when the writer goes away. */
+  async #put(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
+    const pieces: Buffer[] = [];
+    if (request.headers.expect !== undefined) response.writeContinue();
+    this.files.set(path, Buffer.alloc(0));
+    try {
+      for await (const piece of request) this.files.set(path, Buffer.concat([...pieces, piece as Buffer])), pieces.push(piece as Buffer);
+      response.writeHead(201).end('Created');
+    } catch {
+      response.destroy();
+    }
+  }
+}
+
+export class FrontHouse {
+  readonly engine = new FakeEngine();
+  readonly folder: string;
+  readonly front: Front;
+  readonly #server: Server;
+  state: FrontState;
+
+  private constructor(folder: string) {
+    this.folder = folder;
+    this.front = new Front(join(folder, 'front'), () => undefined);
+    this.#server = this.front.createServer();
+    this.state = { users: [{ name: 'alice', password: 'wonder:land' }], isOpen: false, hostnames: [], spool: join(folder, 'spool'), minFreeBytes: 0, shares: [], returning: [] };
+  }
+
+  static async open(): Promise<FrontHouse> {
+    const house = new FrontHouse(await mkdtemp(join(tmpdir(), 'mk-front-')));
+    await house.front.open();
+    for (const server of [house.engine.server, house.#server]) await once(server.listen(0, '127.0.0.1'), 'listening');
+    await house.tell({ shares: [house.share('team')] });
+    return house;
+  }
+
+  share(name: string, changes: Partial<FrontShare> = {}): FrontShare {
+    return { name, path: `/mnt/${name}`, readOnly: false, isSealed: false, engine: { instance: 'first', port: this.engine.port, takesProperties: true }, ...changes };
+  }
+
+  async tell(changes: Partial<FrontState>): Promise<void> {
+    this.state = { ...this.state, ...changes };
+    await this.front.take(this.state);
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** As alice, who is in. */
+  async ask(method: string, path: string, options: { readonly headers?: OutgoingHttpHeaders; readonly body?: Buffer | string } = {}): Promise<Reply> {
+    const request = httpRequest({ host: '127.0.0.1', port: this.port, method, path, agent: false, headers: { authorization: basic('alice', 'wonder:land'), ...options.headers } });
+    request.end(options.body);
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    let text = '';
+    for await (const piece of response) text += (piece as Buffer).toString('utf8');
+    return { status: response.statusCode ?? 0, headers: response.headers, text };
+  }
+
+  async close(): Promise<void> {
+    for (const server of [this.#server, this.engine.server]) {
+      server.closeAllConnections();
+      server.close();
+    }
+    await this.tell({ shares: [] });
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+export function basic(name: string, password: string): string {
+  return `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
+}
