@@ -27,7 +27,8 @@ export interface Limits {
 /** How full a cache is. `share` is undefined for the file system that all caches lie on. */
 export interface Fill {
   readonly share: string | undefined;
-  readonly usedBytes: number;
+  /** Undefined while it is not known: what has been told of it stays as it is. */
+  readonly usedBytes: number | undefined;
   readonly limitBytes: number;
 }
 
@@ -55,10 +56,10 @@ export function crossDepth(crossed: Crossed, depth: number, { limits, now }: { r
 export function crossCaches(crossed: Crossed, fills: readonly Fill[], { limits, now }: { readonly limits: Limits; readonly now: number }): Crossing {
   const threshold = limits.cacheThresholdPct;
   if (threshold <= 0) return { crossed: { ...crossed, caches: [] }, events: [] };
-  const percentOf = ({ usedBytes, limitBytes }: Fill): number => (limitBytes > 0 ? (usedBytes / limitBytes) * 100 : 0);
+  const percentOf = ({ usedBytes = 0, limitBytes }: Fill): number => (limitBytes > 0 ? (usedBytes / limitBytes) * 100 : 0);
   const nameOf = ({ share }: Fill): string => share ?? '';
   const was = new Set(crossed.caches);
-  const stays = fills.filter((fill) => was.has(nameOf(fill)) && percentOf(fill) > threshold - CACHE_HYSTERESIS_PCT);
+  const stays = fills.filter((fill) => was.has(nameOf(fill)) && (fill.usedBytes === undefined || percentOf(fill) > threshold - CACHE_HYSTERESIS_PCT));
   const fresh = fills.filter((fill) => !was.has(nameOf(fill)) && percentOf(fill) >= threshold);
   return {
     crossed: { ...crossed, caches: [...stays, ...fresh].map(nameOf) },
@@ -66,7 +67,7 @@ export function crossCaches(crossed: Crossed, fills: readonly Fill[], { limits, 
   };
 }
 
-function cacheEvent({ share, usedBytes, limitBytes }: Fill, percent: number, { threshold, now }: { readonly threshold: number; readonly now: number }): NotificationEvent {
+function cacheEvent({ share, usedBytes = 0, limitBytes }: Fill, percent: number, { threshold, now }: { readonly threshold: number; readonly now: number }): NotificationEvent {
   const what = share === undefined ? 'The file system of the cache' : `The cache of the share ${share}`;
   return {
     type: 'cache.threshold', severity: 'warning', key: `cache.threshold/${share ?? ''}/${now}`,

@@ -19,6 +19,8 @@ export interface Outgoing {
   readonly body: string;
 }
 
+/** Bytes of text that these take; more is refused, or becomes an attachment. */
+const MOST_BYTES = { wecom: 2_048, ntfy: 4_096 } as const;
 const JSON_TYPE = 'application/json; charset=utf-8';
 const PRIORITIES = { info: 'low', warning: 'default', error: 'high' } as const;
 
@@ -51,6 +53,13 @@ function sentence({ event }: Delivery, { host }: Surroundings): string {
   return `Mountkeeper (${host}): ${event.message}`;
 }
 
+/** As much of a text as fits, whole characters only. */
+function within(bytes: number, long: string): string {
+  if (Buffer.byteLength(long) <= bytes) return long;
+  const cut = Buffer.from(long).subarray(0, bytes - Buffer.byteLength('…')).toString();
+  return `${cut.replace(/\uFFFD+$/, '')}…`;
+}
+
 function json(url: URL, body: object): Outgoing {
   return { url, headers: { 'content-type': JSON_TYPE }, body: JSON.stringify(body) };
 }
@@ -71,8 +80,10 @@ const discord: Writer = (delivery, url, around) => json(url, { content: sentence
 const ntfy: Writer = (delivery, url, around) => {
   const { event } = delivery;
   const access = around.secret === '' ? {} : { authorization: `Bearer ${around.secret}` };
-  return { url, headers: { 'content-type': 'text/plain; charset=utf-8', title: `Mountkeeper ${event.type}`, priority: PRIORITIES[event.severity], ...access }, body: sentence(delivery, around) };
+  return { url, headers: { 'content-type': 'text/plain; charset=utf-8', title: `Mountkeeper ${event.type}`, priority: PRIORITIES[event.severity], ...access }, body: within(MOST_BYTES.ntfy, sentence(delivery, around)) };
 };
+
+const wecom: Writer = (delivery, url, around) => json(url, { msgtype: 'text', text: { content: within(MOST_BYTES.wecom, sentence(delivery, around)) } });
 
 const text: Writer = (delivery, url, around) => json(url, { msgtype: 'text', text: { content: sentence(delivery, around) } });
 
@@ -94,7 +105,7 @@ const feishu: Writer = (delivery, url, around) => {
   return json(url, { ...proof, msg_type: 'text', content: { text: sentence(delivery, around) } });
 };
 
-const WRITERS: Readonly<Record<Format, Writer>> = { generic, slack, discord, ntfy, wecom: text, dingtalk, feishu };
+const WRITERS: Readonly<Record<Format, Writer>> = { generic, slack, discord, ntfy, wecom, dingtalk, feishu };
 
 export function outgoing(format: Format, delivery: Delivery, to: { readonly url: URL; readonly around: Surroundings }): Outgoing {
   return WRITERS[format](delivery, to.url, to.around);

@@ -52,7 +52,8 @@ export class Lookout {
   /** Against the caches' own limit, else against their file system; undefined while that is not known. */
   #fills(shares: Snapshot['record']['shares']): readonly Fill[] | undefined {
     const limitBytes = sizeBytes(this.#options.cache().max_size);
-    if (limitBytes > 0) return shares.map(({ name, cacheBytes }) => ({ share: name, usedBytes: cacheBytes, limitBytes }));
+    // A fresh mount counts its cache only after a while, and says 0 until then.
+    if (limitBytes > 0) return shares.map(({ name, cacheBytes }) => ({ share: name, usedBytes: cacheBytes > 0 ? cacheBytes : undefined, limitBytes }));
     void this.#lookAtDisk();
     return this.#disk && [{ share: undefined, ...this.#disk }];
   }

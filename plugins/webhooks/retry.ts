@@ -19,7 +19,7 @@ export function waitAfter(tries: number, askedMs: number | undefined, random: nu
 /** Milliseconds of a Retry-After header, in seconds or as a date; undefined when there is none to be understood. */
 export function askedWaitMs(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined;
-  if (/^\d+$/.test(header.trim())) return Number(header) * SECOND;
+  if (/^\d+(\.\d+)?$/.test(header.trim())) return Number(header) * SECOND;
   const at = Date.parse(header);
   return Number.isNaN(at) ? undefined : Math.max(0, at - now);
 }

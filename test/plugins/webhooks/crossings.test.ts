@@ -51,6 +51,13 @@ describe('the write-back depth', () => {
 });
 
 describe('the cache threshold', () => {
+  it('is not told again because a share was mounted anew, which counts its cache only after a while', async () => {
+    const { look } = createKit();
+    const told = [];
+    for (const bytes of [900, 0, 0, 900]) told.push((await look({ name: 'a', cacheBytes: bytes })).length);
+    assert.deepEqual(told, [1, 0, 0, 0]);
+  });
+
   it('is told once per share and crossing', async () => {
     const { look, events } = createKit();
     const told = [];

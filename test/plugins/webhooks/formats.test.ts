@@ -48,6 +48,18 @@ describe('the payload', () => {
     assert.deepEqual([ntfy.body, ntfy.headers['priority'], ntfy.headers['authorization']], ['Mountkeeper (attic): <NAS> & "群" offline', 'high', 'Bearer tk_1']);
   });
 
+  it('is no longer than the service takes, with whole characters', () => {
+    const long = { ...delivery, event: { ...delivery.event, message: '群'.repeat(3_000) } };
+    for (const [format, most] of [['wecom', 2_048], ['ntfy', 4_096]] as const) {
+      const { body } = outgoing(format, long, { url: new URL('https://example.org/'), around: { host: 'attic', secret: '', now: NOW } });
+      const text = format === 'ntfy' ? body : (JSON.parse(body) as { text: { content: string } }).text.content;
+      assert.ok(Buffer.byteLength(text) <= most && Buffer.byteLength(text) > most - 6, `${format}: ${Buffer.byteLength(text)}`);
+      assert.match(text, /群…$/);
+    }
+    const { body } = outgoing('discord', long, { url: new URL('https://example.org/'), around: { host: 'attic', secret: '', now: NOW } });
+    assert.equal((JSON.parse(body) as { content: string }).content.length, 2_000);
+  });
+
   it('is signed in the ways of 钉钉 and 飞书', () => {
     const dingtalk = written('dingtalk', 'https://oapi.dingtalk.com/robot/send?access_token=t', 'SECx');
     assert.deepEqual([...dingtalk.url.searchParams], [['access_token', 't'], ['timestamp', String(NOW)], ['sign', createHmac('sha256', 'SECx').update(`${NOW}\nSECx`).digest('base64')]]);

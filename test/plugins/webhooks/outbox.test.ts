@@ -147,5 +147,6 @@ describe('waits', () => {
     const now = Date.UTC(2026, 0, 1);
     assert.deepEqual([askedWaitMs('12', now), askedWaitMs('Thu, 01 Jan 2026 00:01:00 GMT', now), askedWaitMs('soon', now), askedWaitMs(undefined, now), askedWaitMs('Wed, 31 Dec 2025 00:00:00 GMT', now)],
       [12_000, 60_000, undefined, undefined, 0]);
+    assert.equal(askedWaitMs('1.5', now), 1_500);
   });
 });
