@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { keepServer, showShares, sizeBytes } from 'mountkeeper';
-import type { Clock, Config, Exporter, KeptServer, Logger, Mount, MountTable, Notice, Paths, Processes, ProcessSpec, Secrets, ShareSpec, SharesService, ShownShares } from 'mountkeeper';
+import type { Clock, Config, Exporter, KeptServer, Logger, Mount, MountTable, Notice, Offer, Paths, Processes, ProcessSpec, Secrets, ShareSpec, SharesService, ShownShares } from 'mountkeeper';
 import { isShown } from './ask.ts';
 import type { Address } from './ask.ts';
 import type { WebdavConfig } from './config.ts';
@@ -122,6 +122,11 @@ export class WebdavExporter implements Exporter {
     await this.#shown.inTurn(() => this.#tell());
     if (this.#server.process && this.#isReady) await this.#ask(signal);
     else this.#isAnswering = false;
+  }
+
+  offers(): readonly Offer[] {
+    const { host, port } = this.#address;
+    return this.isServing ? [{ service: '_webdav._tcp', port, addresses: [host], details: { path: '/' } }] : [];
   }
 
   notices(): readonly Notice[] {

@@ -59,11 +59,7 @@ export class Attached {
 
   /** Begins a request; the caller writes the body. */
   begin(call: EngineCall, { signal, fresh = false }: { readonly signal?: AbortSignal | undefined; readonly fresh?: boolean } = {}): Begun {
-    const { socketPath, port, authorization } = this.engine;
-    const where = socketPath === undefined ? { host: '127.0.0.1', port } : { socketPath };
-    const headers = { ...call.headers, ...(authorization === undefined ? {} : { authorization }) };
-    const request = httpRequest({ ...where, agent: fresh ? false : this.#agent, method: call.method, path: call.path, headers });
-    request.setNoDelay(true);
+    const request = this.#open(call, fresh);
     this.#running.add(request);
     const onAbort = (): void => void request.destroy();
     if (this.#isOver || signal?.aborted === true) request.destroy();
@@ -72,22 +68,18 @@ export class Attached {
       this.#running.delete(request);
       signal?.removeEventListener('abort', onAbort);
     });
-    const answered = new Promise<IncomingMessage>((resolve, reject) => {
-      request.once('response', (response) => {
-        response.on('error', () => undefined);
-        resolve(response);
-      });
-      request.on('error', reject);
-      request.once('close', () => reject(new Error('the engine closed the connection')));
-    });
-    answered.catch(() => undefined);
-    const continued = new Promise<boolean>((resolve) => {
-      request.once('continue', () => resolve(true));
-      request.once('response', () => resolve(false));
-      request.once('close', () => resolve(false));
-    });
+    const begun = { request, answered: answerOf(request), continued: continuationOf(request) };
     if (call.headers['expect'] !== undefined) request.flushHeaders();
-    return { request, answered, continued };
+    return begun;
+  }
+
+  #open({ method, path, headers }: EngineCall, fresh: boolean): ClientRequest {
+    const { socketPath, port, authorization } = this.engine;
+    const where = socketPath === undefined ? { host: '127.0.0.1', port } : { socketPath };
+    const login = authorization === undefined ? {} : { authorization };
+    const request = httpRequest({ ...where, agent: fresh ? false : this.#agent, method, path, headers: { ...headers, ...login } });
+    request.setNoDelay(true);
+    return request;
   }
 
   /** Notes work that is let end before the share goes. */
@@ -105,6 +97,27 @@ export class Attached {
     for (const request of this.#running) request.destroy();
     this.#agent.destroy();
   }
+}
+
+function answerOf(request: ClientRequest): Promise<IncomingMessage> {
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    request.once('response', (response) => {
+      response.on('error', () => undefined);
+      resolve(response);
+    });
+    request.on('error', reject);
+    request.once('close', () => reject(new Error('the engine closed the connection')));
+  });
+  answered.catch(() => undefined);
+  return answered;
+}
+
+function continuationOf(request: ClientRequest): Promise<boolean> {
+  return new Promise((resolve) => {
+    request.once('continue', () => resolve(true));
+    request.once('response', () => resolve(false));
+    request.once('close', () => resolve(false));
+  });
 }
 
 /** Nothing can have come of it. */

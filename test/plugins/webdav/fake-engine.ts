@@ -53,7 +53,10 @@ export class FakeEngine {
     if (request.headers.expect !== undefined) response.writeContinue();
     this.files.set(path, Buffer.alloc(0));
     try {
-      for await (const piece of request) this.files.set(path, Buffer.concat([...pieces, piece as Buffer])), pieces.push(piece as Buffer);
+      for await (const piece of request) {
+        pieces.push(piece as Buffer);
+        this.files.set(path, Buffer.concat(pieces));
+      }
       response.writeHead(201).end('Created');
     } catch {
       response.destroy();
