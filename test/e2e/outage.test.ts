@@ -1,0 +1,116 @@
+/** A NAS is away for two minutes: what was visited stays usable, nobody hangs, everything is told once, and all is there afterwards. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
+import { Daemon } from '../support/daemon.ts';
+import type { ShareJson, StatusJson } from '../support/daemon.ts';
+import { Files } from '../support/files.ts';
+import { Nas } from '../support/nas.ts';
+import { pressure } from '../support/pressure.ts';
+import { rclones } from '../support/rclones.ts';
+import { Relay } from '../support/relay.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { sleep, timed, until } from '../support/until.ts';
+import { WebhookReceiver } from '../support/webhook-receiver.ts';
+
+const MIB = 1_048_576;
+const CACHED = Array.from({ length: 50 }, (_, index) => `seen/${index}.bin`);
+const WRITTEN = Array.from({ length: 10 }, (_, index) => `late-${index}.bin`);
+const OUTAGE_MS = 120_000;
+
+interface OutageStatus extends StatusJson { readonly nas_offline: boolean }
+
+const [, current] = rclones();
+
+describe('an outage of the NAS', { skip: current === undefined && 'needs a current rclone: what waits is sent up early only by that' }, () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let relay: Relay;
+  let daemon: Daemon;
+  let files: Files;
+  let receiver: WebhookReceiver;
+  const status = async (): Promise<OutageStatus> => (await daemon.status()) as OutageStatus;
+  const share = async (): Promise<ShareJson> => daemon.share('work');
+  const at = (path: string): string => `${daemon.mountPoint('work')}/${path}`;
+  const types = (): string[] => receiver.taken.map(({ body }) => body.type);
+  const offline = (wanted: boolean, timeoutMs: number): Promise<number> =>
+    timed(until(`nas_offline is ${wanted}`, async () => (await status()).nas_offline === wanted, { timeoutMs }));
+
+  /** Every cached file and its folder, read by a child. */
+  const readCached = async (t: TestContext, when: string): Promise<void> => {
+    const spans = [await timed(files.ask({ op: 'list', path: at('seen') }))];
+    for (const name of CACHED) spans.push(await timed(files.checksum(at(name))));
+    const slowest = Math.max(...spans);
+    t.diagnostic(`${when}: slowest of ${spans.length} cached opens ${slowest.toFixed(1)} ms (pressure ${pressure().toFixed(1)})`);
+    assert.ok(slowest < 50, `${when}: ${slowest.toFixed(1)} ms`);
+  };
+
+  before(async () => {
+    scratch = await createScratch('outage');
+    nas = await Nas.create(scratch, { files: Object.fromEntries(CACHED.map((name) => [`a/${name}`, 50_000])) });
+    relay = await Relay.start(scratch, { targetPort: nas.port });
+    receiver = await WebhookReceiver.start(scratch);
+    files = new Files(scratch);
+    daemon = await Daemon.create(scratch, {
+      ...(current && { rclone: current.command }),
+      connections: [nas.connection('nas', relay.port)], shares: [{ name: 'work', connection: 'nas', remote_path: 'a' }],
+      sections: { notifications: { webhook_url: receiver.url, nas_offline_minutes: 1, cache_threshold_pct: 0 } },
+    });
+    await daemon.start();
+    await daemon.healthy();
+    for (const name of CACHED) await files.checksum(at(name));
+    await daemon.synced(10_000);
+  });
+  after(() => scratch.close());
+
+  it('that is short and refuses connections is noticed, tells nobody, and ends with the first answer', async (t) => {
+    await relay.cut();
+    const gone = await offline(true, 15_000);
+    assert.equal((await status()).all_synced, false);
+    await readCached(t, 'refusing');
+    await relay.restore();
+    const back = await offline(false, 10_000);
+    t.diagnostic(`offline after ${Math.round(gone)} ms, back after ${Math.round(back)} ms`);
+    assert.deepEqual(types(), []);
+  });
+
+  it('of two minutes, in silence, leaves the share usable and loses nothing', { timeout: 200_000 }, async (t) => {
+    await daemon.synced(20_000);
+    const begin = performance.now();
+    await relay.blackHole();
+    const gone = await offline(true, 15_000);
+    await readCached(t, 'at the beginning');
+    const sums = new Map<string, string>();
+    const writing = await timed((async () => {
+      for (const name of WRITTEN) sums.set(name, await files.write(at(name), 10 * MIB));
+    })());
+    t.diagnostic(`offline after ${Math.round(gone)} ms, 100 MiB taken in ${Math.round(writing)} ms`);
+    assert.ok(writing < 20_000, `${writing} ms`);
+
+    await until('it is told', () => types().length > 0, { timeoutMs: 80_000 });
+    const toldAfter = performance.now() - begin;
+    assert.ok(toldAfter > 58_000 && toldAfter < 80_000, `told after ${toldAfter} ms`);
+    const { health, health_message: message, dirty_count: dirty } = await share();
+    assert.deepEqual([health, dirty, (await status()).all_synced, (await status()).nas_offline], ['healthy', WRITTEN.length, false, true]);
+    assert.match(message ?? '', /does not answer.*writes wait/);
+
+    await sleep(OUTAGE_MS - (performance.now() - begin) - 3_000);
+    await readCached(t, 'at the end');
+    assert.equal(await files.checksum(at(WRITTEN[0] ?? '')), sums.get(WRITTEN[0] ?? ''), 'what was written reads back');
+    await sleep(OUTAGE_MS - (performance.now() - begin));
+    await relay.restore();
+    const returned = performance.now();
+    const back = await offline(false, 10_000);
+    await until('all that was written is on the NAS', async () => (await Promise.all(WRITTEN.map((name) => nas.has(`a/${name}`)))).every(Boolean), { timeoutMs: 30_000 });
+    const arrived = performance.now() - returned;
+    await daemon.synced(15_000);
+    t.diagnostic(`back after ${Math.round(back)} ms, 100 MiB on the NAS after ${Math.round(arrived)} ms`);
+    for (const [name, sum] of sums) assert.equal(await nas.checksum(`a/${name}`), sum, name);
+    await until('its return is told', () => types().includes('nas.back'), { timeoutMs: 10_000 });
+    assert.ok(Number(receiver.taken[1]?.body.data['duration_seconds']) >= OUTAGE_MS / 1000 - 15);
+    await sleep(2_000);
+    assert.deepEqual(types(), ['nas.offline', 'nas.back']);
+    assert.match(await daemon.log(), /supervisor-log: share event=stats\.snapshot share=work health=healthy .*dirty=10/);
+  });
+});
