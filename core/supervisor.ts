@@ -117,7 +117,8 @@ export class Supervisor {
   applyConfig(next: LoadedConfig, isMountAffected: boolean): void {
     const former = this.#config;
     this.#config = next.config;
-    if (!isDeepStrictEqual(former.bandwidth, next.config.bandwidth)) this.setBandwidth(next.config.bandwidth);
+    const { up, down } = next.config.bandwidth;
+    if (former.bandwidth.up !== up || former.bandwidth.down !== down) this.setBandwidth({ up, down });
     const mounter = this.#options.plugins.mounter();
     const everything = isMountAffected || mounter !== this.#mounter;
     if (everything) this.#orphans.invalidate();

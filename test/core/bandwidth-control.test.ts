@@ -81,6 +81,15 @@ describe('bandwidth over mounts', () => {
     assert.deepEqual(lastUp(kit), [0, 0]);
   });
 
+  it('keeps a limit that was set by hand when other keys of its section change', async (t) => {
+    const kit = createKit();
+    const { supervisor } = await start(t, kit, limited('1000B'));
+    supervisor.setBandwidth({ up: '400B', down: '0' });
+    supervisor.applyConfig(loaded([spec('photos'), spec('video')], { bandwidth: { up: '1000B', down: '0', adaptive: true, adaptive_interval: '10s' } }), false);
+    await kit.clock.advance(100);
+    assert.deepEqual(lastUp(kit), [200, 200]);
+  });
+
   it('does not follow a plugin that answers nonsense', async (t) => {
     const kit = createKit();
     kit.hooks.budget = () => ({ up: Number.NaN, down: -1 });
