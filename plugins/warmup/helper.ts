@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Ending, Order, Report } from './orders.ts';
+
+const WORKER = fileURLToPath(new URL('./worker.js', import.meta.url));
+const KEPT_WORDS = 2_000;
+/** Each file that is read holds one of Node's threads, and so may one more call each. */
+const THREADS_PER_FILE = 2;
+
+/** The process that does the work of one warmup. */
+export interface Helper {
+  /** Settles once, whether it ended by itself or was stopped. Never rejects. */
+  readonly ended: Promise<Ending>;
+  setConcurrency(concurrency: number): void;
+  /** Ends it at once; a process that hangs in the mount is left to the kernel. */
+  stop(): void;
+}
+
+export type StartHelper = (order: Order, onReport: (report: Report) => void) => Helper;
+
+/** In a session of its own: Ctrl-C in the daemon's terminal is not for it. Its orders, which hold credentials, come by a pipe; the name of its list tells people whose it is. */
+export const startHelper: StartHelper = (order, onReport) => {
+  const child = spawn(process.execPath, [WORKER, order.listFile], {
+    cwd: '/', detached: true, stdio: ['pipe', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'], LC_ALL: 'C', UV_THREADPOOL_SIZE: String(Math.min(256, 8 + THREADS_PER_FILE * order.concurrency)) },
+  });
+  let settle: (ending: Ending) => void = () => undefined;
+  const ended = new Promise<Ending>((resolve) => {
+    settle = resolve;
+  });
+  const words = lastWords(child);
+  child.stdin.on('error', () => undefined);
+  child.stdout.on('error', () => undefined);
+  child.once('error', (error) => settle({ outcome: 'failed', reason: `the helper process could not be started: ${error.message}` }));
+  child.once('close', (code, signal) => settle({ outcome: 'failed', reason: `the helper process ended with ${code ?? signal ?? 'no reason'}: ${words()}` }));
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const report = JSON.parse(line) as Report;
+    if (report.kind === 'end') settle(report.ending);
+    else onReport(report);
+  });
+  child.stdin.write(`${JSON.stringify(order)}\n`);
+  return {
+    ended,
+    setConcurrency: (concurrency) => void child.stdin.write(`${JSON.stringify({ concurrency })}\n`),
+    stop: () => {
+      settle({ outcome: 'stopped', reason: 'stopped' });
+      letGo(child);
+    },
+  };
+};
+
+function lastWords(child: ChildProcess): () => string {
+  let text = '';
+  child.stderr?.on('error', () => undefined).on('data', (piece: Buffer) => {
+    text = (text + piece.toString()).slice(-KEPT_WORDS);
+  });
+  return () => text.trim();
+}
+
+function letGo(child: ChildProcess): void {
+  child.kill('SIGKILL');
+  for (const stream of child.stdio) stream?.destroy();
+  child.unref();
+}

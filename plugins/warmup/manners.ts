@@ -1,0 +1,77 @@
+import type { CacheView, Clock } from 'mountkeeper';
+
+const LOOK_EVERY_MS = 150;
+/** After the last sign of somebody else. */
+const QUIET_MS = 1_000;
+/** A file that was read here may be on its way a little longer. */
+const OWN_FOR_MS = 10_000;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 8_000;
+/** Beside others, this helper works a third of the time. */
+const PAUSE_PER_WORK = 2;
+
+/**
+ * Knows whether anybody else fetches through the mount, and then lets only one piece of work go at a time, with pauses twice as
+ * long as the work.
+ */
+export class Manners {
+  readonly #view: Pick<CacheView, 'transfers'>;
+  readonly #clock: Clock;
+  readonly #own = new Map<string, number>();
+  #others = new Map<string, number>();
+  #busyUntilMs = -Infinity;
+  #turns: Promise<unknown> = Promise.resolve();
+  #pauseMs = FIRST_PAUSE_MS;
+
+  constructor(view: Pick<CacheView, 'transfers'>, clock: Clock) {
+    this.#view = view;
+    this.#clock = clock;
+  }
+
+  get isBusy(): boolean {
+    return this.#clock.monotonic() < this.#busyUntilMs;
+  }
+
+  /** Looks until the signal ends it. */
+  async watch(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.look().catch(() => undefined);
+      await this.#clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
+    }
+  }
+
+  async look(): Promise<void> {
+    const now = new Map((await this.#view.transfers()).map(({ path, bytes }) => [path, bytes] as const));
+    const atMs = this.#clock.monotonic();
+    for (const [path, untilMs] of this.#own) if (untilMs < atMs) this.#own.delete(path);
+    const others = new Map([...now].filter(([path]) => !this.#own.has(path)));
+    // One that stands still, such as a film that is paused, is in nobody's way.
+    const isMoving = [...others].some(([path, bytes]) => this.#others.get(path) !== bytes);
+    this.#others = others;
+    if (!isMoving) return;
+    if (!this.isBusy) this.#pauseMs = FIRST_PAUSE_MS;
+    this.#busyUntilMs = atMs + QUIET_MS;
+  }
+
+  /** The file is read by this helper; the returned function says that it no longer is. */
+  own(path: string): () => void {
+    this.#own.set(path, Infinity);
+    return () => void this.#own.set(path, this.#clock.monotonic() + OWN_FOR_MS);
+  }
+
+  /** Does the work at once, or in its turn while others are at it. */
+  turn<T>(work: () => Promise<T>): Promise<T> {
+    if (!this.isBusy) return work();
+    const mine = this.#turns.then(async () => {
+      if (this.isBusy) await this.#clock.sleep(this.#pauseMs);
+      const startedMs = this.#clock.monotonic();
+      try {
+        return await work();
+      } finally {
+        this.#pauseMs = Math.min(LONGEST_PAUSE_MS, PAUSE_PER_WORK * (this.#clock.monotonic() - startedMs));
+      }
+    });
+    this.#turns = mine.catch(() => undefined);
+    return mine;
+  }
+}

@@ -1,0 +1,46 @@
+/** What the daemon and its helper process say to each other: one JSON document a line, each way. */
+
+/** The helper's first line. Holds credentials. */
+export interface Order {
+  readonly module: string;
+  readonly parameters: Readonly<Record<string, string | number>>;
+  readonly mountPoint: string;
+  readonly path: string;
+  /** Files changed before this are left out; milliseconds since the epoch. */
+  readonly changedSinceMs: number | null;
+  readonly concurrency: number;
+  /** Only counts. */
+  readonly isDryRun: boolean;
+  /** What is to be fetched is written here while the folders are listed. */
+  readonly listFile: string;
+}
+
+/** True at every moment; all absolute. */
+export interface Counts {
+  readonly total: number;
+  readonly skipped: number;
+  readonly cached: number;
+  readonly errors: number;
+  readonly totalBytes: number;
+  readonly skippedBytes: number;
+  readonly cachedBytes: number;
+}
+
+export const NO_COUNTS: Counts = { total: 0, skipped: 0, cached: 0, errors: 0, totalBytes: 0, skippedBytes: 0, cachedBytes: 0 };
+
+/**
+ * `away`: the mount or the remote stopped answering, nothing is wrong with the files. `full`: what is left does not fit into the
+ * cache. `stopped`: ended from outside.
+ */
+export type Outcome = 'complete' | 'away' | 'full' | 'failed' | 'stopped';
+
+export interface Ending {
+  readonly outcome: Outcome;
+  /** For the log alone. */
+  readonly reason: string;
+}
+
+export type Report =
+  | { readonly kind: 'counts'; readonly phase: 'listing' | 'caching'; readonly counts: Counts }
+  | { readonly kind: 'problem'; readonly path: string; readonly reason: string }
+  | { readonly kind: 'end'; readonly ending: Ending };

@@ -1,0 +1,76 @@
+/**
+ * The helper process of one warmup: lists beside the mount, reads through it, tells what came of it. It may hang in the mount,
+ * so the daemon never waits for its end; it ends by itself when its input does, that is, when the daemon is gone.
+ */
+import { setPriority } from 'node:os';
+import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
+import { createClock } from 'mountkeeper';
+import type { CacheView } from 'mountkeeper';
+import { AwayError } from './away.ts';
+import { Fetching } from './fetching.ts';
+import { listAll } from './listing.ts';
+import type { Ending, Order, Report } from './orders.ts';
+import { Tally } from './tally.ts';
+
+const REPORT_EVERY_MS = 200;
+const ANSWER_WITHIN_MS = 10_000;
+/** Users, and the daemon's answers to them, come first. */
+const NICENESS = 10;
+
+const clock = createClock();
+const tell = (report: Report): void => void process.stdout.write(`${JSON.stringify(report)}\n`);
+
+/** Threads that hang in the mount keep `process.exit` waiting. */
+function end(): never {
+  process.kill(process.pid, 'SIGKILL');
+  throw new Error('ended');
+}
+
+async function work(order: Order, concurrency: () => number): Promise<Ending> {
+  const { openCacheView } = (await import(pathToFileURL(order.module).href)) as { openCacheView(parameters: Order['parameters']): CacheView };
+  const view = openCacheView(order.parameters);
+  const tally = new Tally(tell);
+  const patience = { clock, timeoutMs: ANSWER_WITHIN_MS };
+  const done = new AbortController();
+  void reportOften(tally, done.signal);
+  try {
+    await listAll(order, { view, tally, patience });
+    if (order.isDryRun) return { outcome: 'complete', reason: '' };
+    tally.phase = 'caching';
+    tally.report();
+    return await new Fetching({ order, view, clock, tally, patience, concurrency }).run();
+  } catch (error) {
+    return { outcome: error instanceof AwayError ? 'away' : 'failed', reason: (error as Error).message };
+  } finally {
+    done.abort();
+    tally.report();
+  }
+}
+
+async function reportOften(tally: Tally, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    tally.report();
+    await clock.sleep(REPORT_EVERY_MS, signal).catch(() => undefined);
+  }
+}
+
+function main(): void {
+  setPriority(NICENESS);
+  process.stdout.on('error', end);
+  let concurrency: number | undefined;
+  const lines = createInterface({ input: process.stdin });
+  lines.on('close', end);
+  lines.on('line', (line) => {
+    const isFirst = concurrency === undefined;
+    const said = JSON.parse(line) as Order;
+    concurrency = said.concurrency;
+    if (!isFirst) return;
+    void work(said, () => concurrency ?? 1).then((ending) => {
+      const report: Report = { kind: 'end', ending };
+      process.stdout.write(`${JSON.stringify(report)}\n`, end);
+    });
+  });
+}
+
+main();
