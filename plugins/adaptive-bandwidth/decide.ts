@@ -13,7 +13,7 @@ export interface Sample {
   readonly rate: number;
   /** The limit in force then; 0 is unlimited. */
   readonly limit: number;
-  /** There was something to upload all the time, and the remote answered. */
+  /** There was something to upload all the time, the remote answered, and something got through. */
   readonly isBusy: boolean;
 }
 

@@ -24,7 +24,8 @@ export class Sampler {
     const lastedMs = at.nowMs - this.#begunAtMs;
     if (lastedMs < at.lastsMs || (this.#isWaitingForFigures(shares) && lastedMs < at.lastsMs + FIGURES_WITHIN_MS)) return undefined;
     this.#measure(shares);
-    const sample = { rate: this.#rate, limit: at.limit, isBusy: this.#isBusy };
+    // A line that carries nothing at all is away, which is found out a little later; it is not congested.
+    const sample = { rate: this.#rate, limit: at.limit, isBusy: this.#isBusy && this.#rate > 0 };
     this.#begin(at.nowMs);
     return sample;
   }

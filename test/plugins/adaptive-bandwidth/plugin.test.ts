@@ -46,15 +46,15 @@ describe('adaptive bandwidth', () => {
     assert.equal(budget().toFixed(2), '2.53');
   });
 
-  it('does not judge while there is nothing to upload, the remote is silent, or up and down cannot be told apart', async (t) => {
-    for (const spoil of ['idle', 'silent', 'mixed', 'mounted anew']) {
+  it('does not judge while there is nothing to upload, the remote is silent, nothing gets through, or up and down cannot be told apart', async (t) => {
+    for (const spoil of ['idle', 'silent', 'stalled', 'mixed', 'mounted anew']) {
       const { photos, seconds, budget } = await start(t);
       await seconds(8);
       if (spoil === 'idle') photos.uploading = false;
       if (spoil === 'silent') photos.remoteAnswers = false;
       if (spoil === 'mixed') photos.uploaded = undefined;
       if (spoil === 'mounted anew') photos.mount = new FakeMount(planOf(spec('photos')), 'photos');
-      await seconds(2, 0.5);
+      await seconds(2, spoil === 'stalled' ? 0 : 0.5);
       Object.assign(photos, { uploading: true, remoteAnswers: true, uploaded: photos.uploaded ?? 0 });
       await seconds(4, 8);
       assert.equal(budget(), 8, spoil);
