@@ -223,7 +223,8 @@ export class WebdavExporter implements Exporter {
 
   async #describe(spec: ShareSpec, mount: Mount, former: FrontShare | undefined): Promise<FrontShare> {
     const { name, read_only: readOnly } = spec.share;
-    const engine = await this.#engines.obtain(spec, mount);
+    // One that hangs or starts again is not taken away from clients: they wait for it.
+    const engine = await this.#engines.obtain(spec, mount).catch((error: unknown) => (former ? former.engine : Promise.reject(error as Error)));
     if (former && former.engine.instance !== engine.instance) this.#sealed.delete(name);
     return { name, path: mount.plan.mountPoint, readOnly, isSealed: this.#sealed.has(name), engine };
   }

@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { open, mkdir, readdir, rm, statfs } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import type { WriteStream } from 'node:fs';
+import { mkdir, readdir, rm, statfs } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { Refused } from './front-exchange.ts';
 
 /** Up to here a body goes over the engine's socket in one piece: nothing can come in between. */
 export const IN_MEMORY_BYTES = 65_536;
+/** What may come while the disk is written. */
+const AHEAD_BYTES = 2 * 1_048_576;
 const LOOK_AT_ROOM_BYTES = 64 * 1_048_576;
 const NO_ROOM = 'There is no room for this file on the cache disk.';
 
@@ -36,45 +40,56 @@ export async function receive(request: IncomingMessage, folder: string, minFreeB
 class Spool {
   readonly #folder: string;
   readonly #minFreeBytes: number;
-  #pieces: Buffer[] = [];
+  readonly #pieces: Buffer[] = [];
   #size = 0;
   #roomSeenAt = 0;
   #file: string | undefined;
-  #handle: FileHandle | undefined;
+  #sink: WriteStream | undefined;
+  #failure: Error | undefined;
 
   constructor(folder: string, minFreeBytes: number) {
     this.#folder = folder;
     this.#minFreeBytes = minFreeBytes;
   }
 
+  /** More may come while what has come is written. */
   async take(piece: Buffer): Promise<void> {
-    this.#pieces.push(piece);
     this.#size += piece.length;
+    this.#pieces.push(piece);
     if (this.#size <= IN_MEMORY_BYTES) return;
-    const handle = this.#handle ?? (await this.#open());
-    await handle.appendFile(this.#pieces.length === 1 ? piece : Buffer.concat(this.#pieces));
-    this.#pieces = [];
+    const sink = this.#sink ?? this.#open();
+    const isFull = this.#pieces.splice(0).map((one) => sink.write(one)).includes(false);
+    if (isFull && !this.#failure) await Promise.race([once(sink, 'drain'), once(sink, 'close')]);
+    if (this.#failure) throw this.#failure;
     if (this.#size - this.#roomSeenAt < LOOK_AT_ROOM_BYTES) return;
     this.#roomSeenAt = this.#size;
     if ((await roomIn(this.#folder, this.#minFreeBytes)) < 0) throw new Refused(507, NO_ROOM);
   }
 
   async finish(): Promise<Spooled> {
-    await this.#handle?.close();
-    this.#handle = undefined;
+    await this.#close();
+    if (this.#failure) throw this.#failure;
     return this.#file === undefined ? { bytes: Buffer.concat(this.#pieces) } : { file: this.#file, size: this.#size };
   }
 
   async discard(): Promise<void> {
-    await this.#handle?.close().catch(() => undefined);
+    await this.#close();
     if (this.#file !== undefined) await rm(this.#file, { force: true });
   }
 
-  async #open(): Promise<FileHandle> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+  #open(): WriteStream {
     this.#file = join(this.#folder, `${randomUUID()}.part`);
-    this.#handle = await open(this.#file, 'wx', 0o600);
-    return this.#handle;
+    this.#sink = createWriteStream(this.#file, { flags: 'wx', mode: 0o600, highWaterMark: AHEAD_BYTES });
+    this.#sink.on('error', (error) => (this.#failure = error));
+    return this.#sink;
+  }
+
+  async #close(): Promise<void> {
+    const sink = this.#sink;
+    this.#sink = undefined;
+    if (!sink || sink.closed) return;
+    sink.end();
+    await once(sink, 'close').catch(() => undefined);
   }
 }
 

@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../support/daemon.ts';
 import { Files } from '../support/files.ts';
 import { Nas } from '../support/nas.ts';
 import { freePort } from '../support/ports.ts';
+import { allProcesses, isAlive } from '../support/processes.ts';
 import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
@@ -11,6 +17,11 @@ import { until } from '../support/until.ts';
 import { exportStatus, localFile, runClient, sumOf } from './export-support.ts';
 
 const PHOTOS = '照片 Photos';
+const USER = ['-u', 'alice:wonder:land'];
+/** What the engines cannot do, the old and the new one alike; the README of the plugin says why. */
+const LITMUS_FAILS: Readonly<Record<string, readonly string[]>> = {
+  basic: [], copymove: [], http: [], locks: ['fail_complex_cond_put', 'lock_shared'], props: ['propfind_invalid2', ...Array.from({ length: 8 }, () => 'propget')],
+};
 
 for (const rclone of rclones()) {
   describe(`shares over WebDAV, with ${rclone.label}`, () => {
@@ -21,11 +32,24 @@ for (const rclone of rclones()) {
     let port: number;
 
     const url = (share: string, path = ''): string => `http://127.0.0.1:${port}/${encodeURIComponent(share)}/${path}`;
-    const curl = (...args: string[]) => runClient('curl', ['-sS', '-u', 'alice:wonder:land', '-w', '\n%{http_code}', ...args]);
+    /** The status that curl was answered, and what it printed. */
+    const curl = async (...args: string[]): Promise<{ status: number; text: string }> => {
+      const { output } = await runClient('curl', ['-sS', '-w', '\n%{http_code}', ...args], 30_000);
+      const at = output.lastIndexOf('\n');
+      return { status: Number(output.slice(at + 1)), text: output.slice(0, at) };
+    };
+    const dav = (...args: string[]) => curl(...USER, ...args);
+    const front = async (): Promise<number | undefined> => (await allProcesses()).find(({ args }) => args[1]?.endsWith('front-main.js') === true && args[2]?.startsWith(daemon.stateDir) === true)?.pid;
+    /** A transfer at a limited rate that goes on by itself. */
+    const slowly = (...args: string[]): { child: ChildProcess; ended: Promise<number | null> } => {
+      const child = spawn('curl', ['-sS', '--fail', '--limit-rate', '4M', ...USER, ...args], { stdio: 'ignore' });
+      scratch.defer(() => child.kill('SIGKILL'));
+      return { child, ended: once(child, 'exit').then(([code]) => code as number | null) };
+    };
 
     before(async () => {
       scratch = await createScratch('dav');
-      nas = await Nas.create(scratch, { files: { 'photos/from nas.bin': 300_000, 'team/a': 1_000, 'archive/old.bin': 1_000 } });
+      nas = await Nas.create(scratch, { files: { 'photos/from nas.bin': 300_000, 'photos/long.bin': 24_000_000, 'team/a': 1_000, 'archive/old.bin': 1_000 } });
       files = new Files(scratch);
       port = await freePort();
       daemon = await Daemon.create(scratch, {
@@ -44,13 +68,154 @@ for (const rclone of rclones()) {
     after(() => scratch.close());
 
     it('gives files back byte for byte, and takes what clients write', async () => {
-      const read = await curl('-o', scratch.path('back'), url(PHOTOS, 'from%20nas.bin'));
-      assert.match(read.output, /200$/);
+      assert.equal((await dav('-o', scratch.path('back'), url(PHOTOS, 'from%20nas.bin'))).status, 200);
       assert.equal(await sumOf(scratch.path('back')), await nas.checksum('photos/from nas.bin'));
       const { path, sum } = await localFile(scratch, 'up.bin', 3_000_000);
-      assert.match((await curl('-T', path, url(PHOTOS, '%E6%96%B0%20file.bin'))).output, /201$/);
-      assert.equal(await files.checksum(`${daemon.mountPoint(PHOTOS)}/新 file.bin`), sum);
-      await until('it is on the NAS', async () => (await nas.has('photos/新 file.bin')) && (await nas.checksum('photos/新 file.bin')) === sum, { timeoutMs: 15_000 });
+      assert.equal((await dav('-T', path, '-H', 'X-OC-Mtime: 1600000000', url(PHOTOS, '%E6%96%B0%20file%25.bin'))).status, 201);
+      assert.equal(await files.checksum(`${daemon.mountPoint(PHOTOS)}/新 file%.bin`), sum);
+      await until('it is on the NAS', async () => (await nas.has('photos/新 file%.bin')) && (await nas.checksum('photos/新 file%.bin')) === sum, { timeoutMs: 15_000 });
+      assert.equal(Math.round((await stat(nas.path('photos/新 file%.bin'))).mtimeMs / 1_000), 1_600_000_000);
+      const session = await runClient('sh', ['-c', `printf 'ls\\nmkcol folder\\ncopy a "folder/a copy"\\nmove a "folder/a moved"\\nls folder\\n' | cadaver -t http://127.0.0.1:${port}/team/`]);
+      assert.match(session.output, /Authentication|401/i);
+      const moved = await dav('-X', 'MOVE', '-H', `Destination: ${url('team', 'b%20%C3%BC')}`, url('team', 'a'));
+      assert.equal(moved.status, 201);
+      await until('it has moved on the NAS', () => nas.has('team/b ü'), { timeoutMs: 10_000 });
+    });
+
+    it('shares the mount\'s own view of the files, where the rclone can', async () => {
+      await files.write(`${daemon.mountPoint('team')}/by mount`, 5_000);
+      await until('it is there for WebDAV', async () => (await dav('-o', '/dev/null', url('team', 'by%20mount'))).status === 200, { timeoutMs: 2_000 });
+      const beside = (await allProcesses()).filter(({ command }) => command.includes('serve webdav') && command.includes(daemon.mountRoot));
+      assert.ok(beside.length === 0 || beside.length === 3, `${beside.length} servers beside mounts`);
+      if (rclone.command !== 'rclone') assert.equal(beside.length, 0);
+    });
+
+    it('refuses what does not belong', async () => {
+      const { path } = await localFile(scratch, 'small', 2_000);
+      const old = await nas.checksum('archive/old.bin');
+      for (const [expected, ...args] of [
+        ['401', url('team', 'b%20%C3%BC')], ['401', '-u', 'alice:wrong', url('team', 'b%20%C3%BC')], ['401', '-u', 'bob:wonder:land', url('team')],
+        ['403', ...USER, '-T', path, url('archive', 'old.bin')], ['403', ...USER, '-X', 'DELETE', url('archive', 'old.bin')], ['403', ...USER, '-X', 'MKCOL', url('archive', 'new')],
+        ['403', ...USER, '-X', 'MOVE', '-H', `Destination: ${url('archive', 'x')}`, url('archive', 'old.bin')],
+        ['400', ...USER, '--path-as-is', `http://127.0.0.1:${port}/team/../../../../etc/passwd`], ['400', ...USER, '--path-as-is', url('team', '%2e%2e/%2e%2e/etc/passwd')],
+        ['400', ...USER, '--path-as-is', url('team', '..%2f..%2fetc%2fpasswd')], ['404', ...USER, url('hidden')], ['404', ...USER, url('nothing')],
+        ['502', ...USER, '-X', 'COPY', '-H', `Destination: ${url(PHOTOS, 'x')}`, url('team', 'by%20mount')], ['403', ...USER, '-X', 'DELETE', url('team')],
+        ['405', ...USER, '-d', 'x', url('team', 'x')], ['405', ...USER, '-X', 'TRACE', url('team', 'x')], ['400', ...USER, '-T', path, '-H', 'Content-Range: bytes 0-1999/4000', url('team', 'by%20mount')],
+      ] as const) assert.equal(String((await curl(...args)).status), expected, args.join(' '));
+      assert.equal(await nas.checksum('archive/old.bin'), old);
+      const tunnel = await runClient('curl', ['-sS', '-x', `http://127.0.0.1:${port}`, '-p', 'http://127.0.0.1:22/']);
+      assert.notEqual(tunnel.code, 0);
+      assert.match(tunnel.output, /405/);
+      const { symlink } = await import('node:fs/promises');
+      await symlink('/etc', nas.path('team/way out'));
+      assert.equal((await dav(url('team', 'way%20out/passwd'))).status, 404);
+    });
+
+    it('leaves the file as it was when a client goes away in the middle of it', async () => {
+      const good = randomBytes(2_000_000);
+      await writeFile(scratch.path('good'), good);
+      assert.equal((await dav('-T', scratch.path('good'), url('team', 'kept.bin'))).status, 201);
+      await localFile(scratch, 'other', 40_000_000);
+      for (const name of ['kept.bin', 'fresh.bin']) {
+        const { child, ended } = slowly('-T', scratch.path('other'), url('team', name));
+        await new Promise((resolve) => setTimeout(resolve, 700));
+        child.kill('SIGKILL');
+        await ended;
+      }
+      await until('the torn new file is gone', async () => (await dav('-I', url('team', 'fresh.bin'))).status === 404, { timeoutMs: 5_000 });
+      assert.equal((await dav('-o', scratch.path('back2'), url('team', 'kept.bin'))).status, 200);
+      assert.equal(await sumOf(scratch.path('back2')), await sumOf(scratch.path('good')));
+      await daemon.synced(20_000);
+      assert.equal(await nas.checksum('team/kept.bin'), await sumOf(scratch.path('good')));
+      assert.equal(await nas.has('team/fresh.bin'), false);
+    });
+
+    it('has 50 files that clients overwrote on the NAS within 15 s', async () => {
+      const sums = new Map<string, string>();
+      for (const round of ['first', 'second']) {
+        const transfers: string[] = [];
+        for (let index = 0; index < 50; index += 1) {
+          const { path, sum } = await localFile(scratch, `${round}-${index}`, index === 0 ? 500_000 : 20_000 + index);
+          sums.set(`team/over ${index}.bin`, sum);
+          transfers.push('-T', path, url('team', `over%20${index}.bin`));
+        }
+        const { output } = await runClient('curl', ['-sS', '--fail', ...USER, ...transfers]);
+        assert.doesNotMatch(output, /error/i);
+      }
+      await until('all are on the NAS', async () => {
+        for (const [name, sum] of sums) if (!(await nas.has(name)) || (await nas.checksum(name)) !== sum) return false;
+        return true;
+      }, { timeoutMs: 15_000, everyMs: 300 });
+    });
+
+    it('goes on for a client whose share is killed, and for all others', async () => {
+      const other = slowly('-o', scratch.path('long'), url(PHOTOS, 'long.bin'));
+      process.kill(await daemon.rclonePid('team'), 'SIGKILL');
+      const killed = performance.now();
+      const { status } = await dav('-T', scratch.path('good'), url('team', 'after kill.bin'.replace(/ /g, '%20')));
+      assert.equal(status, 201);
+      assert.equal((await dav('-o', scratch.path('back3'), url('team', 'after%20kill.bin'))).status, 200);
+      assert.ok(performance.now() - killed < 5_000, `after ${Math.round(performance.now() - killed)} ms`);
+      assert.equal(await sumOf(scratch.path('back3')), await sumOf(scratch.path('good')));
+      assert.equal(await other.ended, 0);
+      assert.equal(await sumOf(scratch.path('long')), await nas.checksum('photos/long.bin'));
+    });
+
+    it('keeps transfers through a change of other shares and the death of the daemon', async () => {
+      const old = await front();
+      const up = slowly('-T', scratch.path('other'), url(PHOTOS, 'long up.bin'.replace(/ /g, '%20')));
+      const shares = daemon.traits.shares.filter(({ name }) => name !== 'archive');
+      await daemon.submit(daemon.text({ shares }));
+      await until('the share is gone', async () => (await dav(url('archive', 'old.bin'))).status === 404, { timeoutMs: 10_000 });
+      await daemon.submit(daemon.text());
+      await until('the share is back', async () => (await dav('-o', '/dev/null', url('archive', 'old.bin'))).status === 200, { timeoutMs: 10_000 });
+      await daemon.end();
+      assert.equal((await dav('-o', '/dev/null', url(PHOTOS, 'from%20nas.bin'))).status, 200);
+      await daemon.start();
+      await until('WebDAV is said to be served', async () => (await exportStatus(daemon)).webdav_running, { timeoutMs: 8_000 });
+      assert.equal(await front(), old);
+      assert.equal(await up.ended, 0);
+      assert.equal(await files.checksum(`${daemon.mountPoint(PHOTOS)}/long up.bin`), await sumOf(scratch.path('other')));
+    });
+
+    it('serves again within 3 s of a kill -9 of the front, and clears up after it', async () => {
+      const old = await front();
+      assert.ok(old !== undefined);
+      const torn = slowly('-T', scratch.path('other'), url('team', 'torn.bin'));
+      await until('the upload is under way', async () => (await dav('-I', url('team', 'torn.bin'))).status === 200, { timeoutMs: 10_000 });
+      process.kill(old, 'SIGKILL');
+      const killed = performance.now();
+      await until('it serves again', async () => (await dav('-o', '/dev/null', url(PHOTOS, 'from%20nas.bin'))).status === 200, { timeoutMs: 10_000, everyMs: 20 });
+      assert.ok(performance.now() - killed < 3_000, `back after ${Math.round(performance.now() - killed)} ms`);
+      assert.equal(isAlive(old), false);
+      assert.notEqual(await torn.ended, 0);
+      await until('the torn file is gone', async () => (await dav('-I', url('team', 'torn.bin'))).status === 404, { timeoutMs: 5_000 });
+    });
+
+    it('is as WebDAV is to be, save what is named', async () => {
+      const failed: Record<string, readonly string[]> = {};
+      for (const suite of Object.keys(LITMUS_FAILS)) {
+        const room = scratch.path(`litmus-${suite}`);
+        await mkdir(room);
+        const { output } = await runClient('sh', ['-c', `cd '${room}' && TESTS=${suite} exec litmus ${url('team')} alice wonder:land`], 60_000);
+        assert.match(output, /<- summary for/, output);
+        failed[suite] = [...output.matchAll(/\d+\. (\w+)\.+ FAIL/g)].map((match) => match[1] ?? '');
+      }
+      assert.deepEqual(failed, LITMUS_FAILS);
+    });
+
+    it('says what is wrong, and is off when switched off', async () => {
+      const taken = await freePort();
+      const { createServer } = await import('node:net');
+      const holder = createServer().listen(taken, '127.0.0.1');
+      scratch.defer(() => holder.close());
+      await daemon.submit(daemon.text({ sections: { webdav: { port: taken } } }));
+      await until('the taken port is told', async () => (await daemon.get('/api/notices')).text.includes(`port ${taken} on 127.0.0.1 is taken`), { timeoutMs: 10_000 });
+      assert.equal((await exportStatus(daemon)).webdav_running, false);
+      await daemon.submit(daemon.text({ sections: { webdav: { enabled: false } } }));
+      await until('nothing of the front is left', async () => (await front()) === undefined, { timeoutMs: 10_000 });
+      assert.equal((await daemon.stop()).code, 0);
+      assert.deepEqual((await allProcesses()).filter(({ command }) => command.includes(daemon.mountRoot) && command.includes('serve')), []);
     });
   });
 }
