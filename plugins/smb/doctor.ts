@@ -2,11 +2,9 @@ import type { Check, Config, Processes } from 'mountkeeper';
 import { resolveListen } from './addresses.ts';
 import { hasModules, locate, missingPackages } from './samba.ts';
 
-const DISCOVERY: Check = { title: 'SMB discovery', result: 'ok', detail: 'the server does not announce itself: enter its address in Finder or Explorer', advice: '' };
-
 export async function checks({ smb }: Config, processes: Processes): Promise<readonly Check[]> {
   if (!smb.enabled) return [{ title: 'SMB', result: 'ok', detail: 'off (smb.enabled)', advice: '' }];
-  return [await serverCheck(processes), listenCheck(smb), loginCheck(smb), DISCOVERY];
+  return [await serverCheck(processes), listenCheck(smb), loginCheck(smb)];
 }
 
 async function serverCheck(processes: Processes): Promise<Check> {

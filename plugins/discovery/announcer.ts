@@ -1,0 +1,83 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Clock, Logger, Notice, Offer, Processes } from 'mountkeeper';
+import { announcedName } from './config.ts';
+import type { DiscoveryConfig } from './config.ts';
+import { linksOf } from './links.ts';
+import type { Link } from './links.ts';
+import { Responder } from './responder.ts';
+import { locateWsdd, Wsdd } from './wsdd.ts';
+import type { Neighbour } from './wsdd.ts';
+
+const SMB = '_smb._tcp';
+/** Explorer knows no other. */
+const EXPLORER_PORT = 445;
+/** A name that was taken may have become free. */
+const RETRY_MS = 60_000;
+
+export interface AnnouncerTools {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly processes: Processes;
+  readonly settings: DiscoveryConfig;
+  /** What is served now, by all protocols. */
+  readonly offers: () => readonly Offer[];
+}
+
+interface Voice {
+  readonly link: Link;
+  readonly responder: Responder;
+  readonly sinceMs: number;
+}
+
+/** Announces what is really served, to the networks that it is served to, and takes it back when it is not. */
+export class Announcer {
+  readonly #tools: AnnouncerTools;
+  readonly #name: string;
+  readonly #wsdd: Wsdd;
+  #voices: readonly Voice[] = [];
+  #isWsddMissing = false;
+
+  constructor(tools: AnnouncerTools) {
+    this.#tools = tools;
+    this.#name = announcedName(tools.settings);
+    this.#wsdd = new Wsdd(tools);
+  }
+
+  /** Brings announcements in line with what is served now. One call at a time. */
+  async settle(): Promise<void> {
+    const links = linksOf(this.#tools.offers());
+    await this.#settleVoices(links);
+    const neighbour = this.#neighbour(links);
+    this.#isWsddMissing = neighbour !== undefined && (await locateWsdd()) === undefined;
+    await this.#wsdd.settle(this.#isWsddMissing ? undefined : neighbour);
+  }
+
+  async close(keepsRunning: boolean): Promise<void> {
+    await Promise.all([this.#settleVoices([]), this.#wsdd.close(keepsRunning)]);
+  }
+
+  notices(): readonly Notice[] {
+    const silent = this.#voices.flatMap(({ link, responder: { problem } }) => (problem === undefined ? [] : [`not announced to macOS and Linux on ${link.interfaceName}: ${problem}`]));
+    const windows = this.#isWsddMissing ? 'install the package wsdd' : this.#wsdd.problem;
+    return [
+      ...silent.map((message) => ({ level: 'warning' as const, message })),
+      ...(windows === undefined ? [] : [{ level: 'info' as const, message: `not shown in the network of Windows' Explorer: ${windows}` }]),
+    ];
+  }
+
+  async #settleVoices(links: readonly Link[]): Promise<void> {
+    const { clock, log } = this.#tools;
+    const isOver = (voice: Voice): boolean => voice.responder.problem !== undefined && clock.monotonic() - voice.sinceMs > RETRY_MS;
+    const stays = this.#voices.filter((voice) => !isOver(voice) && links.some((link) => isDeepStrictEqual(link, voice.link)));
+    await Promise.all(this.#voices.filter((voice) => !stays.includes(voice)).map(({ responder }) => responder.close()));
+    const fresh = links.filter((link) => !stays.some((voice) => isDeepStrictEqual(link, voice.link)));
+    const added = fresh.map((link) => ({ link, responder: new Responder({ clock, log, name: this.#name, link }), sinceMs: clock.monotonic() }));
+    for (const { responder } of added) void responder.open();
+    this.#voices = [...stays, ...added];
+  }
+
+  #neighbour(links: readonly Link[]): Neighbour | undefined {
+    const addresses = links.filter(({ offers }) => offers.some(({ service, port }) => service === SMB && port === EXPLORER_PORT)).map(({ address }) => address);
+    return addresses.length === 0 ? undefined : { name: this.#name, workgroup: this.#tools.settings.workgroup, addresses };
+  }
+}
