@@ -7,8 +7,8 @@ import { formatPath } from './front-path.ts';
 import { statOf } from './front-stat.ts';
 import type { Found } from './front-stat.ts';
 
-/** Times of files come in whole seconds, and a file is closed a little after its writer has gone. */
-const SLACK_MS = 5_000;
+/** Times of files come in whole seconds. */
+const SLACK_MS = 1_000;
 const TRY_AGAIN_MS = 15_000;
 const MAX_TRIES = 40;
 
@@ -21,7 +21,7 @@ export interface ClearUpTools {
 /** Brings to their end what uploads have left torn, as soon as their share is there. */
 export class ClearUp {
   readonly #tools: ClearUpTools;
-  readonly #left = new Map<string, LeftUpload[]>();
+  readonly #pending = new Map<string, LeftUpload>();
 
   constructor(tools: ClearUpTools) {
     this.#tools = tools;
@@ -29,31 +29,44 @@ export class ClearUp {
 
   /** Waits for its share. */
   add(upload: LeftUpload): void {
-    this.#left.set(upload.share, [...(this.#left.get(upload.share) ?? []), upload]);
+    this.#pending.set(upload.id, upload);
   }
 
-  /** The share is there. Never rejects. */
-  async run(gate: Gate): Promise<void> {
-    const uploads = this.#left.get(gate.name) ?? [];
-    this.#left.delete(gate.name);
-    for (const upload of uploads) await this.#settle(gate, upload);
+  /** For who has the path to himself already: no other client comes in between. Never rejects. */
+  async now(gate: Gate, upload: LeftUpload): Promise<void> {
+    this.add(upload);
+    await this.#try(gate, upload);
+    if (this.#pending.has(upload.id)) void this.#settle(gate, upload);
+  }
+
+  /** The share is there. */
+  run(gate: Gate): void {
+    for (const upload of this.#pending.values()) if (upload.share === gate.name) void this.#settle(gate, upload);
+  }
+
+  /** What lies at this path now is meant to. */
+  async forget(share: string, parts: readonly string[]): Promise<void> {
+    const path = parts.join('/');
+    for (const upload of this.#pending.values()) if (upload.share === share && upload.parts.join('/') === path) await this.#end(upload);
   }
 
   async #settle(gate: Gate, upload: LeftUpload): Promise<void> {
-    const path = formatPath({ share: gate.name, parts: upload.parts });
-    const done = await gate.alone(path);
-    try {
-      for (let tries = 0; tries < MAX_TRIES && gate.isKnown; tries += 1) {
-        if (await this.#mend(gate, path, upload).catch(() => false)) return await this.#end(upload);
-        await pause(TRY_AGAIN_MS);
-      }
-      this.add(upload);
-    } finally {
-      done();
+    for (let tries = 0; tries < MAX_TRIES && gate.attached; tries += 1) {
+      const done = await gate.alone(formatPath(upload));
+      await this.#try(gate, upload).finally(done);
+      if (!this.#pending.has(upload.id)) return;
+      await pause(TRY_AGAIN_MS);
     }
   }
 
+  async #try(gate: Gate, upload: LeftUpload): Promise<void> {
+    if (!this.#pending.has(upload.id)) return;
+    const isDone = await this.#mend(gate, formatPath(upload), upload).catch(() => false);
+    if (isDone) await this.#end(upload);
+  }
+
   async #end(upload: LeftUpload): Promise<void> {
+    this.#pending.delete(upload.id);
     await this.#tools.journal.end(upload);
     if (upload.body !== undefined) await rm(upload.body, { force: true });
   }
@@ -76,7 +89,7 @@ export class ClearUp {
     const size = await stat(file).then((one) => one.size, () => undefined);
     if (size === undefined) return true;
     const { journal } = this.#tools;
-    const commit = new Commit({ gate, parts: upload.parts, path, headers: upload.headers, body: { file, size }, spool: this.#tools.spool(), journal, clearUp: () => undefined, noted: upload });
+    const commit = new Commit({ gate, parts: upload.parts, path, headers: upload.headers, body: { file, size }, spool: this.#tools.spool(), journal, noted: upload });
     return (await commit.run()) === undefined;
   }
 }

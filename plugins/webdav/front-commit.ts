@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Refusal } from './front-answer.ts';
 import { now } from './front-clock.ts';
@@ -25,7 +27,6 @@ export interface CommitOptions {
   readonly body: Spooled;
   readonly spool: string;
   readonly journal: Journal;
-  readonly clearUp: (left: LeftUpload) => void;
   /** The note of an upload that is done again: it and its body are its owner's. */
   readonly noted?: Upload;
 }
@@ -35,17 +36,24 @@ export class Commit {
   readonly #options: CommitOptions;
   #upload: Upload | undefined;
   #wasTouched = false;
+  #left: LeftUpload | undefined;
+  readonly #begunMs = now();
 
   constructor(options: CommitOptions) {
     this.#options = options;
     this.#upload = options.noted;
   }
 
+  /** What was begun and did not come to its end; undefined when all is well. */
+  get left(): LeftUpload | undefined {
+    return this.#left;
+  }
+
   /** Undefined when it is in place. */
   async run(): Promise<Refusal | undefined> {
-    const { body, journal, gate, parts, headers } = this.#options;
+    const { body } = this.#options;
     const noRoom = await this.#noRoom();
-    if (!noRoom && 'file' in body) this.#upload ??= await journal.begin({ kind: 'whole', share: gate.name, parts, headers, body: body.file });
+    if (!noRoom && 'file' in body) this.#upload ??= await this.#keep();
     const status = noRoom ?? (await this.#try());
     await this.#close(status);
     if (typeof status === 'object') return status;
@@ -54,10 +62,14 @@ export class Commit {
 
   /** What was begun and has not come to its end is noted for whoever clears up. */
   async #close(status: number | Refusal | undefined): Promise<void> {
-    const { body, journal, clearUp, noted } = this.#options;
+    const { body, journal, noted } = this.#options;
     if (noted) return;
     const isOver = typeof status === 'number' && (status < 300 || wasRefused(status));
-    if (!isOver && this.#wasTouched && this.#upload) return clearUp(journal.leave(this.#upload));
+    if (!isOver && this.#wasTouched) {
+      this.#upload ??= await this.#keep();
+      this.#left = journal.leave(this.#upload);
+      return;
+    }
     if (this.#upload) await journal.end(this.#upload);
     if ('file' in body) await rm(body.file, { force: true });
   }
@@ -95,6 +107,14 @@ export class Commit {
     response.resume();
     if (response.statusCode === 405 || (response.statusCode ?? 0) >= 500) this.#wasTouched = true;
     return response.statusCode;
+  }
+
+  /** What was in memory alone. */
+  async #keep(): Promise<Upload> {
+    const { journal, gate, parts, headers, body, spool } = this.#options;
+    const file = 'file' in body ? body.file : join(spool, `${randomUUID()}.part`);
+    if ('bytes' in body) await writeFile(file, body.bytes, { mode: 0o600 });
+    return journal.begin({ kind: 'whole', share: gate.name, parts, headers, body: file }, this.#begunMs);
   }
 
   /** Begun and not brought to its end, the file would be torn. */

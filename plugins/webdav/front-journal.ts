@@ -51,8 +51,8 @@ export class Journal {
   }
 
   /** On the disk before it resolves. */
-  async begin(upload: Omit<Upload, 'id' | 'begunMs'>): Promise<Upload> {
-    const noted: Upload = { ...upload, id: randomUUID(), begunMs: now() };
+  async begin(upload: Omit<Upload, 'id' | 'begunMs'>, begunMs = now()): Promise<Upload> {
+    const noted: Upload = { ...upload, id: randomUUID(), begunMs };
     const file = this.#file(noted.id);
     await writeFile(`${file}.new`, JSON.stringify(noted), { mode: 0o600 });
     await rename(`${file}.new`, file);
@@ -84,7 +84,8 @@ export class Journal {
     try {
       const file = join(this.#folder, name);
       const upload = JSON.parse(await readFile(file, 'utf8')) as Upload;
-      return { ...upload, seenMs: (await stat(file)).mtimeMs };
+      // It may have gone on until the next touch.
+      return { ...upload, seenMs: (await stat(file)).mtimeMs + 2 * TOUCH_MS };
     } catch {
       return undefined;
     }

@@ -2,13 +2,14 @@ import { mkdir } from 'node:fs/promises';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { answer } from './front-answer.ts';
 import { now } from './front-clock.ts';
+import type { ClearUp } from './front-clear-up.ts';
 import { Commit } from './front-commit.ts';
 import { WAITING } from './front-engine.ts';
 import type { Begun } from './front-engine.ts';
 import { IDLE_BODY_MS, Refused } from './front-exchange.ts';
 import type { Exchange } from './front-exchange.ts';
 import { toEngine } from './front-headers.ts';
-import type { Journal, LeftUpload } from './front-journal.ts';
+import type { Journal } from './front-journal.ts';
 import { failure, wasRefused } from './front-put-answers.ts';
 import { receive, roomIn } from './front-spool.ts';
 import { statOf } from './front-stat.ts';
@@ -20,8 +21,7 @@ const READY_MS = 12_000;
 export interface PutTools {
   readonly journal: Journal;
   readonly spool: () => { readonly folder: string; readonly minFreeBytes: number };
-  /** Takes over what did not come to its end. */
-  readonly clearUp: (left: LeftUpload) => void;
+  readonly clearUp: ClearUp;
 }
 
 /**
@@ -60,9 +60,11 @@ async function overwrite({ request, response, gate, parts, path, gone }: Exchang
   const { folder, minFreeBytes } = tools.spool();
   const body = await receive(request, folder, minFreeBytes);
   if (!body || gone.aborted) return;
-  const commit = new Commit({ gate, parts, path, headers: engineHeaders(request), body, spool: folder, journal: tools.journal, clearUp: tools.clearUp });
+  const commit = new Commit({ gate, parts, path, headers: engineHeaders(request), body, spool: folder, journal: tools.journal });
   const refusal = await commit.run();
+  if (!refusal) await tools.clearUp.forget(gate.name, parts);
   answer(request, response, refusal ?? { status: 204, text: '' });
+  if (commit.left) await tools.clearUp.now(gate, commit.left);
 }
 
 /** Straight on to the engine. */
@@ -73,12 +75,16 @@ async function pass(exchange: Exchange, tools: PutTools, found: Found | undefine
   const upload = await tools.journal.begin({ kind: found ? 'empty' : 'new', share: gate.name, parts, headers });
   // No length: then the body can be ended at any byte, and the engine has closed the file when it answers.
   const begun = attached.begin({ method: 'PUT', path, headers: { ...headers, 'transfer-encoding': 'chunked', ...WAITING } }, { fresh: true });
-  const outcome = await attached.track(send(begun, request, () => tools.journal.touch(upload)));
-  const isTaken = outcome.isWhole && outcome.status !== undefined && outcome.status < 300;
-  if (isTaken || wasRefused(outcome.status)) await tools.journal.end(upload);
-  else tools.clearUp(tools.journal.leave(upload));
-  if (isTaken) return answer(request, response, found ? { status: 204, text: '' } : { status: 201, text: 'Created.' });
-  answer(request, response, failure(outcome.status));
+  const { isWhole, status } = await attached.track(send(begun, request, () => tools.journal.touch(upload)));
+  if (isWhole && status !== undefined && status < 300) {
+    await tools.journal.end(upload);
+    await tools.clearUp.forget(gate.name, parts);
+    return answer(request, response, found ? { status: 204, text: '' } : { status: 201, text: 'Created.' });
+  }
+  const left = wasRefused(status) ? undefined : tools.journal.leave(upload);
+  answer(request, response, failure(status));
+  if (left) await tools.clearUp.now(gate, left);
+  else await tools.journal.end(upload);
 }
 
 async function send({ request: sink, answered, continued }: Begun, body: IncomingMessage, onPiece: () => void): Promise<{ isWhole: boolean; status: number | undefined }> {

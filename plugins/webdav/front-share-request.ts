@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { answer, xmlError } from './front-answer.ts';
 import type { Refusal } from './front-answer.ts';
 import { enginePath, passOn, Refused } from './front-exchange.ts';
@@ -11,6 +12,7 @@ import { bodyOf, statOf } from './front-stat.ts';
 /** Of what is XML; files go another way. */
 const MAX_BODY_BYTES = 1_048_576;
 const WRITING = new Set(['PUT', 'DELETE', 'MKCOL', 'COPY', 'MOVE', 'PROPPATCH', 'LOCK', 'UNLOCK']);
+const REPLACING = new Set(['DELETE', 'MOVE', 'COPY']);
 /** Refused for a share as a whole. */
 const OF_SHARES = new Set(['DELETE', 'MOVE', 'COPY', 'MKCOL']);
 const READING = ['OPTIONS', 'GET', 'HEAD', 'PROPFIND'];
@@ -28,7 +30,7 @@ export async function serve(exchange: Exchange, tools: PutTools): Promise<void> 
   const body = await bodyOf(request, MAX_BODY_BYTES);
   if (!body) throw new Refused(413, 'This is too long.');
   if (method === 'MKCOL' && (await statOf(gate, exchange.parts, request.headers.host ?? '', exchange.gone))) throw new Refused(405, 'There is something of that name already.');
-  await forward(exchange, body);
+  await forward(exchange, body, tools);
 }
 
 /** What never reaches an engine. */
@@ -55,16 +57,30 @@ function options({ request, response, gate }: Exchange): void {
   } });
 }
 
-async function forward(exchange: Exchange, body: Buffer): Promise<void> {
+async function forward(exchange: Exchange, body: Buffer, { clearUp }: PutTools): Promise<void> {
   const { request, gate, gone } = exchange;
   const method = request.method ?? '';
   const headers = { ...toEngine(request.headers), 'content-length': body.length, ...destination(exchange) };
   const isReading = READING.includes(method);
   const answered = await gate.ask({ method, path: exchange.path, headers, body }, { signal: isReading ? gone : undefined });
-  if (method !== 'PROPPATCH' || answered.statusCode !== 207 || gate.attached?.engine.takesProperties !== false) return passOn(answered, exchange);
-  const text = await bodyOf(answered, MAX_BODY_BYTES);
-  // Kept nowhere, as with newer engines: Explorer and Finder take a refusal for a failed upload.
-  answer(request, exchange.response, { status: 207, text: (text?.toString('utf8') ?? '').replaceAll('HTTP/1.1 403 Forbidden', 'HTTP/1.1 200 OK') });
+  if (REPLACING.has(method) && (answered.statusCode ?? 500) < 300) await clearUp.forget(gate.name, target(exchange));
+  if (method === 'PROPPATCH' && answered.statusCode === 207) return acceptProperties(answered, exchange);
+  passOn(answered, exchange);
+}
+
+/** Kept nowhere, as with newer engines: Explorer and Finder take a refusal for a failed upload. */
+async function acceptProperties(answered: IncomingMessage, exchange: Exchange): Promise<void> {
+  const { request, response, gate } = exchange;
+  if (gate.attached?.engine.takesProperties !== false) return passOn(answered, exchange);
+  const text = (await bodyOf(answered, MAX_BODY_BYTES))?.toString('utf8') ?? '';
+  answer(request, response, { status: 207, text: text.replaceAll('HTTP/1.1 403 Forbidden', 'HTTP/1.1 200 OK') });
+}
+
+/** The path that is other now. */
+function target({ request, parts }: Exchange): readonly string[] {
+  if (request.method === 'DELETE') return parts;
+  const place = parseDestination(request.headers.destination as string | undefined, request.headers.host);
+  return typeof place === 'object' ? place.parts : parts;
 }
 
 function destination({ request, gate }: Exchange): { destination?: string } {

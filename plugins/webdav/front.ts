@@ -47,19 +47,14 @@ export class Front {
       const share = wanted.get(gate.name);
       if (!share) return gate.detach(state.returning.includes(gate.name));
       const attaching = gate.attach(share);
-      void this.clearUp.run(gate).catch((error: unknown) => this.#log(`not cleared up: ${String(error)}`));
+      this.clearUp.run(gate);
       await attaching;
     }));
   }
 
   /** A server without a state lets nobody in. */
   createServer(): ReturnType<typeof createFront> {
-    const clearUp = (left: Parameters<ClearUp['add']>[0]): void => {
-      this.clearUp.add(left);
-      const gate = this.gates.get(left.share);
-      if (gate?.attached) void this.clearUp.run(gate);
-    };
-    return createFront({ door: this.door, gates: this.gates, log: this.#log, put: { journal: this.journal, spool: () => this.#spool(), clearUp } });
+    return createFront({ door: this.door, gates: this.gates, log: this.#log, put: { journal: this.journal, spool: () => this.#spool(), clearUp: this.clearUp } });
   }
 
   #spool(): { folder: string; minFreeBytes: number } {
