@@ -19,6 +19,7 @@ export interface FetchingParts {
   readonly clock: Clock;
   readonly tally: Tally;
   readonly patience: Patience;
+  readonly openFlags: number;
   /** May change while it goes on. */
   readonly concurrency: () => number;
 }
@@ -136,8 +137,8 @@ export class Fetching {
 
   /** A first failure may be the connection's, or a listing's that was older than the file. */
   async #readTwice(file: Awaited): Promise<void> {
-    const { order, view, patience } = this.#parts;
-    const reading = { file: join(order.mountPoint, file.path), bytes: file.bytes, manners: this.#manners };
+    const { order, view, patience, openFlags } = this.#parts;
+    const reading = { file: join(order.mountPoint, file.path), bytes: file.bytes, manners: this.#manners, openFlags };
     try {
       await readThrough({ ...reading, isThorough: this.#again.has(file.path) });
     } catch (error) {

@@ -18,7 +18,8 @@ export class Manners {
   readonly #view: Pick<CacheView, 'transfers'>;
   readonly #clock: Clock;
   readonly #own = new Map<string, number>();
-  #others = new Map<string, number>();
+  /** At the last look, everybody's. */
+  #seen: ReadonlyMap<string, number> = new Map();
   #busyUntilMs = -Infinity;
   #turns: Promise<unknown> = Promise.resolve();
   #pauseMs = FIRST_PAUSE_MS;
@@ -44,10 +45,9 @@ export class Manners {
     const now = new Map((await this.#view.transfers()).map(({ path, bytes }) => [path, bytes] as const));
     const atMs = this.#clock.monotonic();
     for (const [path, untilMs] of this.#own) if (untilMs < atMs) this.#own.delete(path);
-    const others = new Map([...now].filter(([path]) => !this.#own.has(path)));
     // One that stands still, such as a film that is paused, is in nobody's way.
-    const isMoving = [...others].some(([path, bytes]) => this.#others.get(path) !== bytes);
-    this.#others = others;
+    const isMoving = [...now].some(([path, bytes]) => !this.#own.has(path) && this.#seen.get(path) !== bytes);
+    this.#seen = now;
     if (!isMoving) return;
     if (!this.isBusy) this.#pauseMs = FIRST_PAUSE_MS;
     this.#busyUntilMs = atMs + QUIET_MS;

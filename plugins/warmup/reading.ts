@@ -1,4 +1,3 @@
-import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import type { Manners } from './manners.ts';
@@ -13,17 +12,18 @@ export interface Reading {
   readonly file: string;
   readonly bytes: number;
   readonly manners: Manners;
+  readonly openFlags: number;
   /** Every byte, where looking in was not enough. */
   readonly isThorough: boolean;
 }
 
 /**
  * Has the mount fetch all of a file. A large one is only looked into once a mebibyte: the mount fetches what lies between, and
- * nothing of it crosses the kernel. Past the page cache, which others need more. Whether all came is seen from the cache.
+ * nothing of it crosses the kernel. Whether all came is seen from the cache.
  */
 export async function readThrough(reading: Reading): Promise<void> {
   const { bytes, manners } = reading;
-  const file = new Reopened(reading.file);
+  const file = new Reopened(reading.file, reading.openFlags);
   const buffer = Buffer.allocUnsafe(bytes > PIECE_BYTES && !reading.isThorough ? LOOK_BYTES : Math.max(1, Math.min(PIECE_BYTES, bytes)));
   try {
     for (let at = 0; at < bytes; at += SLICE_BYTES) {
@@ -53,14 +53,16 @@ async function readAt(handle: FileHandle, buffer: Buffer, position: number, leng
 
 class Reopened {
   readonly #path: string;
+  readonly #flags: number;
   #handle: FileHandle | undefined;
 
-  constructor(path: string) {
+  constructor(path: string, flags: number) {
     this.#path = path;
+    this.#flags = flags;
   }
 
   async handle(): Promise<FileHandle> {
-    this.#handle ??= await open(this.#path, constants.O_RDONLY | constants.O_DIRECT);
+    this.#handle ??= await open(this.#path, this.#flags);
     return this.#handle;
   }
 

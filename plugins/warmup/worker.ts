@@ -2,6 +2,7 @@
  * The helper process of one warmup: lists beside the mount, reads through it, tells what came of it. It may hang in the mount,
  * so the daemon never waits for its end; it ends by itself when its input does, that is, when the daemon is gone.
  */
+import { constants } from 'node:fs';
 import { setPriority } from 'node:os';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
@@ -17,6 +18,8 @@ const REPORT_EVERY_MS = 200;
 const ANSWER_WITHIN_MS = 10_000;
 /** Users, and the daemon's answers to them, come first. */
 const NICENESS = 10;
+/** Past the page cache, which others need more. */
+const OPEN_FLAGS = constants.O_RDONLY | constants.O_DIRECT;
 
 const clock = createClock();
 const tell = (report: Report): void => void process.stdout.write(`${JSON.stringify(report)}\n`);
@@ -39,7 +42,7 @@ async function work(order: Order, concurrency: () => number): Promise<Ending> {
     if (order.isDryRun) return { outcome: 'complete', reason: '' };
     tally.phase = 'caching';
     tally.report();
-    return await new Fetching({ order, view, clock, tally, patience, concurrency }).run();
+    return await new Fetching({ order, view, clock, tally, patience, concurrency, openFlags: OPEN_FLAGS }).run();
   } catch (error) {
     return { outcome: error instanceof AwayError ? 'away' : 'failed', reason: (error as Error).message };
   } finally {

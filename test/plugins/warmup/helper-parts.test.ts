@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { constants } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile, mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
+import type { CacheView } from 'mountkeeper';
+import { createClock } from '../../../core/system/clock.ts';
+import { createManualClock } from 'mountkeeper/testing';
+import { AwayError } from '../../../plugins/warmup/away.ts';
+import { Fetching } from '../../../plugins/warmup/fetching.ts';
+import { listAll } from '../../../plugins/warmup/listing.ts';
+import { Manners } from '../../../plugins/warmup/manners.ts';
+import type { Order, Report } from '../../../plugins/warmup/orders.ts';
+import { Proof } from '../../../plugins/warmup/proof.ts';
+import { readThrough } from '../../../plugins/warmup/reading.ts';
+import { Room } from '../../../plugins/warmup/room.ts';
+import { Tally } from '../../../plugins/warmup/tally.ts';
+
+const MIB = 2 ** 20;
+
+/** A remote in memory: folder → files (bytes) and folders. Names that begin with `cached` are in the cache. */
+class FakeView implements CacheView {
+  aheadBytes = 64 * MIB;
+  room = Infinity;
+  isThere = true;
+  readonly refreshed: string[] = [];
+  moving: { readonly path: string; readonly bytes: number }[] = [];
+  readonly unreadable = new Set<string>();
+  readonly #tree: Readonly<Record<string, Readonly<Record<string, number | 'folder'>>>>;
+  /** Files that a reader made whole; all unless told. */
+  keeps = (path: string): boolean => path !== '';
+
+  constructor(tree: Readonly<Record<string, Readonly<Record<string, number | 'folder'>>>> = {}) {
+    this.#tree = tree;
+  }
+
+  async list(folder: string): ReturnType<CacheView['list']> {
+    const entries = this.#tree[folder];
+    if (entries === undefined || this.unreadable.has(folder)) throw new Error(`no ${folder}`);
+    const names = Object.keys(entries);
+    return {
+      folders: names.filter((name) => entries[name] === 'folder'),
+      files: names.filter((name) => entries[name] !== 'folder').map((name) => ({ name, bytes: entries[name] as number, modifiedMs: name.startsWith('old') ? 1_000 : 9_000, isCached: name.startsWith('cached') })),
+    };
+  }
+
+  async refresh(folder: string): Promise<void> {
+    this.refreshed.push(folder);
+  }
+
+  isWhole(path: string): boolean {
+    return this.keeps(path);
+  }
+
+  async roomBytes(): Promise<number> {
+    return this.room;
+  }
+
+  async transfers(): ReturnType<CacheView['transfers']> {
+    return this.moving;
+  }
+
+  async answers(): Promise<boolean> {
+    return this.isThere;
+  }
+}
+
+const clock = createClock();
+const patience = { clock, timeoutMs: 1_000 };
+
+async function room(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'mk-warmup-'));
+  t.after(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+function orderIn(folder: string, changes: Partial<Order> = {}): Order {
+  return { module: '', parameters: {}, mountPoint: join(folder, 'mnt'), path: '', changedSinceMs: null, concurrency: 4, isDryRun: false, listFile: join(folder, 'list'), ...changes };
+}
+
+function newTally(): { readonly tally: Tally; readonly reports: Report[] } {
+  const reports: Report[] = [];
+  return { tally: new Tally((report) => reports.push(report)), reports };
+}
+
+describe('the listing of a warmup', () => {
+  const tree = { '': { top: 'folder', 'new.bin': 10, 'cached.bin': 5 }, top: { bad: 'folder', '中 1': 'folder', 'old.bin': 7 }, 'top/bad': {}, 'top/中 1': { 'x.bin': 1, 'cached 2': 2 } } as const;
+  const listed = async (order: Order): Promise<readonly string[]> => (await readFile(order.listFile, 'utf8')).split('\n').filter((line) => line !== '').map((line) => (JSON.parse(line) as [string])[0]).sort();
+
+  it('writes down what is not cached, and has the mount look at those folders anew', async (t) => {
+    const order = orderIn(await room(t));
+    const view = new FakeView(tree);
+    const { tally } = newTally();
+    await listAll(order, { view, tally, patience });
+    assert.deepEqual(await listed(order), ['new.bin', 'top/old.bin', 'top/中 1/x.bin']);
+    assert.deepEqual(view.refreshed.sort(), ['', 'top', 'top/中 1']);
+    assert.deepEqual(tally.counts, { total: 5, skipped: 2, cached: 0, errors: 0, totalBytes: 25, skippedBytes: 7, cachedBytes: 0 });
+  });
+
+  it('leaves out what changed too long ago, and touches nothing when it only counts', async (t) => {
+    const order = orderIn(await room(t), { changedSinceMs: 5_000, isDryRun: true });
+    const view = new FakeView(tree);
+    const { tally } = newTally();
+    await listAll(order, { view, tally, patience });
+    assert.deepEqual([tally.counts.total, view.refreshed, await listed(order)], [4, [], []]);
+  });
+
+  it('counts a folder that cannot be read once, and goes on with the others', async (t) => {
+    const order = orderIn(await room(t));
+    const view = new FakeView(tree);
+    view.unreadable.add('top/bad').add('top/中 1');
+    const { tally, reports } = newTally();
+    await listAll(order, { view, tally, patience });
+    assert.deepEqual([tally.counts.errors, tally.counts.total], [2, 3]);
+    assert.deepEqual(new Set(reports.map((report) => report.kind === 'problem' && report.path)), new Set(['top/bad', 'top/中 1']));
+  });
+
+  it('fails where its topmost folder cannot be read, and blames nothing when the remote is away', async (t) => {
+    const order = orderIn(await room(t), { path: 'nowhere' });
+    await assert.rejects(listAll(order, { view: new FakeView(tree), tally: newTally().tally, patience }), (error) => !(error instanceof AwayError));
+    const view = new FakeView(tree);
+    view.unreadable.add('top');
+    view.isThere = false;
+    const { tally } = newTally();
+    await assert.rejects(listAll(orderIn(await room(t)), { view, tally, patience }), AwayError);
+    assert.equal(tally.counts.errors, 0);
+  });
+});
+
+describe('the fetching of a warmup', () => {
+  async function fetching(t: TestContext, files: Readonly<Record<string, number>>, view = new FakeView()) {
+    const folder = await room(t);
+    const order = orderIn(folder);
+    for (const [path, bytes] of Object.entries(files)) {
+      await mkdir(dirname(join(order.mountPoint, path)), { recursive: true });
+      if (bytes > 0) await writeFile(join(order.mountPoint, path), Buffer.alloc(bytes));
+    }
+    await writeFile(order.listFile, Object.entries(files).map(([path, bytes]) => `${JSON.stringify([path, Math.abs(bytes), 1])}\n`).join(''));
+    const { tally, reports } = newTally();
+    const run = new Fetching({ order, view, clock, tally, patience, concurrency: () => 4, openFlags: constants.O_RDONLY });
+    return { run, view, tally, reports };
+  }
+
+  it('counts what it sees whole in the cache afterwards', async (t) => {
+    const { run, tally } = await fetching(t, { 'a/1': 10, 'a/2': 4_096, 'b c/大': 3 * MIB + 5, empty: 1 });
+    assert.deepEqual(await run.run(), { outcome: 'complete', reason: '' });
+    assert.deepEqual([tally.counts.cached, tally.counts.cachedBytes, tally.counts.errors], [4, 10 + 4_096 + 3 * MIB + 5 + 1, 0]);
+  });
+
+  it('counts a file that cannot be read as an error, after a second try', async (t) => {
+    const { run, tally, view, reports } = await fetching(t, { 'a/1': 10, 'a/gone': -10 });
+    assert.equal((await run.run()).outcome, 'complete');
+    assert.deepEqual([tally.counts.cached, tally.counts.errors, view.refreshed], [1, 1, ['a']]);
+    assert.match(JSON.stringify(reports), /a\/gone/);
+  });
+
+  it('ends without blame when the remote is away', async (t) => {
+    const { run, tally, view } = await fetching(t, { gone: -10 });
+    view.isThere = false;
+    await assert.rejects(run.run(), AwayError);
+    assert.equal(tally.counts.errors, 0);
+  });
+
+  it('takes no more than there is room for', async (t) => {
+    const view = new FakeView();
+    view.room = 2_500;
+    const { run, tally } = await fetching(t, Object.fromEntries(Array.from({ length: 5 }, (_, index) => [`${index}`, 1_000])), view);
+    assert.equal((await run.run()).outcome, 'full');
+    assert.equal(tally.counts.cached, 2);
+  });
+});
+
+describe('reading one file', () => {
+  it('fails when the file is shorter than the remote said', async (t) => {
+    const folder = await room(t);
+    await writeFile(join(folder, 'x'), Buffer.alloc(100));
+    const manners = new Manners(new FakeView(), clock);
+    await assert.rejects(readThrough({ file: join(folder, 'x'), bytes: 200, manners, isThorough: false, openFlags: constants.O_RDONLY }), /shorter/);
+  });
+});
+
+describe('the room of a cache', () => {
+  it('is measured anew now and then, less what is on its way', async () => {
+    const view = new FakeView();
+    const manual = createManualClock();
+    const left = new Room(view, manual);
+    view.room = 100;
+    assert.deepEqual([await left.take(60, 0), await left.take(60, 60), await left.take(40, 60), await left.take(1, 60)], [true, false, true, false]);
+    view.room = 1_000;
+    await manual.advance(15_000);
+    assert.deepEqual([await left.take(950, 100), await left.take(900, 100)], [false, true]);
+  });
+});
+
+describe('the proof that a file is cached', () => {
+  it('is waited for, and missed in the end', async () => {
+    const manual = createManualClock();
+    const seen: string[] = [];
+    const whole = new Set<string>();
+    const proof = new Proof({ view: { isWhole: (path) => whole.has(path) }, clock: manual, onWhole: ({ path }) => seen.push(`whole ${path}`), onMissing: ({ path }) => seen.push(`missing ${path}`) });
+    for (const path of ['a', 'b']) proof.expect({ path, bytes: 1, modifiedMs: 1 });
+    proof.look();
+    assert.deepEqual([seen, proof.isEmpty], [[], false]);
+    whole.add('a');
+    await manual.advance(6_000);
+    proof.look();
+    assert.deepEqual(seen, ['whole a']);
+    await manual.advance(7_000);
+    proof.look();
+    assert.deepEqual([seen, proof.isEmpty], [['whole a', 'missing b'], true]);
+  });
+});
+
+describe('manners', () => {
+  it('notice others by their movement, not by their presence, and never oneself', async () => {
+    const view = new FakeView();
+    const manual = createManualClock();
+    const manners = new Manners(view, manual);
+    const disown = manners.own('mine');
+    view.moving = [{ path: 'mine', bytes: 1 }];
+    await manners.look();
+    assert.equal(manners.isBusy, false);
+    view.moving = [{ path: 'film', bytes: 1 }];
+    await manners.look();
+    assert.equal(manners.isBusy, true);
+    await manual.advance(1_500);
+    await manners.look();
+    assert.equal(manners.isBusy, false, 'it stands still');
+    disown();
+    view.moving = [{ path: 'mine', bytes: 2 }];
+    await manners.look();
+    assert.equal(manners.isBusy, false, 'what was just read may still be on its way');
+    await manual.advance(11_000);
+    await manners.look();
+    assert.equal(manners.isBusy, false, 'no movement since');
+    view.moving = [{ path: 'mine', bytes: 3 }];
+    await manners.look();
+    assert.equal(manners.isBusy, true);
+  });
+
+  it('let one piece of work go at a time beside others, a third of the time', async () => {
+    const view = new FakeView();
+    const manual = createManualClock();
+    const manners = new Manners(view, manual);
+    const done: number[] = [];
+    const work = async (): Promise<void> => {
+      await manual.sleep(300);
+      done.push(manual.monotonic());
+    };
+    for (const turn of [manners.turn(work), manners.turn(work)]) void turn;
+    await manual.advance(300);
+    assert.deepEqual(done, [300, 300], 'both at once while nobody else is there');
+    let bytes = 0;
+    const watch = async (ms: number): Promise<void> => {
+      for (let passed = 0; passed < ms; passed += 100) {
+        view.moving = [{ path: 'film', bytes: bytes += 1 }];
+        await manners.look();
+        await manual.advance(100);
+      }
+    };
+    await watch(100);
+    const turns = Array.from({ length: 4 }, () => manners.turn(work));
+    done.length = 0;
+    await watch(4_000);
+    await Promise.all(turns);
+    const gaps = done.slice(1).map((at, index) => at - (done[index] ?? 0));
+    assert.deepEqual([done.length, gaps], [4, [900, 900, 900]]);
+  });
+});
