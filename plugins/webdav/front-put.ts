@@ -82,9 +82,9 @@ async function pass(exchange: Exchange, tools: PutTools, found: Found | undefine
     return answer(request, response, found ? { status: 204, text: '' } : { status: 201, text: 'Created.' });
   }
   const left = wasRefused(status) ? undefined : tools.journal.leave(upload);
+  if (!left) await tools.journal.end(upload);
   answer(request, response, failure(status));
   if (left) await tools.clearUp.now(gate, left);
-  else await tools.journal.end(upload);
 }
 
 async function send({ request: sink, answered, continued }: Begun, body: IncomingMessage, onPiece: () => void): Promise<{ isWhole: boolean; status: number | undefined }> {
