@@ -120,9 +120,9 @@ export class LivingMount implements Mount {
   }
 
   async serve(options: ServeOptions): Promise<boolean> {
+    this.#onSeal = options.onSeal;
     if (!(await this.#knownCalls(options.signal)).has('serve/start')) return false;
     await serveInside(options, this.#rc, this.#notes.fs);
-    this.#onSeal = options.onSeal;
     return true;
   }
 
