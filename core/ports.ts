@@ -64,7 +64,7 @@ export interface ServeOptions {
   readonly socket: string;
   /** Path below which the files are, decoded, with a slash before and none behind. */
   readonly baseUrl: string;
-  /** `seal` waits for it: no client may begin to write afterwards. */
+  /** `seal` waits for it, also where the tool cannot serve: no client may begin to write afterwards. */
   readonly onSeal: () => Promise<void>;
   readonly signal: AbortSignal;
 }

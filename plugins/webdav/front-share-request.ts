@@ -12,6 +12,7 @@ import { bodyOf, statOf } from './front-stat.ts';
 /** Of what is XML; files go another way. */
 const MAX_BODY_BYTES = 1_048_576;
 const WRITING = new Set(['PUT', 'DELETE', 'MKCOL', 'COPY', 'MOVE', 'PROPPATCH', 'LOCK', 'UNLOCK']);
+const LEAVING: Refusal = { status: 503, text: 'This share is being taken down; try again later.', headers: { 'retry-after': '30' } };
 const REPLACING = new Set(['DELETE', 'MOVE', 'COPY']);
 /** Refused for a share as a whole. */
 const OF_SHARES = new Set(['DELETE', 'MOVE', 'COPY', 'MKCOL']);
@@ -37,15 +38,22 @@ export async function serve(exchange: Exchange, tools: PutTools): Promise<void> 
 function refuse(exchange: Exchange): Refusal | undefined {
   const { method = '', headers } = exchange.request;
   if (WRITING.has(method)) return refuseWriting(exchange, method);
+  if (isCovered(exchange)) return LEAVING;
   // A walk over everything that the NAS holds.
   const isWalk = method === 'PROPFIND' && headers.depth !== '0' && headers.depth !== '1';
   return isWalk ? { status: 403, text: xmlError('propfind-finite-depth') } : undefined;
 }
 
+/** What is served by its path may look empty while it is taken down. */
+function isCovered({ gate }: Exchange): boolean {
+  const { isSealed, engine } = gate.attached?.share ?? {};
+  return isSealed === true && engine?.port !== undefined;
+}
+
 function refuseWriting({ gate, parts }: Exchange, method: string): Refusal | undefined {
   const { share } = gate.attached ?? {};
   if (share?.readOnly === true) return { status: 403, text: 'This share is read-only.' };
-  if (share?.isSealed === true) return { status: 503, text: 'This share is being taken down and takes nothing new; try again later.', headers: { 'retry-after': '30' } };
+  if (share?.isSealed === true) return LEAVING;
   if (parts.length > 0 || !OF_SHARES.has(method)) return undefined;
   return { status: method === 'MKCOL' ? 405 : 403, text: 'A share itself cannot be moved, copied or deleted.' };
 }

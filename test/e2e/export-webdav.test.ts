@@ -75,11 +75,13 @@ for (const rclone of rclones()) {
       assert.equal(await files.checksum(`${daemon.mountPoint(PHOTOS)}/新 file%.bin`), sum);
       await until('it is on the NAS', async () => (await nas.has('photos/新 file%.bin')) && (await nas.checksum('photos/新 file%.bin')) === sum, { timeoutMs: 15_000 });
       assert.equal(Math.round((await stat(nas.path('photos/新 file%.bin'))).mtimeMs / 1_000), 1_600_000_000);
-      const session = await runClient('sh', ['-c', `printf 'ls\\nmkcol folder\\ncopy a "folder/a copy"\\nmove a "folder/a moved"\\nls folder\\n' | cadaver -t http://127.0.0.1:${port}/team/`]);
-      assert.match(session.output, /Authentication|401/i);
-      const moved = await dav('-X', 'MOVE', '-H', `Destination: ${url('team', 'b%20%C3%BC')}`, url('team', 'a'));
-      assert.equal(moved.status, 201);
-      await until('it has moved on the NAS', () => nas.has('team/b ü'), { timeoutMs: 10_000 });
+      await writeFile(scratch.path('.netrc'), 'machine 127.0.0.1 login alice password wonder:land\n', { mode: 0o600 });
+      const commands = ['mkcol "ordner ü"', `put ${path} "ordner ü/first"`, 'copy "ordner ü/first" "ordner ü/second"', 'move a "ordner ü/b"', 'lock "ordner ü/first"', 'unlock "ordner ü/first"', 'ls "ordner ü"'];
+      await writeFile(scratch.path('commands'), `${commands.join('\n')}\n`);
+      const session = await runClient('sh', ['-c', `HOME='${scratch.root}' exec cadaver ${url('team')} < '${scratch.path('commands')}'`]);
+      assert.match(session.output, /first +3000000.*second +3000000|succeeded[^]*b +1000/s, session.output);
+      assert.doesNotMatch(session.output, /failed/i);
+      await until('it has moved on the NAS', () => async () => (await nas.has('team/ordner ü/b')) && !(await nas.has('team/a')), { timeoutMs: 10_000 });
     });
 
     it('shares the mount\'s own view of the files, where the rclone can', async () => {
@@ -94,7 +96,7 @@ for (const rclone of rclones()) {
       const { path } = await localFile(scratch, 'small', 2_000);
       const old = await nas.checksum('archive/old.bin');
       for (const [expected, ...args] of [
-        ['401', url('team', 'b%20%C3%BC')], ['401', '-u', 'alice:wrong', url('team', 'b%20%C3%BC')], ['401', '-u', 'bob:wonder:land', url('team')],
+        ['401', url('team', 'ordner%20%C3%BC/b')], ['401', '-u', 'alice:wrong', url('team', 'ordner%20%C3%BC/b')], ['401', '-u', 'bob:wonder:land', url('team')],
         ['403', ...USER, '-T', path, url('archive', 'old.bin')], ['403', ...USER, '-X', 'DELETE', url('archive', 'old.bin')], ['403', ...USER, '-X', 'MKCOL', url('archive', 'new')],
         ['403', ...USER, '-X', 'MOVE', '-H', `Destination: ${url('archive', 'x')}`, url('archive', 'old.bin')],
         ['400', ...USER, '--path-as-is', `http://127.0.0.1:${port}/team/../../../../etc/passwd`], ['400', ...USER, '--path-as-is', url('team', '%2e%2e/%2e%2e/etc/passwd')],
@@ -202,6 +204,20 @@ for (const rclone of rclones()) {
         failed[suite] = [...output.matchAll(/\d+\. (\w+)\.+ FAIL/g)].map((match) => match[1] ?? '');
       }
       assert.deepEqual(failed, LITMUS_FAILS);
+    });
+
+    it('lets an upload that is under way end before a stop, and takes no new one', async () => {
+      const { path, sum } = await localFile(scratch, 'last', 12_000_000);
+      const last = slowly('-T', path, url('team', 'last.bin'));
+      await until('it is under way', async () => (await dav('-I', url('team', 'last.bin'))).status === 200, { timeoutMs: 10_000 });
+      const stopped = daemon.stop();
+      await until('nothing new is taken', async () => (await dav('-T', scratch.path('good'), url('team', 'too late.bin'.replace(/ /g, '%20')))).status >= 500, { timeoutMs: 2_500 });
+      assert.equal(await last.ended, 0);
+      assert.equal((await stopped).code, 0);
+      assert.equal(await nas.checksum('team/last.bin'), sum);
+      assert.equal(await front(), undefined);
+      await daemon.start();
+      await daemon.healthy();
     });
 
     it('says what is wrong, and is off when switched off', async () => {
