@@ -95,6 +95,8 @@ export interface CacheView {
   /** Lets the mount show the folder as the remote does. */
   refresh(folder: string): Promise<void>;
   isWhole(path: string, file: { readonly bytes: number; readonly modifiedMs: number }): boolean;
+  /** Whether so many bytes lie on the disk, though nothing says yet which: while somebody has the file open. */
+  holds(path: string, bytes: number): boolean;
   /** What the cache may still take without giving up anything that is in it. */
   roomBytes(): Promise<number>;
   /** Files on their way now, with the bytes that have come. */

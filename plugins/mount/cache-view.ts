@@ -8,7 +8,7 @@ import type { CacheView } from 'mountkeeper';
 import { freeBytes } from './cache-limit.ts';
 import { treesOf } from './cache-meta.ts';
 import type { CacheTrees } from './cache-meta.ts';
-import { isWholeInCache } from './cache-whole.ts';
+import { holdsContent, isWholeInCache } from './cache-whole.ts';
 import { inPlainWords } from './words.ts';
 
 /** Asked for by name, so that it is never answered from a listing in memory; nobody has a file of this name. */
@@ -44,6 +44,7 @@ export function openCacheView(given: Readonly<Record<string, string | number>>):
   return {
     aheadBytes: Number(flags.get('vfs-read-chunk-streams') ?? 0) > 1 ? AHEAD_OF_RANGES_BYTES : AHEAD_OF_STREAMS_BYTES,
     isWhole,
+    holds: (path, bytes) => holdsContent(trees, path, bytes),
     list: async (folder) => {
       const { list } = await ask<{ list?: RawEntry[] | null }>('operations/list', { fs: at.fs, remote: folder, opt: { noMimeType: true } });
       const entries = list ?? [];

@@ -24,6 +24,12 @@ export function isWholeInCache(trees: CacheTrees, path: string, remote: RemoteFi
   return meta.Dirty || (meta.Size === remote.bytes && isSame(meta, remote));
 }
 
+/** A content file has its full size from the start, and holes where nothing was fetched yet. */
+export function holdsContent(trees: CacheTrees, path: string, bytes: number): boolean {
+  const found = statSync(join(trees.data, path), { throwIfNoEntry: false });
+  return found?.size === bytes && found.blocks * 512 >= bytes;
+}
+
 /** A fingerprint is the size, then the time where the remote gives one cheaply, or a hash; the time is compared where there is one. */
 export function isSame({ Fingerprint }: Pick<FileMeta, 'Fingerprint'>, { bytes, modifiedMs }: RemoteFile): boolean {
   const [size, ...rest] = Fingerprint.split(',');

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { isSame, isWholeInCache } from '../../../plugins/mount/cache-whole.ts';
+import { holdsContent, isSame, isWholeInCache } from '../../../plugins/mount/cache-whole.ts';
 
 const modifiedMs = Date.parse('2026-11-21T08:56:23.250Z');
 const meta = { ModTime: '', ATime: '', Size: 10, Rs: [{ Pos: 0, Size: 10 }], Fingerprint: '10,2026-11-21 08:56:23.25 +0000 UTC', Dirty: false };
@@ -25,8 +25,11 @@ describe('a file in the cache', () => {
     for (const wrong of [{ ...meta, Rs: null }, { ...meta, Rs: [{ Pos: 0, Size: 9 }] }, { ...meta, Size: 11 }, '{"Size"', { ...meta, Fingerprint: '10,2020-01-01 00:00:00 +0000 UTC' }]) assert.equal(await look(wrong), false, JSON.stringify(wrong));
     assert.deepEqual([await look(meta, { bytes: 11, modifiedMs }), await look(meta, { bytes: 10, modifiedMs: modifiedMs + 1_000 })], [false, false]);
     assert.deepEqual([10, 0].map((bytes) => isWholeInCache(trees, 'other', { bytes, modifiedMs })), [false, true]);
+    assert.deepEqual([holdsContent(trees, '中 1', 10), holdsContent(trees, '中 1', 11), holdsContent(trees, 'other', 10)], [true, false, false]);
     await truncate(join(trees.data, '中 1'), 9);
     assert.equal(await look(meta), false, 'content cut off');
+    await truncate(join(trees.data, '中 1'), 1_000_000);
+    assert.equal(holdsContent(trees, '中 1', 1_000_000), false, 'a hole');
   });
 
   it('is compared by its time only where the fingerprint has one', () => {

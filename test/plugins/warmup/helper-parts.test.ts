@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
-import type { CacheView } from 'mountkeeper';
+import type { CacheView, Clock } from 'mountkeeper';
 import { createClock } from '../../../core/system/clock.ts';
 import { createManualClock } from 'mountkeeper/testing';
 import { AwayError } from '../../../plugins/warmup/away.ts';
@@ -28,6 +28,7 @@ class FakeView implements CacheView {
   readonly refreshed: string[] = [];
   moving: { readonly path: string; readonly bytes: number }[] = [];
   readonly unreadable = new Set<string>();
+  readonly held = new Set<string>();
   readonly #tree: Readonly<Record<string, Readonly<Record<string, number | 'folder'>>>>;
   /** Files that a reader made whole; all unless told. */
   keeps = (path: string): boolean => path !== '';
@@ -52,6 +53,10 @@ class FakeView implements CacheView {
 
   isWhole(path: string): boolean {
     return this.keeps(path);
+  }
+
+  holds(path: string): boolean {
+    return this.held.has(path);
   }
 
   async roomBytes(): Promise<number> {
@@ -130,7 +135,7 @@ describe('the listing of a warmup', () => {
 });
 
 describe('the fetching of a warmup', () => {
-  async function fetching(t: TestContext, files: Readonly<Record<string, number>>, view = new FakeView()) {
+  async function fetching(t: TestContext, files: Readonly<Record<string, number>>, view = new FakeView(), time: Clock = clock) {
     const folder = await room(t);
     const order = orderIn(folder);
     for (const [path, bytes] of Object.entries(files)) {
@@ -139,7 +144,7 @@ describe('the fetching of a warmup', () => {
     }
     await writeFile(order.listFile, Object.entries(files).map(([path, bytes]) => `${JSON.stringify([path, Math.abs(bytes), 1])}\n`).join(''));
     const { tally, reports } = newTally();
-    const run = new Fetching({ order, view, clock, tally, patience, concurrency: () => 4, openFlags: constants.O_RDONLY });
+    const run = new Fetching({ order, view, clock: time, tally, patience, concurrency: () => 4, openFlags: constants.O_RDONLY });
     return { run, view, tally, reports };
   }
 
@@ -161,6 +166,19 @@ describe('the fetching of a warmup', () => {
     view.isThere = false;
     await assert.rejects(run.run(), AwayError);
     assert.equal(tally.counts.errors, 0);
+  });
+
+  it('reads again what the cache does not show in time, and then goes by what lies on the disk', async (t) => {
+    const view = new FakeView();
+    view.keeps = (path) => path === 'a';
+    view.held.add('open');
+    const manual = createManualClock();
+    const { run, tally, reports } = await fetching(t, { a: 10, open: 2 * MIB, lost: 10 }, view, manual);
+    let ending: unknown;
+    void run.run().then((end) => (ending = end));
+    while (ending === undefined) await manual.advance(250);
+    assert.deepEqual([tally.counts.cached, tally.counts.errors], [2, 1]);
+    assert.match(JSON.stringify(reports), /"lost".*does not keep it/);
   });
 
   it('takes no more than there is room for', async (t) => {
