@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
-import type { CacheView, Clock } from 'mountkeeper';
+import type { Clock } from 'mountkeeper';
 import { createClock } from '../../../core/system/clock.ts';
 import { createManualClock } from 'mountkeeper/testing';
 import { AwayError } from '../../../plugins/warmup/away.ts';
@@ -17,61 +17,9 @@ import { Proof } from '../../../plugins/warmup/proof.ts';
 import { readThrough } from '../../../plugins/warmup/reading.ts';
 import { Room } from '../../../plugins/warmup/room.ts';
 import { Tally } from '../../../plugins/warmup/tally.ts';
+import { FakeView } from './fake-view.ts';
 
 const MIB = 2 ** 20;
-
-/** A remote in memory: folder → files (bytes) and folders. Names that begin with `cached` are in the cache. */
-class FakeView implements CacheView {
-  aheadBytes = 64 * MIB;
-  room = Infinity;
-  isThere = true;
-  readonly refreshed: string[] = [];
-  moving: { readonly path: string; readonly bytes: number }[] = [];
-  readonly unreadable = new Set<string>();
-  readonly held = new Set<string>();
-  readonly #tree: Readonly<Record<string, Readonly<Record<string, number | 'folder'>>>>;
-  /** Files that a reader made whole; all unless told. */
-  keeps = (path: string): boolean => path !== '';
-
-  constructor(tree: Readonly<Record<string, Readonly<Record<string, number | 'folder'>>>> = {}) {
-    this.#tree = tree;
-  }
-
-  async list(folder: string): ReturnType<CacheView['list']> {
-    const entries = this.#tree[folder];
-    if (entries === undefined || this.unreadable.has(folder)) throw new Error(`no ${folder}`);
-    const names = Object.keys(entries);
-    return {
-      folders: names.filter((name) => entries[name] === 'folder'),
-      files: names.filter((name) => entries[name] !== 'folder').map((name) => ({ name, bytes: entries[name] as number, modifiedMs: name.startsWith('old') ? 1_000 : 9_000, isCached: name.startsWith('cached') })),
-    };
-  }
-
-  async refresh(folder: string): Promise<void> {
-    this.refreshed.push(folder);
-  }
-
-  isWhole(path: string): boolean {
-    return this.keeps(path);
-  }
-
-  holds(path: string): boolean {
-    return this.held.has(path);
-  }
-
-  async roomBytes(): Promise<number> {
-    return this.room;
-  }
-
-  async transfers(): ReturnType<CacheView['transfers']> {
-    return this.moving;
-  }
-
-  async answers(): Promise<boolean> {
-    return this.isThere;
-  }
-}
-
 const clock = createClock();
 const patience = { clock, timeoutMs: 1_000 };
 
@@ -228,62 +176,5 @@ describe('the proof that a file is cached', () => {
     await manual.advance(7_000);
     proof.look();
     assert.deepEqual([seen, proof.isEmpty], [['whole a', 'missing b'], true]);
-  });
-});
-
-describe('manners', () => {
-  it('notice others by their movement, not by their presence, and never oneself', async () => {
-    const view = new FakeView();
-    const manual = createManualClock();
-    const manners = new Manners(view, manual);
-    const disown = manners.own('mine');
-    view.moving = [{ path: 'mine', bytes: 1 }];
-    await manners.look();
-    assert.equal(manners.isBusy, false);
-    view.moving = [{ path: 'film', bytes: 1 }];
-    await manners.look();
-    assert.equal(manners.isBusy, true);
-    await manual.advance(1_500);
-    await manners.look();
-    assert.equal(manners.isBusy, false, 'it stands still');
-    disown();
-    view.moving = [{ path: 'mine', bytes: 2 }];
-    await manners.look();
-    assert.equal(manners.isBusy, false, 'what was just read may still be on its way');
-    await manual.advance(11_000);
-    await manners.look();
-    assert.equal(manners.isBusy, false, 'no movement since');
-    view.moving = [{ path: 'mine', bytes: 3 }];
-    await manners.look();
-    assert.equal(manners.isBusy, true);
-  });
-
-  it('let one piece of work go at a time beside others, a third of the time', async () => {
-    const view = new FakeView();
-    const manual = createManualClock();
-    const manners = new Manners(view, manual);
-    const done: number[] = [];
-    const work = async (): Promise<void> => {
-      await manual.sleep(300);
-      done.push(manual.monotonic());
-    };
-    for (const turn of [manners.turn(work), manners.turn(work)]) void turn;
-    await manual.advance(300);
-    assert.deepEqual(done, [300, 300], 'both at once while nobody else is there');
-    let bytes = 0;
-    const watch = async (ms: number): Promise<void> => {
-      for (let passed = 0; passed < ms; passed += 100) {
-        view.moving = [{ path: 'film', bytes: bytes += 1 }];
-        await manners.look();
-        await manual.advance(100);
-      }
-    };
-    await watch(100);
-    const turns = Array.from({ length: 4 }, () => manners.turn(work));
-    done.length = 0;
-    await watch(4_000);
-    await Promise.all(turns);
-    const gaps = done.slice(1).map((at, index) => at - (done[index] ?? 0));
-    assert.deepEqual([done.length, gaps], [4, [900, 900, 900]]);
   });
 });

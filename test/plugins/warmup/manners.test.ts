@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createManualClock } from 'mountkeeper/testing';
+import { Manners } from '../../../plugins/warmup/manners.ts';
+import { FakeView } from './fake-view.ts';
+
+describe('manners', () => {
+  it('notice others by their movement, not by their presence, and never oneself', async () => {
+    const view = new FakeView();
+    const manual = createManualClock();
+    const manners = new Manners(view, manual);
+    const disown = manners.own('mine');
+    view.moving = [{ path: 'mine', bytes: 1 }];
+    await manners.look();
+    assert.equal(manners.isBusy, false);
+    view.moving = [{ path: 'film', bytes: 1 }];
+    await manners.look();
+    assert.equal(manners.isBusy, true);
+    await manual.advance(1_500);
+    await manners.look();
+    assert.equal(manners.isBusy, false, 'it stands still');
+    disown();
+    view.moving = [{ path: 'mine', bytes: 2 }];
+    await manners.look();
+    assert.equal(manners.isBusy, false, 'what was just read may still be on its way');
+    await manual.advance(11_000);
+    await manners.look();
+    assert.equal(manners.isBusy, false, 'no movement since');
+    view.moving = [{ path: 'mine', bytes: 3 }];
+    await manners.look();
+    assert.equal(manners.isBusy, true);
+  });
+
+  it('let one piece of work go at a time beside others, a third of the time', async () => {
+    const view = new FakeView();
+    const manual = createManualClock();
+    const manners = new Manners(view, manual);
+    const done: number[] = [];
+    const work = async (): Promise<void> => {
+      await manual.sleep(300);
+      done.push(manual.monotonic());
+    };
+    for (const turn of [manners.turn(work), manners.turn(work)]) void turn;
+    await manual.advance(300);
+    assert.deepEqual(done, [300, 300], 'both at once while nobody else is there');
+    let bytes = 0;
+    const watch = async (ms: number): Promise<void> => {
+      for (let passed = 0; passed < ms; passed += 100) {
+        view.moving = [{ path: 'film', bytes: bytes += 1 }];
+        await manners.look();
+        await manual.advance(100);
+      }
+    };
+    await watch(100);
+    const turns = Array.from({ length: 4 }, () => manners.turn(work));
+    done.length = 0;
+    await watch(4_000);
+    await Promise.all(turns);
+    const gaps = done.slice(1).map((at, index) => at - (done[index] ?? 0));
+    assert.deepEqual([done.length, gaps], [4, [900, 900, 900]]);
+  });
+});
