@@ -13,6 +13,9 @@ import { readThrough } from './reading.ts';
 import { Room } from './room.ts';
 import type { Tally } from './tally.ts';
 
+/** Files at once in the beginning, one more with each that is through: servers turn away who dials too often at the same moment. */
+const FIRST_PLACES = 4;
+
 export interface FetchingParts {
   readonly order: Order;
   readonly view: CacheView;
@@ -35,6 +38,7 @@ export class Fetching {
   readonly #again = new Set<string>();
   readonly #missing: Awaited[] = [];
   #active = 0;
+  #places = FIRST_PLACES;
   #aheadBytes = 0;
   #onChange: () => void = () => undefined;
 
@@ -106,7 +110,7 @@ export class Fetching {
     for (;;) {
       this.#throwIfEnded();
       const fits = this.#aheadBytes + bytes <= this.#parts.view.aheadBytes;
-      const places = this.#manners.isBusy ? 1 : this.#parts.concurrency();
+      const places = this.#manners.isBusy ? 1 : Math.min(this.#places, this.#parts.concurrency());
       if (this.#active === 0 || (fits && this.#active < places)) return;
       await new Promise<void>((resolve) => {
         this.#onChange = resolve;
@@ -119,6 +123,7 @@ export class Fetching {
     this.#aheadBytes += file.bytes;
     void this.#fetch(file).catch((error: unknown) => this.#end.abort(error)).finally(() => {
       this.#active -= 1;
+      this.#places += 1;
       this.#aheadBytes -= file.bytes;
       this.#onChange();
     });
