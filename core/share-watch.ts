@@ -10,7 +10,9 @@ import { StrandedFiles } from './share-stranded.ts';
 
 const STATS_DEADLINE_MS = 2_000;
 const REMOTE_CHECK_EVERY_MS = 2_900;
-const REMOTE_DEADLINE_MS = 5_000;
+/** Short enough for an outage to be known within 15 s, whenever in the round it begins. */
+const REMOTE_DEADLINE_MS = 4_000;
+const KICK_DEADLINE_MS = 5_000;
 /** Silence of the remote control after which the mount itself is asked. */
 const SILENCE_MS = 7_000;
 const ALIVE_DEADLINE_MS = 4_000;
@@ -192,7 +194,7 @@ export class ShareWatch {
   async #kickQueue(): Promise<void> {
     this.#isKickDue = false;
     try {
-      await this.#options.mount.flush(this.#options.clock.deadline(REMOTE_DEADLINE_MS, this.#end.signal));
+      await this.#options.mount.flush(this.#options.clock.deadline(KICK_DEADLINE_MS, this.#end.signal));
     } catch (error) {
       this.#isKickDue = true;
       this.#options.log.debug({ share: this.#options.mount.shareName, err: error }, 'queue not kicked');
