@@ -35,6 +35,8 @@ export class CacheFills {
     if (clock.monotonic() - this.#diskAtMs < DISK_EVERY_MS) return;
     this.#diskAtMs = clock.monotonic();
     this.#disk = await disk(cache().dir).catch(() => undefined);
+    // The folder comes with the first mount.
+    if (!this.#disk) this.#diskAtMs = -Infinity;
   }
 }
 

@@ -63,6 +63,8 @@ export class Lookout {
     if (clock.monotonic() - this.#diskAtMs < DISK_EVERY_MS) return;
     this.#diskAtMs = clock.monotonic();
     this.#disk = await disk(cache().dir).catch(() => undefined);
+    // The folder comes with the first mount.
+    if (!this.#disk) this.#diskAtMs = -Infinity;
   }
 
   #take({ crossed, events }: Crossing): void {

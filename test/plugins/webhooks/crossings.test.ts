@@ -9,7 +9,7 @@ import { Lookout } from '../../../plugins/webhooks/lookout.ts';
 function createKit(former: Crossed = NOTHING_CROSSED) {
   const clock = createManualClock();
   const events: NotificationEvent[] = [];
-  const state = { maxSize: '1000B', disk: { usedBytes: 10, limitBytes: 100 }, writebackDepth: 10, cacheThresholdPct: 80, changes: 0, looks: 0 };
+  const state = { maxSize: '1000B', disk: { usedBytes: 10, limitBytes: 100 } as { usedBytes: number; limitBytes: number } | undefined, writebackDepth: 10, cacheThresholdPct: 80, changes: 0, looks: 0 };
   const lookout = new Lookout({
     clock,
     cache: () => ({ dir: '/cache', max_size: state.maxSize, max_age: '1d', min_free_space: '0' }),
@@ -18,6 +18,7 @@ function createKit(former: Crossed = NOTHING_CROSSED) {
     onChange: () => void (state.changes += 1),
     disk: async () => {
       state.looks += 1;
+      if (!state.disk) throw new Error('no such folder');
       return state.disk;
     },
   }, former);
@@ -74,6 +75,15 @@ describe('the cache threshold', () => {
     state.disk = { usedBytes: 95, limitBytes: 100 };
     for (let round = 0; round < 70; round += 1) await look({ name: 'a' });
     assert.deepEqual(events.map(({ type, data }) => [type, data['share'], data['percent']]), [['cache.threshold', null, 95]]);
+  });
+
+  it('is known soon though the folder of the cache comes only with the first mount', async () => {
+    const { look, state, events } = createKit();
+    Object.assign(state, { maxSize: '0', disk: undefined });
+    await look({ name: 'a' });
+    state.disk = { usedBytes: 95, limitBytes: 100 };
+    for (let round = 0; round < 3; round += 1) await look({ name: 'a' });
+    assert.deepEqual(events.map(({ type }) => type), ['cache.threshold']);
   });
 });
 
