@@ -36,6 +36,7 @@ export class Announcer {
   readonly #wsdd: Wsdd;
   #voices: readonly Voice[] = [];
   #isWsddMissing = false;
+  #isClosed = false;
 
   constructor(tools: AnnouncerTools) {
     this.#tools = tools;
@@ -45,14 +46,16 @@ export class Announcer {
 
   /** Brings announcements in line with what is served now. One call at a time. */
   async settle(): Promise<void> {
-    const links = linksOf(this.#tools.offers());
+    const links = this.#isClosed ? [] : linksOf(this.#tools.offers());
     await this.#settleVoices(links);
+    if (this.#isClosed) return;
     const neighbour = this.#neighbour(links);
     this.#isWsddMissing = neighbour !== undefined && (await locateWsdd()) === undefined;
     await this.#wsdd.settle(this.#isWsddMissing ? undefined : neighbour);
   }
 
   async close(keepsRunning: boolean): Promise<void> {
+    this.#isClosed = true;
     await Promise.all([this.#settleVoices([]), this.#wsdd.close(keepsRunning)]);
   }
 
@@ -70,7 +73,7 @@ export class Announcer {
     const isOver = (voice: Voice): boolean => voice.responder.problem !== undefined && clock.monotonic() - voice.sinceMs > RETRY_MS;
     const stays = this.#voices.filter((voice) => !isOver(voice) && links.some((link) => isDeepStrictEqual(link, voice.link)));
     await Promise.all(this.#voices.filter((voice) => !stays.includes(voice)).map(({ responder }) => responder.close()));
-    const fresh = links.filter((link) => !stays.some((voice) => isDeepStrictEqual(link, voice.link)));
+    const fresh = this.#isClosed ? [] : links.filter((link) => !stays.some((voice) => isDeepStrictEqual(link, voice.link)));
     const added = fresh.map((link) => ({ link, responder: new Responder({ clock, log, name: this.#name, link }), sinceMs: clock.monotonic() }));
     for (const { responder } of added) void responder.open();
     this.#voices = [...stays, ...added];

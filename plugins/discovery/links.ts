@@ -14,8 +14,9 @@ export interface Link {
 type Interfaces = Readonly<Record<string, readonly { readonly address: string; readonly family: string; readonly internal: boolean }[] | undefined>>;
 
 /** The networks that something is offered to; never the machine itself. */
-export function linksOf(offers: readonly Offer[], present: Interfaces = networkInterfaces()): readonly Link[] {
-  return Object.entries(present).flatMap(([interfaceName, entries = []]) => {
+export function linksOf(offers: readonly Offer[], present?: Interfaces): readonly Link[] {
+  if (offers.length === 0) return [];
+  return Object.entries(present ?? networkInterfaces()).flatMap(([interfaceName, entries = []]) => {
     const own = entries.filter((one) => !one.internal && !one.address.startsWith('fe80:'));
     const door = own.find((one) => one.family === 'IPv4');
     if (!door) return [];
