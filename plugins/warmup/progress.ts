@@ -68,6 +68,7 @@ export function closingLine(task: TaskView): string {
   }
   const counts = `${found}, ${already}, ${task.cached} fetched (${formatBytes(task.cached_bytes)})`;
   if (task.cache_full) return `${where}: ${counts}; the rest does not fit into the cache: raise cache.max_size, make room on its disk, or narrow the rule`;
+  if (task.state === 'pending') return `${where}: cancelled; ${counts}`;
   if (task.state === 'failed') return `${where}: failed; the log says why`;
   return `${where}: ${counts}${unread(task)}`;
 }
