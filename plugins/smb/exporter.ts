@@ -1,7 +1,7 @@
 import { readFile, rename } from 'node:fs/promises';
 import { keepServer, showShares, writeWhole } from 'mountkeeper';
 import type { Clock, Config, Exporter, KeptServer, Logger, Mount, MountTable, Notice, Offer, Paths, Processes, ProcessSpec, Secrets, ShareSpec, SharesService, ShownShares } from 'mountkeeper';
-import { ownerGroupName, ownerName } from './accounts.ts';
+import { ownerName } from './accounts.ts';
 import type { Owner } from './accounts.ts';
 import { portProblem, resolveListen } from './addresses.ts';
 import type { Listening } from './addresses.ts';
@@ -163,7 +163,7 @@ export class SmbExporter implements Exporter {
     const { settings, owner } = this.#tools;
     return renderConfig({
       place: this.#place, port: settings.port, listen: listening.interfaces, guest: settings.guest,
-      users: this.#users, hasFruit: samba.hasFruit, owner: ownerName(owner), ownerGroup: ownerGroupName(owner),
+      users: this.#users, hasFruit: samba.hasFruit, owner: ownerName(owner),
     }, [...this.#shown.entries.values()]);
   }
 

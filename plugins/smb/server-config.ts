@@ -20,7 +20,6 @@ export interface ServerSettings {
   readonly hasFruit: boolean;
   /** Whom the mounts belong to. */
   readonly owner: string;
-  readonly ownerGroup: string;
 }
 
 /** Why a path cannot stand in the configuration: the server would read it as something else. Undefined when it can. */
@@ -127,8 +126,8 @@ function shareKeys(settings: ServerSettings, share: ServedShare): Keys {
     ['read only', share.readOnly ? 'yes' : 'no'],
     ['guest ok', settings.guest ? 'yes' : 'no'],
     ...(settings.guest ? [] : [['valid users', settings.users.map((name) => `"${name}"`).join(', ') || '"nobody"'] as const]),
+    // Its group comes with it. Said as well, smbd would look the group up again at every single request.
     ['force user', settings.owner],
-    ['force group', settings.ownerGroup],
     ...(share.isShared ? [['oplocks', 'no'] as const, ['level2 oplocks', 'no'] as const] : []),
     ...(settings.hasFruit ? FRUIT : []),
   ];

@@ -7,7 +7,7 @@ import { pathProblem, renderConfig } from '../../../plugins/smb/server-config.ts
 import type { ServedShare, ServerSettings } from '../../../plugins/smb/server-config.ts';
 
 const settings: ServerSettings = {
-  place: placeIn('/var/lib/mountkeeper'), port: 445, listen: ['127.0.0.1', 'eth0'], guest: false, users: ['alice', 'bob'], hasFruit: true, owner: 'root', ownerGroup: 'root',
+  place: placeIn('/var/lib/mountkeeper'), port: 445, listen: ['127.0.0.1', 'eth0'], guest: false, users: ['alice', 'bob'], hasFruit: true, owner: 'root',
 };
 const photos: ServedShare = { name: '照片 Photos', path: '/mnt/照片 Photos', readOnly: false, isShared: false };
 
