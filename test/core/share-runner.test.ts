@@ -59,6 +59,7 @@ describe('share runner, bringing up', () => {
     kit.mounter.last.checkRemote = async () => { throw Object.assign(new Error('the password has changed'), { remote: 'answers' }); };
     await kit.pass(6_000, runner);
     assert.deepEqual([runner.live.remoteAnswers, runner.live.remoteEvidence], [false, 'answers']);
+    assert.match(runner.status().healthMessage ?? '', /^the remote turns this share away \(the password has changed\)/);
     await runner.release();
   });
 
