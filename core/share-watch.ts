@@ -95,7 +95,8 @@ export class ShareWatch {
   get trouble(): string | undefined {
     const troubles: string[] = [];
     if (this.isSilent) troubles.push(`the mount's remote control has not answered for ${Math.round(this.#silenceMs() / 1000)} s; figures are older than that`);
-    if (this.#remoteAnswers === false) troubles.push(`the remote ${this.remoteEvidence === 'answers' ? 'turns this share away' : 'does not answer'} (${this.#remoteFailure?.message ?? 'unknown'}); cached files stay readable, writes wait in the cache`);
+    const how = this.remoteEvidence === 'answers' ? 'turns this share away' : 'does not answer';
+    if (this.#remoteAnswers === false) troubles.push(`the remote ${how} (${this.#remoteFailure?.message ?? 'unknown'}); cached files stay readable, writes wait in the cache`);
     if (this.#stats?.trouble !== undefined) troubles.push(this.#stats.trouble);
     if (this.strandedFiles > 0) troubles.push(`${this.strandedFiles} files that were written with former settings of this share wait in its cache; they go up once the former settings are put back`);
     return troubles.length > 0 ? troubles.join('; ') : undefined;
