@@ -9,6 +9,7 @@ import { formatBytes } from 'mountkeeper';
 import { DemoFault, MAIN, copyIntoMount, fetchShares, readThroughMount, runCli, startDaemon, startNas } from './demo/parts.ts';
 import type { DemoDaemon, DemoNas } from './demo/parts.ts';
 import { DemoRoom } from './demo/room.ts';
+import { describeServers } from './demo/servers.ts';
 
 const DEFAULT_MINUTES = 10;
 const PICTURE = '2024 春节/全家福 family.png';
@@ -35,12 +36,15 @@ async function showMainJob(room: DemoRoom, nas: DemoNas, daemon: DemoDaemon): Pr
   say(`  …and is on the NAS: ${relative(room.folder, onNas)}, ${formatBytes(statSync(onNas).size)}, ${((performance.now() - start) / 1000).toFixed(1)} s after the write began`);
 }
 
-async function showWhatToTry(nas: DemoNas, daemon: DemoDaemon, minutes: number): Promise<void> {
+async function showWhatToTry(room: DemoRoom, { nas, daemon }: { readonly nas: DemoNas; readonly daemon: DemoDaemon }, minutes: number): Promise<void> {
   const cli = `node ${quoted(relative(process.cwd(), MAIN) || MAIN)}`;
   const config = `--config ${quoted(daemon.configFile)}`;
   say();
   say('Mounted:');
   for (const share of await fetchShares(daemon)) say(`  ${join(daemon.mountRoot, share.name)}  (${share.health})`);
+  const { where, toTry } = await describeServers(daemon.url, daemon.servers, room.folder);
+  say('Shown to other machines (here: to this one alone):');
+  for (const line of where) say(`  ${line}`);
   say(`URL:   ${daemon.url}   API: ${daemon.url}/api/status`);
   say(`NAS:   ${nas.folder}   (what the NAS has on its disk)`);
   say();
@@ -50,6 +54,7 @@ async function showWhatToTry(nas: DemoNas, daemon: DemoDaemon, minutes: number):
   say(`  ${cli} status ${config}`);
   say(`  ${cli} bwlimit 1M 0 ${config}`);
   say(`  ${cli} reconnect 'Team Files' ${config}`);
+  for (const line of toTry) say(`  ${line}`);
   say(`  ${cli} logs -f ${config}`);
   say();
   say(`Ctrl-C ends it and removes everything; by itself it ends in ${minutes} minutes (MOUNTKEEPER_DEMO_MINUTES).`);
@@ -75,7 +80,7 @@ async function story(room: DemoRoom, minutes: number, end: AbortSignal): Promise
   const daemon = await startDaemon(room, nas);
   say();
   await showMainJob(room, nas, daemon);
-  await showWhatToTry(nas, daemon, minutes);
+  await showWhatToTry(room, { nas, daemon }, minutes);
   await sleep(minutes * 60_000, undefined, { signal: end }).catch(() => undefined);
 }
 

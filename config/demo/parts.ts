@@ -10,6 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from './room.ts';
 import type { DemoRoom } from './room.ts';
 import { writeSample } from './sample.ts';
+import { planServers, serverSections } from './servers.ts';
+import type { DemoServers } from './servers.ts';
 
 const MAIN = fileURLToPath(new URL('../../core/main.js', import.meta.url));
 const USER = 'demo';
@@ -24,6 +26,7 @@ export interface DemoDaemon {
   readonly url: string;
   readonly configFile: string;
   readonly mountRoot: string;
+  readonly servers: DemoServers;
 }
 
 export interface DemoShare {
@@ -68,7 +71,7 @@ export async function startNas(room: DemoRoom): Promise<DemoNas> {
 }
 
 async function writeConfig(room: DemoRoom, nas: DemoNas, port: number): Promise<DemoDaemon> {
-  const daemon = { url: `http://127.0.0.1:${port}`, configFile: room.path('mountkeeper.toml'), mountRoot: room.path('mnt') };
+  const daemon = { url: `http://127.0.0.1:${port}`, configFile: room.path('mountkeeper.toml'), mountRoot: room.path('mnt'), servers: await planServers() };
   const text = `# The demo's configuration. Edit it and save: the running daemon takes the change by itself.
 [web]
 port = ${port}
@@ -88,6 +91,7 @@ stop_timeout = "20s"
 [log]
 file = ${JSON.stringify(room.path('mountkeeper.log'))}
 
+${serverSections(daemon.servers)}
 [[connections]]
 name = "demo-nas"
 type = "sftp"

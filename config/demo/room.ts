@@ -21,7 +21,7 @@ export class DemoRoom {
   }
 
   static async open(): Promise<DemoRoom> {
-    return new DemoRoom(await realpath(await mkdtemp(join(tmpdir(), 'mountkeeper-demo-'))));
+    return new DemoRoom(await realpath(await mkdtemp(join(tmpdir(), 'mk-demo-'))));
   }
 
   path(...parts: string[]): string {

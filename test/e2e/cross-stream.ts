@@ -7,7 +7,7 @@ import type { Access } from './cross-clients.ts';
 export interface Transfer {
   readonly bytes: number;
   readonly whole: number;
-  /** The longest time that it was waited for the next piece. */
+  /** The longest time that it was waited for a next piece. */
   readonly longestMs: number;
   readonly failures: readonly string[];
 }
@@ -36,8 +36,13 @@ export class Transfers {
   }
 
   stop(): Promise<Transfer> {
-    this.isStopped = true;
+    this.abandon();
     return this.done;
+  }
+
+  /** As `stop`, for who does not want to know. */
+  abandon(): void {
+    this.isStopped = true;
   }
 
   private async run(): Promise<Transfer> {
@@ -57,9 +62,10 @@ export class Transfers {
     const { open, sha256, bytesPerSecond } = this.wish;
     const hash = createHash('sha256');
     const start = performance.now();
-    let asked = start;
+    let asked = Infinity;
     let bytes = 0;
     for await (const piece of open()) {
+      // The first one takes the client's own start, too.
       this.tally.longestMs = Math.max(this.tally.longestMs, Math.round(performance.now() - asked));
       hash.update(piece);
       bytes += piece.length;
@@ -81,6 +87,8 @@ export interface Outcome {
 /** One transfer over each protocol; the returned function ends them. */
 export function transfersOf(access: Access, { share, path, ...wish }: Omit<TransferWish, 'open'> & { readonly share: string; readonly path: string }): () => Promise<Outcome[]> {
   const all = CLIENTS.map(({ label, stream }) => ({ label, transfers: new Transfers({ ...wish, open: () => stream(access, share, path) }) }));
+  // A test that failed must not leave them running.
+  access.scratch.defer(() => all.forEach(({ transfers }) => transfers.abandon()));
   return () => Promise.all(all.map(async ({ label, transfers }) => ({ label, transfer: await transfers.stop() })));
 }
 

@@ -75,9 +75,10 @@ export class SmbSession {
     await until(`smbclient has done "${command}"`, () => {
       // It looks at what it has read already only when more comes.
       this.child.stdin.write('\n');
-      return this.output.slice(from).includes(`${mark}: command not found`);
+      return !this.isOpen || this.output.slice(from).includes(`${mark}: command not found`);
     }, { timeoutMs, everyMs: 30 });
-    return this.output.slice(from, this.output.indexOf(`${mark}: command not found`, from));
+    // Without a mark it has ended, and said why.
+    return this.output.slice(from).split(`${mark}: command not found`)[0] ?? '';
   }
 }
 
