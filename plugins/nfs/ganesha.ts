@@ -23,16 +23,20 @@ export interface Ganesha {
   readonly stamp: string;
 }
 
-async function firstReadable(files: readonly string[]): Promise<string | undefined> {
-  for (const file of files) if (await access(file, constants.R_OK).then(() => true, () => false)) return file;
+async function firstOf(files: readonly string[], mode = constants.R_OK): Promise<string | undefined> {
+  for (const file of files) if (await access(file, mode).then(() => true, () => false)) return file;
   return undefined;
+}
+
+function locateGanesha(): Promise<string | undefined> {
+  return firstOf(FOLDERS.map((folder) => join(folder, 'ganesha.nfsd')), constants.X_OK);
 }
 
 /** Names of packages that are missing, as Debian calls them. */
 export async function missingPackages(): Promise<readonly string[]> {
-  const command = await firstReadable(FOLDERS.map((folder) => join(folder, 'ganesha.nfsd')));
+  const command = await locateGanesha();
   const folders = await Promise.all(LIBRARIES.map(async (folder) => [folder, ...(await readdir(folder).catch(() => [])).filter((name) => name.includes('-linux-')).map((name) => join(folder, name))]));
-  const module = await firstReadable(folders.flat().map((folder) => join(folder, 'ganesha', 'libfsalvfs.so')));
+  const module = await firstOf(folders.flat().map((folder) => join(folder, 'ganesha', 'libfsalvfs.so')));
   return [...(command === undefined ? ['nfs-ganesha'] : []), ...(module === undefined ? ['nfs-ganesha-vfs'] : [])];
 }
 
@@ -41,7 +45,7 @@ export async function findGanesha(): Promise<Ganesha> {
   const missing = await missingPackages();
   if (missing.length > 0) throw new Error(`the NFS server is not installed: install ${missing.length > 1 ? 'the packages' : 'the package'} ${missing.join(', ')}`);
   if (process.getuid?.() !== 0) throw new Error('NFS-Ganesha needs root: run the daemon as root, or set nfs.enabled = false');
-  const command = (await firstReadable(FOLDERS.map((folder) => join(folder, 'ganesha.nfsd')))) as string;
+  const command = (await locateGanesha()) as string;
   const { mtimeMs, size } = await stat(command);
   return { command, stamp: `${command} ${size} ${mtimeMs}` };
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
+import { readFile, symlink } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../support/daemon.ts';
 import { Files } from '../support/files.ts';
@@ -14,6 +15,9 @@ import { opaque, operation, uint } from '../../plugins/nfs/xdr.ts';
 import { exportStatus, localFile, runClient, sumOf } from './export-support.ts';
 
 const PHOTOS = '照片 Photos';
+const NOT_THERE = 2;
+/** All that a path may hold and a configuration could take for something else. */
+const ODD = 'odd #1; {x} = $y [z] \'q\' %d & co';
 const STALE = new Set([70, 10_001]);
 
 describe('shares over NFS', () => {
@@ -34,6 +38,7 @@ describe('shares over NFS', () => {
     const length = results.readUInt32BE(4 * 8);
     return results.subarray(4 * 9, 4 * 9 + length);
   };
+  const exportNumber = async (share: string): Promise<string> => new RegExp(`Export_Id = (\\d+);\\s+Path = "${daemon.mountPoint(share)}"`).exec(await readFile(`${daemon.stateDir}/nfs/ganesha.conf`, 'utf8'))?.[1] ?? 'none';
   /** The beginning of the file, or the error's number. */
   const readBy = async (handle: Buffer): Promise<string | number> => {
     const { status, results } = await question(operation.putHandle(handle), operation.read(16));
@@ -44,12 +49,15 @@ describe('shares over NFS', () => {
     scratch = await createScratch('nfs');
     nas = await Nas.create(scratch, { files: { 'photos/from nas.bin': 300_000, 'team/a': 1_000, 'archive/old.bin': 1_000 } });
     files = new Files(scratch);
+    // What lies outside, by way of the NAS's own links.
+    await symlink('/etc/passwd', `${nas.dir}/team/link`);
+    await symlink('/etc', `${nas.dir}/team/links`);
     port = await freePort();
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],
       shares: [
         { name: PHOTOS, connection: 'nas', remote_path: 'photos' }, { name: 'team', connection: 'nas', remote_path: 'team' },
-        { name: 'archive', connection: 'nas', remote_path: 'archive', read_only: true }, { name: 'hidden', connection: 'nas', remote_path: 'team', protocols: ['smb'] },
+        { name: 'archive', connection: 'nas', remote_path: 'archive', read_only: true, mount_point: scratch.path(ODD) }, { name: 'hidden', connection: 'nas', remote_path: 'team', protocols: ['smb'] },
       ],
       sections: { nfs: { enabled: true, port } },
     });
@@ -69,16 +77,20 @@ describe('shares over NFS', () => {
     await runClient('nfs-cp', [path, url('archive/new.bin')]);
     assert.equal(await nas.has('archive/new.bin'), false);
     assert.doesNotMatch((await list('archive')).output, /new\.bin/);
+    for (const way of ['..', '../../etc/passwd', 'link', 'links/passwd']) assert.notEqual((await runClient('nfs-cp', [url(`team/${way}`), scratch.path('stolen')])).code, 0, way);
+    const parent = await question(operation.putRoot(), operation.lookup('team'), operation.lookup('..'), operation.lookup('..'), operation.lookup('etc'), operation.getHandle());
+    assert.notEqual(parent.status, 0);
+    assert.equal((await question(operation.putRoot(), operation.lookup('team'), operation.lookup('link'), operation.getHandle())).status, NOT_THERE);
   });
 
   it('has files that were overwritten by clients on the NAS within 15 s', async () => {
     const sums = new Map<string, string>();
-    for (let index = 0; index < 12; index += 1) {
+    for (let index = 0; index < 50; index += 1) {
       const { path } = await localFile(scratch, `over-${index}`, 2_000);
       const { code, output } = await runClient('nfs-cp', [path, url(`team/over ${index}.bin`)]);
       assert.equal(code, 0, output);
     }
-    for (let index = 0; index < 12; index += 1) {
+    for (let index = 0; index < 50; index += 1) {
       const content = randomBytes(40_000);
       const { status } = await question(operation.putRoot(), operation.lookup('team'), operation.lookup(`over ${index}.bin`), write(content));
       assert.equal(status, 0);
@@ -91,13 +103,26 @@ describe('shares over NFS', () => {
     assert.equal(await files.checksum(`${daemon.mountPoint('team')}/over 3.bin`), sums.get('team/over 3.bin'));
   });
 
-  it('never shows another file by an old handle, however often the mount is killed', async () => {
+  it('never shows another file by an old handle, over ten mounts and a restart of the daemon', async () => {
     for (const name of ['one', 'two', 'three']) await files.write(`${daemon.mountPoint('team')}/${name}`, 100);
     const handles: Buffer[] = [];
-    for (let round = 0; round < 3; round += 1) {
+    const numbers: string[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      numbers.push(await exportNumber('team'));
+      // In another order each time, so that the numbers that the file system gives out mean other files.
+      const names = round % 2 === 0 ? ['one', 'three', 'two'] : ['two', 'one', 'three'];
+      for (const name of names) handles.push(await handleOf('team', name));
       const former = await handleOf('team', 'one');
-      handles.push(former, await handleOf('team', 'three'), await handleOf('team', 'two'));
-      process.kill(await daemon.rclonePid('team'), 'SIGKILL');
+      if (round === 5) {
+        await daemon.end();
+        process.kill(await daemon.rclonePid('team'), 'SIGKILL');
+        await daemon.start();
+      } else {
+        const pid = await daemon.rclonePid('team');
+        process.kill(pid, 'SIGKILL');
+        await until('the mount is gone', () => !isAlive(pid), { timeoutMs: 3_000, everyMs: 10 });
+        await daemon.request('POST', '/api/reconnect/team');
+      }
       await until('the share is found again', async () => {
         const { status } = await question(operation.putRoot(), operation.lookup('team'), operation.lookup('one'), operation.getType());
         return status === 0 && !(await handleOf('team', 'one')).equals(former);
@@ -107,6 +132,7 @@ describe('shares over NFS', () => {
         assert.ok(typeof answer === 'number' && STALE.has(answer), `an old handle answered ${String(answer)}`);
       }
     }
+    assert.equal(new Set(numbers).size, numbers.length, `an export's number came again: ${numbers.join(', ')}`);
     assert.equal((await list('team')).code, 0);
     assert.equal((await list(PHOTOS)).code, 0);
   });

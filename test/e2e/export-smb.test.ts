@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { Daemon } from '../support/daemon.ts';
 import { Files } from '../support/files.ts';
 import { Nas } from '../support/nas.ts';
@@ -11,11 +11,13 @@ import { allProcesses, isAlive } from '../support/processes.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { SmbSession, exportStatus, localFile, notices, smb, sumOf } from './export-support.ts';
+import { SmbSession, exportStatus, localFile, notices, runClient, smb, sumOf } from './export-support.ts';
 
 const PHOTOS = '照片 Photos';
 const NAMES = ['plain.txt', 'with space & ünïcode 春节.jpg', `long ${'n'.repeat(180)}.raw`];
 const USER = 'alice%s3cret Wort';
+/** All that a path may hold and a configuration could take for something else. */
+const ODD = 'odd #1; {x} = $y [z] \'q\' & co';
 
 describe('shares over SMB', () => {
   let scratch: Scratch;
@@ -35,13 +37,16 @@ describe('shares over SMB', () => {
     nas = await Nas.create(scratch, { files: { 'photos/from nas.bin': 300_000, 'team/a': 10, 'archive/old.bin': 1_000, 'photos/sub/deep.bin': 100 } });
     frail = await Nas.create(scratch, { name: 'frail', files: { 'data/x.bin': 5_000 } });
     files = new Files(scratch);
+    // What lies outside, by way of the NAS's own links.
+    await symlink('/etc/passwd', `${nas.dir}/team/link`);
+    await symlink('/etc', `${nas.dir}/team/links`);
     port = await freePort();
     await mkdir(scratch.path('out'));
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas'), frail.connection('frail')],
       shares: [
         { name: PHOTOS, connection: 'nas', remote_path: 'photos' }, { name: 'team', connection: 'nas', remote_path: 'team' },
-        { name: 'archive', connection: 'nas', remote_path: 'archive', read_only: true }, { name: 'frail', connection: 'frail', remote_path: 'data' },
+        { name: 'archive', connection: 'nas', remote_path: 'archive', read_only: true, mount_point: scratch.path(ODD) }, { name: 'frail', connection: 'frail', remote_path: 'data' },
         { name: 'hidden', connection: 'nas', remote_path: 'team', protocols: ['nfs'] },
       ],
       sections: { smb: { enabled: true, port, users: [{ name: 'alice', password: 's3cret Wort' }] } },
@@ -73,6 +78,24 @@ describe('shares over SMB', () => {
     await daemon.synced(10_000);
   });
 
+  it('has files that were overwritten by clients on the NAS within 15 s', async () => {
+    const sums = new Map<string, string>();
+    for (const [round, bytes] of [2_000, 40_000].entries()) {
+      const puts: string[] = [];
+      for (let index = 0; index < 50; index += 1) {
+        const { path, sum } = await localFile(scratch, `over-${round}-${index}`, bytes + index);
+        puts.push(`put "${path}" "over ${index}.bin"`);
+        sums.set(`team/over ${index}.bin`, sum);
+      }
+      const { code, output } = await smb('team', puts.join('; '), access());
+      assert.equal(code, 0, output);
+    }
+    await until('all are on the NAS', async () => {
+      for (const [name, sum] of sums) if (!(await nas.has(name)) || (await nas.checksum(name)) !== sum) return false;
+      return true;
+    }, { timeoutMs: 15_000, everyMs: 300 });
+  });
+
   it('refuses who and what does not belong', async () => {
     assert.match((await smb(PHOTOS, 'ls', { port, user: 'alice%wrong' })).output, /LOGON_FAILURE/);
     assert.match((await smb(PHOTOS, 'ls', { port, user: 'nobody%' })).output, /NT_STATUS_/);
@@ -80,8 +103,28 @@ describe('shares over SMB', () => {
     assert.match((await smb('hidden', 'ls', access())).output, /BAD_NETWORK_NAME/);
     assert.match((await smb('archive', `put "${scratch.path('send-2')}" new`, access())).output, /ACCESS_DENIED|MEDIA_WRITE_PROTECTED/);
     assert.match((await smb('archive', 'get old.bin /dev/null', access())).output, /getting file/);
-    assert.match((await smb(PHOTOS, 'get ../../../../etc/passwd /dev/null', access())).output, /NT_STATUS_/);
+    for (const name of ['Guest', 'root', '']) assert.match((await smb(PHOTOS, 'ls', { port, user: `${name}%` })).output, /NT_STATUS_(LOGON_FAILURE|ACCESS_DENIED)/, name);
+    for (const way of ['../../../../etc/passwd', '..\\..\\etc\\passwd', 'link', 'links/passwd']) assert.match((await smb('team', `get ${way} "${scratch.path('stolen')}"`, access())).output, /NT_STATUS_/, way);
+    assert.match((await smb('team', `symlink /etc/passwd made-link; rename made-link x; rm x`, access())).output, /NT_STATUS_|not supported|command not found|doesn't support/i);
+    for (const order of ['rm old.bin', 'mkdir new', 'rename old.bin new.bin', 'setmode old.bin +r']) assert.match((await smb('archive', order, access())).output, /NT_STATUS_/, order);
+    assert.equal(await nas.has('archive/old.bin'), true);
     assert.match((await smb(PHOTOS, `put "${scratch.path('send-2')}" .DS_Store`, access())).output, /NT_STATUS_/);
+  });
+
+  it('keeps what macOS and Windows would strew about off the NAS, and names with their signs on it', async () => {
+    await nas.put('team/folder/._leftover', 10);
+    await nas.put('team/folder/.DS_Store', 10);
+    await nas.put('team/plain.bin', 500);
+    const sum = await nas.checksum('team/plain.bin');
+    await until('the folder shows', async () => (await daemon.request('POST', '/api/refresh/team')).status === 200 && (await smb('team', 'ls', access())).output.includes('folder'), { timeoutMs: 8_000, everyMs: 300 });
+    assert.doesNotMatch((await smb('team', 'cd folder; ls', access())).output, /leftover|DS_Store/);
+    for (const name of ['._plain.bin', '.DS_Store', 'plain.bin:com.apple.label', 'plain.bin:Zone.Identifier']) assert.match((await smb('team', `put "${scratch.path('send-2')}" "${name}"`, access())).output, /NT_STATUS_/, name);
+    assert.equal((await smb('team', `put "${scratch.path('send-2')}" "Shot 10\u{F022}45.jpg"`, access())).code, 0);
+    assert.equal((await smb('team', 'rmdir folder', access())).code, 0);
+    await until('the NAS has the name with its colon', () => nas.has('team/Shot 10:45.jpg'), { timeoutMs: 15_000 });
+    await until('the NAS has lost the folder', async () => !(await nas.has('team/folder')), { timeoutMs: 5_000 });
+    assert.equal(await nas.checksum('team/plain.bin'), sum);
+    assert.equal((await nas.has('team/._plain.bin')) || (await nas.has('team/.DS_Store')), false);
   });
 
   it('goes on in the same session when a mount is killed, and nothing is written to the local disk meanwhile', async () => {
@@ -123,7 +166,9 @@ describe('shares over SMB', () => {
   });
 
   it('serves again within 3 s of a kill -9 and leaves no stray process', async () => {
-    await smb(PHOTOS, 'ls', access());
+    // Who asks for the list of shares starts a helper that lives in a session of its own.
+    assert.match((await runClient('smbclient', ['-L', '127.0.0.1', '-p', String(port), '-U', USER, '-m', 'SMB3'])).output, /team/);
+    assert.ok((await allProcesses()).some((one) => one.command.includes('samba-dcerpcd') && one.command.includes(daemon.stateDir)));
     const before = await sambaPids();
     const pid = await smbdPid();
     assert.ok(pid !== undefined);
