@@ -6,7 +6,7 @@ import { keepServer } from 'mountkeeper';
 import type { Clock, KeptServer, Logger, ManagedProcess, Processes, ProcessSpec } from 'mountkeeper';
 import { isShown } from './ask.ts';
 import type { Engine } from './front-state.ts';
-import { instanceOf } from './instance.ts';
+import { instanceOf } from './front-instance.ts';
 
 export const ENGINE_PREFIX = 'webdav/engine/';
 const USER = 'front';
@@ -20,6 +20,8 @@ export interface BesideEngineOptions {
   readonly processes: Processes;
   readonly share: string;
   readonly mountPoint: string;
+  /** The process behind the mount. */
+  readonly mountPid: number;
   readonly rclone: string;
   /** It serves, perhaps elsewhere than before. */
   readonly onReady: () => void;
@@ -37,7 +39,7 @@ export class BesideEngine {
       clock: options.clock, log: options.log, processes: options.processes, key: `${ENGINE_PREFIX}${options.share}`, graceMs: GRACE_MS,
       plan: () => this.#plan(),
       ready: async (process, signal) => {
-        const engine = engineOf(process);
+        const engine = engineOf(process, options.mountPid);
         await awaitReady(engine, options, signal);
         this.#engine = engine;
         options.onReady();
@@ -49,8 +51,8 @@ export class BesideEngine {
     this.#server.start();
   }
 
-  get mountPoint(): string {
-    return this.#options.mountPoint;
+  isFor(mountPoint: string, mountPid: number): boolean {
+    return this.#options.mountPoint === mountPoint && this.#options.mountPid === mountPid;
   }
 
   /** Undefined while it does not serve. */
@@ -88,9 +90,9 @@ export function engineArguments(share: string, mountPoint: string, port: number)
   ];
 }
 
-function engineOf(process: ManagedProcess): Engine {
+function engineOf(process: ManagedProcess, mountPid: number): Engine {
   const authorization = `Basic ${Buffer.from(`${USER}:${process.notes['password'] ?? ''}`).toString('base64')}`;
-  return { instance: instanceOf(process.pid), port: Number(process.notes['port']), authorization, takesProperties: false };
+  return { instance: instanceOf(process.pid), behind: instanceOf(mountPid), port: Number(process.notes['port']), authorization, takesProperties: false };
 }
 
 async function awaitReady({ port = 0, authorization = '' }: Engine, { clock, share }: BesideEngineOptions, signal: AbortSignal): Promise<void> {

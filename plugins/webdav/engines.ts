@@ -1,8 +1,7 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Clock, Logger, Mount, Processes, ShareSpec } from 'mountkeeper';
 import { BesideEngine, ENGINE_PREFIX } from './beside-engine.ts';
 import type { Engine } from './front-state.ts';
-import { instanceOf } from './instance.ts';
+import { instanceOf } from './front-instance.ts';
 import { preparePlace } from './place.ts';
 import type { Place } from './place.ts';
 
@@ -42,7 +41,7 @@ export class Engines {
     const signal = clock.deadline(INSIDE_MS);
     const isInside = await mount.serve?.({ protocol: 'webdav', socket, baseUrl: `/${name}`, onSeal: () => onSeal(name), signal })
       .catch((error: unknown) => Promise.reject(new Error(`its mount does not take it up (${(error as Error).message})`, { cause: error })));
-    if (isInside !== true) return this.#besideOf(name, mount.plan.mountPoint);
+    if (isInside !== true) return this.#besideOf(name, mount);
     await this.drop(name);
     return { instance: instanceOf(mount.pid), socketPath: socket, takesProperties: true };
   }
@@ -69,21 +68,20 @@ export class Engines {
   }
 
   /** Resolves with what serves beside the mount, once it does. */
-  async #besideOf(share: string, mountPoint: string): Promise<Engine> {
+  async #besideOf(share: string, { pid, plan: { mountPoint } }: Mount): Promise<Engine> {
     const { clock } = this.#tools;
-    const rclone = this.#tools.rclone();
     const former = this.#beside.get(share);
-    if (former && !isDeepStrictEqual(former.mountPoint, mountPoint)) await this.drop(share);
-    const engine = this.#beside.get(share) ?? this.#start(share, mountPoint, rclone);
+    if (former?.isFor(mountPoint, pid) === false) await this.drop(share);
+    const engine = this.#beside.get(share) ?? this.#start(share, mountPoint, pid);
     const end = clock.monotonic() + BESIDE_MS;
     while (!engine.engine && clock.monotonic() < end) await clock.sleep(LOOK_MS);
     if (!engine.engine) throw new Error(`its server does not run: ${engine.problem}`);
     return engine.engine;
   }
 
-  #start(share: string, mountPoint: string, rclone: string): BesideEngine {
-    const { clock, log, processes, onReady } = this.#tools;
-    const engine = new BesideEngine({ clock, log, processes, share, mountPoint, rclone, onReady: () => onReady(share) });
+  #start(share: string, mountPoint: string, mountPid: number): BesideEngine {
+    const { clock, log, processes, onReady, rclone } = this.#tools;
+    const engine = new BesideEngine({ clock, log, processes, share, mountPoint, mountPid, rclone: rclone(), onReady: () => onReady(share) });
     this.#beside.set(share, engine);
     return engine;
   }

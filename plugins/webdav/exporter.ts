@@ -38,6 +38,8 @@ export class WebdavExporter implements Exporter {
   readonly #shown: ShownShares<FrontShare>;
   readonly #engines: Engines;
   readonly #sealed = new Set<string>();
+  /** What each share was last shown with. */
+  readonly #given = new Map<string, { readonly spec: ShareSpec; readonly mount: Mount }>();
   /** Until when a share's clients are let wait for it. */
   readonly #returning = new Map<string, number>();
   #userProblems: readonly string[] = [];
@@ -109,6 +111,7 @@ export class WebdavExporter implements Exporter {
   async remove(share: string): Promise<void> {
     const { clock, config } = this.#tools;
     this.#sealed.delete(share);
+    this.#given.delete(share);
     const isWanted = config().shares.some(({ name, protocols }) => name === share && protocols.includes('webdav'));
     if (isWanted && this.#shown.entries.has(share)) this.#returning.set(share, clock.monotonic() + RETURN_MS);
     await this.#shown.remove(share);
@@ -223,6 +226,7 @@ export class WebdavExporter implements Exporter {
 
   async #describe(spec: ShareSpec, mount: Mount, former: FrontShare | undefined): Promise<FrontShare> {
     const { name, read_only: readOnly } = spec.share;
+    this.#given.set(name, { spec, mount });
     // One that hangs or starts again is not taken away from clients: they wait for it.
     const engine = await this.#engines.obtain(spec, mount).catch((error: unknown) => (former ? former.engine : Promise.reject(error as Error)));
     if (former && former.engine.instance !== engine.instance) this.#sealed.delete(name);
@@ -237,8 +241,8 @@ export class WebdavExporter implements Exporter {
   }
 
   #addAgain(share: string): void {
-    const live = this.#tools.shares.list().find(({ spec }) => spec.share.name === share);
-    if (live?.mount && !this.#isClosed) void this.#shown.add(live.spec, live.mount).catch((error: unknown) => this.#tools.log.error({ share, err: error }, 'share not shown'));
+    const given = this.#given.get(share) ?? this.#tools.shares.list().find(({ spec }) => spec.share.name === share);
+    if (given?.mount && !this.#isClosed) void this.#shown.add(given.spec, given.mount).catch((error: unknown) => this.#tools.log.error({ share, err: error }, 'share not shown'));
   }
 
   /** What a front that a former daemon left shows. */

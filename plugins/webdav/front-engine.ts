@@ -1,5 +1,6 @@
 import { Agent, request as httpRequest } from 'node:http';
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { isLiving } from './front-instance.ts';
 import type { Engine, FrontShare } from './front-state.ts';
 
 const MAX_IDLE_CONNECTIONS = 16;
@@ -42,12 +43,10 @@ export class Attached {
     return this.share.engine;
   }
 
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  get runningCalls(): number {
-    return this.#running.size;
+  /** False while what it serves is gone, though it answers. */
+  get isWhole(): boolean {
+    const { behind } = this.engine;
+    return behind === undefined || isLiving(behind);
   }
 
   /** Sends a request whose body is at hand. Rejects when there is no answer. */

@@ -85,13 +85,14 @@ export class Gate {
   }
 
   async ready(end: number, signal?: AbortSignal): Promise<Attached> {
-    while (!this.#attached) {
+    for (;;) {
+      const attached = this.#attached;
+      if (attached?.isWhole === true) return attached;
       signal?.throwIfAborted();
-      if (!this.#isReturning) throw new Unavailable(NOT_HERE);
+      if (!attached && !this.#isReturning) throw new Unavailable(NOT_HERE);
       if (now() >= end) throw new Unavailable(AWAY);
-      await this.changed(end - now(), signal);
+      await this.changed(attached ? TRY_AGAIN_MS : end - now(), signal);
     }
-    return this.#attached;
   }
 
   /** Resolves when the share comes or goes, at the latest after `ms`. */

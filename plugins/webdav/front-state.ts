@@ -33,6 +33,8 @@ export interface FrontShare {
 export interface Engine {
   /** Other for every process: a connection to a former one is of no use. */
   readonly instance: string;
+  /** The process that it needs to have any files: while that is dead they look gone. */
+  readonly behind?: string;
   readonly socketPath?: string;
   readonly port?: number;
   readonly authorization?: string;
