@@ -9,6 +9,7 @@ import { mkdtemp, readdir, realpath } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { currentRclone } from './support/rclones.ts';
 import { sweep } from './support/scratch.ts';
 
 const BUILT = fileURLToPath(new URL('.', import.meta.url));
@@ -16,13 +17,6 @@ const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const FILE_TIMEOUT_MS = 8 * 60_000;
 /** Longest first, so that no long one is left running alone at the end. */
 const LONG_FIRST = ['kill-rclone', 'cut-off', 'documents', 'kill-daemon', 'plugin-swaps', 'stop', 'hang', 'start'];
-
-function currentRclone(): string | undefined {
-  const set = process.env['MOUNTKEEPER_RCLONE'];
-  if (set !== undefined && set !== '') return set;
-  const fetched = join(PROJECT, '.cache/rclone/usr/bin/rclone');
-  return existsSync(fetched) ? fetched : undefined;
-}
 
 async function endToEndFiles(): Promise<string[]> {
   const names = (await readdir(join(BUILT, 'e2e'))).filter((name) => name.endsWith('.test.js'));

@@ -19,8 +19,12 @@ interface Door {
   readonly user: string;
 }
 
-function smbclient({ port, user }: Door, commands: string): Promise<string> {
-  return runClient('smbclient', [`//127.0.0.1/${SHARE}`, '-p', String(port), '-U', user, '-m', 'SMB3', '-c', commands], { env: { PASSWD: PASSWORD } });
+/** A client that insists on signatures, as those of current Windows and macOS do, or takes what the server wants. */
+type Manner = 'signs' | 'takes what comes';
+
+function smbclient({ port, user }: Door, commands: string, manner: Manner = 'signs'): Promise<string> {
+  const protection = manner === 'signs' ? ['--client-protection=sign'] : [];
+  return runClient('smbclient', [`//127.0.0.1/${SHARE}`, '-p', String(port), '-U', user, '-m', 'SMB3', ...protection, '-c', commands], { env: { PASSWD: PASSWORD } });
 }
 
 /** smbclient says itself how fast a transfer was; logging in is not part of it. */
@@ -30,16 +34,30 @@ function transferMs(output: string, bytes: number): number {
   return bytes / 1024 / Number(kibPerSecond) * 1000;
 }
 
-function sideOf(door: Door, source: { readonly path: string; readonly bytes: number; readonly bigBytes: number }): Side {
+interface Source {
+  readonly path: string;
+  readonly bytes: number;
+  readonly bigBytes: number;
+}
+
+/** libsmbclient reads its settings in the user's home. */
+async function homeThatSigns(scratch: Scratch): Promise<string> {
+  const home = scratch.path('smb-home');
+  await mkdir(`${home}/.smb`, { recursive: true });
+  await writeFile(`${home}/.smb/smb.conf`, '[global]\nclient signing = required\n');
+  return home;
+}
+
+function sideOf(door: Door, source: Source, { home, manner }: { home: string; manner: Manner }): Side {
   return {
-    sequentialRead: async () => transferMs(await smbclient(door, `get ${BIG} /dev/null`), source.bigBytes),
+    sequentialRead: async () => transferMs(await smbclient(door, `get ${BIG} /dev/null`, manner), source.bigBytes),
     sequentialWrite: async (name) => {
-      const spanMs = transferMs(await smbclient(door, `put "${source.path}" "${name}"`), source.bytes);
+      const spanMs = transferMs(await smbclient(door, `put "${source.path}" "${name}"`, manner), source.bytes);
       await smbclient(door, `del "${name}"`);
       return spanMs;
     },
-    randomReads: async (offsets) => Number(await runClient('/usr/bin/python3', [RANDOM_READER, `smb://127.0.0.1/${SHARE}/${BIG}`, String(door.port), door.user, String(RANDOM_BYTES)], { input: [PASSWORD, ...offsets].join('\n') })),
-    listing: () => timed(smbclient(door, `cd ${MANY}; ls`)),
+    randomReads: async (offsets) => Number(await runClient('/usr/bin/python3', [RANDOM_READER, `smb://127.0.0.1/${SHARE}/${BIG}`, String(door.port), door.user, String(RANDOM_BYTES)], { input: [PASSWORD, ...offsets].join('\n'), env: { HOME: home } })),
+    listing: () => timed(smbclient(door, `cd ${MANY}; ls`, manner)),
   };
 }
 
@@ -69,7 +87,14 @@ export async function benchSmb(scratch: Scratch): Promise<Figure[]> {
   const [ours, byHand] = [{ port, user: 'alice' }, await startByHand(scratch, stage.barePoint)];
   await awaitFlag(stage.daemon, 'smbd_running');
   await until('the share is shown', async () => (await smbclient(ours, 'ls')) !== '', { timeoutMs: 10_000 });
-  const spans = await sideBySide(sideOf(ours, stage.source), sideOf(byHand, stage.source));
+  const home = await homeThatSigns(scratch);
+  const sides = (manner: Manner): [Side, Side] => [sideOf(ours, stage.source, { home, manner }), sideOf(byHand, stage.source, { home, manner })];
+  const signed = await sideBySide(...sides('signs'));
+  const unsigned = await sideBySide(...sides('takes what comes'), ['read', 'write']);
   await stage.end();
-  return rows(spans, { protocol: 'SMB', beside: 'smbd by its defaults over a bare mount', note: 'Clients: smbclient, and libsmbclient for the random reads; both sides with a password.' });
+  const beside = 'smbd by its defaults over a bare mount';
+  return [
+    ...rows(signed, { protocol: 'SMB', beside, note: 'Clients: smbclient, and libsmbclient for the random reads; both sides with a password. The client asks for signatures, as those of current Windows and macOS do.' }),
+    ...rows(unsigned, { protocol: 'SMB, a client that asks for no signatures', beside, aim: '–', note: 'Ours signs all the same, the other side does not: what that costs.' }),
+  ];
 }

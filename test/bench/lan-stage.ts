@@ -47,18 +47,14 @@ export interface StageOptions {
   readonly rclone?: string;
 }
 
-let remote: Promise<Nas> | undefined;
-
-/** One for all: filling it takes longest. */
-async function fullNas(scratch: Scratch): Promise<Nas> {
+function fullNas(scratch: Scratch, protocol: string): Promise<Nas> {
   const many = Array.from({ length: ENTRIES }, (_, index) => [`${MANY}/entry number ${String(index).padStart(5, '0')}.jpg`, 64] as const);
-  remote ??= Nas.create(scratch, { name: 'lan-nas', files: { [BIG]: BIG_BYTES, ...Object.fromEntries(many) } });
-  return remote;
+  return Nas.create(scratch, { name: `lan-nas-${protocol}`, files: { [BIG]: BIG_BYTES, ...Object.fromEntries(many) } });
 }
 
 /** The daemon and a bare mount, both of the same remote by the same rclone, both mounted. */
 export async function openStage(scratch: Scratch, { protocol, sections, rclone = 'rclone' }: StageOptions): Promise<Stage> {
-  const nas = await fullNas(scratch);
+  const nas = await fullNas(scratch, protocol);
   const source = scratch.path('source.bin');
   await writeFile(source, randomBytes(WRITTEN_BYTES));
   const bare = await (await prepareBareMounts(scratch.path(`lan-bare-${protocol}`), { nas, count: 1, rclone }))();
@@ -73,6 +69,7 @@ export async function openStage(scratch: Scratch, { protocol, sections, rclone =
     end: async () => {
       await daemon.stop();
       await bare.end();
+      await nas.stop();
     },
   };
 }
@@ -82,23 +79,26 @@ export async function awaitFlag(daemon: Daemon, flag: 'smbd_running' | 'nfs_expo
 }
 
 type Pair = readonly [ours: number, bare: number];
-interface Spans { readonly read: Pair[]; readonly write: Pair[]; readonly random: Pair[]; readonly list: Pair[] }
+export type What = 'read' | 'write' | 'random' | 'list';
+export type Spans = Partial<Record<What, Pair[]>>;
 
 /** Both sides in turn, the first one changing, after a round that warms both and does not count. */
-export async function sideBySide(ours: Side, bare: Side): Promise<Spans> {
-  const spans: Spans = { read: [], write: [], random: [], list: [] };
+export async function sideBySide(ours: Side, bare: Side, whats: readonly What[] = ['read', 'random', 'list', 'write']): Promise<Spans> {
+  const spans: Spans = {};
   for (let round = 0; round <= ROUNDS; round += 1) {
     const offsets = Array.from({ length: RANDOM_READS }, () => Math.floor(Math.random() * (BIG_BYTES / RANDOM_BYTES)) * RANDOM_BYTES);
-    const measure = async (into: Pair[], work: (side: Side) => Promise<number>): Promise<void> => {
-      const isOursFirst = round % 2 === 0;
-      const first = await work(isOursFirst ? ours : bare);
-      const second = await work(isOursFirst ? bare : ours);
-      if (round > 0) into.push(isOursFirst ? [first, second] : [second, first]);
+    const work: Record<What, (side: Side) => Promise<number>> = {
+      read: (side) => side.sequentialRead(),
+      write: (side) => side.sequentialWrite(`written ${round}.bin`),
+      random: (side) => side.randomReads(offsets),
+      list: (side) => side.listing(),
     };
-    await measure(spans.read, (side) => side.sequentialRead());
-    await measure(spans.random, (side) => side.randomReads(offsets));
-    await measure(spans.list, (side) => side.listing());
-    await measure(spans.write, (side) => side.sequentialWrite(`written ${round}.bin`));
+    const isOursFirst = round % 2 === 0;
+    for (const what of whats) {
+      const first = await work[what](isOursFirst ? ours : bare);
+      const second = await work[what](isOursFirst ? bare : ours);
+      if (round > 0) (spans[what] ??= []).push(isOursFirst ? [first, second] : [second, first]);
+    }
   }
   return spans;
 }
@@ -110,19 +110,21 @@ export interface Words {
   readonly beside: string;
   /** The clients. */
   readonly note: string;
+  readonly aim?: string;
 }
 
 export function rows(spans: Spans, words: Words): Figure[] {
   const speed = (bytes: number) => (spanMs: number): string => `${Math.round(bytes / 1e6 / (spanMs / 1000))} MB/s`;
   const row = (what: string, pairs: readonly Pair[], show: (spanMs: number) => string): Figure => ({
     what: `${words.protocol}: ${what}`, ours: show(median(pairs.map(([ours]) => ours))), beside: `${show(median(pairs.map(([, bare]) => bare)))} (${words.beside})`,
-    ratio: times(median(pairs.map(([ours, bare]) => bare / ours))), aim: '≥ 0.97×',
+    ratio: times(median(pairs.map(([ours, bare]) => bare / ours))), aim: words.aim ?? '≥ 0.97×',
     note: `Medians of ${ROUNDS} rounds, each side first in turn; the ratio is the median of the rounds' own, above 1 when ours is faster. ${words.note}`,
   });
-  return [
-    row(`sequential read of ${BIG_BYTES / MIB} MiB, warm`, spans.read, speed(BIG_BYTES)),
-    row(`sequential write of ${WRITTEN_BYTES / MIB} MiB`, spans.write, speed(WRITTEN_BYTES)),
-    row('random reads of 4 KiB, warm', spans.random, (spanMs) => `${Math.round(RANDOM_READS / (spanMs / 1000))}/s`),
-    row(`listing of ${ENTRIES} entries, warm`, spans.list, (spanMs) => `${Math.round(spanMs)} ms`),
-  ];
+  const all: Record<What, (pairs: readonly Pair[]) => Figure> = {
+    read: (pairs) => row(`sequential read of ${BIG_BYTES / MIB} MiB, warm`, pairs, speed(BIG_BYTES)),
+    write: (pairs) => row(`sequential write of ${WRITTEN_BYTES / MIB} MiB`, pairs, speed(WRITTEN_BYTES)),
+    random: (pairs) => row('random reads of 4 KiB, warm', pairs, (spanMs) => `${Math.round(RANDOM_READS / (spanMs / 1000))}/s`),
+    list: (pairs) => row(`listing of ${ENTRIES} entries, warm`, pairs, (spanMs) => `${Math.round(spanMs)} ms`),
+  };
+  return (['read', 'write', 'random', 'list'] as const).flatMap((what) => (spans[what] ? [all[what](spans[what])] : []));
 }

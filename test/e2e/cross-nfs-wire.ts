@@ -137,7 +137,7 @@ export function long(value: number): Buffer {
   return bytes;
 }
 
-const OP = { close: 4, commit: 5, create: 6, open: 18, openConfirm: 20, readdir: 26, setClientId: 35, confirmClientId: 36, renew: 30, write: 38, read: 25 } as const;
+const OP = { close: 4, commit: 5, create: 6, open: 18, openConfirm: 20, readdir: 26, setClientId: 35, confirmClientId: 36, remove: 28, renew: 30, write: 38, read: 25 } as const;
 const NO_ATTRIBUTES = Buffer.concat([uint(0), uint(0)]);
 const EMPTY_FILE = Buffer.concat([uint(1), uint(1 << 4), opaque(Buffer.alloc(8))]);
 const [READ_ONLY, WRITE_ONLY] = [1, 2];
@@ -158,6 +158,7 @@ export const say = {
   make: (client: Buffer, owner: string, name: string) => Buffer.concat([uint(OP.open), uint(0), uint(WRITE_ONLY), uint(0), client, opaque(owner), uint(1), uint(0), EMPTY_FILE, uint(0), opaque(name)]),
   confirmOpen: (state: Buffer, sequence: number) => Buffer.concat([uint(OP.openConfirm), state, uint(sequence)]),
   close: (state: Buffer, sequence: number) => Buffer.concat([uint(OP.close), uint(sequence), state]),
+  remove: (name: string) => Buffer.concat([uint(OP.remove), opaque(name)]),
   makeFolder: (name: string) => Buffer.concat([uint(OP.create), uint(2), opaque(name), NO_ATTRIBUTES]),
   readAt: (state: Buffer, offset: number, count: number) => Buffer.concat([uint(OP.read), state, long(offset), uint(count)]),
   writeAt: (state: Buffer, offset: number, data: Buffer) => Buffer.concat([uint(OP.write), state, long(offset), uint(0), opaque(data)]),

@@ -101,6 +101,23 @@ export class NfsClient {
     await this.wire.call(say.putHandle(file.handle), say.close(file.state, 2));
   }
 
+  /** So many bytes at each of the places, one after the other. */
+  async readPlaces(path: string, places: readonly number[], bytes: number): Promise<void> {
+    const file = await this.open(path, 'open');
+    for (const place of places) {
+      const answer = (await this.wire.call(say.putHandle(file.handle), say.readAt(file.state, place, bytes))).done(2);
+      answer.uint();
+      const { length } = answer.opaque();
+      if (length !== bytes) throw new Error(`NFS gave ${length} of ${bytes} bytes at ${place}`);
+    }
+    await this.wire.call(say.putHandle(file.handle), say.close(file.state, 2));
+  }
+
+  async remove(path: string): Promise<void> {
+    const names = path.split('/');
+    await this.wire.call(...way(names.slice(0, -1)), say.remove(names.at(-1) ?? ''));
+  }
+
   private async handle(path: string): Promise<Buffer> {
     const names = path.split('/');
     return (await this.wire.call(...way(names), say.getHandle())).done(2 + names.length).opaque();

@@ -1,0 +1,72 @@
+/** A share over WebDAV beside an `rclone serve webdav` that somebody started by the manual over a bare mount. */
+import { spawn } from 'node:child_process';
+import { freePort } from '../support/ports.ts';
+import { rclones } from '../support/rclones.ts';
+import type { RcloneChoice } from '../support/rclones.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { until } from '../support/until.ts';
+import { runClient } from './client.ts';
+import type { Figure } from './figures.ts';
+import { awaitFlag, BIG, MANY, openStage, RANDOM_BYTES, rows, SHARE, sideBySide } from './lan-stage.ts';
+import type { Side, Stage } from './lan-stage.ts';
+
+const USER = 'alice';
+const PASSWORD = 'b3nch-Wort';
+const DISCARD = ['--silent', '--show-error', '--fail', '--output', '/dev/null'];
+
+interface Door {
+  readonly port: number;
+  /** Where the share's own files begin. */
+  readonly root: string;
+}
+
+/** The settings come by standard input: a command line can be read by everyone. Resolves with the milliseconds of all transfers. */
+async function curl({ port }: Door, settings: readonly string[]): Promise<number> {
+  const login = `user = "${USER}:${PASSWORD}"`;
+  const start = performance.now();
+  await runClient('curl', ['--config', '-'], { input: settings.map((one) => `${one}\n${login}\n`).join('next\n').replaceAll('@', `http://127.0.0.1:${port}`) });
+  return performance.now() - start;
+}
+
+const quiet = DISCARD.map((one) => (one.startsWith('--') ? `\n${one.slice(2)}` : ` = "${one}"`)).join('').trim();
+
+function sideOf(door: Door, source: Stage['source']): Side {
+  const url = (path: string): string => `url = "@${door.root}/${encodeURI(path)}"`;
+  return {
+    sequentialRead: () => curl(door, [`${quiet}\n${url(BIG)}`]),
+    sequentialWrite: async (name) => {
+      const spanMs = await curl(door, [`${quiet}\nupload-file = "${source.path}"\n${url(name)}`]);
+      await curl(door, [`${quiet}\nrequest = "DELETE"\n${url(name)}`]);
+      return spanMs;
+    },
+    randomReads: (offsets) => curl(door, offsets.map((offset) => `${quiet}\nrange = "${offset}-${offset + RANDOM_BYTES - 1}"\n${url(BIG)}`)),
+    listing: () => curl(door, [`${quiet}\nrequest = "PROPFIND"\nheader = "Depth: 1"\n${url(`${MANY}/`)}`]),
+  };
+}
+
+async function startByHand(scratch: Scratch, path: string, rclone: string): Promise<Door> {
+  const port = await freePort();
+  const env = { PATH: process.env['PATH'], HOME: scratch.path('webdav-home'), RCLONE_USER: USER, RCLONE_PASS: PASSWORD };
+  const server = spawn(rclone, ['serve', 'webdav', path, '--addr', `127.0.0.1:${port}`], { stdio: 'ignore', env });
+  scratch.defer(() => server.kill('SIGKILL'));
+  return { port, root: '' };
+}
+
+async function compare(scratch: Scratch, { label, command }: RcloneChoice, index: number): Promise<Figure[]> {
+  const port = await freePort();
+  const stage = await openStage(scratch, { protocol: `webdav-${index}`, rclone: command, sections: { webdav: { enabled: true, port, users: [{ name: USER, password: PASSWORD }] } } });
+  const [ours, byHand] = [{ port, root: `/${SHARE}` }, await startByHand(scratch, stage.barePoint, command)];
+  await awaitFlag(stage.daemon, 'webdav_running');
+  const [our, bare] = [sideOf(ours, stage.source), sideOf(byHand, stage.source)];
+  for (const side of [our, bare]) await until('the share is shown', () => side.listing(), { timeoutMs: 15_000 });
+  const spans = await sideBySide(our, bare);
+  await stage.end();
+  return rows(spans, { protocol: `WebDAV, ${label}`, beside: 'rclone serve webdav by its defaults over a bare mount', note: 'Client: curl, with a password on both sides; the random reads are requests with a range on one connection.' });
+}
+
+/** With the system's rclone each share has a server of its own; a current one serves from within the mount. */
+export async function benchWebdav(scratch: Scratch): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const [index, choice] of rclones().entries()) figures.push(...(await compare(scratch, choice, index)));
+  return figures;
+}
