@@ -21,19 +21,21 @@ function orNone<T>(use: () => T): T | undefined {
 }
 
 function createWatcher(ctx: PluginContext<NasWatchConfig>, former: Outages, save: (outages: Outages) => void): NasWatcher {
+  const isStuck = (share: string): boolean => watcher.isStuck(share);
   const shares = () => ctx.use('shares').list();
   const onBack = (connection: string): void => void welcomeBack(connection, {
-    log: ctx.log, shares,
+    log: ctx.log, shares, isStuck,
     reconnect: (share) => ctx.send('reconnect', share),
     refresher: () => orNone(() => ctx.use('directoryRefresher')),
   });
-  return new NasWatcher({
+  const watcher: NasWatcher = new NasWatcher({
     clock: ctx.use('clock'), log: ctx.log, signal: ctx.signal, shares, onBack, save, knock,
     status: (name) => ctx.use('status').snapshot.record.shares.find((share) => share.name === name),
     prober: () => orNone(() => ctx.use('prober')),
     offlineMinutes: () => ctx.config.nas_offline_minutes,
     notify: (event) => ctx.send('notify', event),
   }, former);
+  return watcher;
 }
 
 export default definePlugin<NasWatchConfig>({

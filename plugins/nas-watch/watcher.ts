@@ -15,6 +15,7 @@ const PROBE_OPEN_EVERY_MS = 3_000;
 const PROBE_TIMEOUT_MS = 10_000;
 /** A check that failed is made again at once, with less patience. */
 const CONFIRM_TIMEOUT_MS = 2_000;
+const STUCK_MS = 2_000;
 const MINUTE_MS = 60_000;
 
 export interface WatcherOptions {
@@ -39,6 +40,7 @@ export class NasWatcher {
   readonly #watches = new Map<string, ConnectionWatch>();
   readonly #probes = new Map<string, Evidence>();
   readonly #probedAt = new Map<string, number>();
+  readonly #probingSince = new Map<string, number>();
   readonly #telling = new Set<string>();
   readonly #confirming = new Set<string>();
   readonly #doors: DoorWatch;
@@ -57,7 +59,15 @@ export class NasWatcher {
     return [...this.#watches].flatMap(([connection, watch]) => (watch.isOffline && watch.outage ? [{ connection, since: watch.outage.since }] : []));
   }
 
+  /** Its probe waits for a NAS that was silent when it began, and may not notice that it is back. */
+  isStuck(share: string): boolean {
+    const since = this.#probingSince.get(share);
+    return since !== undefined && this.#options.clock.monotonic() - since >= STUCK_MS;
+  }
+
   healthChanged(change: Hooks['shareHealthChanged']['args'][0]): void {
+    if (change.to === 'probing') this.#probingSince.set(change.share, this.#options.clock.monotonic());
+    else this.#probingSince.delete(change.share);
     const verdict = verdictOfChange(change);
     if (verdict) this.#probes.set(change.share, { verdict, atMs: this.#options.clock.monotonic() });
     if (verdict === 'answers') this.look();
