@@ -95,7 +95,7 @@ export class Commit {
     const length = 'bytes' in body ? body.bytes.length : body.size;
     const isSmall = 'bytes' in body;
     const call = { method: 'PUT', path, headers: { ...headers, 'content-length': length, ...(isSmall ? {} : WAITING) } };
-    const { request, answered, continued } = attached.begin(call, { fresh: true });
+    const { request, answered, continued } = attached.begin(call, { fresh: true, lasting: true });
     if (isSmall) request.end(body.bytes);
     else if (await continued) {
       const upload = this.#upload;

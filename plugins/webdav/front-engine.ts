@@ -4,8 +4,9 @@ import { isLiving } from './front-instance.ts';
 import type { Engine, FrontShare } from './front-state.ts';
 
 const MAX_IDLE_CONNECTIONS = 16;
-/** Work that is under way when the share has to go may take this long to end by itself. */
-const LET_GO_MS = 2_000;
+/** Work that is under way when the share has to go may take this long to end by itself, and then this long to be taken back. */
+const LET_GO_MS = 1_800;
+const TAKE_BACK_MS = 1_200;
 /** The connection could not be had: nothing of the request has reached the engine. */
 const NEVER_REACHED = new Set(['ECONNREFUSED', 'ENOENT', 'EACCES', 'EAGAIN']);
 
@@ -17,6 +18,15 @@ export interface Begun {
   readonly answered: Promise<IncomingMessage>;
   /** With `WAITING`: resolves with true when the body may come, with false when the answer is there already. */
   readonly continued: Promise<boolean>;
+}
+
+export interface BeginOptions {
+  /** Ends the request. */
+  readonly signal?: AbortSignal | undefined;
+  /** On a connection of its own. */
+  readonly fresh?: boolean;
+  /** Goes on as long as there is an engine, also when the share has to go: half of it would be worse. */
+  readonly lasting?: boolean;
 }
 
 export interface EngineCall {
@@ -33,6 +43,7 @@ export class Attached {
   readonly #running = new Set<ClientRequest>();
   /** Work that changes something, and had better be let end. */
   readonly #working = new Set<Promise<unknown>>();
+  readonly #leaving = new AbortController();
   #isOver = false;
 
   constructor(share: FrontShare) {
@@ -41,6 +52,11 @@ export class Attached {
 
   get engine(): Engine {
     return this.share.engine;
+  }
+
+  /** Aborts when uploads are to be taken back, since the share has to go. */
+  get leaving(): AbortSignal {
+    return this.#leaving.signal;
   }
 
   /** False while what it serves is gone, though it answers. */
@@ -57,9 +73,9 @@ export class Attached {
   }
 
   /** Begins a request; the caller writes the body. */
-  begin(call: EngineCall, { signal, fresh = false }: { readonly signal?: AbortSignal | undefined; readonly fresh?: boolean } = {}): Begun {
+  begin(call: EngineCall, { signal, fresh = false, lasting = false }: BeginOptions = {}): Begun {
     const request = this.#open(call, fresh);
-    this.#running.add(request);
+    if (!lasting) this.#running.add(request);
     const onAbort = (): void => void request.destroy();
     if (this.#isOver || signal?.aborted === true) request.destroy();
     else signal?.addEventListener('abort', onAbort, { once: true });
@@ -70,6 +86,10 @@ export class Attached {
     const begun = { request, answered: answerOf(request), continued: continuationOf(request) };
     if (call.headers['expect'] !== undefined) request.flushHeaders();
     return begun;
+  }
+
+  async #settled(enough: Promise<void>): Promise<void> {
+    if (this.#working.size > 0) await Promise.race([Promise.allSettled(this.#working), enough]);
   }
 
   #open({ method, path, headers }: EngineCall, fresh: boolean): ClientRequest {
@@ -91,8 +111,10 @@ export class Attached {
 
   /** Resolves once nothing of this share is held any more. `pause`: a wait that ends early when it is of no use. */
   async letGo(pause: (ms: number) => Promise<void>): Promise<void> {
+    await this.#settled(pause(LET_GO_MS));
+    this.#leaving.abort();
+    await this.#settled(pause(TAKE_BACK_MS));
     this.#isOver = true;
-    if (this.#working.size > 0) await Promise.race([Promise.allSettled(this.#working), pause(LET_GO_MS)]);
     for (const request of this.#running) request.destroy();
     this.#agent.destroy();
   }

@@ -5,11 +5,11 @@ import { now } from './front-clock.ts';
 import type { ClearUp } from './front-clear-up.ts';
 import { Commit } from './front-commit.ts';
 import { WAITING } from './front-engine.ts';
-import type { Begun } from './front-engine.ts';
+import type { Attached } from './front-engine.ts';
 import { IDLE_BODY_MS, Refused } from './front-exchange.ts';
 import type { Exchange } from './front-exchange.ts';
 import { toEngine } from './front-headers.ts';
-import type { Journal } from './front-journal.ts';
+import type { Journal, Upload } from './front-journal.ts';
 import { failure, wasRefused } from './front-put-answers.ts';
 import { receive, roomIn } from './front-spool.ts';
 import { statOf } from './front-stat.ts';
@@ -73,42 +73,73 @@ async function pass(exchange: Exchange, tools: PutTools, found: Found | undefine
   const attached = await gate.ready(now() + READY_MS, gone);
   const headers = engineHeaders(request);
   const upload = await tools.journal.begin({ kind: found ? 'empty' : 'new', share: gate.name, parts, headers });
-  // No length: then the body can be ended at any byte, and the engine has closed the file when it answers.
-  const begun = attached.begin({ method: 'PUT', path, headers: { ...headers, 'transfer-encoding': 'chunked', ...WAITING } }, { fresh: true });
-  const { isWhole, status } = await attached.track(send(begun, request, () => tools.journal.touch(upload)));
-  if (isWhole && status !== undefined && status < 300) {
-    await tools.journal.end(upload);
-    await tools.clearUp.forget(gate.name, parts);
-    return answer(request, response, found ? { status: 204, text: '' } : { status: 201, text: 'Created.' });
-  }
-  const left = wasRefused(status) ? undefined : tools.journal.leave(upload);
+  const passing: Passing = { attached, body: request, path, headers, upload, onPiece: () => tools.journal.touch(upload) };
+  const { outcome, status } = await attached.track(passBody(passing));
+  const left = outcome === 'torn' ? tools.journal.leave(upload) : undefined;
   if (!left) await tools.journal.end(upload);
-  answer(request, response, failure(status));
+  if (outcome === 'taken') await tools.clearUp.forget(gate.name, parts);
+  answer(request, response, outcome === 'taken' ? { status: found ? 204 : 201, text: found ? '' : 'Created.' } : failure(status));
   if (left) await tools.clearUp.now(gate, left);
 }
 
-async function send({ request: sink, answered, continued }: Begun, body: IncomingMessage, onPiece: () => void): Promise<{ isWhole: boolean; status: number | undefined }> {
-  const isWhole = (await continued) && (await pour(body, sink, onPiece));
+interface Passing {
+  readonly attached: Attached;
+  readonly body: IncomingMessage;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly upload: Upload;
+  readonly onPiece: () => void;
+}
+
+/** `none`: nothing of it is left in the share. */
+async function passBody(passing: Passing): Promise<{ outcome: 'taken' | 'none' | 'torn'; status: number | undefined }> {
+  const { attached, body, path, headers, onPiece } = passing;
+  // No length: then the body can be ended at any byte, and the engine has closed the file when it answers.
+  const call = { method: 'PUT', path, headers: { ...headers, 'transfer-encoding': 'chunked', ...WAITING } };
+  const { request: sink, answered, continued } = attached.begin(call, { fresh: true });
+  const isWhole = (await continued) && (await pour(body, sink, { onPiece, stop: attached.leaving }));
   sink.end();
   const result = await answered.catch(() => undefined);
   result?.resume();
-  return { isWhole, status: result?.statusCode };
+  const status = result?.statusCode;
+  if (wasRefused(status)) return { outcome: 'none', status };
+  if (status === undefined) return { outcome: 'torn', status };
+  if (isWhole && status < 300) return { outcome: 'taken', status };
+  return { outcome: (await takeBack(passing)) ? 'none' : 'torn', status: status < 300 ? undefined : status };
 }
 
-/** Resolves with true when the client has sent all of it. Ends early when the engine closes. */
-function pour(from: IncomingMessage, to: ClientRequest, onPiece: () => void): Promise<boolean> {
+/** Makes the path what it was before the upload. The file is closed, and no other client of ours writes it now. */
+async function takeBack({ attached, path, headers, upload }: Passing): Promise<boolean> {
+  const method = upload.kind === 'new' ? 'DELETE' : 'PUT';
+  const response = await attached.ask({ method, path, headers: { ...headers, 'content-length': 0 } }).catch(() => undefined);
+  response?.resume();
+  const status = response?.statusCode ?? 0;
+  return status === 404 || (status >= 200 && status < 300);
+}
+
+/** Resolves with true when the client has sent all of it. Ends early when the engine closes, or when it has to stop. */
+function pour(from: IncomingMessage, to: ClientRequest, { onPiece, stop }: { readonly onPiece: () => void; readonly stop: AbortSignal }): Promise<boolean> {
   return new Promise((resolve) => {
-    if (from.destroyed) return resolve(from.complete);
+    // What had come and was not read is lost with the connection.
+    if (from.destroyed || stop.aborted) return resolve(false);
+    let isOver = false;
+    const finish = (isWhole: boolean): void => {
+      isOver = true;
+      stop.removeEventListener('abort', cut);
+      resolve(isWhole);
+    };
+    const cut = (): void => finish(false);
+    stop.addEventListener('abort', cut, { once: true });
     from.on('data', (piece: Buffer) => {
       onPiece();
-      if (to.destroyed || to.write(piece)) return;
+      if (isOver || to.destroyed || to.write(piece)) return;
       from.pause();
       to.once('drain', () => from.resume());
     });
-    from.once('end', () => resolve(from.complete));
-    from.once('close', () => resolve(from.complete));
-    to.once('response', () => resolve(false));
-    to.once('close', () => resolve(false));
+    from.once('end', () => finish(from.complete));
+    from.once('close', () => finish(false));
+    to.once('response', () => finish(false));
+    to.once('close', () => finish(false));
   });
 }
 

@@ -130,6 +130,32 @@ describe('the front of WebDAV', () => {
     assert.equal(house.engine.seen.find(({ method }) => method === 'DELETE')?.headers.if, '(<urn:token>)');
   });
 
+  it('takes back what it can no longer pass on whole when the share has to go', async () => {
+    const request = httpRequest({ host: '127.0.0.1', port: house.port, method: 'PUT', path: '/team/slow', agent: false, headers: { authorization: basic('alice', 'wonder:land'), 'content-length': '1000000' } });
+    request.on('error', () => undefined).write(randomBytes(LARGE));
+    await until('it has come to the engine', () => house.engine.files.get('/team/slow')?.length === LARGE, { timeoutMs: 5_000, everyMs: 5 });
+    await house.tell({ shares: [] });
+    assert.deepEqual([house.engine.files.has('/team/slow'), await left()], [false, []]);
+    request.destroy();
+  });
+
+  it('makes nothing of a whole body whose client went away before it was read', async () => {
+    let answerStat: () => void = () => undefined;
+    house.engine.before = ({ method }, response) => {
+      if (method !== 'PROPFIND') return false;
+      answerStat = () => void response.writeHead(404).end();
+      return true;
+    };
+    const request = httpRequest({ host: '127.0.0.1', port: house.port, method: 'PUT', path: '/team/short', agent: false, headers: { authorization: basic('alice', 'wonder:land'), 'content-length': '3' } });
+    request.on('error', () => undefined).end('abc');
+    await until('the engine is asked', () => house.engine.count('PROPFIND') === 1, { timeoutMs: 5_000, everyMs: 5 });
+    request.destroy();
+    await until('the front has noticed', () => house.engine.count('PROPFIND') === 1 && request.destroyed, { timeoutMs: 5_000 });
+    answerStat();
+    await house.tell({ shares: [] });
+    assert.deepEqual([house.engine.files.has('/team/short'), await left()], [false, []]);
+  });
+
   it('overwrites with small and large bodies, with the client\'s headers', async () => {
     for (const size of [0, 10, LARGE]) {
       house.engine.files.set('/team/a', Buffer.from('old'));
