@@ -183,16 +183,6 @@ describe('a connection', () => {
     assert.deepEqual([kit.offline(), kit.back], [[], ['nas']]);
   });
 
-  it('knows which probe has hung since before its return', async () => {
-    const kit = createKit();
-    kit.watcher.healthChanged({ share: 'a', from: 'failed', to: 'probing', reason: null });
-    assert.equal(kit.watcher.isStuck('a'), false);
-    await kit.clock.advance(3_000);
-    assert.deepEqual([kit.watcher.isStuck('a'), kit.watcher.isStuck('b')], [true, false]);
-    kit.watcher.healthChanged({ share: 'a', from: 'probing', to: 'healthy', reason: null });
-    assert.equal(kit.watcher.isStuck('a'), false);
-  });
-
   it('is online when the NAS says no to a share', async () => {
     const kit = createKit();
     kit.add('a', { mounted: false });

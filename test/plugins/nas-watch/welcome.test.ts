@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
+import { createManualClock } from 'mountkeeper/testing';
 import type { Health, LiveShare, Mount } from 'mountkeeper';
+import { NasWatcher } from '../../../plugins/nas-watch/watcher.ts';
 import { welcomeBack } from '../../../plugins/nas-watch/welcome.ts';
 import { spec } from '../../core/fake-shares.ts';
 
@@ -23,5 +25,19 @@ describe('the welcome of a NAS', () => {
       } }),
     });
     assert.deepEqual(done, ['reconnect failed', 'reconnect stuck', 'refresh up']);
+  });
+
+  it('knows which probe has hung since before its return', async () => {
+    const clock = createManualClock();
+    const watcher = new NasWatcher({
+      clock, log: pino({ level: 'silent' }), signal: new AbortController().signal, shares: () => [], status: () => undefined, prober: () => undefined,
+      knock: async () => undefined, offlineMinutes: () => 0, notify: async () => undefined, onBack: () => undefined, save: () => undefined,
+    }, {});
+    watcher.healthChanged({ share: 'a', from: 'failed', to: 'probing', reason: null });
+    assert.equal(watcher.isStuck('a'), false);
+    await clock.advance(3_000);
+    assert.deepEqual([watcher.isStuck('a'), watcher.isStuck('b')], [true, false]);
+    watcher.healthChanged({ share: 'a', from: 'probing', to: 'healthy', reason: null });
+    assert.equal(watcher.isStuck('a'), false);
   });
 });
