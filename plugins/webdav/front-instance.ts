@@ -26,5 +26,8 @@ function statOf(pid: number): readonly string[] | undefined {
 }
 
 function bootId(): string {
-  return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  known ??= readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  return known;
 }
+
+let known: string | undefined;

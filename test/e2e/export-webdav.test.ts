@@ -195,6 +195,15 @@ for (const rclone of rclones()) {
       await until('the torn file is gone', async () => (await dav('-I', url('team', 'torn.bin'))).status === 404, { timeoutMs: 5_000 });
     });
 
+    it('serves again within 3 s of a kill -9 of the server beside a mount, where there is one', async (t) => {
+      const beside = (await allProcesses()).find(({ command }) => command.includes('serve webdav') && command.includes(daemon.mountPoint('team')));
+      if (!beside) return t.skip('this rclone serves from inside the mount');
+      process.kill(beside.pid, 'SIGKILL');
+      const killed = performance.now();
+      assert.equal((await dav('-o', '/dev/null', url('team', 'kept.bin'))).status, 200);
+      assert.ok(performance.now() - killed < 3_000, `back after ${Math.round(performance.now() - killed)} ms`);
+    });
+
     it('is as WebDAV is to be, save what is named', async () => {
       const failed: Record<string, readonly string[]> = {};
       for (const suite of Object.keys(LITMUS_FAILS)) {
