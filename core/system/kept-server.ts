@@ -147,8 +147,8 @@ class Keeper implements KeptServer {
 
   /** From the start or the adoption to the end of the process. */
   async #serve(): Promise<void> {
-    const { clock, log, key, plan, ready } = this.#options;
-    const spec = await plan();
+    const { clock, log, key, ready } = this.#options;
+    const spec = await this.#plan();
     if (this.#end.signal.aborted) return;
     const process = await this.#obtain(spec);
     const startedAt = clock.monotonic();
@@ -170,6 +170,18 @@ class Keeper implements KeptServer {
     await this.#options.cleanUp();
     this.#problem = 'it ended and is started again';
     this.#failures += 1;
+  }
+
+  /** A server that is not wanted as it is must not go on showing what its former daemon had it show. */
+  async #plan(): Promise<ProcessSpec> {
+    const { processes, key, plan } = this.#options;
+    try {
+      return await plan();
+    } catch (error) {
+      const former = await processes.adopt(key);
+      if (former && !this.#end.signal.aborted) await this.#endProcess(former);
+      throw error;
+    }
   }
 
   /** True when the process ended by itself; false when it was replaced or is wanted no more. */

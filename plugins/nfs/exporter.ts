@@ -7,7 +7,7 @@ import type { Address } from './ask.ts';
 import { allows } from './config.ts';
 import type { NfsConfig } from './config.ts';
 import { ExportBook } from './export-book.ts';
-import { addressProblem, awaitReady, findGanesha, forgetClients, GRACE_MS, ownAddress, PROCESS_KEY, reread, serverSpec } from './ganesha.ts';
+import { addressProblem, awaitReady, findGanesha, forgetClients, GRACE_MS, ownAddress, portProblem, PROCESS_KEY, reread, serverSpec } from './ganesha.ts';
 import { placeIn, placeProblem, preparePlace } from './place.ts';
 import { pathProblem, renderConfig, standing } from './server-config.ts';
 import type { ServedExport } from './server-config.ts';
@@ -114,12 +114,12 @@ export class NfsExporter implements Exporter {
 
   async #plan(): Promise<ProcessSpec> {
     const ganesha = await findGanesha();
-    const problem = placeProblem(this.#place);
+    const problem = placeProblem(this.#place) ?? addressProblem(this.#address);
     if (problem !== undefined) throw new Error(problem);
     const spec = serverSpec(ganesha, this.#place, this.#address);
     const running = this.#server.process ?? (await this.#tools.processes.adopt(PROCESS_KEY));
     if (running?.fingerprint === spec.fingerprint) return spec;
-    const taken = running ? undefined : await addressProblem(this.#address);
+    const taken = running ? undefined : await portProblem(this.#address);
     if (taken !== undefined) throw new Error(taken);
     await preparePlace(this.#place);
     const exports = [...this.#shown.entries.values()];

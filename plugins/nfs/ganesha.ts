@@ -65,11 +65,15 @@ export function ownAddress({ host, port }: Address): Address {
   return host === '::' ? { host: '::1', port } : { host, port };
 }
 
-/** Why the address cannot be had; undefined when it can. */
-export async function addressProblem({ host, port }: Address): Promise<string | undefined> {
+/** Why there is no such address; undefined when there is. */
+export function addressProblem({ host }: Address): string | undefined {
   const isAnywhere = host === '0.0.0.0' || host === '::' || host.startsWith('127.');
   const isHere = isAnywhere || Object.values(networkInterfaces()).flat().some((one) => one?.address === host);
-  if (!isHere) return `${host}: this machine has no such address; correct nfs.listen, or bring the network up`;
+  return isHere ? undefined : `${host}: this machine has no such address; correct nfs.listen, or bring the network up`;
+}
+
+/** Why the port cannot be had at the address; undefined when it can. */
+export async function portProblem({ host, port }: Address): Promise<string | undefined> {
   const code = await tryToListen(host, port);
   if (code === 'EADDRINUSE') return `port ${port} on ${host} is taken by another program (an NFS server of the system?); stop that, or set nfs.port`;
   if (code === 'EACCES') return `port ${port} may not be used by this user; run the daemon as root, or set nfs.port above 1023`;

@@ -116,6 +116,15 @@ describe('a server that is kept running', () => {
     assert.equal(server.isAnswering, false);
   });
 
+  it('ends what a former daemon left when it cannot run as it is wanted now', async () => {
+    const former = await processes.start({ key: KEY, command: 'sleep', args: ['60'], fingerprint: 'old' });
+    former.release();
+    const server = keep({ plan: () => Promise.reject(new Error('there is no such address')) });
+    await until('the reason is said', () => server.problem === 'there is no such address', PATIENCE);
+    assert.equal(isAlive(former.pid), false);
+    await server.stop();
+  });
+
   it('ends what a former daemon left, though it was never started here', async () => {
     const former = await processes.start({ key: KEY, command: 'sleep', args: ['60'], fingerprint: 'old' });
     former.release();
