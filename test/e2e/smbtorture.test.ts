@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../support/daemon.ts';
+import { Nas } from '../support/nas.ts';
+import { freePort } from '../support/ports.ts';
+import { rclones } from '../support/rclones.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { until } from '../support/until.ts';
+import { exportStatus, smb } from './export-support.ts';
+import { startPlainSmbd, torture } from './smbtorture-support.ts';
+import type { TortureTarget, Verdicts } from './smbtorture-support.ts';
+
+const USER = 'alice%pw';
+const LANE_MS = 60_000;
+const ofSuite = (suite: string, names: string): readonly string[] => names.split(' ').map((name) => `smb2.${suite}.${name}`);
+
+/** Side by side, since most of them wait most of the time. Left out are tests of what is switched off here and those that never end. */
+const BASICS = ['connect', 'read', 'rw', 'lock', 'rename', 'mkdir', 'sharemode', 'compound', 'getinfo', 'delete-on-close-perms', 'mangle', 'tcon', 'deny', 'fileid', 'credits', 'ioctl'].map((name) => `smb2.${name}`);
+const LANES: Readonly<Record<string, readonly string[]>> = {
+  basics: [...BASICS, ...ofSuite('create', 'gentest blob open brlocked multi delete leading-slash mkdir-dup dir-alloc-size dosattr_tmp_dir quota-fake-file')],
+  handles: ['smb2.durable-open', 'smb2.durable-v2-open', 'smb2.timestamps'],
+  oplocks: ofSuite('oplock', 'exclusive1 exclusive4 exclusive6 exclusive9 batch1 batch6 batch16 batch19 batch21 batch23 batch24 batch25 doc brl2 brl3 levelii501 levelii502'),
+  leases: ofSuite('lease', 'nobreakself statopen2 upgrade upgrade2 upgrade3 lock1 complex1 v2_epoch1 v2_epoch2 v2_epoch3 v2_rename'),
+  folders: [...ofSuite('dir', 'find fixed'), ...ofSuite('notify', 'tdis logoff session-reconnect tree file basedir rec rmdir1 rmdir2')],
+};
+const SHORT_LANES: Readonly<Record<string, readonly string[]>> = { basics: BASICS, handles: ['smb2.durable-open', 'smb2.durable-v2-open'] };
+/** What the file system below cannot do, as the README says with the reason. */
+const BEYOND = ['smb2.durable-open.alloc-size', 'smb2.lease.v2_rename', 'smb2.timestamps.delayed-write-vs-flush', 'smb2.timestamps.delayed-1write', 'smb2.timestamps.delayed-2write'];
+
+async function tortureAll(lanes: Readonly<Record<string, readonly string[]>>, target: TortureTarget): Promise<Verdicts> {
+  const verdicts = await Promise.all(Object.values(lanes).map((tests) => torture(tests, target, LANE_MS)));
+  return new Map(verdicts.flatMap((one) => [...one]));
+}
+
+for (const { label, command } of rclones()) {
+  const isSystem = command === 'rclone' && rclones().length > 1;
+  const lanes = isSystem ? SHORT_LANES : LANES;
+
+  describe(`smbd over a mount by ${label}, before Samba's own tests`, () => {
+    let scratch: Scratch;
+    let daemon: Daemon;
+    let target: TortureTarget;
+
+    before(async () => {
+      scratch = await createScratch('torture');
+      const nas = await Nas.create(scratch, { files: { 'alone/x': 10, 'both/x': 10 } });
+      const port = await freePort();
+      daemon = await Daemon.create(scratch, {
+        rclone: command, connections: [nas.connection('nas')],
+        shares: [{ name: 'alone', connection: 'nas', remote_path: 'alone', protocols: ['smb'] }, { name: 'both', connection: 'nas', remote_path: 'both' }],
+        sections: { smb: { enabled: true, port, users: [{ name: 'alice', password: 'pw' }] }, nfs: { enabled: true, port: await freePort() } },
+      });
+      await daemon.start();
+      await daemon.healthy();
+      await until('SMB is served', async () => (await exportStatus(daemon)).smbd_running, { timeoutMs: 15_000 });
+      target = { share: 'alone', port, user: USER };
+      await until('the shares are shown', async () => (await smb('alone', 'ls', target)).code === 0 && (await smb('both', 'ls', target)).code === 0, { timeoutMs: 10_000 });
+    });
+    after(() => scratch.close());
+
+    it('passes every test that it passes over a local folder, save what the README names', async (t) => {
+      const plain = await startPlainSmbd(daemon, 'alone', { scratch, user: USER });
+      const [there, here] = await Promise.all([tortureAll(lanes, plain), tortureAll(lanes, target)]);
+      const passed = [...there].filter(([, verdict]) => verdict === 'success').map(([name]) => name);
+      assert.ok(passed.length >= (isSystem ? 120 : 170), `only ${passed.length} tests passed over a local folder`);
+      const lost = passed.filter((name) => here.get(name) !== 'success' && !BEYOND.includes(name));
+      // Two cores and a dozen programs: who failed in the crowd is asked once more alone.
+      const alone = lost.length === 0 ? new Map<string, string>() : await torture(lost, target, LANE_MS);
+      assert.deepEqual(lost.filter((name) => alone.get(name) !== 'success'), []);
+      const held = passed.filter((name) => here.get(name) === 'success').length;
+      t.diagnostic(`${passed.length} pass over a local folder, ${held} over the mount; not: ${passed.filter((name) => here.get(name) !== 'success').join(', ') || 'none'}`);
+    });
+
+    it('lends files to clients only where no other protocol may write them', { skip: isSystem }, async () => {
+      const tests = ['smb2.oplock.exclusive1', 'smb2.lease.upgrade'];
+      const shared = await torture(tests, { ...target, share: 'both' }, LANE_MS);
+      assert.deepEqual(tests.map((test) => shared.get(test)), ['failure', 'failure']);
+    });
+  });
+}
+
+it('what Samba\'s tests find missing is named where people read it', async () => {
+  const readme = await readFile(new URL('../../../plugins/smb/README.md', import.meta.url), 'utf8');
+  assert.deepEqual(BEYOND.filter((name) => !readme.includes(name.split('.').slice(1).join('.'))), []);
+});
