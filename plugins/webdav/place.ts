@@ -19,8 +19,8 @@ export function placeIn(stateDir: string): Place {
   return {
     root,
     control: join(root, 'control.sock'),
-    // Names of shares may be long, and differ in case alone.
-    socket: (share) => join(root, 'engines', `${createHash('sha256').update(share).digest('hex').slice(0, 16)}.sock`),
+    // Short: names of shares may be long, and the kernel allows little.
+    socket: (share) => join(root, 's', createHash('sha256').update(share).digest('hex').slice(0, 12)),
   };
 }
 
@@ -32,5 +32,5 @@ export function placeProblem(place: Place): string | undefined {
 }
 
 export async function preparePlace(place: Place): Promise<void> {
-  for (const folder of [place.root, join(place.root, 'engines')]) await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const folder of [place.root, join(place.root, 's')]) await mkdir(folder, { recursive: true, mode: 0o700 });
 }
