@@ -6,12 +6,14 @@ export interface Link {
   readonly interfaceName: string;
   /** The IPv4 address that questions and answers go through. */
   readonly address: string;
+  /** Whose machines may ask: that address with the length of its network's prefix. */
+  readonly network: string;
   /** Addresses at which something is served to this network. */
   readonly addresses: readonly string[];
   readonly offers: readonly Offer[];
 }
 
-type Interfaces = Readonly<Record<string, readonly { readonly address: string; readonly family: string; readonly internal: boolean }[] | undefined>>;
+type Interfaces = Readonly<Record<string, readonly { readonly address: string; readonly family: string; readonly internal: boolean; readonly cidr: string | null }[] | undefined>>;
 
 /** The networks that something is offered to; never the machine itself. */
 export function linksOf(offers: readonly Offer[], present?: Interfaces): readonly Link[] {
@@ -23,7 +25,7 @@ export function linksOf(offers: readonly Offer[], present?: Interfaces): readonl
     const heard = offers.map((offer) => ({ offer, at: own.filter((one) => listensAt(offer, one)).map((one) => one.address) })).filter(({ at }) => at.length > 0);
     if (heard.length === 0) return [];
     const addresses = own.map((one) => one.address).filter((address) => heard.some(({ at }) => at.includes(address)));
-    return [{ interfaceName, address: door.address, addresses, offers: heard.map(({ offer }) => offer) }];
+    return [{ interfaceName, address: door.address, network: door.cidr ?? `${door.address}/32`, addresses, offers: heard.map(({ offer }) => offer) }];
   });
 }
 

@@ -1,4 +1,5 @@
 import type { RemoteInfo } from 'node:dgram';
+import { BlockList } from 'node:net';
 import multicastDns from 'multicast-dns';
 import type { MulticastDNS, QueryPacket, ResponsePacket } from 'multicast-dns';
 import type { Clock, Logger } from 'mountkeeper';
@@ -23,6 +24,8 @@ export interface ResponderOptions {
 export class Responder {
   readonly #options: ResponderOptions;
   readonly #records: Records;
+  /** Every socket hears what is asked in all networks of the machine. */
+  readonly #neighbours = new BlockList();
   readonly #end = new AbortController();
   #mdns: MulticastDNS | undefined;
   #isAnnounced = false;
@@ -31,6 +34,8 @@ export class Responder {
   constructor(options: ResponderOptions) {
     this.#options = options;
     this.#records = recordsOf(options.name, options.link);
+    const [network = '', prefix] = options.link.network.split('/');
+    this.#neighbours.addSubnet(network, Number(prefix), 'ipv4');
   }
 
   /** Why it does not answer; undefined while it does or is about to. */
@@ -83,7 +88,7 @@ export class Responder {
   }
 
   #answer({ questions = [], answers = [], id }: QueryPacket, from: RemoteInfo): void {
-    const reply = replyTo(questions, answers, this.#records);
+    const reply = this.#neighbours.check(from.address) ? replyTo(questions, answers, this.#records) : undefined;
     if (!reply) return;
     if (from.port === PORT) return this.#mdns?.respond({ answers: [...reply.answers], additionals: [...reply.additionals] });
     const plain = plainReply(reply);
@@ -92,7 +97,7 @@ export class Responder {
 
   /** Who is there first keeps the name: later comers hear the answers to their own questions. */
   #hear({ answers = [], additionals = [] }: ResponsePacket, { address }: RemoteInfo): void {
-    if (this.#isAnnounced || this.#end.signal.aborted || ownAddresses().has(address)) return;
+    if (this.#isAnnounced || this.#end.signal.aborted || ownAddresses().has(address) || !this.#neighbours.check(address)) return;
     if (isRival([...answers, ...additionals], this.#records)) this.#fail(`the machine at ${address} goes by the name "${this.#options.name}" already; set plugins.discovery.name`);
   }
 

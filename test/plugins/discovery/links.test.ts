@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { announcedName } from '../../../plugins/discovery/config.ts';
 import { linksOf } from '../../../plugins/discovery/links.ts';
 
-const at = (address: string, internal = false) => ({ address, internal, family: address.includes(':') ? 'IPv6' : 'IPv4' });
+const at = (address: string, internal = false) => ({ address, internal, family: address.includes(':') ? 'IPv6' : 'IPv4', cidr: `${address}/24` });
 const MACHINE = {
   lo: [at('127.0.0.1', true), at('::1', true)],
   eth0: [at('192.0.2.7'), at('192.0.2.8'), at('2001:db8::7'), at('fe80::1')],
@@ -18,7 +18,7 @@ describe('networks that something is announced to', () => {
   });
 
   it('are those that a server listens to, with the addresses it listens on', () => {
-    assert.deepEqual(linksOf([smb('192.0.2.8', '127.0.0.1')], MACHINE), [{ interfaceName: 'eth0', address: '192.0.2.7', addresses: ['192.0.2.8'], offers: [smb('192.0.2.8', '127.0.0.1')] }]);
+    assert.deepEqual(linksOf([smb('192.0.2.8', '127.0.0.1')], MACHINE), [{ interfaceName: 'eth0', address: '192.0.2.7', network: '192.0.2.7/24', addresses: ['192.0.2.8'], offers: [smb('192.0.2.8', '127.0.0.1')] }]);
   });
 
   it('are all when a server listens everywhere, each with its own addresses', () => {

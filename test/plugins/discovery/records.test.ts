@@ -5,7 +5,7 @@ import { isRival, plainReply, recordsOf, replyTo } from '../../../plugins/discov
 import type { Reply } from '../../../plugins/discovery/records.ts';
 
 const RECORDS = recordsOf('shelf', {
-  interfaceName: 'eth0', address: '192.0.2.7', addresses: ['192.0.2.7', '2001:db8::7'],
+  interfaceName: 'eth0', address: '192.0.2.7', network: '192.0.2.7/24', addresses: ['192.0.2.7', '2001:db8::7'],
   offers: [{ service: '_smb._tcp', port: 4450, addresses: ['0.0.0.0'] }, { service: '_nfs._tcp', port: 2049, addresses: ['0.0.0.0'], details: { path: '/' } }],
 });
 const ask = (name: string, type: string, known: readonly Answer[] = []) => replyTo([{ name, type: type as RecordType }], known, RECORDS);
