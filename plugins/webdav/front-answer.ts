@@ -27,7 +27,7 @@ function bodyHeaders(body: string): OutgoingHttpHeaders {
   return { 'content-type': body.startsWith('<?xml') ? 'application/xml; charset=utf-8' : 'text/plain; charset=utf-8', 'content-length': Buffer.byteLength(body) };
 }
 
-function hasBody({ headers }: IncomingMessage): boolean {
+export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 

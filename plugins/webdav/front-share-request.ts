@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { answer, xmlError } from './front-answer.ts';
+import { answer, hasBody, xmlError } from './front-answer.ts';
 import type { Refusal } from './front-answer.ts';
 import { enginePath, passOn, Refused } from './front-exchange.ts';
 import type { Exchange } from './front-exchange.ts';
@@ -12,6 +12,7 @@ import { bodyOf, statOf } from './front-stat.ts';
 /** Of what is XML; files go another way. */
 const MAX_BODY_BYTES = 1_048_576;
 const WRITING = new Set(['PUT', 'DELETE', 'MKCOL', 'COPY', 'MOVE', 'PROPPATCH', 'LOCK', 'UNLOCK']);
+const NOTHING = Buffer.alloc(0);
 const LEAVING: Refusal = { status: 503, text: 'This share is being taken down; try again later.', headers: { 'retry-after': '30' } };
 const REPLACING = new Set(['DELETE', 'MOVE', 'COPY']);
 /** Refused for a share as a whole. */
@@ -28,7 +29,7 @@ export async function serve(exchange: Exchange, tools: PutTools): Promise<void> 
   if (method === 'OPTIONS') return options(exchange);
   if (method === 'PUT') return put(exchange, tools);
   if (exchange.expectsContinue) response.writeContinue();
-  const body = await bodyOf(request, MAX_BODY_BYTES);
+  const body = hasBody(request) ? await bodyOf(request, MAX_BODY_BYTES) : NOTHING;
   if (!body) throw new Refused(413, 'This is too long.');
   if (method === 'MKCOL' && (await statOf(gate, exchange.parts, request.headers.host ?? '', exchange.gone))) throw new Refused(405, 'There is something of that name already.');
   await forward(exchange, body, tools);

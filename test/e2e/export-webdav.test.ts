@@ -70,6 +70,8 @@ for (const rclone of rclones()) {
     it('gives files back byte for byte, and takes what clients write', async () => {
       assert.equal((await dav('-o', scratch.path('back'), url(PHOTOS, 'from%20nas.bin'))).status, 200);
       assert.equal(await sumOf(scratch.path('back')), await nas.checksum('photos/from nas.bin'));
+      assert.equal((await dav('-r', '1000-1999', '-o', scratch.path('part'), url(PHOTOS, 'from%20nas.bin'))).status, 206);
+      assert.equal((await stat(scratch.path('part'))).size, 1_000);
       const { path, sum } = await localFile(scratch, 'up.bin', 3_000_000);
       assert.equal((await dav('-T', path, '-H', 'X-OC-Mtime: 1600000000', url(PHOTOS, '%E6%96%B0%20file%25.bin'))).status, 201);
       assert.equal(await files.checksum(`${daemon.mountPoint(PHOTOS)}/新 file%.bin`), sum);
