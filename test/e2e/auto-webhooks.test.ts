@@ -1,10 +1,11 @@
 /** Notifications reach a real receiver once each, however it behaves, and the daemon never waits for it. */
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { Webhook } from 'standardwebhooks';
 import { Daemon } from '../support/daemon.ts';
+import { Files } from '../support/files.ts';
 import { Nas } from '../support/nas.ts';
 import { Relay } from '../support/relay.ts';
 import { createScratch } from '../support/scratch.ts';
@@ -48,8 +49,12 @@ describe('webhooks', () => {
     const [got] = taken('test');
     assert.ok(got);
     const { headers, text, body } = got;
-    const expected = createHmac('sha256', SECRET).update(`${headers['webhook-id'] as string}.${headers['webhook-timestamp'] as string}.${text}`).digest('base64');
-    assert.deepEqual([headers['webhook-signature'], body.id], [`v1,${expected}`, headers['webhook-id']]);
+    // The scheme's own library.
+    const verifier = new Webhook(Buffer.from(SECRET), { format: 'raw' });
+    const plain = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+    assert.deepEqual(verifier.verify(text, plain), body);
+    assert.throws(() => verifier.verify(text.replace('test', 'best'), plain), /signature/i);
+    assert.equal(body.id, headers['webhook-id']);
     assert.ok(!text.includes(SECRET));
   });
 
@@ -111,6 +116,32 @@ describe('webhooks', () => {
     await daemon.request('POST', '/api/reconnect/late');
     await until('it is told to be healed', () => taken('share.healed').length > 0, { timeoutMs: 15_000 });
     assert.equal(taken('share.failed').length, 1);
+  });
+
+  const notify = async (keys: Readonly<Record<string, number>>): Promise<void> => {
+    const answer = await daemon.submit(daemon.text({ sections: { notifications: keys } }));
+    assert.equal(answer.body.ok, true, answer.text);
+  };
+
+  it('tell once that more files wait than are meant to, and once that they do no longer', async () => {
+    const files = new Files(scratch);
+    await notify({ writeback_depth: 3 });
+    await daemon.request('POST', '/api/bwlimit', { up: '10K', down: '0' });
+    for (const index of [1, 2, 3, 4, 5, 6]) await files.write(`${daemon.mountPoint('work')}/${index}.bin`, 40_000);
+    await until('it is told', () => taken('writeback.exceeded').length > 0, { timeoutMs: 10_000 });
+    await daemon.request('POST', '/api/bwlimit', { up: '0', down: '0' });
+    await until('it is told to be back to normal', () => taken('writeback.normal').length > 0, { timeoutMs: 20_000 });
+    assert.deepEqual([taken('writeback.exceeded').length, taken('writeback.normal').length], [1, 1]);
+    assert.ok(Number(taken('writeback.exceeded')[0]?.body.data['files']) > 3);
+    await notify({ writeback_depth: 0 });
+  });
+
+  it('tell once that the disk of the cache is fuller than it is meant to be', async () => {
+    await notify({ cache_threshold_pct: 1 });
+    await until('it is told', () => taken('cache.threshold').length > 0, { timeoutMs: 10_000 });
+    await sleep(2_500);
+    assert.deepEqual(taken('cache.threshold').map(({ body }) => [body.data['share'], body.data['threshold_percent']]), [[null, 1]]);
+    await notify({ cache_threshold_pct: 0 });
   });
 
   it('survive a killed daemon; a NAS that was offline before and after is told once, and that it is back', async () => {
