@@ -7,10 +7,11 @@ import { isPasswordOption } from './secret-options.ts';
 
 const finders = new WeakMap<Services['processes'], RcloneFinder>();
 
-/** One memory of the installed rclone for the checks and the mounter. */
-export function finderFor(processes: Services['processes']): RcloneFinder {
+/** One memory of the installed rclone for the checks and the mounter; kept on the disk once there is a folder for it. */
+export function finderFor(processes: Services['processes'], stateDir?: string): RcloneFinder {
   const finder = finders.get(processes) ?? createRcloneFinder(processes);
   finders.set(processes, finder);
+  if (stateDir !== undefined) finder.rememberIn(stateDir);
   return finder;
 }
 

@@ -24,7 +24,7 @@ export default definePlugin({
         mountReader: ctx.use('mountReader'),
         secrets: ctx.use('secrets'),
         paths: ctx.use('paths'),
-        finder: finderFor(ctx.use('processes')),
+        finder: finderFor(ctx.use('processes'), ctx.use('paths').stateDir),
         config: () => ctx.use('config').current.config,
       });
       made.push(mounter);

@@ -4,26 +4,24 @@ import { delimiter, isAbsolute, join } from 'node:path';
 import type { Processes, ShortCommandResult } from 'mountkeeper';
 import { parseProviders } from './providers.ts';
 import type { Provider } from './providers.ts';
+import { RcloneMemory } from './rclone-memory.ts';
+import type { Abilities } from './rclone-memory.ts';
 
 const ASK_TIMEOUT_MS = 15_000;
 const MAX_ANSWER_BYTES = 16 * 1_048_576;
 const SYSTEM_FOLDERS = ['/usr/local/bin', '/usr/bin', '/bin'];
 
 /** One installed rclone. What it can do is asked of it, once per binary, never told by its version number. */
-export interface Rclone {
+export interface Rclone extends Abilities {
   readonly command: string;
-  /** First line of `rclone version`, for people. */
-  readonly version: string;
-  /** Names of the flags it takes, without dashes. */
-  readonly flags: ReadonlySet<string>;
-  /** Remote-control calls it knows. */
-  readonly calls: ReadonlySet<string>;
 }
 
 export interface RcloneFinder {
   /** Rejects with a plain sentence when it is missing or does not run. */
   find(command: string): Promise<Rclone>;
   providers(command: string): Promise<readonly Provider[]>;
+  /** Keeps what the binaries answer in this state folder from now on. */
+  rememberIn(stateDir: string): void;
 }
 
 export function notInstalled(command: string): string {
@@ -44,17 +42,25 @@ export async function locate(command: string): Promise<string | undefined> {
 export function createRcloneFinder(processes: Processes): RcloneFinder {
   const known = new Map<string, Promise<Rclone>>();
   const backends = new Map<string, Promise<readonly Provider[]>>();
+  let memory: RcloneMemory | undefined;
   return {
-    find: (command) => once(known, command, () => ask(processes, command)),
+    rememberIn: (stateDir) => { memory ??= new RcloneMemory(stateDir); },
+    find: (command) => once(known, command, async (binary) => {
+      const recalled = await memory?.recall(binary);
+      if (recalled) return { command, ...recalled };
+      const abilities = await ask(processes, command);
+      await memory?.keep(binary, abilities);
+      return { command, ...abilities };
+    }),
     providers: (command) => once(backends, command, async () => parseProviders((await run(processes, command, ['config', 'providers'])).stdout)),
   };
 }
 
 /** Keeps answers per binary; one that failed is asked again. */
-async function once<T>(answers: Map<string, Promise<T>>, command: string, fetch: () => Promise<T>): Promise<T> {
+async function once<T>(answers: Map<string, Promise<T>>, command: string, fetch: (binary: string) => Promise<T>): Promise<T> {
   const key = await locate(command);
   if (key === undefined) throw new Error(notInstalled(command));
-  const answer = answers.get(key) ?? fetch();
+  const answer = answers.get(key) ?? fetch(key);
   answers.set(key, answer);
   answer.catch(() => answers.delete(key));
   return answer;
@@ -66,7 +72,7 @@ async function run(processes: Processes, command: string, args: readonly string[
   return result;
 }
 
-async function ask(processes: Processes, command: string): Promise<Rclone> {
+async function ask(processes: Processes, command: string): Promise<Abilities> {
   const [version, mountHelp, globalHelp, calls] = await Promise.all([
     run(processes, command, ['version']),
     run(processes, command, ['mount', '--help']),
@@ -74,7 +80,6 @@ async function ask(processes: Processes, command: string): Promise<Rclone> {
     run(processes, command, ['rc', '--loopback', 'rc/list']),
   ]);
   return {
-    command,
     version: version.stdout.split('\n')[0] ?? '',
     flags: new Set([...flagsIn(mountHelp.stdout), ...flagsIn(globalHelp.stdout)]),
     calls: new Set(callsIn(calls.stdout)),

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdtemp, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { createRcloneFinder } from '../../../plugins/mount/rclone.ts';
+import type { RcloneFinder } from '../../../plugins/mount/rclone.ts';
+
+describe('what rclone can do, over restarts', () => {
+  let folder: string;
+  let asked: string[];
+  const binary = (): string => join(folder, 'rclone');
+  const kept = (): string => join(folder, 'mount', 'rclone.json');
+
+  /** As a daemon has it after its start. */
+  const finder = (): RcloneFinder => {
+    const run = async ({ args }: { readonly args: readonly string[] }) => {
+      const question = args.slice(2).join(' ');
+      asked.push(question);
+      const stdout = question.startsWith('rc ') ? '{"commands":[{"Path":"vfs/stats"}]}' : question === 'version' ? 'rclone v1.99\nmore' : '      --vfs-cache-mode string\n';
+      return { code: 0, signal: null, stdout, stderr: '' };
+    };
+    const made = createRcloneFinder({ run } as unknown as Parameters<typeof createRcloneFinder>[0]);
+    made.rememberIn(folder);
+    return made;
+  };
+
+  before(async () => { folder = await mkdtemp(join(tmpdir(), 'mk-rclone-memory-')); });
+  after(() => rm(folder, { recursive: true, force: true }));
+  beforeEach(async () => {
+    asked = [];
+    await rm(join(folder, 'mount'), { recursive: true, force: true });
+    await writeFile(binary(), 'one');
+    await chmod(binary(), 0o755);
+  });
+
+  it('is asked once, and is the same after a restart without asking', async () => {
+    const first = await finder().find(binary());
+    assert.equal(asked.length, 4);
+    assert.deepEqual(await finder().find(binary()), first);
+    assert.deepEqual([first.command, first.version, [...first.flags], [...first.calls]], [binary(), 'rclone v1.99', ['vfs-cache-mode'], ['vfs/stats']]);
+    assert.equal(asked.length, 4);
+    assert.equal((await stat(kept())).mode & 0o777, 0o600);
+  });
+
+  it('is asked again once the binary is another one', async () => {
+    await finder().find(binary());
+    await utimes(binary(), new Date(), new Date(Date.now() - 60_000));
+    await finder().find(binary());
+    assert.equal(asked.length, 8);
+  });
+
+  it('is asked again when what was kept is torn, of another form or cannot be written', async () => {
+    await finder().find(binary());
+    const whole = await readFile(kept(), 'utf8');
+    for (const broken of [whole.slice(0, 40), 'null', '[]', whole.replace('"format":1', '"format":2'), whole.replace(/"flags":\[[^\]]*\]/, '"flags":[]'), whole.replace(/"calls":\[[^\]]*\]/, '"calls":[1]')]) {
+      asked = [];
+      await writeFile(kept(), broken);
+      assert.deepEqual([...(await finder().find(binary())).flags], ['vfs-cache-mode'], broken.slice(0, 30));
+      assert.equal(asked.length, 4, broken.slice(0, 30));
+    }
+    await rm(join(folder, 'mount'), { recursive: true });
+    await writeFile(join(folder, 'mount'), 'a file in the place of the folder');
+    assert.equal((await finder().find(binary())).version, 'rclone v1.99');
+    await rm(join(folder, 'mount'));
+  });
+});
