@@ -29,10 +29,15 @@ export async function serve(exchange: Exchange, tools: PutTools): Promise<void> 
   if (method === 'OPTIONS') return options(exchange);
   if (method === 'PUT') return put(exchange, tools);
   if (exchange.expectsContinue) response.writeContinue();
-  const body = hasBody(request) ? await bodyOf(request, MAX_BODY_BYTES) : NOTHING;
-  if (!body) throw new Refused(413, 'This is too long.');
+  const body = hasBody(request) ? await shortBody(request) : NOTHING;
   if (method === 'MKCOL' && (await statOf(gate, exchange.parts, request.headers.host ?? '', exchange.gone))) throw new Refused(405, 'There is something of that name already.');
   await forward(exchange, body, tools);
+}
+
+async function shortBody(request: IncomingMessage): Promise<Buffer> {
+  const body = await bodyOf(request, MAX_BODY_BYTES);
+  if (!body) throw new Refused(413, 'This is too long.');
+  return body;
 }
 
 /** What never reaches an engine. */
