@@ -30,9 +30,19 @@ function end(): never {
   throw new Error('ended');
 }
 
-async function work(order: Order, concurrency: () => number): Promise<Ending> {
+async function begin(order: Order, concurrency: () => number): Promise<Ending> {
   const { openCacheView } = (await import(pathToFileURL(order.module).href)) as { openCacheView(parameters: Order['parameters']): CacheView };
-  const view = openCacheView(order.parameters);
+  let view: CacheView;
+  try {
+    view = openCacheView(order.parameters);
+  } catch (error) {
+    // Its mount has ended since the order was given.
+    return { outcome: 'away', reason: (error as Error).message };
+  }
+  return work(order, view, concurrency);
+}
+
+async function work(order: Order, view: CacheView, concurrency: () => number): Promise<Ending> {
   const tally = new Tally(tell);
   const patience = { clock, timeoutMs: ANSWER_WITHIN_MS };
   const done = new AbortController();
@@ -69,7 +79,7 @@ function main(): void {
     const said = JSON.parse(line) as Order;
     concurrency = said.concurrency;
     if (!isFirst) return;
-    void work(said, () => concurrency ?? 1).then((ending) => {
+    void begin(said, () => concurrency ?? 1).then((ending) => {
       const report: Report = { kind: 'end', ending };
       process.stdout.write(`${JSON.stringify(report)}\n`, end);
     });

@@ -146,14 +146,14 @@ async function beside(bench: Bench): Promise<{ idle: number; shared: number }> {
     shared.push(await bench.user(`user/shared-${round}.bin`));
     await bench.daemon.request('POST', '/api/warmup/far/cancel');
     await warming.catch(() => undefined);
-    await sleep(6_000);
+    await sleep(3_000);
   }
   return { idle: median(idle), shared: median(shared) };
 }
 
 function besideFiles(): Record<string, number> {
   const users = [0, 1, 2].flatMap((round) => [[`user/idle-${round}.bin`, LARGE_BYTES], [`user/shared-${round}.bin`, LARGE_BYTES]] as const);
-  const warmed = [0, 1, 2].flatMap((round) => Array.from({ length: 300 }, (_, index) => [`beside-${round}/${index % 10 === 0 ? 'large' : 'small'}-${index}.bin`, index % 10 === 0 ? 8 * 2 ** 20 : SMALL_BYTES] as const));
+  const warmed = [0, 1, 2].flatMap((round) => Array.from({ length: 240 }, (_, index) => [`beside-${round}/${index % 10 === 0 ? 'large' : 'small'}-${index}.bin`, index % 10 === 0 ? 8 * 2 ** 20 : SMALL_BYTES] as const));
   return Object.fromEntries([...users, ...warmed]);
 }
 
