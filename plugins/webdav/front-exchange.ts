@@ -5,8 +5,8 @@ import { formatPath } from './front-path.ts';
 import { toClient } from './front-headers.ts';
 
 /** A client that takes nothing of an answer, or sends nothing of its body, for so long is cut off. */
-export const IDLE_BODY_MS = 120_000;
-export const IDLE_ANSWER_MS = 1_800_000;
+const IDLE_BODY_MS = 120_000;
+const IDLE_ANSWER_MS = 1_800_000;
 
 /** One request of a client who is in, for one share. */
 export interface Exchange {
@@ -19,6 +19,11 @@ export interface Exchange {
   /** Aborts when the client goes away. */
   readonly gone: AbortSignal;
   readonly expectsContinue: boolean;
+}
+
+/** Until the body is there: what is made of it may take its time. */
+export function limitIdle(request: IncomingMessage): void {
+  request.setTimeout(IDLE_BODY_MS, () => request.destroy());
 }
 
 export class Refused extends Error {

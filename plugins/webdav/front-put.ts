@@ -6,7 +6,7 @@ import type { ClearUp } from './front-clear-up.ts';
 import { Commit } from './front-commit.ts';
 import { WAITING } from './front-engine.ts';
 import type { Attached } from './front-engine.ts';
-import { IDLE_BODY_MS, Refused } from './front-exchange.ts';
+import { limitIdle, Refused } from './front-exchange.ts';
 import type { Exchange } from './front-exchange.ts';
 import { toEngine } from './front-headers.ts';
 import type { Journal, Upload } from './front-journal.ts';
@@ -30,7 +30,7 @@ export interface PutTools {
  */
 export async function put(exchange: Exchange, tools: PutTools): Promise<void> {
   const { request, response, gate, parts, gone } = exchange;
-  if (parts.length === 0) throw new Refused(405, 'A share is no file.');
+  if (exchange.path.endsWith('/')) throw new Refused(405, 'A folder is no file.');
   if (request.headers['content-range'] !== undefined) throw new Refused(400, 'Parts of a file cannot be written; send the whole file.');
   const done = await gate.alone(exchange.path);
   try {
@@ -41,7 +41,7 @@ export async function put(exchange: Exchange, tools: PutTools): Promise<void> {
     await checkRoom(request, tools);
     gone.throwIfAborted();
     if (exchange.expectsContinue) response.writeContinue();
-    request.setTimeout(IDLE_BODY_MS, () => request.destroy());
+    limitIdle(request);
     if (found && found.bytes > 0) await overwrite(exchange, tools);
     else await pass(exchange, tools, found);
   } finally {
@@ -59,6 +59,7 @@ async function checkRoom(request: IncomingMessage, { spool }: PutTools): Promise
 async function overwrite({ request, response, gate, parts, path, gone }: Exchange, tools: PutTools): Promise<void> {
   const { folder, minFreeBytes } = tools.spool();
   const body = await receive(request, folder, minFreeBytes);
+  request.setTimeout(0);
   if (!body || gone.aborted) return;
   const commit = new Commit({ gate, parts, path, headers: engineHeaders(request), body, spool: folder, journal: tools.journal });
   const refusal = await commit.run();
@@ -75,6 +76,7 @@ async function pass(exchange: Exchange, tools: PutTools, found: Found | undefine
   const upload = await tools.journal.begin({ kind: found ? 'empty' : 'new', share: gate.name, parts, headers });
   const passing: Passing = { attached, body: request, path, headers, upload, onPiece: () => tools.journal.touch(upload) };
   const { outcome, status } = await attached.track(passBody(passing));
+  request.setTimeout(0);
   const left = outcome === 'torn' ? tools.journal.leave(upload) : undefined;
   if (!left) await tools.journal.end(upload);
   if (outcome === 'taken') await tools.clearUp.forget(gate.name, parts);

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { answer, hasBody, xmlError } from './front-answer.ts';
 import type { Refusal } from './front-answer.ts';
-import { enginePath, passOn, Refused } from './front-exchange.ts';
+import { enginePath, limitIdle, passOn, Refused } from './front-exchange.ts';
 import type { Exchange } from './front-exchange.ts';
 import { toEngine } from './front-headers.ts';
 import { parseDestination } from './front-path.ts';
@@ -35,7 +35,9 @@ export async function serve(exchange: Exchange, tools: PutTools): Promise<void> 
 }
 
 async function shortBody(request: IncomingMessage): Promise<Buffer> {
+  limitIdle(request);
   const body = await bodyOf(request, MAX_BODY_BYTES);
+  request.setTimeout(0);
   if (!body) throw new Refused(413, 'This is too long.');
   return body;
 }
