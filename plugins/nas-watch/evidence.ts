@@ -9,7 +9,7 @@ export interface Evidence {
 }
 
 /** An answer of longer ago proves nothing about now. */
-const ANSWER_FRESH_MS = 10_000;
+const ANSWER_FRESH_MS = 5_000;
 /** Failed shares are probed at least this often. */
 const SILENCE_FRESH_MS = 90_000;
 
