@@ -61,9 +61,9 @@ export function assemble(entries: readonly ContributionEntry[]): Assembly {
   return { ...finish(parts, own), entries: joined, rejected, plugins: entries.map((entry) => entry.owner) };
 }
 
-/** Why the contributions of one plugin cannot be joined with those of the others, or undefined. */
-export function contributionProblem(entry: ContributionEntry, others: readonly ContributionEntry[]): string | undefined {
-  return assemble([...others, entry]).rejected.find((rejection) => rejection.owner === entry.owner)?.reason;
+/** Whose contributions cannot be joined with those before them, and why, by owner. */
+export function contributionProblems(entries: readonly ContributionEntry[]): ReadonlyMap<string, string> {
+  return new Map(assemble(entries).rejected.map(({ owner, reason }) => [owner, reason]));
 }
 
 function contributed(entry: ContributionEntry): (readonly [string, Part])[] {

@@ -7,9 +7,9 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Plugin } from '../api.ts';
 import type { Logger } from '../services.ts';
-import { contributionProblem } from '../config/schema.ts';
+import { contributionProblems } from '../config/schema.ts';
 import { compareFound, entryOf } from './found.ts';
-import type { BrokenPlugin, ContributionEntry, FoundPlugin, UsablePlugin } from './found.ts';
+import type { BrokenPlugin, FoundPlugin, UsablePlugin } from './found.ts';
 import { dryRun } from './instance.ts';
 import { manifestProblem, pickPlugin, readPackage, thirdPartyProblem } from './manifest.ts';
 import type { PackageManifest } from './manifest.ts';
@@ -139,9 +139,10 @@ function refuseClashes(found: readonly FoundPlugin[]): FoundPlugin[] {
   for (const one of [...found].sort((a, b) => Number(a.thirdParty) - Number(b.thirdParty))) {
     const first = kept.get(one.name);
     if (first) refused.push(refuseName(one, first));
-    else kept.set(one.name, refuseKeys(one, [...kept.values()].flatMap(entryOf)));
+    else kept.set(one.name, one);
   }
-  return [...kept.values(), ...refused];
+  const problems = contributionProblems([...kept.values()].flatMap(entryOf));
+  return [...[...kept.values()].map((one) => refuseKeys(one, problems.get(one.name))), ...refused];
 }
 
 function refuseName(one: FoundPlugin, first: FoundPlugin): BrokenPlugin {
@@ -152,9 +153,7 @@ function refuseName(one: FoundPlugin, first: FoundPlugin): BrokenPlugin {
   });
 }
 
-function refuseKeys(one: FoundPlugin, others: readonly ContributionEntry[]): FoundPlugin {
-  const [entry] = entryOf(one);
-  const problem = entry && contributionProblem(entry, others);
+function refuseKeys(one: FoundPlugin, problem: string | undefined): FoundPlugin {
   if (problem === undefined) return one;
   const { name, version, description, thirdParty, guard, folder } = one;
   return broken(folder, `its configuration keys clash: ${problem}; give the key another name`, { name, version, description, thirdParty, guard });

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { describe, it } from 'node:test';
 import { Joi } from '../../../core/api.ts';
 import { listKeys } from '../../../core/config/key-tree.ts';
-import { assemble, contributionProblem } from '../../../core/config/schema.ts';
+import { assemble, contributionProblems } from '../../../core/config/schema.ts';
 import { foldName, shareNameProblem } from '../../../core/config/share-name.ts';
 import { entry, sampleEntries } from './fixture.ts';
 
@@ -74,7 +74,7 @@ describe('the assembled schema', () => {
     const assembly = assemble([...sampleEntries(), rival]);
     assert.deepEqual(assembly.rejected, [{ owner: 'rival', reason: 'plugin rival and plugin auth both declare the key web.password' }]);
     assert.deepEqual(assembly.entries.map((each) => each.owner), ['auth', 'mount', 'smb', 'warmup']);
-    assert.equal(contributionProblem(rival, []), undefined);
+    assert.equal(contributionProblems([rival]).get(rival.owner), undefined);
   });
 
   it('leaves out a plugin that redeclares a key of the core or of a share', () => {
@@ -85,7 +85,7 @@ describe('the assembled schema', () => {
       entry('dirs', { schema: Joi.object({}) }),
       entry('d', { section: 'shares', schema: Joi.object({}) }),
       entry('e', { section: 'plugins', schema: Joi.object({}) }),
-    ].map((each) => contributionProblem(each, []));
+    ].map((each) => contributionProblems([each]).get(each.owner));
     assert.equal(reasons[0], 'plugin a and the core both declare the key web.port');
     assert.equal(reasons[1], 'plugin b and the core both declare the key shares[].mount_point');
     assert.equal(reasons[2], 'plugin c and the core both declare the key plugins.c.enabled');
@@ -95,10 +95,10 @@ describe('the assembled schema', () => {
   it('refuses a schema that another copy of Joi made', () => {
     const other = foreignJoi();
     assert.notEqual(other, Joi);
-    const reason = contributionProblem(entry('stranger', { section: 'stranger', schema: other.object({}) }), []);
+    const reason = contributionProblems([entry('stranger', { section: 'stranger', schema: other.object({}) })]).get('stranger');
     assert.match(reason ?? '', /another Joi; import Joi from 'mountkeeper'/);
     for (const schema of [undefined, {}, 5, Joi.string()]) {
-      assert.notEqual(contributionProblem(entry('x', { section: 'x', schema: schema as never }), []), undefined);
+      assert.notEqual(contributionProblems([entry('x', { section: 'x', schema: schema as never })]).get('x'), undefined);
     }
   });
 
