@@ -41,8 +41,23 @@ function part(schema: ObjectSchema, path: string, owner: string): Part {
   return { schema, node: buildNode(schema.describe(), { path, owner, tier: 'global' }) };
 }
 
-/** Joins the core's keys with every contribution. Never throws. */
+let last: { readonly of: readonly ContributionEntry[]; readonly assembly: Assembly } | undefined;
+
+/** Joins the core's keys with every contribution. Never throws. The last one is kept: discovery and the first check ask for the same. */
 export function assemble(entries: readonly ContributionEntry[]): Assembly {
+  if (!last || !areSame(last.of, entries)) last = { of: [...entries], assembly: assembleAnew(entries) };
+  return last.assembly;
+}
+
+function areSame(some: readonly ContributionEntry[], others: readonly ContributionEntry[]): boolean {
+  return some.length === others.length && some.every((one, index) => {
+    const other = others[index];
+    return one.contribution === other?.contribution && one.owner === other.owner && one.version === other.version
+      && one.thirdParty === other.thirdParty && one.enabledByDefault === other.enabledByDefault;
+  });
+}
+
+function assembleAnew(entries: readonly ContributionEntry[]): Assembly {
   const parts: Parts = new Map([[SHARE, part(shareKeys(), SHARE, 'core')], ...coreSections().map(([name, schema]) => [name, part(schema, name, 'core')] as const)]);
   const joined: ContributionEntry[] = [];
   const rejected: Rejection[] = [];
