@@ -51,10 +51,8 @@ export class Engines {
     const { processes } = this.#tools;
     await Promise.all([...this.#beside.keys()].filter((name) => !shares.has(name)).map((name) => this.drop(name)));
     // Those of a former daemon that nobody has claimed.
-    for (const key of await processes.recorded(ENGINE_PREFIX)) {
-      const name = key.slice(ENGINE_PREFIX.length);
-      if (!shares.has(name) && !this.#beside.has(name)) await (await processes.adopt(key))?.stop({ graceMs: GRACE_MS });
-    }
+    const unclaimed = (await processes.recorded(ENGINE_PREFIX)).filter((key) => !shares.has(key.slice(ENGINE_PREFIX.length)) && !this.#beside.has(key.slice(ENGINE_PREFIX.length)));
+    await Promise.all(unclaimed.map(async (key) => (await processes.adopt(key))?.stop({ graceMs: GRACE_MS })));
   }
 
   async drop(share: string): Promise<void> {
