@@ -74,7 +74,8 @@ async function startByHand(scratch: Scratch, path: string): Promise<Door> {
     `[${SHARE}]`, `path = ${path}`, 'read only = no', '',
   ].join('\n'));
   await runClient('smbpasswd', ['-c', conf, '-s', '-a', user], { input: `${PASSWORD}\n${PASSWORD}\n` });
-  const server = spawn('/usr/sbin/smbd', ['--foreground', '--no-process-group', `--configfile=${conf}`], { stdio: 'ignore' });
+  // A group of its own: at its end smbd signals the whole group that it is in.
+  const server = spawn('/usr/sbin/smbd', ['--foreground', '--no-process-group', `--configfile=${conf}`], { stdio: 'ignore', detached: true });
   scratch.defer(() => server.kill('SIGTERM'));
   const door = { port, user };
   await until('smbd by hand answers', async () => (await smbclient(door, 'ls')) !== '', { timeoutMs: 15_000, everyMs: 100 });

@@ -11,16 +11,16 @@ import { median, times } from './figures.ts';
 import type { Figure } from './figures.ts';
 
 const MIB = 2 ** 20;
-export const BIG_BYTES = 256 * MIB;
-export const WRITTEN_BYTES = 128 * MIB;
+export const BIG_BYTES = 128 * MIB;
+export const WRITTEN_BYTES = 64 * MIB;
 export const ENTRIES = 5_000;
-export const RANDOM_READS = 2_000;
+export const RANDOM_READS = 1_000;
 export const RANDOM_BYTES = 4_096;
 /** Name of the share on both sides; what lies in it. */
 export const SHARE = 'media';
 export const BIG = 'big.bin';
 export const MANY = 'many';
-const ROUNDS = 7;
+const ROUNDS = 5;
 
 /** One server as its clients see it. Each resolves with the milliseconds that it took. */
 export interface Side {

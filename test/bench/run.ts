@@ -58,8 +58,10 @@ const failures: string[] = [];
 for (const [name, bench] of Object.entries(BENCHES)) {
   if (only.length > 0 && !only.includes(name)) continue;
   try {
+    const start = performance.now();
     const found = await run(bench);
     show(found);
+    console.log(`(${name} took ${Math.round((performance.now() - start) / 1000)} s)`);
     figures.push(...found);
   } catch (error) {
     console.error(`${name} could not be measured:`, error);
