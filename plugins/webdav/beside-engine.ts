@@ -6,6 +6,7 @@ import { keepServer } from 'mountkeeper';
 import type { Clock, KeptServer, Logger, ManagedProcess, Processes, ProcessSpec } from 'mountkeeper';
 import { isShown } from './ask.ts';
 import type { Engine } from './front-state.ts';
+import { formatPath } from './front-path.ts';
 import { instanceOf } from './front-instance.ts';
 
 export const ENGINE_PREFIX = 'webdav/engine/';
@@ -100,7 +101,7 @@ async function awaitReady({ port = 0, authorization = '' }: Engine, { clock, sha
   const [, encoded = ''] = authorization.split(' ');
   const [name = '', password = ''] = Buffer.from(encoded, 'base64').toString().split(':');
   while (!deadline.aborted) {
-    const isThere = await isShown({ host: '127.0.0.1', port }, `/${encodeURIComponent(share)}/`, { name, password }, clock.deadline(2_000, deadline)).catch(() => false);
+    const isThere = await isShown({ host: '127.0.0.1', port }, `${formatPath({ share, parts: [] })}/`, { name, password }, clock.deadline(2_000, deadline)).catch(() => false);
     if (isThere) return;
     await clock.sleep(LOOK_MS, deadline).catch(() => undefined);
   }

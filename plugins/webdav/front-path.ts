@@ -43,9 +43,17 @@ function hostOf(authority: string): string {
   return authority.replace(/^.*@/, '').replace(/:(80|443)$/, '').toLowerCase();
 }
 
-/** As it goes over the wire. */
+/**
+ * As it goes over the wire, in the one spelling that rclone itself would choose: asked in another one, it does not find what lies in
+ * a share whose name needs escaping.
+ */
 export function formatPath({ share, parts }: Place): string {
-  return `/${[share ?? '', ...parts].map(encodeURIComponent).join('/')}`;
+  return `/${[share ?? '', ...parts].map(encodePart).join('/')}`;
+}
+
+function encodePart(part: string): string {
+  const encoded = encodeURIComponent(part).replace(/%(?:24|26|2B|2C|3A|3B|3D|40)/g, decodeURIComponent);
+  return encoded.replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 export function hasTrailingSlash(target: string): boolean {

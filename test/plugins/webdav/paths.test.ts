@@ -15,6 +15,8 @@ describe('a path that a WebDAV client asks for', () => {
     assert.deepEqual(parsePath('http://nas:8091/team/x'), { share: 'team', parts: ['x'] });
     assert.deepEqual(parsePath('//team///x/'), { share: 'team', parts: ['x'] });
     assert.equal(formatPath({ share: '照片 Photos', parts: ['a b', 'c%d', '#?'] }), '/%E7%85%A7%E7%89%87%20Photos/a%20b/c%25d/%23%3F');
+    // As Go spells paths: with another spelling rclone does not see its own prefix.
+    assert.equal(formatPath({ share: 'R&D', parts: ['a+b=c;d,e@f:$1', 'it\'s (new)!*', '%26'] }), '/R&D/a+b=c;d,e@f:$1/it%27s%20%28new%29%21%2A/%2526');
     assert.equal(hasTrailingSlash('/team/x/?a=b'), true);
   });
 
