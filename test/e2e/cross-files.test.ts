@@ -70,8 +70,8 @@ describe('the same files over every protocol', () => {
   });
 });
 
-/** Sorted, both ways: what is missing, what differs and what is there in excess. */
+/** The first ten, both ways: what is missing, what differs and what is there in excess. */
 function differing(found: ReadonlyMap<string, string>, wanted: ReadonlyMap<string, string>): string[] {
   const paths = new Set([...found.keys(), ...wanted.keys()]);
-  return [...paths].filter((path) => found.get(path) !== wanted.get(path)).map((path) => `${path.slice(0, 60)}: ${found.get(path)?.slice(0, 80) ?? 'missing'}`).sort();
+  return [...paths].filter((path) => found.get(path) !== wanted.get(path)).map((path) => `${path.slice(0, 60)}: ${found.get(path)?.slice(0, 80) ?? 'missing'}`).sort().slice(0, 10);
 }
