@@ -78,6 +78,12 @@ for (const rclone of rclones()) {
       await until('it is on the NAS', async () => (await nas.has('photos/新 file%.bin')) && (await nas.checksum('photos/新 file%.bin')) === sum, { timeoutMs: 15_000 });
       // Older ones know no wish for a file's time.
       if (rclone.command !== 'rclone') assert.equal(Math.round((await stat(nas.path('photos/新 file%.bin'))).mtimeMs / 1_000), 1_600_000_000);
+      for (const name of ['Côte d\'Azur (1) & co, 50% + $x; a=b @ home!*.txt', ' leading', '~$owner', '#1 [x] {y} ^`|']) {
+        assert.equal((await dav('-g', '-T', path, url(PHOTOS, encodeURIComponent(name)))).status, 201, name);
+        assert.equal(await files.checksum(`${daemon.mountPoint(PHOTOS)}/${name}`), sum, name);
+        assert.equal((await dav('-g', '-X', 'MOVE', '-H', `Destination: ${url(PHOTOS, `moved%20${encodeURIComponent(name)}`)}`, url(PHOTOS, encodeURIComponent(name)))).status, 201, name);
+        assert.equal((await dav('-g', '-X', 'DELETE', url(PHOTOS, `moved%20${encodeURIComponent(name)}`))).status, 204, name);
+      }
       await writeFile(scratch.path('.netrc'), 'machine 127.0.0.1 login alice password wonder:land\n', { mode: 0o600 });
       const commands = ['mkcol "ordner ü"', `put ${path} "ordner ü/first"`, 'copy "ordner ü/first" "ordner ü/second"', 'move a "ordner ü/b"', 'lock "ordner ü/first"', 'unlock "ordner ü/first"', 'ls "ordner ü"'];
       await writeFile(scratch.path('commands'), `${commands.join('\n')}\n`);

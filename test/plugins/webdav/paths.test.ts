@@ -20,6 +20,13 @@ describe('a path that a WebDAV client asks for', () => {
     assert.equal(hasTrailingSlash('/team/x/?a=b'), true);
   });
 
+  it('is spelled for engines as they would spell it themselves', () => {
+    const name = '! "#$%&\'()*+,-.:;<=>?@[\\]^_`{|}~';
+    const spelled = formatPath({ share: '照', parts: [name] });
+    assert.equal(spelled, '/%E7%85%A7/%21%20%22%23$%25&%27%28%29%2A+,-.:;%3C=%3E%3F@%5B%5C%5D%5E_%60%7B%7C%7D~');
+    assert.deepEqual(parsePath(spelled), { share: '照', parts: [name] });
+  });
+
   it('finds a share by either spelling of its letters', () => {
     assert.deepEqual(parsePath('/Fo%CC%88tos/x'), { share: 'Fötos', parts: ['x'] });
   });
