@@ -7,7 +7,7 @@ import type { Scratch } from '../support/scratch.ts';
 import { timed, until } from '../support/until.ts';
 import { runClient } from './client.ts';
 import type { Figure } from './figures.ts';
-import { awaitFlag, BIG, MANY, openStage, RANDOM_BYTES, rows, SHARE, sideBySide } from './lan-stage.ts';
+import { awaitFlag, BIG, listed, MANY, openStage, RANDOM_BYTES, rows, SHARE, sideBySide } from './lan-stage.ts';
 import type { Side, Stage } from './lan-stage.ts';
 
 /** A client of its own for each measure: no state is left over, and none can grow old. */
@@ -39,7 +39,7 @@ function sideOf(port: number, source: Stage['source']): Side {
       }
     },
     randomReads: (offsets) => withClient(port, (client) => client.readPlaces(`${SHARE}/${BIG}`, offsets, RANDOM_BYTES)),
-    listing: () => timed(runClient('nfs-ls', [`nfs://127.0.0.1/${SHARE}/${MANY}?version=4&nfsport=${port}`])),
+    listing: () => listed(runClient('nfs-ls', [`nfs://127.0.0.1/${SHARE}/${MANY}?version=4&nfsport=${port}`])),
   };
 }
 

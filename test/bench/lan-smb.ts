@@ -5,10 +5,10 @@ import { userInfo } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../support/ports.ts';
 import type { Scratch } from '../support/scratch.ts';
-import { timed, until } from '../support/until.ts';
+import { until } from '../support/until.ts';
 import { runClient } from './client.ts';
 import type { Figure } from './figures.ts';
-import { awaitFlag, BIG, MANY, openStage, RANDOM_BYTES, rows, SHARE, sideBySide } from './lan-stage.ts';
+import { awaitFlag, BIG, listed, MANY, openStage, RANDOM_BYTES, rows, SHARE, sideBySide } from './lan-stage.ts';
 import type { Side } from './lan-stage.ts';
 
 const PASSWORD = 'b3nch-Wort';
@@ -57,7 +57,7 @@ function sideOf(door: Door, source: Source, { home, manner }: { home: string; ma
       return spanMs;
     },
     randomReads: async (offsets) => Number(await runClient('/usr/bin/python3', [RANDOM_READER, `smb://127.0.0.1/${SHARE}/${BIG}`, String(door.port), door.user, String(RANDOM_BYTES)], { input: [PASSWORD, ...offsets].join('\n'), env: { HOME: home } })),
-    listing: () => timed(smbclient(door, `cd ${MANY}; ls`, manner)),
+    listing: () => listed(smbclient(door, `cd ${MANY}; ls`, manner)),
   };
 }
 

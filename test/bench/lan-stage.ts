@@ -78,6 +78,16 @@ export async function awaitFlag(daemon: Daemon, flag: 'smbd_running' | 'nfs_expo
   await until(flag, async () => (await daemon.get<Record<string, unknown>>('/api/status')).body[flag] === true, { timeoutMs: 20_000 });
 }
 
+/** Milliseconds of a listing by a client that prints what it sees. Rejects when not all was seen. */
+export async function listed(listing: Promise<string>): Promise<number> {
+  const start = performance.now();
+  const output = await listing;
+  const spanMs = performance.now() - start;
+  const seen = new Set(output.match(/entry(?: |%20)number(?: |%20)\d+/g)).size;
+  if (seen !== ENTRIES) throw new Error(`${seen} of ${ENTRIES} entries were listed: ${output.slice(0, 200)}`);
+  return spanMs;
+}
+
 type Pair = readonly [ours: number, bare: number];
 export type What = 'read' | 'write' | 'random' | 'list';
 export type Spans = Partial<Record<What, Pair[]>>;

@@ -4,15 +4,14 @@ import { freePort } from '../support/ports.ts';
 import { rclones } from '../support/rclones.ts';
 import type { RcloneChoice } from '../support/rclones.ts';
 import type { Scratch } from '../support/scratch.ts';
-import { until } from '../support/until.ts';
+import { timed, until } from '../support/until.ts';
 import { runClient } from './client.ts';
 import type { Figure } from './figures.ts';
-import { awaitFlag, BIG, MANY, openStage, RANDOM_BYTES, rows, SHARE, sideBySide } from './lan-stage.ts';
+import { awaitFlag, BIG, listed, MANY, openStage, RANDOM_BYTES, rows, SHARE, sideBySide } from './lan-stage.ts';
 import type { Side, Stage } from './lan-stage.ts';
 
 const USER = 'alice';
 const PASSWORD = 'b3nch-Wort';
-const DISCARD = ['--silent', '--show-error', '--fail', '--output', '/dev/null'];
 
 interface Door {
   readonly port: number;
@@ -20,27 +19,26 @@ interface Door {
   readonly root: string;
 }
 
-/** The settings come by standard input: a command line can be read by everyone. Resolves with the milliseconds of all transfers. */
-async function curl({ port }: Door, settings: readonly string[]): Promise<number> {
+/** The settings come by standard input: a command line can be read by everyone. */
+function curl({ port }: Door, settings: readonly string[]): Promise<string> {
   const login = `user = "${USER}:${PASSWORD}"`;
-  const start = performance.now();
-  await runClient('curl', ['--config', '-'], { input: settings.map((one) => `${one}\n${login}\n`).join('next\n').replaceAll('@', `http://127.0.0.1:${port}`) });
-  return performance.now() - start;
+  return runClient('curl', ['--config', '-'], { input: settings.map((one) => `${one}\n${login}\n`).join('next\n').replaceAll('@', `http://127.0.0.1:${port}`) });
 }
 
-const quiet = DISCARD.map((one) => (one.startsWith('--') ? `\n${one.slice(2)}` : ` = "${one}"`)).join('').trim();
+const visible = 'silent\nshow-error\nfail';
+const quiet = `${visible}\noutput = "/dev/null"`;
 
 function sideOf(door: Door, source: Stage['source']): Side {
   const url = (path: string): string => `url = "@${door.root}/${encodeURI(path)}"`;
   return {
-    sequentialRead: () => curl(door, [`${quiet}\n${url(BIG)}`]),
+    sequentialRead: () => timed(curl(door, [`${quiet}\n${url(BIG)}`])),
     sequentialWrite: async (name) => {
-      const spanMs = await curl(door, [`${quiet}\nupload-file = "${source.path}"\n${url(name)}`]);
+      const spanMs = await timed(curl(door, [`${quiet}\nupload-file = "${source.path}"\n${url(name)}`]));
       await curl(door, [`${quiet}\nrequest = "DELETE"\n${url(name)}`]);
       return spanMs;
     },
-    randomReads: (offsets) => curl(door, offsets.map((offset) => `${quiet}\nrange = "${offset}-${offset + RANDOM_BYTES - 1}"\n${url(BIG)}`)),
-    listing: () => curl(door, [`${quiet}\nrequest = "PROPFIND"\nheader = "Depth: 1"\n${url(`${MANY}/`)}`]),
+    randomReads: (offsets) => timed(curl(door, offsets.map((offset) => `${quiet}\nrange = "${offset}-${offset + RANDOM_BYTES - 1}"\n${url(BIG)}`))),
+    listing: () => listed(curl(door, [`${visible}\nrequest = "PROPFIND"\nheader = "Depth: 1"\n${url(`${MANY}/`)}`])),
   };
 }
 
