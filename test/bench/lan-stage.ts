@@ -14,7 +14,7 @@ const MIB = 2 ** 20;
 export const BIG_BYTES = 128 * MIB;
 export const WRITTEN_BYTES = 64 * MIB;
 export const ENTRIES = 5_000;
-export const RANDOM_READS = 1_000;
+export const RANDOM_READS = 500;
 export const RANDOM_BYTES = 4_096;
 /** Name of the share on both sides; what lies in it. */
 export const SHARE = 'media';

@@ -1,7 +1,7 @@
 /** A swap of the HTTP generation, and what the daemon costs while nothing happens. */
 import { Daemon } from '../support/daemon.ts';
 import { Nas } from '../support/nas.ts';
-import { cpuMs, residentBytes } from '../support/processes.ts';
+import { residentBytes, threadsCpuMs } from '../support/processes.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { sleep, until } from '../support/until.ts';
 import { median, ms } from './figures.ts';
@@ -42,15 +42,15 @@ export async function benchIdle(scratch: Scratch): Promise<Figure[]> {
   await daemon.healthy(names, 60_000);
   const mountPids = await Promise.all(names.map((name) => daemon.rclonePid(name)));
   await sleep(10_000);
-  const cpu = (pids: readonly number[]): number => pids.reduce((sum, pid) => sum + cpuMs(pid), 0);
-  const before = { daemon: cpuMs(daemon.pid), mounts: cpu(mountPids) };
+  const cpu = (pids: readonly number[]): number => pids.reduce((sum, pid) => sum + threadsCpuMs(pid), 0);
+  const before = { daemon: threadsCpuMs(daemon.pid), mounts: cpu(mountPids) };
   await sleep(IDLE_MS);
   const share = (spentMs: number): string => `${((spentMs / IDLE_MS) * 100).toFixed(2)} %`;
-  const spent = { daemon: cpuMs(daemon.pid) - before.daemon, mounts: cpu(mountPids) - before.mounts };
+  const spent = { daemon: threadsCpuMs(daemon.pid) - before.daemon, mounts: cpu(mountPids) - before.mounts };
   const [own, mounts] = [residentBytes(daemon.pid), mountPids.reduce((sum, pid) => sum + residentBytes(pid), 0)];
   await daemon.stop();
   return [
-    { what: `idle processor time with ${SHARES} shares`, ours: `${share(spent.daemon)} of a core`, beside: `${share(spent.mounts)} (the ${SHARES} rclone processes)`, ratio: '–', aim: '≤ 0.5 %', note: `Over ${IDLE_MS / 1000} s without any request, ten seconds after the start. The rclone processes are the price of the mounts, including what our polls cost them.` },
+    { what: `idle processor time with ${SHARES} shares`, ours: `${share(spent.daemon)} of a core`, beside: `${share(spent.mounts)} (the ${SHARES} rclone processes)`, ratio: '–', aim: '≤ 0.5 %', note: `Over ${IDLE_MS / 1000} s without any request, ten seconds after the start, by the scheduler's own clock. The rclone processes are the price of the mounts, including what our polls cost them.` },
     { what: `idle memory with ${SHARES} shares`, ours: `${Math.round(own / 1e6)} MB`, beside: `${Math.round(mounts / 1e6)} MB (the ${SHARES} rclone processes)`, ratio: '–', aim: '≤ 90 MB', note: 'Resident memory of the daemon\'s own process.' },
   ];
 }

@@ -79,6 +79,12 @@ export function cpuMs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
+/** Processor time that the threads living now have spent, in milliseconds, by the scheduler's own clock: ticks are too coarse for a process that idles. */
+export function threadsCpuMs(pid: number): number {
+  const spent = readdirSync(`/proc/${pid}/task`).map((thread) => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]));
+  return spent.reduce((sum, ns) => sum + ns, 0) / 1e6;
+}
+
 /** Resident memory in bytes. */
 export function residentBytes(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;
