@@ -5,7 +5,7 @@ import type { PluginContext } from 'mountkeeper';
 import { warmupCommand } from './cli.ts';
 import { check, schema } from './config.ts';
 import type { WarmupConfig } from './config.ts';
-import { startHelper } from './helper.ts';
+import { startHelper } from './worker-process.ts';
 import { readTasks, writeTasks } from './memory.ts';
 import { noticesOf } from './notices.ts';
 import { routes } from './routes.ts';

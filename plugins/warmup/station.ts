@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { durationMs } from 'mountkeeper';
 import type { Clock, LiveShare, Logger, Mount } from 'mountkeeper';
 import type { WarmupConfig, WarmupRule } from './config.ts';
-import type { Helper, StartHelper } from './helper.ts';
+import type { Helper, StartHelper } from './worker-process.ts';
 import type { Ending, Order, Report } from './orders.ts';
 import { keyOf, Task } from './task.ts';
 import type { Target } from './task.ts';

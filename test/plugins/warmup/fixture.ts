@@ -4,7 +4,7 @@ import { createManualClock } from 'mountkeeper/testing';
 import type { LiveShare } from 'mountkeeper';
 import { FakeMount, planOf, spec } from '../../core/fake-shares.ts';
 import type { WarmupConfig } from '../../../plugins/warmup/config.ts';
-import type { StartHelper } from '../../../plugins/warmup/helper.ts';
+import type { StartHelper } from '../../../plugins/warmup/worker-process.ts';
 import { NO_COUNTS } from '../../../plugins/warmup/orders.ts';
 import type { Counts, Ending, Order, Report } from '../../../plugins/warmup/orders.ts';
 import { Station } from '../../../plugins/warmup/station.ts';
