@@ -14,7 +14,7 @@ import { inPlainWords } from './words.ts';
 /** Asked for by name, so that it is never answered from a listing in memory; nobody has a file of this name. */
 const CHECKED_NAME = '.mountkeeper-reachable';
 /** Files read in parallel ranges have their ranges under way at once, whoever still reads them. */
-const AHEAD_OF_RANGES_BYTES = 64 * 1_048_576;
+const AHEAD_OF_RANGES_BYTES = 48 * 1_048_576;
 /** A single stream ends with its reader. */
 const AHEAD_OF_STREAMS_BYTES = 256 * 1_048_576;
 /** Left unused of a limit: others read and write meanwhile, and rclone looks once a minute only. */
