@@ -120,21 +120,23 @@ export interface Words {
   readonly beside: string;
   /** The clients. */
   readonly note: string;
+  /** What is to be known of one of the rows. */
+  readonly notes?: Partial<Record<What, string>>;
   readonly aim?: string;
 }
 
 export function rows(spans: Spans, words: Words): Figure[] {
   const speed = (bytes: number) => (spanMs: number): string => `${Math.round(bytes / 1e6 / (spanMs / 1000))} MB/s`;
-  const row = (what: string, pairs: readonly Pair[], show: (spanMs: number) => string): Figure => ({
+  const row = (which: What, what: string, { pairs, show }: { pairs: readonly Pair[]; show: (spanMs: number) => string }): Figure => ({
     what: `${words.protocol}: ${what}`, ours: show(median(pairs.map(([ours]) => ours))), beside: `${show(median(pairs.map(([, bare]) => bare)))} (${words.beside})`,
     ratio: times(median(pairs.map(([ours, bare]) => bare / ours))), aim: words.aim ?? '≥ 0.97×',
-    note: `Medians of ${ROUNDS} rounds, each side first in turn; the ratio is the median of the rounds' own, above 1 when ours is faster. ${words.note}`,
+    note: `Medians of ${ROUNDS} rounds, each side first in turn; the ratio is the median of the rounds' own, above 1 when ours is faster. ${[words.note, words.notes?.[which]].filter((one) => one !== undefined).join(' ')}`,
   });
   const all: Record<What, (pairs: readonly Pair[]) => Figure> = {
-    read: (pairs) => row(`sequential read of ${BIG_BYTES / MIB} MiB, warm`, pairs, speed(BIG_BYTES)),
-    write: (pairs) => row(`sequential write of ${WRITTEN_BYTES / MIB} MiB`, pairs, speed(WRITTEN_BYTES)),
-    random: (pairs) => row('random reads of 4 KiB, warm', pairs, (spanMs) => `${Math.round(RANDOM_READS / (spanMs / 1000))}/s`),
-    list: (pairs) => row(`listing of ${ENTRIES} entries, warm`, pairs, (spanMs) => `${Math.round(spanMs)} ms`),
+    read: (pairs) => row('read', `sequential read of ${BIG_BYTES / MIB} MiB, warm`, { pairs, show: speed(BIG_BYTES) }),
+    write: (pairs) => row('write', `sequential write of ${WRITTEN_BYTES / MIB} MiB`, { pairs, show: speed(WRITTEN_BYTES) }),
+    random: (pairs) => row('random', 'random reads of 4 KiB, warm', { pairs, show: (spanMs) => `${Math.round(RANDOM_READS / (spanMs / 1000))}/s` }),
+    list: (pairs) => row('list', `listing of ${ENTRIES} entries, warm`, { pairs, show: (spanMs) => `${Math.round(spanMs)} ms` }),
   };
   return (['read', 'write', 'random', 'list'] as const).flatMap((what) => (spans[what] ? [all[what](spans[what])] : []));
 }

@@ -59,7 +59,7 @@ async function compare(scratch: Scratch, { label, command }: RcloneChoice, index
   for (const side of [our, bare]) await until('the share is shown', () => side.listing(), { timeoutMs: 15_000 });
   const spans = await sideBySide(our, bare);
   await stage.end();
-  return rows(spans, { protocol: `WebDAV, ${label}`, beside: 'rclone serve webdav by its defaults over a bare mount', note: 'Client: curl, with a password on both sides; the random reads are requests with a range on one connection.' });
+  return rows(spans, { protocol: `WebDAV, ${label}`, beside: 'rclone serve webdav by its defaults over a bare mount', note: 'Client: curl, with a password on both sides; the random reads are requests with a range on one connection.', notes: { list: 'By hand, the listing comes from that server\'s own memory and may be five minutes old; ours shows at once what has come in over other protocols.' } });
 }
 
 /** With the system's rclone each share has a server of its own; a current one serves from within the mount. */
