@@ -16,11 +16,13 @@ export interface Surroundings {
   readonly cacheLimitBytes?: number | undefined;
 }
 
-/**
- * A connection attempt ends after 10 s and an idle one after 20 s; with 3 tries a read that is not in the cache fails in less
- * than 90 s when the NAS is gone, and uploads, which rclone queues anew by itself, lose nothing by it.
- */
-export const TIMEOUT_FLAGS = { contimeout: '10s', timeout: '20s', 'low-level-retries': '3' } as const;
+/** Patient with a NAS that is slow or wakes up its disks; one that is known to be away is not even dialled. */
+export const TIMEOUT_FLAGS = { contimeout: '10s', timeout: '20s' } as const;
+
+/** Tries of one call that fails in passing. */
+export const TRIES = 3;
+/** Whose tries are for dialling only, and up to 2 s apart each: rclone gives up a read after eleven failures of all of them. */
+const TRIES_ARE_DIALS: ReadonlySet<string> = new Set(['sftp', 'smb']);
 
 export function remotePath(spec: ShareSpec): string {
   return `${REMOTE}:${spec.share.remote_path}`;
@@ -32,7 +34,8 @@ export function deviceName(shareName: string): string {
 }
 
 export function mountArguments(spec: ShareSpec, config: Config, rclone: Rclone, around: Surroundings): readonly string[] {
-  const flags = { ...TIMEOUT_FLAGS, ...cacheFlags(config, around), ...transferFlags(config), ...accessFlags(around) };
+  const tries = { 'low-level-retries': String(TRIES_ARE_DIALS.has(spec.connection.type) ? 1 : TRIES) };
+  const flags = { ...TIMEOUT_FLAGS, ...tries, ...cacheFlags(config, around), ...transferFlags(config), ...accessFlags(around) };
   const known = Object.entries(flags).filter(([name]) => rclone.flags.has(name)).map(([name, value]) => `--${name}=${value}`);
   return [
     'mount', remotePath(spec), spec.share.mount_point,
@@ -61,15 +64,14 @@ function cacheFlags({ cache, mount }: Config, around: Surroundings): Record<stri
   };
 }
 
+/** Without `vfs-read-chunk-streams`: a range that fails leaves its reader waiting for ever, whether the NAS comes back or not. */
 function transferFlags({ mount }: Config): Record<string, string> {
-  const streams = mount.multi_thread_streams;
   return {
     'vfs-read-chunk-size': bytes(mount.chunk_size),
     'vfs-read-chunk-size-limit': limit(mount.chunk_limit),
-    'vfs-read-chunk-streams': String(streams > 1 ? streams : 0),
     'vfs-read-ahead': bytes(mount.read_ahead),
     'buffer-size': bytes(mount.buffer_size),
-    'multi-thread-streams': String(Math.max(1, streams)),
+    'multi-thread-streams': String(Math.max(1, mount.multi_thread_streams)),
     'multi-thread-cutoff': bytes(mount.multi_thread_cutoff),
     transfers: String(mount.transfers),
   };

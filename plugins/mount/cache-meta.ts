@@ -39,14 +39,14 @@ export async function readMeta(file: string): Promise<FileMeta | 'torn' | undefi
   }
 }
 
-/** Whole and on the disk before the name points to it. */
-export async function writeMeta(file: string, meta: FileMeta): Promise<void> {
+/** Whole and, unless it is in a hurry, on the disk before the name points to it. */
+export async function writeMeta(file: string, meta: FileMeta, { inHurry = false } = {}): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const beside = `${file}.mountkeeper-new`;
   const handle = await open(beside, 'w', 0o600);
   try {
     await handle.writeFile(`${JSON.stringify(meta, undefined, '\t')}\n`);
-    await handle.sync();
+    if (!inHurry) await handle.sync();
   } finally {
     await handle.close();
   }

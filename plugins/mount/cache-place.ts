@@ -1,10 +1,11 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { HELD } from './held.ts';
 
 /** Holds the identity of the place that the cache belongs to. */
 const PLACE_FILE = 'place';
 const ASIDE = 'aside';
-const TREES = ['vfs', 'vfsMeta'] as const;
+const TREES = ['vfs', 'vfsMeta', HELD] as const;
 
 export interface PlaceChange {
   /** Dirty files were there, which belong to another place and wait for it now. */

@@ -1,9 +1,12 @@
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
+import type { FileMeta } from './cache-meta.ts';
 
 export interface ByteRange { readonly Pos: number; readonly Size: number }
 
 const BLOCK = 4_096;
 const PIECE = 256 * BLOCK;
+/** Node sets times no more exactly. */
+const SAME_TIME_NS = 1_000n;
 
 /** Sorted, without overlaps, within the file. */
 export function unite(ranges: readonly ByteRange[], fileBytes: number): readonly ByteRange[] {
@@ -21,6 +24,50 @@ export function unite(ranges: readonly ByteRange[], fileBytes: number): readonly
 export function covers(ranges: readonly ByteRange[] | null, fileBytes: number): boolean {
   const [first, ...rest] = unite(ranges ?? [], fileBytes);
   return fileBytes === 0 || (first?.Pos === 0 && first.Size === fileBytes && rest.length === 0);
+}
+
+/** What of `ranges` does not lie in `covered`. */
+export function missingRanges(ranges: readonly ByteRange[], covered: readonly ByteRange[]): readonly ByteRange[] {
+  let left: readonly ByteRange[] = ranges;
+  for (const { Pos, Size } of covered) {
+    left = left.flatMap((range) => [
+      { Pos: range.Pos, Size: Math.min(range.Pos + range.Size, Pos) - range.Pos },
+      { Pos: Math.max(range.Pos, Pos + Size), Size: range.Pos + range.Size - Math.max(range.Pos, Pos + Size) },
+    ].filter((piece) => piece.Size > 0));
+  }
+  return left;
+}
+
+/**
+ * What a dirty file's content holds. The document of a file that was just closed or still is open lists what was present when its
+ * first change came. Everything past its size then is the writer's, and so is everything past the remote's size; in between,
+ * whatever is not zero. One that was saved after the last change knows it all: rclone gives the content the document's time then.
+ */
+export async function presentRanges(meta: FileMeta, file: string, fileBytes: number): Promise<readonly ByteRange[]> {
+  const own = meta.Rs ?? [];
+  if (await isExact(meta, file)) return unite(own, fileBytes);
+  const ownFrom = Math.min(meta.Size, remoteBytes(meta));
+  const known = [...own, { Pos: ownFrom, Size: Math.max(0, fileBytes - ownFrom) }];
+  return unite(covers(known, fileBytes) ? known : [...known, ...(await contentRanges(file, fileBytes))], fileBytes);
+}
+
+/** Nothing was written to the file since its document was saved. */
+export async function isExact(meta: FileMeta, file: string): Promise<boolean> {
+  const { mtimeNs } = await stat(file, { bigint: true });
+  const apart = mtimeNs - nanoseconds(meta.ModTime);
+  return apart < SAME_TIME_NS && apart > -SAME_TIME_NS;
+}
+
+function nanoseconds(time: string): bigint {
+  const [, whole = '', fraction = '', zone = ''] = /^(.*?)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$/.exec(time) ?? [];
+  const seconds = Date.parse(`${whole}${zone}`) / 1000;
+  return Number.isInteger(seconds) ? BigInt(seconds) * 1_000_000_000n + BigInt(fraction.padEnd(9, '0').slice(0, 9)) : -1n;
+}
+
+/** Size of the remote's file when it was last seen: a fingerprint begins with it. None: there was no such file. */
+export function remoteBytes(meta: FileMeta): number {
+  const size = Number.parseInt(meta.Fingerprint, 10);
+  return Number.isNaN(size) ? 0 : size;
 }
 
 /**

@@ -3,12 +3,13 @@ import { dirname, join } from 'node:path';
 import type { Clock, Logger } from 'mountkeeper';
 import { dataFile, eachOf, readMeta, treesOf, writeMeta } from './cache-meta.ts';
 import type { CacheTrees, FileMeta } from './cache-meta.ts';
-import { clearGuards } from './guard.ts';
-import { contentRanges, covers, unite } from './cache-ranges.ts';
+import { clearGuards } from './given-up.ts';
+import { covers, presentRanges } from './cache-ranges.ts';
+import { hasHeld, putBackHeld } from './put-back.ts';
+import { recoveredPath } from './recovered.ts';
 
 /** There while rclone runs on the cache, or after it ended by other ways than its own. Its age tells since when. */
 const RUNNING_FILE = 'in-use';
-const RECOVERED = 'recovered';
 const FILES_AT_ONCE = 16;
 
 interface Repair {
@@ -32,11 +33,12 @@ export async function repairCache(cacheDir: string, log: Logger, clock: Clock): 
   const running = join(cacheDir, RUNNING_FILE);
   const wasRunning = await stat(running).then(() => true, () => false);
   const repair: Repair = { cacheDir, trees: treesOf(cacheDir), log, clock, lonelyMeta: [], lonelyData: [], dirty: new Set() };
-  if (wasRunning) {
+  if (wasRunning || (await hasHeld(cacheDir))) {
+    await clearGuards({ cacheDir, trees: repair.trees, clock, log });
+    await putBackHeld({ cacheDir, trees: repair.trees, clock, log });
     await eachOf(folderPairs(repair.trees), 1, (pair) => walk(pair, repair));
     await joinRenamed(repair);
     for (const path of repair.lonelyData) await keepAside(path, repair);
-    await clearGuards(cacheDir, repair.trees, { clock, log });
   }
   const handle = await open(running, 'w', 0o600);
   await handle.close();
@@ -106,24 +108,11 @@ async function mendTorn(path: string, content: { readonly bytes: number; readonl
   repair.log.warn({ path, bytes: content.bytes }, 'file whose record was cut off is uploaded again');
 }
 
-/**
- * The document of a file that was just closed, or still open, lists what was present when its first change came. Everything
- * past its size then is the writer's, and so is everything past the remote's size; in between, whatever is not zero. What is
- * left is fetched from the remote; a gap past the remote's end would keep rclone 1.60 waiting for ever.
- */
+/** What its content does not hold is fetched from the remote; a gap past the remote's end would keep rclone 1.60 waiting for ever. */
 async function mendRanges(path: string, meta: FileMeta, bytes: number, repair: Repair): Promise<void> {
-  const ownFrom = Math.min(meta.Size, remoteBytes(meta));
-  const known = [...(meta.Rs ?? []), { Pos: ownFrom, Size: Math.max(0, bytes - ownFrom) }];
-  const ranges = covers(known, bytes) ? known : [...known, ...(await contentRanges(join(repair.trees.data, path), bytes))];
-  const mended = unite(ranges, bytes);
-  await writeMeta(join(repair.trees.meta, path), { ...meta, Size: bytes, Rs: mended });
-  repair.log.info({ path, bytes, before: { size: meta.Size, ranges: meta.Rs?.length ?? 0, fingerprint: meta.Fingerprint }, ranges: mended.length }, 'record of a file that was being written is completed');
-}
-
-/** Size of the remote's file when it was last seen: a fingerprint begins with it. None: there was no such file. */
-function remoteBytes(meta: FileMeta): number {
-  const size = Number.parseInt(meta.Fingerprint, 10);
-  return Number.isNaN(size) ? 0 : size;
+  const ranges = await presentRanges(meta, join(repair.trees.data, path), bytes);
+  await writeMeta(join(repair.trees.meta, path), { ...meta, Size: bytes, Rs: ranges });
+  repair.log.info({ path, bytes, before: { size: meta.Size, ranges: meta.Rs?.length ?? 0, fingerprint: meta.Fingerprint }, ranges: ranges.length }, 'record of a file that was being written is completed');
 }
 
 // ------------------------------------------------------------ renames cut off between content and document
@@ -174,8 +163,7 @@ async function keepAside(path: string, repair: Repair): Promise<void> {
   const file = join(repair.trees.data, path);
   const found = await stat(file).catch(() => undefined);
   if (!found || found.size === 0 || (found.blocks === 0 && found.size > 4_096)) return;
-  const kept = join(repair.cacheDir, RECOVERED, new Date(repair.clock.now()).toISOString().replaceAll(/[:.]/g, '-'), path);
-  await mkdir(dirname(kept), { recursive: true, mode: 0o700 });
+  const kept = await recoveredPath(path, repair);
   await link(file, kept);
   repair.log.warn({ path, kept, bytes: found.size }, 'content without a record is kept aside');
 }

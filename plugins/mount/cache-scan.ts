@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { PendingFiles } from 'mountkeeper';
 import { dataFile, eachOf, filesBelow, readMeta, treesOf } from './cache-meta.ts';
 import { asideFolders } from './cache-place.ts';
+import { heldFiles } from './held.ts';
 
 const MAX_PATHS = 1_000;
 const FILES_AT_ONCE = 16;
@@ -20,6 +21,11 @@ export async function pendingIn(cacheDir: string, remotePath = ''): Promise<Pend
     bytes += size;
     if (paths.length < MAX_PATHS) paths.push(prefix !== '' && path.startsWith(`${prefix}/`) ? path.slice(prefix.length + 1) : path);
   });
+  for await (const held of heldFiles(cacheDir)) {
+    count += 1;
+    bytes += (await dataFile(held.data))?.bytes ?? 0;
+    if (paths.length < MAX_PATHS) paths.push(held.path.startsWith(`${prefix}/`) && prefix !== '' ? held.path.slice(prefix.length + 1) : held.path);
+  }
   return { count, bytes, paths: paths.sort() };
 }
 

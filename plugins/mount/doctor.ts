@@ -10,7 +10,6 @@ import type { Rclone, RcloneFinder } from './rclone.ts';
 const LACKS: readonly (readonly [(rclone: Rclone) => boolean, string])[] = [
   [(rclone) => rclone.calls.has('vfs/queue-set-expiry'), 'queued files cannot be sent up early'],
   [(rclone) => rclone.flags.has('vfs-cache-min-free-space'), 'cache.min_free_space is kept by a limit of the cache\'s size that each mount sets'],
-  [(rclone) => rclone.flags.has('vfs-read-chunk-streams'), 'files are read in one stream'],
   [(rclone) => rclone.calls.has('serve/start'), 'WebDAV runs beside the mount'],
 ];
 /** File systems on which a cache works badly or not at all. */

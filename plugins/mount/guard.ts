@@ -1,14 +1,21 @@
-import { link, mkdir, rename, rm, stat } from 'node:fs/promises';
+import { link, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock, Logger } from 'mountkeeper';
-import { dataFile, filesBelow, readMeta } from './cache-meta.ts';
+import { dataFile, readMeta, writeMeta } from './cache-meta.ts';
 import type { CacheTrees, FileMeta } from './cache-meta.ts';
 import { covers } from './cache-ranges.ts';
+import { awayFile, isStuck, KEPT_ASIDE, keepGivenUp, namesOf } from './given-up.ts';
+import { heldFiles } from './held.ts';
+import type { DeletedFile, OpenFiles } from './open-files.ts';
+import { recoveredPath } from './recovered.ts';
 
-const GUARD = 'guard';
-const RECOVERED = 'recovered';
 const READ_LOG_EVERY_MS = 5_000;
-const LOG_LINES = 400;
+const LOG_LINES = 4_000;
+const LOOK_CLOSELY_EVERY_MS = 25;
+/** Looking takes no more than this part of the time. */
+const SHARE_OF_TIME = 0.1;
+/** Other open files are waited for so long before rclone is started anew. */
+const WAIT_FOR_OTHERS_MS = 30_000;
 
 /** A cached file that rclone holds open with changes. */
 export interface DirtyOpenFile {
@@ -24,101 +31,172 @@ export interface GuardOptions {
   readonly log: Logger;
   /** Last lines that rclone wrote. */
   readonly tail: (lines: number) => Promise<readonly string[]>;
+  readonly openFiles: () => Promise<OpenFiles>;
+  readonly deletedFiles: () => readonly DeletedFile[];
+  /** Leaves holes as they are. */
+  readonly copy: (from: string, to: string) => Promise<unknown>;
+  /** Makes rclone write down what the file's content holds by now. */
+  readonly saveRecord: (path: string, modifiedMs: number) => Promise<unknown>;
   /** Ends rclone, so that the share is mounted anew. */
   readonly restart: () => void;
 }
 
-export interface Guard {
-  /** Called with every look at the open files. */
-  tend(open: readonly DirtyOpenFile[]): Promise<void>;
-  /** Called when the remote has just answered. */
-  remoteAnswered(): void;
+interface Guarded {
+  readonly inode: bigint;
+  /** Of the content when its record was saved last, or is being saved. */
+  savedMs: number;
+  isSaving: boolean;
 }
 
 /**
  * Watches over one kind of file that rclone itself loses: changed in place, in the cache only in part, and closed while the
- * remote is away. Fetching the missing part then fails after a while, the writer has long been told that all is well, and the
- * file stays open inside rclone, in no queue. The next program that opens it makes rclone delete its content.
- * So a second name keeps the content as long as it may be needed, and once the remote answers rclone is started anew, which
- * mends it: dirty files in the cache go up then.
+ * remote is away. Fetching the missing part then fails, the writer has long been told that all is well, and the file stays open
+ * inside rclone, in no queue. The next program that opens it makes rclone delete its content, and is told by an error.
+ * So a second name keeps the content with its record as long as it may be needed, and once the remote answers rclone is started
+ * anew: what it still has it completes and sends up, and what it deleted is put back into its cache before.
+ * Of what was written rclone's record on disk lists no more than the first piece; setting a file's time makes it list all. Of a
+ * file that is opened again sooner than that, written zeros cannot be told from holes.
  */
-export function createGuard(options: GuardOptions): Guard {
-  const guarded = new Map<string, bigint>();
-  const stuck = new Set<string>();
-  let logReadAtMs = 0;
-  const drop = async (path: string): Promise<void> => {
-    guarded.delete(path);
-    stuck.delete(path);
-    await rm(join(options.cacheDir, GUARD, path), { force: true });
-  };
-  return {
-    tend: async (open) => {
-      for (const file of open) if (!guarded.has(file.path)) await begin(file, guarded, options);
-      if (guarded.size === 0) return;
-      if (options.clock.monotonic() - logReadAtMs >= READ_LOG_EVERY_MS) {
-        logReadAtMs = options.clock.monotonic();
-        const lines = await options.tail(LOG_LINES);
-        for (const path of guarded.keys()) if (isStuck(lines, path)) stuck.add(path);
-      }
-      for (const [path, inode] of guarded) await check({ path, inode, wasStuck: stuck.has(path) }, options, drop);
-    },
-    remoteAnswered: () => {
-      if (stuck.size === 0) return;
-      options.log.warn({ paths: [...stuck].slice(0, 5), files: stuck.size }, 'files that rclone cannot finish are taken up again by a new start');
-      stuck.clear();
-      options.restart();
-    },
-  };
-}
+export class Guard {
+  readonly #options: GuardOptions;
+  readonly #guarded = new Map<string, Guarded>();
+  readonly #stuck = new Set<string>();
+  readonly #held = new Set<string>();
+  /** Inodes of content that is taken care of, in this outage. */
+  readonly #seen = new Set<bigint>();
+  #isAway = false;
+  #openCount = 0;
+  #answersSinceMs: number | undefined;
+  #logReadAtMs = -Infinity;
+  #tending: Promise<void> | undefined;
+  readonly #found: Promise<void>;
 
-async function begin({ path, meta }: DirtyOpenFile, guarded: Map<string, bigint>, { cacheDir, trees }: GuardOptions): Promise<void> {
-  if (meta === 'torn' || meta.Fingerprint === '') return;
-  const content = await dataFile(join(trees.data, path));
-  if (!content || covers(meta.Rs, content.bytes)) return;
-  const kept = join(cacheDir, GUARD, path);
-  // Tried again at the next look when the disk has no room for it.
-  await mkdir(dirname(kept), { recursive: true, mode: 0o700 }).catch(() => undefined);
-  await rm(kept, { force: true });
-  await link(join(trees.data, path), kept).catch(() => undefined);
-  const found = await stat(kept, { bigint: true }).catch(() => undefined);
-  if (found) guarded.set(path, found.ino);
-}
-
-interface Guarded { readonly path: string; readonly inode: bigint; readonly wasStuck: boolean }
-
-async function check({ path, inode, wasStuck }: Guarded, options: GuardOptions, drop: (path: string) => Promise<void>): Promise<void> {
-  const found = await stat(join(options.trees.data, path), { bigint: true }).catch(() => undefined);
-  if (found?.ino === inode) {
-    const meta = await readMeta(join(options.trees.meta, path));
-    if (meta !== 'torn' && meta?.Dirty === false) await drop(path);
-    return;
+  constructor(options: GuardOptions) {
+    this.#options = options;
+    this.#found = this.#findHeld().catch(() => undefined);
   }
-  if (wasStuck || isStuck(await options.tail(LOG_LINES), path)) await keep(path, options);
-  await drop(path);
-}
 
-/** `photos/a.raw(0xc00028ff40): RWFileHandle.Release error: vfs cache: failed to download missing parts of cache file` */
-function isStuck(lines: readonly string[], path: string): boolean {
-  return lines.some((line) => {
-    const isEnd = line.includes('failed to download missing parts') || line.includes('didn\'t Close file');
-    const named = /(?:ERROR|INFO)\s*: (.+?)(?:\(0x[0-9a-f]+\))?: /.exec(line)?.[1];
-    return isEnd && named !== undefined && (path === named || path.endsWith(`/${named}`));
-  });
-}
-
-async function keep(path: string, { cacheDir, clock, log }: GuardOptions): Promise<void> {
-  const kept = join(cacheDir, RECOVERED, new Date(clock.now()).toISOString().replaceAll(/[:.]/g, '-'), path);
-  await mkdir(dirname(kept), { recursive: true, mode: 0o700 });
-  await rename(join(cacheDir, GUARD, path), kept);
-  log.error({ path, kept }, 'rclone gave up a changed file; its changes are kept aside, what was never fetched reads as zeros');
-}
-
-/** At the start of a new rclone: second names of content that is still in the cache go, the rest is kept for a person to look at. */
-export async function clearGuards(cacheDir: string, trees: CacheTrees, at: { readonly clock: Clock; readonly log: Logger }): Promise<void> {
-  for await (const path of filesBelow(join(cacheDir, GUARD))) {
-    const found = await stat(join(cacheDir, GUARD, path));
-    if (found.nlink > 1) continue;
-    await keep(path, { cacheDir, trees, ...at, tail: () => Promise.resolve([]), restart: () => undefined });
+  /** Files that rclone knows nothing of until it is started anew. */
+  get heldFiles(): number {
+    return this.#held.size;
   }
-  await rm(join(cacheDir, GUARD), { recursive: true, force: true });
+
+  /** Called with every look at the open files. */
+  tend(files: OpenFiles): Promise<void> {
+    this.#tending ??= this.#tendNow(files).finally(() => (this.#tending = undefined));
+    return this.#tending;
+  }
+
+  /** Looks often enough to be there before a file is opened again. Goes on as long as the NAS is away. */
+  async watchClosely(isAway: () => boolean, signal: AbortSignal): Promise<void> {
+    const { cacheDir, clock, openFiles } = this.#options;
+    this.#isAway = true;
+    this.#answersSinceMs = undefined;
+    const away = awayFile(cacheDir);
+    await mkdir(dirname(away), { recursive: true, mode: 0o700 }).then(() => writeFile(away, '', { mode: 0o600 })).catch(() => undefined);
+    while (isAway() && !signal.aborted) {
+      const begunMs = clock.monotonic();
+      await openFiles().then((files) => this.tend(files)).then(() => this.#salvage()).catch(() => undefined);
+      await clock.sleep(Math.max(LOOK_CLOSELY_EVERY_MS, (clock.monotonic() - begunMs) / SHARE_OF_TIME), signal).catch(() => undefined);
+    }
+    if (signal.aborted) return;
+    this.#seen.clear();
+    this.#isAway = false;
+    await rm(away, { force: true }).catch(() => undefined);
+  }
+
+  /** Called whenever the remote has just answered. */
+  remoteAnswered(): void {
+    const { clock, log, restart } = this.#options;
+    if (this.#stuck.size + this.#held.size === 0) return;
+    this.#answersSinceMs ??= clock.monotonic();
+    if (this.#openCount > this.#stuck.size && clock.monotonic() - this.#answersSinceMs < WAIT_FOR_OTHERS_MS) return;
+    log.warn({ paths: [...this.#stuck, ...this.#held].slice(0, 5), files: this.#stuck.size + this.#held.size }, 'files that rclone cannot finish are taken up again by a new start');
+    this.#stuck.clear();
+    this.#held.clear();
+    restart();
+  }
+
+  async #findHeld(): Promise<void> {
+    for await (const { path } of heldFiles(this.#options.cacheDir)) this.#held.add(path);
+  }
+
+  async #tendNow({ open, dirty }: OpenFiles): Promise<void> {
+    const { clock } = this.#options;
+    await this.#found;
+    this.#openCount = open;
+    // First: one that was deleted may be there anew.
+    for (const [path, guarded] of this.#guarded) await this.#check(path, guarded);
+    for (const file of dirty) if (!this.#guarded.has(file.path)) await this.#begin(file);
+    if (this.#guarded.size === 0) return;
+    if (clock.monotonic() - this.#logReadAtMs >= READ_LOG_EVERY_MS) {
+      this.#logReadAtMs = clock.monotonic();
+      const lines = await this.#options.tail(LOG_LINES);
+      for (const path of this.#guarded.keys()) if (isStuck(lines, path)) this.#stuck.add(path);
+    }
+  }
+
+  /** What was opened again before it was seen. Without a record it can only be kept for a person. */
+  async #salvage(): Promise<void> {
+    const { cacheDir, clock, copy, deletedFiles, log } = this.#options;
+    for (const { path, inode, file } of deletedFiles()) {
+      if (this.#seen.has(inode)) continue;
+      this.#seen.add(inode);
+      const kept = await recoveredPath(path, { cacheDir, clock });
+      void copy(file, kept).then(() => log.error({ path, kept }, KEPT_ASIDE), (error: unknown) => log.error({ path, err: error }, 'changed file not kept'));
+    }
+  }
+
+  async #begin({ path, meta }: DirtyOpenFile): Promise<void> {
+    const { cacheDir, trees } = this.#options;
+    if (meta === 'torn' || meta.Fingerprint === '') return;
+    const content = await dataFile(join(trees.data, path));
+    if (!content || covers(meta.Rs, content.bytes)) return;
+    const kept = namesOf(cacheDir, path);
+    // Tried again at the next look when the disk has no room for it.
+    await mkdir(dirname(kept.content), { recursive: true, mode: 0o700 }).catch(() => undefined);
+    await rm(kept.content, { force: true });
+    await link(join(trees.data, path), kept.content).catch(() => undefined);
+    await writeMeta(kept.meta, meta, { inHurry: true }).catch(() => undefined);
+    const found = await stat(kept.content, { bigint: true }).catch(() => undefined);
+    if (!found) return;
+    this.#seen.add(found.ino);
+    this.#guarded.set(path, { inode: found.ino, savedMs: 0, isSaving: false });
+  }
+
+  async #check(path: string, guarded: Guarded): Promise<void> {
+    const { tail, trees } = this.#options;
+    const found = await stat(join(trees.data, path), { bigint: true }).catch(() => undefined);
+    if (found?.ino === guarded.inode) return this.#attend(path, guarded, Number(found.mtimeMs));
+    // While the NAS is away nothing that was changed can have gone up or been taken away by a user.
+    const isGivenUp = this.#isAway || this.#stuck.has(path) || isStuck(await tail(LOG_LINES), path);
+    if (isGivenUp && (await keepGivenUp(path, this.#options))) this.#held.add(path);
+    await this.#drop(path);
+  }
+
+  async #attend(path: string, guarded: Guarded, modifiedMs: number): Promise<void> {
+    const { saveRecord, trees } = this.#options;
+    const meta = await readMeta(join(trees.meta, path));
+    if (meta !== undefined && meta !== 'torn' && !meta.Dirty) return this.#drop(path);
+    if (guarded.savedMs === modifiedMs || guarded.isSaving || (!this.#isAway && !this.#stuck.has(path))) return;
+    guarded.savedMs = modifiedMs;
+    guarded.isSaving = true;
+    void saveRecord(path, modifiedMs).then(() => this.#copyRecord(path, guarded)).catch(() => undefined).finally(() => (guarded.isSaving = false));
+  }
+
+  async #copyRecord(path: string, guarded: Guarded): Promise<void> {
+    const { cacheDir, trees } = this.#options;
+    const meta = await readMeta(join(trees.meta, path));
+    if (meta === undefined || meta === 'torn' || !meta.Dirty || this.#guarded.get(path) !== guarded) return;
+    // 1.60 saves what was written, and the time of the first change with it.
+    const ModTime = new Date(guarded.savedMs).toISOString();
+    await writeMeta(namesOf(cacheDir, path).meta, { ...meta, ModTime }, { inHurry: true });
+  }
+
+  async #drop(path: string): Promise<void> {
+    this.#guarded.delete(path);
+    this.#stuck.delete(path);
+    const { content, meta } = namesOf(this.#options.cacheDir, path);
+    await Promise.all([rm(content, { force: true }), rm(meta, { force: true })]);
+  }
 }

@@ -4,8 +4,12 @@ import { complete, schema } from './config.ts';
 import { checks } from './doctor.ts';
 import { createMounter } from './mounter.ts';
 import type { RcloneMounter } from './mounter.ts';
+import { leftovers } from './leftovers.ts';
+import type { Notice } from './leftovers.ts';
 import { secretPaths } from './secret-options.ts';
 import { checkUntrusted } from './untrusted.ts';
+
+const LOOK_FOR_LEFTOVERS_EVERY_MS = 60_000;
 
 export default definePlugin({
   name: 'mount',
@@ -31,6 +35,12 @@ export default definePlugin({
       return mounter;
     });
     ctx.tap('collectChecks', (config) => checks(config, finderFor(ctx.use('processes')), ctx.use('mountTable')));
+    let notices: readonly Notice[] = [];
+    ctx.every({
+      name: 'look for files that go nowhere by themselves', ms: () => LOOK_FOR_LEFTOVERS_EVERY_MS,
+      run: async () => { notices = await leftovers(ctx.use('config').current.config.cache.dir); },
+    });
+    ctx.tap('collectNotices', () => notices);
     ctx.effect('mount points', () => async () => {
       await Promise.all(made.map((mounter) => mounter.unlock()));
     });

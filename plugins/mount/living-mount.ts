@@ -2,15 +2,18 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { sizeBytes } from 'mountkeeper';
 import type { Awaitable, Bandwidth, CacheAccess, ManagedProcess, Mount, MountStats, PendingFiles, RefreshResult, ServeOptions } from 'mountkeeper';
+import { copySparse, requeue, setTime } from './beside.ts';
 import { treesOf } from './cache-meta.ts';
 import { pendingIn } from './cache-scan.ts';
 import { markClean } from './cache-repair.ts';
 import { createStatsReader } from './mount-stats.ts';
 import { createFailedUploads } from './failed-uploads.ts';
 import { freshenListings } from './freshen.ts';
-import { createGuard } from './guard.ts';
-import type { Guard } from './guard.ts';
+import { Gate } from './gate.ts';
+import { Guard } from './guard.ts';
+import { createNasLook } from './nas-look.ts';
 import type { MountNotes } from './notes.ts';
+import { deletedFiles, openFiles } from './open-files.ts';
 import { createRcClient } from './rc-client.ts';
 import type { RcClient } from './rc-client.ts';
 import { createRefresher } from './refresh.ts';
@@ -25,6 +28,7 @@ import { inPlainWords, remoteFailure, silence } from './words.ts';
 /** Asked for by name, so that it is never answered from a listing in memory; nobody has a file of this name. */
 const CHECKED_NAME = '.mountkeeper-reachable';
 const LAST_LINES = 20;
+const REQUEUE_EVERY_MS = 60_000;
 const CACHE_VIEW = fileURLToPath(new URL('./cache-view.js', import.meta.url));
 
 interface QueueItem { id: number; expiry?: number; uploading?: boolean }
@@ -42,11 +46,13 @@ export class LivingMount implements Mount {
   readonly #tools: MountTools;
   readonly #rc: RcClient;
   readonly #refresher: Refresher;
+  readonly #gate: Gate;
   readonly #guard: Guard;
   readonly #readStats: (signal: AbortSignal) => Promise<MountStats>;
   readonly #end = new AbortController();
   #calls: Promise<ReadonlySet<string>> | undefined;
   #isSealed = false;
+  #requeuedAtMs = -Infinity;
   #onSeal: ServeOptions['onSeal'] | undefined;
 
   /** `recovered`: paths of files that were dirty when the process started. */
@@ -64,7 +70,16 @@ export class LivingMount implements Mount {
     const { clock } = tools;
     const trees = treesOf(notes.cacheDir);
     const log = tools.log.child({ share: notes.share });
-    this.#guard = createGuard({ cacheDir: notes.cacheDir, trees, clock, log, tail: (lines) => process.tail(lines), restart: () => process.signal('SIGKILL') });
+    this.#guard = new Guard({
+      cacheDir: notes.cacheDir, trees, clock, log, tail: (lines) => process.tail(lines), openFiles: () => openFiles(process.pid, trees),
+      deletedFiles: () => deletedFiles(process.pid, trees), copy: (from, to) => copySparse(from, to, tools),
+      saveRecord: (path, modifiedMs) => setTime(this.#inMount(path), modifiedMs, tools), restart: () => process.signal('SIGKILL'),
+    });
+    this.#gate = new Gate({
+      rc: this.#rc, clock, log, end: this.#end.signal, look: notes.nas && createNasLook(notes.nas), ask: (signal) => this.#askRemote(signal),
+      onShut: () => void this.#guard.watchClosely(() => this.#gate.isShut, this.#end.signal),
+    });
+    void this.#gate.begin();
     const space = createSpaceWatch({ cacheDir: notes.cacheDir, minFreeBytes: () => sizeBytes(tools.config().cache.min_free_space), clock, log });
     const failedUploads = createFailedUploads({ clock, metaRoot: join(trees.meta, this.#remotePath), tail: (lines) => process.tail(lines) });
     this.#readStats = createStatsReader({ rc: this.#rc, clock, pid: process.pid, trees, fs: notes.fs, guard: this.#guard, space, failedUploads });
@@ -81,14 +96,8 @@ export class LivingMount implements Mount {
   }
 
   async checkRemote(signal: AbortSignal): Promise<void> {
-    const parameters = { fs: this.#notes.fs, remote: CHECKED_NAME, opt: { filesOnly: true } };
-    try {
-      await this.#rc.call('operations/stat', parameters, signal);
-      this.#guard.remoteAnswered();
-    } catch (error) {
-      if (signal.aborted) throw silence(error);
-      throw remoteFailure([(error as Error).message], 'the remote answers with an error', { cause: error });
-    }
+    await this.#gate.through(signal);
+    this.#guard.remoteAnswered();
   }
 
   async checkAlive(timeoutMs: number): Promise<void> {
@@ -110,13 +119,24 @@ export class LivingMount implements Mount {
 
   async flush(signal: AbortSignal): Promise<void> {
     const known = await this.#knownCalls(signal);
-    if (!known.has('vfs/queue') || !known.has('vfs/queue-set-expiry')) return;
+    if (!known.has('vfs/queue') || !known.has('vfs/queue-set-expiry')) return this.#requeue(signal);
     const { queue = [] } = await this.#rc.call<{ queue?: QueueItem[] }>('vfs/queue', { fs: this.#notes.fs }, signal);
     for (const item of queue) {
       if (item.uploading === true || (item.expiry ?? 1) <= 0) continue;
       // Gone from the queue meanwhile: it goes up already.
       await this.#rc.call('vfs/queue-set-expiry', { fs: this.#notes.fs, id: item.id, expiry: -1 }, signal).catch(() => signal.throwIfAborted());
     }
+  }
+
+  /** Not often: it starts the write-back delay anew. A file that is open with changes is in no queue, and is not to be touched. */
+  async #requeue(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#tools;
+    if (clock.monotonic() - this.#requeuedAtMs < REQUEUE_EVERY_MS) return;
+    this.#requeuedAtMs = clock.monotonic();
+    const { paths } = await pendingIn(this.#notes.cacheDir);
+    const { dirty } = await openFiles(this.pid, treesOf(this.#notes.cacheDir));
+    const open = new Set(dirty.map(({ path }) => path));
+    await requeue(paths.filter((path) => !open.has(path)).map((path) => this.#inMount(path)), this.#tools, signal);
   }
 
   async serve(options: ServeOptions): Promise<boolean> {
@@ -154,13 +174,30 @@ export class LivingMount implements Mount {
   }
 
   release(): void {
+    // Asked for before anything ends; nobody would open it until the next daemon is there.
+    void this.#gate.open().catch(() => undefined).finally(() => this.#rc.close());
     this.#end.abort();
-    this.#rc.close();
     this.#process.release();
+  }
+
+  /** Of a file of the cache. */
+  #inMount(path: string): string {
+    const root = this.#remotePath.replaceAll(/^\/+|\/+$/g, '');
+    return join(this.plan.mountPoint, root !== '' && path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path);
   }
 
   get #remotePath(): string {
     return this.#notes.fs.slice(this.#notes.fs.indexOf(':') + 1);
+  }
+
+  async #askRemote(signal: AbortSignal): Promise<void> {
+    const parameters = { fs: this.#notes.fs, remote: CHECKED_NAME, opt: { filesOnly: true } };
+    try {
+      await this.#rc.call('operations/stat', parameters, signal);
+    } catch (error) {
+      if (signal.aborted) throw silence(error);
+      throw remoteFailure([(error as Error).message], 'the remote answers with an error', { cause: error });
+    }
   }
 
   /** Asked of the running process: an adopted one may be older than what is installed now. */

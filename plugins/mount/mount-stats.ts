@@ -37,7 +37,7 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
   return async (signal) => {
     // Open files first: one that is closed between the two looks is in the queue by then, and is counted twice rather than never.
     const files = await openFiles(source.pid, source.trees);
-    await source.guard.tend(files.dirty);
+    await source.guard.tend(files);
     const answer = await source.rc.call<{ diskCache?: Partial<DiskCache> }>('vfs/stats', { fs: source.fs }, signal);
     const cache = { ...NO_CACHE, ...answer.diskCache };
     const queued = cache.uploadsQueued + cache.uploadsInProgress;
@@ -46,7 +46,7 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
     const troubles = [await source.space(cache.outOfSpace), failedUploadsTrouble(failed)].filter((text) => text !== undefined);
     return {
       cacheBytes: cache.bytesUsed,
-      dirtyFiles: queued + files.dirty.length,
+      dirtyFiles: queued + files.dirty.length + source.guard.heldFiles,
       erroredFiles: cache.erroredFiles + failed.count,
       speed,
       transfers: core.transferring.length,

@@ -11,6 +11,7 @@ import { cachedShares, pendingIn, pendingOf } from './cache-scan.ts';
 import { freePort } from './free-port.ts';
 import { LivingMount } from './living-mount.ts';
 import { lockLater, prepareMountPoint, unlockMountPoint } from './mount-point.ts';
+import { nasAddress } from './nas-address.ts';
 import { fromNotes, toNotes } from './notes.ts';
 import type { MountNotes } from './notes.ts';
 import { cacheFolder, planMount } from './plan.ts';
@@ -106,7 +107,7 @@ async function start(spec: ShareSpec, plan: MountPlan, cacheDir: string, tools: 
   const file = configFile(spec.share.name, tools);
   await writeRemoteConfig(file, await remoteConfigText(spec.connection, { command: rclone.command, processes: tools.processes, secrets: tools.secrets, providers }));
   const rc = { port: await freePort(), user: 'mountkeeper', password: randomBytes(24).toString('base64url') };
-  const notes: MountNotes = { share: spec.share.name, plan, rc, cacheDir, fs: remotePath(spec) };
+  const notes: MountNotes = { share: spec.share.name, plan, rc, cacheDir, fs: remotePath(spec), nas: nasAddress(spec.connection) };
   const around = { ...(await accessOf()), configFile: file, cacheDir, rcPort: rc.port, cacheLimitBytes: await ownLimit(rclone, cacheDir, config) };
   const process = await tools.processes.start({
     key: processKey(spec.share.name),

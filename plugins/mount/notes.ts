@@ -1,4 +1,5 @@
 import type { ManagedProcess, MountPlan } from 'mountkeeper';
+import type { NasAddress } from './nas-address.ts';
 import type { RcAddress } from './rc-client.ts';
 
 /** What the record of a mount's process keeps for the daemon that adopts it. */
@@ -9,6 +10,8 @@ export interface MountNotes {
   readonly cacheDir: string;
   /** The remote as rclone names it, with the path. */
   readonly fs: string;
+  /** Where to look for the NAS, if that is known. */
+  readonly nas?: NasAddress | undefined;
 }
 
 export function toNotes(notes: MountNotes): Record<string, string | number> {
@@ -21,6 +24,7 @@ export function toNotes(notes: MountNotes): Record<string, string | number> {
     rcPassword: notes.rc.password,
     cacheDir: notes.cacheDir,
     fs: notes.fs,
+    ...(notes.nas && { nasHost: notes.nas.host, nasPort: notes.nas.port, nasManner: notes.nas.manner }),
   };
 }
 
@@ -30,5 +34,10 @@ export function fromNotes({ notes, fingerprint }: Pick<ManagedProcess, 'notes' |
   const [share, mountPoint, identity, user, password, cacheDir, fs] = ['share', 'mountPoint', 'identity', 'rcUser', 'rcPassword', 'cacheDir', 'fs'].map(text);
   const port = notes['rcPort'];
   if (!share || !mountPoint || !identity || !user || !password || !cacheDir || !fs || typeof port !== 'number') return undefined;
-  return { share, plan: { mountPoint, identity, fingerprint }, rc: { port, user, password }, cacheDir, fs };
+  return { share, plan: { mountPoint, identity, fingerprint }, rc: { port, user, password }, cacheDir, fs, nas: nasIn(notes) };
+}
+
+function nasIn({ nasHost: host, nasPort: port, nasManner: manner }: ManagedProcess['notes']): NasAddress | undefined {
+  if (typeof host !== 'string' || typeof port !== 'number') return undefined;
+  return manner === 'greets' || manner === 'answers' || manner === 'accepts' ? { host, port, manner } : undefined;
 }

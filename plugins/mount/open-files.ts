@@ -1,8 +1,17 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readMeta } from './cache-meta.ts';
 import type { CacheTrees } from './cache-meta.ts';
 import type { DirtyOpenFile } from './guard.ts';
+
+/** Content that rclone has deleted and, as it does by mistake only, not closed. */
+export interface DeletedFile {
+  /** Below the cache's trees. */
+  readonly path: string;
+  readonly inode: bigint;
+  /** Where it can still be read, as long as rclone has not collected it. */
+  readonly file: string;
+}
 
 export interface OpenFiles {
   /** Cached files that rclone holds open, for reading or writing. */
@@ -15,6 +24,7 @@ export interface OpenFiles {
 const SLICE = 256;
 const ACCESS_MODE = 0o3;
 const READ_ONLY = 0;
+const DELETED = ' (deleted)';
 
 /**
  * Files open with changes are in no queue yet: rclone names them nowhere but in their documents on disk, and only those of
@@ -43,10 +53,26 @@ export async function openFiles(pid: number, trees: CacheTrees): Promise<OpenFil
 function cachedPath(pid: number, fd: string, dataRoot: string): string | undefined {
   try {
     const target = readlinkSync(`/proc/${pid}/fd/${fd}`);
-    if (!target.startsWith(`${dataRoot}/`) || target.endsWith(' (deleted)')) return undefined;
+    if (!target.startsWith(`${dataRoot}/`) || target.endsWith(DELETED)) return undefined;
     const flags = /^flags:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/fdinfo/${fd}`, 'utf8'))?.[1] ?? '2';
     return (Number.parseInt(flags, 8) & ACCESS_MODE) === READ_ONLY ? undefined : target.slice(dataRoot.length + 1);
   } catch {
     return undefined;
   }
+}
+
+/** Looked for only while nothing can go stale: then every file that is deleted but open is one that rclone gave up. */
+export function deletedFiles(pid: number, trees: CacheTrees): readonly DeletedFile[] {
+  const found: DeletedFile[] = [];
+  for (const fd of readdirSync(`/proc/${pid}/fd`)) {
+    const file = `/proc/${pid}/fd/${fd}`;
+    try {
+      const target = readlinkSync(file);
+      if (!target.startsWith(`${trees.data}/`) || !target.endsWith(DELETED)) continue;
+      found.push({ path: target.slice(trees.data.length + 1, -DELETED.length), inode: statSync(file, { bigint: true }).ino, file });
+    } catch {
+      // Closed meanwhile.
+    }
+  }
+  return found;
 }

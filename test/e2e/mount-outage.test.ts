@@ -75,14 +75,14 @@ for (const { label, command } of rclones()) {
       await next.unmount();
     }));
 
-    it('is kept aside when it is opened before, and rclone deletes it', { timeout: 200_000 }, () => inRoom(async ({ scratch, nas, mount }) => {
+    it('is held when it is opened before, and rclone deletes it', { timeout: 200_000 }, () => inRoom(async ({ scratch, nas, mount }) => {
       await giveUp(nas, mount, scratch);
       await run(EDIT, mount.plan.mountPoint, 'LATE');
       const folder = scratch.path('bench', 'cache', 'photos');
-      await until('the content is kept aside, or still in the cache', async () => {
+      await until('the content is held, or still in the cache', async () => {
         await mount.stats(deadline()).catch(() => undefined);
         const names = await readdir(folder, { recursive: true });
-        const kept = names.find((name) => /(recovered\/.*|vfs\/nas)\/big\.bin$/.test(name) && !name.includes('vfsMeta'));
+        const kept = names.find((name) => /(recovered\/.*|held\/\d+\/data|vfs\/nas)\/big\.bin$/.test(name) && !name.includes('vfsMeta'));
         return kept !== undefined && (await readFile(`${folder}/${kept}`)).subarray(AT, AT + 4).toString('latin1') === 'EDIT';
       }, { timeoutMs: 20_000, everyMs: 300 });
       await mount.kill();

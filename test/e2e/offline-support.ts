@@ -1,0 +1,100 @@
+/** A share whose NAS goes away, and hands that work in it. */
+import { fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import type { Mount } from 'mountkeeper';
+import { Nas } from '../support/nas.ts';
+import type { RcloneChoice } from '../support/rclones.ts';
+import { Relay } from '../support/relay.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { sleep, until, within } from '../support/until.ts';
+import { createWorkbench } from './mount-support.ts';
+import type { Workbench } from './mount-support.ts';
+import type { Outcome, Task } from './offline-hands.ts';
+
+export const FILES = { 'd/cached.bin': 200_000, 'd/whole.bin': 200_000, 'd/part.bin': 20_000_000, 'd/again.bin': 20_000_000, 'd/never1.bin': 5_000_000, 'd/never2.bin': 5_000, 'd/never3.bin': 5_000 };
+
+export class Hands {
+  readonly #child: ChildProcess;
+  readonly #waiting = new Map<number, (outcome: Outcome) => void>();
+  #lastId = 0;
+
+  constructor(scratch: Scratch) {
+    this.#child = fork(fileURLToPath(new URL('./offline-hands.js', import.meta.url)), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], detached: true });
+    this.#child.unref();
+    this.#child.channel?.unref();
+    this.#child.on('message', ({ id, outcome }: { id: number; outcome: Outcome }) => this.#waiting.get(id)?.(outcome));
+    scratch.defer(() => {
+      this.#child.kill('SIGKILL');
+      return Promise.resolve();
+    });
+  }
+
+  do(task: Task): Promise<Outcome> {
+    const id = (this.#lastId += 1);
+    const answer = new Promise<Outcome>((resolve) => this.#waiting.set(id, resolve));
+    this.#child.send({ id, task });
+    return within(`${task.op} ${task.path}`, 120_000, answer);
+  }
+}
+
+export interface Room {
+  readonly nas: Nas;
+  readonly relay: Relay;
+  readonly bench: Workbench;
+  readonly hands: Hands;
+  readonly path: (name: string) => string;
+  mount: Mount;
+}
+
+/** Looks after the mount as the daemon does, without which nobody notices an outage. */
+export function lookAfter(room: Room): () => Promise<void> {
+  let isOver = false;
+  const done = (async () => {
+    while (!isOver) {
+      await room.mount.stats(AbortSignal.timeout(2_000)).catch(() => undefined);
+      await room.mount.checkRemote(AbortSignal.timeout(5_000)).catch(() => undefined);
+      await sleep(500);
+    }
+  })();
+  return async () => {
+    isOver = true;
+    await done;
+  };
+}
+
+export async function createRoom(scratch: Scratch, { rclone, protocol }: { readonly rclone: RcloneChoice; readonly protocol: 'sftp' | 'webdav' }): Promise<Room> {
+  const nas = await Nas.create(scratch, { protocol, files: FILES });
+  const relay = await Relay.start(scratch, { targetPort: nas.port });
+  const bench = createWorkbench(scratch, { rclone: rclone.command, nas, mount: { chunk_size: '1M', read_ahead: '0', buffer_size: '0' } });
+  const mount = await bench.mount(bench.spec('photos', {}, relay.port));
+  const room: Room = { nas, relay, bench, mount, hands: new Hands(scratch), path: (name) => `${mount.plan.mountPoint}/d/${name}` };
+  await room.hands.do({ op: 'list', path: room.path('') });
+  for (const name of ['cached.bin', 'whole.bin']) await room.hands.do({ op: 'read', path: room.path(name) });
+  for (const name of ['part.bin', 'again.bin']) await room.hands.do({ op: 'head', path: room.path(name) });
+  return room;
+}
+
+/** Resolves once it is known that the NAS is away. */
+export async function goAway(room: Room, how: 'cut' | 'blackHole'): Promise<void> {
+  const known = async (): Promise<number> => (await room.bench.log()).split('the NAS is away').length - 1;
+  const before = await known();
+  await room.hands.do({ op: 'list', path: room.path('') });
+  await room.relay[how]();
+  await until('it is known that the NAS is away', async () => (await known()) > before, { timeoutMs: 15_000, everyMs: 100 });
+}
+
+/** What the NAS has once all changes have gone up, each over the one before. */
+export function changed(original: Buffer, edits: readonly { readonly at: number; readonly content: Buffer }[]): Buffer {
+  const result = Buffer.from(original);
+  for (const { at, content } of edits) content.copy(result, at);
+  return result;
+}
+
+/** How often rclone has given a changed file up. */
+export async function givenUp({ bench }: Room): Promise<number> {
+  const folder = `${bench.tools.paths.stateDir}/processes`;
+  const logs = await Promise.all((await readdir(folder)).filter((name) => name.endsWith('.log')).map((name) => readFile(`${folder}/${name}`, 'utf8')));
+  return logs.join('').split('failed to download missing parts').length - 1;
+}
