@@ -54,7 +54,7 @@ export function lookAfter(room: Room): () => Promise<void> {
   const done = (async () => {
     while (!isOver) {
       await room.mount.stats(AbortSignal.timeout(2_000)).catch(() => undefined);
-      await room.mount.checkRemote(AbortSignal.timeout(5_000)).catch(() => undefined);
+      await room.mount.checkRemote(AbortSignal.timeout(2_500)).catch(() => undefined);
       await sleep(500);
     }
   })();
