@@ -28,6 +28,7 @@ export interface EnginesTools {
 export class Engines {
   readonly #tools: EnginesTools;
   readonly #beside = new Map<string, BesideEngine>();
+  #isClosed = false;
 
   constructor(tools: EnginesTools) {
     this.#tools = tools;
@@ -61,8 +62,11 @@ export class Engines {
     await engine?.stop();
   }
 
-  async release(): Promise<void> {
-    await Promise.all([...this.#beside.values()].map((engine) => engine.release()));
+  /** Nothing is begun any more. What runs is left to the next daemon, or ended. */
+  async close(keepsRunning: boolean): Promise<void> {
+    this.#isClosed = true;
+    if (keepsRunning) await Promise.all([...this.#beside.values()].map((engine) => engine.release()));
+    else await this.keepOnly(new Set());
   }
 
   /** Resolves with what serves beside the mount, once it does. */
@@ -70,6 +74,7 @@ export class Engines {
     const { clock } = this.#tools;
     const former = this.#beside.get(share);
     if (former?.isFor(mountPoint, pid) === false) await this.drop(share);
+    if (this.#isClosed) throw new Error('WebDAV is switched off just now');
     const engine = this.#beside.get(share) ?? this.#start(share, mountPoint, pid);
     const end = clock.monotonic() + BESIDE_MS;
     while (!engine.engine && clock.monotonic() < end) await clock.sleep(LOOK_MS);

@@ -98,10 +98,10 @@ export class WebdavExporter implements Exporter {
     const { enabled } = this.#tools.settings;
     if (keepsRunning && enabled) {
       await this.#server.release();
-      return this.#engines.release();
+    } else {
+      await this.#server.stop();
     }
-    await this.#server.stop();
-    await this.#engines.keepOnly(new Set());
+    await this.#engines.close(keepsRunning && enabled);
   }
 
   async add(spec: ShareSpec, mount: Mount): Promise<void> {

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { answer } from './front-answer.ts';
-import { now } from './front-clock.ts';
+import { now, pause } from './front-clock.ts';
 import type { ClearUp } from './front-clear-up.ts';
 import { Commit } from './front-commit.ts';
 import { WAITING } from './front-engine.ts';
@@ -17,6 +17,7 @@ import type { Found } from './front-stat.ts';
 import { preconditionFails } from './front-conditions.ts';
 
 const READY_MS = 12_000;
+const RELEASE_MS = 300;
 
 export interface PutTools {
   readonly journal: Journal;
@@ -112,6 +113,8 @@ async function passBody(passing: Passing): Promise<{ outcome: 'taken' | 'none' |
 
 /** Makes the path what it was before the upload. The file is closed, and no other client of ours writes it now. */
 async function takeBack({ attached, path, headers, upload }: Passing): Promise<boolean> {
+  // What serves from beside a mount has closed the file, the mount itself does so a moment later.
+  if (attached.engine.port !== undefined) await pause(RELEASE_MS);
   const method = upload.kind === 'new' ? 'DELETE' : 'PUT';
   const response = await attached.ask({ method, path, headers: { ...headers, 'content-length': 0 } }).catch(() => undefined);
   response?.resume();

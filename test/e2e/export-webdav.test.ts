@@ -233,6 +233,8 @@ for (const rclone of rclones()) {
       assert.equal(await front(), undefined);
       await daemon.start();
       await daemon.healthy();
+      await daemon.synced(20_000);
+      assert.equal(await nas.has('team/last.bin'), false);
     });
 
     it('says what is wrong, and is off when switched off', async () => {
