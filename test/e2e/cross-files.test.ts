@@ -7,12 +7,15 @@ import { Nas } from '../support/nas.ts';
 import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
+import { until } from '../support/until.ts';
 import { CLIENTS } from './cross-clients.ts';
 import { openHouse, shownToAll } from './cross-house.ts';
 import type { House } from './cross-house.ts';
 import { layDownFiles } from './cross-names.ts';
+import { localFile } from './export-support.ts';
 
 const SHARE = '照片 Photos';
+const OVERWRITTEN = Array.from({ length: 50 }, (_, index) => `overwrites ${index}.bin`);
 
 /** The newest one can serve from inside a mount's own process. */
 const rclone = rclones().at(-1);
@@ -26,7 +29,7 @@ describe('the same files over every protocol', () => {
 
   before(async () => {
     scratch = await createScratch('cross-files');
-    nas = await Nas.create(scratch, { files: { 'photos/old.bin': 1_000 } });
+    nas = await Nas.create(scratch, { files: Object.fromEntries(CLIENTS.flatMap(({ label }) => OVERWRITTEN.map((name) => [`photos/${label} ${name}`, 5_000]))) });
     files = new Files(scratch);
     await mkdir(scratch.path('sent'));
     sums = await layDownFiles(scratch.path('sent'));
@@ -55,6 +58,25 @@ describe('the same files over every protocol', () => {
       });
     }
   }
+
+  it('has 50 files that each client overwrites on the NAS within 15 s', async (t) => {
+    const sums = new Map<string, string>();
+    await Promise.all(CLIENTS.map(async (client) => {
+      const session = await client.session(house.access, SHARE);
+      const { path, sum } = await localFile(scratch, `over ${client.label}`, 20_000);
+      for (const name of OVERWRITTEN) {
+        await session.put(path, `${client.label} ${name}`);
+        sums.set(`photos/${client.label} ${name}`, sum);
+      }
+      session.close();
+    }));
+    const start = performance.now();
+    await until('all are on the NAS', async () => {
+      for (const [path, sum] of sums) if ((await nas.checksum(path)) !== sum) return false;
+      return true;
+    }, { timeoutMs: 15_000, everyMs: 200 });
+    t.diagnostic(`there ${Math.round(performance.now() - start)} ms after the last was written`);
+  });
 
   it('shows it all in the mount, and on the NAS once the queue is seen to be empty', async (t) => {
     const start = performance.now();
