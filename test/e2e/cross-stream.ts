@@ -71,8 +71,7 @@ export class Transfers {
       bytes += piece.length;
       this.tally.bytes += piece.length;
       const aheadMs = (bytes / bytesPerSecond) * 1000 - (performance.now() - start);
-      // Its end need not be waited for at that pace.
-      if (aheadMs > 5 && !this.isStopped) await sleep(aheadMs);
+      if (aheadMs > 5) await sleep(aheadMs);
       asked = performance.now();
     }
     if (hash.digest('hex') !== sha256) throw new Error('other content');
