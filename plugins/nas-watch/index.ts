@@ -24,7 +24,7 @@ function createWatcher(ctx: PluginContext<NasWatchConfig>, former: Outages, save
   const isStuck = (share: string): boolean => watcher.isStuck(share);
   const shares = () => ctx.use('shares').list();
   const onBack = (connection: string): void => void welcomeBack(connection, {
-    log: ctx.log, shares, isStuck,
+    clock: ctx.use('clock'), signal: ctx.signal, log: ctx.log, shares, isStuck,
     reconnect: (share) => ctx.send('reconnect', share),
     refresher: () => orNone(() => ctx.use('directoryRefresher')),
   });

@@ -1,6 +1,12 @@
-import type { DirectoryRefresher, LiveShare, Logger } from 'mountkeeper';
+import type { Clock, DirectoryRefresher, LiveShare, Logger } from 'mountkeeper';
+
+/** A mount's own way to the NAS may be open a little later than somebody else's. */
+const ANSWERS_WITHIN_MS = 20_000;
+const LOOK_EVERY_MS = 500;
 
 export interface WelcomeOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
   readonly log: Logger;
   readonly shares: () => readonly LiveShare[];
   /** Its probe began while the NAS was silent. */
@@ -15,16 +21,24 @@ export interface WelcomeOptions {
  * hangs, and those that are mounted read their folders anew, one share after the other. Queues that wait are kicked by the
  * supervisor itself.
  */
-export async function welcomeBack(connection: string, { log, shares, isStuck, reconnect, refresher }: WelcomeOptions): Promise<void> {
+export async function welcomeBack(connection: string, options: WelcomeOptions): Promise<void> {
+  const { log, shares, isStuck, reconnect } = options;
   const own = shares().filter(({ spec }) => spec.connection.name === connection);
   for (const { spec, mount, health } of own) {
     if (mount !== undefined || !(health === 'failed' || (health === 'probing' && isStuck(spec.share.name)))) continue;
     await reconnect(spec.share.name).catch((error: unknown) => log.warn({ share: spec.share.name, err: error }, 'share not probed on return of its NAS'));
   }
   for (const { spec, mount } of own) {
-    if (mount === undefined) continue;
-    await refresher()?.refresh(spec.share.name, '').catch((error: unknown) => {
-      log.debug({ share: spec.share.name, reason: (error as Error).message }, 'folders not refreshed on return of the NAS');
-    });
+    if (mount !== undefined) await refreshOnceItAnswers(spec.share.name, options);
+  }
+}
+
+async function refreshOnceItAnswers(name: string, { clock, log, refresher, shares, signal }: WelcomeOptions): Promise<void> {
+  const answers = (): boolean => shares().find(({ spec }) => spec.share.name === name)?.remoteAnswers === true;
+  try {
+    for (let waitedMs = 0; !answers() && waitedMs < ANSWERS_WITHIN_MS; waitedMs += LOOK_EVERY_MS) await clock.sleep(LOOK_EVERY_MS, signal);
+    if (answers()) await refresher()?.refresh(name, '');
+  } catch (error) {
+    log.debug({ share: name, reason: (error as Error).message }, 'folders not refreshed on return of the NAS');
   }
 }

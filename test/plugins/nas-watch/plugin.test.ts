@@ -47,6 +47,26 @@ describe('nas-watch', () => {
   });
 });
 
+describe('a NAS that is back', () => {
+  it('has its folders read anew once the mount itself reaches it', async (t) => {
+    const { host, shares, refreshed } = await start(t);
+    const [photos, video] = shares;
+    assert.ok(photos && video);
+    photos.remoteAnswers = false;
+    photos.made.remoteProblem = 'no answer';
+    video.mount = undefined;
+    await host.advance(6_000);
+    assert.equal(host.status().nasOffline, true);
+    await host.hooks.observe('shareHealthChanged', { share: 'video', from: 'probing', to: 'healthy', reason: null });
+    assert.equal(host.status().nasOffline, false);
+    await host.advance(3_000);
+    assert.deepEqual(refreshed, []);
+    photos.remoteAnswers = true;
+    await host.advance(1_000);
+    assert.deepEqual(refreshed, ['photos']);
+  });
+});
+
 describe('the file of outages', () => {
   it('reads back what was written, and nothing from one that is damaged or missing', async (t) => {
     const folder = await mkdtemp(path.join(tmpdir(), 'mk-outages-'));

@@ -9,7 +9,7 @@ import { spec } from '../../core/fake-shares.ts';
 
 function live(name: string, health: Health, connection = 'nas'): LiveShare {
   const own = spec(name);
-  return { spec: { ...own, connection: { ...own.connection, name: connection } }, health, mount: health === 'healthy' ? ({} as Mount) : undefined, remoteAnswers: undefined };
+  return { spec: { ...own, connection: { ...own.connection, name: connection } }, health, mount: health === 'healthy' ? ({} as Mount) : undefined, remoteAnswers: health === 'healthy' ? true : undefined };
 }
 
 describe('the welcome of a NAS', () => {
@@ -17,7 +17,7 @@ describe('the welcome of a NAS', () => {
     const shares = [live('failed', 'failed'), live('stuck', 'probing'), live('rising', 'probing'), live('up', 'healthy'), live('other', 'failed', 'elsewhere')];
     const done: string[] = [];
     await welcomeBack('nas', {
-      log: pino({ level: 'silent' }), shares: () => shares, isStuck: (name) => name === 'stuck',
+      clock: createManualClock(), signal: new AbortController().signal, log: pino({ level: 'silent' }), shares: () => shares, isStuck: (name) => name === 'stuck',
       reconnect: async (name) => void done.push(`reconnect ${name}`),
       refresher: () => ({ refresh: async (name) => {
         done.push(`refresh ${name}`);
