@@ -53,7 +53,7 @@ if (!isApart) {
   before(async () => {
     await runClient('ip', ['link', 'set', 'lo', 'up']);
     await runClient('ip', ['link', 'add', 'card0', 'type', 'veth', 'peer', 'name', 'card1']);
-    await runClient('ip', ['link', 'set', 'card0', 'up']);
+    for (const card of ['card0', 'card1']) await runClient('ip', ['link', 'set', card, 'up']);
     // NFS-Ganesha starts on no machine that has loopback alone.
     await runClient('ip', ['addr', 'add', '192.0.2.1/24', 'dev', 'card0']);
     scratch = await createScratch('trouble');
@@ -98,11 +98,16 @@ if (!isApart) {
     await bothServe();
   });
 
-  it('for want of its address says so, and serves at the addresses that are there', async () => {
+  it('for want of its address says so, and runs once the address has come', async () => {
     await change({ listen: ['203.0.113.9', '127.0.0.1'] }, { listen: '203.0.113.9', allowed_clients: ['203.0.113.0/24'] });
     await said(/SMB does not listen on 203\.0\.113\.9: this machine has no such address/, /NFS: 203\.0\.113\.9: this machine has no such address/);
     await until('SMB serves where it can', async () => (await flags()).smb, { timeoutMs: 10_000 });
     assert.deepEqual(await flags(), { smb: true, nfs: false, mounted: true });
+    await runClient('ip', ['addr', 'add', '203.0.113.9/24', 'dev', 'card0']);
+    await bothServe();
+    await until('SMB listens on the address', async () => (await runClient('smbclient', ['//203.0.113.9/team', '-p', String(ports.smb), '-U', 'alice%pw', '-c', 'ls'])).code === 0, { timeoutMs: 12_000 });
+    await change({ listen: ['198.51.100.9'] }, {});
+    await said(/SMB: 198\.51\.100\.9: this machine has no such address or network interface/);
   });
 
   it('is not told of users that cannot be: the document is refused with the reason, and the others go on', async () => {
