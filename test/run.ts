@@ -1,28 +1,54 @@
 /**
- * `npm test`: all unit tests in one process and each end-to-end file in its own, two at a time, under one test runner whose
+ * `npm test`: all unit tests in one process and each end-to-end file in its own, some at a time, under one test runner whose
  * closing lines are the last ones. Afterwards nothing of ours may run, be mounted or lie about: else the run fails.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, realpath } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { finished } from 'node:stream/promises';
+import { run } from 'node:test';
+import { spec, tap } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import { currentRclone } from './support/rclones.ts';
 import { sweep } from './support/scratch.ts';
+import { Turns } from './turns.ts';
 
 const BUILT = fileURLToPath(new URL('.', import.meta.url));
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const FILE_TIMEOUT_MS = 8 * 60_000;
-/** Longest first, so that no long one is left running alone at the end. */
-const LONG_FIRST = ['kill-rclone', 'cut-off', 'documents', 'kill-daemon', 'plugin-swaps', 'stop', 'hang', 'start'];
+/** They wait more than they compute: three keep two cores a third to a half busy. */
+const AT_ONCE = 3;
+/** Longest first, so that no long one is left running beside nothing. */
+const LONG_FIRST = ['outage', 'kill-rclone', 'cut-off', 'offline', 'warmup-faults', 'smbtorture', 'documents', 'plugin-swaps', 'cross-kill', 'cross-files', 'stop'];
+/** Their limits of time are what a user would feel; what another test does to the machine is not part of that. They come last. */
+const ALONE = ['kill-daemon', 'hang', 'start', 'cross-hang', 'cross-outage'];
 
 async function endToEndFiles(): Promise<string[]> {
-  const names = (await readdir(join(BUILT, 'e2e'))).filter((name) => name.endsWith('.test.js'));
-  const living = names.filter((name) => existsSync(join(PROJECT, 'test/e2e', name.replace(/\.js$/, '.ts'))));
-  const rank = (name: string): number => (LONG_FIRST.indexOf(name.replace('.test.js', '')) + LONG_FIRST.length + 1) % (LONG_FIRST.length + 1);
-  return living.sort((a, b) => rank(a) - rank(b) || a.localeCompare(b)).map((name) => join(BUILT, 'e2e', name));
+  const names = (await readdir(join(BUILT, 'e2e'))).filter((name) => name.endsWith('.test.js')).map((name) => name.replace('.test.js', ''));
+  const living = names.filter((name) => existsSync(join(PROJECT, 'test/e2e', `${name}.test.ts`)));
+  const rest = living.filter((name) => !LONG_FIRST.includes(name) && !ALONE.includes(name)).sort();
+  return [...LONG_FIRST.filter((name) => living.includes(name)), ...rest, ...ALONE.filter((name) => living.includes(name))].map((name) => join(BUILT, 'e2e', `${name}.test.js`));
+}
+
+/** True when all passed. */
+async function runFiles(files: readonly string[], root: string): Promise<boolean> {
+  const turns = await Turns.open(join(root, 'turns.sock'), ALONE);
+  const ending = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => ending.abort());
+  // Every scratch folder of this run lies in one folder, which must be empty again at the end.
+  Object.assign(process.env, { TMPDIR: root, MOUNTKEEPER_TEST_TURNS: join(root, 'turns.sock'), NODE_OPTIONS: `--import=${join(BUILT, 'support/turn.js')}` });
+  process.chdir(PROJECT);
+  let isGood = true;
+  const events = run({ files: [...files], concurrency: AT_ONCE, timeout: FILE_TIMEOUT_MS, signal: ending.signal });
+  events.on('test:fail', ({ todo, skip }) => {
+    if (todo === undefined && skip === undefined) isGood = false;
+  });
+  const report = process.stdout.isTTY ? events.compose(new spec()) : events.compose(tap);
+  report.pipe(process.stdout, { end: false });
+  await finished(report);
+  await turns.close();
+  return isGood && !ending.signal.aborted;
 }
 
 async function main(): Promise<number> {
@@ -31,16 +57,10 @@ async function main(): Promise<number> {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'mountkeeper-test-')));
   const rclone = currentRclone();
   if (rclone === undefined) console.log('# the current rclone was not available here: tests run with the system\'s rclone only');
-  const runner = spawn(process.execPath, ['--test', '--test-concurrency=2', `--test-timeout=${FILE_TIMEOUT_MS}`, ...files], {
-    stdio: 'inherit',
-    cwd: PROJECT,
-    // Every scratch folder of this run lies in one folder, which must be empty again at the end.
-    env: { ...process.env, TMPDIR: root, ...(rclone === undefined ? {} : { MOUNTKEEPER_RCLONE: rclone }) },
-  });
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => runner.kill(signal));
-  const [code] = (await once(runner, 'exit')) as [number | null];
+  if (rclone !== undefined) process.env['MOUNTKEEPER_RCLONE'] = rclone;
+  const isGood = await runFiles(files, root);
   const left = [...(await readdir(root)).map((name) => `folder ${join(root, name)}`), ...(await sweep(root))];
-  if (left.length === 0) return code ?? 1;
+  if (left.length === 0) return isGood ? 0 : 1;
   console.error(`the tests left behind (cleared now):\n${left.map((one) => `  ${one}`).join('\n')}`);
   return 1;
 }

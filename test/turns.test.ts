@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
+import { until } from './support/until.ts';
+import { Turns } from './turns.ts';
+
+interface Asker {
+  readonly socket: Socket;
+  mayGo: boolean;
+}
+
+async function house(t: TestContext): Promise<(name: string) => Promise<Asker>> {
+  const dir = await mkdtemp(join(tmpdir(), 'mk-turns-'));
+  const turns = await Turns.open(join(dir, 's'), ['lonely']);
+  t.after(async () => {
+    await turns.close();
+    await rm(dir, { recursive: true });
+  });
+  return async (name) => {
+    const asker: Asker = { socket: connect(join(dir, 's')), mayGo: false };
+    asker.socket.on('data', () => (asker.mayGo = true));
+    await once(asker.socket, 'connect');
+    asker.socket.write(`${name}\n`);
+    return asker;
+  };
+}
+
+const goes = (asker: Asker): Promise<unknown> => until('it goes', () => asker.mayGo, { timeoutMs: 2_000 });
+
+describe('turns of test files', () => {
+  it('lets files run beside each other, and one that must be alone when all of them have ended', async (t) => {
+    const ask = await house(t);
+    const [a, b] = [await ask('a'), await ask('b')];
+    await Promise.all([goes(a), goes(b)]);
+    const lonely = await ask('lonely');
+    a.socket.destroy();
+    await once(a.socket, 'close');
+    const last = await ask('c');
+    // Whoever comes later has been heard by the time an answer to it could have come.
+    b.socket.write('still here\n');
+    assert.equal(lonely.mayGo || last.mayGo, false);
+    b.socket.destroy();
+    await goes(lonely);
+    assert.equal(last.mayGo, false);
+    lonely.socket.destroy();
+    await goes(last);
+    last.socket.destroy();
+  });
+});
