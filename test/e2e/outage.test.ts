@@ -17,6 +17,7 @@ import { WebhookReceiver } from '../support/webhook-receiver.ts';
 const MIB = 1_048_576;
 const CACHED = Array.from({ length: 50 }, (_, index) => `seen/${index}.bin`);
 const WRITTEN = Array.from({ length: 10 }, (_, index) => `late-${index}.bin`);
+const UNCACHED = ['seen/cold 1.bin', 'seen/cold 2.bin', 'seen/cold 3.bin'] as const;
 const OUTAGE_MS = 120_000;
 
 interface OutageStatus extends StatusJson { readonly nas_offline: boolean }
@@ -46,9 +47,16 @@ describe('an outage of the NAS', { skip: current === undefined && 'needs a curre
     assert.ok(slowest < 50, `${when}: ${slowest.toFixed(1)} ms`);
   };
 
+  /** A file that is not in the cache, read by a child. */
+  const readUncached = async (t: TestContext, name: string): Promise<void> => {
+    const ms = await timed(assert.rejects(files.checksum(at(name)), /EIO|input\/output/i));
+    t.diagnostic(`${name} failed after ${Math.round(ms)} ms`);
+    assert.ok(ms < 5_000, `${name}: ${ms} ms`);
+  };
+
   before(async () => {
     scratch = await createScratch('outage');
-    nas = await Nas.create(scratch, { files: Object.fromEntries(CACHED.map((name) => [`a/${name}`, 50_000])) });
+    nas = await Nas.create(scratch, { files: Object.fromEntries([...CACHED, ...UNCACHED].map((name) => [`a/${name}`, 50_000])) });
     relay = await Relay.start(scratch, { targetPort: nas.port });
     receiver = await WebhookReceiver.start(scratch);
     files = new Files(scratch);
@@ -69,6 +77,7 @@ describe('an outage of the NAS', { skip: current === undefined && 'needs a curre
     const gone = await offline(true, 15_000);
     assert.equal((await status()).all_synced, false);
     await readCached(t, 'refusing');
+    await readUncached(t, UNCACHED[0]);
     await relay.restore();
     const back = await offline(false, 10_000);
     t.diagnostic(`offline after ${Math.round(gone)} ms, back after ${Math.round(back)} ms`);
@@ -90,6 +99,7 @@ describe('an outage of the NAS', { skip: current === undefined && 'needs a curre
 
     await until('it is told', () => types().length > 0, { timeoutMs: 80_000 });
     const toldAfter = performance.now() - begin;
+    await readUncached(t, UNCACHED[1]);
     assert.ok(toldAfter > 58_000 && toldAfter < 80_000, `told after ${toldAfter} ms`);
     const { health, health_message: message, dirty_count: dirty } = await share();
     assert.deepEqual([health, dirty, (await status()).all_synced, (await status()).nas_offline], ['healthy', WRITTEN.length, false, true]);
@@ -97,6 +107,7 @@ describe('an outage of the NAS', { skip: current === undefined && 'needs a curre
 
     await sleep(OUTAGE_MS - (performance.now() - begin) - 3_000);
     await readCached(t, 'at the end');
+    await readUncached(t, UNCACHED[2]);
     assert.equal(await files.checksum(at(WRITTEN[0] ?? '')), sums.get(WRITTEN[0] ?? ''), 'what was written reads back');
     await sleep(OUTAGE_MS - (performance.now() - begin));
     await relay.restore();
