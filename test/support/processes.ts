@@ -24,10 +24,11 @@ async function seen(pid: number): Promise<SeenProcess | undefined> {
   }
 }
 
+/** Oldest first: a server comes before the children that it forked with its own arguments. */
 export async function allProcesses(): Promise<SeenProcess[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
   const all = await Promise.all(pids.map(seen));
-  return all.filter((one) => one !== undefined);
+  return all.filter((one) => one !== undefined).sort((a, b) => Number(a.startTime) - Number(b.startTime) || a.pid - b.pid);
 }
 
 /** Living processes, this one apart, whose command line, environment or working folder names the path. */
