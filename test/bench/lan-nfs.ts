@@ -1,7 +1,7 @@
 /** A share over NFS beside an NFS-Ganesha that somebody set up by the manual over a bare mount. */
 import { spawn } from 'node:child_process';
 import { mkdir, open, writeFile } from 'node:fs/promises';
-import { NfsClient } from '../e2e/cross-nfs.ts';
+import { NfsClient } from '../support/clients/nfs-session.ts';
 import { freePort } from '../support/ports.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { timed, until } from '../support/until.ts';

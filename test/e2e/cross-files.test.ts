@@ -8,11 +8,11 @@ import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { CLIENTS } from './cross-clients.ts';
-import { openHouse, shownToAll } from './cross-house.ts';
-import type { House } from './cross-house.ts';
-import { layDownFiles } from './cross-names.ts';
-import { localFile } from './export-support.ts';
+import { CLIENTS } from '../support/clients/clients.ts';
+import { openHouse, shownToAll } from '../support/clients/house.ts';
+import type { House } from '../support/clients/house.ts';
+import { layDownFiles } from '../support/clients/names.ts';
+import { localFile } from '../support/exports/exports.ts';
 
 const SHARE = '照片 Photos';
 const OVERWRITTEN = Array.from({ length: 50 }, (_, index) => `overwrites ${index}.bin`);

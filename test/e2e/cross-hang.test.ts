@@ -6,10 +6,10 @@ import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { sleep, timed, until } from '../support/until.ts';
-import { CLIENTS } from './cross-clients.ts';
-import { openHouse, shownToAll } from './cross-house.ts';
-import type { House } from './cross-house.ts';
-import { pauses, transfersOf } from './cross-stream.ts';
+import { CLIENTS } from '../support/clients/clients.ts';
+import { openHouse, shownToAll } from '../support/clients/house.ts';
+import type { House } from '../support/clients/house.ts';
+import { pauses, transfersOf } from '../support/clients/stream.ts';
 
 const [PAUSE_MS, BACK_MS] = [2_000, 30_000];
 

@@ -9,11 +9,11 @@ import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { sleep, until } from '../support/until.ts';
-import { CLIENTS } from './cross-clients.ts';
-import type { Client, Session } from './cross-clients.ts';
-import { openHouse, serversOf, shownToAll } from './cross-house.ts';
-import type { House } from './cross-house.ts';
-import { localFile } from './export-support.ts';
+import { CLIENTS } from '../support/clients/clients.ts';
+import type { Client, Session } from '../support/clients/clients.ts';
+import { openHouse, serversOf, shownToAll } from '../support/clients/house.ts';
+import type { House } from '../support/clients/house.ts';
+import { localFile } from '../support/exports/exports.ts';
 
 const SHARE = '照片 Photos';
 const KILLS = 4;

@@ -6,10 +6,10 @@ import { Relay } from '../support/relay.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { sleep, until } from '../support/until.ts';
-import { CLIENTS } from './cross-clients.ts';
-import { openHouse, shownToAll } from './cross-house.ts';
-import type { House } from './cross-house.ts';
-import { pauses, transfersOf } from './cross-stream.ts';
+import { CLIENTS } from '../support/clients/clients.ts';
+import { openHouse, shownToAll } from '../support/clients/house.ts';
+import type { House } from '../support/clients/house.ts';
+import { pauses, transfersOf } from '../support/clients/stream.ts';
 
 const GIGABYTE = 1_000_000_000;
 const RETURN_MS = 5_000;

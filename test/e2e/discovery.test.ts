@@ -14,10 +14,10 @@ import { allProcesses, isAlive } from '../support/processes.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { exportStatus, notices, runClient } from './export-support.ts';
-import type { ClientResult } from './export-support.ts';
+import { exportStatus, notices, runClient } from '../support/exports/exports.ts';
+import type { ClientResult } from '../support/exports/exports.ts';
 
-const ASKER = fileURLToPath(new URL('lan-asker.js', import.meta.url));
+const ASKER = fileURLToPath(new URL('../support/exports/lan-asker.js', import.meta.url));
 const USER = 'alice%pw';
 const NAME = 'shelf';
 

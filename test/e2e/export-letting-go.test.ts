@@ -6,7 +6,7 @@ import { freePort } from '../support/ports.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { exportStatus, runClient, smb, SmbSession } from './export-support.ts';
+import { exportStatus, runClient, smb, SmbSession } from '../support/exports/exports.ts';
 
 const USER = 'alice%pw';
 

@@ -12,7 +12,7 @@ import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
 import { ask } from '../../plugins/nfs/ask.ts';
 import { opaque, operation, uint } from '../../plugins/nfs/xdr.ts';
-import { exportStatus, localFile, runClient, sumOf } from './export-support.ts';
+import { exportStatus, localFile, runClient, sumOf } from '../support/exports/exports.ts';
 
 const PHOTOS = '照片 Photos';
 const NOT_THERE = 2;

@@ -11,7 +11,7 @@ import { allProcesses, isAlive } from '../support/processes.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { SmbSession, exportStatus, localFile, notices, runClient, smb, sumOf } from './export-support.ts';
+import { SmbSession, exportStatus, localFile, notices, runClient, smb, sumOf } from '../support/exports/exports.ts';
 
 const PHOTOS = '照片 Photos';
 const NAMES = ['plain.txt', 'with space & ünïcode 春节.jpg', `long ${'n'.repeat(180)}.raw`];

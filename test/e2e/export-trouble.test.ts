@@ -10,7 +10,7 @@ import { freePort } from '../support/ports.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { exportStatus, notices, runClient, smb } from './export-support.ts';
+import { exportStatus, notices, runClient, smb } from '../support/exports/exports.ts';
 
 const PROGRAMS = ['/usr/sbin/smbd', '/usr/bin/ganesha.nfsd'];
 

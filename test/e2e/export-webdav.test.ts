@@ -14,7 +14,7 @@ import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { exportStatus, localFile, runClient, sumOf } from './export-support.ts';
+import { exportStatus, localFile, runClient, sumOf } from '../support/exports/exports.ts';
 
 const PHOTOS = '照片 Photos';
 const USER = ['-u', 'alice:wonder:land'];

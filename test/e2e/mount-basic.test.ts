@@ -10,8 +10,8 @@ import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { createWorkbench } from './mount-support.ts';
-import type { Workbench } from './mount-support.ts';
+import { createWorkbench } from '../support/mount/workbench.ts';
+import type { Workbench } from '../support/mount/workbench.ts';
 
 const sh = async (script: string, ...args: string[]): Promise<string> => (await promisify(execFile)('sh', ['-c', script, 'sh', ...args], { timeout: 20_000 })).stdout;
 

@@ -6,7 +6,7 @@ import { Nas } from '../support/nas.ts';
 import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { createWorkbench } from './mount-support.ts';
+import { createWorkbench } from '../support/mount/workbench.ts';
 
 const isRoot = process.getuid?.() === 0;
 

@@ -11,7 +11,7 @@ import { Relay } from '../support/relay.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until, within } from '../support/until.ts';
-import { createWorkbench } from './mount-support.ts';
+import { createWorkbench } from '../support/mount/workbench.ts';
 
 const isRoot = process.getuid?.() === 0;
 const MB = 1_048_576;

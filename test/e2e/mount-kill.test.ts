@@ -11,10 +11,10 @@ import { Nas, checksumOf } from '../support/nas.ts';
 import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { createWorkbench } from './mount-support.ts';
-import type { Workbench } from './mount-support.ts';
+import { createWorkbench } from '../support/mount/workbench.ts';
+import type { Workbench } from '../support/mount/workbench.ts';
 
-const WRITER = fileURLToPath(new URL('./mount-writer.js', import.meta.url));
+const WRITER = fileURLToPath(new URL('../support/mount/writer.js', import.meta.url));
 const KILLS = Number(process.env['MOUNTKEEPER_KILLS'] ?? 12);
 
 /** Path → what must be on the NAS: a checksum, `-` for nothing, undefined when the last operation on it failed. */

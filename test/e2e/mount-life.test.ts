@@ -11,8 +11,8 @@ import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { createWorkbench } from './mount-support.ts';
-import type { Workbench } from './mount-support.ts';
+import { createWorkbench } from '../support/mount/workbench.ts';
+import type { Workbench } from '../support/mount/workbench.ts';
 
 interface Room { readonly scratch: Scratch; readonly nas: Nas; readonly bench: Workbench }
 

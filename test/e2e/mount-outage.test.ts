@@ -9,8 +9,8 @@ import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { createWorkbench } from './mount-support.ts';
-import type { Workbench } from './mount-support.ts';
+import { createWorkbench } from '../support/mount/workbench.ts';
+import type { Workbench } from '../support/mount/workbench.ts';
 
 const AT = 20_000_000;
 /** Changes four bytes far from what is in the cache, and closes. */

@@ -7,8 +7,8 @@ import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { sleep, until } from '../support/until.ts';
-import { changed, createRoom, givenUp, goAway, lookAfter } from './offline-support.ts';
-import type { Room } from './offline-support.ts';
+import { changed, createRoom, givenUp, goAway, lookAfter } from '../support/mount/offline.ts';
+import type { Room } from '../support/mount/offline.ts';
 
 const OUTAGES = [['refuses connections', 'cut'], ['is silent', 'blackHole']] as const;
 const sum = (content: Buffer): string => createHash('sha256').update(content).digest('hex');

@@ -8,9 +8,9 @@ import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { exportStatus, smb } from './export-support.ts';
-import { startPlainSmbd, torture } from './smbtorture-support.ts';
-import type { TortureTarget, Verdicts } from './smbtorture-support.ts';
+import { exportStatus, smb } from '../support/exports/exports.ts';
+import { startPlainSmbd, torture } from '../support/exports/smbtorture.ts';
+import type { TortureTarget, Verdicts } from '../support/exports/smbtorture.ts';
 
 const USER = 'alice%pw';
 const LANE_MS = 60_000;

@@ -7,7 +7,7 @@ import { Relay } from '../support/relay.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { sleep, until } from '../support/until.ts';
-import { helpersOf, inState, ruleOf } from './warmup-support.ts';
+import { helpersOf, inState, ruleOf } from '../support/warmup/warmup.ts';
 
 const FILES = 40;
 const FILE_BYTES = 256 * 1024;

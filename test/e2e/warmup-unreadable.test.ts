@@ -8,7 +8,7 @@ import { Nas } from '../support/nas.ts';
 import { freePort } from '../support/ports.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
-import { inState } from './warmup-support.ts';
+import { inState } from '../support/warmup/warmup.ts';
 
 /** Stands before a WebDAV NAS: one folder may not be listed, one file may not be read. */
 async function gatekeeper(scratch: Scratch, targetPort: number): Promise<number> {

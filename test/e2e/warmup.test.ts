@@ -10,8 +10,8 @@ import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { inState } from './warmup-support.ts';
-import type { TaskJson, WarmShareJson } from './warmup-support.ts';
+import { inState } from '../support/warmup/warmup.ts';
+import type { TaskJson, WarmShareJson } from '../support/warmup/warmup.ts';
 
 const SHARE = '照片 2024';
 const FOLDER = '资料 und mehr';

@@ -1,8 +1,8 @@
 import { open, readdir, stat } from 'node:fs/promises';
-import { streamOf, sumOfStream } from './cross-child.ts';
-import type { Client } from './cross-clients.ts';
-import { runClient } from './export-support.ts';
-import { NfsClient } from './cross-nfs.ts';
+import { streamOf, sumOfStream } from './child.ts';
+import type { Client } from './clients.ts';
+import { runClient } from '../exports/exports.ts';
+import { NfsClient } from './nfs-session.ts';
 
 const url = (port: number, path: string): string => `nfs://127.0.0.1/${path}?version=4&nfsport=${port}`;
 

@@ -1,8 +1,8 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { checksumOf } from '../support/nas.ts';
-import { streamOf } from './cross-child.ts';
-import type { Access, Client } from './cross-clients.ts';
-import { SmbSession, runClient, smb as smbclient } from './export-support.ts';
+import { checksumOf } from '../nas.ts';
+import { streamOf } from './child.ts';
+import type { Access, Client } from './clients.ts';
+import { SmbSession, runClient, smb as smbclient } from '../exports/exports.ts';
 
 const DEADLINE_MS = 90_000;
 const TROUBLE = /NT_STATUS_\w+|Not connected|session setup failed|Connection to \S+ failed/;

@@ -1,8 +1,8 @@
 /** What the warmup's tests share: its figures, its helper process. */
-import type { Daemon, ShareJson } from '../support/daemon.ts';
-import { allProcesses } from '../support/processes.ts';
-import type { SeenProcess } from '../support/processes.ts';
-import { until } from '../support/until.ts';
+import type { Daemon, ShareJson } from '../daemon.ts';
+import { allProcesses } from '../processes.ts';
+import type { SeenProcess } from '../processes.ts';
+import { until } from '../until.ts';
 
 export interface RuleJson {
   readonly share: string;

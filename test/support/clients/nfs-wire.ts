@@ -1,7 +1,7 @@
 /** One lasting connection to an NFS 4.0 server: calls may be under way beside each other, answers are read by their numbers. */
 import { createConnection } from 'node:net';
 import type { Socket } from 'node:net';
-import { compoundCall, opaque, operation, uint } from '../../plugins/nfs/xdr.ts';
+import { compoundCall, opaque, operation, uint } from '../../../plugins/nfs/xdr.ts';
 
 const LAST_FRAGMENT = 0x8000_0000;
 const ANSWER_MS = 60_000;

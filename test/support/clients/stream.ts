@@ -1,8 +1,8 @@
 /** Transfers that last, and what their users feel of them. */
 import { createHash } from 'node:crypto';
-import { sleep } from '../support/until.ts';
-import { CLIENTS } from './cross-clients.ts';
-import type { Access } from './cross-clients.ts';
+import { sleep } from '../until.ts';
+import { CLIENTS } from './clients.ts';
+import type { Access } from './clients.ts';
 
 export interface Transfer {
   readonly bytes: number;

@@ -1,20 +1,20 @@
 /** A mounter as the daemon wires it, without the daemon: for tests of mounts alone. */
 import type { Config, Mount, ShareSpec } from 'mountkeeper';
-import { createClock } from '../../core/system/clock.ts';
-import { createLogger } from '../../core/system/logger.ts';
-import { createMountReader } from '../../core/system/mount-reader.ts';
-import { createMountTable } from '../../core/system/mount-table.ts';
-import { createProcesses } from '../../core/system/processes.ts';
-import { createMounter } from '../../plugins/mount/mounter.ts';
-import type { RcloneMounter } from '../../plugins/mount/mounter.ts';
-import { schema } from '../../plugins/mount/config.ts';
-import type { MountConfig } from '../../plugins/mount/config.ts';
-import { createRcloneFinder } from '../../plugins/mount/rclone.ts';
-import type { MountTools } from '../../plugins/mount/tools.ts';
+import { createClock } from '../../../core/system/clock.ts';
+import { createLogger } from '../../../core/system/logger.ts';
+import { createMountReader } from '../../../core/system/mount-reader.ts';
+import { createMountTable } from '../../../core/system/mount-table.ts';
+import { createProcesses } from '../../../core/system/processes.ts';
+import { createMounter } from '../../../plugins/mount/mounter.ts';
+import type { RcloneMounter } from '../../../plugins/mount/mounter.ts';
+import { schema } from '../../../plugins/mount/config.ts';
+import type { MountConfig } from '../../../plugins/mount/config.ts';
+import { createRcloneFinder } from '../../../plugins/mount/rclone.ts';
+import type { MountTools } from '../../../plugins/mount/tools.ts';
 import { readFile } from 'node:fs/promises';
 import { mkdirSync } from 'node:fs';
-import type { Nas } from '../support/nas.ts';
-import type { Scratch } from '../support/scratch.ts';
+import type { Nas } from '../nas.ts';
+import type { Scratch } from '../scratch.ts';
 
 export interface Workbench {
   readonly mounter: RcloneMounter;

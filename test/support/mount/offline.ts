@@ -4,14 +4,14 @@ import type { ChildProcess } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Mount } from 'mountkeeper';
-import { Nas } from '../support/nas.ts';
-import type { RcloneChoice } from '../support/rclones.ts';
-import { Relay } from '../support/relay.ts';
-import type { Scratch } from '../support/scratch.ts';
-import { sleep, until, within } from '../support/until.ts';
-import { createWorkbench } from './mount-support.ts';
-import type { Workbench } from './mount-support.ts';
-import type { Outcome, Task } from './offline-hands.ts';
+import { Nas } from '../nas.ts';
+import type { RcloneChoice } from '../rclones.ts';
+import { Relay } from '../relay.ts';
+import type { Scratch } from '../scratch.ts';
+import { sleep, until, within } from '../until.ts';
+import { createWorkbench } from './workbench.ts';
+import type { Workbench } from './workbench.ts';
+import type { Outcome, Task } from './hands.ts';
 
 export const FILES = { 'd/cached.bin': 200_000, 'd/whole.bin': 200_000, 'd/part.bin': 20_000_000, 'd/again.bin': 20_000_000, 'd/never1.bin': 5_000_000, 'd/never2.bin': 5_000, 'd/never3.bin': 5_000 };
 
@@ -21,7 +21,7 @@ export class Hands {
   #lastId = 0;
 
   constructor(scratch: Scratch) {
-    this.#child = fork(fileURLToPath(new URL('./offline-hands.js', import.meta.url)), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], detached: true });
+    this.#child = fork(fileURLToPath(new URL('./hands.js', import.meta.url)), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], detached: true });
     this.#child.unref();
     this.#child.channel?.unref();
     this.#child.on('message', ({ id, outcome }: { id: number; outcome: Outcome }) => this.#waiting.get(id)?.(outcome));

@@ -5,9 +5,9 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createHash, randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
-import type { Daemon, StatusJson } from '../support/daemon.ts';
-import type { Scratch } from '../support/scratch.ts';
-import { until, within } from '../support/until.ts';
+import type { Daemon, StatusJson } from '../daemon.ts';
+import type { Scratch } from '../scratch.ts';
+import { until, within } from '../until.ts';
 
 export interface ClientResult {
   readonly code: number | null;

@@ -1,7 +1,7 @@
 /** A client of NFS 4.0 that comes by path and opens, reads, writes and closes as a kernel's does; libnfs's tools cannot write more than 3,000 bytes. */
 import { randomBytes } from 'node:crypto';
-import { NfsFault, NfsWire, Results, say } from './cross-nfs-wire.ts';
-import type { OpenFile } from './cross-nfs-wire.ts';
+import { NfsFault, NfsWire, Results, say } from './nfs-wire.ts';
+import type { OpenFile } from './nfs-wire.ts';
 
 const BLOCK_BYTES = 256 * 1024;
 const AT_ONCE = 4;

@@ -2,11 +2,11 @@
 import { spawn } from 'node:child_process';
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Daemon } from '../support/daemon.ts';
-import { freePort } from '../support/ports.ts';
-import type { Scratch } from '../support/scratch.ts';
-import { until } from '../support/until.ts';
-import { smb } from './export-support.ts';
+import type { Daemon } from '../daemon.ts';
+import { freePort } from '../ports.ts';
+import type { Scratch } from '../scratch.ts';
+import { until } from '../until.ts';
+import { smb } from './exports.ts';
 
 export interface TortureTarget {
   readonly share: string;

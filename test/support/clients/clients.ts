@@ -1,8 +1,8 @@
 /** What every protocol's real client can do, as a table: a proof that holds for one row is asked of all. */
-import type { Scratch } from '../support/scratch.ts';
-import { nfs } from './cross-client-nfs.ts';
-import { smb } from './cross-client-smb.ts';
-import { webdav } from './cross-client-webdav.ts';
+import type { Scratch } from '../scratch.ts';
+import { nfs } from './nfs.ts';
+import { smb } from './smb.ts';
+import { webdav } from './webdav.ts';
 
 export type Protocol = 'smb' | 'nfs' | 'webdav';
 

@@ -1,12 +1,12 @@
 /** One daemon that shows its shares over every protocol, and what its clients must know to come in. */
-import { Daemon } from '../support/daemon.ts';
-import type { DaemonTraits } from '../support/daemon.ts';
-import { freePort } from '../support/ports.ts';
-import { allProcesses } from '../support/processes.ts';
-import type { Scratch } from '../support/scratch.ts';
-import { until } from '../support/until.ts';
-import { CLIENTS } from './cross-clients.ts';
-import type { Access, Client } from './cross-clients.ts';
+import { Daemon } from '../daemon.ts';
+import type { DaemonTraits } from '../daemon.ts';
+import { freePort } from '../ports.ts';
+import { allProcesses } from '../processes.ts';
+import type { Scratch } from '../scratch.ts';
+import { until } from '../until.ts';
+import { CLIENTS } from './clients.ts';
+import type { Access, Client } from './clients.ts';
 
 const USER = { name: 'alice', password: 's3cret Wort' };
 

@@ -1,9 +1,9 @@
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { checksumOf } from '../support/nas.ts';
-import { streamOf } from './cross-child.ts';
-import type { Access, Client } from './cross-clients.ts';
-import { runClient } from './export-support.ts';
-import type { ClientResult } from './export-support.ts';
+import { checksumOf } from '../nas.ts';
+import { streamOf } from './child.ts';
+import type { Access, Client } from './clients.ts';
+import { runClient } from '../exports/exports.ts';
+import type { ClientResult } from '../exports/exports.ts';
 
 const DEADLINE_MS = 90_000;
 const MULTI_STATUS = '207';
