@@ -1,6 +1,7 @@
 /** Samba's own test programme, and the same smbd a second time: over a folder of the local disk, to compare with. */
 import { spawn } from 'node:child_process';
-import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Daemon } from '../daemon.ts';
 import { freePort } from '../ports.ts';
@@ -22,10 +23,13 @@ const WRAPPER = /NSS_WRAPPER|LD_PRELOAD/;
 /** Runs tests and whole suites to their end, or to the deadline: some of this version never end though all their tests have. */
 export async function torture(tests: readonly string[], target: TortureTarget, timeoutMs: number): Promise<Verdicts> {
   const args = [`//127.0.0.1/${target.share}`, '-p', String(target.port), '-U', target.user, '--format=subunit', '--fullname', ...tests];
-  const child = spawn('timeout', ['-s', 'KILL', String(timeoutMs / 1_000), 'smbtorture', ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], LANG: 'C.UTF-8', HOME: '/nonexistent' } });
+  // It makes a folder where it stands, and leaves it there when the deadline ends it.
+  const cwd = await mkdtemp(join(tmpdir(), 'mountkeeper-torture-'));
+  const child = spawn('timeout', ['-s', 'KILL', String(timeoutMs / 1_000), 'smbtorture', ...args], { cwd, stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], LANG: 'C.UTF-8', HOME: '/nonexistent' } });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => (output += piece.toString()));
   await new Promise((resolve) => child.once('close', resolve));
+  await rm(cwd, { recursive: true, force: true });
   const verdicts = new Map<string, 'success' | 'failure' | 'error' | 'skip'>();
   for (const [, verdict, name] of output.matchAll(/^(success|failure|error|skip): (\S+)/gm)) verdicts.set(name as string, verdict as 'success');
   return verdicts;
