@@ -1,7 +1,8 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { sizeBytes } from 'mountkeeper';
 import type { Awaitable, Bandwidth, CacheAccess, ManagedProcess, Mount, MountStats, PendingFiles, RefreshResult, ServeOptions } from 'mountkeeper';
+import { deviceName } from './arguments.ts';
 import { copySparse, requeue, setTime } from './beside.ts';
 import { treesOf } from './cache-meta.ts';
 import { pendingIn } from './cache-scan.ts';
@@ -11,6 +12,7 @@ import { createFailedUploads } from './failed-uploads.ts';
 import { freshenListings } from './freshen.ts';
 import { Gate } from './gate.ts';
 import { Guard } from './guard.ts';
+import { createInPlace } from './in-place.ts';
 import { createNasLook } from './nas-look.ts';
 import type { MountNotes } from './notes.ts';
 import { deletedFiles, openFiles } from './open-files.ts';
@@ -29,6 +31,8 @@ import { inPlainWords, remoteFailure, silence } from './words.ts';
 const CHECKED_NAME = '.mountkeeper-reachable';
 const LAST_LINES = 20;
 const REQUEUE_EVERY_MS = 60_000;
+const OFF_PATH_GRACE_MS = 1_000;
+const UNMOUNTED = 'the share was unmounted by somebody else';
 const CACHE_VIEW = fileURLToPath(new URL('./cache-view.js', import.meta.url));
 
 interface QueueItem { id: number; expiry?: number; uploading?: boolean }
@@ -41,6 +45,7 @@ export class LivingMount implements Mount {
   readonly pid: number;
   readonly adopted: boolean;
   readonly exited: Promise<string>;
+  readonly cacheRoot: string;
   readonly #process: ManagedProcess;
   readonly #notes: MountNotes;
   readonly #tools: MountTools;
@@ -49,9 +54,11 @@ export class LivingMount implements Mount {
   readonly #gate: Gate;
   readonly #guard: Guard;
   readonly #readStats: (signal: AbortSignal) => Promise<MountStats>;
+  readonly #lookAtPlace: () => Promise<string | undefined>;
   readonly #end = new AbortController();
   #calls: Promise<ReadonlySet<string>> | undefined;
   #isSealed = false;
+  #isOffPath = false;
   #requeuedAtMs = -Infinity;
   #onSeal: ServeOptions['onSeal'] | undefined;
 
@@ -62,6 +69,7 @@ export class LivingMount implements Mount {
     this.rcPort = notes.rc.port;
     this.pid = process.pid;
     this.adopted = process.adopted;
+    this.cacheRoot = dirname(notes.cacheDir);
     this.#process = process;
     this.#notes = notes;
     this.#tools = tools;
@@ -83,16 +91,20 @@ export class LivingMount implements Mount {
     const space = createSpaceWatch({ cacheDir: notes.cacheDir, minFreeBytes: () => sizeBytes(tools.config().cache.min_free_space), clock, log });
     const failedUploads = createFailedUploads({ clock, metaRoot: join(trees.meta, this.#remotePath), tail: (lines) => process.tail(lines) });
     this.#readStats = createStatsReader({ rc: this.#rc, clock, pid: process.pid, trees, fs: notes.fs, guard: this.#guard, space, failedUploads });
+    this.#lookAtPlace = createInPlace({ mountPoint: this.plan.mountPoint, device: deviceName(notes.share), mountTable: tools.mountTable, onLost: () => this.#endOffPath() });
     void freshenListings(recovered, { rc: this.#rc, fs: notes.fs, trees, clock, log }, this.#end.signal).catch(() => undefined);
     this.exited = process.exited.then(async (exit) => {
       this.#end.abort();
       this.#rc.close();
+      if (this.#isOffPath) return UNMOUNTED;
       return endReason(exit, await process.tail(LAST_LINES).catch(() => exit.lastLines));
     });
   }
 
-  stats(signal: AbortSignal): Promise<MountStats> {
-    return this.#readStats(signal);
+  async stats(signal: AbortSignal): Promise<MountStats> {
+    const inTheWay = await this.#lookAtPlace();
+    const stats = await this.#readStats(signal);
+    return inTheWay === undefined ? stats : { ...stats, trouble: [stats.trouble, inTheWay].filter((text) => text !== undefined).join('; ') };
   }
 
   async checkRemote(signal: AbortSignal): Promise<void> {
@@ -173,6 +185,13 @@ export class LivingMount implements Mount {
     return pendingIn(this.#notes.cacheDir, this.#remotePath);
   }
 
+  /** Nobody comes to it any more; what it has not sent up yet goes up from the next mount. */
+  #endOffPath(): void {
+    if (this.#end.signal.aborted) return;
+    this.#isOffPath = true;
+    void this.#process.stop({ graceMs: OFF_PATH_GRACE_MS });
+  }
+
   release(): void {
     // Asked for before anything ends; nobody would open it until the next daemon is there.
     void this.#gate.open().catch(() => undefined).finally(() => this.#rc.close());
@@ -213,6 +232,6 @@ export class LivingMount implements Mount {
 function endReason(exit: Awaited<ManagedProcess['exited']>, lines: readonly string[]): string {
   if (exit.signal === 'SIGKILL') return 'the mount\'s process was killed (by hand, or by the system when memory ran out)';
   if (exit.signal !== null) return `the mount's process was ended by ${exit.signal}`;
-  if (exit.code === 0) return 'the share was unmounted by somebody else';
+  if (exit.code === 0) return UNMOUNTED;
   return inPlainWords(lines, `the mount's process ended${exit.code === null ? '' : ` with exit code ${exit.code}`}`);
 }

@@ -1,0 +1,56 @@
+/** What somebody with root does to a living mount behind the daemon's back. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../support/daemon.ts';
+import { Files } from '../support/files.ts';
+import { Nas } from '../support/nas.ts';
+import { rclones } from '../support/rclones.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { until } from '../support/until.ts';
+
+function run(command: string, ...args: string[]): void {
+  assert.equal(spawnSync(command, args).status, 0, `${command} ${args.join(' ')}`);
+}
+
+for (const rclone of rclones()) {
+  describe(`a mount behind the daemon's back, with ${rclone.label}`, () => {
+    let scratch: Scratch;
+    let nas: Nas;
+    let daemon: Daemon;
+    let files: Files;
+    before(async () => {
+      scratch = await createScratch('behind');
+      nas = await Nas.create(scratch, { files: { 'x.bin': 50_000 } });
+      files = new Files(scratch);
+      daemon = await Daemon.create(scratch, { rclone: rclone.command, connections: [nas.connection('nas')], shares: [{ name: 'work', connection: 'nas' }] });
+      await daemon.start();
+      await daemon.healthy();
+    });
+    after(() => scratch.close());
+
+    it('is taken off its path while a file is open: mounted again within seconds, and what was written goes up', async () => {
+      const mountPoint = daemon.mountPoint('work');
+      const rclone = await daemon.rclonePid('work');
+      const close = await files.holdForWriting(`${mountPoint}/held.bin`, 20_000);
+      run('umount', '-l', mountPoint);
+      await until('another rclone serves the share', async () => (await daemon.rclonePid('work')) !== rclone, { timeoutMs: 10_000 });
+      await daemon.healthy();
+      assert.equal(await files.checksum(`${mountPoint}/x.bin`), await nas.checksum('x.bin'));
+      assert.match(await daemon.log(), /unmounted by somebody else/);
+      await close().catch(() => undefined);
+      await until('what was written is up', () => nas.has('held.bin'), { timeoutMs: 20_000 });
+      await daemon.synced(20_000);
+    });
+
+    it('is covered by something else: the status says by what, until it is gone', async () => {
+      const message = async (): Promise<string> => (await daemon.share('work')).health_message ?? '';
+      run('mount', '-t', 'tmpfs', 'somebody', daemon.mountPoint('work'));
+      await until('the status tells', async () => /tmpfs, somebody/.test(await message()), { timeoutMs: 6_000 });
+      run('umount', daemon.mountPoint('work'));
+      await until('nothing is wrong any more', async () => (await message()) === '', { timeoutMs: 6_000 });
+      assert.equal(await files.checksum(`${daemon.mountPoint('work')}/x.bin`), await nas.checksum('x.bin'));
+    });
+  });
+}
