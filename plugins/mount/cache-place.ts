@@ -1,5 +1,6 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writeWhole } from 'mountkeeper';
 import { HELD } from './held.ts';
 
 /** Holds the identity of the place that the cache belongs to. */
@@ -14,21 +15,31 @@ export interface PlaceChange {
 
 /**
  * Makes the cache folder belong to `identity`. Files cached from another place would be taken for this one's, and dirty ones
- * would go up to the wrong NAS: they are set aside while there are any, and come back when their place does.
+ * would go up to the wrong NAS: they are set aside while there are any, and come back when their place does. `formerNames`: what
+ * the same place was called before.
  */
-export async function settlePlace(cacheDir: string, identity: string, hasDirtyFiles: () => Promise<boolean>): Promise<PlaceChange> {
+export async function settlePlace(cacheDir: string, identity: string, hasDirtyFiles: () => Promise<boolean>, formerNames: readonly string[] = []): Promise<PlaceChange> {
   await mkdir(cacheDir, { recursive: true, mode: 0o700 });
-  const current = await readFile(join(cacheDir, PLACE_FILE), 'utf8').then((text) => text.trim(), () => undefined);
-  const setAside = current !== identity && (await makeRoom(cacheDir, current, hasDirtyFiles));
+  const current = await readPlace(cacheDir);
+  const isElsewhere = current !== undefined && current !== identity && !formerNames.includes(current);
+  const setAside = isElsewhere && (await makeRoom(cacheDir, current, hasDirtyFiles));
   // Before anything comes back: what is interrupted here is taken up again at the next mount.
-  if (current !== identity) await writeFile(join(cacheDir, PLACE_FILE), `${identity}\n`, { mode: 0o600 });
-  await bringBack(cacheDir, identity);
+  if (current !== identity) await writeWhole(join(cacheDir, PLACE_FILE), `${identity}\n`);
+  for (const name of [identity, ...formerNames]) await bringBack(cacheDir, name);
   return { setAside };
 }
 
-/** True when files were set aside. A cache folder that never had a place keeps what is in it. */
-async function makeRoom(cacheDir: string, current: string | undefined, hasDirtyFiles: () => Promise<boolean>): Promise<boolean> {
-  if (current === undefined) return false;
+/** Undefined for a cache folder that never had a place: what is in it stays. */
+async function readPlace(cacheDir: string): Promise<string | undefined> {
+  const text = await readFile(join(cacheDir, PLACE_FILE), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  return text.trim() || undefined;
+}
+
+/** True when files were set aside. */
+async function makeRoom(cacheDir: string, current: string, hasDirtyFiles: () => Promise<boolean>): Promise<boolean> {
   const hasTrees = (await readdir(cacheDir)).some((name) => TREES.includes(name as 'vfs'));
   if (hasTrees && (await hasDirtyFiles())) {
     await moveTrees(cacheDir, join(cacheDir, ASIDE, current));

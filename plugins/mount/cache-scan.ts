@@ -39,9 +39,14 @@ async function dirtyBytes(metaFile: string, contentFile: string): Promise<number
 }
 
 /** Also those that were set aside because they belong to another place. */
-export async function pendingOf(cacheDir: string, remotePath = ''): Promise<PendingFiles> {
-  const folders = [cacheDir, ...(await asideFolders(cacheDir))];
-  const all = await Promise.all(folders.map((folder) => pendingIn(folder, folder === cacheDir ? remotePath : '')));
+export function pendingOf(cacheDir: string, remotePath = ''): Promise<PendingFiles> {
+  return pendingInAll([cacheDir], remotePath);
+}
+
+/** Of several cache folders, with what was set aside in them. */
+export async function pendingInAll(cacheDirs: readonly string[], remotePath = ''): Promise<PendingFiles> {
+  const aside = (await Promise.all(cacheDirs.map(asideFolders))).flat();
+  const all = await Promise.all([...cacheDirs, ...aside].map((folder) => pendingIn(folder, cacheDirs.includes(folder) ? remotePath : '')));
   return {
     count: all.reduce((sum, one) => sum + one.count, 0),
     bytes: all.reduce((sum, one) => sum + one.bytes, 0),

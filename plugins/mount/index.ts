@@ -4,7 +4,6 @@ import { complete, schema } from './config.ts';
 import { checks } from './doctor.ts';
 import { createMounter } from './mounter.ts';
 import type { RcloneMounter } from './mounter.ts';
-import { leftovers } from './leftovers.ts';
 import type { Notice } from './leftovers.ts';
 import { secretPaths } from './secret-options.ts';
 import { checkUntrusted } from './untrusted.ts';
@@ -38,7 +37,7 @@ export default definePlugin({
     let notices: readonly Notice[] = [];
     ctx.every({
       name: 'look for files that go nowhere by themselves', ms: () => LOOK_FOR_LEFTOVERS_EVERY_MS,
-      run: async () => { notices = await leftovers(ctx.use('config').current.config.cache.dir); },
+      run: async () => { notices = (await made.at(-1)?.leftovers()) ?? []; },
     });
     ctx.tap('collectNotices', () => notices);
     ctx.effect('mount points', () => async () => {

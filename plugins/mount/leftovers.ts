@@ -9,13 +9,25 @@ export interface Notice { readonly level: 'warning'; readonly message: string }
 /** Counted no further; what matters is that there are some. */
 const MANY = 1_000;
 
-/** What lies in the caches and goes nowhere by itself, a sentence each. */
-export async function leftovers(cacheRoot: string): Promise<readonly Notice[]> {
-  const notices = await Promise.all((await cachedShares(cacheRoot)).map(async (share) => {
-    const cacheDir = join(cacheRoot, share);
-    return [await recoveredNotice(share, cacheDir), ...(await Promise.all((await asideFolders(cacheDir)).map((folder) => asideNotice(share, folder))))];
+/** What lies in the caches and goes nowhere by itself, a sentence each. `formerRoots`: where `cache.dir` led before. */
+export async function leftovers(cacheRoot: string, ...formerRoots: readonly string[]): Promise<readonly Notice[]> {
+  const messages = await Promise.all([inRoot(cacheRoot), ...formerRoots.map((root) => inRoot(root, formerNotice))]);
+  return messages.flat().map((message) => ({ level: 'warning', message }));
+}
+
+async function inRoot(root: string, ofShare: (share: string, cacheDir: string) => Promise<string | undefined> = () => Promise.resolve(undefined)): Promise<readonly string[]> {
+  const messages = await Promise.all((await cachedShares(root)).map(async (share) => {
+    const cacheDir = join(root, share);
+    const aside = await Promise.all((await asideFolders(cacheDir)).map((folder) => asideNotice(share, folder)));
+    return [await ofShare(share, cacheDir), await recoveredNotice(share, cacheDir), ...aside];
   }));
-  return notices.flat().filter((message) => message !== undefined).map((message) => ({ level: 'warning', message }));
+  return messages.flat().filter((message) => message !== undefined);
+}
+
+async function formerNotice(share: string, cacheDir: string): Promise<string | undefined> {
+  const { count } = await pendingIn(cacheDir);
+  if (count === 0) return undefined;
+  return `${files(count)} of the share ${share} with changes wait in ${cacheDir}, a folder of a former cache.dir: they go up once cache.dir leads there again.`;
 }
 
 async function recoveredNotice(share: string, cacheDir: string): Promise<string | undefined> {

@@ -7,14 +7,17 @@ import { deviceName, mountArguments, remotePath } from './arguments.ts';
 import { cacheLimitBytes, cacheRoom } from './cache-limit.ts';
 import { settlePlace } from './cache-place.ts';
 import { repairCache } from './cache-repair.ts';
-import { cachedShares, pendingIn, pendingOf } from './cache-scan.ts';
+import { createCacheRoots } from './cache-roots.ts';
+import { cachedShares, pendingIn, pendingInAll } from './cache-scan.ts';
 import { freePort } from './free-port.ts';
 import { LivingMount } from './living-mount.ts';
+import { leftovers } from './leftovers.ts';
+import type { Notice } from './leftovers.ts';
 import { lockLater, prepareMountPoint, unlockMountPoint } from './mount-point.ts';
 import { nasAddress } from './nas-address.ts';
 import { fromNotes, toNotes } from './notes.ts';
 import type { MountNotes } from './notes.ts';
-import { cacheFolder, planMount } from './plan.ts';
+import { cacheFolder, formerPlaceOf, placeOf, planMount } from './plan.ts';
 import { probeRemote } from './probe.ts';
 import { createRcClient } from './rc-client.ts';
 import { awaitReady } from './ready.ts';
@@ -22,6 +25,7 @@ import { releaseReserve } from './reserve.ts';
 import { locate } from './rclone.ts';
 import type { Rclone } from './rclone.ts';
 import { keepsConfig, remoteConfigText, writeRemoteConfig } from './remote-config.ts';
+import { userOfCache } from './sole-user.ts';
 import { killMount } from './take-down.ts';
 import { PROCESS_PREFIX, processKey } from './tools.ts';
 import type { MountTools } from './tools.ts';
@@ -31,15 +35,20 @@ const ADOPT_ANSWER_MS = 3_000;
 export interface RcloneMounter extends Mounter {
   /** Gives the folders that no share covers any more back to other uses. */
   unlock(): Promise<void>;
+  /** What lies in the caches and goes nowhere by itself. */
+  leftovers(): Promise<readonly Notice[]>;
 }
 
 export function createMounter(tools: MountTools): RcloneMounter {
   const mountPoints = new Set<string>();
+  const roots = createCacheRoots(tools.paths.stateDir);
+  const rootsNow = async (): Promise<readonly [string, ...string[]]> => [tools.config().cache.dir, ...(await roots.former(tools.config().cache.dir))];
   const pathOf = (shareName: string): string => tools.config().shares.find((share) => share.name === shareName)?.remote_path ?? '';
   return {
     plan: (spec) => planMount(spec, tools.config(), tools.secrets),
     probe: (spec, signal) => probeRemote(spec, tools, signal),
     mount: async (spec, signal) => {
+      await roots.note(tools.config().cache.dir);
       const mount = await mountShare(spec, tools, signal);
       mountPoints.add(spec.share.mount_point);
       return mount;
@@ -47,10 +56,12 @@ export function createMounter(tools: MountTools): RcloneMounter {
     adopt: async () => {
       const mounts = (await Promise.all((await tools.processes.recorded(PROCESS_PREFIX)).map((key) => adopt(key, tools)))).filter((mount) => mount !== undefined);
       for (const mount of mounts) mountPoints.add(mount.plan.mountPoint);
+      await Promise.all([tools.config().cache.dir, ...mounts.map((mount) => mount.cacheRoot)].map(roots.note)).catch((error: unknown) => tools.log.warn({ err: error }, 'folders of caches not noted'));
       return mounts;
     },
-    pending: (shareName) => pendingOf(cacheFolder(tools.config(), shareName), pathOf(shareName)),
-    cached: () => cachedShares(tools.config().cache.dir),
+    pending: async (shareName) => pendingInAll((await rootsNow()).map((root) => join(root, shareName)), pathOf(shareName)),
+    cached: async () => [...new Set((await Promise.all((await rootsNow()).map(cachedShares))).flat())],
+    leftovers: async () => leftovers(...(await rootsNow())),
     unlock: async () => {
       await Promise.all([...mountPoints].map((path) => unlockMountPoint(path, tools)));
     },
@@ -63,8 +74,10 @@ async function mountShare(spec: ShareSpec, tools: MountTools, signal: AbortSigna
   const problem = await fuseProblem(locate);
   if (problem !== undefined) throw new Error(problem);
   await endFormer(spec.share.name, tools);
+  const user = await userOfCache(cacheDir);
+  if (user !== undefined) throw new Error(`another rclone (process ${user}) works on the cache folder ${cacheDir}; end it, or the daemon that it belongs to, or choose another cache.dir`);
   await prepareMountPoint(plan.mountPoint, tools);
-  const { setAside } = await settlePlace(cacheDir, plan.identity, async () => (await pendingIn(cacheDir)).count > 0)
+  const { setAside } = await settlePlace(cacheDir, placeOf(spec, tools.secrets), async () => (await pendingIn(cacheDir)).count > 0, [formerPlaceOf(spec, tools.config(), tools.secrets)])
     .catch((error: unknown) => Promise.reject(new Error(`the cache folder ${cacheDir} cannot be used: ${(error as Error).message}`, { cause: error })));
   if (setAside) tools.log.warn({ share: spec.share.name, cacheDir }, 'dirty files belong to another place and wait until the share leads there again');
   await releaseReserve(cacheDir);
@@ -131,7 +144,7 @@ function configFile(shareName: string, tools: MountTools): string {
 }
 
 /** The living mount that a record tells of. A process without its mount, or one that does not answer, is ended. */
-async function adopt(key: string, tools: MountTools): Promise<Mount | undefined> {
+async function adopt(key: string, tools: MountTools): Promise<LivingMount | undefined> {
   const process = await tools.processes.adopt(key);
   const notes = process && fromNotes(process);
   if (!process || !notes) return undefined;

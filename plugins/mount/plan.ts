@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { Config, MountPlan, Secrets, ShareSpec } from 'mountkeeper';
-import { clearOptions } from './remote-config.ts';
+import type { Config, MountPlan, Secret, Secrets, ShareSpec } from 'mountkeeper';
 
-/** Options that name the place itself; all others are ways to get there. */
+/** Options that name the place itself; all others are ways to get there. Behind one address each port may lead to another NAS. */
 const PLACE = new Set([
-  'host', 'url', 'endpoint', 'remote', 'upstreams', 'user', 'username', 'account', 'account_id', 'domain', 'provider', 'region', 'bucket',
+  'host', 'port', 'url', 'endpoint', 'remote', 'upstreams', 'user', 'username', 'account', 'account_id', 'domain', 'provider', 'region', 'bucket',
   'namenode', 'root_folder_id', 'team_drive', 'drive_id', 'site_id', 'tenant', 'storage_zone',
 ]);
 
@@ -13,9 +12,23 @@ export function cacheFolder(config: Config, shareName: string): string {
   return join(config.cache.dir, shareName);
 }
 
-export function identityOf(spec: ShareSpec, config: Config, secrets: Secrets): string {
-  const place = [...options(spec, secrets)].filter(([name]) => PLACE.has(name));
-  return digest([spec.connection.type, place, spec.share.remote_path, cacheFolder(config, spec.share.name)]);
+/** What dirty files belong to, wherever on the disk they wait: a cache may be moved. */
+export function placeOf(spec: ShareSpec, secrets: Secrets): string {
+  return digest(['place', spec.connection.type, placeOptions(spec, secrets), spec.share.remote_path]);
+}
+
+/** As caches were marked before they could be moved. */
+export function formerPlaceOf(spec: ShareSpec, config: Config, secrets: Secrets): string {
+  const withoutPort = placeOptions(spec, secrets).filter(([name]) => name !== 'port');
+  return digest([spec.connection.type, withoutPort, spec.share.remote_path, cacheFolder(config, spec.share.name)]);
+}
+
+function identityOf(spec: ShareSpec, config: Config, secrets: Secrets): string {
+  return digest([spec.connection.type, placeOptions(spec, secrets), spec.share.remote_path, cacheFolder(config, spec.share.name)]);
+}
+
+function placeOptions(spec: ShareSpec, secrets: Secrets): readonly (readonly [string, string])[] {
+  return [...options(spec, secrets)].filter(([name]) => PLACE.has(name));
 }
 
 /** Everything the mount depends on. A hash: the secrets in it cannot be read back. */
@@ -31,11 +44,15 @@ export function planMount(spec: ShareSpec, config: Config, secrets: Secrets): Mo
 
 /** A secret that cannot be had now counts as its reference: a plan can always be made, the mount then says what is missing. */
 function options(spec: ShareSpec, secrets: Secrets): ReadonlyMap<string, string> {
-  const sorted = { ...spec.connection, options: Object.fromEntries(Object.entries(spec.connection.options ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))) };
+  const sorted = Object.entries(spec.connection.options ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  return new Map(sorted.map(([name, value]) => [name, typeof value === 'object' ? resolved(value, secrets) : String(value)]));
+}
+
+function resolved(secret: Secret, secrets: Secrets): string {
   try {
-    return clearOptions(sorted, secrets);
+    return secrets.resolve(secret);
   } catch {
-    return new Map(Object.entries(sorted.options).map(([name, value]) => [name, JSON.stringify(value)]));
+    return JSON.stringify(secret);
   }
 }
 

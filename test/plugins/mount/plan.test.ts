@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { Config, ShareSpec } from 'mountkeeper';
 import { mountArguments } from '../../../plugins/mount/arguments.ts';
 import { schema } from '../../../plugins/mount/config.ts';
-import { planMount } from '../../../plugins/mount/plan.ts';
+import { placeOf, planMount } from '../../../plugins/mount/plan.ts';
 
 const secrets = { resolve: (): string => 'clear' };
 const config = { mount: schema.validate({}).value, cache: { dir: '/c', max_size: '0', max_age: '30d', min_free_space: '1G' } } as unknown as Config;
@@ -24,8 +24,19 @@ describe('the plan of a mount', () => {
   it('keeps its identity unless dirty files would go elsewhere', () => {
     const { identity } = plan(spec());
     assert.equal(plan(spec({ pass: 'other', shell_type: 'none' }, { read_only: true, mount_point: '/n' })).identity, identity);
-    for (const other of [spec({ host: 'b' }), spec({}, { remote_path: 'q' })]) assert.notEqual(plan(other).identity, identity);
+    for (const other of [spec({ host: 'b' }), spec({ port: 2202 }), spec({}, { remote_path: 'q' })]) assert.notEqual(plan(other).identity, identity);
     assert.notEqual(plan(spec(), { ...config, cache: { ...config.cache, dir: '/d' } }).identity, identity);
+  });
+
+  it('marks a cache by the place alone: it may be moved to another folder', () => {
+    const place = placeOf(spec(), secrets);
+    assert.equal(placeOf(spec({ pass: 'other' }, { mount_point: '/n' }), secrets), place);
+    for (const other of [spec({ host: 'b' }), spec({ port: 2202 }), spec({ user: 'u' }), spec({}, { remote_path: 'q' })]) assert.notEqual(placeOf(other, secrets), place);
+  });
+
+  it('names the same place while a secret of the connection is missing', () => {
+    const missing = { resolve: (): string => { throw new Error('X is not set'); } };
+    assert.equal(placeOf(spec({ pass: { env: 'X' } }), missing), placeOf(spec({ pass: { env: 'X' } }), secrets));
   });
 
   it('shows no secret', () => {

@@ -1,0 +1,70 @@
+/** What becomes of files that wait when the cache itself is moved, left behind, or claimed by two. */
+import assert from 'node:assert/strict';
+import { rename } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../support/daemon.ts';
+import type { DaemonTraits } from '../support/daemon.ts';
+import { Files } from '../support/files.ts';
+import { Nas } from '../support/nas.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { until } from '../support/until.ts';
+
+describe('a cache in which files wait', () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let files: Files;
+  before(async () => {
+    scratch = await createScratch('caches');
+    nas = await Nas.create(scratch, { files: { 'x.bin': 1_000 } });
+    files = new Files(scratch);
+  });
+  after(() => scratch.close());
+
+  const create = (name: string, sections: DaemonTraits['sections'] = {}): Promise<Daemon> => Daemon.create(scratch, {
+    name, rclone: '/usr/bin/rclone', connections: [nas.connection('nas')], shares: [{ name: 'work', connection: 'nas' }],
+    sections: { supervisor: { stop_timeout: '500ms' }, mount: { write_back: '5m' }, ...sections },
+  });
+  const soon = (daemon: Daemon, dir: string): string => daemon.text({ sections: { cache: { dir }, mount: { write_back: '1s' } } });
+
+  it('is moved with its folder: they go up from there; left behind, they are counted and named until cache.dir leads there again', async () => {
+    const daemon = await create('moved');
+    await daemon.start();
+    await daemon.healthy();
+    const moved = await files.write(`${daemon.mountPoint('work')}/moved.bin`, 50_000);
+    assert.equal((await daemon.stop()).code, 75);
+    await rename(daemon.cacheDir, `${daemon.cacheDir}-2`);
+    await daemon.writeConfig(soon(daemon, `${daemon.cacheDir}-2`));
+    await daemon.start();
+    await daemon.synced(20_000);
+    assert.equal(await nas.checksum('moved.bin'), moved);
+
+    await daemon.writeConfig(daemon.text({ sections: { cache: { dir: `${daemon.cacheDir}-2` } } }));
+    await until('the mount has the long delay', async () => (await daemon.get('/api/config')).text.includes('"write_back":"5m"') && (await daemon.share('work')).health_message === null, { timeoutMs: 8_000 });
+    await daemon.healthy();
+    const left = await files.write(`${daemon.mountPoint('work')}/left.bin`, 50_000);
+    assert.equal((await daemon.stop()).code, 75);
+    await daemon.writeConfig(soon(daemon, `${daemon.cacheDir}-3`));
+    await daemon.start();
+    await daemon.healthy();
+    await until('the file left behind is counted', async () => (await daemon.share('work')).dirty_count === 1, { timeoutMs: 15_000 });
+    assert.equal((await daemon.status()).all_synced, false);
+    await daemon.writeConfig(soon(daemon, `${daemon.cacheDir}-2`));
+    await until('it is up', async () => (await nas.has('left.bin')) && (await nas.checksum('left.bin')) === left, { timeoutMs: 30_000 });
+    await daemon.synced(20_000);
+    assert.equal((await daemon.stop()).code, 0);
+  });
+
+  it('is worked on by one rclone: a second daemon with the same cache folder says whose it is', async () => {
+    const first = await create('first');
+    await first.start();
+    await first.healthy();
+    await files.write(`${first.mountPoint('work')}/once.bin`, 50_000);
+    const second = await create('second', { cache: { dir: first.cacheDir } });
+    await second.start();
+    await until('the second refuses', async () => (await second.share('work')).health === 'failed', { timeoutMs: 10_000 });
+    const { health_message: message } = await second.share('work');
+    assert.match(message ?? '', new RegExp(`process ${await first.rclonePid('work')}.*${first.cacheDir}/work`));
+    assert.deepEqual([(await first.share('work')).health, (await first.share('work')).dirty_count], ['healthy', 1]);
+  });
+});
