@@ -1,9 +1,9 @@
 import { createReadStream } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { CacheView, Clock } from 'mountkeeper';
 import { AwayError, stillThere } from './away.ts';
 import type { Patience } from './away.ts';
+import { linesOf } from './lines.ts';
 import type { ListLine } from './listing.ts';
 import { Manners } from './manners.ts';
 import type { Ending, Order } from './orders.ts';
@@ -76,18 +76,13 @@ export class Fetching {
 
   /** False when something does not fit any more. */
   async #readList(): Promise<boolean> {
-    const lines = createInterface({ input: createReadStream(this.#parts.order.listFile), crlfDelay: Infinity });
-    try {
-      for await (const line of lines) {
-        const [path, bytes, modifiedMs] = JSON.parse(line) as ListLine;
-        await this.#place(bytes);
-        if (!(await this.#room.take(bytes, this.#aheadBytes))) return false;
-        this.#start({ path, bytes, modifiedMs });
-      }
-      return true;
-    } finally {
-      lines.close();
+    for await (const line of linesOf(createReadStream(this.#parts.order.listFile))) {
+      const [path, bytes, modifiedMs] = JSON.parse(line) as ListLine;
+      await this.#place(bytes);
+      if (!(await this.#room.take(bytes, this.#aheadBytes))) return false;
+      this.#start({ path, bytes, modifiedMs });
     }
+    return true;
   }
 
   /** Resolves once all is read, and seen in the cache or given up. */

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { linesOf } from './lines.ts';
 import type { Ending, Order, Report } from './orders.ts';
 
 const WORKER = fileURLToPath(new URL('./worker.js', import.meta.url));
@@ -35,11 +36,8 @@ export const startHelper: StartHelper = (order, onReport) => {
   child.stdout.on('error', () => undefined);
   child.once('error', (error) => settle({ outcome: 'failed', reason: `the helper process could not be started: ${error.message}` }));
   child.once('close', (code, signal) => settle({ outcome: 'failed', reason: `the helper process ended with ${code ?? signal ?? 'no reason'}: ${words()}` }));
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    const report = JSON.parse(line) as Report;
-    if (report.kind === 'end') settle(report.ending);
-    else onReport(report);
-  });
+  void hear(child.stdout, (report) => (report.kind === 'end' ? settle(report.ending) : onReport(report)))
+    .catch((error: unknown) => settle({ outcome: 'failed', reason: `what the helper process said is not understood: ${(error as Error).message}` }));
   child.stdin.write(`${JSON.stringify(order)}\n`);
   return {
     ended,
@@ -50,6 +48,16 @@ export const startHelper: StartHelper = (order, onReport) => {
     },
   };
 };
+
+/** Ends with the process; one that is let go may break off in the middle of a line. */
+async function hear(said: Readable, onReport: (report: Report) => void): Promise<void> {
+  const lines = linesOf(said);
+  for (;;) {
+    const next = await lines.next().catch(() => undefined);
+    if (next === undefined || next.done === true) return;
+    onReport(JSON.parse(next.value) as Report);
+  }
+}
 
 function lastWords(child: ChildProcess): () => string {
   let text = '';

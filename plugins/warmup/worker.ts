@@ -4,12 +4,12 @@
  */
 import { constants } from 'node:fs';
 import { setPriority } from 'node:os';
-import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { createClock } from 'mountkeeper';
 import type { CacheView } from 'mountkeeper';
 import { AwayError } from './away.ts';
 import { Fetching } from './fetching.ts';
+import { linesOf } from './lines.ts';
 import { listAll } from './listing.ts';
 import type { Ending, Order, Report } from './orders.ts';
 import { Tally } from './tally.ts';
@@ -68,22 +68,20 @@ async function reportOften(tally: Tally, signal: AbortSignal): Promise<void> {
   }
 }
 
-function main(): void {
+async function main(): Promise<void> {
   setPriority(NICENESS);
   process.stdout.on('error', end);
   let concurrency: number | undefined;
-  const lines = createInterface({ input: process.stdin });
-  lines.on('close', end);
-  lines.on('line', (line) => {
+  for await (const line of linesOf(process.stdin)) {
     const isFirst = concurrency === undefined;
     const said = JSON.parse(line) as Order;
     concurrency = said.concurrency;
-    if (!isFirst) return;
+    if (!isFirst) continue;
     void begin(said, () => concurrency ?? 1).then((ending) => {
       const report: Report = { kind: 'end', ending };
       process.stdout.write(`${JSON.stringify(report)}\n`, end);
     });
-  });
+  }
 }
 
-main();
+void main().catch(() => undefined).finally(end);

@@ -12,14 +12,17 @@ import { until } from '../../support/until.ts';
 
 const LISTS = `export const openCacheView = ({ word }) => ({ aheadBytes: 1, answers: async () => true,
   list: async () => ({ folders: [], files: [{ name: 'a', bytes: 3, modifiedMs: 1, isCached: true }, { name: word, bytes: 4, modifiedMs: 1, isCached: false }] }) });`;
+const SEPARATED = `export const openCacheView = () => ({ aheadBytes: 1, isWhole: () => true, holds: () => true, answers: async () => true, refresh: async () => {},
+  roomBytes: async () => 1e9, transfers: async () => [], list: async () => ({ folders: [], files: ['a\\u2028b', 'c\\u2029d', 'e\\nf', 'g\\rh'].map((name) => ({ name, bytes: 4, modifiedMs: 1, isCached: false })) }) });`;
+const BABBLES = 'process.stdout.write("babble\\n"); export const openCacheView = () => ({ list: () => new Promise(() => setInterval(() => undefined, 1000)) });';
 const HANGS = 'export const openCacheView = () => ({ list: () => new Promise(() => setInterval(() => undefined, 1000)) });';
 const GONE = 'export const openCacheView = () => { throw new Error("no such process"); };';
 
-async function begin(t: TestContext, module: string) {
+async function begin(t: TestContext, module: string, isDryRun = true) {
   const folder = await mkdtemp(join(tmpdir(), 'mk-warmup-worker-'));
   t.after(() => rm(folder, { recursive: true }));
   await writeFile(join(folder, 'view.mjs'), module);
-  const order: Order = { module: join(folder, 'view.mjs'), parameters: { word: 's3cret' }, mountPoint: folder, path: '', changedSinceMs: null, concurrency: 4, isDryRun: true, listFile: join(folder, 'list') };
+  const order: Order = { module: join(folder, 'view.mjs'), parameters: { word: 's3cret' }, mountPoint: folder, path: '', changedSinceMs: null, concurrency: 4, isDryRun, listFile: join(folder, 'list') };
   const reports: Report[] = [];
   const helper = startHelper(order, (report) => reports.push(report));
   t.after(() => helper.stop());
@@ -34,6 +37,18 @@ describe('the helper process', () => {
     const last = reports.at(-1);
     assert.deepEqual(last?.kind === 'counts' && [last.counts.total, last.counts.skipped, last.counts.totalBytes, last.counts.skippedBytes], [2, 1, 7, 3]);
     await until('it is gone', async () => (await processes()).length === 0, { timeoutMs: 3_000 });
+  });
+
+  it('goes through files whose names hold ends of lines, and tells them apart', async (t) => {
+    const { helper, reports } = await begin(t, SEPARATED, false);
+    assert.deepEqual(await helper.ended, { outcome: 'complete', reason: '' });
+    const problems = reports.filter((report) => report.kind === 'problem').map(({ path }) => path);
+    assert.deepEqual(problems.sort(), ['a\u2028b', 'c\u2029d', 'e\nf', 'g\rh'], 'none of them is there to be read');
+  });
+
+  it('fails alone when it says what nobody understands', async (t) => {
+    const { outcome, reason } = await (await begin(t, BABBLES)).helper.ended;
+    assert.deepEqual([outcome, /not understood/.test(reason)], ['failed', true], reason);
   });
 
   it('is ended at once, and shows no secret while it runs', async (t) => {
