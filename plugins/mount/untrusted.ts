@@ -23,6 +23,14 @@ function isProgramOption(name: string): boolean {
   return runsProgram(name) || /[_-]ssh$/i.test(name);
 }
 
+/** Options whose value rclone reads as the name of a remote, which may be a connection string. */
+const NAMES_REMOTES = /(^|_)(remote|upstreams)$/;
+
+/** What a reference leads to is read later, and may be another text by then. */
+function isHidden(name: string, value: unknown): boolean {
+  return typeof value === 'object' && value !== null && NAMES_REMOTES.test(name.toLowerCase().replaceAll('-', '_'));
+}
+
 export function checkUntrusted(next: Config, current: Config): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   if (next.mount.rclone !== current.mount.rclone) {
@@ -41,6 +49,7 @@ function connectionChanges(connection: Connection, known: Connection | undefined
   return Object.entries(connection.options ?? {}).flatMap(([name, value]) => {
     const isSame = known?.type === connection.type && JSON.stringify(known.options[name]) === JSON.stringify(value);
     if (isSame) return [];
+    if (isHidden(name, value)) return [{ path: `${path}.${name}`, message: `the option "${name}" of connection "${connection.name}" names a remote and can be a reference only in the file on disk` }];
     const program = isProgramOption(name) ? name : programsInValue(value)[0];
     if (program === undefined) return [];
     return [{ path: `${path}.${name}`, message: `the option "${program}" of connection "${connection.name}" runs a program and can only be set in the file on disk` }];

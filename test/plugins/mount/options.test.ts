@@ -61,6 +61,12 @@ describe('a document over HTTP', () => {
     }
   });
 
+  it('hides none behind a reference, which may lead to another text by the time it is read', () => {
+    for (const name of ['remote', 'upstreams']) assert.deepEqual(refused(config({ [name]: { file: '/tmp/x' } })), [`connections[0].options.${name}`], name);
+    assert.deepEqual(refused(config({ remote: { file: '/b' } }), config({ remote: { file: '/a' } })), ['connections[0].options.remote']);
+    assert.deepEqual(refused(config({ remote: { file: '/a' }, pass: { env: 'X' } }), config({ remote: { file: '/a' } })), []);
+  });
+
   it('changes neither the program nor an option that names one', () => {
     assert.deepEqual(refused(config({}, { rclone: '/tmp/evil' })), ['mount.rclone']);
     assert.deepEqual(refused(config({ ssh: 'b' }), config({ ssh: 'a' })), ['connections[0].options.ssh']);
