@@ -5,6 +5,9 @@
 import type { Logger } from 'pino';
 import type { Clock, Notice, ShareStatus, Snapshot, StatusRecord, StatusService } from './api.ts';
 
+/** A clock that differs by more from the time that has passed was set: then the start is a moment of the new time. */
+const CLOCK_SET_MS = 5_000;
+
 /** A share about which nothing is known yet: every field has the contract's default. */
 export function emptyShareStatus(name: string): ShareStatus {
   return {
@@ -23,6 +26,7 @@ export class StatusStore implements StatusService {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #listeners = new Set<(snapshot: Snapshot) => void>();
+  readonly #startedMonotonicMs: number;
   #snapshot: Snapshot;
   #notices: readonly Notice[] = [];
   readonly #standing = new Map<string, Notice>();
@@ -31,6 +35,7 @@ export class StatusStore implements StatusService {
     this.#clock = options.clock;
     this.#log = options.log;
     const now = this.#clock.now();
+    this.#startedMonotonicMs = this.#clock.monotonic();
     this.#snapshot = Object.freeze({ version: 0, takenAt: now, record: Object.freeze(emptyRecord(now)) });
   }
 
@@ -59,13 +64,20 @@ export class StatusStore implements StatusService {
   }
 
   publish(record: Omit<StatusRecord, 'startedAt'>): Snapshot {
+    const takenAt = this.#clock.now();
     this.#snapshot = Object.freeze({
       version: this.#snapshot.version + 1,
-      takenAt: this.#clock.now(),
-      record: frozenCopy({ ...record, startedAt: this.#snapshot.record.startedAt }),
+      takenAt,
+      record: frozenCopy({ ...record, startedAt: this.#startedAt(takenAt) }),
     });
     for (const listener of this.#listeners) this.#tell(listener);
     return this.#snapshot;
+  }
+
+  #startedAt(now: number): number {
+    const known = this.#snapshot.record.startedAt;
+    const reckoned = Math.round(now - (this.#clock.monotonic() - this.#startedMonotonicMs));
+    return Math.abs(reckoned - known) > CLOCK_SET_MS ? reckoned : known;
   }
 
   #tell(listener: (snapshot: Snapshot) => void): void {

@@ -35,6 +35,18 @@ describe('status store', () => {
     assert.deepEqual([version, takenAt, published.startedAt, published.nasOffline], [1, startedAt + 5_000, startedAt, true]);
   });
 
+  it('counts the time since the start by what has passed, whatever the clock is set to', async () => {
+    const clock = createManualClock();
+    let set = 0;
+    const status = new StatusStore({ clock: { ...clock, monotonic: () => clock.monotonic(), now: () => clock.now() + set }, log: collectedLines().log });
+    for (const jumpMs of [30 * 365 * 86_400_000, -40 * 365 * 86_400_000]) {
+      await clock.advance(60_000);
+      set += jumpMs;
+      const { takenAt, record: published } = status.publish(record());
+      assert.equal(takenAt - published.startedAt, clock.monotonic());
+    }
+  });
+
   it('publishes what nobody can change, not even who handed it in', () => {
     const { status } = store();
     const warmup = [{ ...rule }];
