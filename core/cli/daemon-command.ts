@@ -11,8 +11,10 @@ import { peekConfig } from '../peek.ts';
 
 /** Files of a share that are named one by one when they could not be uploaded in time. */
 const NAMED_FILES = 20;
+const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2'] as const;
 
 export async function runDaemon(args: Arguments, configFile: string): Promise<number> {
+  const early = rememberSignals();
   let daemon: Daemon;
   try {
     await refuseBeforeState(configFile);
@@ -22,7 +24,27 @@ export async function runDaemon(args: Arguments, configFile: string): Promise<nu
     for (const line of problemLines(configFile, error.check)) process.stderr.write(`${line}\n`);
     return EXIT.config;
   }
-  return exitCode(await untilEnd(daemon));
+  const ended = untilEnd(daemon);
+  early.handOn();
+  return exitCode(await ended);
+}
+
+/** While it starts nobody listens, and the system would end the process: by a reload of its log rotation, and as if all were well. */
+function rememberSignals(): { handOn(): void } {
+  const came = new Set<NodeJS.Signals>();
+  const remember = (signal: NodeJS.Signals): void => {
+    if (came.has(signal) && isStop(signal)) process.exit(EXIT.failure);
+    came.add(signal);
+  };
+  for (const signal of SIGNALS) process.on(signal, remember);
+  return { handOn: () => {
+    for (const signal of SIGNALS) process.off(signal, remember);
+    for (const signal of came) process.emit(signal, signal);
+  } };
+}
+
+function isStop(signal: NodeJS.Signals): boolean {
+  return signal === 'SIGTERM' || signal === 'SIGINT';
 }
 
 /** A document that is refused makes no state folder, and a folder that cannot be had does not hide what is wrong with the document. */
@@ -41,7 +63,11 @@ async function refuseBeforeState(configFile: string): Promise<void> {
 /** SIGTERM and SIGINT drain and stop, a second one leaves at once; SIGHUP reads the file again; SIGUSR2 hands over. */
 function untilEnd(daemon: Daemon): Promise<DaemonEnd & { readonly crashed?: true }> {
   return new Promise((resolve) => {
-    const end = (ending: Promise<DaemonEnd>): void => void ending.then(resolve);
+    const crashed = (error: unknown): void => {
+      daemon.log.fatal({ err: error }, 'the daemon did not end cleanly; the next one takes over what it left');
+      resolve({ reason: 'handed over', left: [], crashed: true });
+    };
+    const end = (ending: Promise<DaemonEnd>): void => void ending.then(resolve, crashed);
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => end(daemon.stop()));
     process.on('SIGUSR2', () => end(daemon.handOver()));
     process.on('SIGHUP', () => {
@@ -52,7 +78,7 @@ function untilEnd(daemon: Daemon): Promise<DaemonEnd & { readonly crashed?: true
     // What failed is unknown, so is the state: the next daemon adopts the mounts, no user notices.
     process.on('uncaughtException', (error) => {
       daemon.log.fatal({ err: error }, 'unexpected error, the daemon ends and leaves its mounts to the next one');
-      void daemon.handOver().then((ended) => resolve({ ...ended, crashed: true }));
+      void daemon.handOver().then((ended) => resolve({ ...ended, crashed: true }), crashed);
     });
   });
 }

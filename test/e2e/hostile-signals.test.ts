@@ -1,0 +1,35 @@
+/** Signals that come while the daemon is still starting. */
+import assert from 'node:assert/strict';
+import { stat } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../support/daemon.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { until } from '../support/until.ts';
+
+describe('a signal that comes while the daemon starts', () => {
+  let scratch: Scratch;
+  before(async () => { scratch = await createScratch('signals'); });
+  after(() => scratch.close());
+
+  /** Spawned, and as far as its log file: plugins and configuration are still to be read. */
+  const starting = async (name: string): Promise<Daemon> => {
+    const daemon = await Daemon.create(scratch, { name, connections: [{ name: 'nas', type: 'local' }], shares: [] });
+    void daemon.spawn();
+    await until('the log begins', () => stat(daemon.logFile).then(() => true, () => false), { timeoutMs: 10_000, everyMs: 2 });
+    return daemon;
+  };
+
+  it('to read the configuration again: it comes up', async () => {
+    const daemon = await starting('reload');
+    daemon.signal('SIGHUP');
+    await until('it answers', async () => (await daemon.get('/api/status')).status === 200, { timeoutMs: 10_000 });
+    assert.equal((await daemon.stop()).code, 0);
+  });
+
+  it('to stop: it ends as one that was stopped, not as one that was killed', async () => {
+    const daemon = await starting('stop');
+    assert.deepEqual(await daemon.stop(), { code: 0, signal: null });
+    assert.match(await daemon.log(), /stopped/);
+  });
+});
