@@ -1,8 +1,22 @@
 /** The document as it may be shown: every secret that is set reads as the mask, every other value as it is. */
 import type { Config } from '../api.ts';
 import type { Assembly } from './schema.ts';
-import { maskSecrets, secretPaths } from './secret-paths.ts';
+import { isTable } from './document.ts';
+import { isSecretPath, maskSecrets, secretPaths } from './secret-paths.ts';
+import type { SecretPaths } from './secret-paths.ts';
+import type { Segment } from './path.ts';
 
 export function redact(config: Config, assembly: Pick<Assembly, 'root' | 'entries'>): Record<string, unknown> {
   return maskSecrets(config, secretPaths(config, assembly)) as Record<string, unknown>;
+}
+
+/** Whether a secret itself stands in the document, and not only where it is kept. */
+export function holdsSecrets(config: Config, assembly: Pick<Assembly, 'root' | 'entries'>): boolean {
+  return holds(config, secretPaths(config, assembly), []);
+}
+
+function holds(value: unknown, paths: SecretPaths, segments: readonly Segment[]): boolean {
+  if (isSecretPath(paths, segments)) return (typeof value === 'string' && value !== '') || typeof value === 'number';
+  if (Array.isArray(value)) return value.some((item: unknown, index) => holds(item, paths, [...segments, index]));
+  return isTable(value) && Object.entries(value).some(([name, item]) => holds(item, paths, [...segments, name]));
 }

@@ -8,7 +8,7 @@ import { listKeys } from './key-tree.ts';
 import { failure, load, validate } from './load.ts';
 import type { CheckServices } from './load.ts';
 import { copy } from './document.ts';
-import { redact } from './redact.ts';
+import { holdsSecrets, redact } from './redact.ts';
 import { renderDocument } from './render.ts';
 import { assemble } from './schema.ts';
 import type { Assembly, ContributionEntry } from './schema.ts';
@@ -17,6 +17,7 @@ import { createFileWriter } from './write.ts';
 export type { ContributionEntry } from './schema.ts';
 
 const MAX_FILE_BYTES = 4_194_304;
+const OPEN_SECRETS = 'every user of this machine may read the file, and passwords stand in it: give it mode 0600, or keep them elsewhere and refer to them';
 
 export interface ConfigServiceOptions {
   readonly file: string;
@@ -74,13 +75,22 @@ class FileConfigService implements OwnedConfigService {
   }
 
   async loadFile(): Promise<ConfigCheck> {
-    let text: string;
+    let read: { readonly text: string; readonly isOpen: boolean };
     try {
-      text = await readText(this.file);
+      read = await readText(this.file);
     } catch (error) {
       return failure('parse', [{ message: `the configuration file ${this.file} cannot be read: ${readReason(error)}` }]);
     }
-    return this.check(text, 'file');
+    const check = await this.check(read.text, 'file');
+    return check.ok && read.isOpen ? this.#withWarning(check) : check;
+  }
+
+  #withWarning(check: Extract<ConfigCheck, { ok: true }>): ConfigCheck {
+    const assembly = this.#assembledBefore.get(check.loaded);
+    if (assembly === undefined || !holdsSecrets(check.loaded.config, assembly)) return check;
+    const loaded = Object.freeze({ ...check.loaded, warnings: Object.freeze([...check.loaded.warnings, OPEN_SECRETS]) });
+    this.#assembledBefore.set(loaded, assembly);
+    return { ...check, loaded };
   }
 
   commit(loaded: LoadedConfig): void {
@@ -131,13 +141,14 @@ function isSameEntry(entry: ContributionEntry, other: ContributionEntry | undefi
   return entry.owner === other?.owner && entry.contribution === other.contribution && entry.enabledByDefault === other.enabledByDefault;
 }
 
-async function readText(file: string): Promise<string> {
+async function readText(file: string): Promise<{ readonly text: string; readonly isOpen: boolean }> {
   const stats = await stat(file);
   if (!stats.isFile()) throw new Error('it is not a plain file');
   if (stats.size > MAX_FILE_BYTES) throw new Error(`it is larger than ${MAX_FILE_BYTES} bytes`);
   const bytes = await readFile(file);
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return { text, isOpen: (stats.mode & 0o004) !== 0 };
   } catch (error) {
     throw new Error('it is not UTF-8 text', { cause: error });
   }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterEach, describe, it } from 'node:test';
 import { Joi } from '../../../core/api.ts';
 import { NAS, PHOTOS, accepted, entry, openRoom, refused, sampleEntries } from './fixture.ts';
@@ -35,6 +35,18 @@ describe('the configuration service', () => {
     rmSync(opened.file);
     mkdirSync(opened.file);
     assert.match(refused(await opened.service.loadFile()).message, /it is not a plain file$/);
+  });
+
+  it('warns of a file that everybody may read when a secret stands in it', async () => {
+    const opened = room({ env: { NAS_PASSWORD: 'x' } });
+    const warningsOf = async (text: string, mode: number): Promise<readonly string[]> => {
+      writeFileSync(opened.file, text);
+      chmodSync(opened.file, mode);
+      return accepted(await opened.service.loadFile()).warnings;
+    };
+    assert.match((await warningsOf(PHOTOS, 0o644)).join(), /every user .* mode 0600/);
+    assert.deepEqual(await warningsOf(PHOTOS, 0o640), []);
+    assert.deepEqual(await warningsOf(PHOTOS.replace('"correct horse"', '{ env = "NAS_PASSWORD" }'), 0o644), []);
   });
 
   it('keeps the running document while others are checked', async () => {
