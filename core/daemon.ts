@@ -111,9 +111,18 @@ export class Daemon {
   /** Reads the plugin folders again; what changed takes effect at once. */
   async rediscover(): Promise<void> {
     const { config, host } = this.#parts;
-    const { plugins, supervisor } = config.current.config;
-    await host.discover(plugins.dirs, supervisor.state_dir);
+    await this.#discover(config.current);
     await host.apply(config.current);
+  }
+
+  /** Reads the plugin folders, and the document again as the plugins found now complete it. One that it is wrong for is set aside by the host. */
+  async #discover(loaded: LoadedConfig): Promise<void> {
+    const { config, host, log } = this.#parts;
+    await host.discover(loaded.config.plugins.dirs, loaded.config.supervisor.state_dir);
+    const check = await config.check(loaded.text, 'file');
+    if (!check.ok) return log.warn({ problems: check.problems.map(({ message }) => message) }, 'the running configuration is not valid for the plugins found');
+    if (config.current === loaded) config.commit(check.loaded);
+    if (this.#applied === loaded) this.#applied = check.loaded;
   }
 
   reopenLog(): void {
@@ -185,11 +194,11 @@ export class Daemon {
     if (diff.tier === undefined) return;
     log.info({ tier: diff.tier, changes: diff.changes.map((change) => change.path) }, 'configuration applied');
     if (former.config.plugins.dirs.join() !== next.config.plugins.dirs.join()) {
-      await host.discover(next.config.plugins.dirs, next.config.supervisor.state_dir);
+      await this.#discover(next);
       await this.#watchPluginDirs(next);
     }
-    await host.apply(next, diff);
-    this.#supervisor.applyConfig(next, diff.changes.some((change) => change.tier === 'global' || change.tier === 'protocol'));
+    await host.apply(this.#applied, diff);
+    this.#supervisor.applyConfig(this.#applied, diff.changes.some((change) => change.tier === 'global' || change.tier === 'protocol'));
     const { web } = former.config;
     if (web.listen !== next.config.web.listen || web.port !== next.config.web.port) await this.#listen(next);
     this.#warnIfUnguarded();

@@ -70,12 +70,21 @@ function choose(found: FoundPlugin, request: ChangeRequest, retry: boolean): Mem
   };
   if (!member.enabled) return member;
   if (!found.plugin) return { ...member, instance: living(running) };
-  const wanted = { plugin: found.plugin, config: ownConfig(found.plugin, request.config) };
+  const wanted = wantedOf(found.plugin, request.config);
+  if ('reason' in wanted) return { ...member, instance: living(running), failure: { ...wanted, stage: 'declare' } };
   if (isHeld(before, wanted, retry)) return { ...member, instance: running, failure: before?.failure };
   return keep(member, running, wanted) ?? renew(member, { ...wanted, previous: living(running) }, request.make);
 }
 
 interface Wanted { readonly plugin: Plugin; readonly config: object }
+
+function wantedOf(plugin: Plugin, config: Config): Wanted | (Wanted & { readonly reason: string }) {
+  try {
+    return { plugin, config: ownConfig(plugin, config) };
+  } catch (error) {
+    return { plugin, config: {}, reason: sentence(error) };
+  }
+}
 
 function living(instance: Instance | undefined): Instance | undefined {
   return instance?.active ? instance : undefined;

@@ -22,19 +22,22 @@ function isTable(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The plugin's own keys out of its section, which it may share with others. Frozen. */
+/**
+ * The plugin's own keys out of its section, which it may share with others. Frozen. A plugin that came after the document was
+ * checked finds keys of its own table that nobody has checked or completed: throws a sentence when they are wrong.
+ */
 export function ownConfig(plugin: Plugin, config: Config): object {
   const document = config as unknown as Record<string, unknown>;
   const section = plugin.config?.section === undefined ? config.plugins?.[plugin.name] : document[plugin.config.section];
   const keys = Object.keys(describe(plugin).keys ?? {});
-  const table = isTable(section) ? section : defaults(plugin);
-  return Object.freeze(Object.fromEntries(keys.filter((key) => Object.hasOwn(table, key)).map((key) => [key, table[key]])));
+  const own = isTable(section) ? Object.fromEntries(keys.filter((key) => Object.hasOwn(section, key)).map((key) => [key, section[key]])) : {};
+  return Object.freeze(isTable(section) && plugin.config?.section !== undefined ? own : completed(plugin, own));
 }
 
-/** For a document that does not mention the section and was not completed either. */
-function defaults(plugin: Plugin): Record<string, unknown> {
-  const result = plugin.config?.schema.validate({});
-  return isTable(result?.value) ? result.value : {};
+function completed(plugin: Plugin, own: Record<string, unknown>): object {
+  const { error, value } = (plugin.config?.schema ?? none).validate(own, { convert: false, errors: { wrap: { label: false } } });
+  if (error) throw new Error(`its configuration [${plugin.config?.section ?? `plugins.${plugin.name}`}] is not valid: ${error.message}`);
+  return value as object;
 }
 
 /** True when `[plugins.<name>] enabled` or else the default says so. */

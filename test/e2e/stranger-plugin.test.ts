@@ -1,0 +1,71 @@
+/** A stranger's plugin, first of all the README's own, comes into a running daemon by an edit of the configuration. */
+import assert from 'node:assert/strict';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Daemon } from '../support/daemon.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { until } from '../support/until.ts';
+
+const README = fileURLToPath(new URL('../../../README.md', import.meta.url));
+const PACKAGE = '{ "type": "module", "main": "index.js" }';
+
+interface Listed { readonly name: string; readonly state: string; readonly reason: string | null }
+
+describe('the plugin that the README shows', () => {
+  let scratch: Scratch;
+  let daemon: Daemon;
+  let code: string;
+
+  const lay = async (name: string, text: string): Promise<void> => {
+    await mkdir(scratch.path('plugins', name), { recursive: true });
+    await writeFile(scratch.path('plugins', name, 'package.json'), PACKAGE);
+    await writeFile(scratch.path('plugins', name, 'index.js'), text);
+  };
+  const listed = async (name: string): Promise<Listed | undefined> => (await daemon.get<Listed[]>('/api/plugins')).body.find((plugin) => plugin.name === name);
+  const inState = (name: string, state: string): Promise<unknown> => until(`${name} is ${state}`, async () => (await listed(name))?.state === state, { timeoutMs: 20_000 });
+  const greeting = async (): Promise<unknown> => (await daemon.get('/api/hello')).body;
+
+  before(async () => {
+    scratch = await createScratch('stranger');
+    code = /```js\n([^]*?)```/.exec(await readFile(README, 'utf8'))?.[1] ?? '';
+    daemon = await Daemon.create(scratch, { connections: [{ name: 'nas', type: 'local' }], shares: [] });
+    await daemon.start();
+  });
+  after(() => scratch.close());
+
+  it('is at most 20 lines', () => {
+    const lines = code.split('\n').filter((line) => line.trim() !== '');
+    assert.ok(lines.length > 5 && lines.length <= 20, `${lines.length} lines`);
+  });
+
+  it('comes up with its defaults when its folder and its switch come in one edit', async () => {
+    await lay('greeter', code);
+    await daemon.writeConfig(daemon.text({ sections: { plugins: { dirs: [scratch.path('plugins')] }, 'plugins.greeter': { enabled: true } } }));
+    await inState('greeter', 'active');
+    assert.deepEqual(await greeting(), { message: 'hello' });
+    assert.equal((await daemon.get<{ plugins: { greeter: { greeting: string } } }>('/api/config')).body.plugins.greeter.greeting, 'hello');
+  });
+
+  it('says what it is told to, at once', async () => {
+    await daemon.writeConfig(daemon.text({ sections: { plugins: { dirs: [scratch.path('plugins')] }, 'plugins.greeter': { enabled: true, greeting: 'good morning' } } }));
+    await until('the new greeting', async () => JSON.stringify(await greeting()).includes('good morning'), { timeoutMs: 10_000 });
+  });
+
+  it('has the defaults of keys that a new version of it brings', async () => {
+    const keyed = code.replace('greeting: Joi', 'name: Joi.string().default(\'friend\').description(\'Whom to greet.\').meta({ tier: \'live\' }),\n      greeting: Joi');
+    await lay('greeter', keyed.replace('message: ctx.config.greeting', 'message: `${ctx.config.greeting}, ${ctx.config.name}`'));
+    await until('the new version', async () => JSON.stringify(await greeting()).includes('good morning, friend'), { timeoutMs: 20_000 });
+  });
+
+  it('is set aside with the reason when what the document has for it, is wrong', async () => {
+    await lay('rude', code.replaceAll('greeter', 'rude').replaceAll('/api/hello', '/api/rude'));
+    await daemon.writeConfig(daemon.text({ sections: { plugins: { dirs: [] }, 'plugins.rude': { enabled: true, greeting: 5 } } }));
+    await until('the folder is let go', async () => (await listed('greeter')) === undefined, { timeoutMs: 20_000 });
+    await daemon.writeConfig(daemon.text({ sections: { plugins: { dirs: [scratch.path('plugins')] }, 'plugins.rude': { enabled: true, greeting: 5 } } }));
+    await inState('rude', 'failed');
+    assert.equal((await listed('rude'))?.reason, 'its configuration [plugins.rude] is not valid: greeting must be a string');
+    assert.equal((await daemon.get('/api/rude')).status, 404);
+  });
+});
