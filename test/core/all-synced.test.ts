@@ -63,6 +63,19 @@ describe('all_synced', () => {
     assert.match(status.notices.map(({ message }) => message).join(), /3 files of the share 'video'/);
   });
 
+  it('is false within seconds of a file that was written, and true again once it is up, also with a long poll interval', async (t) => {
+    const kit = createKit();
+    const { status } = await start(t, kit, loaded([spec('photos'), spec('video')], { supervisor: { poll_interval: '1h', stop_timeout: '10m', state_dir: '/nowhere' } }));
+    await kit.clock.advance(20_000);
+    const seen = [status.snapshot.record.allSynced];
+    for (const files of [1, 0]) {
+      kit.mounter.of('video').dirty(files);
+      await kit.clock.advance(3_500);
+      seen.push(status.snapshot.record.allSynced);
+    }
+    assert.deepEqual(seen, [true, false, true]);
+  });
+
   it('shows dirty files on disk of a share that failed to start', async (t) => {
     const kit = createKit();
     kit.prober.problems.set('video', 'down');
