@@ -1,7 +1,7 @@
 /**
  * The parts a daemon is made of, built in an order in which each finds what it needs, and closed in the reverse one.
  */
-import { chmod, mkdir, readFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
@@ -106,10 +106,17 @@ export async function sendCommand<K extends CommandName>(parts: Pick<Parts, 'com
 async function prepareStateDir(peeked: Peeked): Promise<void> {
   try {
     await mkdir(peeked.stateDir, { recursive: true, mode: 0o700 });
+    await refuseForeign(peeked.stateDir);
     await chmod(peeked.stateDir, 0o700);
   } catch (cause) {
     throw new Error(`the state folder ${peeked.stateDir} cannot be made (${(cause as Error).message}); choose another with supervisor.state_dir`, { cause });
   }
+}
+
+/** Where everybody may make folders, one that another user made first is a trap: records and plugins in it would be believed. */
+async function refuseForeign(dir: string): Promise<void> {
+  const [own, parent] = await Promise.all([stat(dir), stat(dirname(dir))]);
+  if (own.uid !== process.geteuid?.() && (parent.mode & 0o002) !== 0) throw new Error(`it belongs to another user, in ${dirname(dir)}, where everybody may write`);
 }
 
 export async function closeParts(parts: Parts): Promise<void> {

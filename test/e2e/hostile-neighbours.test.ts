@@ -1,0 +1,27 @@
+/** What another user of the machine may have laid out for the daemon. */
+import assert from 'node:assert/strict';
+import { chmod, chown, mkdir, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../support/daemon.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+
+describe('another user of the machine', { skip: process.getuid?.() !== 0 && 'only root can play another user' }, () => {
+  let scratch: Scratch;
+  before(async () => { scratch = await createScratch('neighbours'); });
+  after(() => scratch.close());
+
+  it('who has made the state folder where everybody may: the daemon does not start on it, nor change it', async () => {
+    const daemon = await Daemon.create(scratch, { connections: [{ name: 'nas', type: 'local' }], shares: [] });
+    await mkdir(daemon.stateDir, { mode: 0o755 });
+    await chown(daemon.stateDir, 65_534, 65_534);
+    await chmod(dirname(daemon.stateDir), 0o1777);
+    assert.equal((await daemon.spawn()).code, 1);
+    assert.match(await daemon.output(), /belongs to another user.*choose another with supervisor\.state_dir/);
+    assert.equal((await stat(daemon.stateDir)).mode & 0o777, 0o755);
+    await chown(daemon.stateDir, 0, 0);
+    await daemon.start();
+    assert.equal((await daemon.stop()).code, 0);
+  });
+});
