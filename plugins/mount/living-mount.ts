@@ -23,6 +23,7 @@ import type { Refresher } from './refresh.ts';
 import { sealMount } from './seal.ts';
 import { serveInside } from './serve.ts';
 import { createSpaceWatch } from './space-watch.ts';
+import { createStanding } from './standing.ts';
 import { killMount, takeDown } from './take-down.ts';
 import type { MountTools } from './tools.ts';
 import { inPlainWords, remoteFailure, silence } from './words.ts';
@@ -46,6 +47,8 @@ export class LivingMount implements Mount {
   readonly adopted: boolean;
   readonly exited: Promise<string>;
   readonly cacheRoot: string;
+  /** A former daemon had sealed it. */
+  isSealed = false;
   readonly #process: ManagedProcess;
   readonly #notes: MountNotes;
   readonly #tools: MountTools;
@@ -84,7 +87,8 @@ export class LivingMount implements Mount {
       saveRecord: (path, modifiedMs) => setTime(this.#inMount(path), modifiedMs, tools), restart: () => process.signal('SIGKILL'),
     });
     this.#gate = new Gate({
-      rc: this.#rc, clock, log, end: this.#end.signal, look: notes.nas && createNasLook(notes.nas), ask: (signal) => this.#askRemote(signal),
+      rc: this.#rc, clock, log, end: this.#end.signal, look: notes.nas && createNasLook(notes.nas),
+      standing: notes.nas && createStanding({ pid: process.pid, nas: notes.nas, rcPort: notes.rc.port, processes: tools.processes }), ask: (signal) => this.#askRemote(signal),
       onShut: () => void this.#guard.watchClosely(() => this.#gate.isShut, this.#end.signal),
     });
     void this.#gate.begin();

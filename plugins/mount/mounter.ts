@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config, ManagedProcess, Mount, Mounter, MountPlan, ShareSpec } from 'mountkeeper';
+import type { Config, ManagedProcess, Mount, MountEntry, Mounter, MountPlan, ShareSpec } from 'mountkeeper';
 import { accessOf, fuseProblem } from './access.ts';
 import { deviceName, mountArguments, remotePath } from './arguments.ts';
 import { cacheLimitBytes, cacheRoom } from './cache-limit.ts';
@@ -13,7 +13,7 @@ import { freePort } from './free-port.ts';
 import { LivingMount } from './living-mount.ts';
 import { leftovers } from './leftovers.ts';
 import type { Notice } from './leftovers.ts';
-import { lockLater, prepareMountPoint, unlockMountPoint } from './mount-point.ts';
+import { lockLater, prepareMountPoint, SEAL_SOURCE, unlockMountPoint } from './mount-point.ts';
 import { nasAddress } from './nas-address.ts';
 import { fromNotes, toNotes } from './notes.ts';
 import type { MountNotes } from './notes.ts';
@@ -148,11 +148,22 @@ async function adopt(key: string, tools: MountTools): Promise<LivingMount | unde
   const process = await tools.processes.adopt(key);
   const notes = process && fromNotes(process);
   if (!process || !notes) return undefined;
-  const isMounted = (await tools.mountTable.list()).some((entry) => entry.mountPoint === notes.plan.mountPoint && entry.source === deviceName(notes.share));
-  if (isMounted && (await answers(notes, tools))) return new LivingMount(process, notes, tools, pendingIn(notes.cacheDir).then(({ paths }) => paths));
+  const entry = (await tools.mountTable.list()).find((one) => one.mountPoint === notes.plan.mountPoint && one.source === deviceName(notes.share));
+  if (entry && (await answers(notes, tools))) {
+    const mount = new LivingMount(process, notes, tools, pendingIn(notes.cacheDir).then(({ paths }) => paths));
+    mount.isSealed = await isSealed(entry, notes.share, tools);
+    return mount;
+  }
+  const isMounted = entry !== undefined;
   tools.log.warn({ share: notes.share, pid: process.pid, isMounted }, 'former mount does not work and is ended');
   await killMount(process, notes.plan.mountPoint, tools).catch((error: unknown) => tools.log.error({ share: notes.share, err: error }, 'former mount not cleared'));
   return undefined;
+}
+
+/** Read-only though its share is not, or covered: a daemon that ended in the middle of a drain left it so. */
+async function isSealed(entry: MountEntry, shareName: string, { config, mountTable }: MountTools): Promise<boolean> {
+  if ((await mountTable.find(entry.mountPoint))?.source === SEAL_SOURCE) return true;
+  return entry.readOnly && config().shares.find((share) => share.name === shareName)?.read_only === false;
 }
 
 async function answers(notes: MountNotes, { clock }: MountTools): Promise<boolean> {
