@@ -99,8 +99,8 @@ export interface CacheView {
   holds(path: string, bytes: number): boolean;
   /** What the cache may still take without giving up anything that is in it. */
   roomBytes(): Promise<number>;
-  /** Files on their way now, with the bytes that have come. */
-  transfers(): Promise<readonly { readonly path: string; readonly bytes: number }[]>;
+  /** Files on their way now, with the bytes that have passed. `isUpload` is left out where it is not told. */
+  transfers(): Promise<readonly { readonly path: string; readonly bytes: number; readonly isUpload?: boolean }[]>;
   /** Resolves with false when the mount or the remote behind it does not answer. */
   answers(): Promise<boolean>;
 }

@@ -64,8 +64,8 @@ export function openCacheView(given: Readonly<Record<string, string | number>>):
     },
     roomBytes: () => roomBytes(at.cacheDir, all, flags),
     transfers: async () => {
-      const { transferring } = await ask<{ transferring?: { name: string; bytes?: number }[] | null }>('core/stats', {});
-      return (transferring ?? []).map(({ name, bytes }) => ({ path: name, bytes: bytes ?? 0 }));
+      const { transferring } = await ask<{ transferring?: { name: string; bytes?: number; dstFs?: string }[] | null }>('core/stats', {});
+      return (transferring ?? []).map(({ name, bytes, dstFs }) => ({ path: name, bytes: bytes ?? 0, ...(dstFs !== undefined && { isUpload: true }) }));
     },
     answers: () => ask('operations/stat', { fs: at.fs, remote: CHECKED_NAME, opt: { filesOnly: true } }).then(() => true, () => false),
   };
