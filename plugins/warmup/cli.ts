@@ -50,7 +50,7 @@ function isSame(one: TaskView, other: TaskView): boolean {
 /** The state of all together: what the first that is not through is at. */
 function stateOf(tasks: readonly TaskView[]): string {
   const state = tasks.find((task) => task.active)?.state ?? 'complete';
-  return state === 'pending' ? 'waiting for the share' : state;
+  return state === 'pending' ? 'waiting for the share or its turn' : state;
 }
 
 /** Until all are through. Undefined when the wait was broken off. */

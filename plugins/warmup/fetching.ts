@@ -6,6 +6,7 @@ import type { Patience } from './away.ts';
 import { linesOf } from './lines.ts';
 import type { ListLine } from './listing.ts';
 import { Manners } from './manners.ts';
+import type { Neighbour } from './manners.ts';
 import type { Ending, Order } from './orders.ts';
 import { Proof } from './proof.ts';
 import type { Awaited } from './proof.ts';
@@ -23,8 +24,9 @@ export interface FetchingParts {
   readonly tally: Tally;
   readonly patience: Patience;
   readonly openFlags: number;
-  /** May change while it goes on. */
+  /** May change while it goes on, as may the others. */
   readonly concurrency: () => number;
+  readonly neighbours: () => readonly Neighbour[];
 }
 
 /** Reads what is on the list through the mount: many small files at once, few large ones. */
@@ -43,9 +45,9 @@ export class Fetching {
   #onChange: () => void = () => undefined;
 
   constructor(parts: FetchingParts) {
-    const { view, clock, tally } = parts;
+    const { view, clock, tally, neighbours } = parts;
     this.#parts = parts;
-    this.#manners = new Manners(view, clock);
+    this.#manners = new Manners(view, clock, neighbours);
     this.#room = new Room(view, clock);
     this.#proof = new Proof({
       view, clock,

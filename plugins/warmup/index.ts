@@ -85,7 +85,7 @@ export default definePlugin<WarmupConfig>({
     ctx.tap('shareHealthChanged', () => station?.look());
     ctx.tap('collectNotices', () => noticesOf(station?.rules ?? []));
     ctx.onConfigChange(() => station?.configure());
-    ctx.status('warmup', () => (station?.rules ?? []).map(({ target, state, counts }) => ({
+    ctx.status('warmup', () => (station?.written ?? []).map(({ target, state, counts }) => ({
       share: target.share, path: target.path, newerThan: target.newerThan, state,
       totalFiles: counts.total, skipped: counts.skipped, cached: counts.cached, errors: counts.errors,
     })));

@@ -22,7 +22,7 @@ export async function readTasks(file: string): Promise<ReadonlyMap<string, Task>
 
 export async function writeTasks(file: string, tasks: readonly Task[]): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const saved = tasks.map(({ target, state, counts, isWanted, isFull }) => ({ ...target, state, counts, isWanted, isFull }) satisfies SavedTask);
+  const saved = tasks.map(({ target, state, counts, isWanted, isFull, isRule }) => ({ ...target, state, counts, isWanted, isFull, isRule }) satisfies SavedTask);
   await writeFile(`${file}.new`, `${JSON.stringify({ tasks: saved }, undefined, 1)}\n`, { mode: 0o600 });
   await rename(`${file}.new`, file);
 }

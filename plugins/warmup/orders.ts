@@ -1,14 +1,21 @@
 /** What the daemon and its helper process say to each other: one JSON document a line, each way. */
+import type { CacheAccess } from 'mountkeeper';
+
+/** What may change while the helper is at work: its later lines. Hold credentials. */
+export interface Terms {
+  readonly concurrency: number;
+  /** Mounts of other shares whose users read over the same line. */
+  readonly beside: readonly CacheAccess[];
+}
 
 /** The helper's first line. Holds credentials. */
-export interface Order {
+export interface Order extends Terms {
   readonly module: string;
   readonly parameters: Readonly<Record<string, string | number>>;
   readonly mountPoint: string;
   readonly path: string;
   /** Files changed before this are left out; milliseconds since the epoch. */
   readonly changedSinceMs: number | null;
-  readonly concurrency: number;
   /** Only counts. */
   readonly isDryRun: boolean;
   /** What is to be fetched is written here while the folders are listed. */

@@ -4,12 +4,13 @@ import { durationMs } from 'mountkeeper';
 import type { Clock, LiveShare, Logger, Mount } from 'mountkeeper';
 import type { WarmupConfig, WarmupRule } from './config.ts';
 import type { Helper, StartHelper } from './worker-process.ts';
-import type { Ending, Order, Report } from './orders.ts';
+import { besideOf, readyMount } from './line.ts';
+import type { Ending, Order, Report, Terms } from './orders.ts';
 import { keyOf, Task } from './task.ts';
 import type { Target } from './task.ts';
 
-/** Shares warmed up at the same time; the line is one. */
-const SHARES_AT_ONCE = 2;
+/** Connections over which shares are warmed up at the same time; on each, one share at a time, since its line is one. */
+const LINES_AT_ONCE = 2;
 /** After an interruption. */
 const PAUSE_MS = 2_000;
 /** What was asked for and is through is remembered for whoever asks, the last ones. */
@@ -29,9 +30,12 @@ export interface StationOptions {
 }
 
 interface Run {
+  readonly connection: string;
   readonly task: Task;
   readonly mount: Mount;
   readonly helper: Helper;
+  /** What the helper was told last. */
+  terms: string;
 }
 
 /** Decides what runs when: one task per share at a time, only where the share is healthy and its remote answers. */
@@ -42,19 +46,27 @@ export class Station {
   readonly #mounts = new Map<string, Mount>();
   readonly #notBefore = new Map<string, number>();
   #rules = new Map<string, Task>();
+  #written: readonly string[] = [];
+  #former: ReadonlyMap<string, Task>;
   #asked = new Map<string, Task>();
   #listFiles = 0;
   #isClosed = false;
 
   constructor(options: StationOptions) {
     this.#options = options;
-    for (const task of options.former.values()) if (task.isWanted && !task.target.isDryRun) this.#asked.set(task.key, task);
+    this.#former = options.former;
+    for (const task of options.former.values()) if (task.isWanted && !task.isRule && !task.target.isDryRun) this.#asked.set(task.key, task);
     this.configure();
   }
 
-  /** In the order of the configuration. */
+  /** In the order of the configuration, each once. */
   get rules(): readonly Task[] {
     return [...this.#rules.values()];
+  }
+
+  /** One for each rule as it is written; two that say the same are one task. */
+  get written(): readonly Task[] {
+    return this.#written.map((key) => this.#rules.get(key)).filter((task) => task !== undefined);
   }
 
   /** Everything that is known of a share: its rules, then what was asked for. */
@@ -64,18 +76,22 @@ export class Station {
 
   /** Takes over the rules of the configuration: new ones are called for, those taken out stop at once. */
   configure(): void {
-    const { config, former } = this.#options;
+    const { config } = this.#options;
+    // What a former daemon knew holds for the rules of the start; one that is taken out and put back is a new one.
+    const former = this.#former;
+    this.#former = new Map();
     const previous = this.#rules;
+    this.#written = config().rules.map((rule) => keyOf(targetOf(rule)));
     this.#rules = new Map(config().rules.map(targetOf).map((target) => {
       const key = keyOf(target);
       const known = previous.get(key) ?? this.#asked.get(key) ?? former.get(key);
       const task = known ?? new Task(target);
+      task.isRule = true;
       if (!previous.has(key) && config().auto) task.want();
       this.#asked.delete(key);
       return [key, task] as const;
     }));
     for (const [key, task] of previous) if (!this.#rules.has(key)) this.#stop(task);
-    for (const { helper } of this.#runs.values()) helper.setConcurrency(config().concurrency);
     this.look();
     this.#save();
   }
@@ -115,10 +131,14 @@ export class Station {
   /** Stops what can no longer go on and starts what can. Waits for nothing. */
   look(): void {
     if (this.#isClosed) return;
-    const live = new Map(this.#options.shares().map((share) => [share.spec.share.name, share] as const));
-    for (const [share, run] of this.#runs) if (readyMount(live.get(share)) !== run.mount) run.helper.stop();
+    const all = this.#options.shares();
+    const live = new Map(all.map((share) => [share.spec.share.name, share] as const));
+    for (const [share, run] of this.#runs) {
+      if (readyMount(live.get(share)) !== run.mount) run.helper.stop();
+      else this.#tell(run, this.#termsOf(share, all));
+    }
     for (const share of this.#mounts.keys()) if (live.get(share)?.mount === undefined) this.#mounts.delete(share);
-    for (const [share, one] of live) this.#lookAt(share, readyMount(one));
+    for (const one of all) this.#lookAt(one, all);
   }
 
   /** Ends all helpers; what they were at goes on in the next daemon. */
@@ -129,12 +149,26 @@ export class Station {
     await Promise.all(runs.map(({ helper }) => helper.ended));
   }
 
-  #lookAt(share: string, mount: Mount | undefined): void {
+  #lookAt(one: LiveShare, all: readonly LiveShare[]): void {
+    const [mount, share] = [readyMount(one), one.spec.share.name];
     if (mount === undefined) return;
     if (this.#mounts.get(share) !== mount) this.#welcome(share, mount);
-    if (this.#runs.has(share) || this.#runs.size >= SHARES_AT_ONCE || this.#options.clock.monotonic() < (this.#notBefore.get(share) ?? 0)) return;
+    const runs = [...this.#runs.values()];
+    if (runs.length >= LINES_AT_ONCE || runs.some(({ connection }) => connection === one.spec.connection.name)) return;
+    if (this.#runs.has(share) || this.#options.clock.monotonic() < (this.#notBefore.get(share) ?? 0)) return;
     const next = this.of(share).find((task) => task.isWanted);
-    if (next !== undefined) this.#begin(next, mount);
+    if (next !== undefined) this.#begin(next, { mount, connection: one.spec.connection.name, terms: this.#termsOf(share, all) });
+  }
+
+  #termsOf(share: string, all: readonly LiveShare[]): Terms {
+    return { concurrency: this.#options.config().concurrency, beside: besideOf(share, all) };
+  }
+
+  #tell(run: Run, terms: Terms): void {
+    const text = JSON.stringify(terms);
+    if (text === run.terms) return;
+    run.terms = text;
+    run.helper.tell(terms);
   }
 
   #welcome(share: string, mount: Mount): void {
@@ -143,20 +177,20 @@ export class Station {
     for (const task of meant) task.want();
   }
 
-  #begin(task: Task, mount: Mount): void {
-    const { clock, log, config, folder, start } = this.#options;
+  #begin(task: Task, { mount, connection, terms }: { readonly mount: Mount; readonly connection: string; readonly terms: Terms }): void {
+    const { clock, log, folder, start } = this.#options;
     const access = mount.cacheAccess?.();
     if (access === undefined) return this.#end(task, { outcome: 'failed', reason: 'this mount does not let its cache be looked into' });
     const { share, path, newerThan, isDryRun } = task.target;
     const listFile = join(folder, `${this.#listFiles += 1}.list`);
     const order: Order = {
-      ...access, path, isDryRun, listFile, mountPoint: mount.plan.mountPoint, concurrency: config().concurrency,
+      ...access, ...terms, path, isDryRun, listFile, mountPoint: mount.plan.mountPoint,
       changedSinceMs: newerThan === null ? null : clock.now() - durationMs(newerThan),
     };
     task.begin();
     log.info({ share, path: path || '/', dryRun: isDryRun }, 'warmup begins');
     const helper = start(order, (report) => this.#hear(task, report));
-    const run = { task, mount, helper };
+    const run: Run = { connection, task, mount, helper, terms: JSON.stringify(terms) };
     this.#runs.set(share, run);
     this.#save();
     void helper.ended.then((ending) => {
@@ -208,8 +242,4 @@ export class Station {
 
 function targetOf(rule: WarmupRule): Target {
   return { share: rule.share, path: rule.path, newerThan: rule.newer_than ?? null, isDryRun: false };
-}
-
-function readyMount(share: LiveShare | undefined): Mount | undefined {
-  return share?.health === 'healthy' && share.remoteAnswers !== false ? share.mount : undefined;
 }

@@ -23,6 +23,8 @@ export interface Former {
   readonly counts: Counts;
   readonly isWanted: boolean;
   readonly isFull: boolean;
+  /** It was a rule of the configuration; left out by versions that did not write it down. */
+  readonly isRule?: boolean;
 }
 
 const NEW: Former = { state: 'pending', counts: NO_COUNTS, isWanted: false, isFull: false };
@@ -37,6 +39,7 @@ export class Task {
   isWanted: boolean;
   /** The last run ended since the rest does not fit into the cache. */
   isFull: boolean;
+  isRule: boolean;
 
   constructor(target: Target, former: Former = NEW) {
     this.target = target;
@@ -47,6 +50,7 @@ export class Task {
     this.counts = former.counts;
     this.isWanted = isCutOff || former.isWanted;
     this.isFull = former.isFull;
+    this.isRule = former.isRule ?? false;
   }
 
   get isRunning(): boolean {

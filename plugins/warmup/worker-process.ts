@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { linesOf } from './lines.ts';
-import type { Ending, Order, Report } from './orders.ts';
+import type { Ending, Order, Report, Terms } from './orders.ts';
 
 const WORKER = fileURLToPath(new URL('./worker.js', import.meta.url));
 const KEPT_WORDS = 2_000;
@@ -14,7 +14,7 @@ const THREADS_PER_FILE = 2;
 export interface Helper {
   /** Settles once, whether it ended by itself or was stopped. Never rejects. */
   readonly ended: Promise<Ending>;
-  setConcurrency(concurrency: number): void;
+  tell(terms: Terms): void;
   /** Ends it at once; a process that hangs in the mount is left to the kernel. */
   stop(): void;
 }
@@ -41,7 +41,7 @@ export const startHelper: StartHelper = (order, onReport) => {
   child.stdin.write(`${JSON.stringify(order)}\n`);
   return {
     ended,
-    setConcurrency: (concurrency) => void child.stdin.write(`${JSON.stringify({ concurrency })}\n`),
+    tell: (terms) => void child.stdin.write(`${JSON.stringify(terms)}\n`),
     stop: () => {
       settle({ outcome: 'stopped', reason: 'stopped' });
       letGo(child);

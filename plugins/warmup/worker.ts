@@ -4,13 +4,13 @@
  */
 import { constants } from 'node:fs';
 import { setPriority } from 'node:os';
-import { pathToFileURL } from 'node:url';
 import { createClock } from 'mountkeeper';
 import type { CacheView } from 'mountkeeper';
 import { AwayError } from './away.ts';
 import { Fetching } from './fetching.ts';
 import { linesOf } from './lines.ts';
 import { listAll } from './listing.ts';
+import { loadViews, Neighbours } from './neighbours.ts';
 import type { Ending, Order, Report } from './orders.ts';
 import { Tally } from './tally.ts';
 
@@ -30,19 +30,25 @@ function end(): never {
   throw new Error('ended');
 }
 
-async function begin(order: Order, concurrency: () => number): Promise<Ending> {
-  const { openCacheView } = (await import(pathToFileURL(order.module).href)) as { openCacheView(parameters: Order['parameters']): CacheView };
+/** What the daemon may say anew at any time. */
+interface Present {
+  concurrency: number;
+  readonly neighbours: Neighbours;
+}
+
+async function begin(order: Order, present: Present): Promise<Ending> {
+  const views = await loadViews(order.module);
   let view: CacheView;
   try {
-    view = openCacheView(order.parameters);
+    view = views.openCacheView(order.parameters);
   } catch (error) {
     // Its mount has ended since the order was given.
     return { outcome: 'away', reason: (error as Error).message };
   }
-  return work(order, view, concurrency);
+  return work(order, view, present);
 }
 
-async function work(order: Order, view: CacheView, concurrency: () => number): Promise<Ending> {
+async function work(order: Order, view: CacheView, present: Present): Promise<Ending> {
   const tally = new Tally(tell);
   const patience = { clock, timeoutMs: ANSWER_WITHIN_MS };
   const done = new AbortController();
@@ -52,7 +58,8 @@ async function work(order: Order, view: CacheView, concurrency: () => number): P
     if (order.isDryRun) return { outcome: 'complete', reason: '' };
     tally.phase = 'caching';
     tally.report();
-    return await new Fetching({ order, view, clock, tally, patience, concurrency, openFlags: OPEN_FLAGS }).run();
+    const parts = { concurrency: () => present.concurrency, neighbours: () => present.neighbours.list() };
+    return await new Fetching({ order, view, clock, tally, patience, ...parts, openFlags: OPEN_FLAGS }).run();
   } catch (error) {
     return { outcome: error instanceof AwayError ? 'away' : 'failed', reason: (error as Error).message };
   } finally {
@@ -71,17 +78,20 @@ async function reportOften(tally: Tally, signal: AbortSignal): Promise<void> {
 async function main(): Promise<void> {
   setPriority(NICENESS);
   process.stdout.on('error', end);
-  let concurrency: number | undefined;
+  let present: Present | undefined;
   for await (const line of linesOf(process.stdin)) {
-    const isFirst = concurrency === undefined;
     const said = JSON.parse(line) as Order;
-    concurrency = said.concurrency;
-    if (!isFirst) continue;
-    void begin(said, () => concurrency ?? 1).then((ending) => {
-      const report: Report = { kind: 'end', ending };
-      process.stdout.write(`${JSON.stringify(report)}\n`, end);
-    });
+    const isFirst = present === undefined;
+    present ??= { concurrency: said.concurrency, neighbours: new Neighbours() };
+    present.concurrency = said.concurrency;
+    void present.neighbours.set(said.beside);
+    if (isFirst) void begin(said, present).then((ending) => tellEnd(ending));
   }
+}
+
+function tellEnd(ending: Ending): void {
+  const report: Report = { kind: 'end', ending };
+  process.stdout.write(`${JSON.stringify(report)}\n`, end);
 }
 
 void main().catch(() => undefined).finally(end);

@@ -8,7 +8,7 @@ export class FakeView implements CacheView {
   room = Infinity;
   isThere = true;
   readonly refreshed: string[] = [];
-  moving: { readonly path: string; readonly bytes: number }[] = [];
+  moving: { readonly path: string; readonly bytes: number; readonly isUpload?: boolean }[] = [];
   readonly unreadable = new Set<string>();
   readonly held = new Set<string>();
   readonly #tree: Readonly<Record<string, Readonly<Record<string, number | 'folder'>>>>;

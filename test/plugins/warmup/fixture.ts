@@ -6,7 +6,7 @@ import { FakeMount, planOf, spec } from '../../core/fake-shares.ts';
 import type { WarmupConfig } from '../../../plugins/warmup/config.ts';
 import type { StartHelper } from '../../../plugins/warmup/worker-process.ts';
 import { NO_COUNTS } from '../../../plugins/warmup/orders.ts';
-import type { Counts, Ending, Order, Report } from '../../../plugins/warmup/orders.ts';
+import type { Counts, Ending, Order, Report, Terms } from '../../../plugins/warmup/orders.ts';
 import { Station } from '../../../plugins/warmup/station.ts';
 import type { Task } from '../../../plugins/warmup/task.ts';
 
@@ -16,7 +16,7 @@ export class OpenMount extends FakeMount {
 
 export interface FakeHelper {
   readonly order: Order;
-  concurrency: number;
+  terms: Terms;
   isStopped: boolean;
   hear(report: Report): void;
   counts(phase: 'listing' | 'caching', counts: Partial<Counts>): void;
@@ -29,12 +29,16 @@ export interface TestShare {
   readonly live: LiveShare;
 }
 
-export function openShare(name: string): TestShare {
+/** `name` or `name@connection`. */
+export function openShare(text: string): TestShare {
+  const [name = '', connection = 'nas'] = text.split('@');
+  const it = spec(name);
+  const ofLine = { ...it, connection: { ...it.connection, name: connection } };
   const share: TestShare = {
     mount: new OpenMount(planOf(spec(name)), name),
     remoteAnswers: true,
     get live(): LiveShare {
-      return { spec: spec(name), health: share.mount === undefined ? 'pending' : 'healthy', mount: share.mount, remoteAnswers: share.remoteAnswers };
+      return { spec: ofLine, health: share.mount === undefined ? 'pending' : 'healthy', mount: share.mount, remoteAnswers: share.remoteAnswers };
     },
   };
   return share;
@@ -46,7 +50,7 @@ export function newMount(share: TestShare, name: string): void {
 
 export function createKit(names: readonly string[], rules: WarmupConfig['rules'], options: { readonly auto?: boolean; readonly former?: ReadonlyMap<string, Task> } = {}) {
   const clock = createManualClock();
-  const shares = new Map(names.map((name) => [name, openShare(name)] as const));
+  const shares = new Map(names.map((text) => [text.split('@')[0] ?? '', openShare(text)] as const));
   const config: WarmupConfig = { auto: options.auto ?? true, warmup_schedule: '', timezone: '', concurrency: 16, rules };
   const started: FakeHelper[] = [];
   const saved: (readonly Task[])[] = [];
@@ -56,14 +60,14 @@ export function createKit(names: readonly string[], rules: WarmupConfig['rules']
       settle = resolve;
     });
     const helper: FakeHelper = {
-      order, concurrency: order.concurrency, isStopped: false, hear: onReport,
+      order, terms: order, isStopped: false, hear: onReport,
       counts: (phase, counts) => onReport({ kind: 'counts', phase, counts: { ...NO_COUNTS, ...counts } }),
       end: (ending) => settle({ outcome: 'complete', reason: '', ...ending }),
     };
     started.push(helper);
     return {
       ended,
-      setConcurrency: (concurrency) => void (helper.concurrency = concurrency),
+      tell: (terms) => void (helper.terms = terms),
       stop: () => {
         helper.isStopped = true;
         settle({ outcome: 'stopped', reason: 'stopped' });

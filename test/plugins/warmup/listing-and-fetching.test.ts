@@ -30,7 +30,7 @@ async function room(t: TestContext): Promise<string> {
 }
 
 function orderIn(folder: string, changes: Partial<Order> = {}): Order {
-  return { module: '', parameters: {}, mountPoint: join(folder, 'mnt'), path: '', changedSinceMs: null, concurrency: 4, isDryRun: false, listFile: join(folder, 'list'), ...changes };
+  return { module: '', parameters: {}, mountPoint: join(folder, 'mnt'), path: '', changedSinceMs: null, concurrency: 4, beside: [], isDryRun: false, listFile: join(folder, 'list'), ...changes };
 }
 
 function newTally(): { readonly tally: Tally; readonly reports: Report[] } {
@@ -92,7 +92,7 @@ describe('the fetching of a warmup', () => {
     }
     await writeFile(order.listFile, Object.entries(files).map(([path, bytes]) => `${JSON.stringify([path, Math.abs(bytes), 1])}\n`).join(''));
     const { tally, reports } = newTally();
-    const run = new Fetching({ order, view, clock: time, tally, patience, concurrency: () => 4, openFlags: constants.O_RDONLY });
+    const run = new Fetching({ order, view, clock: time, tally, patience, concurrency: () => 4, neighbours: () => [], openFlags: constants.O_RDONLY });
     return { run, view, tally, reports };
   }
 

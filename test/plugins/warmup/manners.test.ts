@@ -31,6 +31,27 @@ describe('manners', () => {
     assert.equal(manners.isBusy, true);
   });
 
+  it('notice who reads over the same line through another mount, not who sends, and hang on none of them', async () => {
+    const [near, silent] = [new FakeView(), new FakeView()];
+    const manual = createManualClock();
+    silent.transfers = () => new Promise(() => undefined);
+    const manners = new Manners(new FakeView(), manual, () => [silent, near]);
+    const seen = async (path: string, bytes: number, isUpload?: true): Promise<boolean> => {
+      near.moving = [{ path, bytes, ...(isUpload && { isUpload }) }];
+      void manners.lookBeside();
+      await manual.advance(10);
+      return manners.isBusy;
+    };
+    assert.equal(await seen('paused film', 5), false);
+    assert.equal(await seen('paused film', 5), false);
+    assert.equal(await seen('sent.bin', 7, true), false);
+    assert.equal(await seen('sent.bin', 9, true), false);
+    assert.equal(await seen('film', 1), true);
+    await manual.advance(1_200);
+    assert.equal(manners.isBusy, false);
+    assert.equal(await seen('film', 2), true);
+  });
+
   it('let one piece of work go at a time beside others, a third of the time', async () => {
     const view = new FakeView();
     const manual = createManualClock();

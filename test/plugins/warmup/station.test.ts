@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { NO_COUNTS } from '../../../plugins/warmup/orders.ts';
 import { Task } from '../../../plugins/warmup/task.ts';
 import { createKit, newMount } from './fixture.ts';
 
@@ -40,7 +41,7 @@ describe('warmup rules', () => {
   });
 
   it('wait for an occasion where they do not run by themselves', async () => {
-    const kit = createKit(['photos', 'music'], [photos, { share: 'music', path: '' }], { auto: false });
+    const kit = createKit(['photos', 'music@attic'], [photos, { share: 'music', path: '' }], { auto: false });
     await kit.pass(10_000);
     assert.deepEqual([kit.states(), kit.started.length], [['pending', 'pending'], 0]);
     assert.equal(kit.station.wantRules('music'), 1);
@@ -49,20 +50,52 @@ describe('warmup rules', () => {
     assert.deepEqual(kit.states(), ['listing', 'listing']);
   });
 
-  it('run one at a time on a share, and on two shares at once', async () => {
-    const names = ['a', 'b', 'c'];
-    const kit = createKit(names, names.flatMap((share) => [{ share, path: 'x' }, { share, path: 'y' }]));
+  it('run one share at a time on a connection, and over two connections at once', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e'];
+    const kit = createKit(['a@one', 'b@two', 'c@three', 'd@one', 'e@one'], names.flatMap((share) => [{ share, path: 'x' }, { share, path: 'y' }]));
     const running = (): readonly string[] => kit.station.rules.filter((task) => task.isRunning).map(({ target }) => `${target.share}/${target.path}`);
     assert.deepEqual(running(), ['a/x', 'b/x']);
     kit.started[0]?.end({});
     await kit.pass();
     assert.equal(running().length, 2);
-    for (let index = 1; index < 6; index += 1) {
+    const lineOf = (task: string): string => ({ b: 'two', c: 'three' })[task.slice(0, 1)] ?? 'one';
+    for (let index = 1; index < 10; index += 1) {
       kit.started[index]?.end({});
       await kit.pass();
-      assert.ok(running().length <= 2);
+      assert.ok(running().length <= 2 && new Set(running().map(lineOf)).size === running().length, running().join());
     }
     assert.deepEqual(new Set(kit.states()), new Set(['complete']));
+  });
+
+  it('know the other mounts of their connection, as these come and go', async () => {
+    const kit = createKit(['a@one', 'b@one', 'c@two', 'd@one'], [{ share: 'a', path: '' }]);
+    const beside = (): unknown[] => kit.last().terms.beside.map(({ parameters }) => parameters['name']);
+    assert.deepEqual(beside(), ['b', 'd']);
+    kit.share('b').mount = undefined;
+    await kit.pass();
+    assert.deepEqual([beside(), kit.last().isStopped, kit.started.length], [['d'], false, 1]);
+    newMount(kit.share('b'), 'b');
+    await kit.pass();
+    assert.deepEqual(beside(), ['b', 'd']);
+  });
+
+  it('that say the same are one piece of work, and one entry each', async () => {
+    const kit = createKit(['photos'], [photos, { share: 'photos', path: 'x' }, photos]);
+    assert.deepEqual([kit.station.written.map(({ target }) => target.path), kit.station.rules.length], [['2024', 'x', '2024'], 2]);
+  });
+
+  it('that were taken out while no daemon ran are not taken up, what was asked for is', async () => {
+    const cutOff = (path: string, isRule: boolean): readonly [string, Task] => {
+      const task = new Task({ share: 'photos', path, newerThan: null, isDryRun: false }, { state: 'caching', counts: NO_COUNTS, isWanted: true, isFull: false, isRule });
+      return [task.key, task];
+    };
+    const kit = createKit(['photos'], [], { former: new Map([cutOff('rule', true), cutOff('asked', false)]) });
+    assert.deepEqual(kit.started.map(({ order }) => order.path), ['asked']);
+    assert.deepEqual(kit.station.of('photos').map(({ target }) => target.path), ['asked']);
+    kit.config.auto = false;
+    kit.config.rules = [{ share: 'photos', path: 'late' }];
+    kit.station.configure();
+    assert.deepEqual(kit.saved.at(-1)?.map(({ target, isRule }) => [target.path, isRule]), [['late', true], ['asked', false]]);
   });
 
   it('stop at once when their share goes, stay due, and go on with the next mount', async () => {
@@ -111,7 +144,7 @@ describe('warmup rules', () => {
     assert.deepEqual([kit.station.rules.map(({ target }) => target.path), kit.last().order.path, kit.last().order.concurrency], [['2025'], '2025', 3]);
     kit.config.concurrency = 9;
     kit.station.configure();
-    assert.deepEqual([kit.last().concurrency, kit.last().isStopped], [9, false]);
+    assert.deepEqual([kit.last().terms.concurrency, kit.last().isStopped], [9, false]);
   });
 
   it('are ended by a cancel until the next occasion', async () => {

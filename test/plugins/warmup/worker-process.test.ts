@@ -20,13 +20,16 @@ const GONE = 'export const openCacheView = () => { throw new Error("no such proc
 
 async function begin(t: TestContext, module: string, isDryRun = true) {
   const folder = await mkdtemp(join(tmpdir(), 'mk-warmup-worker-'));
-  t.after(() => rm(folder, { recursive: true }));
   await writeFile(join(folder, 'view.mjs'), module);
-  const order: Order = { module: join(folder, 'view.mjs'), parameters: { word: 's3cret' }, mountPoint: folder, path: '', changedSinceMs: null, concurrency: 4, isDryRun, listFile: join(folder, 'list') };
+  const order: Order = { module: join(folder, 'view.mjs'), parameters: { word: 's3cret' }, mountPoint: folder, path: '', changedSinceMs: null, concurrency: 4, beside: [], isDryRun, listFile: join(folder, 'list') };
   const reports: Report[] = [];
   const helper = startHelper(order, (report) => reports.push(report));
-  t.after(() => helper.stop());
   const processes = async () => (await allProcesses()).filter((one) => one.args.includes(order.listFile));
+  t.after(async () => {
+    helper.stop();
+    await until('it is gone', async () => (await processes()).length === 0, { timeoutMs: 5_000 });
+    await rm(folder, { recursive: true });
+  });
   return { helper, reports, processes };
 }
 
