@@ -2,6 +2,7 @@
  * The composition root: builds every part, wires them and owns the order of start and stop.
  * Start: lock, plugins discovered, configuration, plugins active, web, shares. Stop is the reverse, with the drain first.
  */
+import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { durationMs, formatDuration } from './api.ts';
 import type { ConfigCheck, Exporter, LoadedConfig, Release } from './api.ts';
@@ -136,6 +137,8 @@ export class Daemon {
     await this.#listen(config.current);
     const changed = (): void => void this.reloadFile().catch((error: unknown) => log.error({ err: error }, 'configuration file not reloaded'));
     this.#releases.push(await watchFiles({ paths: [config.file], clock, log, onChange: changed }));
+    // What was saved while everything came up, before anybody watched.
+    if ((await readFile(config.file, 'utf8').catch(() => undefined)) !== config.current.text) changed();
     await this.#watchPluginDirs(config.current);
     this.#warnIfUnguarded();
     log.info({ version: await packageVersion(), shares: config.current.config.shares.length, pid: process.pid }, 'mountkeeper is up');

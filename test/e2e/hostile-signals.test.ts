@@ -1,4 +1,4 @@
-/** Signals that come while the daemon is still starting. */
+/** What comes while the daemon is still starting. */
 import assert from 'node:assert/strict';
 import { stat } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
@@ -7,7 +7,7 @@ import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
 
-describe('a signal that comes while the daemon starts', () => {
+describe('what comes while the daemon starts', () => {
   let scratch: Scratch;
   before(async () => { scratch = await createScratch('signals'); });
   after(() => scratch.close());
@@ -20,16 +20,24 @@ describe('a signal that comes while the daemon starts', () => {
     return daemon;
   };
 
-  it('to read the configuration again: it comes up', async () => {
+  it('a signal to read the configuration again: it comes up', async () => {
     const daemon = await starting('reload');
     daemon.signal('SIGHUP');
     await until('it answers', async () => (await daemon.get('/api/status')).status === 200, { timeoutMs: 10_000 });
     assert.equal((await daemon.stop()).code, 0);
   });
 
-  it('to stop: it ends as one that was stopped, not as one that was killed', async () => {
+  it('a signal to stop: it ends as one that was stopped, not as one that was killed', async () => {
     const daemon = await starting('stop');
     assert.deepEqual(await daemon.stop(), { code: 0, signal: null });
     assert.match(await daemon.log(), /stopped/);
+  });
+
+  it('a configuration that is saved when the former one has just been read: it comes to run', async () => {
+    const daemon = await starting('saved');
+    await until('the former one is read', async () => (await daemon.log()).includes('plugin changed its state'), { timeoutMs: 10_000, everyMs: 1 });
+    await daemon.writeConfig(daemon.text({ sections: { bandwidth: { up: '7M' } } }));
+    await until('the new one runs', async () => (await daemon.get('/api/config')).text.includes('"up":"7M"'), { timeoutMs: 10_000 });
+    assert.equal((await daemon.stop()).code, 0);
   });
 });
