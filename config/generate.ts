@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { discoverPlugins } from '../core/plugin/discover.ts';
-import { OWN_COMMANDS } from '../core/cli/dispatch.ts';
+import { OWN_COMMANDS } from '../core/cli/usage.ts';
 import { entryOf } from '../core/plugin/found.ts';
 import { generatedFiles } from './generated-files.ts';
 import { pluginPages } from './plugin-pages.ts';

@@ -10,8 +10,15 @@ export interface Arguments {
   readonly version: boolean;
 }
 
+/** The command line is wrong: the sentence says what to write. */
+export class UsageFault extends Error {}
+
 const WITH_VALUE = ['--config', '--url'];
 const FLAGS = ['--json', '--help', '-h', '--version'];
+
+export function optionNames(): readonly string[] {
+  return [...WITH_VALUE, ...FLAGS];
+}
 
 /** What comes after `--` belongs to the subcommand as it is. Throws a sentence when an option lacks its value. */
 export function parseArguments(argv: readonly string[]): Arguments {
@@ -35,7 +42,7 @@ export function parseArguments(argv: readonly string[]): Arguments {
 }
 
 function valueOf(name: string, value: string | undefined): string {
-  if (value === undefined || value === '' || value.startsWith('--')) throw new Error(`${name} needs a value`);
+  if (value === undefined || value === '' || value.startsWith('--')) throw new UsageFault(`${name} needs a value`);
   return value;
 }
 

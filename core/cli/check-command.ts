@@ -1,5 +1,8 @@
 /** `mountkeeper check`: says what is wrong with a configuration file, and where. */
+import { accessSync, constants } from 'node:fs';
+import { join } from 'node:path';
 import type { ConfigCheck, LoadedConfig } from '../api.ts';
+import { PACKAGE_DIR } from '../parts.ts';
 import type { Arguments } from './arguments.ts';
 import { EXIT } from './exit-codes.ts';
 import { openOffline } from './offline.ts';
@@ -11,7 +14,7 @@ export async function runCheck(args: Arguments, configFile: string, terminal: Te
     const check = await offline.config.loadFile();
     if (args.json) terminal.print(JSON.stringify(asJson(configFile, check)));
     else if (check.ok) printValid(configFile, check.loaded, terminal);
-    else for (const line of problemLines(configFile, check)) terminal.printError(line);
+    else for (const line of [...problemLines(configFile, check), ...adviceOn(configFile)]) terminal.printError(line);
     return check.ok ? EXIT.ok : EXIT.config;
   } finally {
     await offline.close();
@@ -31,4 +34,17 @@ function printValid(file: string, loaded: LoadedConfig, terminal: Terminal): voi
 /** `FILE:line:column: message`, one per problem; editors and terminals make links of them. */
 export function problemLines(file: string, check: Extract<ConfigCheck, { ok: false }>): readonly string[] {
   return check.problems.map((problem) => `${file}:${problem.line ?? 1}:${problem.column ?? 1}: ${problem.message}`);
+}
+
+/** What to do about a file that cannot be had; nothing about one that can be read. */
+export function adviceOn(file: string): readonly string[] {
+  try {
+    accessSync(file, constants.R_OK);
+    return [];
+  } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    return [isMissing
+      ? `Write it (${join(PACKAGE_DIR, 'config/example.toml')} is one to begin with), or name another with --config FILE.`
+      : 'Run this as root or as another user who may read it, or name another with --config FILE.'];
+  }
 }

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
 import type { Secret, Secrets } from '../api.ts';
 import { createClock } from '../system/clock.ts';
+import { UsageFault } from './arguments.ts';
 
 const ANSWER_TIMEOUT_MS = 30_000;
 /** A password that the configuration holds as a hash cannot be sent. */
@@ -41,7 +42,7 @@ export async function findTarget(options: ClientOptions): Promise<Target> {
 
 function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') throw new Error(`'${text}' is not the address of a daemon; write it like http://127.0.0.1:8090`);
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') throw new UsageFault(`'${text}' is not the address of a daemon; write it like http://127.0.0.1:8090`);
   return url;
 }
 

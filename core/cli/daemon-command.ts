@@ -2,7 +2,7 @@
 import { access, constants } from 'node:fs/promises';
 import type { Arguments } from './arguments.ts';
 import { EXIT } from './exit-codes.ts';
-import { problemLines } from './check-command.ts';
+import { adviceOn, problemLines } from './check-command.ts';
 import { openOffline } from './offline.ts';
 import { formatBytes } from '../api.ts';
 import { ConfigRefused, Daemon } from '../daemon.ts';
@@ -21,7 +21,7 @@ export async function runDaemon(args: Arguments, configFile: string): Promise<nu
     daemon = await Daemon.start({ configFile, json: args.json, env: process.env });
   } catch (error) {
     if (!(error instanceof ConfigRefused)) throw error;
-    for (const line of problemLines(configFile, error.check)) process.stderr.write(`${line}\n`);
+    for (const line of [...problemLines(configFile, error.check), ...adviceOn(configFile)]) process.stderr.write(`${line}\n`);
     return EXIT.config;
   }
   const ended = untilEnd(daemon);

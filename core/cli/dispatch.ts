@@ -2,23 +2,16 @@
 import type { CliCommand, CliContext } from '../api.ts';
 import { packageVersion } from '../parts.ts';
 import { createClock } from '../system/clock.ts';
+import { UsageFault, optionNames } from './arguments.ts';
 import type { Arguments } from './arguments.ts';
+import { suggestion } from '../config/did-you-mean.ts';
 import { request } from './client.ts';
 import { EXIT } from './exit-codes.ts';
 import { openOffline } from './offline.ts';
 import type { Offline } from './offline.ts';
 import { createTerminal } from './terminal.ts';
 import type { Terminal } from './terminal.ts';
-
-const DEFAULT_CONFIG = '/etc/mountkeeper/mountkeeper.toml';
-
-/** Subcommands of the core itself; plugins bring the others. */
-export const OWN_COMMANDS: readonly Pick<CliCommand, 'name' | 'usage' | 'summary'>[] = [
-  { name: 'run', usage: '', summary: 'Run the daemon in the foreground.' },
-  { name: 'check', usage: '', summary: 'Check the configuration file; exit 78 and FILE:line:column for what is wrong.' },
-  { name: 'doctor', usage: '', summary: 'Check this machine and say what to do.' },
-  { name: 'plugin', usage: 'list | new NAME | check DIR', summary: 'List plugins, begin a new one, check one.' },
-];
+import { DEFAULT_CONFIG, OWN_COMMANDS, overview, page } from './usage.ts';
 
 export async function runCommandLine(args: Arguments): Promise<number> {
   const clock = createClock();
@@ -27,6 +20,11 @@ export async function runCommandLine(args: Arguments): Promise<number> {
   if (args.version) {
     terminal.print(`mountkeeper ${await packageVersion()}`);
     return EXIT.ok;
+  }
+  const stray = args.help ? undefined : strayWord(args);
+  if (stray !== undefined) {
+    terminal.printError(`mountkeeper: ${stray}`);
+    return EXIT.usage;
   }
   if (!args.help && args.command === 'run') return orSentence(terminal, async () => (await import('./daemon-command.ts')).runDaemon(args, configFile));
   if (!args.help && args.command === 'check') return orSentence(terminal, async () => (await import('./check-command.ts')).runCheck(args, configFile, terminal));
@@ -53,21 +51,52 @@ interface Contributed extends CliCommand {
 async function runOther(invocation: Invocation): Promise<number> {
   const { args, offline, terminal } = invocation;
   const contributed = offline.host.dryRun().flatMap(({ plugin, cli }) => cli.map((command): Contributed => ({ ...command, plugin, isOn: offline.isOn(plugin) })));
-  if (args.help || args.command === undefined || args.command === 'help') {
-    terminal.print(usage(contributed.filter((command) => command.isOn)));
-    return args.command === undefined && !args.help ? EXIT.usage : EXIT.ok;
-  }
+  if (args.help || args.command === undefined || args.command === 'help') return showHelp(args, contributed, terminal);
   const context = contextOf(invocation);
   if (args.command === 'doctor') return orSentence(terminal, async () => (await import('./doctor-command.ts')).runDoctor(invocation));
   if (args.command === 'plugin') return orSentence(terminal, async () => (await import('./plugin-command.ts')).runPlugin(invocation, context));
-  return runContributed(invocation, contributed.find((candidate) => candidate.name === args.command), context);
+  const command = contributed.find((candidate) => candidate.name === args.command);
+  return command ? runContributed(invocation, command, context) : refuseUnknown(args.command, contributed, terminal);
 }
 
-async function runContributed({ args, configFile, terminal }: Invocation, command: Contributed | undefined, context: CliContext): Promise<number> {
-  if (!command) {
-    terminal.printError(`mountkeeper: there is no command '${args.command ?? ''}'; see 'mountkeeper --help'`);
-    return EXIT.usage;
+/** What the core's own subcommands without arguments were given, or an option before any subcommand. */
+function strayWord({ command, rest }: Arguments): string | undefined {
+  const [word] = rest;
+  if (word === undefined) return undefined;
+  if (command === undefined && word.startsWith('-')) return `there is no option '${word}' (see 'mountkeeper --help')${suggestion(word, optionNames())}`;
+  if (command === undefined || !WITHOUT_ARGUMENTS.has(command)) return undefined;
+  return word.startsWith('-')
+    ? `'${command}' has no option '${word}'${suggestion(word, optionNames())}`
+    : `'${command}' takes no arguments, and '${word}' is one; a configuration is named by --config FILE`;
+}
+
+const WITHOUT_ARGUMENTS = new Set(OWN_COMMANDS.filter(({ usage }) => usage === '').map(({ name }) => name));
+
+function showHelp(args: Arguments, contributed: readonly Contributed[], terminal: Terminal): number {
+  const width = Math.min(terminal.columns, MOST_HELP_COLUMNS);
+  const subject = args.command === 'help' ? args.rest[0] : args.command;
+  if (subject === undefined) {
+    terminal.print(overview(contributed.filter((command) => command.isOn), width));
+    return args.command === undefined && !args.help ? EXIT.usage : EXIT.ok;
   }
+  const own = OWN_COMMANDS.find(({ name }) => name === subject);
+  const other = contributed.find(({ name }) => name === subject);
+  const command = own ?? other;
+  if (!command) return refuseUnknown(subject, contributed, terminal);
+  terminal.print(page(command, width));
+  if (other && !other.isOn) terminal.print(`\nIt belongs to the plugin '${other.plugin}', which is off.`);
+  return EXIT.ok;
+}
+
+const MOST_HELP_COLUMNS = 100;
+
+function refuseUnknown(name: string, contributed: readonly Contributed[], terminal: Terminal): number {
+  const known = [...OWN_COMMANDS, ...contributed.filter((command) => command.isOn)].map((command) => command.name);
+  terminal.printError(`mountkeeper: there is no command '${name}' (see 'mountkeeper --help')${suggestion(name, known)}`);
+  return EXIT.usage;
+}
+
+async function runContributed({ configFile, terminal }: Invocation, command: Contributed, context: CliContext): Promise<number> {
   if (command.isOn) return orSentence(terminal, () => command.run(context));
   terminal.printError(`mountkeeper: '${command.name}' belongs to the plugin '${command.plugin}', which is off; set plugins.${command.plugin}.enabled = true in ${configFile}`);
   return EXIT.failure;
@@ -78,7 +107,7 @@ async function orSentence(terminal: Terminal, run: () => Promise<number>): Promi
     return await run();
   } catch (error) {
     terminal.printError(`mountkeeper: ${(error as Error).message}`);
-    return EXIT.failure;
+    return error instanceof UsageFault ? EXIT.usage : EXIT.failure;
   }
 }
 
@@ -96,18 +125,4 @@ function contextOf({ args, configFile, terminal, offline }: Invocation): CliCont
       { method, path, ...(body === undefined ? {} : { body }) },
     ),
   };
-}
-
-function usage(contributed: readonly CliCommand[]): string {
-  const commands = [...OWN_COMMANDS, ...contributed].toSorted((one, other) => one.name.localeCompare(other.name));
-  const heads = commands.map((command) => `${command.name} ${command.usage}`.trim());
-  const width = Math.max(...heads.map((head) => head.length));
-  return [
-    'Usage: mountkeeper COMMAND [--config FILE] [--url URL] [--json]',
-    '',
-    ...commands.map((command, index) => `  ${(heads[index] ?? '').padEnd(width)}  ${command.summary}`),
-    '',
-    `The configuration is ${DEFAULT_CONFIG} unless --config or MOUNTKEEPER_CONFIG names another.`,
-    'Exit codes: 0 done, 1 failed, 64 wrong usage, 75 time ran out, 78 configuration not valid.',
-  ].join('\n');
 }

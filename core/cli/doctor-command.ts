@@ -2,17 +2,20 @@
 import { access, constants } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { Check, Config } from '../api.ts';
-import { problemLines } from './check-command.ts';
+import { adviceOn, problemLines } from './check-command.ts';
 import { request } from './client.ts';
 import type { Invocation } from './dispatch.ts';
 import { EXIT } from './exit-codes.ts';
 
+const NOTHING_CONFIGURED = 'connections = []\n';
 const MARK = { ok: 'ok', warning: 'WARN', error: 'FAIL' } as const;
 
 export async function runDoctor(invocation: Invocation): Promise<number> {
   const { args, offline, terminal, configFile } = invocation;
-  const loaded = await offline.config.loadFile();
-  const checks: Check[] = [nodeCheck(), configCheck(configFile, loaded)];
+  const found = await offline.config.loadFile();
+  const checks: Check[] = [nodeCheck(), configCheck(configFile, found)];
+  // The machine can be looked at before there is any configuration, or a valid one.
+  const loaded = found.ok ? found : await offline.config.check(NOTHING_CONFIGURED, 'file');
   if (loaded.ok) {
     const { config } = loaded.loaded;
     offline.config.commit(loaded.loaded);
@@ -35,7 +38,10 @@ function nodeCheck(): Check {
 }
 
 function configCheck(file: string, check: Awaited<ReturnType<Invocation['offline']['config']['loadFile']>>): Check {
-  if (!check.ok) return { title: 'configuration', result: 'error', detail: problemLines(file, check).join('; '), advice: `mend the file, then run 'mountkeeper check --config ${file}'` };
+  if (!check.ok) {
+    const [advice = `mend the file, then run 'mountkeeper check --config ${file}'; what follows is about the defaults`] = adviceOn(file);
+    return { title: 'configuration', result: 'error', detail: problemLines(file, check).join('; '), advice };
+  }
   const { warnings } = check.loaded;
   return { title: 'configuration', result: warnings.length > 0 ? 'warning' : 'ok', detail: `${file} is valid`, advice: warnings.join('; ') };
 }

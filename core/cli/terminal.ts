@@ -1,5 +1,6 @@
 /** What a subcommand prints: lines, aligned tables, and progress that is redrawn on a terminal and listed elsewhere. */
 import type { CliContext } from '../api.ts';
+import { displayWidth, wrap } from './wrap.ts';
 
 const PLAIN_PROGRESS_EVERY_MS = 1_000;
 
@@ -9,7 +10,13 @@ export interface TerminalOptions {
   readonly now: () => number;
 }
 
-export type Terminal = Pick<CliContext, 'isTerminal' | 'print' | 'printError' | 'progress' | 'table'>;
+const USUAL_COLUMNS = 80;
+/** A last column narrower than this is harder to read broken than run over. */
+const LEAST_LAST_COLUMN = 24;
+
+export interface Terminal extends Pick<CliContext, 'isTerminal' | 'print' | 'printError' | 'progress' | 'table'> {
+  readonly columns: number;
+}
 
 export function createTerminal(options: TerminalOptions): Terminal {
   const { stdout, stderr } = options;
@@ -22,6 +29,7 @@ export function createTerminal(options: TerminalOptions): Terminal {
   };
   return {
     isTerminal,
+    columns: isTerminal && stdout.columns > 0 ? stdout.columns : USUAL_COLUMNS,
     print(text) {
       endProgress();
       stdout.write(`${isTerminal ? harmless(text) : text}\n`);
@@ -41,18 +49,29 @@ export function createTerminal(options: TerminalOptions): Terminal {
     },
     table(rows) {
       endProgress();
-      stdout.write(`${formatTable(rows)}\n`);
+      stdout.write(`${formatTable(rows, isTerminal ? stdout.columns : Infinity)}\n`);
     },
   };
 }
 
-/** Columns two spaces apart; wide (East Asian) characters count double, and a cell is one line whatever it holds. */
-export function formatTable(rows: readonly (readonly string[])[]): string {
+/**
+ * Columns two spaces apart; wide (East Asian) characters count double, and a cell is one line whatever it holds. Only the last
+ * one is broken where the lines would be longer than `columns`.
+ */
+export function formatTable(rows: readonly (readonly string[])[], columns = Infinity): string {
   const lines = rows.map((row) => row.map((cell) => cell.replaceAll(CONTROL, ' ')));
   const widths: number[] = [];
   for (const row of lines) row.forEach((cell, index) => (widths[index] = Math.max(widths[index] ?? 0, displayWidth(cell))));
-  return lines.map((row) => row.map((cell, index) => pad(cell, widths[index] ?? 0)).join('  ').trimEnd()).join('\n');
+  const last = widths.length - 1;
+  const before = widths.slice(0, last).reduce((sum, width) => sum + width + GAP, 0);
+  const room = columns - before;
+  return lines.map((row) => {
+    const cells = room < LEAST_LAST_COLUMN ? row : row.map((cell, index) => (index === last ? wrap(cell, room).join(`\n${' '.repeat(before)}`) : cell));
+    return cells.map((cell, index) => (index === last ? cell : pad(cell, widths[index] ?? 0))).join(' '.repeat(GAP)).trimEnd();
+  }).join('\n');
 }
+
+const GAP = 2;
 
 function pad(cell: string, width: number): string {
   return cell + ' '.repeat(Math.max(0, width - displayWidth(cell)));
@@ -60,8 +79,6 @@ function pad(cell: string, width: number): string {
 
 const CONTROL = /\p{Cc}/gu;
 const CONTROL_BUT_LINES = /(?![\n\t])\p{Cc}/gu;
-const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
-const NO_WIDTH = /[\p{Mn}\p{Me}\p{Cf}]/u;
 
 /** File names come from strangers: what they hold must not steer the terminal. */
 function harmless(text: string): string {
@@ -74,8 +91,4 @@ function fitting(text: string, columns = 80): string {
   const characters = [...text.replaceAll(CONTROL, ' ')];
   const end = characters.findIndex((character) => (width += displayWidth(character)) >= columns);
   return end === -1 ? characters.join('') : characters.slice(0, end).join('');
-}
-
-export function displayWidth(text: string): number {
-  return [...text].reduce((sum, character) => sum + (NO_WIDTH.test(character) ? 0 : WIDE.test(character) ? 2 : 1), 0);
 }

@@ -79,7 +79,7 @@ class FileConfigService implements OwnedConfigService {
     try {
       read = await readText(this.file);
     } catch (error) {
-      return failure('parse', [{ message: `the configuration file ${this.file} cannot be read: ${readReason(error)}` }]);
+      return failure('parse', [{ message: `the configuration file cannot be read: ${readReason(error)}` }]);
     }
     const check = await this.check(read.text, 'file');
     return check.ok && read.isOpen ? this.#withWarning(check) : check;

@@ -39,7 +39,7 @@ export default definePlugin<ExampleConfig>({
       });
     } }, {});
     ctx.tab({ id: 'example', title: 'Example', render: () => `<p>${String(count())}</p>` });
-    ctx.cli({ name: 'example', usage: '', summary: 'what the example has counted', run: async (cli) => {
+    ctx.cli({ name: 'example', usage: '', summary: 'Show what the example has counted.', run: async (cli) => {
       cli.print((await cli.request('GET', '/example')).body);
       return 0;
     } });

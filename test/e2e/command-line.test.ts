@@ -72,11 +72,34 @@ describe('the command line', () => {
   });
 
   it('exits 64 with the usage when it is called wrongly', async () => {
-    for (const args of [['no-such-command'], ['reconnect'], ['bwlimit', '5M'], ['preset'], ['--config']]) {
+    for (const args of [['no-such-command'], ['reconnect'], ['bwlimit', '5M'], ['preset'], ['--config'], ['--confg', 'x', 'status'], ['check', 'some.toml'], ['run', '--debug'], ['help', 'nothing'], ['status', '--url', 'here']]) {
       const result = await runCli(args);
       assert.equal(result.code, 64, `${args.join(' ')}: ${result.stdout}${result.stderr}`);
       assert.doesNotMatch(result.stderr, /at .*\.js:\d/);
     }
+  });
+
+  it('suggests what may have been meant', async () => {
+    assert.match((await runCli(['stauts'])).stderr, /there is no command 'stauts' .*did you mean "status"\?/);
+    assert.match((await runCli(['--confg', 'x', 'status'])).stderr, /there is no option '--confg' .*did you mean "--config"\?/);
+    assert.match((await runCli(['check', 'some.toml'])).stderr, /takes no arguments.*--config FILE/);
+  });
+
+  it('says how a subcommand is used, in 80 columns', async () => {
+    for (const args of [['help', 'warmup'], ['warmup', '--help'], ['--help']]) {
+      const { code, stdout } = await runCli(args);
+      assert.equal(code, 0);
+      assert.deepEqual(stdout.split('\n').filter((line) => line.length > 80), []);
+    }
+    assert.match((await runCli(['help', 'warmup'])).stdout, /^Usage: mountkeeper warmup SHARE \[PATH\]/);
+  });
+
+  it('doctor looks at the machine before there is a configuration', async () => {
+    const { code, stdout } = await runCli(['doctor', '--config', scratch.path('nowhere.toml')]);
+    assert.equal(code, 1);
+    assert.match(stdout, /FAIL\s+configuration\s.*there is no such file/);
+    assert.match(stdout, /example\.toml is one to begin with/);
+    assert.match(stdout, /\srclone\s/);
   });
 
   it('exits 1 and says so when no daemon answers', async () => {

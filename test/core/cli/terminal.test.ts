@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createTerminal, displayWidth, formatTable } from '../../../core/cli/terminal.js';
+import { createTerminal, formatTable } from '../../../core/cli/terminal.js';
+import { displayWidth } from '../../../core/cli/wrap.js';
 
 function screen(isTTY: boolean, columns?: number) {
   const written: string[] = [];
@@ -20,6 +21,14 @@ describe('terminal', () => {
 
   it('keeps a cell on its line and out of the terminal\'s control', () => {
     assert.equal(formatTable([['a\nb', '\x1b[2Jc']]), 'a b   [2Jc');
+  });
+
+  it('breaks the last column where the terminal ends, and nothing elsewhere', () => {
+    const rows = [['plugin', 'about'], ['logs', 'it waits for the service that nobody provides']];
+    const [shown, piped] = [screen(true, 34), screen(false, 34)];
+    for (const { terminal } of [shown, piped]) terminal.table(rows);
+    assert.deepEqual(shown.written, ['plugin  about\nlogs    it waits for the service\n        that nobody provides\n']);
+    assert.deepEqual(piped.written, ['plugin  about\nlogs    it waits for the service that nobody provides\n']);
   });
 
   it('leaves no blanks at the end of a line', () => {
