@@ -2,6 +2,7 @@ import type { Clock, Logger } from 'mountkeeper';
 import { TRIES } from './arguments.ts';
 import type { NasLook } from './nas-look.ts';
 import type { RcClient } from './rc-client.ts';
+import type { Connection, Standing } from './standing.ts';
 import { remoteFailure } from './words.ts';
 
 /** No machine has it, so dialling from it fails within the kernel. */
@@ -20,6 +21,8 @@ export interface GateOptions {
   readonly rc: RcClient;
   /** Undefined where nobody knows how to look for the NAS: the gate stays open. */
   readonly look: NasLook | undefined;
+  /** Connections that rclone has to the NAS. */
+  readonly standing?: Standing | undefined;
   /** A call that needs the remote. */
   readonly ask: (signal: AbortSignal) => Promise<unknown>;
   readonly clock: Clock;
@@ -33,7 +36,7 @@ export interface GateOptions {
  * Shuts rclone's way to a NAS that is away. rclone gives up a read only after eleven failed attempts, and dials for each as long
  * as its time limits allow, with pauses of 2 s between. Given an address to dial from that this machine does not have, each
  * attempt fails at once, and as nothing that trying again would help: most backends leave the pauses out then. Connections that
- * stand are not touched.
+ * stand and have gone silent are ended in the kernel; one on which bytes still move goes on.
  */
 export class Gate {
   readonly #options: GateOptions;
@@ -96,24 +99,26 @@ export class Gate {
     this.#isSuspecting = true;
     try {
       if ((await this.#look(end)) === undefined) return;
+      const before = await this.#options.standing?.look();
       await clock.sleep(LOOK_AGAIN_AFTER_MS, end);
       const missing = await this.#look(end);
-      if (missing !== undefined) await this.#shut(missing);
+      if (missing !== undefined) await this.#shut(missing, before);
     } finally {
       this.#isSuspecting = false;
     }
   }
 
-  async #shut(reason: string): Promise<void> {
-    const { clock, log, onShut } = this.#options;
+  async #shut(reason: string, before: readonly Connection[] | undefined): Promise<void> {
+    const { clock, log, onShut, standing } = this.#options;
     this.#isShut = true;
     this.#shutAtMs = clock.monotonic();
     // First: what is changed in place from now on is given up sooner.
     onShut();
     try {
       await this.#set({ BindAddr: NOWHERE });
+      const cut = before && (await standing?.cut(before).catch(() => undefined));
       await this.#useUp();
-      log.info({ reason }, 'the NAS is away: what is not in the cache fails at once until it is back');
+      log.info({ reason, cut }, 'the NAS is away: what is not in the cache fails at once until it is back');
       await this.#smooth();
     } catch (error) {
       this.#isShut = false;
