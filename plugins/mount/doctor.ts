@@ -3,6 +3,7 @@ import { formatBytes, sizeBytes } from 'mountkeeper';
 import type { Check, Config, MountTable } from 'mountkeeper';
 import { fuseProblem, userAllowOther } from './access.ts';
 import { freeBytes } from './cache-limit.ts';
+import { holderOf } from './holder.ts';
 import { locate } from './rclone.ts';
 import type { Rclone, RcloneFinder } from './rclone.ts';
 
@@ -68,11 +69,6 @@ async function rootCheck(config: Config, mountTable: MountTable): Promise<Check>
     detail: `${config.mount.root}${isFuse ? ` lies below the mount ${holder.source}` : ''}`,
     advice: isFuse ? 'Set mount.root to a folder on a local disk.' : '',
   };
-}
-
-async function holderOf(path: string, mountTable: MountTable): Promise<{ fsType: string; source: string } | undefined> {
-  const above = (await mountTable.list()).filter((entry) => entry.mountPoint === '/' || path === entry.mountPoint || path.startsWith(`${entry.mountPoint}/`));
-  return above.sort((a, b) => a.mountPoint.length - b.mountPoint.length).at(-1);
 }
 
 /** Of the folder, or of the nearest one above that exists. */

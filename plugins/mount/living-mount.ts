@@ -12,6 +12,7 @@ import { createFailedUploads } from './failed-uploads.ts';
 import { freshenListings } from './freshen.ts';
 import { Gate } from './gate.ts';
 import { Guard } from './guard.ts';
+import { isReadOnly } from './holder.ts';
 import { createInPlace } from './in-place.ts';
 import { createNasLook } from './nas-look.ts';
 import type { MountNotes } from './notes.ts';
@@ -46,7 +47,6 @@ export class LivingMount implements Mount {
   readonly pid: number;
   readonly adopted: boolean;
   readonly exited: Promise<string>;
-  readonly cacheRoot: string;
   /** A former daemon had sealed it. */
   isSealed = false;
   readonly #process: ManagedProcess;
@@ -72,7 +72,6 @@ export class LivingMount implements Mount {
     this.rcPort = notes.rc.port;
     this.pid = process.pid;
     this.adopted = process.adopted;
-    this.cacheRoot = dirname(notes.cacheDir);
     this.#process = process;
     this.#notes = notes;
     this.#tools = tools;
@@ -92,7 +91,10 @@ export class LivingMount implements Mount {
       onShut: () => void this.#guard.watchClosely(() => this.#gate.isShut, this.#end.signal),
     });
     void this.#gate.begin();
-    const space = createSpaceWatch({ cacheDir: notes.cacheDir, minFreeBytes: () => sizeBytes(tools.config().cache.min_free_space), clock, log });
+    const space = createSpaceWatch({
+      cacheDir: notes.cacheDir, minFreeBytes: () => sizeBytes(tools.config().cache.min_free_space), clock, log,
+      isReadOnly: () => isReadOnly(notes.cacheDir, tools.mountTable),
+    });
     const failedUploads = createFailedUploads({ clock, metaRoot: join(trees.meta, this.#remotePath), tail: (lines) => process.tail(lines) });
     this.#readStats = createStatsReader({ rc: this.#rc, clock, pid: process.pid, trees, fs: notes.fs, guard: this.#guard, space, failedUploads });
     this.#lookAtPlace = createInPlace({ mountPoint: this.plan.mountPoint, device: deviceName(notes.share), mountTable: tools.mountTable, onLost: () => this.#endOffPath() });
@@ -207,6 +209,10 @@ export class LivingMount implements Mount {
   #inMount(path: string): string {
     const root = this.#remotePath.replaceAll(/^\/+|\/+$/g, '');
     return join(this.plan.mountPoint, root !== '' && path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path);
+  }
+
+  get cacheRoot(): string {
+    return dirname(this.#notes.cacheDir);
   }
 
   get #remotePath(): string {

@@ -77,11 +77,8 @@ async function mountShare(spec: ShareSpec, tools: MountTools, signal: AbortSigna
   const user = await userOfCache(cacheDir);
   if (user !== undefined) throw new Error(`another rclone (process ${user}) works on the cache folder ${cacheDir}; end it, or the daemon that it belongs to, or choose another cache.dir`);
   await prepareMountPoint(plan.mountPoint, tools);
-  const { setAside } = await settlePlace(cacheDir, placeOf(spec, tools.secrets), async () => (await pendingIn(cacheDir)).count > 0, [formerPlaceOf(spec, tools.config(), tools.secrets)])
+  const dirty = await readyCache(spec, cacheDir, tools)
     .catch((error: unknown) => Promise.reject(new Error(`the cache folder ${cacheDir} cannot be used: ${(error as Error).message}`, { cause: error })));
-  if (setAside) tools.log.warn({ share: spec.share.name, cacheDir }, 'dirty files belong to another place and wait until the share leads there again');
-  await releaseReserve(cacheDir);
-  const dirty = await repairCache(cacheDir, tools.log.child({ share: spec.share.name }), tools.clock);
   signal.throwIfAborted();
   const lock = await lockLater(plan.mountPoint);
   try {
@@ -91,6 +88,15 @@ async function mountShare(spec: ShareSpec, tools: MountTools, signal: AbortSigna
   } finally {
     await lock();
   }
+}
+
+/** Resolves with the paths of the dirty files in it. */
+async function readyCache(spec: ShareSpec, cacheDir: string, tools: MountTools): Promise<readonly string[]> {
+  const { config, log, clock, secrets } = tools;
+  const { setAside } = await settlePlace(cacheDir, placeOf(spec, secrets), async () => (await pendingIn(cacheDir)).count > 0, [formerPlaceOf(spec, config(), secrets)]);
+  if (setAside) log.warn({ share: spec.share.name, cacheDir }, 'dirty files belong to another place and wait until the share leads there again');
+  await releaseReserve(cacheDir);
+  return repairCache(cacheDir, log.child({ share: spec.share.name }), clock);
 }
 
 async function ready(spec: ShareSpec, { process, notes }: { process: ManagedProcess; notes: MountNotes }, tools: MountTools, signal: AbortSignal): Promise<void> {

@@ -16,6 +16,8 @@ export interface SpaceWatchOptions {
   readonly log: Logger;
   /** Free bytes of the file system that holds the folder. */
   readonly measure?: (cacheDir: string) => Promise<number>;
+  /** Whether the file system that holds the folder takes no writes at all. */
+  readonly isReadOnly?: () => Promise<boolean>;
   /** Keeps room for mending the cache; true once it is there. */
   readonly reserve?: (cacheDir: string, freeBytes: number) => Promise<boolean>;
 }
@@ -24,21 +26,24 @@ export interface SpaceWatchOptions {
 export type SpaceWatch = (isOutOfSpace: boolean) => Promise<string | undefined>;
 
 /** rclone's own word is gone within milliseconds or stays for ever, depending on its version; so the disk is asked, too. */
-export function createSpaceWatch({ cacheDir, minFreeBytes, clock, log, measure = freeBytes, reserve = keepReserve }: SpaceWatchOptions): SpaceWatch {
+export function createSpaceWatch({ cacheDir, minFreeBytes, clock, log, measure = freeBytes, isReadOnly = () => Promise.resolve(false), reserve = keepReserve }: SpaceWatchOptions): SpaceWatch {
   let lookedAtMs = -Infinity;
   let enoughAtMs = clock.monotonic();
   let free: number | undefined;
+  let takesNothing = false;
   let wasFull = false;
   let isReserved = false;
   const look = async (nowMs: number): Promise<void> => {
     lookedAtMs = nowMs;
     free = await measure(cacheDir).catch(() => undefined);
+    takesNothing = await isReadOnly().catch(() => false);
     if (free === undefined || free >= minFreeBytes()) enoughAtMs = nowMs;
     if (!isReserved && free !== undefined) isReserved = await reserve(cacheDir, free);
   };
   return async (isOutOfSpace) => {
     const nowMs = clock.monotonic();
     if (nowMs - lookedAtMs >= LOOK_EVERY_MS) await look(nowMs);
+    if (takesNothing) return 'the disk of the cache is read-only: reads and writes of this share fail; the system\'s log says why, often the disk itself; mend it and mount it for writing again';
     const isFull = isOutOfSpace || (free !== undefined && free < FULL_BELOW_BYTES);
     if (isFull !== wasFull) tell(isFull, { cacheDir, freeBytes: free }, log);
     wasFull = isFull;

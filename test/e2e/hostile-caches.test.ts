@@ -1,6 +1,7 @@
 /** What becomes of files that wait when the cache itself is moved, left behind, or claimed by two. */
 import assert from 'node:assert/strict';
-import { rename } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { mkdir, rename } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../support/daemon.ts';
 import type { DaemonTraits } from '../support/daemon.ts';
@@ -66,5 +67,24 @@ describe('a cache in which files wait', () => {
     const { health_message: message } = await second.share('work');
     assert.match(message ?? '', new RegExp(`process ${await first.rclonePid('work')}.*${first.cacheDir}/work`));
     assert.deepEqual([(await first.share('work')).health, (await first.share('work')).dirty_count], ['healthy', 1]);
+  });
+
+  it('lies on a disk that turned read-only: the status says so, before and after the share is mounted anew, until it is mended', { skip: process.getuid?.() !== 0 && 'only root mounts' }, async () => {
+    const daemon = await create('read-only');
+    const remount = (...options: string[]): void => assert.equal(spawnSync('mount', [...options, daemon.cacheDir]).status, 0);
+    await mkdir(daemon.cacheDir, { recursive: true });
+    remount('-t', 'tmpfs', '-o', 'size=200m', 'none');
+    await daemon.start();
+    await daemon.healthy();
+    remount('-o', 'remount,ro');
+    await until('the status tells', async () => /cache is read-only/.test((await daemon.share('work')).health_message ?? ''), { timeoutMs: 10_000 });
+    await daemon.request('POST', '/api/reconnect/work');
+    await until('it says what is in the way', async () => /the cache folder .* cannot be used: .*read-only/.test((await daemon.share('work')).health_message ?? ''), { timeoutMs: 10_000 });
+    assert.equal((await daemon.status()).all_synced, false);
+    remount('-o', 'remount,rw');
+    await daemon.request('POST', '/api/reconnect/work');
+    await daemon.healthy();
+    assert.equal((await daemon.share('work')).health_message, null);
+    assert.equal((await daemon.stop()).code, 0);
   });
 });

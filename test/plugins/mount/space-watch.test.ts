@@ -29,6 +29,19 @@ describe('the watch over the space for a cache', () => {
     assert.equal(await look(), undefined);
   });
 
+  it('says that the disk takes no writes, as a failing one does, until it does again', async () => {
+    const clock = createManualClock();
+    let isReadOnly = false;
+    const look = createSpaceWatch({ cacheDir: '/c', minFreeBytes: () => MB, clock, log: pino({ level: 'silent' }), measure: () => Promise.resolve(500 * MB), reserve: () => Promise.resolve(true), isReadOnly: () => Promise.resolve(isReadOnly) });
+    const said: (string | undefined)[] = [];
+    for (isReadOnly of [false, true, false]) {
+      said.push(await look(false));
+      await clock.advance(5_000);
+    }
+    assert.deepEqual([said[0], said[2]], [undefined, undefined]);
+    assert.match(said[1] ?? '', /cache is read-only: reads and writes of this share fail/);
+  });
+
   it('believes rclone when it says so', async () => {
     const { look } = bench();
     assert.match((await look(true)) ?? '', /full/);
