@@ -81,7 +81,11 @@ async function readWebSection(file: string, isRequired: boolean): Promise<{ list
     return { ...defaults, ...web };
   } catch (cause) {
     // The usual file may be missing or closed to this user; one that was asked for must not be passed over.
-    if (isRequired) throw new Error(`${file} cannot be read as a configuration: ${(cause as Error).message.split('\n')[0]}`, { cause });
+    if (isRequired) {
+      const { code, message } = cause as NodeJS.ErrnoException;
+      const reason = code === 'ENOENT' ? 'there is no such file' : code === 'EACCES' ? 'permission denied; --url and MOUNTKEEPER_PASSWORD do without it' : message.split('\n')[0];
+      throw new Error(`${file} cannot be read as a configuration: ${reason}`, { cause });
+    }
     return defaults;
   }
 }

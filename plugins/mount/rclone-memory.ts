@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeWhole } from 'mountkeeper';
 
@@ -16,9 +16,11 @@ interface Written { readonly format: 1; readonly binary: string; readonly versio
 
 /** Keeps the answers of the binary that was asked last over restarts: asking starts four processes before the first share. */
 export class RcloneMemory {
+  readonly #stateDir: string;
   readonly #file: string;
 
   constructor(stateDir: string) {
+    this.#stateDir = stateDir;
     this.#file = join(stateDir, 'mount', 'rclone.json');
   }
 
@@ -31,8 +33,9 @@ export class RcloneMemory {
     return { version, flags: new Set(flags), calls: new Set(calls) };
   }
 
-  /** Never rejects: without it the next start asks again. */
+  /** Never rejects: without it the next start asks again. Where no daemon has made the state folder yet, a look at the machine does not. */
   async keep(binary: string, { version, flags, calls }: Abilities): Promise<void> {
+    if (!(await stat(this.#stateDir).catch(() => undefined))?.isDirectory()) return;
     const written: Written = { format: 1, binary, version, flags: [...flags], calls: [...calls] };
     await writeWhole(this.#file, `${JSON.stringify(written)}\n`).catch(() => undefined);
   }

@@ -102,6 +102,12 @@ describe('the command line', () => {
     assert.match(stdout, /\srclone\s/);
   });
 
+  it('doctor changes nothing', async () => {
+    const { stdout } = await withConfig(`connections = []\n[supervisor]\nstate_dir = "${scratch.path('not-yet')}"\n`, 'doctor');
+    assert.match(stdout, /state folder\s.*will be made/);
+    assert.equal(existsSync(scratch.path('not-yet')), false);
+  });
+
   it('exits 1 and says so when no daemon answers', async () => {
     const result = await withConfig('[web]\nport = 1\n', 'status');
     assert.equal(result.code, 1, result.stdout + result.stderr);

@@ -13,7 +13,7 @@ describe('what rclone can do, over restarts', () => {
   const kept = (): string => join(folder, 'mount', 'rclone.json');
 
   /** As a daemon has it after its start. */
-  const finder = (): RcloneFinder => {
+  const finder = (stateDir = folder): RcloneFinder => {
     const run = async ({ args }: { readonly args: readonly string[] }) => {
       const question = args.slice(2).join(' ');
       asked.push(question);
@@ -21,7 +21,7 @@ describe('what rclone can do, over restarts', () => {
       return { code: 0, signal: null, stdout, stderr: '' };
     };
     const made = createRcloneFinder({ run } as unknown as Parameters<typeof createRcloneFinder>[0]);
-    made.rememberIn(folder);
+    made.rememberIn(stateDir);
     return made;
   };
 
@@ -32,6 +32,12 @@ describe('what rclone can do, over restarts', () => {
     await rm(join(folder, 'mount'), { recursive: true, force: true });
     await writeFile(binary(), 'one');
     await chmod(binary(), 0o755);
+  });
+
+  it('makes no state folder where there is none', async () => {
+    await finder(join(folder, 'none')).find(binary());
+    assert.equal(asked.length, 4);
+    await assert.rejects(stat(join(folder, 'none')), { code: 'ENOENT' });
   });
 
   it('is asked once, and is the same after a restart without asking', async () => {
