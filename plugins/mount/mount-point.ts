@@ -24,6 +24,8 @@ export const SEAL_SOURCE = 'mountkeeper-sealed';
 const PREPARE = `
 mkdir -p -m 755 -- "$1" || exit 10
 [ -d "$1" ] || { echo "it is not a folder"; exit 11; }
+real=$(readlink -f -- "$1") || exit 12
+[ "$real" = "$1" ] || { printf '%s' "$real"; exit 15; }
 first=$(ls -A -- "$1" | head -n 1) || exit 12
 [ -z "$first" ] || { printf '%s' "$first"; exit 13; }
 if [ "$(id -u)" -ne 0 ]; then chmod 755 -- "$1" || exit 14; exit 0; fi
@@ -58,6 +60,7 @@ export async function lockLater(path: string): Promise<() => Promise<void>> {
 
 function refusal(path: string, code: number | null, said: { readonly stdout: string; readonly stderr: string }): string {
   if (code === 13) return `the mount point ${path} is not empty ("${said.stdout}" lies there); move its contents away or choose another mount_point`;
+  if (code === 15) return `the mount point ${path} is reached through a symbolic link; the kernel knows it as ${said.stdout}: name that in mount_point, or its folder in mount.root`;
   const reason = said.stderr.trim().split('\n').at(-1)?.replace(/^[^:]*: /, '') ?? '';
   return `the mount point ${path} cannot be used: ${said.stdout.trim() || reason || 'no reason given'}`;
 }

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readMeta } from './cache-meta.ts';
 import type { CacheTrees } from './cache-meta.ts';
@@ -32,11 +32,12 @@ const DELETED = ' (deleted)';
  */
 export async function openFiles(pid: number, trees: CacheTrees): Promise<OpenFiles> {
   const paths = new Set<string>();
+  const data = realFolder(trees.data);
   const descriptors = readdirSync(`/proc/${pid}/fd`);
   for (let start = 0; start < descriptors.length; start += SLICE) {
     if (start > 0) await new Promise((resolve) => setImmediate(resolve));
     for (const fd of descriptors.slice(start, start + SLICE)) {
-      const path = cachedPath(pid, fd, trees.data);
+      const path = cachedPath(pid, fd, data);
       if (path !== undefined) paths.add(path);
     }
   }
@@ -47,6 +48,15 @@ export async function openFiles(pid: number, trees: CacheTrees): Promise<OpenFil
     if (meta === 'torn' || meta?.Dirty === true) dirty.push({ path, meta });
   }
   return { open: paths.size, dirty };
+}
+
+/** `/proc` shows no links: a cache folder that one leads to has another name there. */
+export function realFolder(folder: string): string {
+  try {
+    return realpathSync(folder);
+  } catch {
+    return folder;
+  }
 }
 
 /** Open for reading only is rclone's own upload of the file, which its queue counts. */
@@ -64,12 +74,13 @@ function cachedPath(pid: number, fd: string, dataRoot: string): string | undefin
 /** Looked for only while nothing can go stale: then every file that is deleted but open is one that rclone gave up. */
 export function deletedFiles(pid: number, trees: CacheTrees): readonly DeletedFile[] {
   const found: DeletedFile[] = [];
+  const data = realFolder(trees.data);
   for (const fd of readdirSync(`/proc/${pid}/fd`)) {
     const file = `/proc/${pid}/fd/${fd}`;
     try {
       const target = readlinkSync(file);
-      if (!target.startsWith(`${trees.data}/`) || !target.endsWith(DELETED)) continue;
-      found.push({ path: target.slice(trees.data.length + 1, -DELETED.length), inode: statSync(file, { bigint: true }).ino, file });
+      if (!target.startsWith(`${data}/`) || !target.endsWith(DELETED)) continue;
+      found.push({ path: target.slice(data.length + 1, -DELETED.length), inode: statSync(file, { bigint: true }).ino, file });
     } catch {
       // Closed meanwhile.
     }

@@ -1,7 +1,7 @@
 /** What becomes of files that wait when the cache itself is moved, left behind, or claimed by two. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdir, rename } from 'node:fs/promises';
+import { mkdir, rename, symlink } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../support/daemon.ts';
 import type { DaemonTraits } from '../support/daemon.ts';
@@ -86,5 +86,20 @@ describe('a cache in which files wait', () => {
     await daemon.healthy();
     assert.equal((await daemon.share('work')).health_message, null);
     assert.equal((await daemon.stop()).code, 0);
+  });
+
+  it('is reached through a link: what is open with changes is seen all the same; a mount point that is, is refused with its real name', async () => {
+    const daemon = await create('linked');
+    for (const name of ['cache', 'mnt']) await mkdir(scratch.path(`real-${name}`));
+    await symlink(scratch.path('real-cache'), daemon.cacheDir);
+    await symlink(scratch.path('real-mnt'), `${daemon.mountRoot}-link`);
+    await daemon.writeConfig(daemon.text({ shares: [{ name: 'work', connection: 'nas' }, { name: 'astray', connection: 'nas', mount_point: `${daemon.mountRoot}-link/astray` }] }));
+    await daemon.start();
+    await daemon.healthy(['work']);
+    const close = await files.holdForWriting(`${daemon.mountPoint('work')}/linked.bin`, 10_000);
+    await until('the open file is seen', async () => (await daemon.share('work')).dirty_count === 1, { timeoutMs: 5_000 });
+    const { health_message: message } = await daemon.share('astray');
+    assert.match(message ?? '', new RegExp(`through a symbolic link.* as ${scratch.path('real-mnt')}/astray`));
+    await close();
   });
 });
