@@ -4,7 +4,7 @@
  * never written twice at once.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { Notice } from '../api.ts';
+import type { Notice, ShareConfig } from '../api.ts';
 import type { Mount, ShareSpec } from '../ports.ts';
 import type { Clock, Logger, MountTable, SharesService } from '../services.ts';
 
@@ -16,8 +16,8 @@ export interface ShownSharesOptions<Entry extends { readonly path: string }> {
   readonly log: Logger;
   readonly mountTable: MountTable;
   readonly shares: SharesService;
-  /** As in a share's `protocols`. */
-  readonly protocol: 'smb' | 'nfs' | 'webdav';
+  /** As in a share's `protocols`; one that cannot stand there shows every share. */
+  readonly protocol: string;
   /** What the server must know of the share; `path` is the mount point. Throws a plain sentence when it cannot be shown. */
   readonly describe: (spec: ShareSpec, mount: Mount, former: Entry | undefined) => Entry | Promise<Entry>;
   /** Brings the server in line with `entries`. `changed` was shown before and has gone or is shown otherwise now. */
@@ -38,6 +38,12 @@ export interface ShownShares<Entry> {
   inTurn<T>(work: () => Promise<T>): Promise<T>;
   /** Which shares cannot be shown, and why. */
   notices(): readonly Notice[];
+}
+
+type Choosable = ShareConfig['protocols'][number];
+
+function isChoosable(protocol: string): protocol is Choosable {
+  return (['smb', 'nfs', 'webdav'] satisfies Choosable[] as string[]).includes(protocol);
 }
 
 export function showShares<Entry extends { readonly path: string }>(options: ShownSharesOptions<Entry>): ShownShares<Entry> {
@@ -76,7 +82,7 @@ class Shown<Entry extends { readonly path: string }> implements ShownShares<Entr
   async add(spec: ShareSpec, mount: Mount): Promise<void> {
     const { name, protocols } = spec.share;
     this.#unclaimed.delete(name);
-    if (!protocols.includes(this.#options.protocol)) {
+    if (isChoosable(this.#options.protocol) && !protocols.includes(this.#options.protocol)) {
       this.#refused.delete(name);
       return this.remove(name);
     }

@@ -4,12 +4,20 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Daemon } from '../support/daemon.ts';
+import { Nas } from '../support/nas.ts';
+import { freePort } from '../support/ports.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
 
-const README = fileURLToPath(new URL('../../../README.md', import.meta.url));
+const page = (name: string): Promise<string> => readFile(fileURLToPath(new URL(`../../../${name}`, import.meta.url)), 'utf8');
 const PACKAGE = '{ "type": "module", "main": "index.js" }';
+
+async function layDown(scratch: Scratch, name: string, code: string): Promise<void> {
+  await mkdir(scratch.path('plugins', name), { recursive: true });
+  await writeFile(scratch.path('plugins', name, 'package.json'), PACKAGE);
+  await writeFile(scratch.path('plugins', name, 'index.js'), code);
+}
 
 interface Listed { readonly name: string; readonly state: string; readonly reason: string | null }
 
@@ -18,18 +26,14 @@ describe('the plugin that the README shows', () => {
   let daemon: Daemon;
   let code: string;
 
-  const lay = async (name: string, text: string): Promise<void> => {
-    await mkdir(scratch.path('plugins', name), { recursive: true });
-    await writeFile(scratch.path('plugins', name, 'package.json'), PACKAGE);
-    await writeFile(scratch.path('plugins', name, 'index.js'), text);
-  };
+  const lay = (name: string, text: string): Promise<void> => layDown(scratch, name, text);
   const listed = async (name: string): Promise<Listed | undefined> => (await daemon.get<Listed[]>('/api/plugins')).body.find((plugin) => plugin.name === name);
   const inState = (name: string, state: string): Promise<unknown> => until(`${name} is ${state}`, async () => (await listed(name))?.state === state, { timeoutMs: 20_000 });
   const greeting = async (): Promise<unknown> => (await daemon.get('/api/hello')).body;
 
   before(async () => {
     scratch = await createScratch('stranger');
-    code = /```js\n([^]*?)```/.exec(await readFile(README, 'utf8'))?.[1] ?? '';
+    code = /```js\n([^]*?)```/.exec(await page('README.md'))?.[1] ?? '';
     daemon = await Daemon.create(scratch, { connections: [{ name: 'nas', type: 'local' }], shares: [] });
     await daemon.start();
   });
@@ -67,5 +71,41 @@ describe('the plugin that the README shows', () => {
     await inState('rude', 'failed');
     assert.equal((await listed('rude'))?.reason, 'its configuration [plugins.rude] is not valid: greeting must be a string');
     assert.equal((await daemon.get('/api/rude')).status, 404);
+  });
+});
+
+describe('the exporter that the documents show', () => {
+  let scratch: Scratch;
+  let daemon: Daemon;
+  let port: number;
+
+  before(async () => {
+    scratch = await createScratch('exporter');
+    port = await freePort();
+    const nas = await Nas.create(scratch, { files: { 'hello.txt': 1000 } });
+    const shares = ['work', '照片 Photos'].map((name) => ({ name, connection: 'nas' }));
+    const code = /<!-- exporter -->\n```js\n([^]*?)```/.exec(await page('docs/plugins.md'))?.[1] ?? '';
+    await layDown(scratch, 'listing', code);
+    const sections = { plugins: { dirs: [scratch.path('plugins')] }, 'plugins.listing': { enabled: true, port } };
+    daemon = await Daemon.create(scratch, { connections: [nas.connection('nas')], shares, sections });
+    await daemon.start();
+  });
+  after(() => scratch.close());
+
+  const look = async (path: string): Promise<number> => (await fetch(`http://127.0.0.1:${port}/${path}`, { signal: AbortSignal.timeout(2_000) }).catch(() => undefined))?.status ?? 0;
+  const shows = (path: string, status: number): Promise<unknown> => until(`${path}: ${status}`, async () => (await look(path)) === status, { timeoutMs: 20_000 });
+
+  it('shows healthy shares by their names', async () => {
+    await shows('work/hello.txt', 200);
+    await shows(`${encodeURIComponent('照片 Photos')}/hello.txt`, 200);
+  });
+
+  it('lets go of a share that is removed, and of all when it is switched off', async () => {
+    const shares = [{ name: 'work', connection: 'nas' }];
+    await daemon.writeConfig(daemon.text({ shares }));
+    await shows(`${encodeURIComponent('照片 Photos')}/hello.txt`, 404);
+    await shows('work/hello.txt', 200);
+    await daemon.writeConfig(daemon.text({ shares, sections: { 'plugins.listing': { enabled: false } } }));
+    await shows('work/hello.txt', 0);
   });
 });
