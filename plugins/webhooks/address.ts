@@ -18,9 +18,19 @@ export function isRefused(address: string): boolean {
 export function addressProblem(text: string): string | undefined {
   if (text === '') return undefined;
   if (!URL.canParse(text)) return 'is not an address such as "https://example.org/hook"';
-  const { protocol, hostname } = new URL(text);
+  const { protocol, hostname, username, password } = new URL(text);
   if (protocol !== 'http:' && protocol !== 'https:') return 'must begin with http:// or https://';
+  if (!isDecodable(username) || !isDecodable(password)) return 'holds a % in its user name or password that begins no escape; write %25 for it';
   return isRefused(hostOf(hostname)) ? 'names a link-local or metadata address, which gets no notifications' : undefined;
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** As `http.request` and `isIP` take it. */

@@ -7,6 +7,8 @@ import { waitAfter } from './retry.ts';
 const KEPT = 200;
 const ATTEMPTS_KEPT = 12;
 const ATTEMPT_TIMEOUT_MS = 10_000;
+/** A clock that is behind by less was only corrected. */
+const SET_BACK_MS = 1_000;
 
 /** What came of one attempt. */
 export type Outcome =
@@ -34,10 +36,14 @@ export class Outbox {
   readonly #watchers = new Map<string, (delivery: Delivery) => void>();
   #deliveries: Delivery[];
   #isSending = false;
+  /** The two clocks at the last look. */
+  #at: { readonly now: number; readonly monotonic: number };
 
   constructor(options: OutboxOptions, former: readonly Delivery[]) {
     this.#options = options;
-    this.#deliveries = [...former];
+    const { clock } = options;
+    this.#at = { now: clock.now(), monotonic: clock.monotonic() };
+    this.#deliveries = former.map((one) => broughtBack(one, this.#at.now));
   }
 
   /** Oldest first. */
@@ -82,11 +88,22 @@ export class Outbox {
   async work(): Promise<void> {
     if (this.#isSending) return;
     this.#isSending = true;
+    this.#followClock();
     try {
       for (let due = this.#due(); due; due = this.#due()) await this.#send(due);
     } finally {
       this.#isSending = false;
     }
+  }
+
+  /** Where the clock was set back, what waits must not wait for that time to come again. Set forward, it goes at once. */
+  #followClock(): void {
+    const [now, monotonic] = [this.#options.clock.now(), this.#options.clock.monotonic()];
+    const backMs = monotonic - this.#at.monotonic - (now - this.#at.now);
+    this.#at = { now, monotonic };
+    if (backMs < SET_BACK_MS) return;
+    this.#deliveries = this.#deliveries.map((one) => (one.state === 'waiting' ? { ...one, nextAt: one.nextAt - backMs } : one));
+    this.#options.onChange();
   }
 
   #due(): Delivery | undefined {
@@ -148,4 +165,10 @@ export class Outbox {
       if (gone?.state === 'waiting') this.#options.log.error({ id: gone.id, event: gone.event.type }, 'notification dropped, too many wait');
     }
   }
+}
+
+/** A delivery of a former daemon whose clock was ahead of the one of now. */
+function broughtBack(delivery: Delivery, now: number): Delivery {
+  const aheadMs = (delivery.attempts.at(-1)?.at ?? delivery.createdAt) - now;
+  return delivery.state === 'waiting' && aheadMs > 0 ? { ...delivery, nextAt: delivery.nextAt - aheadMs } : delivery;
 }

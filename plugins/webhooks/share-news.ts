@@ -29,7 +29,8 @@ export class ShareNews {
   look(crossed: Crossed, shares: ReadonlySet<string>, now: number): Crossing {
     for (const share of [...this.#fresh.keys()].filter((name) => !shares.has(name))) this.#fresh.delete(share);
     const known = Object.fromEntries(Object.entries(crossed.failedShares).filter(([share]) => shares.has(share)));
-    const lasting = [...this.#fresh].filter(([share, { since }]) => now - since >= LASTING_MS && known[share] === undefined);
+    // Also when the clock was set back meanwhile.
+    const lasting = [...this.#fresh].filter(([share, { since }]) => Math.abs(now - since) >= LASTING_MS && known[share] === undefined);
     if (lasting.length === 0 && Object.keys(known).length === Object.keys(crossed.failedShares).length) return { crossed, events: [] };
     return {
       crossed: { ...crossed, failedShares: { ...known, ...Object.fromEntries(lasting.map(([share, { since }]) => [share, since])) } },
@@ -43,7 +44,7 @@ function failed(share: string, { reason, since }: Failure): NotificationEvent {
 }
 
 function healed(share: string, since: number, now: number): NotificationEvent {
-  const duration = now - since;
+  const duration = Math.max(0, now - since);
   return {
     type: 'share.healed', severity: 'info', key: `share.healed/${share}/${since}`,
     message: `The share ${share} works again after ${formatDuration(duration)}.`,

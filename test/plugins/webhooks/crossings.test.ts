@@ -92,6 +92,16 @@ describe('a share', () => {
   const probing = { share: 'a', from: 'failed', to: 'probing', reason: null } as const;
   const healthy = { share: 'a', from: 'probing', to: 'healthy', reason: null } as const;
 
+  it('is told to have failed also when the clock is set back meanwhile, and never for less than no time', async () => {
+    const { look, lookout, events, clock } = createKit();
+    const trueNow = clock.now.bind(clock);
+    lookout.healthChanged(failed);
+    clock.now = () => trueNow() - 86_400_000;
+    await look({ name: 'a' });
+    lookout.healthChanged(healthy);
+    assert.deepEqual(events.map(({ type, data }) => [type, data['duration_seconds']]), [['share.failed', undefined], ['share.healed', 0]]);
+  });
+
   it('is told to have failed once it lasts, and to be healed', async () => {
     const { look, lookout, events, clock } = createKit();
     lookout.healthChanged(failed);

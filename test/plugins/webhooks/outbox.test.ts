@@ -14,6 +14,9 @@ const GOOD: Outcome = { ok: true, status: 200 };
 
 function createKit(former: readonly Delivery[] = []) {
   const clock = createManualClock();
+  const wall = { aheadMs: 0 };
+  const trueNow = clock.now.bind(clock);
+  clock.now = () => trueNow() + wall.aheadMs;
   const sent: { key: string; id: string; second: number }[] = [];
   const end = new AbortController();
   const receiver = { answer: (_delivery: Delivery): Outcome | Promise<Outcome> => GOOD, isOn: true, changes: 0 };
@@ -31,7 +34,7 @@ function createKit(former: readonly Delivery[] = []) {
     }
     await clock.advance(0);
   };
-  return { clock, outbox, receiver, sent, pass, end, keys: () => sent.map(({ key }) => key) };
+  return { clock, wall, outbox, receiver, sent, pass, end, keys: () => sent.map(({ key }) => key) };
 }
 
 describe('the outbox', () => {
@@ -106,6 +109,24 @@ describe('the outbox', () => {
     await second.pass(6);
     assert.deepEqual([second.keys(), second.sent[0]?.id], [['a'], first.sent[0]?.id]);
     assert.equal(second.outbox.add(event('a')), undefined);
+  });
+
+  it('waits no longer when the clock is set back, by hand or between two daemons', async () => {
+    const first = createKit();
+    first.receiver.answer = () => DOWN;
+    first.wall.aheadMs = 4 * 365 * 86_400_000;
+    first.outbox.add(event('a'));
+    await first.pass(2);
+    const kept = JSON.parse(JSON.stringify(first.outbox.deliveries)) as Delivery[];
+    first.wall.aheadMs = 0;
+    await first.pass(4);
+    assert.equal(first.sent.length, 2, 'set back while it waited 5 s');
+    first.wall.aheadMs = 86_400_000;
+    await first.pass(1);
+    assert.equal(first.sent.length, 3, 'set forward: at once');
+    const second = createKit(kept);
+    await second.pass(6);
+    assert.deepEqual(second.keys(), ['a']);
   });
 
   it('begins nothing new after its end, and leaves what was under way as it was', async () => {
