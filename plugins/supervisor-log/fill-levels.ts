@@ -22,9 +22,21 @@ export interface Passing {
   readonly isUp: boolean;
 }
 
+/** Thresholds that caches are above, by name. */
+export type Passed = Readonly<Record<string, readonly number[]>>;
+
 /** Remembers what each cache has passed, so that each crossing is told once. */
 export class FillLevels {
-  readonly #passed = new Map<string, ReadonlySet<Threshold>>();
+  readonly #passed: Map<string, ReadonlySet<Threshold>>;
+
+  constructor(former: Passed = {}) {
+    this.#passed = new Map(Object.entries(former).map(([name, thresholds]) => [name, new Set(THRESHOLDS.filter((one) => thresholds.includes(one)))] as const));
+  }
+
+  /** For the next daemon. */
+  get passed(): Passed {
+    return Object.fromEntries([...this.#passed].filter(([, thresholds]) => thresholds.size > 0).map(([name, thresholds]) => [name, [...thresholds]] as const));
+  }
 
   /** Crossings since the last look, lowest threshold first. Caches that are not among the fills are forgotten. */
   look(fills: readonly Fill[]): readonly Passing[] {

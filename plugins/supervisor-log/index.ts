@@ -1,7 +1,9 @@
+import { join } from 'node:path';
 import { definePlugin } from 'mountkeeper';
 import { CacheFills } from './cache-fills.ts';
 import { CountChanges } from './count-changes.ts';
 import { FillLevels } from './fill-levels.ts';
+import { readPassed, writePassed } from './memory.ts';
 import { tellChange, tellPassing, tellSnapshot } from './teller.ts';
 
 const SNAPSHOT_EVERY_MS = 60_000;
@@ -16,14 +18,25 @@ export default definePlugin({
     let levels = new FillLevels();
     let changes = new CountChanges();
     let fills: CacheFills | undefined;
-    ctx.effect('remember what was told', () => {
-      levels = new FillLevels();
+    let saving: Promise<void> = Promise.resolve();
+    const file = (): string => join(ctx.use('paths').stateDir, 'supervisor-log', 'levels.json');
+    const save = (): void => {
+      const { passed } = levels;
+      saving = saving.then(() => writePassed(file(), passed)).catch((error: unknown) => ctx.log.error({ err: error }, 'full caches that were told of are not saved'));
+    };
+    ctx.effect('remember what was told', async () => {
+      levels = new FillLevels(await readPassed(file()));
       changes = new CountChanges();
       fills = new CacheFills({ clock: ctx.use('clock'), cache: () => ctx.use('config').current.config.cache });
-      return () => { fills = undefined; };
+      return async () => {
+        fills = undefined;
+        await saving;
+      };
     });
     ctx.tap('afterCycle', ({ record: { shares } }) => {
-      levels.look(fills?.of(shares) ?? []).forEach((passing) => tellPassing(ctx.log, passing));
+      const passings = fills === undefined ? [] : levels.look(fills.of(shares));
+      passings.forEach((passing) => tellPassing(ctx.log, passing));
+      if (passings.length > 0) save();
       changes.look(shares, ctx.use('clock').monotonic()).forEach((change) => tellChange(ctx.log, change));
     });
     ctx.every({

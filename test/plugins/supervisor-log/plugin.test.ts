@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { pino } from 'pino';
 import { createManualClock, createTestHost } from 'mountkeeper/testing';
+import type { TestHostOptions } from 'mountkeeper/testing';
 import type { ShareStatus, StatusRecord } from 'mountkeeper';
 import { emptyRecord, emptyShareStatus } from '../../../core/status.ts';
 import { CacheFills } from '../../../plugins/supervisor-log/cache-fills.ts';
@@ -13,12 +17,12 @@ interface Line { readonly level: number; readonly event?: string; readonly [fiel
 
 const [INFO, WARN] = [30, 40];
 
-async function start(t: TestContext, cache: object = { max_size: '1000B' }) {
+async function start(t: TestContext, cache: object = { max_size: '1000B' }, services: TestHostOptions['services'] = {}) {
   const lines: Line[] = [];
   const log = pino({ base: null, timestamp: false }, { write: (text: string) => void lines.push(JSON.parse(text) as Line) });
   let record: StatusRecord = emptyRecord(0);
   const status = { get snapshot() { return { version: 1, takenAt: 0, record }; }, onPublish: () => () => undefined, notices: [] };
-  const host = await createTestHost({ plugins: [supervisorLog], config: { cache }, services: { status }, log });
+  const host = await createTestHost({ plugins: [supervisorLog], config: { cache }, services: { status, ...services }, log });
   t.after(() => host.close());
   /** One cycle of the supervisor with these figures; the events it brought. */
   const cycle = async (...shares: readonly (Partial<ShareStatus> & { name: string })[]): Promise<Line[]> => {
@@ -59,6 +63,22 @@ describe('the supervisor\'s log', () => {
     for (const quiet of [940, 901, 999]) assert.deepEqual(await at(quiet), [], String(quiet));
     assert.deepEqual(await at(700), ['cache.below-80', 'cache.below-95']);
     assert.deepEqual(await at(990), ['cache.above-80', 'cache.above-95']);
+  });
+
+  it('warns once over a restart, too', async (t) => {
+    const paths = { stateDir: await mkdtemp(join(tmpdir(), 'mk-supervisor-log-')), packageDir: '' };
+    t.after(() => rm(paths.stateDir, { recursive: true }));
+    const former = await start(t, { max_size: '1000B' }, { paths });
+    assert.deepEqual(events(await former.cycle({ name: 'photos', cacheBytes: 850 })), ['cache.above-80']);
+    await former.host.close();
+    const next = await start(t, { max_size: '1000B' }, { paths });
+    assert.deepEqual(events(await next.cycle({ name: 'photos', cacheBytes: 0 })), []);
+    assert.deepEqual(events(await next.cycle({ name: 'photos', cacheBytes: 870 })), []);
+    assert.deepEqual(events(await next.cycle({ name: 'photos', cacheBytes: 970 })), ['cache.above-95']);
+    await next.host.close();
+    await writeFile(join(paths.stateDir, 'supervisor-log', 'levels.json'), '{"passed":{"photos":[8');
+    const torn = await start(t, { max_size: '1000B' }, { paths });
+    assert.deepEqual(events(await torn.cycle({ name: 'photos', cacheBytes: 970 })), ['cache.above-80', 'cache.above-95'], 'a torn file is no file');
   });
 
   it('does not take a share that is being mounted anew for one with an empty cache', async (t) => {
