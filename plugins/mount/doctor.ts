@@ -1,11 +1,12 @@
 import { dirname } from 'node:path';
 import { formatBytes, sizeBytes } from 'mountkeeper';
-import type { Check, Config, MountTable } from 'mountkeeper';
+import type { Check, Config, MountTable, Processes } from 'mountkeeper';
 import { fuseProblem, userAllowOther } from './access.ts';
 import { freeBytes } from './cache-limit.ts';
 import { holderOf } from './holder.ts';
 import { locate } from './rclone.ts';
 import type { Rclone, RcloneFinder } from './rclone.ts';
+import { standingCheck } from './standing-check.ts';
 
 /** What a current rclone can do and an older one cannot, and what that means. */
 const LACKS: readonly (readonly [(rclone: Rclone) => boolean, string])[] = [
@@ -16,8 +17,9 @@ const LACKS: readonly (readonly [(rclone: Rclone) => boolean, string])[] = [
 /** File systems on which a cache works badly or not at all. */
 const BAD_CACHE = /^(nfs|cifs|smb|fuse|9p|vfat|exfat|msdos)/;
 
-export async function checks(config: Config, finder: RcloneFinder, mountTable: MountTable): Promise<readonly Check[]> {
-  return [await rcloneCheck(config, finder), await fuseCheck(), ...(await otherUsersCheck()), await cacheCheck(config, mountTable), await rootCheck(config, mountTable)];
+export async function checks(config: Config, finder: RcloneFinder, mountTable: MountTable, processes: Processes): Promise<readonly Check[]> {
+  const onThisMachine = [await fuseCheck(), ...(await otherUsersCheck()), await cacheCheck(config, mountTable), await rootCheck(config, mountTable)];
+  return [await rcloneCheck(config, finder), ...onThisMachine, await standingCheck(processes)];
 }
 
 async function rcloneCheck(config: Config, finder: RcloneFinder): Promise<Check> {

@@ -33,7 +33,7 @@ export default definePlugin({
       made.push(mounter);
       return mounter;
     });
-    ctx.tap('collectChecks', (config) => checks(config, finderFor(ctx.use('processes')), ctx.use('mountTable')));
+    ctx.tap('collectChecks', (config) => checks(config, finderFor(ctx.use('processes')), ctx.use('mountTable'), ctx.use('processes')));
     let notices: readonly Notice[] = [];
     ctx.every({
       name: 'look for files that go nowhere by themselves', ms: () => LOOK_FOR_LEFTOVERS_EVERY_MS,

@@ -6,14 +6,17 @@ import type { NasAddress } from './nas-address.ts';
 export const SS = 'ss';
 const ASK_TIMEOUT_MS = 2_000;
 const MAX_ANSWER_BYTES = 4 * 1_048_576;
+/** An upload takes more; a few questions that nobody answers are taken by the NAS's kernel, too, or by a router's. */
+const MOVES_BYTES = 65_536;
 
 /** One TCP connection as `ss` shows it. */
 export interface Connection {
   readonly inode: string;
   readonly local: string;
   readonly remote: string;
-  /** Bytes that the other side has taken and sent, in one text: the same text twice is a connection on which nothing moves. */
-  readonly moved: string;
+  /** Bytes that the other side has taken. */
+  readonly acked: number;
+  readonly received: number;
 }
 
 /** Connections of one process to its NAS. */
@@ -45,13 +48,18 @@ export function createStanding(source: StandingSource): Standing {
   return {
     look: () => look().catch(() => undefined),
     cut: async (before) => {
-      const movedBefore = new Map(before.map(({ inode, moved }) => [inode, moved]));
-      // One that is new and has not got a byte hangs in its dialling.
-      const silent = ((await look()) ?? []).filter(({ inode, moved }) => (movedBefore.get(inode) ?? '/') === moved || moved.endsWith('/'));
+      const known = new Map(before.map((one) => [one.inode, one]));
+      const silent = ((await look()) ?? []).filter((one) => isSilent(one, known.get(one.inode)));
       await Promise.all(silent.map(({ local, remote }) => ask(source, ['-K', 'src', local, 'dst', remote])));
       return silent.length;
     },
   };
+}
+
+/** One that is new and has not got a byte hangs in its dialling. */
+function isSilent({ acked, received }: Connection, before: Connection | undefined): boolean {
+  if (before === undefined) return received === 0;
+  return received === before.received && acked - before.acked < MOVES_BYTES;
 }
 
 function ask({ processes }: StandingSource, args: readonly string[]): ReturnType<Processes['run']> {
@@ -64,8 +72,8 @@ export function parseConnections(text: string): readonly Connection[] {
     const [, , , local, remote] = line.trim().split(/\s+/);
     const inode = /\bino:(\d+)/.exec(line)?.[1];
     if (local === undefined || remote === undefined || inode === undefined || inode === '0') return [];
-    const count = (name: string): string => new RegExp(`\\b${name}:(\\d+)`).exec(line)?.[1] ?? '';
-    return [{ inode, local, remote, moved: `${count('bytes_acked')}/${count('bytes_received')}` }];
+    const count = (name: string): number => Number(new RegExp(`\\b${name}:(\\d+)`).exec(line)?.[1] ?? 0);
+    return [{ inode, local, remote, acked: count('bytes_acked'), received: count('bytes_received') }];
   });
 }
 
