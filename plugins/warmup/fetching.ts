@@ -76,15 +76,16 @@ export class Fetching {
     }
   }
 
-  /** False when something does not fit any more. */
+  /** False when something did not fit; what comes after it may be small enough. */
   async #readList(): Promise<boolean> {
+    let isAll = true;
     for await (const line of linesOf(createReadStream(this.#parts.order.listFile))) {
       const [path, bytes, modifiedMs] = JSON.parse(line) as ListLine;
       await this.#place(bytes);
-      if (!(await this.#room.take(bytes, this.#aheadBytes))) return false;
-      this.#start({ path, bytes, modifiedMs });
+      if (await this.#room.take(bytes, this.#aheadBytes)) this.#start({ path, bytes, modifiedMs });
+      else isAll = false;
     }
-    return true;
+    return isAll;
   }
 
   /** Resolves once all is read, and seen in the cache or given up. */

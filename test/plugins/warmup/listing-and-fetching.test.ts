@@ -129,6 +129,14 @@ describe('the fetching of a warmup', () => {
     assert.match(JSON.stringify(reports), /"lost".*does not keep it/);
   });
 
+  it('leaves out a file that is too large for the cache, not the small ones after it', async (t) => {
+    const view = new FakeView();
+    view.room = 2_500;
+    const { run, tally } = await fetching(t, { huge: 4_000, a: 1_000, b: 1_000, c: 1_000, d: 300 }, view);
+    assert.equal((await run.run()).outcome, 'full');
+    assert.deepEqual([tally.counts.cached, tally.counts.cachedBytes, tally.counts.errors], [3, 2_300, 0]);
+  });
+
   it('takes no more than there is room for', async (t) => {
     const view = new FakeView();
     view.room = 2_500;
