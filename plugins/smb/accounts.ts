@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 /** Numbers of the server's own users: far from the system's, and from those that Samba gives out itself. */
 const FIRST_UID = 1_000_000;
 const UIDS = 900_000;
+/** Who comes without a password. */
+export const GUEST = 'nobody';
 
 export interface Owner {
   readonly uid: number;
@@ -18,7 +20,7 @@ export function ownerName({ uid }: Owner): string {
 export function renderPasswd(users: readonly string[], owner: Owner): string {
   const numbers = userNumbers(users);
   const own = owner.uid === 0 ? [] : [entry('mountkeeper', owner.uid, owner.gid)];
-  return [entry('root', 0, owner.uid === 0 ? owner.gid : 0), entry('nobody', 65_534, 65_534), ...own, ...users.map((name) => entry(name, numbers.get(name) as number, 65_534))].join('');
+  return [entry('root', 0, owner.uid === 0 ? owner.gid : 0), entry(GUEST, 65_534, 65_534), ...own, ...users.map((name) => entry(name, numbers.get(name) as number, 65_534))].join('');
 }
 
 export function renderGroup(owner: Owner): string {

@@ -1,7 +1,7 @@
 import { readFile, rename } from 'node:fs/promises';
 import { keepServer, showShares, writeWhole } from 'mountkeeper';
 import type { Clock, Config, Exporter, KeptServer, Logger, Mount, MountTable, Notice, Offer, Paths, Processes, ProcessSpec, Secrets, ShareSpec, SharesService, ShownShares } from 'mountkeeper';
-import { ownerName } from './accounts.ts';
+import { GUEST, ownerName } from './accounts.ts';
 import type { Owner } from './accounts.ts';
 import { portProblem, resolveListen } from './addresses.ts';
 import type { Listening } from './addresses.ts';
@@ -11,7 +11,7 @@ import { findSamba } from './samba.ts';
 import type { Samba } from './samba.ts';
 import { pathProblem, renderConfig } from './server-config.ts';
 import type { ServedShare } from './server-config.ts';
-import { askEverywhere, awaitReady, closeShare, configProblem, endHelper, GRACE_MS, PROCESS_KEY, reload, serverEnvironment, serverSpec } from './smbd.ts';
+import { askEverywhere, awaitReady, closeShare, configProblem, endHelper, endSessions, GRACE_MS, PROCESS_KEY, reload, serverEnvironment, serverSpec } from './smbd.ts';
 import { resolveUsers, settleUsers } from './users.ts';
 
 export interface SmbTools {
@@ -115,21 +115,40 @@ export class SmbExporter implements Exporter {
   // ------------------------------------------------------------ the server
 
   async #plan(): Promise<ProcessSpec> {
-    const { processes, settings, secrets, log, owner } = this.#tools;
+    const { processes, settings } = this.#tools;
     this.#samba = await findSamba(processes);
     const problem = placeProblem(this.#place);
     if (problem !== undefined) throw new Error(problem);
     this.#listening = resolveListen(settings.listen);
     if (!this.#server.process && !(await processes.adopt(PROCESS_KEY))) await this.#askForPort(this.#listening);
-    const known = resolveUsers(settings.users, secrets);
-    for (const reason of known.problems.filter((one) => !this.#userProblems.includes(one))) log.error({ reason }, 'SMB user left out');
-    this.#userProblems = known.problems;
-    this.#users = [...known.passwords.keys()];
     await preparePlace(this.#place);
+    await this.#settleUsers(this.#samba);
+    return serverSpec(this.#samba, this.#place, [settings.port, this.#listening.interfaces]);
+  }
+
+  async #settleUsers(samba: Samba): Promise<void> {
+    const { processes, settings, secrets, log, owner } = this.#tools;
+    const { passwords, problems } = resolveUsers(settings.users, secrets);
+    this.#users = [...passwords.keys()];
+    const wasOpen = !settings.guest && this.#written?.includes('map to guest = Bad User') === true;
     await this.#apply(undefined);
     if (this.#configProblem !== undefined) throw new Error(this.#configProblem);
-    await settleUsers(known.passwords, { place: this.#place, processes, secrets, log, owner }, serverEnvironment(this.#samba, this.#place));
-    return serverSpec(this.#samba, this.#place, [settings.port, this.#listening.interfaces]);
+    const env = serverEnvironment(samba, this.#place);
+    const cut = (users: readonly string[]): Promise<void> => this.#cut(users, env);
+    if (wasOpen) await cut([GUEST]);
+    const failures = await settleUsers(passwords, { place: this.#place, processes, secrets, log, owner, cut }, env);
+    this.#users = this.#users.filter((name) => !failures.has(name));
+    const all = [...problems, ...[...failures].map(([name, reason]) => `the SMB user "${name}" cannot log in: ${reason}`)];
+    for (const reason of all.filter((one) => !this.#userProblems.includes(one))) log.error({ reason }, 'SMB user left out');
+    this.#userProblems = all;
+  }
+
+  /** Who may enter no more is out at once, not when the session ends. */
+  async #cut(users: readonly string[], env: Readonly<Record<string, string>>): Promise<void> {
+    const { processes } = this.#tools;
+    if (!this.#server.process && !(await processes.adopt(PROCESS_KEY))) return;
+    await reload(processes, this.#place);
+    await endSessions(new Set(users.map((name) => name.toLowerCase())), { processes, place: this.#place, env });
   }
 
   async #askForPort(listening: Listening): Promise<void> {

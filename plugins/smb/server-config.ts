@@ -1,3 +1,4 @@
+import { GUEST } from './accounts.ts';
 import type { Place } from './place.ts';
 
 /** One share as the server shows it. */
@@ -94,7 +95,7 @@ function accessKeys({ guest }: ServerSettings): Keys {
     ['server min protocol', 'SMB2_10'],
     ['server signing', 'mandatory'],
     ['ntlm auth', 'ntlmv2-only'],
-    ['guest account', 'nobody'],
+    ['guest account', GUEST],
     ['map to guest', guest ? 'Bad User' : 'Never'],
     ['restrict anonymous', guest ? '0' : '2'],
     ['follow symlinks', 'no'],
@@ -125,7 +126,7 @@ function shareKeys(settings: ServerSettings, share: ServedShare): Keys {
     ['path', share.path],
     ['read only', share.readOnly ? 'yes' : 'no'],
     ['guest ok', settings.guest ? 'yes' : 'no'],
-    ...(settings.guest ? [] : [['valid users', settings.users.map((name) => `"${name}"`).join(', ') || '"nobody"'] as const]),
+    ...(settings.guest ? [] : [['valid users', settings.users.map((name) => `"${name}"`).join(', ') || `"${GUEST}"`] as const]),
     // Its group comes with it. Said as well, smbd would look the group up again at every single request.
     ['force user', settings.owner],
     ...(share.isShared ? [['oplocks', 'no'] as const, ['level2 oplocks', 'no'] as const] : []),
@@ -133,11 +134,16 @@ function shareKeys(settings: ServerSettings, share: ServedShare): Keys {
   ];
 }
 
-/** No module for streams: every way to keep them here loses or mixes them up when a file is renamed. */
+/**
+ * No module for streams: every way to keep them here loses or mixes them up when a file is renamed. So there is no metadata
+ * either, and nobody looks for it: kept in an attribute, it would be asked of rclone twice with every request.
+ */
 const FRUIT: Keys = [
   ['vfs objects', 'catia fruit'],
   ['fruit:encoding', 'native'],
-  ['fruit:metadata', 'netatalk'],
+  ['fruit:metadata', 'stream'],
   ['fruit:resource', 'file'],
   ['fruit:nfs_aces', 'no'],
+  ['readdir_attr:aapl_finder_info', 'no'],
+  ['readdir_attr:aapl_rsize', 'no'],
 ];

@@ -93,6 +93,16 @@ export async function closeShare(processes: Processes, place: Place, share: stri
   await processes.run({ command: 'smbcontrol', args: ['-s', place.conf, 'smbd', 'close-share', share], timeoutMs: 3_000 });
 }
 
+/**
+ * Ends the connections over which one of the users has logged in; whoever else is on them logs in again by itself. Samba's own way,
+ * `close-denied-share`, would cut everybody here: it asks whether the user may enter whom the files are forced to.
+ */
+export async function endSessions(users: ReadonlySet<string>, { processes, place, env }: { readonly processes: Processes; readonly place: Place; readonly env: Readonly<Record<string, string>> }): Promise<void> {
+  const { stdout } = await processes.run({ command: 'smbstatus', args: ['-s', place.conf, '-b'], env, timeoutMs: 5_000 });
+  const pids = [...stdout.matchAll(/^(\d+)\s+(\S+)\s/gm)].filter(([, , user = '']) => users.has(user.toLowerCase())).map(([, pid = '']) => pid);
+  for (const pid of new Set(pids)) await processes.run({ command: 'smbcontrol', args: ['-s', place.conf, pid, 'shutdown'], timeoutMs: 3_000 });
+}
+
 /** Why Samba would not take the file as it is meant; undefined when it would. */
 export async function configProblem(processes: Processes, file: string): Promise<string | undefined> {
   const { code, stderr } = await processes.run({ command: 'testparm', args: ['-s', file], timeoutMs: 5_000 });

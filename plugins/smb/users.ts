@@ -9,6 +9,8 @@ import type { SmbUser } from './config.ts';
 import type { Place } from './place.ts';
 
 const TOOL_MS = 10_000;
+/** What the tool that sets it takes from its input. */
+const LONGEST_PASSWORD = 254;
 
 export interface UserTools {
   readonly place: Place;
@@ -16,6 +18,8 @@ export interface UserTools {
   readonly secrets: Secrets;
   readonly log: Logger;
   readonly owner: Owner;
+  /** Ends the sessions of users who may enter no more. */
+  readonly cut: (users: readonly string[]) => Promise<void>;
 }
 
 /** Users whose password is known, and a sentence for each whose is not. */
@@ -30,13 +34,19 @@ export function resolveUsers(users: readonly SmbUser[], secrets: Secrets): Known
   for (const { name, password } of users) {
     try {
       const clear = secrets.resolve(password);
-      if (/[\n\r\0]/.test(clear) || clear === '') problems.push(`the SMB user "${name}" cannot log in: the password is empty or holds a line break`);
-      else passwords.set(name, clear);
+      const problem = passwordProblem(clear);
+      if (problem === undefined) passwords.set(name, clear);
+      else problems.push(`the SMB user "${name}" cannot log in: ${problem}`);
     } catch (error) {
       problems.push(`the SMB user "${name}" cannot log in: ${(error as Error).message}`);
     }
   }
   return { passwords, problems };
+}
+
+function passwordProblem(clear: string): string | undefined {
+  if (/[\n\r\0]/.test(clear) || clear === '') return 'the password is empty or holds a line break';
+  return Buffer.byteLength(clear) > LONGEST_PASSWORD ? `the password is longer than ${LONGEST_PASSWORD} bytes` : undefined;
 }
 
 /** What is in the password database now: name → mark of its password. */
@@ -45,27 +55,52 @@ interface Known {
   readonly marks: Readonly<Record<string, string>>;
 }
 
-/** Brings the private user list and password database in line; what has not changed is not touched. */
-export async function settleUsers(passwords: ReadonlyMap<string, string>, tools: UserTools, environment: Readonly<Record<string, string>>): Promise<void> {
-  const { place, log } = tools;
+/**
+ * Brings the private user list and password database in line; what has not changed is not touched. Resolves with the reason for
+ * each user whose password could not be set: the others are let in. Rejects when that is nobody.
+ */
+export async function settleUsers(passwords: ReadonlyMap<string, string>, tools: UserTools, environment: Readonly<Record<string, string>>): Promise<ReadonlyMap<string, string>> {
+  const { place } = tools;
   const known = await knownUsers(place);
   await writeIfOther(place.nssGroup, renderGroup(tools.owner));
   // Who leaves must still be known while the password goes.
   const leaving = Object.keys(known.marks).filter((name) => !passwords.has(name));
   await writeIfOther(place.nssPasswd, renderPasswd([...new Set([...passwords.keys(), ...leaving])], tools.owner));
-  const marks: Record<string, string> = { ...known.marks };
-  for (const name of leaving) {
-    await runTool(tools, environment, { command: 'pdbedit', args: ['-s', place.conf, '-x', '-u', name] }).catch((error: unknown) => log.warn({ user: name, err: error }, 'SMB user not removed'));
-    delete marks[name];
-  }
-  for (const [name, password] of passwords) {
-    const mark = markOf(known.salt, name, password);
-    if (marks[name] === mark) continue;
-    await runTool(tools, environment, { command: 'smbpasswd', args: ['-c', place.conf, '-s', '-a', name], input: `${password}\n${password}\n` });
-    marks[name] = mark;
-  }
+  await removePasswords(leaving, tools, environment);
+  const { marks, failures } = await setPasswords(passwords, known, (name, input) => runTool(tools, environment, { command: 'smbpasswd', args: ['-c', place.conf, '-s', '-a', name], input }));
   await writeIfOther(place.users, `${JSON.stringify({ salt: known.salt, marks } satisfies Known)}\n`);
   await writeIfOther(place.nssPasswd, renderPasswd([...passwords.keys()], tools.owner));
+  const [first] = failures.values();
+  if (first !== undefined && failures.size === passwords.size) throw new Error(first);
+  return failures;
+}
+
+/** Nobody who has left goes on in a session that was opened before. */
+async function removePasswords(leaving: readonly string[], tools: UserTools, environment: Readonly<Record<string, string>>): Promise<void> {
+  for (const name of leaving) {
+    await runTool(tools, environment, { command: 'pdbedit', args: ['-s', tools.place.conf, '-x', '-u', name] }).catch((error: unknown) => tools.log.warn({ user: name, err: error }, 'SMB user not removed'));
+  }
+  if (leaving.length > 0) await tools.cut(leaving);
+}
+
+interface Settled {
+  readonly marks: Readonly<Record<string, string>>;
+  readonly failures: ReadonlyMap<string, string>;
+}
+
+async function setPasswords(passwords: ReadonlyMap<string, string>, { salt, marks: former }: Known, set: (name: string, input: string) => Promise<void>): Promise<Settled> {
+  const marks: Record<string, string> = {};
+  const failures = new Map<string, string>();
+  for (const [name, password] of passwords) {
+    const mark = markOf(salt, name, password);
+    try {
+      if (former[name] !== mark) await set(name, `${password}\n${password}\n`);
+      marks[name] = mark;
+    } catch (error) {
+      failures.set(name, (error as Error).message);
+    }
+  }
+  return { marks, failures };
 }
 
 async function knownUsers(place: Place): Promise<Known> {
@@ -90,7 +125,13 @@ function markOf(salt: string, name: string, password: string): string {
   return createHash('sha256').update(`${salt}\0${name}\0${password}`).digest('hex');
 }
 
-async function runTool({ processes }: UserTools, env: Readonly<Record<string, string>>, tool: { command: string; args: readonly string[]; input?: string }): Promise<void> {
+interface Tool {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly input?: string;
+}
+
+async function runTool({ processes }: UserTools, env: Readonly<Record<string, string>>, tool: Tool): Promise<void> {
   const { code, stderr, stdout } = await processes.run({ ...tool, env, timeoutMs: TOOL_MS });
   if (code !== 0) throw new Error(`${tool.command} failed for the SMB user "${tool.args.at(-1)}": ${(stderr.trim() || stdout.trim()).split('\n').at(-1)}`);
 }

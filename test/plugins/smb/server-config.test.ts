@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Secrets } from 'mountkeeper';
 import { renderGroup, renderPasswd, userNumbers } from '../../../plugins/smb/accounts.ts';
 import { resolveListen } from '../../../plugins/smb/addresses.ts';
 import { placeIn, placeProblem } from '../../../plugins/smb/place.ts';
 import { pathProblem, renderConfig } from '../../../plugins/smb/server-config.ts';
+import { resolveUsers } from '../../../plugins/smb/users.ts';
 import type { ServedShare, ServerSettings } from '../../../plugins/smb/server-config.ts';
 
 const settings: ServerSettings = {
@@ -44,6 +46,11 @@ describe('configuration of smbd', () => {
     assert.deepEqual([open.get('照片 Photos')?.get('guest ok'), open.get('照片 Photos')?.get('valid users'), open.get('global')?.get('map to guest')], ['yes', undefined, 'Bad User']);
   });
 
+  it('asks no mount for attributes that none of them keeps', () => {
+    const share = read(renderConfig(settings, [photos])).get('照片 Photos') as Map<string, string>;
+    assert.deepEqual([share.get('fruit:metadata'), share.get('readdir_attr:aapl_finder_info'), share.get('readdir_attr:aapl_rsize')], ['stream', 'no', 'no']);
+  });
+
   it('refuses writes to a read-only share and does not lend files that others write', () => {
     const share = read(renderConfig({ ...settings, hasFruit: false }, [{ ...photos, readOnly: true, isShared: true }])).get('照片 Photos') as Map<string, string>;
     assert.deepEqual([share.get('read only'), share.get('oplocks'), share.get('vfs objects')], ['yes', 'no', undefined]);
@@ -70,6 +77,14 @@ describe('users of smbd', () => {
     const [before, later] = [userNumbers(['alice', 'bob']), userNumbers(['zoe', 'bob', 'alice', 'carl'])];
     assert.deepEqual([later.get('alice'), later.get('bob')], [before.get('alice'), before.get('bob')]);
     assert.equal(new Set(later.values()).size, 4);
+  });
+
+  it('are left out with a reason when their password cannot be one', () => {
+    const secrets = { resolve: (secret: unknown) => (secret === 'missing' ? assert.fail('the secret is not there') : String(secret)) } as unknown as Secrets;
+    const passwords = { fine: 'é'.repeat(127), long: 'é'.repeat(128), empty: '', broken: 'a\nb', gone: 'missing' };
+    const known = resolveUsers(Object.entries(passwords).map(([name, password]) => ({ name, password })), secrets);
+    assert.deepEqual([...known.passwords.keys()], ['fine']);
+    assert.deepEqual(known.problems.map((problem) => /"(\w+)" cannot log in: .*(longer|empty|line break|not there)/.exec(problem)?.[1]), ['long', 'empty', 'broken', 'gone']);
   });
 
   it('stand in a list of their own beside the daemon\'s user', () => {

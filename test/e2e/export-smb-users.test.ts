@@ -1,0 +1,90 @@
+/** Who may come in over SMB and who no more, and names that one side knows and the other does not. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../support/daemon.ts';
+import { Nas } from '../support/nas.ts';
+import { freePort } from '../support/ports.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { until } from '../support/until.ts';
+import { SmbSession, exportStatus, localFile, notices, smb, sumOf } from '../support/exports/exports.ts';
+
+/** Quotes, signs of shells and of Samba's own variables, another script, spaces at both ends. */
+const ODD = ' "q" \\ %U $HOME `x` \'y\'; #é 春 & ';
+const USERS = [{ name: 'alice', password: 'pw' }, { name: 'Carol.X', password: ODD }, { name: '12345', password: 'number' }, { name: 'long', password: 'x'.repeat(300) }];
+
+describe('users and names over SMB', () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let daemon: Daemon;
+  let port: number;
+
+  const lists = async (user: string) => (await smb('team', 'ls', { port, user })).output;
+  const submit = async (users: readonly { name: string; password: string }[], guest = false) => assert.equal((await daemon.submit(daemon.text({ sections: { smb: { users, guest } } }))).body.ok, true);
+
+  before(async () => {
+    scratch = await createScratch('smb-users');
+    nas = await Nas.create(scratch, { files: { 'team/plain.bin': 5_000, 'team/a:b.txt': 101, 'team/ends with a dot.': 102, 'team/ends with a space ': 103, 'team/q?*<>|".txt': 104, 'team/back\\slash': 105, 'team/File.txt': 106, 'team/file.txt': 107, 'team/CON': 108 } });
+    port = await freePort();
+    daemon = await Daemon.create(scratch, {
+      connections: [nas.connection('nas')], shares: [{ name: 'team', connection: 'nas', remote_path: 'team' }],
+      sections: { smb: { enabled: true, port, users: USERS } },
+    });
+    await daemon.start();
+    await daemon.healthy();
+    await until('the share is shown', async () => (await lists('alice%pw')).includes('plain.bin'), { timeoutMs: 15_000 });
+  });
+  after(() => scratch.close());
+
+  it('lets users in whatever their names and passwords are made of, and says who cannot come in while the others can', async () => {
+    for (const user of [`Carol.X%${ODD}`, `carol.x%${ODD}`, '12345%number']) assert.match(await lists(user), /plain\.bin/, user);
+    for (const user of [`Carol.X%${ODD.trim()}`, '12345%Number', `long%${'x'.repeat(300)}`, `long%${'x'.repeat(254)}`]) assert.match(await lists(user), /LOGON_FAILURE/, user);
+    await until('it says who cannot', async () => /the SMB user \\"long\\" cannot log in: the password is longer than 254 bytes/.test(await notices(daemon)), { timeoutMs: 5_000 });
+    await until('the server is up for the others', async () => (await exportStatus(daemon)).smbd_running, { timeoutMs: 5_000 });
+  });
+
+  it('cuts who is removed out of open sessions at once, and nobody else', async () => {
+    const [leaves, stays] = [new SmbSession('team', { port, user: '12345%number' }, scratch), new SmbSession('team', { port, user: 'alice%pw' }, scratch)];
+    assert.match(await leaves.run('ls'), /plain\.bin/);
+    assert.match(await stays.run('ls'), /plain\.bin/);
+    await submit(USERS.slice(0, 2));
+    await until('the open session is refused', async () => !leaves.isOpen || /NT_STATUS_/.test(await leaves.run('ls')), { timeoutMs: 5_000 });
+    await leaves.run('tcon team');
+    assert.match(leaves.isOpen ? await leaves.run('ls') : 'NT_STATUS_', /NT_STATUS_/);
+    assert.match(await lists('12345%number'), /LOGON_FAILURE/);
+    assert.match(await stays.run('ls'), /plain\.bin/);
+  });
+
+  it('cuts guests out of open sessions when they are let in no more', async () => {
+    await submit(USERS.slice(0, 1), true);
+    await until('guests are let in', async () => (await smb('team', 'ls', { port })).code === 0, { timeoutMs: 8_000 });
+    const [guest, stays] = [new SmbSession('team', { port, user: 'stranger%' }, scratch), new SmbSession('team', { port, user: 'alice%pw' }, scratch)];
+    assert.match(await guest.run('ls'), /plain\.bin/);
+    assert.match(await stays.run('ls'), /plain\.bin/);
+    await submit(USERS.slice(0, 1));
+    await until('the guest is refused', async () => !guest.isOpen || /NT_STATUS_/.test(await guest.run('ls')), { timeoutMs: 5_000 });
+    assert.match(await stays.run('ls'), /plain\.bin/);
+  });
+
+  it('shows every name of the NAS under one by which a client can read it', async () => {
+    const listing = (await smb('team', 'ls', { port, user: 'alice%pw' })).output;
+    const shown = [...listing.matchAll(/^ {2}(\S.*?)\s+[A-Z]*\s+(\d+) {2}\S/gm)].filter(([, , size]) => Number(size) > 100 && Number(size) < 200);
+    assert.deepEqual(new Set(shown.map(([, , size]) => Number(size))), new Set([101, 102, 103, 104, 105, 106, 107, 108]), listing);
+    for (const [, name = '', size] of shown) {
+      const result = await smb('team', `get "${name}" "${scratch.path('got')}"`, { port, user: 'alice%pw' });
+      assert.equal(result.code, 0, `${name} ${result.output}`);
+      const sums = [...await nas.checksums('team')].map(([, sum]) => sum);
+      assert.ok(sums.includes(await sumOf(scratch.path('got'))), `${name} of ${size} bytes`);
+    }
+  });
+
+  it('never lets names of clients make, rename to or reach what is kept off the NAS', async () => {
+    const { path } = await localFile(scratch, 'sent', 50);
+    const before = [...(await nas.checksums('team')).keys()].sort();
+    for (const order of ['rename plain.bin ._plain.bin', 'rename plain.bin .DS_Store', 'mkdir ._folder', `put "${path}" "plain.bin:AFP_AfpInfo"`, `put "${path}" "plain.bin:x:$DATA"`, `put "${path}" "._plain.bin"`]) {
+      assert.match((await smb('team', order, { port, user: 'alice%pw' })).output, /NT_STATUS_(OBJECT_|ACCESS_DENIED)/, order);
+    }
+    await daemon.synced(10_000);
+    assert.deepEqual([...(await nas.checksums('team')).keys()].sort(), before);
+  });
+});
