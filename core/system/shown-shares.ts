@@ -98,6 +98,7 @@ class Shown<Entry extends { readonly path: string }> implements ShownShares<Entr
 
   async remove(share: string): Promise<void> {
     this.#unclaimed.delete(share);
+    this.#refused.delete(share);
     await this.inTurn(async () => {
       if (this.entries.delete(share)) await this.#options.apply(share);
     });

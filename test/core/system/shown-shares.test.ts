@@ -63,6 +63,15 @@ describe('the shares that a protocol shows', () => {
     assert.deepEqual([shown.notices(), [...shown.entries.keys()]], [[], ['a']]);
   });
 
+  it('say nothing of one that could not be shown and is gone', async () => {
+    const { shown, refusals } = setUp();
+    refusals.set('a', 'its path holds a "%"');
+    await shown.add(spec('a'), mountOf('a'));
+    assert.equal(shown.notices().length, 1);
+    await shown.remove('a');
+    assert.deepEqual(shown.notices(), []);
+  });
+
   it('are cut from a share that can be shown no more', async () => {
     const { shown, done, refusals } = setUp();
     await shown.add(spec('a'), mountOf('a'));
