@@ -45,4 +45,18 @@ describe('the rooms of the core', () => {
     const entries = await readdir(CORE, { withFileTypes: true });
     for (const { name } of entries.filter((entry) => entry.isDirectory())) assert.match(table, new RegExp(`^\\| \`core/${name}/\``, 'm'));
   });
+
+  it('and the files of the large plugins are where the page says', async () => {
+    const page = await readFile(join(CORE, '../docs/architecture.md'), 'utf8');
+    const [, table = ''] = page.split('## Inside the large plugins');
+    let plugin = '';
+    for (const [, name, , files = ''] of (table.split('\n## ')[0] ?? '').matchAll(/^\| (?:`([\w-]+)` )?\|([^|]*)\|([^|]*)\|$/gm)) {
+      plugin = name ?? plugin;
+      const patterns = [...files.matchAll(/`([\w*-]+\.ts)`/g)].map(([, pattern = '']) => pattern);
+      const present = patterns.length > 0 ? await readdir(join(CORE, '../plugins', plugin)) : [];
+      const lost = patterns.filter((pattern) => !present.some((file) => new RegExp(`^${pattern.replace('.', '\\.').replace('*', '.*')}$`).test(file)));
+      assert.deepEqual(lost, [], plugin);
+    }
+    assert.equal(plugin, 'warmup');
+  });
 });
