@@ -1,5 +1,8 @@
+import { join } from 'node:path';
 import type { Clock, MountStats } from 'mountkeeper';
+import { readMeta } from './cache-meta.ts';
 import type { CacheTrees } from './cache-meta.ts';
+import { withDirections } from './directions.ts';
 import { failedUploadsTrouble } from './failed-uploads.ts';
 import type { FailedUploads } from './failed-uploads.ts';
 import type { Guard } from './guard.ts';
@@ -34,6 +37,7 @@ export interface StatsSource {
 export function createStatsReader(source: StatsSource): (signal: AbortSignal) => Promise<MountStats> {
   const transfers = createTransferReader(source);
   const meter = createUploadMeter();
+  const metaRoot = join(source.trees.meta, source.fs.slice(source.fs.indexOf(':') + 1));
   return async (signal) => {
     // Open files first: one that is closed between the two looks is in the queue by then, and is counted twice rather than never.
     const files = await openFiles(source.pid, source.trees);
@@ -42,6 +46,7 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
     const cache = { ...NO_CACHE, ...answer.diskCache };
     const queued = cache.uploadsQueued + cache.uploadsInProgress;
     const { core, speed } = await transfers(queued > 0 || files.open > 0, signal);
+    const transferring = await withDirections(core.transferring, cache.uploadsInProgress, (name) => isDirty(join(metaRoot, name)));
     const failed = await source.failedUploads(queued > 0 && core.errors > 0);
     const troubles = [await source.space(cache.outOfSpace), failedUploadsTrouble(failed)].filter((text) => text !== undefined);
     return {
@@ -54,10 +59,15 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
       // What waits for its write-back delay, or for its next try, needs no bandwidth.
       uploading: cache.uploadsInProgress > 0,
       downloading: core.transferring.length > cache.uploadsInProgress,
-      uploadedBytes: meter(core, cache.uploadsInProgress),
+      uploadedBytes: meter({ bytes: core.bytes, transferring }, cache.uploadsInProgress),
       trouble: troubles.length > 0 ? troubles.join('; ') : undefined,
     };
   };
+}
+
+async function isDirty(metaFile: string): Promise<boolean> {
+  const meta = await readMeta(metaFile).catch(() => undefined);
+  return typeof meta === 'object' && meta.Dirty;
 }
 
 interface Transfers { readonly core: CoreStats; readonly speed: number }
