@@ -4,6 +4,7 @@
  */
 import type { Logger } from 'pino';
 import type { Clock, Mount, MountStats, RemoteEvidence, RemoteFailure, TakenFigures } from './api.ts';
+import { CallDeadline } from './call-deadline.ts';
 import { withGrace } from './grace.ts';
 import { timeBox } from './plugin/time-box.ts';
 import { StrandedFiles } from './share-stranded.ts';
@@ -42,6 +43,8 @@ export class ShareWatch {
   readonly #options: ShareWatchOptions;
   readonly #end = new AbortController();
   readonly #stranded: StrandedFiles;
+  readonly #statsCalls: CallDeadline;
+  readonly #remoteCalls: CallDeadline;
   #stats: MountStats | undefined;
   #answeredAt: number;
   #collecting = false;
@@ -56,6 +59,8 @@ export class ShareWatch {
     const { clock, log, mount, onChange, pending } = options;
     this.#options = options;
     this.#answeredAt = clock.monotonic();
+    this.#statsCalls = new CallDeadline({ clock, end: this.#end.signal, timeoutMs: STATS_DEADLINE_MS, graceMs: GRACE_MS });
+    this.#remoteCalls = new CallDeadline({ clock, end: this.#end.signal, timeoutMs: REMOTE_DEADLINE_MS, graceMs: GRACE_MS });
     this.#stranded = new StrandedFiles({ share: mount.shareName, pending, clock, log, onChange, isClean: () => !this.#end.signal.aborted && this.#stats?.dirtyFiles === 0 });
   }
 
@@ -123,14 +128,17 @@ export class ShareWatch {
   async freshStats(): Promise<MountStats> {
     const { clock, mount } = this.#options;
     const signal = clock.deadline(STATS_DEADLINE_MS, this.#end.signal);
-    const stats = await withGrace(mount.stats(signal), { clock, signal, graceMs: GRACE_MS });
-    this.#stats = stats;
-    this.#answeredAt = clock.monotonic();
-    return stats;
+    return this.#keep(await withGrace(mount.stats(signal), { clock, signal, graceMs: GRACE_MS }));
   }
 
   stop(): void {
     this.#end.abort(new Error('the watch has ended'));
+  }
+
+  #keep(stats: MountStats): MountStats {
+    this.#stats = stats;
+    this.#answeredAt = this.#options.clock.monotonic();
+    return stats;
   }
 
   #silenceMs(): number {
@@ -141,7 +149,7 @@ export class ShareWatch {
     if (this.#collecting) return;
     this.#collecting = true;
     try {
-      await this.freshStats();
+      this.#keep(await this.#statsCalls.run((signal) => this.#options.mount.stats(signal)));
     } catch (error) {
       if (!this.#end.signal.aborted) this.#options.log.debug({ share: this.#options.mount.shareName, err: error }, 'mount figures not collected');
     } finally {
@@ -167,9 +175,8 @@ export class ShareWatch {
     if (this.#checkingRemote || clock.monotonic() - this.#remoteCheckedAt < REMOTE_CHECK_EVERY_MS) return;
     this.#checkingRemote = true;
     this.#remoteCheckedAt = clock.monotonic();
-    const signal = clock.deadline(REMOTE_DEADLINE_MS, this.#end.signal);
     try {
-      await withGrace(mount.checkRemote(signal), { clock, signal, graceMs: GRACE_MS });
+      await this.#remoteCalls.run((signal) => mount.checkRemote(signal));
       if (!this.#end.signal.aborted) this.#setRemote(true);
     } catch (error) {
       if (!this.#end.signal.aborted) this.#setRemote(false, error as RemoteFailure);
