@@ -1,7 +1,7 @@
 /**
  * What is mounted, by asking the kernel through `/proc/self/mountinfo`. No mounted path is ever touched.
  */
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import type { MountEntry, MountTable } from '../services.ts';
 
 export interface MountLine extends MountEntry {
@@ -10,6 +10,7 @@ export interface MountLine extends MountEntry {
 }
 
 interface Table {
+  readonly content: Buffer;
   readonly lines: readonly MountLine[];
   readonly topmost: ReadonlyMap<string, MountLine>;
 }
@@ -17,11 +18,13 @@ interface Table {
 export function createMountTable(options: { readonly file?: string } = {}): MountTable {
   const file = options.file ?? '/proc/self/mountinfo';
   let next: Promise<Table> | undefined;
+  let last: Table | undefined;
   // Callers of one tick share one read. A caller never joins a read that has begun: it might miss what was mounted since.
   const read = (): Promise<Table> => {
     next ??= Promise.resolve().then(() => {
       next = undefined;
-      return readTable(file);
+      last = readTable(file, last);
+      return last;
     });
     return next;
   };
@@ -31,9 +34,12 @@ export function createMountTable(options: { readonly file?: string } = {}): Moun
   };
 }
 
-async function readTable(file: string): Promise<Table> {
-  const lines = parseMountInfo(await readFile(file));
-  return { lines, topmost: topmostByPath(lines) };
+/** Made by the kernel from its memory: read at once. It is asked for with every look at a mount and hardly ever changes. */
+function readTable(file: string, last: Table | undefined): Table {
+  const content = readFileSync(file);
+  if (last?.content.equals(content) === true) return last;
+  const lines = parseMountInfo(content);
+  return { content, lines, topmost: topmostByPath(lines) };
 }
 
 /** Understands the text of a mountinfo file; lines it cannot read are left out. */
