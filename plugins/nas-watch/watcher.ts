@@ -77,13 +77,14 @@ export class NasWatcher {
   look(): void {
     const { clock, shares } = this.#options;
     const at = { now: clock.now(), monotonicMs: clock.monotonic() };
-    const byConnection = grouped(shares());
+    const live = shares();
+    const byConnection = grouped(live);
     for (const [connection, own] of byConnection) this.#judge(connection, own, at);
     for (const gone of [...this.#watches.keys()].filter((connection) => !byConnection.has(connection))) {
       this.#watches.delete(gone);
       this.#doors.forget(gone);
     }
-    const known = new Set(shares().map(({ spec }) => spec.share.name));
+    const known = new Set(live.map(({ spec }) => spec.share.name));
     for (const gone of [...this.#probes.keys()].filter((share) => !known.has(share))) this.#probes.delete(gone);
     this.#saveWhenChanged();
   }
@@ -186,6 +187,10 @@ export class NasWatcher {
 
 function grouped(shares: readonly LiveShare[]): ReadonlyMap<string, readonly LiveShare[]> {
   const groups = new Map<string, LiveShare[]>();
-  for (const share of shares) groups.set(share.spec.connection.name, [...(groups.get(share.spec.connection.name) ?? []), share]);
+  for (const share of shares) {
+    const group = groups.get(share.spec.connection.name);
+    if (group) group.push(share);
+    else groups.set(share.spec.connection.name, [share]);
+  }
   return groups;
 }
