@@ -53,7 +53,7 @@ export async function openFiles(pid: number, trees: CacheTrees): Promise<OpenFil
 /** `/proc` shows no links: a cache folder that one leads to has another name there. */
 export function realFolder(folder: string): string {
   try {
-    return realpathSync(folder);
+    return realpathSync.native(folder);
   } catch {
     return folder;
   }
