@@ -157,7 +157,7 @@ export interface Mounter {
   mount(spec: ShareSpec, signal: AbortSignal): Promise<Mount>;
   /** Living mounts that a former daemon left, by share name, whatever they were started with. */
   adopt(): Promise<readonly Mount[]>;
-  /** Dirty files that lie in the cache of a share that is not mounted, whether it is still configured or not. */
+  /** Dirty files of a share in every folder that a cache of it has been in, whether it is still configured or not. */
   pending(shareName: string): Promise<PendingFiles>;
   /** Names of all shares that have a cache on disk. */
   cached(): Promise<readonly string[]>;

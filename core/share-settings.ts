@@ -2,7 +2,7 @@
  * The settings a share is wanted with, and the ones it may have to keep for a while: dirty files of the last mount go up from
  * its own settings only, so as long as some wait, the share comes back with those.
  */
-import type { Mount, MountPlan, ShareSpec } from './api.ts';
+import type { MountPlan, ShareSpec } from './api.ts';
 import { NOTES } from './share-describe.ts';
 import type { Held } from './share-held.ts';
 import { leftIn } from './share-lower.ts';
@@ -15,8 +15,6 @@ export class ShareSettings {
   readonly #around: RunnerSurroundings;
   #wanted: ShareSpec;
   #former: Held | undefined;
-  /** Mounts whose files were given up waiting for; their folders may be others than the share's present one. */
-  #leftBehind: Mount[] = [];
   #isWaiting = false;
   #isForced = false;
   #note: string | undefined;
@@ -71,11 +69,7 @@ export class ShareSettings {
 
   /** True when the mount has the wanted settings. */
   mounted(held: Held): boolean {
-    const { identity } = held.mount.plan;
-    const former = this.#former;
     this.#underWay = undefined;
-    this.#leftBehind = this.#leftBehind.filter((mount) => mount.plan.identity !== identity);
-    if (former && !former.isDrained && former.mount.plan.identity !== identity) this.#leftBehind.push(former.mount);
     this.#former = held;
     if (held.spec !== this.#wanted) return false;
     this.#isForced = false;
@@ -86,8 +80,7 @@ export class ShareSettings {
   async pending(): Promise<number> {
     const mounter = this.#around.mounter();
     if (!mounter) throw new Error('no mounter is active');
-    const all = await Promise.all([mounter.pending(this.#wanted.share.name), ...this.#leftBehind.map((mount) => mount.pending())]);
-    return all.reduce((sum, { count }) => sum + count, 0);
+    return (await mounter.pending(this.#wanted.share.name)).count;
   }
 
   compare(held: Held): Difference {
