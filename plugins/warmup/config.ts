@@ -39,6 +39,9 @@ export function folderOf(path: string): string | undefined {
 export const folder = (): Joi.StringSchema => Joi.string().allow('').custom((value: string, helpers) => folderOf(value)
   ?? helpers.message({ custom: '{{#label}} must be a folder below the share, such as "photos/2024"' }));
 
+/** `"0"` would leave out every file, where elsewhere it means that there is no limit. */
+export const age = (): Joi.StringSchema => duration({ min: '1s' });
+
 export const schema = Joi.object<WarmupConfig, true>({
   auto: Joi.boolean().default(true).description('Whether the rules run once a share becomes healthy.'),
   warmup_schedule: checked((value) => cronProblem(value)).default('')
@@ -49,7 +52,7 @@ export const schema = Joi.object<WarmupConfig, true>({
   rules: Joi.array().default([]).description('What is to lie in the cache before anybody asks for it.').items(Joi.object({
     share: Joi.string().required().description('Name of the share.'),
     path: folder().default('').description('Folder in the share, with all below it; empty for the whole share.'),
-    newer_than: duration().optional().description('Only files changed within this time; left out, all files.'),
+    newer_than: age().optional().description('Only files changed within this time; left out, all files.'),
   })),
 }).meta({ tier: 'live' });
 

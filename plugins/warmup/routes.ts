@@ -1,8 +1,8 @@
 /** GET and POST /api/warmup/{share}, POST /api/warmup/{share}/cancel. */
 import type { ServerRoute } from '@hapi/hapi';
-import { duration, Joi } from 'mountkeeper';
+import { Joi } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
-import { folder, folderOf } from './config.ts';
+import { age, folder, folderOf } from './config.ts';
 import type { WarmupConfig } from './config.ts';
 import type { Station } from './station.ts';
 import type { Target, Task, TaskState } from './task.ts';
@@ -56,7 +56,7 @@ export interface Wish {
 }
 
 const wishes = Joi.object<{ path?: string; newer_than?: string; dry_run: boolean }>({
-  path: folder(), newer_than: duration(), dry_run: Joi.boolean().strict().default(false),
+  path: folder(), newer_than: age(), dry_run: Joi.boolean().strict().default(false),
 }).with('newer_than', 'path').messages({ 'object.with': '"newer_than" needs a "path"; the rules have their own' });
 
 /** What a body asks for, or the sentence that says what is wrong with it. */

@@ -35,6 +35,7 @@ describe('warmup configuration', () => {
       [{ concurrency: 0 }, /concurrency/],
       [{ rules: [{ share: 'photos', path: 'a/../../etc' }] }, /must be a folder below the share/],
       [{ rules: [{ share: 'photos', newer_than: 'soon' }] }, /not a duration/],
+      [{ rules: [{ share: 'photos', newer_than: '0' }] }, /newer_than.*1s/],
       [{ rules: [{ share: 'music' }] }, /there is no share "music".*photos, 文件/],
       [{ rules: [{ path: 'x' }] }, /share/],
     ];
@@ -76,7 +77,7 @@ describe('warmup', () => {
     assert.deepEqual(asked.map((one) => [one.path, one.newer_than, one.dry_run, one.rule, one.active]), [['2024/mai', '30d', false, true, true], ['x', null, true, false, true]]);
     assert.match((await post('%E6%96%87%E4%BB%B6')).body.message, /has no warmup rule; name a path/);
     assert.deepEqual((await post('nobody')).body, { ok: false, message: "Share 'nobody' not found", tasks: [] });
-    for (const payload of [{ path: '../x' }, { path: 5 }, { dry_run: 'yes' }, { newer_than: '3d' }, { path: '', newer_than: 'x' }, { nonsense: 1 }, '[1]', 'x']) {
+    for (const payload of [{ path: '../x' }, { path: 5 }, { dry_run: 'yes' }, { newer_than: '3d' }, { path: '', newer_than: 'x' }, { path: '', newer_than: '0' }, { nonsense: 1 }, '[1]', 'x']) {
       const { code, body } = await post('photos', payload);
       assert.deepEqual([code, body.ok], [400, false], JSON.stringify(payload));
     }
