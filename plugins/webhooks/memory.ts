@@ -28,11 +28,16 @@ export async function readMemory(file: string, log: Logger): Promise<Remembered>
   try {
     const read = JSON.parse(text) as Partial<Remembered>;
     if (read.version !== 1 || !Array.isArray(read.deliveries)) throw new Error('it is of another version');
-    return { version: 1, deliveries: read.deliveries, crossed: { ...NOTHING_CROSSED, ...read.crossed } };
+    return { version: 1, deliveries: read.deliveries.filter(isDelivery), crossed: { ...NOTHING_CROSSED, ...read.crossed } };
   } catch (error) {
     log.error({ file, err: error }, 'deliveries of the former daemon cannot be read');
     return nothing;
   }
+}
+
+/** One that somebody has damaged must not keep the others from going out. */
+function isDelivery(one: Partial<Delivery> | null): one is Delivery {
+  return typeof one?.id === 'string' && typeof one.event?.key === 'string' && typeof one.createdAt === 'number' && typeof one.nextAt === 'number' && Array.isArray(one.attempts);
 }
 
 /** Writes the latest state, one writer at a time; what changes meanwhile is in the next write. */

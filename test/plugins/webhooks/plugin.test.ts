@@ -67,6 +67,9 @@ describe('the memory', () => {
     await saver.settled();
     assert.deepEqual((await readMemory(file, log)).crossed.caches, ['share49']);
     assert.equal((await stat(file)).mode & 0o777, 0o600);
+    const whole = { id: 'msg_1', event: { key: 'k', type: 'test' }, createdAt: 1, nextAt: 1, state: 'waiting', tries: 0, attempts: [] };
+    await writeFile(file, JSON.stringify({ version: 1, deliveries: [null, {}, { ...whole, attempts: undefined }, whole, { ...whole, event: {} }] }));
+    assert.deepEqual((await readMemory(file, log)).deliveries.map(({ id }) => id), ['msg_1'], 'one that is damaged keeps none of the others back');
     await writeFile(file, (await readFile(file, 'utf8')).slice(0, 20));
     assert.deepEqual((await readMemory(file, log)).deliveries, []);
   });
