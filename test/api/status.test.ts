@@ -62,6 +62,15 @@ describe('GET /api/status', () => {
     assert.notEqual(third.headers.etag, etag);
   });
 
+  it('says the length in bytes of a body of any size, in any script', async () => {
+    for (const count of [1, 200]) {
+      api.publish(Array.from({ length: count }, (_, index) => ({ name: `照片 ${index} é` })));
+      const { body, bytes, headers } = await api.get('/api/status');
+      assert.equal(Number(headers['content-length']), bytes.length);
+      assert.equal((JSON.parse(body) as { shares: { name: string }[] }).shares.at(-1)?.name, `照片 ${count - 1} é`);
+    }
+  });
+
   it('sends gzip only to those who take it, with the same content and an ETag of its own', async () => {
     api.publish(Array.from({ length: 20 }, (_, index) => ({ name: `share-${index}` })));
     const plain = await api.get('/api/status');
