@@ -3,15 +3,20 @@
  * The interfaces marked "open" are extended by declaration merging (`declare module 'mountkeeper' { … }`).
  */
 import type { Plugin as HapiPlugin, ServerRoute } from '@hapi/hapi';
-import type { ObjectSchema } from 'joi';
+import type { CliCommand } from './api-cli.ts';
+import type { Config, ConfigContribution } from './api-config.ts';
+import type { Health, ShareStatus, StatusRecord } from './api-status.ts';
 import type { Bandwidth, DirectoryRefresher, Exporter, Mounter, Prober, RemoteEvidence } from './ports.ts';
 import type {
-  BandwidthService, Clock, ConfigDiff, ConfigProblem, ConfigService, LoadedConfig, Logger, MountReader, MountTable, Paths,
-  PluginsService, Processes, Release, Secret, Secrets, SharesService, Snapshot, StatusService,
+  BandwidthService, Clock, ConfigDiff, ConfigService, LoadedConfig, Logger, MountReader, MountTable, Paths,
+  PluginsService, Processes, Release, Secrets, SharesService, Snapshot, StatusService,
 } from './services.ts';
 
 export { default as Joi } from 'joi';
 export { default as Boom } from '@hapi/boom';
+export type * from './api-cli.ts';
+export type * from './api-config.ts';
+export type * from './api-status.ts';
 export type * from './ports.ts';
 export type * from './services.ts';
 export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeBytes } from './config/units.ts';
@@ -28,125 +33,6 @@ export { eventStream } from './http/event-stream.ts';
 export type { EventSink, EventStreamOptions, StreamEvent } from './http/event-stream.ts';
 
 export type Awaitable<T> = T | Promise<T>;
-
-// ---------------------------------------------------------------- configuration
-
-export interface ConnectionConfig {
-  name: string;
-  type: string;
-  options: Record<string, string | number | boolean | Exclude<Secret, string>>;
-}
-
-/** Open: a plugin adds keys to each `[[shares]]` through `config.share`. */
-export interface ShareConfig {
-  name: string;
-  connection: string;
-  remote_path: string;
-  /** Filled in by the mounter's plugin when not given. */
-  mount_point: string;
-  read_only: boolean;
-  protocols: ('smb' | 'nfs' | 'webdav')[];
-}
-
-/** Open: plugins that share the `[web]` section add their keys. */
-export interface WebConfig {
-  listen: string;
-  port: number;
-  hostnames: string[];
-}
-
-/** Open: plugins that share the `[bandwidth]` section add their keys. Values as rclone's rates: `"10M"` is 10 MiB/s. */
-export interface BandwidthConfig {
-  up: string;
-  down: string;
-}
-
-/** Open: the whole document with defaults. Keys are spelled as in the file; durations and sizes stay text (see `durationMs`, `sizeBytes`). */
-export interface Config {
-  connections: ConnectionConfig[];
-  shares: ShareConfig[];
-  cache: { dir: string; max_size: string; max_age: string; min_free_space: string };
-  supervisor: { poll_interval: string; stop_timeout: string; state_dir: string };
-  bandwidth: BandwidthConfig;
-  web: WebConfig;
-  log: { file: string; level: string };
-  plugins: { dirs: string[]; [name: string]: unknown };
-}
-
-/**
- * Keys that a plugin adds to the document. Every key of a schema carries `.description()`, `.default()` and `.meta({ tier })`
- * (the nearest ancestor's tier holds); secrets carry `.meta({ secret: true })`.
- */
-export interface ConfigContribution<C extends object = object> {
-  /** Section name; several plugins may add different keys to one section. Left out: the keys stand in `[plugins.<name>]`. */
-  readonly section?: string;
-  readonly schema: ObjectSchema<C>;
-  /** Keys added to every `[[shares]]`. */
-  readonly share?: ObjectSchema;
-  /** Fills in defaults that depend on other keys. Pure; gets a copy it may change. */
-  readonly complete?: (config: Config) => void;
-  /** Problems that a schema cannot see, such as what an installed tool accepts. Must not change anything. */
-  readonly check?: (config: Config, services: Pick<Services, 'processes' | 'secrets' | 'clock'>) => Awaitable<readonly ConfigProblem[]>;
-  /** Further problems of a document that came over HTTP, against the running one. */
-  readonly checkUntrusted?: (next: Config, current: Config) => readonly ConfigProblem[];
-  /** Dotted paths inside the document that are secret though the schema cannot know, such as a backend's passwords. */
-  readonly secrets?: (config: Config) => readonly string[];
-}
-
-// ---------------------------------------------------------------- status
-
-export type Health = 'pending' | 'probing' | 'healthy' | 'failed';
-export type WarmupState = 'none' | 'pending' | 'listing' | 'caching' | 'complete' | 'failed';
-
-/** Open: status of one share. The API's edge maps it to the spec's snake_case. */
-export interface ShareStatus {
-  name: string;
-  mounted: boolean;
-  rcPort: number;
-  cacheBytes: number;
-  dirtyCount: number;
-  erroredFiles: number;
-  /** Bytes per second. */
-  speed: number;
-  transfers: number;
-  errors: number;
-  health: Health;
-  /** Why it failed, or what is wrong though it works; null when nothing is. */
-  healthMessage: string | null;
-  warmupState: WarmupState;
-  warmupDone: number;
-  warmupTotal: number;
-  dirRefreshActive: boolean;
-  /** Milliseconds since the epoch; null when never. */
-  lastDirRefreshAt: number | null;
-  lastDirRefreshDirsOk: number;
-  lastDirRefreshDirsFailed: number;
-}
-
-export interface WarmupRuleStatus {
-  share: string;
-  path: string;
-  newerThan: string | null;
-  state: Exclude<WarmupState, 'none'>;
-  totalFiles: number;
-  skipped: number;
-  cached: number;
-  errors: number;
-}
-
-/** Open: the daemon's status. A field whose plugin is off has the default that the API's contract gives it. */
-export interface StatusRecord {
-  /** Milliseconds since the epoch. */
-  startedAt: number;
-  shares: readonly ShareStatus[];
-  smbdRunning: boolean;
-  webdavRunning: boolean;
-  nfsExported: boolean;
-  warmup: readonly WarmupRuleStatus[];
-  nasOffline: boolean;
-  /** Every share reachable and nothing queued, uploading, open with changes, errored or orphaned on disk. Unknown reads as false. */
-  allSynced: boolean;
-}
 
 // ---------------------------------------------------------------- commands, hooks, services
 
@@ -230,36 +116,6 @@ export interface Services {
   prober: Prober;
   directoryRefresher: DirectoryRefresher;
   [exporter: `exporter:${string}`]: Exporter;
-}
-
-// ---------------------------------------------------------------- command line
-
-/** What a command-line subcommand gets. Plain `fetch`-like access to the daemon; never the daemon's own objects. */
-export interface CliContext {
-  /** Arguments after the subcommand, options already known to the core taken out. */
-  readonly args: readonly string[];
-  readonly json: boolean;
-  readonly signal: AbortSignal;
-  /** True when standard output is a terminal: progress may be redrawn in place. */
-  readonly isTerminal: boolean;
-  readonly clock: Clock;
-  print(text: string): void;
-  printError(text: string): void;
-  /** Rewrites the last progress line on a terminal; prints a line per call elsewhere, at most one a second. */
-  progress(text: string): void;
-  /** Columns aligned, first row the header. */
-  table(rows: readonly (readonly string[])[]): void;
-  /** Rejects with a plain sentence when the daemon cannot be reached or refuses the password. */
-  request(method: 'GET' | 'POST', path: string, body?: unknown): Promise<{ readonly status: number; readonly body: string }>;
-}
-
-export interface CliCommand {
-  readonly name: string;
-  /** Arguments as shown in the usage line: `SHARE`, `[--lines N]`. */
-  readonly usage: string;
-  readonly summary: string;
-  /** Resolves with the exit code: 0, 1, 64 usage, 75 time ran out, 78 configuration. */
-  run(cli: CliContext): Promise<number>;
 }
 
 // ---------------------------------------------------------------- plugins
