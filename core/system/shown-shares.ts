@@ -32,6 +32,8 @@ export interface ShownShares<Entry> {
   /** Shows the share, or takes it back where it is not to be shown. */
   add(spec: ShareSpec, mount: Mount): Promise<void>;
   remove(share: string): Promise<void>;
+  /** Describes anew what is shown: something beside the shares themselves has changed. */
+  redescribe(): Promise<void>;
   /** Takes back what a former daemon showed and nobody has claimed. To be called every few seconds. */
   dropUnclaimed(): Promise<void>;
   /** Runs work on the server's files after all work that was begun before. */
@@ -86,14 +88,27 @@ class Shown<Entry extends { readonly path: string }> implements ShownShares<Entr
       this.#refused.delete(name);
       return this.remove(name);
     }
-    await this.inTurn(async () => {
-      const former = this.entries.get(name);
-      const next = await this.#describe(spec, mount);
-      if (isDeepStrictEqual(former, next)) return;
-      if (next) this.entries.set(name, next);
-      else this.entries.delete(name);
-      await this.#options.apply(former ? name : undefined);
-    });
+    await this.inTurn(() => this.#show(spec, mount));
+  }
+
+  async redescribe(): Promise<void> {
+    for (const name of this.entries.keys()) {
+      await this.inTurn(async () => {
+        const live = this.#options.shares.list().find((one) => one.spec.share.name === name);
+        // It may have been taken back meanwhile.
+        if (live?.mount && this.entries.has(name)) await this.#show(live.spec, live.mount);
+      });
+    }
+  }
+
+  async #show(spec: ShareSpec, mount: Mount): Promise<void> {
+    const { name } = spec.share;
+    const former = this.entries.get(name);
+    const next = await this.#describe(spec, mount);
+    if (isDeepStrictEqual(former, next)) return;
+    if (next) this.entries.set(name, next);
+    else this.entries.delete(name);
+    await this.#options.apply(former ? name : undefined);
   }
 
   async remove(share: string): Promise<void> {

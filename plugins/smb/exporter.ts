@@ -85,6 +85,11 @@ export class SmbExporter implements Exporter {
     await this.#shown.remove(share);
   }
 
+  /** Another protocol may have been switched on or off: files are lent to clients only where no other one writes them. */
+  async realign(): Promise<void> {
+    await this.#shown.redescribe();
+  }
+
   /** Asks the server as a client would, and sees to what is overdue. */
   async look(signal: AbortSignal): Promise<void> {
     if (!this.#tools.settings.enabled) return;

@@ -33,6 +33,7 @@ export default definePlugin<SmbConfig>({
     ctx.status('smbdRunning', () => made?.isServing === true);
     ctx.tap('collectNotices', () => exporter().notices());
     ctx.tap('collectChecks', (config) => checks(config, ctx.use('processes')));
+    ctx.tap('afterReload', () => exporter().realign());
     // The server comes up on its own time: shares need not wait for it.
     ctx.effect('SMB server', (signal) => {
       const opening = exporter().open().catch((error: unknown) => ctx.log.error({ err: error }, 'SMB server not brought up'));

@@ -7,6 +7,7 @@ import { freePort } from '../support/ports.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
+import { torture } from '../support/exports/smbtorture.ts';
 import { SmbSession, exportStatus, localFile, notices, smb, sumOf } from '../support/exports/exports.ts';
 
 /** Quotes, signs of shells and of Samba's own variables, another script, spaces at both ends. */
@@ -18,6 +19,7 @@ describe('users and names over SMB', () => {
   let nas: Nas;
   let daemon: Daemon;
   let port: number;
+  let nfsPort: number;
 
   const lists = async (user: string) => (await smb('team', 'ls', { port, user })).output;
   const submit = async (users: readonly { name: string; password: string }[], guest = false) => assert.equal((await daemon.submit(daemon.text({ sections: { smb: { users, guest } } }))).body.ok, true);
@@ -25,7 +27,7 @@ describe('users and names over SMB', () => {
   before(async () => {
     scratch = await createScratch('smb-users');
     nas = await Nas.create(scratch, { files: { 'team/plain.bin': 5_000, 'team/a:b.txt': 101, 'team/ends with a dot.': 102, 'team/ends with a space ': 103, 'team/q?*<>|".txt': 104, 'team/back\\slash': 105, 'team/File.txt': 106, 'team/file.txt': 107, 'team/CON': 108 } });
-    port = await freePort();
+    [port, nfsPort] = [await freePort(), await freePort()];
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')], shares: [{ name: 'team', connection: 'nas', remote_path: 'team' }],
       sections: { smb: { enabled: true, port, users: USERS } },
@@ -53,6 +55,10 @@ describe('users and names over SMB', () => {
     assert.match(leaves.isOpen ? await leaves.run('ls') : 'NT_STATUS_', /NT_STATUS_/);
     assert.match(await lists('12345%number'), /LOGON_FAILURE/);
     assert.match(await stays.run('ls'), /plain\.bin/);
+    await submit([...USERS.slice(0, 2), { name: '12345', password: 'other' }]);
+    await until('one of that name is let in again', async () => /plain\.bin/.test(await lists('12345%other')), { timeoutMs: 5_000 });
+    assert.match(await lists('12345%number'), /LOGON_FAILURE/);
+    assert.match(await stays.run('ls'), /plain\.bin/);
   });
 
   it('cuts guests out of open sessions when they are let in no more', async () => {
@@ -76,6 +82,19 @@ describe('users and names over SMB', () => {
       const sums = [...await nas.checksums('team')].map(([, sum]) => sum);
       assert.ok(sums.includes(await sumOf(scratch.path('got'))), `${name} of ${size} bytes`);
     }
+  });
+
+  it('lends files to clients no more once another protocol is switched on that may write them, and again when it is off', async () => {
+    const lends = async () => (await torture(['smb2.oplock.exclusive1'], { share: 'team', port, user: 'alice%pw' }, 20_000)).get('smb2.oplock.exclusive1') === 'success';
+    const nfs = async (enabled: boolean) => assert.equal((await daemon.submit(daemon.text({ sections: { smb: { users: USERS.slice(0, 1) }, nfs: { enabled, port: nfsPort } } }))).body.ok, true);
+    assert.equal(await lends(), true);
+    const session = new SmbSession('team', { port, user: 'alice%pw' }, scratch);
+    assert.match(await session.run('ls'), /plain\.bin/);
+    await nfs(true);
+    await until('who holds files by then is cut off', async () => !session.isOpen || /NT_STATUS_/.test(await session.run('ls')), { timeoutMs: 8_000 });
+    assert.equal(await lends(), false);
+    await nfs(false);
+    await until('files are lent again', lends, { timeoutMs: 20_000 });
   });
 
   it('never lets names of clients make, rename to or reach what is kept off the NAS', async () => {

@@ -80,6 +80,22 @@ describe('the shares that a protocol shows', () => {
     assert.deepEqual(done, ['a', 'none changed a']);
   });
 
+  it('are described anew while they are shown, and told to the server where that changes anything', async () => {
+    const { shown, done, refusals, living } = setUp();
+    living.push(live('a'), live('b'));
+    for (const { spec: one, mount } of living) if (mount) await shown.add(one, mount);
+    await shown.remove('b');
+    done.length = 0;
+    await shown.redescribe();
+    assert.deepEqual(done, []);
+    living[0] = live('a', { spec: { ...spec('a'), share: { ...spec('a').share, read_only: true } } });
+    await shown.redescribe();
+    assert.deepEqual(done, ['a changed a']);
+    refusals.set('a', 'no');
+    await shown.redescribe();
+    assert.deepEqual(done, ['a changed a', 'none changed a']);
+  });
+
   it('begin with those that are mounted and healthy', async () => {
     const { shown, living } = setUp();
     living.push(live('a'), live('b', { health: 'failed' }), live('c', { mount: undefined }));
