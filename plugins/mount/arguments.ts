@@ -1,5 +1,6 @@
 import { durationMs, sizeBytes } from 'mountkeeper';
 import type { Config, ShareSpec } from 'mountkeeper';
+import { rcloneDirCacheMs } from './listing-age.ts';
 import { REMOTE } from './remote-config.ts';
 import type { Rclone } from './rclone.ts';
 
@@ -59,7 +60,7 @@ function cacheFlags({ cache, mount }: Config, around: Surroundings): Record<stri
     // Comparing hashes would have an SFTP server read every file through when it is opened.
     'vfs-fast-fingerprint': 'true',
     'vfs-write-back': milliseconds(mount.write_back),
-    'dir-cache-time': milliseconds(mount.dir_cache_time),
+    'dir-cache-time': `${rcloneDirCacheMs(durationMs(mount.dir_cache_time))}ms`,
     'attr-timeout': milliseconds(mount.attr_timeout),
   };
 }

@@ -1,19 +1,23 @@
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { sizeBytes } from 'mountkeeper';
-import type { Awaitable, Bandwidth, CacheAccess, ManagedProcess, Mount, MountStats, PendingFiles, RefreshResult, ServeOptions } from 'mountkeeper';
+import { durationMs, sizeBytes } from 'mountkeeper';
+import type { Awaitable, Bandwidth, CacheAccess, Logger, ManagedProcess, Mount, MountStats, PendingFiles, RefreshResult, ServeOptions } from 'mountkeeper';
 import { deviceName } from './arguments.ts';
+import { askRemote } from './ask-remote.ts';
 import { copySparse, requeue, setTime } from './beside.ts';
 import { treesOf } from './cache-meta.ts';
+import type { CacheTrees } from './cache-meta.ts';
 import { pendingIn } from './cache-scan.ts';
 import { markClean } from './cache-repair.ts';
 import { createStatsReader } from './mount-stats.ts';
 import { createFailedUploads } from './failed-uploads.ts';
+import { endReason, UNMOUNTED } from './end-reason.ts';
 import { freshenListings } from './freshen.ts';
 import { Gate } from './gate.ts';
 import { Guard } from './guard.ts';
 import { isReadOnly } from './holder.ts';
 import { createInPlace } from './in-place.ts';
+import { ListingAge } from './listing-age.ts';
 import { createNasLook } from './nas-look.ts';
 import type { MountNotes } from './notes.ts';
 import { deletedFiles, openFiles } from './open-files.ts';
@@ -27,14 +31,10 @@ import { createSpaceWatch } from './space-watch.ts';
 import { createStanding } from './standing.ts';
 import { killMount, takeDown } from './take-down.ts';
 import type { MountTools } from './tools.ts';
-import { inPlainWords, remoteFailure, silence } from './words.ts';
 
-/** Asked for by name, so that it is never answered from a listing in memory; nobody has a file of this name. */
-const CHECKED_NAME = '.mountkeeper-reachable';
 const LAST_LINES = 20;
 const REQUEUE_EVERY_MS = 60_000;
 const OFF_PATH_GRACE_MS = 1_000;
-const UNMOUNTED = 'the share was unmounted by somebody else';
 const CACHE_VIEW = fileURLToPath(new URL('./cache-view.js', import.meta.url));
 
 interface QueueItem { id: number; expiry?: number; uploading?: boolean }
@@ -56,6 +56,7 @@ export class LivingMount implements Mount {
   readonly #refresher: Refresher;
   readonly #gate: Gate;
   readonly #guard: Guard;
+  readonly #listings: ListingAge;
   readonly #readStats: (signal: AbortSignal) => Promise<MountStats>;
   readonly #lookAtPlace: () => Promise<string | undefined>;
   readonly #end = new AbortController();
@@ -80,15 +81,11 @@ export class LivingMount implements Mount {
     const { clock } = tools;
     const trees = treesOf(notes.cacheDir);
     const log = tools.log.child({ share: notes.share });
-    this.#guard = new Guard({
-      cacheDir: notes.cacheDir, trees, clock, log, tail: (lines) => process.tail(lines), openFiles: () => openFiles(process.pid, trees),
-      deletedFiles: () => deletedFiles(process.pid, trees), copy: (from, to) => copySparse(from, to, tools),
-      saveRecord: (path, modifiedMs) => setTime(this.#inMount(path), modifiedMs, tools), restart: () => process.signal('SIGKILL'),
-    });
-    this.#gate = new Gate({
-      rc: this.#rc, clock, log, end: this.#end.signal, look: notes.nas && createNasLook(notes.nas),
-      standing: notes.nas && createStanding({ pid: process.pid, nas: notes.nas, rcPort: notes.rc.port, processes: tools.processes }), ask: (signal) => this.#askRemote(signal),
-      onShut: () => void this.#guard.watchClosely(() => this.#gate.isShut, this.#end.signal),
+    this.#guard = this.#createGuard(trees, log);
+    this.#gate = this.#createGate(log);
+    this.#listings = new ListingAge({
+      address: notes.rc, fs: notes.fs, dataRoot: join(trees.data, this.#remotePath), dirCacheMs: durationMs(tools.config().mount.dir_cache_time),
+      isNew: !process.adopted, clock, log, end: this.#end.signal,
     });
     void this.#gate.begin();
     const space = createSpaceWatch({
@@ -107,6 +104,25 @@ export class LivingMount implements Mount {
     });
   }
 
+  #createGuard(trees: CacheTrees, log: Logger): Guard {
+    const [process, notes, tools] = [this.#process, this.#notes, this.#tools];
+    return new Guard({
+      cacheDir: notes.cacheDir, trees, clock: tools.clock, log, tail: (lines) => process.tail(lines), openFiles: () => openFiles(process.pid, trees),
+      deletedFiles: () => deletedFiles(process.pid, trees), copy: (from, to) => copySparse(from, to, tools),
+      saveRecord: (path, modifiedMs) => setTime(this.#inMount(path), modifiedMs, tools), restart: () => process.signal('SIGKILL'),
+    });
+  }
+
+  #createGate(log: Logger): Gate {
+    const { nas, rc } = this.#notes;
+    const { clock, processes } = this.#tools;
+    return new Gate({
+      rc: this.#rc, clock, log, end: this.#end.signal, look: nas && createNasLook(nas),
+      standing: nas && createStanding({ pid: this.pid, nas, rcPort: rc.port, processes }), ask: (signal) => askRemote(this.#rc, this.#notes.fs, signal),
+      onShut: () => void this.#guard.watchClosely(() => this.#gate.isShut, this.#end.signal),
+    });
+  }
+
   async stats(signal: AbortSignal): Promise<MountStats> {
     const inTheWay = await this.#lookAtPlace();
     const stats = await this.#readStats(signal);
@@ -116,6 +132,7 @@ export class LivingMount implements Mount {
   async checkRemote(signal: AbortSignal): Promise<void> {
     await this.#gate.through(signal);
     this.#guard.remoteAnswered();
+    this.#listings.remoteAnswered();
   }
 
   async checkAlive(timeoutMs: number): Promise<void> {
@@ -165,7 +182,8 @@ export class LivingMount implements Mount {
   }
 
   refreshDirectories(path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult> {
-    return this.#refresher(path, options);
+    const isAll = options.recursive && path.replaceAll('/', '') === '';
+    return this.#listings.during(isAll, () => this.#refresher(path, options));
   }
 
   async unmount(): Promise<void> {
@@ -219,16 +237,6 @@ export class LivingMount implements Mount {
     return this.#notes.fs.slice(this.#notes.fs.indexOf(':') + 1);
   }
 
-  async #askRemote(signal: AbortSignal): Promise<void> {
-    const parameters = { fs: this.#notes.fs, remote: CHECKED_NAME, opt: { filesOnly: true } };
-    try {
-      await this.#rc.call('operations/stat', parameters, signal);
-    } catch (error) {
-      if (signal.aborted) throw silence(error);
-      throw remoteFailure([(error as Error).message], 'the remote answers with an error', { cause: error });
-    }
-  }
-
   /** Asked of the running process: an adopted one may be older than what is installed now. */
   #knownCalls(signal: AbortSignal): Promise<ReadonlySet<string>> {
     const asked = this.#calls ?? this.#rc.call<{ commands?: { Path: string }[] }>('rc/list', {}, signal)
@@ -237,11 +245,4 @@ export class LivingMount implements Mount {
     asked.catch(() => (this.#calls = undefined));
     return asked;
   }
-}
-
-function endReason(exit: Awaited<ManagedProcess['exited']>, lines: readonly string[]): string {
-  if (exit.signal === 'SIGKILL') return 'the mount\'s process was killed (by hand, or by the system when memory ran out)';
-  if (exit.signal !== null) return `the mount's process was ended by ${exit.signal}`;
-  if (exit.code === 0) return UNMOUNTED;
-  return inPlainWords(lines, `the mount's process ended${exit.code === null ? '' : ` with exit code ${exit.code}`}`);
 }

@@ -19,7 +19,7 @@ export interface RefreshSource {
 export type Refresher = (path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }) => Promise<RefreshResult>;
 
 /** `end` ends the calls, `signal` only what follows them. */
-interface Call { readonly rc: RcClient; readonly fs: string; readonly end: AbortSignal; readonly signal: AbortSignal }
+export interface Call { readonly rc: RcClient; readonly fs: string; readonly end: AbortSignal; readonly signal: AbortSignal }
 interface Failure { readonly path: string; readonly reason: string }
 
 /**
@@ -102,17 +102,17 @@ async function walk(top: string, call: Call): Promise<RefreshResult> {
       return [];
     }
   };
-  for (let level: readonly string[] = [top]; level.length > 0;) level = await mapSome(level, visit);
+  for (let level: readonly string[] = [top]; level.length > 0;) level = await mapSome(level, AT_ONCE, visit);
   return { ok, failed };
 }
 
-async function mapSome(folders: readonly string[], visit: (folder: string) => Promise<readonly string[]>): Promise<readonly string[]> {
+export async function mapSome(folders: readonly string[], atOnce: number, visit: (folder: string) => Promise<readonly string[]>): Promise<readonly string[]> {
   const found: string[] = [];
   const waiting = [...folders].reverse();
   const work = async (): Promise<void> => {
     for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) found.push(...(await visit(folder)));
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await Promise.all(Array.from({ length: atOnce }, work));
   return found;
 }
 
@@ -122,14 +122,15 @@ function stopIfEnded({ end, signal }: Call): void {
 }
 
 /** Paths of the folders in a folder, or of all below it; asked of the remote, not of the mount. */
-async function list(folder: string, { rc, fs, end }: Call, options: { readonly recurse?: true } = {}): Promise<readonly string[]> {
+export async function list(folder: string, { rc, fs, end }: Omit<Call, 'signal'>, options: { readonly recurse?: true } = {}): Promise<readonly string[]> {
   const opt = { ...options, dirsOnly: true, noModTime: true, noMimeType: true };
   const answer = await rc.call<{ list?: { Path: string }[] | null }>('operations/list', { fs, remote: folder, opt }, end)
     .catch((error: unknown) => { throw inWords(error as Error); });
   return (answer.list ?? []).map((entry) => entry.Path);
 }
 
-async function refresh(folder: string, { rc, fs, end }: Call, options: { readonly recursive?: 'true' } = {}): Promise<void> {
+/** The mount reads one folder, or all below it, anew. */
+export async function refresh(folder: string, { rc, fs, end }: Omit<Call, 'signal'>, options: { readonly recursive?: 'true' } = {}): Promise<void> {
   const parameters = { fs, ...(folder !== '' && { dir: folder }), ...options };
   const answer = await rc.call<{ result?: Record<string, string> }>('vfs/refresh', parameters, end)
     .catch((error: unknown) => { throw inWords(error as Error); });

@@ -1,13 +1,17 @@
 /** A NAS that refuses connections or says nothing at all, while somebody goes on working. */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { after, afterEach, before, describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
 import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { sleep, until } from '../support/until.ts';
 import { changed, createRoom, givenUp, goAway, lookAfter } from '../support/mount/offline.ts';
+import type { Outcome } from '../support/mount/hands.ts';
 import type { Room } from '../support/mount/offline.ts';
 
 const OUTAGES = [['refuses connections', 'cut'], ['is silent', 'blackHole']] as const;
@@ -26,6 +30,21 @@ for (const rclone of rclones()) {
       const allUp = (wanted: ReadonlyMap<string, Buffer>): Promise<boolean> =>
         Promise.all([...wanted].map(async ([name, content]) => sum(await onNas(name)) === sum(content))).then((all) => all.every(Boolean));
 
+      /** Somebody reads when the NAS falls silent, and somebody else is connected to it. */
+      const goAwayMeanwhile = async (t: TestContext): Promise<void> => {
+        const others = connect({ port: room.relay.port, host: '127.0.0.1' });
+        others.on('error', () => undefined);
+        t.after(() => others.destroy());
+        await once(others, 'connect');
+        let reading: Promise<Outcome> | undefined;
+        await goAway(room, how, () => { reading = room.hands.do({ op: 'read', path: room.path('begun.bin') }); });
+        const knownAt = performance.now();
+        assert.equal((await reading)?.error, 'EIO');
+        t.diagnostic(`a read that was begun before failed ${Math.round(performance.now() - knownAt)} ms after it was known`);
+        assert.ok(performance.now() - knownAt < 5_000, `${performance.now() - knownAt} ms`);
+        assert.equal(others.destroyed, false, 'a connection of somebody else lives on');
+      };
+
       before(async () => {
         scratch = await createScratch('offline');
         room = await createRoom(scratch, { rclone, protocol });
@@ -40,9 +59,10 @@ for (const rclone of rclones()) {
       });
 
       it('fails reads of what is not cached within 5 s, and serves the rest as if nothing were; all is well on return', { timeout: 100_000 }, async (t) => {
-        await goAway(room, how);
         const wanted = new Map<string, Buffer>();
         const { hands, path } = room;
+        if (how === 'blackHole') await goAwayMeanwhile(t);
+        else await goAway(room, how);
         // The first may meet the pauses that former failures left.
         for (const name of ['never1.bin', 'never2.bin']) {
           const { ms, error } = await hands.do({ op: 'read', path: path(name) });

@@ -4,6 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Mount } from 'mountkeeper';
+import type { MountConfig } from '../../../plugins/mount/config.ts';
 import { Nas } from '../nas.ts';
 import type { RcloneChoice } from '../rclones.ts';
 import { Relay } from '../relay.ts';
@@ -13,7 +14,7 @@ import { createWorkbench } from './workbench.ts';
 import type { Workbench } from './workbench.ts';
 import type { Outcome, Task } from './hands.ts';
 
-export const FILES = { 'd/cached.bin': 200_000, 'd/whole.bin': 200_000, 'd/part.bin': 20_000_000, 'd/again.bin': 20_000_000, 'd/never1.bin': 5_000_000, 'd/never2.bin': 5_000, 'd/never3.bin': 5_000 };
+export const FILES = { 'd/cached.bin': 200_000, 'd/whole.bin': 200_000, 'd/part.bin': 20_000_000, 'd/again.bin': 20_000_000, 'd/never1.bin': 5_000_000, 'd/never2.bin': 5_000, 'd/never3.bin': 5_000, 'd/begun.bin': 5_000_000 };
 
 export class Hands {
   readonly #child: ChildProcess;
@@ -64,10 +65,16 @@ export function lookAfter(room: Room): () => Promise<void> {
   };
 }
 
-export async function createRoom(scratch: Scratch, { rclone, protocol }: { readonly rclone: RcloneChoice; readonly protocol: 'sftp' | 'webdav' }): Promise<Room> {
+export interface RoomTraits {
+  readonly rclone: RcloneChoice;
+  readonly protocol: 'sftp' | 'webdav';
+  readonly mount?: Partial<MountConfig>;
+}
+
+export async function createRoom(scratch: Scratch, { rclone, protocol, mount: settings = {} }: RoomTraits): Promise<Room> {
   const nas = await Nas.create(scratch, { protocol, files: FILES });
   const relay = await Relay.start(scratch, { targetPort: nas.port });
-  const bench = createWorkbench(scratch, { rclone: rclone.command, nas, mount: { chunk_size: '1M', read_ahead: '0', buffer_size: '0' } });
+  const bench = createWorkbench(scratch, { rclone: rclone.command, nas, mount: { chunk_size: '1M', read_ahead: '0', buffer_size: '0', ...settings } });
   const mount = await bench.mount(bench.spec('photos', {}, relay.port));
   const room: Room = { nas, relay, bench, mount, hands: new Hands(scratch), path: (name) => `${mount.plan.mountPoint}/d/${name}` };
   await room.hands.do({ op: 'list', path: room.path('') });
@@ -76,12 +83,13 @@ export async function createRoom(scratch: Scratch, { rclone, protocol }: { reado
   return room;
 }
 
-/** Resolves once it is known that the NAS is away. */
-export async function goAway(room: Room, how: 'cut' | 'blackHole'): Promise<void> {
+/** Resolves once it is known that the NAS is away. `meanwhile` begins when it has just gone. */
+export async function goAway(room: Room, how: 'cut' | 'blackHole', meanwhile?: () => void): Promise<void> {
   const known = async (): Promise<number> => (await room.bench.log()).split('the NAS is away').length - 1;
   const before = await known();
   await room.hands.do({ op: 'list', path: room.path('') });
   await room.relay[how]();
+  meanwhile?.();
   await until('it is known that the NAS is away', async () => (await known()) > before, { timeoutMs: 15_000, everyMs: 100 });
 }
 
