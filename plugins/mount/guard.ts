@@ -12,8 +12,9 @@ import { recoveredPath } from './recovered.ts';
 const READ_LOG_EVERY_MS = 5_000;
 const LOG_LINES = 4_000;
 const LOOK_CLOSELY_EVERY_MS = 25;
-/** Looking takes no more than this part of the time. */
+/** Looking takes no more than this part of the time, unless that would be too seldom: a file that is opened again unseen is lost to all but a person. */
 const SHARE_OF_TIME = 0.1;
+const LOOK_CLOSELY_AT_LEAST_EVERY_MS = 100;
 /** Other open files are waited for so long before rclone is started anew. */
 const WAIT_FOR_OTHERS_MS = 30_000;
 
@@ -97,7 +98,8 @@ export class Guard {
     while (isAway() && !signal.aborted) {
       const begunMs = clock.monotonic();
       await openFiles().then((files) => this.tend(files)).then(() => this.#salvage()).catch(() => undefined);
-      await clock.sleep(Math.max(LOOK_CLOSELY_EVERY_MS, (clock.monotonic() - begunMs) / SHARE_OF_TIME), signal).catch(() => undefined);
+      const pauseMs = Math.min(LOOK_CLOSELY_AT_LEAST_EVERY_MS, Math.max(LOOK_CLOSELY_EVERY_MS, (clock.monotonic() - begunMs) / SHARE_OF_TIME));
+      await clock.sleep(pauseMs, signal).catch(() => undefined);
     }
     if (signal.aborted) return;
     this.#seen.clear();
