@@ -6,9 +6,9 @@ import type { Health, LiveShare, Mount, MountStats, PendingFiles, ShareSpec, Sha
 import { probeBackoffMs, remountBackoffMs } from './share.ts';
 import { NOTES, describeShare } from './share-describe.ts';
 import { expose, withdraw } from './share-exposure.ts';
-import { holdMount } from './share-held.ts';
 import type { Held } from './share-held.ts';
 import { ShareHealth } from './share-health.ts';
+import { ShareHolding } from './share-holding.ts';
 import { EVERYTHING, Inbox } from './share-inbox.ts';
 import { discard, drainForChange, drainToTheEnd, leftIn, lower } from './share-lower.ts';
 import { raise } from './share-raise.ts';
@@ -28,14 +28,11 @@ export class ShareRunner {
   readonly #inbox: Inbox;
   readonly #health: ShareHealth;
   readonly #settings: ShareSettings;
+  readonly #holding: ShareHolding;
   #goal: Goal = 'up';
-  #held: Held | undefined;
   #limit = new AbortController();
   #earlyDeaths = 0;
   #failures = 0;
-  #exitReason = '';
-  #left: PendingFiles | undefined;
-  #filesOnDisk = 0;
   #running: Promise<void> | undefined;
 
   constructor(spec: ShareSpec, around: RunnerSurroundings, adopted?: Mount) {
@@ -43,8 +40,9 @@ export class ShareRunner {
     this.#inbox = new Inbox(around.clock);
     this.#health = new ShareHealth(spec.share.name, around);
     this.#settings = new ShareSettings(spec, around);
+    this.#holding = new ShareHolding({ around, inbox: this.#inbox, pending: () => this.#settings.pending() });
     if (!adopted) return;
-    this.#settings.mounted(this.#hold(adopted, this.#settings.ofAdopted(adopted.plan)));
+    this.#settings.mounted(this.#holding.hold(adopted, this.#settings.ofAdopted(adopted.plan)));
     this.#inbox.put('changed');
   }
 
@@ -53,11 +51,11 @@ export class ShareRunner {
   }
 
   get mount(): Mount | undefined {
-    return this.#held?.mount;
+    return this.#holding.held?.mount;
   }
 
   get stats(): MountStats | undefined {
-    return this.#held?.watch.stats;
+    return this.#holding.held?.watch.stats;
   }
 
   get health(): Health {
@@ -66,7 +64,7 @@ export class ShareRunner {
 
   /** The share as plugins see it. */
   get live(): LiveShare {
-    return { spec: this.#settings.wanted, health: this.health, mount: this.mount, remoteAnswers: this.#held?.watch.remoteAnswers, remoteEvidence: this.#held?.watch.remoteEvidence, figures: this.#held?.watch.figures };
+    return this.#holding.live(this.#settings.wanted, this.health);
   }
 
   /** True from the wish to take the share down for good. */
@@ -76,12 +74,12 @@ export class ShareRunner {
 
   /** True only when it is known that nothing of this share waits anywhere. */
   get isSynced(): boolean {
-    return this.#health.state.health === 'healthy' && this.#held?.watch.isSynced === true;
+    return this.#health.state.health === 'healthy' && this.#holding.held?.watch.isSynced === true;
   }
 
   /** What its cache held after it was last taken down; undefined when that is not known. */
   get left(): PendingFiles | undefined {
-    return this.#left;
+    return this.#holding.left;
   }
 
   start(): void {
@@ -92,7 +90,7 @@ export class ShareRunner {
 
   /** One round of figures. Resolves when they are in or overdue; never rejects. */
   async pulse(): Promise<void> {
-    await this.#held?.watch.pulse();
+    await this.#holding.held?.watch.pulse();
   }
 
   /** Resets the share for a fresh probe, also out of a back-off; a change that waits for dirty files is then carried out at once. */
@@ -132,25 +130,24 @@ export class ShareRunner {
   async release(): Promise<void> {
     this.#setGoal('released');
     await this.#running;
-    this.#held?.watch.stop();
-    this.#held?.mount.release();
+    this.#holding.release();
   }
 
   /** Dirty files found on disk while the share is not mounted; undefined while the disk has not been read. */
   setFilesOnDisk(count: number | undefined): void {
-    if (count !== undefined && !this.#held) this.#filesOnDisk = count;
+    this.#holding.foundOnDisk(count);
   }
 
   status(): ShareStatus {
     const note = this.isLeaving ? NOTES.leaving : this.#settings.note;
-    return describeShare({ name: this.name, state: this.#health.state, held: this.#held, filesOnDisk: this.#filesOnDisk, note });
+    return describeShare({ name: this.name, state: this.#health.state, held: this.#holding.held, filesOnDisk: this.#holding.filesOnDisk, note });
   }
 
   // ------------------------------------------------------------ the loop
 
   async #run(): Promise<void> {
-    if (this.#held && this.#health.state.health === 'pending') this.#announce(this.#held);
-    while (this.#goal === 'up' || (this.#goal === 'gone' && this.#held)) {
+    if (this.#holding.held && this.#health.state.health === 'pending') this.#announce(this.#holding.held);
+    while (this.#goal === 'up' || (this.#goal === 'gone' && this.#holding.held)) {
       try {
         await this.#step();
       } catch (error) {
@@ -161,14 +158,14 @@ export class ShareRunner {
 
   async #step(): Promise<void> {
     this.#inbox.take('goal');
-    const held = this.#held;
+    const held = this.#holding.held;
     if (this.#goal === 'gone') return held ? this.#leave(held) : undefined;
     await (held ? this.#attend(held) : this.#raise());
   }
 
   async #stumble(error: unknown): Promise<void> {
     this.#around.log.error({ share: this.name, err: error }, 'share runner failed and goes on');
-    if (!this.#held) this.#health.enter({ kind: 'fail', reason: `unexpected error: ${(error as Error).message}` });
+    if (!this.#holding.held) this.#health.enter({ kind: 'fail', reason: `unexpected error: ${(error as Error).message}` });
     await this.#around.clock.sleep(STUMBLE_MS);
   }
 
@@ -195,7 +192,7 @@ export class ShareRunner {
 
   async #settle(mount: Mount, spec: ShareSpec): Promise<void> {
     this.#failures = 0;
-    const held = this.#hold(mount, spec);
+    const held = this.#holding.hold(mount, spec);
     if (!this.#settings.mounted(held)) this.#inbox.put('changed');
     this.#announce(held);
     await expose(this.#around, spec, mount);
@@ -205,7 +202,7 @@ export class ShareRunner {
   async #attend(held: Held): Promise<void> {
     await this.#inbox.wait(EVERYTHING);
     if (this.#goal !== 'up') return;
-    if (this.#inbox.take('exited')) return this.#bury(held, 'dead', this.#exitReason);
+    if (this.#inbox.take('exited')) return this.#bury(held, 'dead', this.#holding.exitReason);
     if (this.#inbox.take('hung')) return this.#bury(held, 'hung', NOTES.hung);
     if (this.#inbox.take('reset')) return this.#reset(held);
     if (this.#inbox.take('changed', 'refreshed')) return this.#applyChange(held);
@@ -216,7 +213,7 @@ export class ShareRunner {
     const livedMs = clock.monotonic() - held.mountedAtMs;
     this.#earlyDeaths = livedMs < SETTLED_MS ? this.#earlyDeaths + 1 : 1;
     log.warn({ share: this.name, reason, livedMs: Math.round(livedMs) }, 'mount lost');
-    this.#letGo(held);
+    this.#holding.letGo(held);
     this.#health.enter({ kind: 'fail', reason });
     await lower(this.#around, held, state);
     this.#around.onUnmount();
@@ -255,37 +252,13 @@ export class ShareRunner {
   async #takeDown(held: Held): Promise<void> {
     const isHung = this.#inbox.has('hung') || held.watch.isSilent;
     const isDead = this.#inbox.has('exited');
-    this.#letGo(held);
+    this.#holding.letGo(held);
     this.#health.enter({ kind: 'reset' });
     await lower(this.#around, held, isDead ? 'dead' : isHung ? 'hung' : 'alive');
-    this.#left = await leftIn(this.#around, held.mount);
-    if (this.#left) this.#filesOnDisk = this.#left.count;
+    this.#holding.tookDown(await leftIn(this.#around, held.mount));
     this.#health.tell((hooks) => hooks.observe('afterUnmount', this.name));
     this.#around.onUnmount();
     this.#around.onChange();
-  }
-
-  #hold(mount: Mount, spec: ShareSpec | undefined): Held {
-    const isHere = (): boolean => this.#held?.mount === mount;
-    this.#held = holdMount(this.#around, {
-      mount, spec,
-      pending: () => this.#settings.pending(),
-      onHung: () => void (isHere() && this.#inbox.put('hung')),
-      onExited: (reason) => {
-        if (!isHere()) return;
-        this.#exitReason = reason;
-        this.#inbox.put('exited');
-      },
-    });
-    this.#left = undefined;
-    return this.#held;
-  }
-
-  #letGo(held: Held): void {
-    held.watch.stop();
-    this.#held = undefined;
-    this.#filesOnDisk = (held.watch.stats?.dirtyFiles ?? this.#filesOnDisk) + held.watch.strandedFiles;
-    this.#inbox.take('exited', 'hung');
   }
 
   #announce(held: Held): void {
