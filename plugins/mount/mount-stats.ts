@@ -8,6 +8,7 @@ import type { FailedUploads } from './failed-uploads.ts';
 import type { Guard } from './guard.ts';
 import { openFiles } from './open-files.ts';
 import type { RcClient } from './rc-client.ts';
+import { RootLook } from './root-look.ts';
 import type { SpaceWatch } from './space-watch.ts';
 import { createUploadMeter } from './upload-meter.ts';
 import type { Transfer } from './upload-meter.ts';
@@ -38,7 +39,9 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
   const transfers = createTransferReader(source);
   const meter = createUploadMeter();
   const metaRoot = join(source.trees.meta, source.fs.slice(source.fs.indexOf(':') + 1));
+  const root = new RootLook(source);
   return async (signal) => {
+    root.lookWhenDue();
     // Open files first: one that is closed between the two looks is in the queue by then, and is counted twice rather than never.
     const files = await openFiles(source.pid, source.trees);
     await source.guard.tend(files);
@@ -48,7 +51,7 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
     const { core, speed } = await transfers(queued > 0 || files.open > 0, signal);
     const transferring = await withDirections(core.transferring, cache.uploadsInProgress, (name) => isDirty(join(metaRoot, name)));
     const failed = await source.failedUploads(queued > 0 && core.errors > 0);
-    const troubles = [await source.space(cache.outOfSpace), failedUploadsTrouble(failed)].filter((text) => text !== undefined);
+    const troubles = [await source.space(cache.outOfSpace), failedUploadsTrouble(failed), root.trouble].filter((text) => text !== undefined);
     return {
       cacheBytes: cache.bytesUsed,
       dirtyFiles: queued + files.dirty.length + source.guard.heldFiles,
