@@ -4,15 +4,12 @@ import type { Snapshot } from 'mountkeeper';
 import { shareView, statusView } from './status-view.ts';
 
 const MIN_GZIP_BYTES = 1024;
-/** A body up to this size goes out as text in one piece with the head, which costs half of what two pieces do. */
-const MAX_TEXT_BYTES = 8_192;
 
 export interface Body {
   /** Differs between snapshots, daemons and encodings. */
   readonly etag: string;
   readonly encoding: 'gzip' | undefined;
-  readonly byteLength: number;
-  readonly content: Buffer | string;
+  readonly bytes: Buffer;
 }
 
 interface Entry {
@@ -27,20 +24,12 @@ export interface StatusBodies {
 }
 
 function entryOf(view: unknown, tag: string): Entry {
-  const text = JSON.stringify(view);
-  const byteLength = Buffer.byteLength(text);
-  return { plain: { etag: tag, encoding: undefined, byteLength, content: byteLength <= MAX_TEXT_BYTES ? text : Buffer.from(text) }, zipped: undefined };
-}
-
-function zipped(content: Buffer | string, etag: string): Body {
-  const bytes = gzipSync(content);
-  return { etag, encoding: 'gzip', byteLength: bytes.length, content: bytes };
+  return { plain: { etag: tag, encoding: undefined, bytes: Buffer.from(JSON.stringify(view)) }, zipped: undefined };
 }
 
 function encoded(entry: Entry, gzip: boolean): Body {
-  const { byteLength, content, etag } = entry.plain;
-  if (!gzip || byteLength < MIN_GZIP_BYTES) return entry.plain;
-  entry.zipped ??= zipped(content, `${etag}-gzip`);
+  if (!gzip || entry.plain.bytes.length < MIN_GZIP_BYTES) return entry.plain;
+  entry.zipped ??= { etag: `${entry.plain.etag}-gzip`, encoding: 'gzip', bytes: gzipSync(entry.plain.bytes) };
   return entry.zipped;
 }
 

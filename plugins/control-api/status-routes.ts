@@ -37,9 +37,9 @@ function send(body: Body, { raw }: Request, h: ResponseToolkit): symbol {
     return h.abandon;
   }
   res.setHeader('content-type', 'application/json; charset=utf-8');
-  res.setHeader('content-length', body.byteLength);
+  res.setHeader('content-length', body.bytes.length);
   if (body.encoding !== undefined) res.setHeader('content-encoding', body.encoding);
-  res.end(req.method === 'HEAD' ? undefined : body.content);
+  res.end(req.method === 'HEAD' ? undefined : body.bytes);
   return h.abandon;
 }
 
