@@ -11,7 +11,7 @@ import { helpersOf, inState, ruleOf } from '../support/warmup/warmup.ts';
 
 const FILES = 40;
 const FILE_BYTES = 256 * 1024;
-const FOLDERS = ['killed', 'cut', 'stopped', 'crashed', 'removed', 'cancelled'];
+const FOLDERS = ['killed', 'cut', 'silent', 'stopped', 'crashed', 'removed', 'cancelled'];
 const LIMIT_BYTES = 6 * 2 ** 20;
 
 describe('a warmup', () => {
@@ -57,6 +57,18 @@ describe('a warmup', () => {
     assert.deepEqual([errors, cached < total, (await helpersOf(daemon)).length], [0, true, 0]);
     await relay.restore();
     await whole('cut');
+  });
+
+  it('stops when its NAS falls silent, blames no file for it, and goes on when it speaks again', async (t) => {
+    await begin(true, 'silent');
+    await relay.blackHole();
+    const silentMs = performance.now();
+    const { errors, cached, total_files: total } = await inState(daemon, 'silent', 'pending', 20_000);
+    t.diagnostic(`stopped ${Math.round(performance.now() - silentMs)} ms after the NAS fell silent`);
+    assert.deepEqual([errors, cached < total], [0, true]);
+    await relay.restore();
+    await whole('silent');
+    await until('no helper is left hanging in the mount', async () => (await helpersOf(daemon)).length === 0, { timeoutMs: 5_000 });
   });
 
   it('is no obstacle to a stop, and the next daemon goes on where it was', async () => {

@@ -1,0 +1,70 @@
+/** A warmup and the users of another share want the same line. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../support/daemon.ts';
+import { Files } from '../support/files.ts';
+import { Nas } from '../support/nas.ts';
+import { Relay } from '../support/relay.ts';
+import { rclones } from '../support/rclones.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { until } from '../support/until.ts';
+import { ruleOf } from '../support/warmup/warmup.ts';
+
+const MIB = 2 ** 20;
+const LINE = 12 * MIB;
+const FILM_BYTES = 32 * MIB;
+/** What is under way when a user comes cannot be called back: little of it where files are small. */
+const MANY = 400;
+const MANY_BYTES = MIB / 2;
+
+for (const rclone of rclones()) {
+  describe(`the line of a warmup with ${rclone.label}`, () => {
+    let scratch: Scratch;
+    let nas: Nas;
+    let relay: Relay;
+    let daemon: Daemon;
+    let files: Files;
+    const text = (share: string, path: string): string => daemon.text({ sections: { warmup: { rules: [{ share, path }] } } });
+    const begin = async (share: string, path: string, cached: number): Promise<void> => {
+      const answer = await daemon.submit(text(share, path));
+      assert.equal(answer.body.ok, true, answer.text);
+      await until(`the warmup of ${path} is under way`, async () => {
+        const rule = await ruleOf(daemon, path);
+        return rule?.state === 'caching' && rule.cached >= cached;
+      }, { timeoutMs: 20_000, everyMs: 100 });
+    };
+    /** Milliseconds that a user waits for all of a file that is not in the cache. */
+    const read = async (name: string): Promise<number> => {
+      const begun = performance.now();
+      assert.equal(await files.checksum(`${daemon.mountPoint('users')}/${name}`, 30_000), await nas.checksum(`users/${name}`));
+      return performance.now() - begun;
+    };
+
+    before(async () => {
+      scratch = await createScratch('warmup-line');
+      const many = Array.from({ length: MANY }, (_, index) => [`warm/many/${index}.bin`, MANY_BYTES] as const);
+      nas = await Nas.create(scratch, { files: { ...Object.fromEntries(many), 'users/idle.bin': FILM_BYTES, 'users/busy.bin': FILM_BYTES } });
+      relay = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: LINE, delayMs: 5 });
+      files = new Files(scratch);
+      daemon = await Daemon.create(scratch, {
+        rclone: rclone.command, connections: [nas.connection('nas', relay.port)],
+        shares: [{ name: 'warm', connection: 'nas', remote_path: 'warm' }, { name: 'users', connection: 'nas', remote_path: 'users' }],
+      });
+      await daemon.start();
+      await daemon.healthy();
+    });
+    after(() => scratch.close());
+
+    it('is given way on to a user of another share: half the idle speed or better', async (t) => {
+      const idleMs = await read('idle.bin');
+      await begin('warm', 'many', 0);
+      const beside = relay.passed.down;
+      await until('the warmup uses the line', () => relay.passed.down - beside > LINE / 2, { timeoutMs: 10_000 });
+      const busyMs = await read('busy.bin');
+      t.diagnostic(`${Math.round(idleMs)} ms idle, ${Math.round(busyMs)} ms beside the warmup`);
+      assert.equal((await ruleOf(daemon, 'many'))?.state, 'caching', 'it was through before it could be in the way');
+      assert.ok(busyMs <= 2 * idleMs, `${busyMs} ms beside ${idleMs} ms`);
+    });
+  });
+}
