@@ -34,7 +34,9 @@ export function rateBytes(text: string): number {
   const trimmed = text.trim();
   if (trimmed === 'off' || trimmed === '') return 0;
   try {
-    return sizeBytes(trimmed.replace(/\/s$/, ''));
+    const bytes = sizeBytes(trimmed.replace(/\/s$/, ''));
+    // A rate that is next to nothing is not the same as none.
+    return bytes === 0 && /[1-9]/.test(trimmed) ? 1 : bytes;
   } catch {
     throw new Error(`"${text}" is not a rate; write it like "0" (no limit), "512K" or "10M" (10 MiB/s)`);
   }

@@ -27,6 +27,8 @@ describe('units', () => {
 
   it('reads rates, and no limit', () => {
     assert.deepEqual(['0', 'off', '', '10M', '10M/s', '512K'].map(rateBytes), [0, 0, 0, 10_485_760, 10_485_760, 524_288]);
+    assert.deepEqual(['0.4B', '0.0001K', '0.0', '0B'].map(rateBytes), [1, 1, 0, 0], 'next to nothing is not unlimited');
+    for (const other of ['10M:5M', '08:00,512K', '-1', '1e3', 'Infinity']) assert.throws(() => rateBytes(other), /is not a rate/, other);
     assert.throws(() => rateBytes('fast'), /is not a rate; write it like "0" \(no limit\)/);
   });
 
