@@ -7,7 +7,7 @@ import type { Arguments } from './arguments.ts';
 import { suggestion } from '../config/did-you-mean.ts';
 import { request } from './client.ts';
 import { EXIT } from './exit-codes.ts';
-import { openOffline } from './offline.ts';
+import { openInTree } from './offline.ts';
 import type { Offline } from './offline.ts';
 import { createTerminal } from './terminal.ts';
 import type { Terminal } from './terminal.ts';
@@ -28,7 +28,7 @@ export async function runCommandLine(args: Arguments): Promise<number> {
   }
   if (!args.help && args.command === 'run') return orSentence(terminal, async () => (await import('./daemon-command.ts')).runDaemon(args, configFile));
   if (!args.help && args.command === 'check') return orSentence(terminal, async () => (await import('./check-command.ts')).runCheck(args, configFile, terminal));
-  const offline = await openOffline(configFile);
+  const offline = await openInTree(configFile);
   try {
     return await runOther({ args, configFile, terminal, offline });
   } finally {
@@ -50,13 +50,19 @@ interface Contributed extends CliCommand {
 
 async function runOther(invocation: Invocation): Promise<number> {
   const { args, offline, terminal } = invocation;
-  const contributed = offline.host.dryRun().flatMap(({ plugin, cli }) => cli.map((command): Contributed => ({ ...command, plugin, isOn: offline.isOn(plugin) })));
+  const comesWithUs = args.command === 'plugin' || contributedTo(offline).some(({ name }) => name === args.command);
+  if (!comesWithUs) await offline.discoverAll();
+  const contributed = contributedTo(offline);
   if (args.help || args.command === undefined || args.command === 'help') return showHelp(args, contributed, terminal);
   const context = contextOf(invocation);
   if (args.command === 'doctor') return orSentence(terminal, async () => (await import('./doctor-command.ts')).runDoctor(invocation));
-  if (args.command === 'plugin') return orSentence(terminal, async () => (await import('./plugin-command.ts')).runPlugin(invocation, context));
+  if (args.command === 'plugin') return orSentence(terminal, async () => (await import('./plugin-command.ts')).runPlugin(invocation, context).catch(asStranger));
   const command = contributed.find((candidate) => candidate.name === args.command);
   return command ? runContributed(invocation, command, context) : refuseUnknown(args.command, contributed, terminal);
+}
+
+function contributedTo(offline: Offline): readonly Contributed[] {
+  return offline.host.dryRun().flatMap(({ plugin, cli }) => cli.map((command) => ({ ...command, plugin, isOn: offline.isOn(plugin) })));
 }
 
 /** What the core's own subcommands without arguments were given, or an option before any subcommand. */
@@ -97,9 +103,15 @@ function refuseUnknown(name: string, contributed: readonly Contributed[], termin
 }
 
 async function runContributed({ configFile, terminal }: Invocation, command: Contributed, context: CliContext): Promise<number> {
-  if (command.isOn) return orSentence(terminal, () => command.run(context));
+  if (command.isOn) return orSentence(terminal, () => command.run(context).catch(asStranger));
   terminal.printError(`mountkeeper: '${command.name}' belongs to the plugin '${command.plugin}', which is off; set plugins.${command.plugin}.enabled = true in ${configFile}`);
   return EXIT.failure;
+}
+
+/** Subcommands parse nothing but answers: one that is no JSON comes from something else, or from a daemon that is not in order. */
+function asStranger(error: unknown): never {
+  if (!(error instanceof SyntaxError)) throw error;
+  throw new Error('what answered is no mountkeeper daemon, or not one of this version; name the daemon with --url or --config', { cause: error });
 }
 
 async function orSentence(terminal: Terminal, run: () => Promise<number>): Promise<number> {

@@ -19,11 +19,20 @@ export interface Offline {
   readonly config: ReturnType<typeof createConfigService>;
   /** Whether the configuration has the plugin on. */
   isOn(plugin: string): boolean;
+  /** Discovers strangers' plugins, too: each costs a process of its own, and one that hangs at its import 10 s. */
+  discoverAll(): Promise<void>;
   close(): Promise<void>;
 }
 
 /** Discovers the plugins that `configFile` names. A missing file leaves the in-tree ones. */
 export async function openOffline(configFile: string): Promise<Offline> {
+  const offline = await openInTree(configFile);
+  await offline.discoverAll();
+  return offline;
+}
+
+/** Discovers what comes with the package alone: all that most subcommands need. */
+export async function openInTree(configFile: string): Promise<Offline> {
   const peeked = await peekConfig(configFile);
   const log = pino({ level: 'silent' });
   const clock = createClock();
@@ -42,10 +51,11 @@ export async function openOffline(configFile: string): Promise<Offline> {
     dirs: { inTree: IN_TREE_PLUGINS }, services, projectors: [], clock, log, scheduler,
     send: () => Promise.reject(new Error('no daemon runs in this process')),
   });
-  await host.discover(peeked.pluginDirs, peeked.stateDir);
+  await host.discover([], peeked.stateDir);
   return {
     clock, secrets, host, config,
     isOn: (plugin) => peeked.switched.get(plugin) ?? host.entries().find((entry) => entry.owner === plugin)?.enabledByDefault ?? false,
+    discoverAll: async () => (peeked.pluginDirs.length > 0 ? host.discover(peeked.pluginDirs, peeked.stateDir) : undefined),
     async close() {
       await host.stop('shutdown');
       await scheduler.close();

@@ -16,6 +16,8 @@ export async function runPlugin(invocation: Invocation, context: CliContext): Pr
 async function list(context: CliContext): Promise<number> {
   const answer = await context.request('GET', '/api/plugins');
   if (context.json) context.print(answer.body);
-  else context.table(renderPluginTable(JSON.parse(answer.body) as PluginInfo[]));
+  const plugins = JSON.parse(answer.body) as PluginInfo[] | { readonly message?: string };
+  if (!Array.isArray(plugins)) throw new Error((plugins as { readonly message?: string }).message ?? `the daemon answered with status ${answer.status}`);
+  if (!context.json) context.table(renderPluginTable(plugins));
   return EXIT.ok;
 }

@@ -15,7 +15,7 @@ import { manifestProblem, pickPlugin, readPackage, thirdPartyProblem } from './m
 import type { PackageManifest } from './manifest.ts';
 import { sentence } from './members.ts';
 import { preflight } from './preflight.ts';
-import { stagePlugin } from './stage.ts';
+import { prepareStage, stagePlugin } from './stage.ts';
 
 export interface DiscoveryOptions {
   readonly inTree: string;
@@ -30,7 +30,11 @@ export interface DiscoveryOptions {
 export async function discoverPlugins(options: DiscoveryOptions): Promise<readonly FoundPlugin[]> {
   const found = await discoverInTree(options);
   for (const dir of options.thirdPartyDirs) {
-    for (const folder of await foldersOf(dir, options.log)) found.push(await loadThirdParty(folder, options));
+    const folders = await foldersOf(dir, options.log);
+    // Whatever is in the way is said of each plugin that it is in the way of.
+    if (folders.length > 0) await prepareStage(options.stateDir).catch(() => undefined);
+    // At once: one that loops at its import must not hold up the others, nor the start of the daemon more than once.
+    found.push(...(await Promise.all(folders.map((folder) => loadThirdParty(folder, options)))));
   }
   return refuseClashes(found).sort(compareFound);
 }

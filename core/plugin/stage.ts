@@ -19,6 +19,11 @@ export interface StagedPlugin {
   readonly hash: string;
 }
 
+/** What all plugins share; to be done once before several are staged side by side. */
+export async function prepareStage(stateDir: string): Promise<void> {
+  await linkHost(path.join(stateDir, 'plugins'));
+}
+
 /** Copies the plugin unless this content is there already. */
 export async function stagePlugin(source: string, name: string, stateDir: string): Promise<StagedPlugin> {
   const root = path.join(stateDir, 'plugins');

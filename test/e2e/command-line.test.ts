@@ -1,8 +1,11 @@
 /** The command line as a person or a script uses it. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { appendFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { Daemon, MAIN, runCli } from '../support/daemon.ts';
 import { Files } from '../support/files.ts';
@@ -112,6 +115,21 @@ describe('the command line', () => {
     const result = await withConfig('[web]\nport = 1\n', 'status');
     assert.equal(result.code, 1, result.stdout + result.stderr);
     assert.match(result.stderr, /no daemon|running/i);
+  });
+
+  it('exits 1 and says so when something else answers', async () => {
+    const other = createServer((_, answer) => answer.end('<html>')).listen(0, '127.0.0.1');
+    try {
+      await once(other, 'listening');
+      const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+      for (const args of [['status'], ['plugin', 'list'], ['reconnect', 'work']]) {
+        const result = await runCli([...args, '--url', url]);
+        assert.equal(result.code, 1, result.stdout);
+        assert.match(result.stderr, /^mountkeeper: what answered is no mountkeeper daemon.*--url or --config\n$/);
+      }
+    } finally {
+      other.close();
+    }
   });
 
   it('status is a table for people and JSON for machines', async () => {

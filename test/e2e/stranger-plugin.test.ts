@@ -1,9 +1,10 @@
 /** A stranger's plugin, first of all the README's own, comes into a running daemon by an edit of the configuration. */
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { Daemon } from '../support/daemon.ts';
+import { Daemon, runCli } from '../support/daemon.ts';
 import { Nas } from '../support/nas.ts';
 import { freePort } from '../support/ports.ts';
 import { createScratch } from '../support/scratch.ts';
@@ -61,6 +62,17 @@ describe('the plugin that the README shows', () => {
     const keyed = code.replace('greeting: Joi', 'name: Joi.string().default(\'friend\').description(\'Whom to greet.\').meta({ tier: \'live\' }),\n      greeting: Joi');
     await lay('greeter', keyed.replace('message: ctx.config.greeting', 'message: `${ctx.config.greeting}, ${ctx.config.name}`'));
     await until('the new version', async () => JSON.stringify(await greeting()).includes('good morning, friend'), { timeoutMs: 20_000 });
+  });
+
+  it('is loaded by the command line for what it may bring alone, not for what is there without it', async () => {
+    const mark = scratch.path('imported');
+    const file = scratch.path('marking.toml');
+    await layDown(scratch, 'marking/marks', `import { writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(mark)}, '');\n${code.replaceAll('greeter', 'marks')}`);
+    await writeFile(file, daemon.text({ sections: { plugins: { dirs: [scratch.path('plugins/marking')] }, supervisor: { state_dir: scratch.path('cli-state') } } }));
+    assert.equal((await runCli(['status', '--config', file])).code, 0);
+    assert.equal(existsSync(mark), false);
+    assert.equal((await runCli(['nonsense', '--config', file])).code, 64);
+    assert.equal(existsSync(mark), true);
   });
 
   it('is set aside with the reason when what the document has for it, is wrong', async () => {
