@@ -44,11 +44,15 @@ describe('a cache in which files wait', () => {
     await until('the mount has the long delay', async () => (await daemon.get('/api/config')).text.includes('"write_back":"5m"') && (await daemon.share('work')).health_message === null, { timeoutMs: 8_000 });
     await daemon.healthy();
     const left = await files.write(`${daemon.mountPoint('work')}/left.bin`, 50_000);
+    const isCounted = async (): Promise<boolean> => (await daemon.share('work')).dirty_count === 1 && (await daemon.share('work')).health === 'healthy';
+    await daemon.submit(soon(daemon, `${daemon.cacheDir}-3`));
+    await until('the change waits for the file', async () => /new settings wait/.test((await daemon.share('work')).health_message ?? ''), { timeoutMs: 8_000 });
+    await daemon.request('POST', '/api/reconnect/work');
+    await until('the file left behind is counted, once', async () => (await isCounted()) && /former settings/.test((await daemon.share('work')).health_message ?? ''), { timeoutMs: 20_000 });
     assert.equal((await daemon.stop()).code, 75);
-    await daemon.writeConfig(soon(daemon, `${daemon.cacheDir}-3`));
     await daemon.start();
     await daemon.healthy();
-    await until('the file left behind is counted', async () => (await daemon.share('work')).dirty_count === 1, { timeoutMs: 15_000 });
+    await until('it is counted by the next daemon, too', isCounted, { timeoutMs: 15_000 });
     assert.equal((await daemon.status()).all_synced, false);
     await daemon.writeConfig(soon(daemon, `${daemon.cacheDir}-2`));
     await until('it is up', async () => (await nas.has('left.bin')) && (await nas.checksum('left.bin')) === left, { timeoutMs: 30_000 });
