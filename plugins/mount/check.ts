@@ -19,7 +19,7 @@ export function finderFor(processes: Services['processes'], stateDir?: string): 
 export async function check(config: Config, services: Pick<Services, 'processes' | 'secrets' | 'clock'>): Promise<readonly ConfigProblem[]> {
   const problems = [...optionValueProblems(config), ...samePlaceProblems(config)];
   if (config.connections.length === 0) return problems;
-  const providers = await finderFor(services.processes).providers(config.mount.rclone).catch(() => undefined);
+  const providers = await finderFor(services.processes, config.supervisor.state_dir).providers(config.mount.rclone).catch(() => undefined);
   return providers ? [...problems, ...backendProblems(config, providers)] : problems;
 }
 

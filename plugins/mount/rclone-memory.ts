@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeWhole } from 'mountkeeper';
+import type { Provider, ProviderOption } from './providers.ts';
 
 /** What an installed rclone can do, as it said itself. */
 export interface Abilities {
@@ -12,35 +13,60 @@ export interface Abilities {
   readonly calls: ReadonlySet<string>;
 }
 
-interface Written { readonly format: 1; readonly binary: string; readonly version: string; readonly flags: readonly string[]; readonly calls: readonly string[] }
+interface Written { readonly format: 1; readonly binary: string }
+interface WrittenAbilities extends Written { readonly version: string; readonly flags: readonly string[]; readonly calls: readonly string[] }
+interface WrittenProviders extends Written { readonly providers: readonly Provider[] }
 
-/** Keeps the answers of the binary that was asked last over restarts: asking starts four processes before the first share. */
+/** Keeps the answers of the binary that was asked last over restarts: asking starts five processes before the first share. */
 export class RcloneMemory {
   readonly #stateDir: string;
-  readonly #file: string;
 
   constructor(stateDir: string) {
     this.#stateDir = stateDir;
-    this.#file = join(stateDir, 'mount', 'rclone.json');
   }
 
   /** `binary` names one file at one age and size. Undefined when it is another one, or nothing can be read. */
   async recall(binary: string): Promise<Abilities | undefined> {
-    const written = await readFile(this.#file, 'utf8').then((text) => JSON.parse(text) as Partial<Written> | null).catch(() => undefined);
-    if (written?.format !== 1 || written.binary !== binary) return undefined;
-    const { version, flags, calls } = written;
+    const { version, flags, calls } = (await this.#read<WrittenAbilities>('rclone.json', binary)) ?? {};
     if (typeof version !== 'string' || !isNames(flags) || !isNames(calls)) return undefined;
     return { version, flags: new Set(flags), calls: new Set(calls) };
   }
 
   /** Never rejects: without it the next start asks again. Where no daemon has made the state folder yet, a look at the machine does not. */
   async keep(binary: string, { version, flags, calls }: Abilities): Promise<void> {
+    await this.#write('rclone.json', { format: 1, binary, version, flags: [...flags], calls: [...calls] });
+  }
+
+  /** The kinds of remote that it knows; as `recall`. */
+  async recallProviders(binary: string): Promise<readonly Provider[] | undefined> {
+    const { providers } = (await this.#read<WrittenProviders>('rclone-backends.json', binary)) ?? {};
+    return Array.isArray(providers) && providers.length > 0 && providers.every(isProvider) ? providers : undefined;
+  }
+
+  /** As `keep`, and only into a folder that is there and our own: a check by another user must not stand in the daemon's way. */
+  async keepProviders(binary: string, providers: readonly Provider[]): Promise<void> {
+    const folder = await stat(join(this.#stateDir, 'mount')).catch(() => undefined);
+    if (folder === undefined || folder.uid !== process.geteuid?.()) return;
+    await this.#write('rclone-backends.json', { format: 1, binary, providers });
+  }
+
+  async #read<T extends Written>(name: string, binary: string): Promise<Partial<T> | undefined> {
+    const written = await readFile(join(this.#stateDir, 'mount', name), 'utf8').then((text) => JSON.parse(text) as Partial<T> | null).catch(() => undefined);
+    return written?.format === 1 && written.binary === binary ? written : undefined;
+  }
+
+  async #write(name: string, written: WrittenAbilities | WrittenProviders): Promise<void> {
     if (!(await stat(this.#stateDir).catch(() => undefined))?.isDirectory()) return;
-    const written: Written = { format: 1, binary, version, flags: [...flags], calls: [...calls] };
-    await writeWhole(this.#file, `${JSON.stringify(written)}\n`).catch(() => undefined);
+    await writeWhole(join(this.#stateDir, 'mount', name), `${JSON.stringify(written)}\n`).catch(() => undefined);
   }
 }
 
 function isNames(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string');
+}
+
+function isProvider(value: unknown): value is Provider {
+  const { types, options } = (value ?? {}) as Partial<Provider>;
+  return isNames(types) && Array.isArray(options) && options.every((option: Partial<ProviderOption> | null) =>
+    typeof option?.name === 'string' && typeof option.isPassword === 'boolean' && typeof option.isSensitive === 'boolean');
 }

@@ -52,7 +52,13 @@ export function createRcloneFinder(processes: Processes): RcloneFinder {
       await memory?.keep(binary, abilities);
       return { command, ...abilities };
     }),
-    providers: (command) => once(backends, command, async () => parseProviders((await run(processes, command, ['config', 'providers'])).stdout)),
+    providers: (command) => once(backends, command, async (binary) => {
+      const recalled = await memory?.recallProviders(binary);
+      if (recalled) return recalled;
+      const providers = parseProviders((await run(processes, command, ['config', 'providers'])).stdout);
+      await memory?.keepProviders(binary, providers);
+      return providers;
+    }),
   };
 }
 

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdtemp, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { createRcloneFinder } from '../../../plugins/mount/rclone.ts';
 import type { RcloneFinder } from '../../../plugins/mount/rclone.ts';
+
+const PROVIDERS = JSON.stringify([{ Name: 'sftp', Prefix: 'sftp', Options: [{ Name: 'host' }, { Name: 'pass', IsPassword: true, Sensitive: true }] }]);
 
 describe('what rclone can do, over restarts', () => {
   let folder: string;
@@ -17,6 +19,7 @@ describe('what rclone can do, over restarts', () => {
     const run = async ({ args }: { readonly args: readonly string[] }) => {
       const question = args.slice(2).join(' ');
       asked.push(question);
+      if (question === 'config providers') return { code: 0, signal: null, stdout: PROVIDERS, stderr: '' };
       const stdout = question.startsWith('rc ') ? '{"commands":[{"Path":"vfs/stats"}]}' : question === 'version' ? 'rclone v1.99\nmore' : '      --vfs-cache-mode string\n';
       return { code: 0, signal: null, stdout, stderr: '' };
     };
@@ -69,5 +72,34 @@ describe('what rclone can do, over restarts', () => {
     await writeFile(join(folder, 'mount'), 'a file in the place of the folder');
     assert.equal((await finder().find(binary())).version, 'rclone v1.99');
     await rm(join(folder, 'mount'));
+  });
+
+  it('is asked once for its kinds of remote, and again once the binary is another one', async () => {
+    await mkdir(join(folder, 'mount'));
+    const first = await finder().providers(binary());
+    assert.deepEqual(first, [{ types: ['sftp'], options: [{ name: 'host', isPassword: false, isSensitive: false }, { name: 'pass', isPassword: true, isSensitive: true }] }]);
+    assert.deepEqual(await finder().providers(binary()), first);
+    assert.deepEqual(asked, ['config providers']);
+    await utimes(binary(), new Date(), new Date(Date.now() - 60_000));
+    await finder().providers(binary());
+    assert.equal(asked.length, 2);
+  });
+
+  it('makes no folder for its kinds of remote: who only checks a document may be another user', async () => {
+    await finder().providers(binary());
+    await assert.rejects(stat(join(folder, 'mount')), { code: 'ENOENT' });
+  });
+
+  it('is asked again for its kinds of remote when what was kept cannot be trusted', async () => {
+    await mkdir(join(folder, 'mount'));
+    await finder().providers(binary());
+    const file = join(folder, 'mount', 'rclone-backends.json');
+    const whole = await readFile(file, 'utf8');
+    for (const broken of [whole.slice(0, 60), 'null', whole.replace('"isPassword":true', '"isPassword":"yes"'), whole.replace(/"providers":.*\]/, '"providers":[]'), whole.replace('"types":["sftp"]', '"types":[]')]) {
+      asked = [];
+      await writeFile(file, broken);
+      assert.equal((await finder().providers(binary()))[0]?.options[1]?.isPassword, true, broken.slice(0, 60));
+      assert.deepEqual(asked, ['config providers'], broken.slice(-60));
+    }
   });
 });
