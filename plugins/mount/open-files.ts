@@ -25,6 +25,8 @@ const SLICE = 256;
 const ACCESS_MODE = 0o3;
 const READ_ONLY = 0;
 const DELETED = ' (deleted)';
+/** Input, output and log: never of the cache. */
+const STANDARD: ReadonlySet<string> = new Set(['0', '1', '2']);
 
 /**
  * Files open with changes are in no queue yet: rclone names them nowhere but in their documents on disk, and only those of
@@ -33,7 +35,7 @@ const DELETED = ' (deleted)';
 export async function openFiles(pid: number, trees: CacheTrees): Promise<OpenFiles> {
   const paths = new Set<string>();
   const data = realFolder(trees.data);
-  const descriptors = readdirSync(`/proc/${pid}/fd`);
+  const descriptors = readdirSync(`/proc/${pid}/fd`).filter((fd) => !STANDARD.has(fd));
   for (let start = 0; start < descriptors.length; start += SLICE) {
     if (start > 0) await new Promise((resolve) => setImmediate(resolve));
     for (const fd of descriptors.slice(start, start + SLICE)) {
