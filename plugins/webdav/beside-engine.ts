@@ -96,7 +96,7 @@ export function engineArguments(share: string, mountPoint: string, port: number)
 
 function engineOf(process: ManagedProcess, mountPid: number): Engine {
   const authorization = `Basic ${Buffer.from(`${USER}:${process.notes['password'] ?? ''}`).toString('base64')}`;
-  return { instance: instanceOf(process.pid), behind: instanceOf(mountPid), port: Number(process.notes['port']), authorization, takesProperties: false };
+  return { instance: instanceOf(process.pid), behind: instanceOf(mountPid), port: Number(process.notes['port']), authorization, takesProperties: false, overlooksTimes: true };
 }
 
 async function awaitReady({ port = 0, authorization = '' }: Engine, { clock, share }: BesideEngineOptions, signal: AbortSignal): Promise<void> {

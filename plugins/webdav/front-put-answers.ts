@@ -12,5 +12,6 @@ export function failure(status: number | undefined): Refusal {
   if (status === 423) return { status, text: 'The file is locked.' };
   if (status === 409 || status === 404) return { status: 409, text: 'There is no such folder.' };
   if (status !== undefined && wasRefused(status)) return { status, text: 'The share refuses this.' };
-  return { status: status === 507 ? 507 : 502, text: 'The share did not take the whole file; try again.' };
+  if (status === 507) return { status, text: 'There is no room for this file on the cache disk.' };
+  return { status: 502, text: 'The share did not take the whole file; try again.' };
 }

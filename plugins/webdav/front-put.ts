@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { answer } from './front-answer.ts';
+import type { Refusal } from './front-answer.ts';
 import { now, pause } from './front-clock.ts';
 import type { ClearUp } from './front-clear-up.ts';
 import { Commit } from './front-commit.ts';
@@ -11,10 +12,11 @@ import type { Exchange } from './front-exchange.ts';
 import { toEngine } from './front-headers.ts';
 import type { Journal, Upload } from './front-journal.ts';
 import { failure, wasRefused } from './front-put-answers.ts';
-import { receive, roomIn } from './front-spool.ts';
+import { NO_ROOM, receive, roomIn, RoomWatch } from './front-spool.ts';
 import { statOf } from './front-stat.ts';
 import type { Found } from './front-stat.ts';
 import { preconditionFails } from './front-conditions.ts';
+import { keepTime, wantedTime } from './front-times.ts';
 
 const READY_MS = 12_000;
 const RELEASE_MS = 300;
@@ -51,13 +53,15 @@ export async function put(exchange: Exchange, tools: PutTools): Promise<void> {
 }
 
 async function checkRoom(request: IncomingMessage, { spool }: PutTools): Promise<void> {
-  const length = Number(request.headers['content-length'] ?? 0);
+  // Finder sends no length, and says in a word of its own what it is going to send.
+  const length = Number(request.headers['content-length'] ?? request.headers['x-expected-entity-length']) || 0;
   const { folder, minFreeBytes } = spool();
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  if (length > (await roomIn(folder, minFreeBytes))) throw new Refused(507, 'There is no room for this file on the cache disk.');
+  if (length > (await roomIn(folder, minFreeBytes))) throw new Refused(507, NO_ROOM);
 }
 
-async function overwrite({ request, response, gate, parts, path, gone }: Exchange, tools: PutTools): Promise<void> {
+async function overwrite(exchange: Exchange, tools: PutTools): Promise<void> {
+  const { request, response, gate, parts, path, gone } = exchange;
   const { folder, minFreeBytes } = tools.spool();
   const body = await receive(request, folder, minFreeBytes);
   request.setTimeout(0);
@@ -65,8 +69,15 @@ async function overwrite({ request, response, gate, parts, path, gone }: Exchang
   const commit = new Commit({ gate, parts, path, headers: engineHeaders(request), body, spool: folder, journal: tools.journal });
   const refusal = await commit.run();
   if (!refusal) await tools.clearUp.forget(gate.name, parts);
-  answer(request, response, refusal ?? { status: 204, text: '' });
+  answer(request, response, refusal ?? { status: 204, text: '', headers: await timed(exchange) });
   if (commit.left) await tools.clearUp.now(gate, commit.left);
+}
+
+/** Sees to the time that the client wants the file to have, and what it is told of that. */
+async function timed({ request, gate, parts }: Exchange): Promise<OutgoingHttpHeaders> {
+  const seconds = wantedTime(request);
+  const isKept = seconds !== undefined && gate.attached !== undefined && (await keepTime(gate.attached.share, parts, seconds));
+  return isKept ? { 'x-oc-mtime': 'accepted' } : {};
 }
 
 /** Straight on to the engine. */
@@ -75,13 +86,19 @@ async function pass(exchange: Exchange, tools: PutTools, found: Found | undefine
   const attached = await gate.ready(now() + READY_MS, gone);
   const headers = engineHeaders(request);
   const upload = await tools.journal.begin({ kind: found ? 'empty' : 'new', share: gate.name, parts, headers });
-  const passing: Passing = { attached, body: request, path, headers, upload, onPiece: () => tools.journal.touch(upload) };
+  const room = new RoomWatch(tools.spool);
+  const onPiece = (bytes: number): void => {
+    tools.journal.touch(upload);
+    room.took(bytes);
+  };
+  const passing: Passing = { attached, body: request, path, headers, upload, onPiece, stop: AbortSignal.any([attached.leaving, room.full]) };
   const { outcome, status } = await attached.track(passBody(passing));
   request.setTimeout(0);
   const left = outcome === 'torn' ? tools.journal.leave(upload) : undefined;
   if (!left) await tools.journal.end(upload);
   if (outcome === 'taken') await tools.clearUp.forget(gate.name, parts);
-  answer(request, response, outcome === 'taken' ? { status: found ? 204 : 201, text: found ? '' : 'Created.' } : failure(status));
+  const taken = (headers: OutgoingHttpHeaders): Refusal => ({ status: found ? 204 : 201, text: found ? '' : 'Created.', headers });
+  answer(request, response, outcome === 'taken' ? taken(await timed(exchange)) : failure(room.full.aborted ? 507 : status));
   if (left) await tools.clearUp.now(gate, left);
 }
 
@@ -91,16 +108,18 @@ interface Passing {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly upload: Upload;
-  readonly onPiece: () => void;
+  readonly onPiece: (bytes: number) => void;
+  /** Aborts when the upload is to be taken back. */
+  readonly stop: AbortSignal;
 }
 
 /** `none`: nothing of it is left in the share. */
 async function passBody(passing: Passing): Promise<{ outcome: 'taken' | 'none' | 'torn'; status: number | undefined }> {
-  const { attached, body, path, headers, onPiece } = passing;
+  const { attached, body, path, headers, onPiece, stop } = passing;
   // No length: then the body can be ended at any byte, and the engine has closed the file when it answers.
   const call = { method: 'PUT', path, headers: { ...headers, 'transfer-encoding': 'chunked', ...WAITING } };
   const { request: sink, answered, continued } = attached.begin(call, { fresh: true });
-  const isWhole = (await continued) && (await pour(body, sink, { onPiece, stop: attached.leaving }));
+  const isWhole = (await continued) && (await pour(body, sink, { onPiece, stop }));
   sink.end();
   const result = await answered.catch(() => undefined);
   result?.resume();
@@ -123,7 +142,7 @@ async function takeBack({ attached, path, headers, upload }: Passing): Promise<b
 }
 
 /** Resolves with true when the client has sent all of it. Ends early when the engine closes, or when it has to stop. */
-function pour(from: IncomingMessage, to: ClientRequest, { onPiece, stop }: { readonly onPiece: () => void; readonly stop: AbortSignal }): Promise<boolean> {
+function pour(from: IncomingMessage, to: ClientRequest, { onPiece, stop }: Pick<Passing, 'onPiece' | 'stop'>): Promise<boolean> {
   return new Promise((resolve) => {
     // What had come and was not read is lost with the connection.
     if (from.destroyed || stop.aborted) return resolve(false);
@@ -136,7 +155,7 @@ function pour(from: IncomingMessage, to: ClientRequest, { onPiece, stop }: { rea
     const cut = (): void => finish(false);
     stop.addEventListener('abort', cut, { once: true });
     from.on('data', (piece: Buffer) => {
-      onPiece();
+      onPiece(piece.length);
       if (isOver || to.destroyed || to.write(piece)) return;
       from.pause();
       to.once('drain', () => from.resume());

@@ -12,7 +12,7 @@ export const IN_MEMORY_BYTES = 65_536;
 /** What may come while the disk is written. */
 const AHEAD_BYTES = 2 * 1_048_576;
 const LOOK_AT_ROOM_BYTES = 64 * 1_048_576;
-const NO_ROOM = 'There is no room for this file on the cache disk.';
+export const NO_ROOM = 'There is no room for this file on the cache disk.';
 
 export type Spooled = { readonly bytes: Buffer } | { readonly file: string; readonly size: number };
 
@@ -20,6 +20,30 @@ export type Spooled = { readonly bytes: Buffer } | { readonly file: string; read
 export async function roomIn(folder: string, minFreeBytes: number): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize - minFreeBytes;
+}
+
+/** Watches the disk while a body of unknown length goes through to an engine, whose cache lies there. */
+export class RoomWatch {
+  readonly #spool: () => { readonly folder: string; readonly minFreeBytes: number };
+  readonly #full = new AbortController();
+  #unseen = 0;
+
+  constructor(spool: () => { readonly folder: string; readonly minFreeBytes: number }) {
+    this.#spool = spool;
+  }
+
+  /** Aborts when nothing more may come. */
+  get full(): AbortSignal {
+    return this.#full.signal;
+  }
+
+  took(bytes: number): void {
+    this.#unseen += bytes;
+    if (this.#unseen < LOOK_AT_ROOM_BYTES) return;
+    this.#unseen = 0;
+    const { folder, minFreeBytes } = this.#spool();
+    void roomIn(folder, minFreeBytes).then((room) => room < 0 && this.#full.abort(), () => undefined);
+  }
 }
 
 /** Takes in a whole body. Undefined when the client went away in the middle: then nothing is left of it. */

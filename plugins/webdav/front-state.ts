@@ -40,6 +40,8 @@ export interface Engine {
   readonly authorization?: string;
   /** False: it refuses to set properties, which Explorer and Finder take for a failed upload. */
   readonly takesProperties: boolean;
+  /** True: it does not give a file the time that its client wants it to have. */
+  readonly overlooksTimes?: boolean;
 }
 
 /** What the front answers the daemon. */
