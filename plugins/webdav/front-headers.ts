@@ -8,11 +8,21 @@ const REQUEST = [
 /** Between two neighbours only, or none of the clients' business. */
 const ANSWER_DROPPED = new Set(['connection', 'keep-alive', 'transfer-encoding', 'server', 'trailer', 'upgrade', 'www-authenticate', 'proxy-authenticate', 'set-cookie']);
 
-export function toEngine(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+/** Clients that live renew theirs. */
+const LONGEST_LOCK_S = 3_600;
+
+export function toEngine(headers: IncomingHttpHeaders, isLock = false): OutgoingHttpHeaders {
   const passed: OutgoingHttpHeaders = Object.fromEntries(REQUEST.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
+  // A lock without an end would outlive a client that crashes: nobody could write the file until the share is mounted anew.
+  if (isLock) passed['timeout'] = `Second-${lockSeconds(headers['timeout'])}`;
   // The older spelling of the same wish.
   if (headers['oc-mtime'] !== undefined) passed['x-oc-mtime'] = headers['oc-mtime'];
   return passed;
+}
+
+function lockSeconds(timeout: string | string[] | undefined): number {
+  const wished = [...String(timeout ?? '').matchAll(/Second-(\d+)/gi)].map(([, seconds]) => Number(seconds));
+  return Math.min(wished[0] ?? LONGEST_LOCK_S, LONGEST_LOCK_S);
 }
 
 /** Pages that lie in a share must not act in the name of whoever looks at them. */

@@ -7,6 +7,7 @@ import { toEngine } from './front-headers.ts';
 import { parseDestination } from './front-path.ts';
 import { put } from './front-put.ts';
 import type { PutTools } from './front-put.ts';
+import { replace } from './front-replace.ts';
 import { bodyOf, statOf } from './front-stat.ts';
 
 /** Of what is XML; files go another way. */
@@ -22,16 +23,23 @@ export const METHODS: ReadonlySet<string> = new Set([...READING, ...WRITING]);
 
 /** One request for something in a share, of a client who is in. Rejects with `Refused` or `Unavailable`. */
 export async function serve(exchange: Exchange, tools: PutTools): Promise<void> {
-  const { request, response, gate } = exchange;
+  const { request, response } = exchange;
   const method = request.method ?? '';
   const refusal = refuse(exchange);
   if (refusal) return answer(request, response, refusal);
   if (method === 'OPTIONS') return options(exchange);
   if (method === 'PUT') return put(exchange, tools);
+  await act(exchange, tools);
+}
+
+async function act(exchange: Exchange, tools: PutTools): Promise<void> {
+  const { request, response, gate } = exchange;
   if (exchange.expectsContinue) response.writeContinue();
   const body = hasBody(request) ? await shortBody(request) : NOTHING;
-  if (method === 'MKCOL' && (await statOf(gate, exchange.parts, request.headers.host ?? '', exchange.gone))) throw new Refused(405, 'There is something of that name already.');
-  await forward(exchange, body, tools);
+  if (request.method === 'MKCOL' && (await statOf(gate, exchange.parts, request.headers.host ?? '', exchange.gone))) throw new Refused(405, 'There is something of that name already.');
+  const target = targetOf(exchange);
+  if (target && (await replace(exchange, target, tools))) return;
+  await forward(exchange, body, { tools, target });
 }
 
 async function shortBody(request: IncomingMessage): Promise<Buffer> {
@@ -73,13 +81,13 @@ function options({ request, response, gate }: Exchange): void {
   } });
 }
 
-async function forward(exchange: Exchange, body: Buffer, { clearUp }: PutTools): Promise<void> {
-  const { request, gate, gone } = exchange;
+async function forward(exchange: Exchange, body: Buffer, { tools: { clearUp }, target }: { readonly tools: PutTools; readonly target: readonly string[] | undefined }): Promise<void> {
+  const { request, gate, gone, parts } = exchange;
   const method = request.method ?? '';
-  const headers = { ...toEngine(request.headers), 'content-length': body.length, ...destination(exchange) };
+  const headers = { ...toEngine(request.headers, method === 'LOCK'), 'content-length': body.length, ...destination(exchange, target) };
   const isReading = READING.includes(method);
   const answered = await gate.ask({ method, path: exchange.path, headers, body }, { signal: isReading ? gone : undefined });
-  if (REPLACING.has(method) && (answered.statusCode ?? 500) < 300) await clearUp.forget(gate.name, target(exchange));
+  if (REPLACING.has(method) && (answered.statusCode ?? 500) < 300) await clearUp.forget(gate.name, target ?? parts);
   if (method === 'PROPPATCH' && answered.statusCode === 207) return acceptProperties(answered, exchange);
   passOn(answered, exchange);
 }
@@ -92,19 +100,19 @@ async function acceptProperties(answered: IncomingMessage, exchange: Exchange): 
   answer(request, response, { status: 207, text: text.replaceAll('HTTP/1.1 403 Forbidden', 'HTTP/1.1 200 OK') });
 }
 
-/** The path that is other now. */
-function target({ request, parts }: Exchange): readonly string[] {
-  if (request.method === 'DELETE') return parts;
+/** Where a copy or move leads to. */
+function targetOf({ request, gate }: Exchange): readonly string[] | undefined {
+  if (request.method !== 'COPY' && request.method !== 'MOVE') return undefined;
   const place = parseDestination(request.headers.destination as string | undefined, request.headers.host);
-  return typeof place === 'object' ? place.parts : parts;
+  if (place === undefined) throw new Refused(400, 'The destination is missing or cannot be read.');
+  if (place === 'elsewhere' || place.share !== gate.name.normalize('NFC')) throw new Refused(502, 'Files can be copied and moved within one share only.');
+  if (place.parts.length === 0) throw new Refused(403, 'A share itself cannot be overwritten.');
+  return place.parts;
 }
 
-function destination({ request, gate }: Exchange): { destination?: string } {
-  if (request.method !== 'COPY' && request.method !== 'MOVE') return {};
-  const { host } = request.headers;
-  const place = parseDestination(request.headers.destination as string | undefined, host);
-  if (place === undefined) throw new Refused(400, 'The destination is missing or cannot be read.');
-  if (place === 'elsewhere' || place.share !== gate.name) throw new Refused(502, 'Files can be copied and moved within one share only.');
-  if (place.parts.length === 0) throw new Refused(403, 'A share itself cannot be overwritten.');
-  return { destination: `http://${host ?? 'localhost'}${enginePath(gate, place.parts, false)}` };
+/** Without a word on it, what lies there is overwritten: an engine takes silence for a no. */
+function destination({ request, gate }: Exchange, target: readonly string[] | undefined): { destination?: string; overwrite?: string } {
+  if (!target) return {};
+  const { host = 'localhost', overwrite } = request.headers;
+  return { destination: `http://${host}${enginePath(gate, target, false)}`, overwrite: overwrite === 'F' ? 'F' : 'T' };
 }

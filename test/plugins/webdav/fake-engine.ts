@@ -37,14 +37,34 @@ export class FakeEngine {
     this.seen.push({ method, path, headers: request.headers });
     if (this.before(request, response)) return;
     if (method === 'PUT') return this.#put(request, response, path);
+    const status = this.#change(request);
+    if (status !== undefined) return void response.writeHead(status).end();
     const file = this.files.get(path);
-    if (method === 'DELETE') return void response.writeHead(this.files.delete(path) ? 204 : 404).end();
     if (!file) return void response.writeHead(404).end();
     if (method === 'PROPFIND') {
       response.writeHead(207).end(`<D:multistatus xmlns:D="DAV:"><D:getcontentlength>${file.length}</D:getcontentlength><D:getetag>"e${file.length}"</D:getetag><D:getlastmodified>${new Date().toUTCString()}</D:getlastmodified></D:multistatus>`);
       return;
     }
     response.writeHead(200, { 'content-length': file.length, server: 'engine' }).end(file);
+  }
+
+  #change(request: IncomingMessage): number | undefined {
+    if (request.method === 'MOVE' || request.method === 'COPY') return this.#replicate(request);
+    if (request.method === 'DELETE') return this.files.delete(request.url ?? '') ? 204 : 404;
+    return undefined;
+  }
+
+  /** As the real ones: what is in the way is taken away first. */
+  #replicate({ method, url: path = '', headers }: IncomingMessage): number {
+    if (headers.depth === '1') return 400;
+    const target = new URL(headers['destination'] as string).pathname;
+    const file = this.files.get(path);
+    if (!file) return 404;
+    if (this.files.has(target) && headers['overwrite'] !== 'T') return 412;
+    const status = this.files.delete(target) ? 204 : 201;
+    this.files.set(target, file);
+    if (method === 'MOVE') this.files.delete(path);
+    return status;
   }
 
   /** As the real ones: the file is cut first, and what has come stays when the writer goes away. */

@@ -1,0 +1,154 @@
+import { rm } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { answer } from './front-answer.ts';
+import { now, pause } from './front-clock.ts';
+import { Commit } from './front-commit.ts';
+import { enginePath, passOn, Refused } from './front-exchange.ts';
+import type { Exchange } from './front-exchange.ts';
+import { toEngine } from './front-headers.ts';
+import type { PutTools } from './front-put.ts';
+import { NO_ROOM, receive, roomIn } from './front-spool.ts';
+import type { Spooled } from './front-spool.ts';
+import { statOf } from './front-stat.ts';
+import type { Found } from './front-stat.ts';
+import { keepTime } from './front-times.ts';
+
+const SPARE_BYTES = 16 * 1_048_576;
+const SEEN_AFTER_MS = 1_200;
+/** To an engine this is a mistake that it finds only after it has looked at locks and conditions, and before it does anything. */
+const ONLY_ASKING = { depth: '1' } as const;
+const WOULD_DO = 400;
+
+/** A copy or move over a file that holds something. */
+interface Replacing {
+  readonly exchange: Exchange;
+  readonly target: readonly string[];
+  readonly targetPath: string;
+  readonly source: Found;
+  readonly begunMs: number;
+  /** Lock tokens that the client has shown. */
+  readonly tokens: readonly string[];
+}
+
+/**
+ * An engine takes the target away from the NAS before it copies or renames: if it died in between, nothing would stand there. So the
+ * new content is put over the old as an upload is, and what was moved is taken away afterwards. False: there is nothing to be lost,
+ * the engine may do it.
+ */
+export async function replace(exchange: Exchange, target: readonly string[], tools: PutTools): Promise<boolean> {
+  const { request, gate, path } = exchange;
+  const targetPath = enginePath(gate, target, false);
+  if (request.headers['overwrite'] === 'F' || targetPath === path || (await filesOf(exchange, target)) === undefined) return false;
+  const [first = '', second = ''] = [path, targetPath].sort();
+  const [doneFirst, doneSecond] = [await gate.alone(first), await gate.alone(second)];
+  try {
+    const source = await filesOf(exchange, target);
+    if (!source) return false;
+    await run({ exchange, target, targetPath, source, begunMs: now(), tokens: tokensIn(request) }, tools);
+    return true;
+  } finally {
+    doneSecond();
+    doneFirst();
+  }
+}
+
+/** The file that is to be copied or moved, when there is one and it would take the place of another with content. */
+async function filesOf({ request, gate, parts, gone }: Exchange, target: readonly string[]): Promise<Found | undefined> {
+  const host = request.headers.host ?? '';
+  const there = await statOf(gate, target, host, gone);
+  if (!there) return undefined;
+  const source = await statOf(gate, parts, host, gone);
+  if (source && isSame(parts.join('/'), target.join('/'), source.etag === there.etag)) throw new Refused(403, 'That is one and the same file.');
+  return source && !source.isFolder && !there.isFolder && there.bytes > 0 ? source : undefined;
+}
+
+/** Two spellings of one name, as a Mac's and another's: taking the target away would take away the only one. */
+function isSame(one: string, other: string, looksSame: boolean): boolean {
+  const [a, b] = [one.normalize('NFC'), other.normalize('NFC')];
+  return a === b || (looksSame && a.toLowerCase() === b.toLowerCase());
+}
+
+async function run(replacing: Replacing, tools: PutTools): Promise<void> {
+  const { exchange, target, targetPath } = replacing;
+  const { request, response, gate } = exchange;
+  const refused = await refusal(exchange, targetPath);
+  if (refused) return passOn(refused, exchange);
+  const body = await fetch(replacing, tools);
+  const headers = await headersFor(replacing).catch(async (error: unknown) => {
+    if ('file' in body) await rm(body.file, { force: true });
+    throw error;
+  });
+  const commit = new Commit({ gate, parts: target, path: targetPath, headers, body, spool: tools.spool().folder, journal: tools.journal });
+  const failed = await commit.run();
+  if (commit.left) {
+    answer(request, response, failed ?? { status: 502, text: '' });
+    return tools.clearUp.now(gate, commit.left);
+  }
+  if (failed) return answer(request, response, failed);
+  await tools.clearUp.forget(gate.name, target);
+  if (gate.attached) await keepTime(gate.attached.share, target, headers['x-oc-mtime'] ?? '0');
+  if (request.method === 'MOVE') await takeAway(replacing, tools);
+  answer(request, response, { status: 204, text: '' });
+}
+
+/** The engine's answer when it would not do it: a lock, or a condition that does not hold. */
+async function refusal({ request, gate, path }: Exchange, targetPath: string): Promise<IncomingMessage | undefined> {
+  const { host = 'localhost' } = request.headers;
+  const headers = { ...toEngine(request.headers), ...ONLY_ASKING, overwrite: 'T', destination: `http://${host}${targetPath}`, 'content-length': 0 };
+  const answered = await gate.ask({ method: request.method ?? '', path, headers });
+  if (answered.statusCode !== WOULD_DO) return answered;
+  answered.resume();
+  return undefined;
+}
+
+/** The client's tokens, where what is to be written has a lock: an engine takes a token for what has none as a mistake. */
+async function key({ exchange: { request, gate }, tokens }: Replacing, from: string, to: string): Promise<{ if?: string }> {
+  if (tokens.length === 0) return {};
+  const { host = 'localhost' } = request.headers;
+  const answered = await gate.ask({ method: 'COPY', path: from, headers: { host, ...ONLY_ASKING, overwrite: 'T', destination: `http://${host}${to}`, 'content-length': 0 } });
+  answered.resume();
+  return answered.statusCode === 423 ? { if: tokens.map((token) => `(<${token}>)`).join(' ') } : {};
+}
+
+function tokensIn({ headers }: IncomingMessage): readonly string[] {
+  const lists = [...String(headers['if'] ?? '').matchAll(/\(([^)]*)\)/g)].map(([, list = '']) => list);
+  return [...new Set(lists.flatMap((list) => [...list.matchAll(/<([^>]+)>/g)].map(([, token = '']) => token)))];
+}
+
+async function fetch({ exchange: { request, gate, path, gone }, source }: Replacing, { spool }: PutTools): Promise<Spooled> {
+  const { folder, minFreeBytes } = spool();
+  if (source.bytes + SPARE_BYTES > (await roomIn(folder, minFreeBytes))) throw new Refused(507, NO_ROOM);
+  const answered = await gate.ask({ method: 'GET', path, headers: { host: request.headers.host ?? 'localhost' } }, { signal: gone });
+  const body = answered.statusCode === 200 ? await receive(answered, folder, minFreeBytes) : undefined;
+  if (!body) throw new Refused(502, 'The file could not be read to its end; nothing was changed.');
+  return body;
+}
+
+/** What the engine is told with the new content. Rejects when the content is not what now stands at the source. */
+async function headersFor(replacing: Replacing): Promise<Readonly<Record<string, string>>> {
+  const { exchange: { request, gate, path }, targetPath, begunMs } = replacing;
+  // A server beside a mount sees what other protocols write up to a second late: it may have given an old length of the file.
+  if (gate.attached?.engine.behind !== undefined) await pause(begunMs + SEEN_AFTER_MS - now());
+  const { modifiedMs } = await expectUnchanged(replacing, 'The file was changed while it was read; nothing was done.');
+  return { host: request.headers.host ?? 'localhost', 'x-oc-mtime': String(Math.floor(modifiedMs / 1_000)), ...(await key(replacing, path, targetPath)) };
+}
+
+async function expectUnchanged({ exchange: { request, gate, parts }, source, begunMs }: Replacing, sentence: string): Promise<Found> {
+  const found = await statOf(gate, parts, request.headers.host ?? 'localhost');
+  // The tag is another one also when an upload to the NAS, which knows whole seconds alone, has ended, or a time was set.
+  const isUnchanged = found?.bytes === source.bytes && (found.etag === source.etag || found.modifiedMs + 1_000 < begunMs);
+  if (!isUnchanged) throw new Refused(409, sentence);
+  return found;
+}
+
+/** What somebody has written there meanwhile stays. */
+async function takeAway(replacing: Replacing, { clearUp }: PutTools): Promise<void> {
+  const { exchange: { request, gate, parts, path }, targetPath } = replacing;
+  const host = request.headers.host ?? 'localhost';
+  await expectUnchanged(replacing, 'The file was changed while it was moved; it stands in both places.');
+  const answered = await gate.ask({ method: 'DELETE', path, headers: { host, 'content-length': 0, ...(await key(replacing, targetPath, path)) } }, { isRepeatable: true });
+  answered.resume();
+  const status = answered.statusCode ?? 0;
+  if (status >= 300 && status !== 404) throw new Refused(502, 'The file is in its new place, and could not be taken away from the old one.');
+  await clearUp.forget(gate.name, parts);
+}
