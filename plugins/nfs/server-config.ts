@@ -73,7 +73,7 @@ LOG {
 
 function exportBlock({ allowedClients, uid, gid }: ServerSettings, { share, path, readOnly, id }: ServedExport): string {
   const clients = allowedClients.length === 0 ? '' : `  CLIENT {
-    Clients = ${allowedClients.join(', ')};
+    Clients = ${allowedClients.flatMap(inHalves).join(', ')};
     Access_Type = ${readOnly ? 'RO' : 'RW'};
     Protocols = 4;
   }
@@ -90,6 +90,12 @@ function exportBlock({ allowedClients, uid, gid }: ServerSettings, { share, path
   }
 ${clients}}
 `;
+}
+
+/** NFS-Ganesha 4 takes no network of all addresses and would drop the whole export: it is named by its two halves. */
+function inHalves(client: string): readonly string[] {
+  if (!client.endsWith('/0')) return [client];
+  return client.includes(':') ? ['::/1', '8000::/1'] : ['0.0.0.0/1', '128.0.0.0/1'];
 }
 
 /** Exports that must go before the others can come: the server refuses or crashes over a name or number that changes hands at once. */

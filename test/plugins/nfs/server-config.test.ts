@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { allows } from '../../../plugins/nfs/config.ts';
+import { allows, schema } from '../../../plugins/nfs/config.ts';
 import { ExportBook } from '../../../plugins/nfs/export-book.ts';
 import { placeIn } from '../../../plugins/nfs/place.ts';
 import { pathProblem, renderConfig, standing } from '../../../plugins/nfs/server-config.ts';
@@ -84,5 +84,17 @@ describe('allowed clients', () => {
   it('hold an address by itself or in a network', () => {
     assert.deepEqual([allows(['127.0.0.0/8'], '127.0.0.1'), allows(['192.168.1.0/24'], '192.168.2.1'), allows(['10.0.0.5'], '10.0.0.5'), allows(['0.0.0.0/0'], '203.0.113.9'), allows(['::1'], '127.0.0.1'), allows(['::1'], '::1')],
       [true, false, true, true, false, true]);
+    assert.deepEqual([allows(['fd00::/8'], 'fd12::1'), allows(['fd00::/8'], 'fe80::1'), allows(['::/0'], '2001:db8::1'), allows(['::/0'], '127.0.0.1'), allows([], '::1')], [true, false, true, false, false]);
+  });
+
+  it('are named in a way that the server takes, all of them too', () => {
+    assert.match(renderConfig({ ...settings, allowedClients: ['0.0.0.0/0', '::/0', 'fd00::/8'] }, [photos]), /Clients = 0\.0\.0\.0\/1, 128\.0\.0\.0\/1, ::\/1, 8000::\/1, fd00::\/8;/);
+  });
+
+  it('are addresses and networks and nothing that the server would read otherwise', () => {
+    const problem = (allowed_clients: string[]) => schema.validate({ allowed_clients }).error?.message;
+    for (const client of ['10.0.0.0/8', '192.0.2.7', 'FD00::/8', '::ffff:192.0.2.1', '::/0', '2001:0db8::1']) assert.equal(problem([client]), undefined, client);
+    for (const client of ['v1.a;Access_Type=RW', '010.0.0.1', 'fe80::1%eth0', '10.0.0.0/33', '10.0.0.0/08', 'nas-gate', '*', '']) assert.match(problem([client]) ?? '', /must be an address or a network|not allowed to be empty/, client);
+    assert.match(schema.validate({ listen: 'v1.a;x=1' }).error?.message ?? '', /must be an address$/);
   });
 });
