@@ -86,7 +86,8 @@ async function run(replacing: Replacing, tools: PutTools): Promise<void> {
   }
   if (failed) return answer(request, response, failed);
   await tools.clearUp.forget(gate.name, target);
-  if (gate.attached) await keepTime(gate.attached.share, target, headers['x-oc-mtime'] ?? '0');
+  const seconds = headers['x-oc-mtime'];
+  if (gate.attached && seconds !== undefined) await keepTime(gate.attached.share, target, seconds);
   if (request.method === 'MOVE') await takeAway(replacing, tools);
   answer(request, response, { status: 204, text: '' });
 }
@@ -120,8 +121,10 @@ async function fetch({ exchange: { request, gate, path, gone }, source }: Replac
   if (source.bytes + SPARE_BYTES > (await roomIn(folder, minFreeBytes))) throw new Refused(507, NO_ROOM);
   const answered = await gate.ask({ method: 'GET', path, headers: { host: request.headers.host ?? 'localhost' } }, { signal: gone });
   const body = answered.statusCode === 200 ? await receive(answered, folder, minFreeBytes) : undefined;
-  if (!body) throw new Refused(502, 'The file could not be read to its end; nothing was changed.');
-  return body;
+  const size = body && ('bytes' in body ? body.bytes.length : body.size);
+  if (body && size === source.bytes) return body;
+  if (body && 'file' in body) await rm(body.file, { force: true });
+  throw new Refused(502, 'The file could not be read to its end; nothing was changed.');
 }
 
 /** What the engine is told with the new content. Rejects when the content is not what now stands at the source. */
@@ -130,7 +133,8 @@ async function headersFor(replacing: Replacing): Promise<Readonly<Record<string,
   // A server beside a mount sees what other protocols write up to a second late: it may have given an old length of the file.
   if (gate.attached?.engine.behind !== undefined) await pause(begunMs + SEEN_AFTER_MS - now());
   const { modifiedMs } = await expectUnchanged(replacing, 'The file was changed while it was read; nothing was done.');
-  return { host: request.headers.host ?? 'localhost', 'x-oc-mtime': String(Math.floor(modifiedMs / 1_000)), ...(await key(replacing, path, targetPath)) };
+  const time = modifiedMs > 0 ? { 'x-oc-mtime': String(Math.floor(modifiedMs / 1_000)) } : {};
+  return { host: request.headers.host ?? 'localhost', ...time, ...(await key(replacing, path, targetPath)) };
 }
 
 async function expectUnchanged({ exchange: { request, gate, parts }, source, begunMs }: Replacing, sentence: string): Promise<Found> {
