@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../support/daemon.ts';
+import { isMounted } from '../support/mounts.ts';
+import { Nas } from '../support/nas.ts';
+import { freePort } from '../support/ports.ts';
+import { rclones } from '../support/rclones.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { until } from '../support/until.ts';
+import { exportStatus, localFile, runClient, sumOf } from '../support/exports/exports.ts';
+
+for (const rclone of rclones()) {
+  describe(`a share over WebDAV that is mounted with davfs2, with ${rclone.label}`, () => {
+    let scratch: Scratch;
+    let nas: Nas;
+    let daemon: Daemon;
+    let port: number;
+
+    const url = (path = ''): string => `http://127.0.0.1:${port}/team/${path}`;
+
+    before(async () => {
+      scratch = await createScratch('davfs2');
+      nas = await Nas.create(scratch, { files: { 'team/from nas.bin': 300_000 } });
+      port = await freePort();
+      daemon = await Daemon.create(scratch, {
+        rclone: rclone.command, connections: [nas.connection('nas')], shares: [{ name: 'team', connection: 'nas', remote_path: 'team' }],
+        sections: { mount: { write_back: '1s' }, webdav: { enabled: true, port, users: [{ name: 'alice', password: 'wonder' }] } },
+      });
+      await daemon.start();
+      await daemon.healthy();
+      await until('WebDAV is served', async () => (await exportStatus(daemon)).webdav_running, { timeoutMs: 15_000 });
+    });
+    after(() => scratch.close());
+
+    it('is a file system', async (t) => {
+      if (process.getuid?.() !== 0) return t.skip('mounting with davfs2 needs root');
+      const [point, room] = [scratch.path('davfs'), scratch.path('davfs-room')];
+      for (const folder of [point, room, `${room}/etc`, `${room}/cache`]) await mkdir(folder);
+      await writeFile(`${room}/etc/secrets`, `${url()} alice wonder\n`, { mode: 0o600 });
+      await writeFile(`${room}/etc/davfs2.conf`, `dav_user root\ndav_group root\ncache_dir ${room}/cache\ndelay_upload 0\ndir_refresh 1\nask_auth 0\n`);
+      const { path, sum } = await localFile(scratch, 'davfs-in', 3_000_000);
+      const work = [
+        // Its settings are this machine's own: other ones lie over them, for what runs here alone.
+        `mount --bind '${room}/etc' /etc/davfs2`, `mount.davfs '${url()}' '${point}'`,
+        `cp '${point}/from nas.bin' '${room}/out'`, `mkdir '${point}/Ordner ü'`, `cp '${path}' '${point}/Ordner ü/in.bin'`, `mv '${point}/Ordner ü/in.bin' '${point}/Ordner ü/moved %.bin'`,
+        `printf one > '${point}/note.txt'`, `printf two >> '${point}/note.txt'`, `printf new > '${point}/note.new'`, `cp '${point}/note.txt' '${room}/note'`, `mv '${point}/note.new' '${point}/note.txt'`,
+        `printf XX | dd of='${point}/Ordner ü/moved %.bin' bs=1 seek=10 conv=notrunc status=none`, `umount '${point}'`,
+      ];
+      const done = await runClient('unshare', ['--mount', '--propagation', 'slave', 'sh', '-exc', work.join('\n')], 30_000);
+      assert.equal(done.code, 0, done.output);
+      assert.equal(await isMounted(point), false);
+      assert.equal(await sumOf(`${room}/out`), await nas.checksum('team/from nas.bin'));
+      assert.equal(await readFile(`${room}/note`, 'utf8'), 'onetwo');
+      const edited = await readFile(path);
+      edited.write('XX', 10);
+      await writeFile(path, edited);
+      assert.notEqual(await sumOf(path), sum);
+      await until('all of it is on the NAS', async () => (await nas.has('team/Ordner ü/moved %.bin')) && (await nas.checksum('team/Ordner ü/moved %.bin')) === (await sumOf(path)) && (await readFile(nas.path('team/note.txt'), 'utf8')) === 'new', { timeoutMs: 15_000, everyMs: 200 });
+      assert.deepEqual((await readdir(nas.path('team'))).filter((name) => name.startsWith('note')), ['note.txt']);
+    });
+  });
+}
