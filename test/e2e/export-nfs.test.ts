@@ -160,6 +160,12 @@ describe('shares over NFS', () => {
     await daemon.submit(daemon.text({ sections: { nfs: { allowed_clients: ['192.0.2.77'] } } }));
     await until('this machine is refused', async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status !== 0, { timeoutMs: 10_000 });
     assert.equal(typeof (await readBy(handle)), 'number');
+    for (const allowed_clients of [['0.0.0.0/0'], ['192.0.2.77', '127.0.0.5/8', 'fe80::1/10', 'fd00::/8', '2001:0db8::1', '::ffff:192.0.2.1'], ['::/0', '127.0.0.1']]) {
+      await daemon.submit(daemon.text({ sections: { nfs: { allowed_clients } } }));
+      await until(`this machine is let in by ${allowed_clients.join()}`, async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status === 0, { timeoutMs: 10_000 });
+      await daemon.submit(daemon.text({ sections: { nfs: { allowed_clients: ['192.0.2.77'] } } }));
+      await until('this machine is refused again', async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status !== 0, { timeoutMs: 10_000 });
+    }
     await daemon.submit(daemon.text({ sections: { nfs: { enabled: false } } }));
     await until('nothing of the server is left', async () => (await server()) === undefined, { timeoutMs: 10_000 });
     assert.equal((await exportStatus(daemon)).nfs_exported, false);
