@@ -18,9 +18,10 @@ export async function userAllowOther(file = '/etc/fuse.conf'): Promise<boolean> 
 }
 
 /** Why nothing can be mounted here at all; undefined when it can. */
-export async function fuseProblem(locate: (command: string) => Promise<string | undefined>): Promise<string | undefined> {
-  const isOpen = await access('/dev/fuse', constants.R_OK | constants.W_OK).then(() => true, () => false);
-  if (!isOpen) return '/dev/fuse cannot be opened: load the kernel module (modprobe fuse), or give the container the device (--device /dev/fuse)';
+export async function fuseProblem(locate: (command: string) => Promise<string | undefined>, device = '/dev/fuse'): Promise<string | undefined> {
+  const refusal = await access(device, constants.R_OK | constants.W_OK).then(() => undefined, (error: NodeJS.ErrnoException) => error.code ?? 'no reason given');
+  if (refusal === 'EACCES') return `${device} may not be opened by this user: give it mode 0666 (chmod 0666 ${device}), or run the daemon as root`;
+  if (refusal !== undefined) return `${device} cannot be opened (${refusal}): load the kernel module (modprobe fuse), or give the container the device (--device /dev/fuse)`;
   const found = (await locate('fusermount3')) ?? (await locate('fusermount'));
   return found === undefined ? 'fusermount3 is missing: install the package fuse3' : undefined;
 }

@@ -17,7 +17,7 @@ const CHECKED_NAME = '.mountkeeper-reachable';
 const AHEAD_OF_RANGES_BYTES = 48 * 1_048_576;
 /** A single stream ends with its reader. */
 const AHEAD_OF_STREAMS_BYTES = 256 * 1_048_576;
-/** Left unused of a limit: others read and write meanwhile, and rclone looks once a minute only. */
+/** Left unused of a limit: others read and write meanwhile, and rclone looks every 15 s only. */
 const SPARE_PART = 0.02;
 
 /** What `cacheAccess` of the living mount gives. */

@@ -25,6 +25,10 @@ async function log(cli: CliContext): Promise<number> {
     return 0;
   }
   const { deliveries } = JSON.parse(body) as { deliveries: readonly DeliveryView[] };
+  if (deliveries.length === 0) {
+    cli.print('No notifications so far. `mountkeeper webhook test` sends one.');
+    return 0;
+  }
   cli.table([
     ['id', 'created', 'event', 'state', 'tries', 'last answer'],
     ...deliveries.map((one) => [one.id, one.created_at, one.type, one.state, String(one.tries), lastAnswer(one)]),

@@ -97,6 +97,8 @@ describe('an outage of the NAS', { skip: current === undefined && 'needs a curre
     t.diagnostic(`offline after ${Math.round(gone)} ms, 100 MiB taken in ${Math.round(writing)} ms`);
     assert.ok(writing < 20_000, `${writing} ms`);
 
+    const cachedBytes = CACHED.length * 50_000 + WRITTEN.length * 10 * MIB;
+    await until('what is in the cache is counted', async () => (await share()).cache_bytes >= cachedBytes, { timeoutMs: 20_000 });
     await until('it is told', () => types().length > 0, { timeoutMs: 80_000 });
     const toldAfter = performance.now() - begin;
     await readUncached(t, UNCACHED[1]);

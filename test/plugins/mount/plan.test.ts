@@ -53,6 +53,10 @@ describe('the arguments of rclone', () => {
   const around = { configFile: '/s/photos.conf', cacheDir: '/c/photos', rcPort: 5, allowOther: true, uid: 0, gid: 0 };
   const rclone = (...flags: string[]): Parameters<typeof mountArguments>[2] => ({ command: 'rclone', version: '', flags: new Set(flags), calls: new Set() });
 
+  it('have the cache counted every 15 s, so that the status is no older', () => {
+    assert.ok(mountArguments(spec(), config, rclone('vfs-cache-poll-interval'), around).includes('--vfs-cache-poll-interval=15s'));
+  });
+
   it('hold only flags that this rclone knows', () => {
     const old = mountArguments(spec(), config, rclone('vfs-cache-mode'), around);
     assert.ok(old.includes('--vfs-cache-mode=full'));

@@ -85,6 +85,12 @@ describe('mountkeeper webhook', () => {
     assert.deepEqual(shown.tables[0]?.slice(1).map((row) => row.at(-1)), ['200 in 12 ms', 'the receiver answered 500; next at N']);
   });
 
+  it('says so when there is nothing to show', async () => {
+    const shown = await runCommand(webhooks, ['webhook', 'log'], { request: async () => ({ status: 200, body: '{"deliveries":[]}' }) });
+    assert.deepEqual(shown.tables, []);
+    assert.match(shown.printed.join(' '), /No notifications so far/);
+  });
+
   it('exits with 64 for what it does not know', async () => {
     for (const args of [[], ['x'], ['resend'], ['test', 'y'], ['log', 'y']]) {
       assert.equal((await runCommand(webhooks, ['webhook', ...args], { request: async () => ({ status: 200, body: '{}' }) })).code, 64);
