@@ -27,8 +27,11 @@ export interface ShownSharesOptions<Entry extends { readonly path: string }> {
 export interface ShownShares<Entry> {
   /** What is to be shown now, by the share's name. */
   readonly entries: ReadonlyMap<string, Entry>;
-  /** The shares that are mounted now; before them, what a server that is still there shows already. */
-  open(former: ReadonlyMap<string, Entry>): Promise<void>;
+  /**
+   * The shares that are mounted now; before them, what a server that is still there shows already. Nothing is added or removed
+   * before `former` has said that: a share whose entry is not known yet would be taken for a new one.
+   */
+  open(former?: () => Promise<ReadonlyMap<string, Entry>>): Promise<void>;
   /** Shows the share, or takes it back where it is not to be shown. */
   add(spec: ShareSpec, mount: Mount): Promise<void>;
   remove(share: string): Promise<void>;
@@ -64,11 +67,11 @@ class Shown<Entry extends { readonly path: string }> implements ShownShares<Entr
     this.#options = options;
   }
 
-  async open(former: ReadonlyMap<string, Entry>): Promise<void> {
+  async open(former?: () => Promise<ReadonlyMap<string, Entry>>): Promise<void> {
     const { clock, mountTable, shares } = this.#options;
     this.#openedAtMs = clock.monotonic();
     await this.inTurn(async () => {
-      for (const [share, entry] of former) {
+      for (const [share, entry] of (await former?.()) ?? []) {
         if (!(await mountTable.find(entry.path))) continue;
         this.entries.set(share, entry);
         this.#unclaimed.add(share);
@@ -83,7 +86,6 @@ class Shown<Entry extends { readonly path: string }> implements ShownShares<Entr
 
   async add(spec: ShareSpec, mount: Mount): Promise<void> {
     const { name, protocols } = spec.share;
-    this.#unclaimed.delete(name);
     if (isChoosable(this.#options.protocol) && !protocols.includes(this.#options.protocol)) {
       this.#refused.delete(name);
       return this.remove(name);
@@ -103,6 +105,7 @@ class Shown<Entry extends { readonly path: string }> implements ShownShares<Entr
 
   async #show(spec: ShareSpec, mount: Mount): Promise<void> {
     const { name } = spec.share;
+    this.#unclaimed.delete(name);
     const former = this.entries.get(name);
     const next = await this.#describe(spec, mount);
     if (isDeepStrictEqual(former, next)) return;
@@ -112,9 +115,9 @@ class Shown<Entry extends { readonly path: string }> implements ShownShares<Entr
   }
 
   async remove(share: string): Promise<void> {
-    this.#unclaimed.delete(share);
     this.#refused.delete(share);
     await this.inTurn(async () => {
+      this.#unclaimed.delete(share);
       if (this.entries.delete(share)) await this.#options.apply(share);
     });
   }

@@ -69,7 +69,7 @@ export class NfsExporter implements Exporter {
 
   async open(): Promise<void> {
     if (!this.#tools.settings.enabled) return this.#server.stop();
-    await this.#shown.open(await this.#former());
+    await this.#shown.open(() => this.#former());
     this.#server.start();
   }
 

@@ -88,7 +88,7 @@ export class WebdavExporter implements Exporter {
       await this.#server.stop();
       return this.#engines.keepOnly(new Set());
     }
-    await this.#shown.open(await this.#former());
+    await this.#shown.open(() => this.#former());
     this.#server.start();
   }
 

@@ -163,6 +163,7 @@ describe('shares over NFS', () => {
     for (const allowed_clients of [['0.0.0.0/0'], ['192.0.2.77', '127.0.0.5/8', 'fe80::1/10', 'fd00::/8', '2001:0db8::1', '::ffff:192.0.2.1'], ['::/0', '127.0.0.1']]) {
       await daemon.submit(daemon.text({ sections: { nfs: { allowed_clients } } }));
       await until(`this machine is let in by ${allowed_clients.join()}`, async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status === 0, { timeoutMs: 10_000 });
+      assert.equal(typeof (await readBy(handle)), 'string', 'a handle from before is still good');
       await daemon.submit(daemon.text({ sections: { nfs: { allowed_clients: ['192.0.2.77'] } } }));
       await until('this machine is refused again', async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status !== 0, { timeoutMs: 10_000 });
     }

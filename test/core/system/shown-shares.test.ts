@@ -99,14 +99,29 @@ describe('the shares that a protocol shows', () => {
   it('begin with those that are mounted and healthy', async () => {
     const { shown, living } = setUp();
     living.push(live('a'), live('b', { health: 'failed' }), live('c', { mount: undefined }));
-    await shown.open(new Map());
+    await shown.open();
     assert.deepEqual([...shown.entries.keys()], ['a']);
+  });
+
+  it('are compared with what a former daemon showed, also when they are added before that is known', async () => {
+    const { shown, clock, done } = setUp(['/mnt/a', '/mnt/b']);
+    const entry = (name: string): [string, Entry] => [name, { path: `/mnt/${name}`, readOnly: false }];
+    const opening = shown.open(async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return new Map(['a', 'b'].map(entry));
+    });
+    await Promise.all([opening, shown.add(spec('a'), mountOf('a'))]);
+    assert.deepEqual([...shown.entries.keys()], ['a', 'b']);
+    assert.deepEqual(done, [], 'nothing has changed for a client');
+    await clock.advance(31_000);
+    await shown.dropUnclaimed();
+    assert.deepEqual(done, ['a changed b'], 'the one that was added is claimed');
   });
 
   it('do not come back when they are taken down while others are added', async () => {
     const { shown, living } = setUp();
     living.push(live('a'), live('b'));
-    const opening = shown.open(new Map());
+    const opening = shown.open();
     living.splice(1, 1);
     await shown.remove('b');
     await opening;
@@ -116,7 +131,7 @@ describe('the shares that a protocol shows', () => {
   it('keep what a former daemon showed while it is mounted, and drop it when it fails or nobody claims it', async () => {
     const entry = (name: string): [string, Entry] => [name, { path: `/mnt/${name}`, readOnly: false }];
     const { shown, living, clock, done } = setUp(['/mnt/claimed', '/mnt/failing', '/mnt/forgotten']);
-    await shown.open(new Map(['claimed', 'failing', 'forgotten', 'unmounted'].map(entry)));
+    await shown.open(() => Promise.resolve(new Map(['claimed', 'failing', 'forgotten', 'unmounted'].map(entry))));
     assert.deepEqual([...shown.entries.keys()], ['claimed', 'failing', 'forgotten']);
     await shown.add(spec('claimed'), mountOf('claimed'));
     living.push(live('failing', { health: 'failed', mount: undefined }), live('claimed'));
