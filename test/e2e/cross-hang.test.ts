@@ -32,7 +32,7 @@ describe('a share that hangs', () => {
 
   it('makes no client of another share wait for longer than 2 s, and is back within 30 s', async (t) => {
     const sum = await nas.checksum('hung/x.bin');
-    const transfers = transfersOf(house.access, { share: 'other', path: 'film.mov', sha256: await nas.checksum('other/film.mov'), bytesPerSecond: 15_000_000 });
+    const transfers = await transfersOf(house.access, { share: 'other', path: 'film.mov', sha256: await nas.checksum('other/film.mov'), bytesPerSecond: 15_000_000 });
     // Users who are caught: each in a session of its own.
     const caught = await Promise.all(CLIENTS.map(async (client) => ({ label: client.label, session: await client.session(house.access, 'hung') })));
     const pid = await house.daemon.rclonePid('hung');

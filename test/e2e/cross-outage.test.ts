@@ -38,7 +38,7 @@ describe('a share whose NAS is away', () => {
 
   it('is on none of the servers, and on all of them within 5 s of its return, with no pause for who reads another share', async (t) => {
     await until('its probe has failed', async () => (await house.daemon.share('frail')).health === 'failed', { timeoutMs: 15_000 });
-    const transfers = transfersOf(house.access, { share: 'steady', path: 'film.mov', sha256: sum, bytesPerSecond: 25_000_000 });
+    const transfers = await transfersOf(house.access, { share: 'steady', path: 'film.mov', sha256: sum, bytesPerSecond: 25_000_000 });
     for (const returns of ['after a while', 'once more']) {
       for (const { label, isShown } of CLIENTS) assert.equal(await isShown(house.access, 'frail'), false, label);
       // Its own probes are rare by then.

@@ -50,7 +50,7 @@ describe('under transfers of every protocol', () => {
   after(() => scratch.close());
 
   it('a share comes, leaves a protocol, becomes read-only, leads elsewhere and goes', async (t) => {
-    const end = transfers();
+    const end = await transfers();
     const { path } = await localFile(scratch, 'new', 100);
     const lists = async (): Promise<string[]> => Promise.all(CLIENTS.map(async (client) => {
       const session = await client.session(house.access, 'guest');
@@ -85,7 +85,7 @@ describe('under transfers of every protocol', () => {
   });
 
   it('the share itself leaves one protocol: who reads it over another does not notice', async (t) => {
-    const end = transfers();
+    const end = await transfers();
     for (const { label, protocol } of CLIENTS.filter((client) => client.protocol !== 'smb')) {
       await sleep(500);
       const former = (await house.daemon.rclonePid('steady'));
@@ -102,7 +102,7 @@ describe('under transfers of every protocol', () => {
 
   for (const signal of ['SIGKILL', 'SIGUSR2'] as const) {
     it(`the daemon ends by ${signal} and returns: the servers are adopted with their sessions`, async (t) => {
-      const [former, end] = [await serversOf(house.daemon), transfers()];
+      const [former, end] = [await serversOf(house.daemon), await transfers()];
       const sessions = await Promise.all(CLIENTS.map(async (client) => ({ client, session: await client.session(house.access, 'steady') })));
       for (let round = 0; round < 2; round += 1) {
         await sleep(1_000);

@@ -1,13 +1,16 @@
 /** Transfers that last, and what their users feel of them. */
 import { createHash } from 'node:crypto';
-import { sleep } from '../until.ts';
+import { sleep, until } from '../until.ts';
 import { CLIENTS } from './clients.ts';
 import type { Access } from './clients.ts';
+
+/** By then a transfer is under way: its client has started, and the mount has found its pace with the NAS. */
+const UNDER_WAY_BYTES = 32 * 1_048_576;
 
 export interface Transfer {
   readonly bytes: number;
   readonly whole: number;
-  /** The longest time that it was waited for a next piece. */
+  /** The longest time that it was waited for a next piece, once it was under way. */
   readonly longestMs: number;
   readonly failures: readonly string[];
 }
@@ -33,6 +36,10 @@ export class Transfers {
 
   get bytes(): number {
     return this.tally.bytes;
+  }
+
+  get isUnderWay(): boolean {
+    return this.tally.bytes >= UNDER_WAY_BYTES;
   }
 
   stop(): Promise<Transfer> {
@@ -65,8 +72,7 @@ export class Transfers {
     let asked = Infinity;
     let bytes = 0;
     for await (const piece of open()) {
-      // The first one takes the client's own start, too.
-      this.tally.longestMs = Math.max(this.tally.longestMs, Math.round(performance.now() - asked));
+      if (this.isUnderWay) this.tally.longestMs = Math.max(this.tally.longestMs, Math.round(performance.now() - asked));
       hash.update(piece);
       bytes += piece.length;
       this.tally.bytes += piece.length;
@@ -83,11 +89,12 @@ export interface Outcome {
   readonly transfer: Transfer;
 }
 
-/** One transfer over each protocol; the returned function ends them. */
-export function transfersOf(access: Access, { share, path, ...wish }: Omit<TransferWish, 'open'> & { readonly share: string; readonly path: string }): () => Promise<Outcome[]> {
+/** One transfer over each protocol, once all are under way; the returned function ends them. */
+export async function transfersOf(access: Access, { share, path, ...wish }: Omit<TransferWish, 'open'> & { readonly share: string; readonly path: string }): Promise<() => Promise<Outcome[]>> {
   const all = CLIENTS.map(({ label, stream }) => ({ label, transfers: new Transfers({ ...wish, open: () => stream(access, share, path) }) }));
   // A test that failed must not leave them running.
   access.scratch.defer(() => all.forEach(({ transfers }) => transfers.abandon()));
+  for (const { label, transfers } of all) await until(`the transfer over ${label} is under way`, () => transfers.isUnderWay, { timeoutMs: 20_000, everyMs: 20 });
   return () => Promise.all(all.map(async ({ label, transfers }) => ({ label, transfer: await transfers.stop() })));
 }
 
