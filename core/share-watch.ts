@@ -4,7 +4,6 @@
  */
 import type { Logger } from 'pino';
 import type { Clock, Mount, MountStats, RemoteEvidence, RemoteFailure, TakenFigures } from './api.ts';
-import { CallDeadline } from './call-deadline.ts';
 import { withGrace } from './grace.ts';
 import { timeBox } from './plugin/time-box.ts';
 import { StrandedFiles } from './share-stranded.ts';
@@ -43,8 +42,6 @@ export class ShareWatch {
   readonly #options: ShareWatchOptions;
   readonly #end = new AbortController();
   readonly #stranded: StrandedFiles;
-  readonly #statsCalls: CallDeadline;
-  readonly #remoteCalls: CallDeadline;
   #stats: MountStats | undefined;
   #answeredAt: number;
   #collecting = false;
@@ -59,8 +56,6 @@ export class ShareWatch {
     const { clock, log, mount, onChange, pending } = options;
     this.#options = options;
     this.#answeredAt = clock.monotonic();
-    this.#statsCalls = new CallDeadline({ clock, end: this.#end.signal, timeoutMs: STATS_DEADLINE_MS, graceMs: GRACE_MS });
-    this.#remoteCalls = new CallDeadline({ clock, end: this.#end.signal, timeoutMs: REMOTE_DEADLINE_MS, graceMs: GRACE_MS });
     this.#stranded = new StrandedFiles({ share: mount.shareName, pending, clock, log, onChange, isClean: () => !this.#end.signal.aborted && this.#stats?.dirtyFiles === 0 });
   }
 
@@ -128,17 +123,14 @@ export class ShareWatch {
   async freshStats(): Promise<MountStats> {
     const { clock, mount } = this.#options;
     const signal = clock.deadline(STATS_DEADLINE_MS, this.#end.signal);
-    return this.#keep(await withGrace(mount.stats(signal), { clock, signal, graceMs: GRACE_MS }));
+    const stats = await withGrace(mount.stats(signal), { clock, signal, graceMs: GRACE_MS });
+    this.#stats = stats;
+    this.#answeredAt = clock.monotonic();
+    return stats;
   }
 
   stop(): void {
     this.#end.abort(new Error('the watch has ended'));
-  }
-
-  #keep(stats: MountStats): MountStats {
-    this.#stats = stats;
-    this.#answeredAt = this.#options.clock.monotonic();
-    return stats;
   }
 
   #silenceMs(): number {
@@ -149,7 +141,7 @@ export class ShareWatch {
     if (this.#collecting) return;
     this.#collecting = true;
     try {
-      this.#keep(await this.#statsCalls.run((signal) => this.#options.mount.stats(signal)));
+      await this.freshStats();
     } catch (error) {
       if (!this.#end.signal.aborted) this.#options.log.debug({ share: this.#options.mount.shareName, err: error }, 'mount figures not collected');
     } finally {
@@ -175,8 +167,9 @@ export class ShareWatch {
     if (this.#checkingRemote || clock.monotonic() - this.#remoteCheckedAt < REMOTE_CHECK_EVERY_MS) return;
     this.#checkingRemote = true;
     this.#remoteCheckedAt = clock.monotonic();
+    const signal = clock.deadline(REMOTE_DEADLINE_MS, this.#end.signal);
     try {
-      await this.#remoteCalls.run((signal) => mount.checkRemote(signal));
+      await withGrace(mount.checkRemote(signal), { clock, signal, graceMs: GRACE_MS });
       if (!this.#end.signal.aborted) this.#setRemote(true);
     } catch (error) {
       if (!this.#end.signal.aborted) this.#setRemote(false, error as RemoteFailure);
