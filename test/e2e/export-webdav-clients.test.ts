@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { stat } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
-import { Daemon } from '../support/daemon.ts';
+import type { Daemon } from '../support/daemon.ts';
 import { Files } from '../support/files.ts';
-import { Nas } from '../support/nas.ts';
-import { freePort } from '../support/ports.ts';
+import type { Nas } from '../support/nas.ts';
 import { rclones } from '../support/rclones.ts';
-import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { exportStatus, localFile, runClient } from '../support/exports/exports.ts';
+import { openDavHouse } from '../support/exports/dav.ts';
+import type { DavHouse } from '../support/exports/dav.ts';
+import { localFile, runClient } from '../support/exports/exports.ts';
 
 for (const rclone of rclones()) {
   describe(`what WebDAV clients do to files that are there, with ${rclone.label}`, () => {
@@ -17,23 +17,12 @@ for (const rclone of rclones()) {
     let nas: Nas;
     let files: Files;
     let daemon: Daemon;
-    let port: number;
-
-    const url = (path = ''): string => `http://127.0.0.1:${port}/team/${path}`;
-    const dav = async (...args: string[]): Promise<number> => Number((await runClient('curl', ['-sS', '-o', '/dev/null', '-w', '%{http_code}', '-u', 'alice:wonder', ...args], 45_000)).output.slice(-3));
+    let url: DavHouse['url'];
+    let dav: DavHouse['dav'];
 
     before(async () => {
-      scratch = await createScratch('dav-clients');
-      nas = await Nas.create(scratch, { files: { 'team/from nas.bin': 300_000 } });
+      ({ scratch, nas, daemon, url, dav } = await openDavHouse('dav-clients', rclone));
       files = new Files(scratch);
-      port = await freePort();
-      daemon = await Daemon.create(scratch, {
-        rclone: rclone.command, connections: [nas.connection('nas')], shares: [{ name: 'team', connection: 'nas', remote_path: 'team' }],
-        sections: { mount: { write_back: '1s' }, webdav: { enabled: true, port, users: [{ name: 'alice', password: 'wonder' }] } },
-      });
-      await daemon.start();
-      await daemon.healthy();
-      await until('WebDAV is served', async () => (await exportStatus(daemon)).webdav_running, { timeoutMs: 15_000 });
     });
     after(() => scratch.close());
 

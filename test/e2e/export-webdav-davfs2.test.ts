@@ -1,36 +1,23 @@
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
-import { Daemon } from '../support/daemon.ts';
 import { isMounted } from '../support/mounts.ts';
-import { Nas } from '../support/nas.ts';
-import { freePort } from '../support/ports.ts';
+import type { Nas } from '../support/nas.ts';
 import { rclones } from '../support/rclones.ts';
-import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { exportStatus, localFile, runClient, sumOf } from '../support/exports/exports.ts';
+import { openDavHouse } from '../support/exports/dav.ts';
+import type { DavHouse } from '../support/exports/dav.ts';
+import { localFile, runClient, sumOf } from '../support/exports/exports.ts';
 
 for (const rclone of rclones()) {
   describe(`a share over WebDAV that is mounted with davfs2, with ${rclone.label}`, () => {
     let scratch: Scratch;
     let nas: Nas;
-    let daemon: Daemon;
-    let port: number;
-
-    const url = (path = ''): string => `http://127.0.0.1:${port}/team/${path}`;
+    let url: DavHouse['url'];
 
     before(async () => {
-      scratch = await createScratch('davfs2');
-      nas = await Nas.create(scratch, { files: { 'team/from nas.bin': 300_000 } });
-      port = await freePort();
-      daemon = await Daemon.create(scratch, {
-        rclone: rclone.command, connections: [nas.connection('nas')], shares: [{ name: 'team', connection: 'nas', remote_path: 'team' }],
-        sections: { mount: { write_back: '1s' }, webdav: { enabled: true, port, users: [{ name: 'alice', password: 'wonder' }] } },
-      });
-      await daemon.start();
-      await daemon.healthy();
-      await until('WebDAV is served', async () => (await exportStatus(daemon)).webdav_running, { timeoutMs: 15_000 });
+      ({ scratch, nas, url } = await openDavHouse('davfs2', rclone));
     });
     after(() => scratch.close());
 

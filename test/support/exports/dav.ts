@@ -1,0 +1,40 @@
+/** One share over WebDAV, and curl as its client. */
+import { Daemon } from '../daemon.ts';
+import { Nas } from '../nas.ts';
+import { freePort } from '../ports.ts';
+import type { RcloneChoice } from '../rclones.ts';
+import { createScratch } from '../scratch.ts';
+import type { Scratch } from '../scratch.ts';
+import { until } from '../until.ts';
+import { exportStatus, runClient } from './exports.ts';
+
+export const SHARE = 'team';
+export const USER = 'alice';
+export const PASSWORD = 'wonder';
+
+export interface DavHouse {
+  readonly scratch: Scratch;
+  /** Holds `team/from nas.bin`. */
+  readonly nas: Nas;
+  readonly daemon: Daemon;
+  /** Address of a file of the share; without a path, of the share itself. */
+  readonly url: (path?: string) => string;
+  /** The status that the client was answered with. */
+  readonly dav: (...args: string[]) => Promise<number>;
+}
+
+export async function openDavHouse(name: string, rclone: RcloneChoice): Promise<DavHouse> {
+  const scratch = await createScratch(name);
+  const nas = await Nas.create(scratch, { files: { [`${SHARE}/from nas.bin`]: 300_000 } });
+  const port = await freePort();
+  const daemon = await Daemon.create(scratch, {
+    rclone: rclone.command, connections: [nas.connection('nas')], shares: [{ name: SHARE, connection: 'nas', remote_path: SHARE }],
+    sections: { mount: { write_back: '1s' }, webdav: { enabled: true, port, users: [{ name: USER, password: PASSWORD }] } },
+  });
+  await daemon.start();
+  await daemon.healthy();
+  await until('WebDAV is served', async () => (await exportStatus(daemon)).webdav_running, { timeoutMs: 15_000 });
+  const dav = async (...args: string[]): Promise<number> =>
+    Number((await runClient('curl', ['-sS', '-o', '/dev/null', '-w', '%{http_code}', '-u', `${USER}:${PASSWORD}`, ...args], 45_000)).output.slice(-3));
+  return { scratch, nas, daemon, url: (path = '') => `http://127.0.0.1:${port}/${SHARE}/${path}`, dav };
+}
