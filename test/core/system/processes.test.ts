@@ -47,7 +47,8 @@ describe('processes', () => {
     const fields = (await readFile(`/proc/${managed.pid}/stat`, 'latin1')).split(') ')[1]?.split(' ') ?? [];
     assert.equal(Number(fields[3]), managed.pid, 'leads its session');
     assert.ok(managed.isAlive());
-    assert.equal(managed.state(), 'S');
+    // Its last line is out before the shell has gone to sleep over `sleep`.
+    await until('the shell waits', () => managed.state() === 'S', { timeoutMs: 3_000 });
   });
 
   it('leaves no descriptor of the daemon or of the start open in the process', async () => {
