@@ -82,11 +82,14 @@ describe('authentication', () => {
 
   it('slows down a guesser but not a page that repeats one wrong password', async () => {
     await open(withWeb('password = "pw"'));
-    const start = performance.now();
-    for (let count = 0; count < 20; count += 1) assert.equal((await api.get('/api/status', basic('admin', 'stale'))).status, 401);
-    assert.ok(performance.now() - start < 240, 'repeating is not slowed');
-    for (const guess of ['one', 'two']) assert.equal((await api.get('/api/status', basic('admin', guess))).status, 401);
-    assert.ok(performance.now() - start > 240, 'guessing is slowed');
+    const refused = async (password: string): Promise<void> => assert.equal((await api.get('/api/status', basic('admin', password))).status, 401);
+    const repeating = performance.now();
+    for (let count = 0; count < 20; count += 1) await refused('stale');
+    // Were each of them slowed, the least of it would be 20 times 250 ms.
+    assert.ok(performance.now() - repeating < 4_000, 'repeating is not slowed');
+    const guessing = performance.now();
+    for (const guess of ['one', 'two']) await refused(guess);
+    assert.ok(performance.now() - guessing > 240, 'guessing is slowed');
   });
 
   it('lets nobody in while the password cannot be looked up, and says why in the log once', async () => {
