@@ -19,7 +19,7 @@ function createGate(): Gate {
 
 describe('a generation', () => {
   let server: TestServer;
-  beforeEach(async () => { server = await createServer({ retireTimeoutMs: 1_000 }); });
+  beforeEach(async () => { server = await createServer({ retireTimeoutMs: 15_000 }); });
   afterEach(() => server.http.close());
 
   const get = (path: string, agent?: Agent) => ask({ port: server.port, path, ...(agent ? { agent } : {}) });
@@ -45,13 +45,13 @@ describe('a generation', () => {
     const gate = createGate();
     await server.swap(ledger('a', { routes: [{ method: 'GET', path: '/slow', handler: async () => { await gate.opened; return 'old'; } }] }));
     const reply = get('/slow');
-    await until('the request runs', () => server.http.stats().inFlight === 1, { timeoutMs: 2_000, everyMs: 2 });
+    await until('the request runs', () => server.http.stats().inFlight === 1, { timeoutMs: 20_000, everyMs: 2 });
     await server.swap(ledger('a', { routes: [textRoute('/slow', 'new')] }));
     assert.equal(server.http.stats().generations, 2);
     assert.equal((await get('/slow')).body, 'new');
     gate.open();
     assert.equal((await reply).body, 'old');
-    await until('the old generation is gone', () => server.http.stats().generations === 1, { timeoutMs: 2_000, everyMs: 2 });
+    await until('the old generation is gone', () => server.http.stats().generations === 1, { timeoutMs: 20_000, everyMs: 2 });
   });
 
   it('lets a handler swap the very generation it runs on', async () => {
@@ -59,7 +59,7 @@ describe('a generation', () => {
       await server.swap(ledger('a', { routes: [textRoute('/new', 'new')] }));
       return 'swapped';
     } }] }));
-    const reply = await within('the answer', 2_000, ask({ port: server.port, path: '/swap', method: 'POST' }));
+    const reply = await within('the answer', 20_000, ask({ port: server.port, path: '/swap', method: 'POST' }));
     assert.equal(reply.body, 'swapped');
     assert.equal((await get('/new')).body, 'new');
   });
@@ -70,10 +70,10 @@ describe('a generation', () => {
     await server.swap(ledger('a', { routes: [{ method: 'GET', path: '/never', handler: () => new Promise<never>(() => undefined) }] }));
     const never = get('/never');
     never.catch(() => undefined);
-    await until('the request runs', () => server.http.stats().inFlight === 1, { timeoutMs: 2_000, everyMs: 2 });
+    await until('the request runs', () => server.http.stats().inFlight === 1, { timeoutMs: 20_000, everyMs: 2 });
     await server.swap(ledger('a'));
-    await assert.rejects(within('the end', 2_000, never), /socket hang up|ECONNRESET/);
-    await until('the old generation is gone', () => server.http.stats().generations === 1, { timeoutMs: 2_000, everyMs: 2 });
+    await assert.rejects(within('the end', 20_000, never), /socket hang up|ECONNRESET/);
+    await until('the old generation is gone', () => server.http.stats().generations === 1, { timeoutMs: 20_000, everyMs: 2 });
   });
 
   it('does not wait for pipelined requests of a connection that died', async () => {
@@ -81,11 +81,11 @@ describe('a generation', () => {
     await server.swap(ledger('a', { routes: [{ method: 'GET', path: '/slow', handler: async () => { await gate.opened; return 'x'; } }] }));
     const wire = await dial(server.port);
     wire.socket.write('GET /slow HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(5));
-    await until('all run', () => server.http.stats().inFlight === 5, { timeoutMs: 2_000, everyMs: 2 });
+    await until('all run', () => server.http.stats().inFlight === 5, { timeoutMs: 20_000, everyMs: 2 });
     wire.socket.resetAndDestroy();
-    await until('none is left', () => server.http.stats().inFlight === 0, { timeoutMs: 2_000, everyMs: 2 });
+    await until('none is left', () => server.http.stats().inFlight === 0, { timeoutMs: 20_000, everyMs: 2 });
     await server.swap(ledger('a'));
-    await until('the old generation is gone', () => server.http.stats().generations === 1, { timeoutMs: 900, everyMs: 2 });
+    await until('the old generation is gone', () => server.http.stats().generations === 1, { timeoutMs: 10_000, everyMs: 2 });
     gate.open();
   });
 
@@ -156,7 +156,7 @@ describe('a generation', () => {
     const body = JSON.stringify('x'.repeat(1000));
     const wire = await dial(server.port);
     wire.socket.write(`POST /a HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n`);
-    await until('it is asked to go on', () => wire.text().startsWith('HTTP/1.1 100 '), { timeoutMs: 2_000, everyMs: 2 });
+    await until('it is asked to go on', () => wire.text().startsWith('HTTP/1.1 100 '), { timeoutMs: 20_000, everyMs: 2 });
     wire.socket.write(body);
     await wire.ended;
     assert.match(wire.text(), /1002 bytes$/);
@@ -186,14 +186,14 @@ describe('a generation', () => {
     for (let round = 1; round <= 60; round += 1) {
       const before = answers;
       await server.swap(serving(round));
-      await until('the load goes on', () => answers > before, { timeoutMs: 5_000, everyMs: 1 });
+      await until('the load goes on', () => answers > before, { timeoutMs: 20_000, everyMs: 1 });
     }
     running = false;
     await clients;
     assert.equal((await get('/a')).body, 'round 60');
     agent.destroy();
-    await until('one generation is left', () => server.http.stats().generations === 1, { timeoutMs: 3_000, everyMs: 5 });
-    await until('no socket is left', () => server.http.stats().sockets === 0, { timeoutMs: 3_000, everyMs: 5 });
+    await until('one generation is left', () => server.http.stats().generations === 1, { timeoutMs: 20_000, everyMs: 5 });
+    await until('no socket is left', () => server.http.stats().sockets === 0, { timeoutMs: 20_000, everyMs: 5 });
     assert.equal(server.http.stats().inFlight, 0);
   });
 });
