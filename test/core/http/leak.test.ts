@@ -37,11 +37,11 @@ describe('many requests and many swaps', () => {
       }
     };
     await round();
-    await until('old generations are gone', () => server.http.stats().generations === 1, { timeoutMs: 3_000 });
+    await until('old generations are gone', () => server.http.stats().generations === 1, { timeoutMs: 20_000 });
     const before = collectedHeapBytes();
     await round();
     await round();
-    await until('old generations are gone', () => server.http.stats().generations === 1, { timeoutMs: 3_000 });
+    await until('old generations are gone', () => server.http.stats().generations === 1, { timeoutMs: 20_000 });
     const grown = collectedHeapBytes() - before;
     assert.equal(server.http.stats().sockets, 1);
     wire.socket.destroy();
