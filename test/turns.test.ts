@@ -31,7 +31,7 @@ async function house(t: TestContext): Promise<(name: string) => Promise<Asker>> 
   };
 }
 
-const goes = (asker: Asker): Promise<unknown> => until('it goes', () => asker.mayGo, { timeoutMs: 2_000 });
+const goes = (asker: Asker): Promise<unknown> => until('it goes', () => asker.mayGo, { timeoutMs: 20_000 });
 
 describe('turns of test files', () => {
   it('lets files run beside each other, and one that must be alone when all of them have ended', async (t) => {
