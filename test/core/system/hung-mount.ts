@@ -52,7 +52,7 @@ async function mountOf(scratch: Scratch, remote: readonly string[]): Promise<Han
     await ended;
   };
   scratch.defer(end);
-  await until('mounted', () => createMountTable().find(mountPoint), { timeoutMs: 10_000 });
+  await until('mounted', () => createMountTable().find(mountPoint), { timeoutMs: 30_000 });
   return { mountPoint, hang: () => stopWhole(rclone), end };
 }
 
