@@ -127,9 +127,9 @@ describe('scheduler', () => {
     const scheduler = createScheduler({ clock: impatient, log });
     const release = await scheduler.add(job({ run: () => new Promise(() => undefined) }));
     await clock.advance(MINUTE);
-    await within('release', 1_000, Promise.resolve(release()));
+    await within('release', 20_000, Promise.resolve(release()));
     assert.ok(messages().includes('job does not stop and is left behind'));
-    await within('close', 1_000, scheduler.close());
+    await within('close', 20_000, scheduler.close());
   });
 
   it('refuses a wrong expression and a key that is taken, and leaves an empty expression off', async () => {
@@ -193,9 +193,9 @@ describe('worker files', () => {
     for (const [name, file] of [['kind', kind], ['stubborn', stubborn]] as const) {
       const controller = new AbortController();
       const running = jobs.run(name, { file }, controller.signal).then(() => undefined, () => undefined);
-      await until('it runs', () => existsSync(scratch.path(`${name}-began`)), { timeoutMs: 5_000 });
+      await until('it runs', () => existsSync(scratch.path(`${name}-began`)), { timeoutMs: 20_000 });
       controller.abort(new Error('stopped'));
-      await within(`${name} to end`, 3_000, running);
+      await within(`${name} to end`, 20_000, running);
     }
     assert.equal(readFileSync(scratch.path('asked'), 'utf8'), 'cancel');
     await jobs.close();
