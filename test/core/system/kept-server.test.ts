@@ -12,7 +12,7 @@ import { isAlive } from '../../support/processes.ts';
 import { until } from '../../support/until.ts';
 
 const KEY = 'test/server';
-const PATIENCE = { timeoutMs: 10_000, everyMs: 10 };
+const PATIENCE = { timeoutMs: 30_000, everyMs: 10 };
 const clock = createClock();
 const log = pino({ level: 'silent' });
 

@@ -27,9 +27,9 @@ describe('a process that is stuck in the kernel', { skip: !CAN_HANG_A_MOUNT }, (
     const processes = createProcesses({ stateDir: scratch.path('state'), clock, log });
     const spec = { key: 'stuck', command: 'ls', args: [mount.mountPoint], fingerprint: 'f' };
     const managed = await processes.start(spec);
-    await until('it waits for the mount', async () => mount.isAsked() && (await readFile(`/proc/${managed.pid}/wchan`, 'latin1')).includes('wait_answer'), { timeoutMs: 5_000 });
+    await until('it waits for the mount', async () => mount.isAsked() && (await readFile(`/proc/${managed.pid}/wchan`, 'latin1')).includes('wait_answer'), { timeoutMs: 20_000 });
 
-    const exit = await within('stop', 3_000, managed.stop({ graceMs: 200 }));
+    const exit = await within('stop', 20_000, managed.stop({ graceMs: 200 }));
     assert.deepEqual([exit.code, exit.signal], [null, null]);
     assert.ok(managed.isAlive());
     assert.equal(managed.state(), 'D');
@@ -37,7 +37,7 @@ describe('a process that is stuck in the kernel', { skip: !CAN_HANG_A_MOUNT }, (
     await assert.rejects(processes.start(spec), /is still running for stuck/);
 
     await mount.end();
-    assert.notEqual((await within('exit', 3_000, managed.exited)).signal, null);
+    assert.notEqual((await within('exit', 20_000, managed.exited)).signal, null);
     assert.deepEqual(await processes.recorded(''), []);
   });
 });

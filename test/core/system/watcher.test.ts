@@ -36,7 +36,7 @@ describe('watcher', { concurrency: true }, () => {
     const expect = async (expected: 0 | 1, action: () => Promise<unknown>): Promise<void> => {
       const former = changes;
       await action();
-      if (expected === 1) await until('change', () => changes > former, { timeoutMs: 5_000, everyMs: 10 });
+      if (expected === 1) await until('change', () => changes > former, { timeoutMs: 20_000, everyMs: 10 });
       await clock.sleep(QUIET_MS);
       assert.equal(changes - former, expected);
     };
