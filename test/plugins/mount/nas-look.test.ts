@@ -47,13 +47,13 @@ describe('a look for a NAS', () => {
   it('finds one that speaks, and none that only takes the connection', async () => {
     const look = createNasLook({ host: 'localhost', port, manner: 'greets' });
     speech = 'SSH-2.0-x\r\n';
-    assert.equal(await look(AbortSignal.timeout(2_000)), undefined);
+    assert.equal(await look(AbortSignal.timeout(20_000)), undefined);
     speech = undefined;
     assert.equal(await look(AbortSignal.timeout(100)), 'i/o timeout');
-    assert.equal(await createNasLook({ host: '127.0.0.1', port, manner: 'accepts' })(AbortSignal.timeout(2_000)), undefined);
+    assert.equal(await createNasLook({ host: '127.0.0.1', port, manner: 'accepts' })(AbortSignal.timeout(20_000)), undefined);
   });
 
   it('says why there is none', async () => {
-    assert.equal(await createNasLook({ host: '127.0.0.1', port: 1, manner: 'greets' })(AbortSignal.timeout(2_000)), 'connection refused');
+    assert.equal(await createNasLook({ host: '127.0.0.1', port: 1, manner: 'greets' })(AbortSignal.timeout(20_000)), 'connection refused');
   });
 });

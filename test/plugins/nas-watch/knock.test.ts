@@ -23,11 +23,11 @@ describe('a knock', () => {
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     const there = connection('sftp', { host: '127.0.0.1', port: String(port) });
-    assert.equal(await knock(there, AbortSignal.timeout(5_000)), true);
+    assert.equal(await knock(there, AbortSignal.timeout(20_000)), true);
     assert.equal(await knock(there, AbortSignal.abort()), false);
     server.close();
     await once(server, 'close');
-    assert.equal(await knock(there, AbortSignal.timeout(5_000)), false);
-    assert.equal(await knock(connection('local', {}), AbortSignal.timeout(5_000)), undefined);
+    assert.equal(await knock(there, AbortSignal.timeout(20_000)), false);
+    assert.equal(await knock(connection('local', {}), AbortSignal.timeout(20_000)), undefined);
   });
 });

@@ -46,12 +46,12 @@ describe('a probe', () => {
   });
 
   it('is not delayed by remotes that hang', async () => {
-    const probing = prober((one) => (one.share.name === 'good' ? Promise.resolve() : never()), 5_000);
+    const probing = prober((one) => (one.share.name === 'good' ? Promise.resolve() : never()), 60_000);
     const end = new AbortController();
     const hanging = Array.from({ length: 6 }, (_, index) => probing.probe(spec(`bad ${index}`), end.signal));
     const start = performance.now();
     assert.deepEqual(await probing.probe(spec('good'), signal), { ok: true });
-    assert.ok(performance.now() - start < 1_000);
+    assert.ok(performance.now() - start < 20_000);
     end.abort();
     await Promise.all(hanging);
   });

@@ -47,7 +47,7 @@ describe('the question to an SMB server', () => {
     const dialect = await served((socket) => socket.once('data', () => {
       socket.write(answer().subarray(0, 30));
       setImmediate(() => socket.write(answer().subarray(30)));
-    }), (port) => negotiate({ host: '127.0.0.1', port }, AbortSignal.timeout(5_000)));
+    }), (port) => negotiate({ host: '127.0.0.1', port }, AbortSignal.timeout(20_000)));
     assert.equal(dialect, 0x0302);
   });
 

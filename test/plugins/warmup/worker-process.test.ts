@@ -27,7 +27,7 @@ async function begin(t: TestContext, module: string, isDryRun = true) {
   const processes = async () => (await allProcesses()).filter((one) => one.args.includes(order.listFile));
   t.after(async () => {
     helper.stop();
-    await until('it is gone', async () => (await processes()).length === 0, { timeoutMs: 5_000 });
+    await until('it is gone', async () => (await processes()).length === 0, { timeoutMs: 20_000 });
     await rm(folder, { recursive: true });
   });
   return { helper, reports, processes };
@@ -39,7 +39,7 @@ describe('the helper process', () => {
     assert.deepEqual(await helper.ended, { outcome: 'complete', reason: '' });
     const last = reports.at(-1);
     assert.deepEqual(last?.kind === 'counts' && [last.counts.total, last.counts.skipped, last.counts.totalBytes, last.counts.skippedBytes], [2, 1, 7, 3]);
-    await until('it is gone', async () => (await processes()).length === 0, { timeoutMs: 3_000 });
+    await until('it is gone', async () => (await processes()).length === 0, { timeoutMs: 20_000 });
   });
 
   it('goes through files whose names hold ends of lines, and tells them apart', async (t) => {
@@ -56,11 +56,11 @@ describe('the helper process', () => {
 
   it('is ended at once, and shows no secret while it runs', async (t) => {
     const { helper, processes } = await begin(t, HANGS);
-    const [seen] = await until('it runs', async () => ((await processes()).length > 0 ? processes() : undefined), { timeoutMs: 5_000 });
+    const [seen] = await until('it runs', async () => ((await processes()).length > 0 ? processes() : undefined), { timeoutMs: 20_000 });
     assert.doesNotMatch(seen?.command ?? '', /s3cret/);
     helper.stop();
     assert.equal((await helper.ended).outcome, 'stopped');
-    await until('it is gone', async () => (await processes()).length === 0, { timeoutMs: 3_000 });
+    await until('it is gone', async () => (await processes()).length === 0, { timeoutMs: 20_000 });
   });
 
   it('takes a mount that has ended for one that is away, and a fault of its own for a failure', async (t) => {
