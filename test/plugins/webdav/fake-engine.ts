@@ -119,6 +119,11 @@ export class FrontHouse {
     return (this.#server.address() as AddressInfo).port;
   }
 
+  /** Connections that the front has from clients. */
+  clients(): Promise<number> {
+    return new Promise((resolve, reject) => this.#server.getConnections((error, count) => (error ? reject(error) : resolve(count))));
+  }
+
   /** As alice, who is in. */
   async ask(method: string, path: string, options: { readonly headers?: OutgoingHttpHeaders; readonly body?: Buffer | string } = {}): Promise<Reply> {
     const request = httpRequest({ host: '127.0.0.1', port: this.port, method, path, agent: false, headers: { authorization: basic('alice', 'wonder:land'), ...options.headers } });

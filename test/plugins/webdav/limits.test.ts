@@ -34,7 +34,7 @@ describe('what the front of WebDAV does not let clients do', () => {
     const request = httpRequest({ host: '127.0.0.1', port: house.port, method: 'PUT', path: '/team/endless', agent: false, headers: { authorization: basic('alice', 'wonder:land'), 'transfer-encoding': 'chunked' } });
     request.on('error', () => undefined).flushHeaders();
     const answered = once(request, 'response') as Promise<[IncomingMessage]>;
-    await until('it has come to the engine', () => house.engine.files.has('/team/endless'), { timeoutMs: 5_000, everyMs: 5 });
+    await until('it has come to the engine', () => house.engine.files.has('/team/endless'), { timeoutMs: 20_000, everyMs: 5 });
     await house.tell({ minFreeBytes: Number.MAX_SAFE_INTEGER });
     const piece = Buffer.alloc(4 * 1_048_576);
     for (let sent = 0; sent < 17; sent += 1) await new Promise<void>((resolve) => request.write(piece, () => resolve()));
