@@ -10,6 +10,7 @@ import webhooks from '../../../plugins/webhooks/index.ts';
 import { createSaver, readMemory } from '../../../plugins/webhooks/memory.ts';
 import type { Remembered } from '../../../plugins/webhooks/memory.ts';
 import { runCommand } from '../../api/cli.ts';
+import { until } from '../../support/until.ts';
 
 const log = pino({ level: 'silent' });
 
@@ -42,8 +43,10 @@ describe('webhooks', () => {
     const tell = () => host.hooks.observe('afterCycle', { version: 1, takenAt: 0, record: { shares: [] } } as never);
     await tell();
     await tell();
-    let seen = await deliveries();
-    for (let round = 0; round < 200 && seen[0]?.attempts.length !== 1; round += 1) seen = await deliveries();
+    const seen = await until('it was tried', async () => {
+      const now = await deliveries();
+      return now[0]?.attempts.length === 1 ? now : undefined;
+    }, { timeoutMs: 20_000, everyMs: 5 });
     assert.deepEqual(seen.map(({ type, state }) => [type, state]), [['mine.own', 'waiting']]);
     assert.match(seen[0]?.attempts[0]?.problem ?? '', /refuses connections/);
     await host.configure({ ...config, plugins: { webhooks: { enabled: false } } });
