@@ -32,14 +32,17 @@ export interface TestShare {
   readonly made: SlowMount;
 }
 
-export function testShare(name: string): TestShare {
+/** `options`: those of the connection, in place of what it has. */
+export function testShare(name: string, options: Readonly<Record<string, string>> = {}): TestShare {
+  const it = spec(name);
+  const placed = { ...it, connection: { ...it.connection, options: { ...it.connection.options, ...options } } };
   const made = new SlowMount(planOf(spec(name)), name);
   const share: TestShare = {
     mount: made,
     remoteAnswers: true,
     made,
     get live(): LiveShare {
-      return { spec: spec(name), health: 'healthy', mount: share.mount, remoteAnswers: share.remoteAnswers };
+      return { spec: placed, health: 'healthy', mount: share.mount, remoteAnswers: share.remoteAnswers };
     },
   };
   return share;

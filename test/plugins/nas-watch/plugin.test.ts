@@ -11,7 +11,8 @@ import { readOutages, writeOutages } from '../../../plugins/nas-watch/outage-fil
 import { testShare } from '../dir-refresh/fixture.ts';
 
 async function start(t: TestContext) {
-  const shares = [testShare('photos'), testShare('video')];
+  // An address that refuses at once: a name would be looked up anew at every knock, hundreds of times.
+  const shares = [testShare('photos', { host: '127.0.0.1', port: '1' }), testShare('video', { host: '127.0.0.1', port: '1' })];
   const refreshed: string[] = [];
   const refresher = { refresh: async (name: string): Promise<RefreshResult> => {
     refreshed.push(name);
