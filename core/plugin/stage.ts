@@ -13,6 +13,8 @@ export const packageDir = fileURLToPath(new URL('../../..', import.meta.url)).re
 const MOST_FILES = 20_000;
 const MOST_BYTES = 256 * 1024 ** 2;
 const SKIPPED = new Set(['.git', '.DS_Store']);
+/** What an author's tests run with: in the daemon it would be a second Mountkeeper beside the one that loads the plugin. */
+const AUTHORS_HOST = path.join('node_modules', 'mountkeeper');
 
 export interface StagedPlugin {
   readonly folder: string;
@@ -33,7 +35,7 @@ export async function stagePlugin(source: string, name: string, stateDir: string
 
   const draft = path.join(root, `.staging-${randomBytes(6).toString('hex')}`);
   try {
-    await cp(source, draft, { recursive: true, verbatimSymlinks: true, filter: (file) => !SKIPPED.has(path.basename(file)) });
+    await cp(source, draft, { recursive: true, verbatimSymlinks: true, filter: (file) => isStaged(path.relative(source, file)) });
     const hash = await hashFolder(draft);
     const folder = path.join(root, `${name}@${hash}`);
     if (!(await exists(folder))) await rename(draft, folder);
@@ -62,6 +64,10 @@ async function linkHost(root: string): Promise<void> {
   await symlink(packageDir, link, 'dir');
 }
 
+function isStaged(name: string): boolean {
+  return name !== AUTHORS_HOST && !SKIPPED.has(path.basename(name));
+}
+
 async function exists(file: string): Promise<boolean> {
   return lstat(file).then(() => true, () => false);
 }
@@ -74,8 +80,8 @@ export async function hashFolder(folder: string): Promise<string> {
   const walk = async (relative: string): Promise<void> => {
     const entries = await readdir(path.join(folder, relative), { withFileTypes: true });
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      if (SKIPPED.has(entry.name)) continue;
       const name = path.join(relative, entry.name);
+      if (!isStaged(name)) continue;
       if (entry.isDirectory()) await walk(name);
       else await add(name, entry.isSymbolicLink());
     }

@@ -63,6 +63,18 @@ describe('discovery', () => {
     assert.deepEqual((await readdir(path.join(at.root, 'state/plugins'))).map((name) => name.replace(/@[0-9a-f]{12}$/, '@…')).sort(), ['garden@…', 'node_modules']);
   });
 
+  it('gives it the host\'s own package also where its author keeps another one for tests', async (t) => {
+    const at = await folders(t);
+    await at.plugin('garden', shell('garden', '', "config: { schema: Joi.object({ depth: Joi.number() }) },"));
+    await at.write('third/garden/node_modules/mountkeeper/package.json', '{ "type": "module", "exports": "./index.js" }');
+    await at.write('third/garden/node_modules/mountkeeper/index.js', "throw new Error('the author\\'s');");
+    const [found] = await at.discover();
+    assert.ok(found?.plugin, JSON.stringify(found));
+    assert.equal(Object.getPrototypeOf(found.plugin.config?.schema), Object.getPrototypeOf(Joi.object()));
+    await at.write('third/garden/node_modules/mountkeeper/index.js', '// another version');
+    assert.equal((await at.discover())[0]?.plugin, found.plugin);
+  });
+
   it('gives the same object for the same content, another for changed content, and the first again for the first content', async (t) => {
     const at = await folders(t);
     await at.plugin('garden', `import { text } from './text.js';\n${shell('garden', '', 'description: text,')}`);
