@@ -1,7 +1,7 @@
 /**
  * `mountkeeper plugin list | new | check`: the author's side of the command line.
  */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
@@ -63,8 +63,9 @@ export async function checkPlugin(dir: string, cli: CliContext): Promise<number>
   try {
     const found = await examinePlugin(dir, options);
     const problems = found.plugin ? await allProblems(found, options) : [found.problem];
-    if (cli.json) cli.print(JSON.stringify({ name: found.name, ok: problems.length === 0, problems }));
-    else print(found, problems, cli);
+    const advice = found.plugin ? await paperAdvice(found) : [];
+    if (cli.json) cli.print(JSON.stringify({ name: found.name, ok: problems.length === 0, problems, advice }));
+    else print(found, { problems, advice }, cli);
     return problems.length === 0 ? EXIT.ok : EXIT.failure;
   } finally {
     await rm(stateDir, { recursive: true, force: true });
@@ -81,17 +82,32 @@ async function allProblems(found: UsablePlugin, options: DiscoveryOptions): Prom
   return [
     ...(isSteady ? [] : ['register() declares something else each time it is called; it must depend on nothing']),
     ...keyProblems(plugin),
-    ...(await readmeProblems(folder, plugin.name)),
-    ...(await sampleProblems(folder, { entries, services, log })),
+    ...((await hasSample(folder)) ? await sampleProblems(folder, { entries, services, log }) : []),
   ];
 }
 
-function print(found: FoundPlugin, problems: readonly string[], cli: CliContext): void {
+/** What the daemon does without, and the plugin's users do not: its papers. */
+async function paperAdvice({ plugin, folder }: UsablePlugin): Promise<readonly string[]> {
+  const sample = (await hasSample(folder)) ? [] : ['sample.toml is missing; it shows users a working configuration'];
+  return [...(await readmeProblems(folder, plugin.name)), ...sample];
+}
+
+function hasSample(folder: string): Promise<boolean> {
+  return access(path.join(folder, 'sample.toml')).then(() => true, () => false);
+}
+
+interface Findings {
+  readonly problems: readonly string[];
+  readonly advice: readonly string[];
+}
+
+function print(found: FoundPlugin, { problems, advice }: Findings, cli: CliContext): void {
   if (found.plugin) {
     cli.print(`${found.name} ${found.version}: ${found.description}`);
     for (const line of contributions(found.ledger)) cli.print(`  ${line}`);
   }
   for (const problem of problems) cli.printError(`${found.name}: ${problem}`);
+  for (const line of advice) cli.print(`before others use it: ${line}`);
   if (problems.length === 0) cli.print(`${found.name} is fine`);
 }
 

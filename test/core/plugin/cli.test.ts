@@ -79,16 +79,26 @@ describe('a scaffolded plugin', () => {
 
 describe('plugin check', () => {
   it('says everything there is to mend', async (t) => {
-    const { cli, err } = terminal();
+    const { cli, out, err } = terminal();
     const index = scaffold('garden', '0.1.0')['index.js']!.replace(".description('What is said when a share is mounted.')", '')
       .replace("ctx.tap('afterMount'", "if (globalThis.again) ctx.tap('afterUnmount', () => {});\n    globalThis.again = true;\n    ctx.tap('afterMount'");
     const folder = await scaffolded(await scratch(t), { 'index.js': index, 'README.md': '# Garden\n\n## Configuration\n', 'sample.toml': '[plugins.garden]\ngreting = "hi"\n' });
     t.after(() => { delete (globalThis as { again?: boolean }).again; });
     assert.equal(await checkPlugin(folder, cli), 1);
+    for (const sentence of [/before others use it: .*must begin with "# garden"/, /before others use it: .*must have the sections/]) assert.match(out.join('\n'), sentence);
     const text = err.join('\n');
-    for (const sentence of [/the key plugins\.garden\.greeting lacks \.description\(\)/, /must begin with "# garden"/, /must have the sections/, /sample\.toml is not valid: .*greting/]) {
+    for (const sentence of [/the key plugins\.garden\.greeting lacks \.description\(\)/, /sample\.toml is not valid: .*greting/]) {
       assert.match(text, sentence);
     }
+  });
+
+  it('lets a plugin of two files pass, and says what it lacks before others use it', async (t) => {
+    const { cli, out, err } = terminal();
+    const folder = await scaffolded(await scratch(t));
+    for (const paper of ['README.md', 'sample.toml']) await rm(path.join(folder, paper));
+    assert.equal(await checkPlugin(folder, cli), 0);
+    assert.deepEqual(err, []);
+    assert.deepEqual(out.slice(-3), ['before others use it: README.md is missing', 'before others use it: sample.toml is missing; it shows users a working configuration', 'garden is fine']);
   });
 
   it('says why a plugin cannot be loaded at all', async (t) => {
