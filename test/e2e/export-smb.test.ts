@@ -116,13 +116,13 @@ describe('shares over SMB', () => {
     await nas.put('team/folder/.DS_Store', 10);
     await nas.put('team/plain.bin', 500);
     const sum = await nas.checksum('team/plain.bin');
-    await until('the folder shows', async () => (await daemon.request('POST', '/api/refresh/team')).status === 200 && (await smb('team', 'ls', access())).output.includes('folder'), { timeoutMs: 8_000, everyMs: 300 });
+    await until('the folder shows', async () => (await daemon.request('POST', '/api/refresh/team')).status === 200 && (await smb('team', 'ls', access())).output.includes('folder'), { timeoutMs: 20_000, everyMs: 300 });
     assert.doesNotMatch((await smb('team', 'cd folder; ls', access())).output, /leftover|DS_Store/);
     for (const name of ['._plain.bin', '.DS_Store', 'plain.bin:com.apple.label', 'plain.bin:Zone.Identifier']) assert.match((await smb('team', `put "${scratch.path('send-2')}" "${name}"`, access())).output, /NT_STATUS_/, name);
     assert.equal((await smb('team', `put "${scratch.path('send-2')}" "Shot 10\u{F022}45.jpg"`, access())).code, 0);
     assert.equal((await smb('team', 'rmdir folder', access())).code, 0);
     await until('the NAS has the name with its colon', () => nas.has('team/Shot 10:45.jpg'), { timeoutMs: 15_000 });
-    await until('the NAS has lost the folder', async () => !(await nas.has('team/folder')), { timeoutMs: 5_000 });
+    await until('the NAS has lost the folder', async () => !(await nas.has('team/folder')), { timeoutMs: 20_000 });
     assert.equal(await nas.checksum('team/plain.bin'), sum);
     assert.equal((await nas.has('team/._plain.bin')) || (await nas.has('team/.DS_Store')), false);
   });
@@ -137,7 +137,7 @@ describe('shares over SMB', () => {
     await until('the session lists again', async () => {
       await session.run(`tcon "${PHOTOS}"`);
       return (await session.run('ls')).includes('from nas.bin');
-    }, { timeoutMs: 8_000, everyMs: 100 });
+    }, { timeoutMs: 20_000, everyMs: 100 });
     assert.match(await session.run(`put "${scratch.path('send-1')}" again.bin`), /putting file/);
     const ms = performance.now() - killed;
     assert.ok(ms < 5_000, `back after ${Math.round(ms)} ms`);
@@ -154,7 +154,7 @@ describe('shares over SMB', () => {
     await frail.stop();
     process.kill(await daemon.rclonePid('frail'), 'SIGKILL');
     await until('the share has failed', async () => (await daemon.share('frail')).health === 'failed', { timeoutMs: 15_000 });
-    await until('the share is off the server', async () => /BAD_NETWORK_NAME/.test((await smb('frail', 'ls', access())).output), { timeoutMs: 5_000 });
+    await until('the share is off the server', async () => /BAD_NETWORK_NAME/.test((await smb('frail', 'ls', access())).output), { timeoutMs: 20_000 });
     assert.match(await held.run(`put "${scratch.path('send-2')}" lost.bin`), /NT_STATUS_/);
     await assert.rejects(writeFile(`${daemon.mountPoint('frail')}/lost.bin`, 'x'));
     assert.match(await other.run('ls'), /from nas\.bin/);
@@ -176,7 +176,7 @@ describe('shares over SMB', () => {
     const killed = performance.now();
     await until('it serves again', () => lists(PHOTOS), { timeoutMs: 10_000 });
     assert.ok(performance.now() - killed < 3_000, `back after ${Math.round(performance.now() - killed)} ms`);
-    await until('the old processes are gone', () => before.every((one) => !isAlive(one)), { timeoutMs: 5_000 });
+    await until('the old processes are gone', () => before.every((one) => !isAlive(one)), { timeoutMs: 20_000 });
   });
 
   it('is adopted with its sessions by the next daemon', async () => {
@@ -186,7 +186,7 @@ describe('shares over SMB', () => {
     await daemon.end();
     assert.match(await session.run('ls'), /from nas\.bin/);
     await daemon.start();
-    await until('it says that SMB is served', async () => (await exportStatus(daemon)).smbd_running, { timeoutMs: 5_000 });
+    await until('it says that SMB is served', async () => (await exportStatus(daemon)).smbd_running, { timeoutMs: 20_000 });
     assert.match(await session.run(`put "${scratch.path('send-2')}" adopted.bin`), /putting file/);
     assert.equal(await smbdPid(), pid);
   });
@@ -201,18 +201,18 @@ describe('shares over SMB', () => {
     assert.match(await session.run('ls'), /from nas\.bin/);
     const users = [{ name: 'alice', password: 'other' }, { name: 'carol', password: 'päss wörd' }];
     assert.equal((await daemon.submit(daemon.text({ sections: { smb: { users } } }))).body.ok, true);
-    await until('the new user is let in', async () => (await smb(PHOTOS, 'ls', { port, user: 'carol%päss wörd' })).code === 0, { timeoutMs: 8_000 });
+    await until('the new user is let in', async () => (await smb(PHOTOS, 'ls', { port, user: 'carol%päss wörd' })).code === 0, { timeoutMs: 20_000 });
     assert.match((await smb(PHOTOS, 'ls', access())).output, /LOGON_FAILURE/);
     assert.match(await session.run('ls'), /from nas\.bin/);
     await daemon.submit(daemon.text({ sections: { smb: { users, port: busy } } }));
-    await until('it says that the port is taken', async () => /port \d+ on 127\.0\.0\.1 is taken/.test(await notices(daemon)), { timeoutMs: 8_000 });
+    await until('it says that the port is taken', async () => /port \d+ on 127\.0\.0\.1 is taken/.test(await notices(daemon)), { timeoutMs: 20_000 });
     assert.deepEqual({ running: (await exportStatus(daemon)).smbd_running, mounted: (await daemon.share(PHOTOS)).mounted }, { running: false, mounted: true });
     taken.close();
     await until('it serves on the port that became free', async () => (await smb(PHOTOS, 'ls', { port: busy, user: 'alice%other' })).code === 0, { timeoutMs: 10_000 });
     await daemon.submit(daemon.text({ sections: { smb: { users, port: busy, guest: true } } }));
-    await until('guests are let in', async () => (await smb(PHOTOS, `put "${scratch.path('send-2')}" guest.bin`, { port: busy })).code === 0, { timeoutMs: 8_000 });
+    await until('guests are let in', async () => (await smb(PHOTOS, `put "${scratch.path('send-2')}" guest.bin`, { port: busy })).code === 0, { timeoutMs: 20_000 });
     await daemon.submit(daemon.text({ sections: { smb: { enabled: false } } }));
-    await until('nothing of the server is left', async () => (await sambaPids()).length === 0, { timeoutMs: 8_000 });
+    await until('nothing of the server is left', async () => (await sambaPids()).length === 0, { timeoutMs: 20_000 });
     assert.equal((await exportStatus(daemon)).smbd_running, false);
     assert.equal((await daemon.stop()).code, 0);
   });
