@@ -118,7 +118,7 @@ if (!isApart) {
     assert.match((await refusal({ name: 'root', password: 'x' })).message, /a name that the server keeps for itself; choose another/);
     await change({}, {});
     await bothServe();
-    await until('the user is let in', async () => (await smb('team', 'ls', { port: ports.smb, user: 'alice%pw' })).code === 0, { timeoutMs: 8_000 });
+    await until('the user is let in', async () => (await smb('team', 'ls', { port: ports.smb, user: 'alice%pw' })).code === 0, { timeoutMs: 20_000 });
     assert.match((await smb('team', 'ls', { port: ports.smb, user: 'bob%' })).output, /NT_STATUS_(LOGON_FAILURE|ACCESS_DENIED)/);
     assert.equal((await daemon.stop()).code, 0);
   });
