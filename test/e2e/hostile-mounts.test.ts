@@ -47,9 +47,9 @@ for (const [index, rclone] of rclones().entries()) {
     it('is covered by something else: the status says by what, until it is gone', async () => {
       const message = async (): Promise<string> => (await daemon.share('work')).health_message ?? '';
       run('mount', '-t', 'tmpfs', 'somebody', daemon.mountPoint('work'));
-      await until('the status tells', async () => /tmpfs, somebody/.test(await message()), { timeoutMs: 6_000 });
+      await until('the status tells', async () => /tmpfs, somebody/.test(await message()), { timeoutMs: 20_000 });
       run('umount', daemon.mountPoint('work'));
-      await until('nothing is wrong any more', async () => (await message()) === '', { timeoutMs: 6_000 });
+      await until('nothing is wrong any more', async () => (await message()) === '', { timeoutMs: 20_000 });
       assert.equal(await files.checksum(`${daemon.mountPoint('work')}/x.bin`), await nas.checksum('x.bin'));
     });
 
