@@ -91,7 +91,7 @@ for (const rclone of rclones()) {
 
     it('notices the death of an adopted rclone and mounts again', async () => {
       process.kill(pids[1] ?? 0, 'SIGKILL');
-      await until('another rclone serves the share', async () => (await daemon.rclonePid('贝塔')) !== pids[1], { timeoutMs: 5_000 });
+      await until('another rclone serves the share', async () => (await daemon.rclonePid('贝塔')) !== pids[1], { timeoutMs: 20_000 });
       await daemon.healthy(SHARES);
       assert.equal(await files.checksum(`${daemon.mountPoint('贝塔')}/x.bin`), await nas.checksum('b/x.bin'));
     });
