@@ -72,7 +72,7 @@ describe('the bandwidth limit of the whole daemon', () => {
     const held = async (): Promise<BandwidthJson> => (await daemon.get<BandwidthJson>('/api/bwlimit')).body;
     const before = await held();
     assert.equal((await daemon.request<{ ok: boolean }>('POST', '/api/bwlimit', { up: 'fast', down: '0' })).body.ok, true);
-    await until('the log says so', async () => /bandwidth limit not understood, nothing changed.*fast/.test(await daemon.log()), { timeoutMs: 5_000 });
+    await until('the log says so', async () => /bandwidth limit not understood, nothing changed.*fast/.test(await daemon.log()), { timeoutMs: 20_000 });
     assert.deepEqual((await held()).limit, before.limit);
     assert.equal(before.limit.up, LIMIT);
     const shown = (await daemon.cli('bwlimit')).stdout;
