@@ -48,7 +48,7 @@ describe('the disk of the configuration file', () => {
     assert.equal(await readFile(`${disk}/real.toml`, 'utf8'), other('7M'));
     assert.equal(await readFile(daemon.configFile, 'utf8'), other('7M'));
     assert.equal((await stat(`${disk}/real.toml`)).mode & 0o777, 0o640);
-    await until('it runs', async () => (await running()).includes('"7M"'), { timeoutMs: 5_000 });
+    await until('it runs', async () => (await running()).includes('"7M"'), { timeoutMs: 20_000 });
   });
 
   for (const [what, spoil, mend] of [
