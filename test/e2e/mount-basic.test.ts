@@ -52,12 +52,12 @@ for (const { label, command } of rclones()) {
     it('counts a file from its first change until it is on the remote', async () => {
       const seen: number[] = [];
       const writing = sh('exec 3> "$1/new.txt"; echo one >&3; sleep 1; echo two >&3; exec 3>&-', mount.plan.mountPoint);
-      await until('the open file is counted', async () => (await mount.stats(deadline())).dirtyFiles > 0, { timeoutMs: 3_000, everyMs: 20 });
+      await until('the open file is counted', async () => (await mount.stats(deadline())).dirtyFiles > 0, { timeoutMs: 20_000, everyMs: 20 });
       const ended = writing.then(() => 'ended');
       while (!(await nas.has('photos/new.txt'))) seen.push((await mount.stats(deadline())).dirtyFiles);
       await ended;
       assert.ok(seen.length > 0 && seen.slice(0, -2).every((count) => count > 0), `counts seen: ${seen.join(' ')}`);
-      await until('nothing is dirty', async () => (await mount.stats(deadline())).dirtyFiles === 0, { timeoutMs: 5_000 });
+      await until('nothing is dirty', async () => (await mount.stats(deadline())).dirtyFiles === 0, { timeoutMs: 20_000 });
       assert.equal(await readFile(nas.path('photos/new.txt'), 'utf8'), 'one\ntwo\n');
     });
 
