@@ -75,7 +75,7 @@ for (const { label, command } of rclones()) {
 
         const { done, failed } = await within('the writer ends', 30_000, write(mount, 0, FILES));
         assert.ok(done.size >= 8 && failed.length === 3, `${done.size} done, failed: ${failed.join(', ')}`);
-        const trouble = await until('the trouble is told', async () => (await stats(mount)).trouble, { timeoutMs: 7_000 });
+        const trouble = await until('the trouble is told', async () => (await stats(mount)).trouble, { timeoutMs: 20_000 });
         assert.match(trouble, /the disk of the cache is full/);
         const [read = ''] = (await within('a closed file is read', 5_000, run('sha256sum', `${mount.plan.mountPoint}/f0`))).split(' ');
         assert.equal(read, done.get('f0'));
