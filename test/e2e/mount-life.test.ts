@@ -55,7 +55,7 @@ for (const { label, command } of rclones()) {
       first.release();
       process.kill(first.pid, 'SIGKILL');
       const next = createWorkbench(scratch, { rclone: command, nas });
-      await until('the process has ended', () => Promise.resolve(!isAlive(first.pid)), { timeoutMs: 3_000 });
+      await until('the process has ended', () => Promise.resolve(!isAlive(first.pid)), { timeoutMs: 20_000 });
       assert.deepEqual(await next.mounter.adopt(), []);
       const mount = await next.mount(next.spec('photos'));
       await mount.unmount();
@@ -88,13 +88,13 @@ for (const { label, command } of rclones()) {
     it('sends queued files up at once where the tool can', () => inRoom(command, async ({ nas, bench }) => {
       const mount = await bench.mount(bench.spec('photos'));
       assert.equal(await shell('echo now > "$1/n.txt"', mount).ended, 0);
-      await until('the file waits', async () => (await mount.stats(deadline())).dirtyFiles === 1, { timeoutMs: 3_000 });
+      await until('the file waits', async () => (await mount.stats(deadline())).dirtyFiles === 1, { timeoutMs: 20_000 });
       const canFlush = (await bench.tools.finder.find(command)).calls.has('vfs/queue-set-expiry');
       const flushed = async (): Promise<boolean> => {
         await mount.flush(deadline());
         return nas.has('n.txt');
       };
-      if (canFlush) await until('the file is up', flushed, { timeoutMs: 5_000 });
+      if (canFlush) await until('the file is up', flushed, { timeoutMs: 20_000 });
       else assert.equal(await nas.has('n.txt'), false);
       await mount.unmount();
     }, { write_back: '1h' }));
@@ -102,13 +102,13 @@ for (const { label, command } of rclones()) {
     it('takes no new writes once it is sealed, and lets writers finish', { skip: process.getuid?.() !== 0 }, () => inRoom(command, async ({ nas, bench }) => {
       const mount = await bench.mount(bench.spec('photos'));
       const writer = shell('exec 3> "$1/open.txt"; echo one >&3; touch "$1/ready"; read -r line; echo two >&3; exec 3>&-', mount);
-      await until('the writer is at it', () => nas.has('ready'), { timeoutMs: 8_000 });
+      await until('the writer is at it', () => nas.has('ready'), { timeoutMs: 20_000 });
       await mount.seal();
       assert.notEqual(await shell('echo no > "$1/no.txt"', mount).ended, 0);
       writer.end();
       assert.equal(await writer.ended, 0);
-      await until('the open file is up', async () => (await nas.has('open.txt')) && (await readFile(nas.path('open.txt'), 'utf8')) === 'one\ntwo\n', { timeoutMs: 8_000 });
-      await until('nothing is dirty', async () => (await mount.stats(deadline())).dirtyFiles === 0, { timeoutMs: 5_000 });
+      await until('the open file is up', async () => (await nas.has('open.txt')) && (await readFile(nas.path('open.txt'), 'utf8')) === 'one\ntwo\n', { timeoutMs: 20_000 });
+      await until('nothing is dirty', async () => (await mount.stats(deadline())).dirtyFiles === 0, { timeoutMs: 20_000 });
       await mount.unmount();
       assert.deepEqual(await mountsBelow(mount.plan.mountPoint), []);
     }));
