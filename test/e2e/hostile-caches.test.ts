@@ -41,12 +41,12 @@ describe('a cache in which files wait', () => {
     assert.equal(await nas.checksum('moved.bin'), moved);
 
     await daemon.writeConfig(daemon.text({ sections: { cache: { dir: `${daemon.cacheDir}-2` } } }));
-    await until('the mount has the long delay', async () => (await daemon.get('/api/config')).text.includes('"write_back":"5m"') && (await daemon.share('work')).health_message === null, { timeoutMs: 8_000 });
+    await until('the mount has the long delay', async () => (await daemon.get('/api/config')).text.includes('"write_back":"5m"') && (await daemon.share('work')).health_message === null, { timeoutMs: 20_000 });
     await daemon.healthy();
     const left = await files.write(`${daemon.mountPoint('work')}/left.bin`, 50_000);
     const isCounted = async (): Promise<boolean> => (await daemon.share('work')).dirty_count === 1 && (await daemon.share('work')).health === 'healthy';
     await daemon.submit(soon(daemon, `${daemon.cacheDir}-3`));
-    await until('the change waits for the file', async () => /new settings wait/.test((await daemon.share('work')).health_message ?? ''), { timeoutMs: 8_000 });
+    await until('the change waits for the file', async () => /new settings wait/.test((await daemon.share('work')).health_message ?? ''), { timeoutMs: 20_000 });
     await daemon.request('POST', '/api/reconnect/work');
     await until('the file left behind is counted, once', async () => (await isCounted()) && /former settings/.test((await daemon.share('work')).health_message ?? ''), { timeoutMs: 20_000 });
     assert.equal((await daemon.stop()).code, 75);
@@ -101,7 +101,7 @@ describe('a cache in which files wait', () => {
     await daemon.start();
     await daemon.healthy(['work']);
     const close = await files.holdForWriting(`${daemon.mountPoint('work')}/linked.bin`, 10_000);
-    await until('the open file is seen', async () => (await daemon.share('work')).dirty_count === 1, { timeoutMs: 5_000 });
+    await until('the open file is seen', async () => (await daemon.share('work')).dirty_count === 1, { timeoutMs: 20_000 });
     const { health_message: message } = await daemon.share('astray');
     assert.match(message ?? '', new RegExp(`through a symbolic link.* as ${scratch.path('real-mnt')}/astray`));
     await close();
