@@ -89,10 +89,10 @@ describe(`${SWAPS} swaps of the plugin set under ${CLIENTS} clients`, () => {
   it('keeps the API in shape while a whole plugin of it is off', async () => {
     const off = await daemon.submit(daemon.text({ sections: { 'plugins.logs': { enabled: false } } }));
     assert.equal(off.body.ok, true, off.text);
-    await until('the logs are gone', async () => (await daemon.get('/api/logs')).status === 404, { timeoutMs: 5_000 });
+    await until('the logs are gone', async () => (await daemon.get('/api/logs')).status === 404, { timeoutMs: 20_000 });
     assert.equal((await daemon.get('/api/status')).status, 200);
     const on = await daemon.submit(daemon.text());
     assert.equal(on.body.ok, true, on.text);
-    await until('the logs are back', async () => (await daemon.get('/api/logs')).status === 200, { timeoutMs: 5_000 });
+    await until('the logs are back', async () => (await daemon.get('/api/logs')).status === 200, { timeoutMs: 20_000 });
   });
 });
