@@ -67,11 +67,11 @@ describe('security', () => {
       // A command that is harmless and never run here, since the share is not mounted.
       const text = daemon.text({ connections: [nas.connection('nas'), { name: 'other', type: 'sftp', options: { host: '127.0.0.1', port: '1', md5sum_command: 'false' } }] });
       await daemon.writeConfig(text);
-      await until('the file is taken', async () => (await daemon.get('/api/config')).text.includes('"other"'), { timeoutMs: 5_000 });
+      await until('the file is taken', async () => (await daemon.get('/api/config')).text.includes('"other"'), { timeoutMs: 20_000 });
       const answer = await daemon.submit(`${text}\n[bandwidth]\nup = "5M"\n`);
       assert.deepEqual([answer.status, answer.body.ok], [200, true], answer.text);
       await daemon.writeConfig(daemon.text());
-      await until('the file is taken', async () => !(await daemon.get('/api/config')).text.includes('"other"'), { timeoutMs: 5_000 });
+      await until('the file is taken', async () => !(await daemon.get('/api/config')).text.includes('"other"'), { timeoutMs: 20_000 });
     });
   });
 
@@ -132,7 +132,7 @@ describe('security', () => {
   it('with a password: everything but /healthz asks for it, wrong ones are slowed down, the command line finds it', async () => {
     const answer = await daemon.submit(daemon.text({ sections: { web: { password: WEB_PASSWORD } } }));
     assert.equal(answer.status, 200, answer.text);
-    await until('the password is asked for', async () => (await daemon.get('/api/status')).status === 401, { timeoutMs: 5_000 });
+    await until('the password is asked for', async () => (await daemon.get('/api/status')).status === 401, { timeoutMs: 20_000 });
     for (const path of ['/api/status', '/api/config', '/api/logs', '/', '/no-such-path']) assert.equal((await daemon.get(path)).status, 401, path);
     assert.equal((await daemon.get('/healthz')).status, 200);
     const wrongMs: number[] = [];
@@ -150,6 +150,6 @@ describe('security', () => {
 
   it('listening further than loopback without a password is warned of', async () => {
     await daemon.writeConfig(daemon.text({ sections: { web: { listen: '0.0.0.0' } } }));
-    await until('the log warns', async () => /warn.*password/i.test(await daemon.log()), { timeoutMs: 8_000 });
+    await until('the log warns', async () => /warn.*password/i.test(await daemon.log()), { timeoutMs: 20_000 });
   });
 });
