@@ -120,7 +120,7 @@ describe('shares over NFS', () => {
       } else {
         const pid = await daemon.rclonePid('team');
         process.kill(pid, 'SIGKILL');
-        await until('the mount is gone', () => !isAlive(pid), { timeoutMs: 3_000, everyMs: 10 });
+        await until('the mount is gone', () => !isAlive(pid), { timeoutMs: 20_000, everyMs: 10 });
         await daemon.request('POST', '/api/reconnect/team');
       }
       await until('the share is found again', async () => {
@@ -150,7 +150,7 @@ describe('shares over NFS', () => {
     await daemon.end();
     assert.equal(typeof (await readBy(handle)), 'string');
     await daemon.start();
-    await until('NFS is said to be served', async () => (await exportStatus(daemon)).nfs_exported, { timeoutMs: 8_000 });
+    await until('NFS is said to be served', async () => (await exportStatus(daemon)).nfs_exported, { timeoutMs: 20_000 });
     assert.equal(await server(), pid);
     assert.equal(typeof (await readBy(handle)), 'string');
   });
