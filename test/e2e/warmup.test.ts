@@ -59,7 +59,7 @@ for (const rclone of rclones()) {
       const again = await daemon.cli('warmup', SHARE, '--json');
       assert.deepEqual([again.code, task(again.stdout).skipped, task(again.stdout).cached], [0, NAMES.length, 0], again.stdout + again.stderr);
       // The status is taken with each cycle; the run of before was complete, too.
-      await until('the status tells of this run', async () => (await inState(daemon, FOLDER, 'complete')).skipped === NAMES.length, { timeoutMs: 5_000 });
+      await until('the status tells of this run', async () => (await inState(daemon, FOLDER, 'complete')).skipped === NAMES.length, { timeoutMs: 20_000 });
     });
 
     it('has every byte of it while the NAS is away', async () => {
