@@ -75,7 +75,7 @@ describe('a fault of the machine', () => {
     await daemon.start();
     await daemon.healthy();
     await daemon.submit(daemon.text({ sections: { web: { port } } }));
-    await until('the log names the port', async () => (await daemon.log()).includes(String(port)), { timeoutMs: 5_000 });
+    await until('the log names the port', async () => (await daemon.log()).includes(String(port)), { timeoutMs: 20_000 });
     assert.equal((await daemon.get('/api/status')).status, 200);
     assert.equal((await daemon.share('good')).health, 'healthy');
     await daemon.stop();
