@@ -168,11 +168,11 @@ describe('the command line', () => {
     let seen = '';
     follow.stdout.on('data', (piece: Buffer) => (seen += piece.toString()));
     try {
-      await until('the first lines', () => seen.includes(lines.at(-1) ?? '-'), { timeoutMs: 5_000 });
+      await until('the first lines', () => seen.includes(lines.at(-1) ?? '-'), { timeoutMs: 20_000 });
       await appendFile(daemon.logFile, 'a line of the test 你好\n');
-      await until('the new line', () => seen.includes('a line of the test 你好\n'), { timeoutMs: 5_000 });
+      await until('the new line', () => seen.includes('a line of the test 你好\n'), { timeoutMs: 20_000 });
       follow.kill('SIGINT');
-      await until('its end', () => follow.exitCode !== null || follow.signalCode !== null, { timeoutMs: 5_000 });
+      await until('its end', () => follow.exitCode !== null || follow.signalCode !== null, { timeoutMs: 20_000 });
     } finally {
       follow.kill('SIGKILL');
     }
