@@ -76,7 +76,7 @@ for (const rclone of rclones()) {
       assert.equal((await dav('-T', path, '-H', 'X-OC-Mtime: 1600000000', url(PHOTOS, '%E6%96%B0%20file%25.bin'))).status, 201);
       assert.equal(await files.checksum(`${daemon.mountPoint(PHOTOS)}/新 file%.bin`), sum);
       await until('it is on the NAS', async () => (await nas.has('photos/新 file%.bin')) && (await nas.checksum('photos/新 file%.bin')) === sum, { timeoutMs: 15_000 });
-      await until('it has its time there', async () => Math.round((await stat(nas.path('photos/新 file%.bin'))).mtimeMs / 1_000) === 1_600_000_000, { timeoutMs: 5_000 });
+      await until('it has its time there', async () => Math.round((await stat(nas.path('photos/新 file%.bin'))).mtimeMs / 1_000) === 1_600_000_000, { timeoutMs: 20_000 });
       assert.equal(Math.round((await stat(nas.path('photos/新 file%.bin'))).mtimeMs / 1_000), 1_600_000_000);
       for (const name of ['Côte d\'Azur (1) & co, 50% + $x; a=b @ home!*.txt', ' leading', '~$owner', '#1 [x] {y} ^`|']) {
         assert.equal((await dav('-g', '-T', path, url(PHOTOS, encodeURIComponent(name)))).status, 201, name);
@@ -95,7 +95,7 @@ for (const rclone of rclones()) {
 
     it('shares the mount\'s own view of the files, where the rclone can', async () => {
       await files.write(`${daemon.mountPoint('team')}/by mount`, 5_000);
-      await until('it is there for WebDAV', async () => (await dav('-o', '/dev/null', url('team', 'by%20mount'))).status === 200, { timeoutMs: 2_000 });
+      await until('it is there for WebDAV', async () => (await dav('-o', '/dev/null', url('team', 'by%20mount'))).status === 200, { timeoutMs: 20_000 });
       const beside = (await allProcesses()).filter(({ command }) => command.includes('serve webdav') && command.includes(daemon.mountRoot));
       assert.ok(beside.length === 0 || beside.length === 3, `${beside.length} servers beside mounts`);
       if (rclone.command !== 'rclone') assert.equal(beside.length, 0);
@@ -133,7 +133,7 @@ for (const rclone of rclones()) {
         child.kill('SIGKILL');
         await ended;
       }
-      await until('the torn new file is gone', async () => (await dav('-I', url('team', 'fresh.bin'))).status === 404, { timeoutMs: 5_000 });
+      await until('the torn new file is gone', async () => (await dav('-I', url('team', 'fresh.bin'))).status === 404, { timeoutMs: 20_000 });
       assert.equal((await dav('-o', scratch.path('back2'), url('team', 'kept.bin'))).status, 200);
       assert.equal(await sumOf(scratch.path('back2')), await sumOf(scratch.path('good')));
       await daemon.synced(20_000);
@@ -183,7 +183,7 @@ for (const rclone of rclones()) {
       await daemon.end();
       assert.equal((await dav('-o', '/dev/null', url(PHOTOS, 'from%20nas.bin'))).status, 200);
       await daemon.start();
-      await until('WebDAV is said to be served', async () => (await exportStatus(daemon)).webdav_running, { timeoutMs: 8_000 });
+      await until('WebDAV is said to be served', async () => (await exportStatus(daemon)).webdav_running, { timeoutMs: 20_000 });
       assert.equal(await front(), old);
       assert.equal(await up.ended, 0);
       assert.equal(await files.checksum(`${daemon.mountPoint(PHOTOS)}/long up.bin`), await sumOf(scratch.path('other')));
@@ -200,7 +200,7 @@ for (const rclone of rclones()) {
       assert.ok(performance.now() - killed < 3_000, `back after ${Math.round(performance.now() - killed)} ms`);
       assert.equal(isAlive(old), false);
       assert.notEqual(await torn.ended, 0);
-      await until('the torn file is gone', async () => (await dav('-I', url('team', 'torn.bin'))).status === 404, { timeoutMs: 5_000 });
+      await until('the torn file is gone', async () => (await dav('-I', url('team', 'torn.bin'))).status === 404, { timeoutMs: 20_000 });
     });
 
     it('serves again within 3 s of a kill -9 of the server beside a mount, where there is one', async (t) => {
