@@ -114,7 +114,7 @@ for (const rclone of rclones()) {
       gate.forbidden = undefined;
       gate.slow = { folder: 'a/deep', ms: 5_000 };
       await daemon.submit(daemon.text({ shares: [{ name: 'work', connection: 'nas', dir_refresh_interval: '0' }] }));
-      await until('it is off', async () => !(await share()).dir_refresh_active, { timeoutMs: 5_000 });
+      await until('it is off', async () => !(await share()).dir_refresh_active, { timeoutMs: 20_000 });
       await until('no refresh is under way', async () => (await daemon.cli('refresh', 'work', 'z')).code === 0, { timeoutMs: 25_000 });
       const slow = daemon.request<{ ok: boolean }>('POST', '/api/refresh/work', { path: 'a' });
       const slowest = { list: 0, status: 0 };
