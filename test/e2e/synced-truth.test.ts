@@ -37,7 +37,7 @@ for (const rclone of rclones()) {
     it('says synced when nothing waits, not while a file is open with changes, and again when it is up', async () => {
       await daemon.synced(20_000);
       const close = await files.holdForWriting(work('held.bin'), 10_000);
-      await until('the open file is seen', async () => !(await daemon.status()).all_synced && (await daemon.share('work')).dirty_count > 0, { timeoutMs: 5_000 });
+      await until('the open file is seen', async () => !(await daemon.status()).all_synced && (await daemon.share('work')).dirty_count > 0, { timeoutMs: 20_000 });
       await sleep(4_000);
       assert.equal((await daemon.status()).all_synced, false, 'still open');
       await close();
@@ -57,7 +57,7 @@ for (const rclone of rclones()) {
       assert.deepEqual(await daemon.stop('SIGTERM', 30_000), { code: 75, signal: null });
       await daemon.start();
       await until('the share is failed', async () => (await daemon.share('work')).health === 'failed', { timeoutMs: 15_000 });
-      await until('its file is counted', async () => (await daemon.share('work')).dirty_count === 1, { timeoutMs: 5_000 });
+      await until('its file is counted', async () => (await daemon.share('work')).dirty_count === 1, { timeoutMs: 20_000 });
       assert.equal((await daemon.status()).all_synced, false);
       assert.equal((await daemon.share('work')).mounted, false);
       await relay.restore();
