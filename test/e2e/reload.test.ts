@@ -61,7 +61,7 @@ describe('a change of the configuration', () => {
     const held = [reader('one'), reader('two')];
     const summary = await apply({ sections: { bandwidth: { up: '5M', down: '6M' }, supervisor: { poll_interval: '500ms' } } });
     assert.match(summary, /bandwidth\.up/);
-    await until('it runs', async () => (await daemon.get<{ bandwidth: { up: string } }>('/api/config')).body.bandwidth.up === '5M', { timeoutMs: 5_000 });
+    await until('it runs', async () => (await daemon.get<{ bandwidth: { up: string } }>('/api/config')).body.bandwidth.up === '5M', { timeoutMs: 20_000 });
     await sleep(1_500);
     assert.deepEqual(await pids(), before);
     for (const one of held) assert.deepEqual((await one.stop()).failures, []);
@@ -71,11 +71,11 @@ describe('a change of the configuration', () => {
     const before = await pids();
     const port = await freePort();
     await apply({ sections: { web: { port } } });
-    await until('the new port answers', async () => (await fetch(`http://127.0.0.1:${port}/api/status`)).status === 200, { timeoutMs: 5_000 });
-    await until('the old port is let go', async () => daemon.get('/api/status').then(() => false, () => true), { timeoutMs: 5_000 });
+    await until('the new port answers', async () => (await fetch(`http://127.0.0.1:${port}/api/status`)).status === 200, { timeoutMs: 20_000 });
+    await until('the old port is let go', async () => daemon.get('/api/status').then(() => false, () => true), { timeoutMs: 20_000 });
     const back = await fetch(`http://127.0.0.1:${port}/api/config`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ toml: daemon.text() }) });
     assert.equal(back.status, 200);
-    await until('the old port answers again', async () => (await daemon.get('/api/status')).status === 200, { timeoutMs: 5_000 });
+    await until('the old port answers again', async () => (await daemon.get('/api/status')).status === 200, { timeoutMs: 20_000 });
     assert.deepEqual(await pids(), before);
   });
 
@@ -128,13 +128,13 @@ describe('a change of the configuration', () => {
     await writeFile(`${daemon.configFile}~`, daemon.text({ sections: { bandwidth: { up: '21M' } } }));
     await rename(`${daemon.configFile}~`, daemon.configFile);
     const up = async (): Promise<string> => (await daemon.get<{ bandwidth: { up: string } }>('/api/config')).body.bandwidth.up;
-    await until('it runs', async () => (await up()) === '21M', { timeoutMs: 5_000 });
+    await until('it runs', async () => (await up()) === '21M', { timeoutMs: 20_000 });
     await daemon.writeConfig('[[connections\nbroken');
-    await until('the log says what is wrong and where', async () => /\b1:\d+|line 1/.test((await daemon.log()).split('\n').slice(-5).join('\n')), { timeoutMs: 5_000 });
+    await until('the log says what is wrong and where', async () => /\b1:\d+|line 1/.test((await daemon.log()).split('\n').slice(-5).join('\n')), { timeoutMs: 20_000 });
     assert.equal(await up(), '21M');
     assert.equal((await daemon.share('one')).health, 'healthy');
     await daemon.writeConfig(daemon.text());
-    await until('the good one runs', async () => (await up()) === '0', { timeoutMs: 5_000 });
+    await until('the good one runs', async () => (await up()) === '0', { timeoutMs: 20_000 });
     assert.deepEqual(await pids(), before);
   });
 
@@ -142,7 +142,7 @@ describe('a change of the configuration', () => {
     await rename(daemon.configFile, `${daemon.configFile}.away`);
     await writeFile(daemon.configFile, daemon.text({ sections: { bandwidth: { down: '33M' } } }));
     daemon.signal('SIGHUP');
-    await until('it runs', async () => (await daemon.get<{ bandwidth: { down: string } }>('/api/config')).body.bandwidth.down === '33M', { timeoutMs: 5_000 });
+    await until('it runs', async () => (await daemon.get<{ bandwidth: { down: string } }>('/api/config')).body.bandwidth.down === '33M', { timeoutMs: 20_000 });
     assert.ok(daemon.alive);
   });
 
