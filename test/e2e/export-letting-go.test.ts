@@ -45,7 +45,7 @@ describe('servers let go of a share', () => {
     assert.match(held.output, /busy/);
     const { body } = await daemon.submit(daemon.text({ shares: [{ ...share, protocols: ['webdav'] }, other] }));
     assert.equal(body.ok, true);
-    await until('the plain unmount succeeds', async () => (await runClient('umount', [daemon.mountPoint('team')])).code === 0, { timeoutMs: 5_000, everyMs: 200 });
+    await until('the plain unmount succeeds', async () => (await runClient('umount', [daemon.mountPoint('team')])).code === 0, { timeoutMs: 20_000, everyMs: 200 });
     assert.match(await bystander.run('ls'), /\bc\b/);
     assert.match(await session.run('ls'), /NT_STATUS_/);
   });
@@ -54,7 +54,7 @@ describe('servers let go of a share', () => {
     await daemon.submit(daemon.text({ shares: [share, other] }));
     await daemon.healthy(['team']);
     const session = new SmbSession('team', { port: ports.smb, user: USER }, scratch);
-    await until('the share is shown again', async () => (await session.run('tcon team'), (await session.run('ls')).includes('sub')), { timeoutMs: 8_000 });
+    await until('the share is shown again', async () => (await session.run('tcon team'), (await session.run('ls')).includes('sub')), { timeoutMs: 20_000 });
     await session.run('cd sub');
     const before = await daemon.rclonePid('team');
     await daemon.submit(daemon.text({ shares: [{ ...share, remote_path: 'photos' }, other] }));
