@@ -13,7 +13,8 @@ import { pauses, transfersOf } from '../support/clients/stream.ts';
 import type { Outcome } from '../support/clients/stream.ts';
 import { localFile } from '../support/exports/exports.ts';
 
-const PAUSE_MS = 500;
+/** What a user would take for a standstill; the daemon's start and three clients' own work are in it. */
+const PAUSE_MS = 2_000;
 const STEADY = { name: 'steady', connection: 'nas', remote_path: 'steady' };
 const GUEST = { name: 'guest', connection: 'nas', remote_path: 'one' };
 
