@@ -91,7 +91,7 @@ describe('webhooks', () => {
     await receiver.close();
     await begin('down', /refuses connections/);
     await receiver.open();
-    receiver.manner = { kind: 'slow', ms: 2_500 };
+    receiver.manner = { kind: 'slow', ms: 4_000 };
     const slow = await sendTest();
     assert.equal(slow.ok, true, slow.message);
     receiver.manner = { kind: 'good' };
@@ -104,7 +104,8 @@ describe('webhooks', () => {
     const waited = (arrived(ids.get('busy') ?? '')[0]?.atMs ?? 0) - busyAt;
     assert.ok(waited > 6_500, `Retry-After kept: ${waited} ms`);
     t.diagnostic(`slowest cycle ${Math.round(slowestCycle)} ms, the busy one came after ${Math.round(waited)} ms`);
-    assert.ok(slowestCycle < 2_600, `${slowestCycle} ms`);
+    // One that waited for the slow receiver would take 5 s.
+    assert.ok(slowestCycle < 4_500, `${slowestCycle} ms`);
   });
 
   it('tell that a share has failed, once, and that it is healed', async () => {
