@@ -3,7 +3,7 @@
  * hangs this child and never the test. Each request is `{ id, op, … }`; ledgers are written outside of the mount.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { mkdir, open, readdir, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -51,6 +51,13 @@ async function writePieces(file: FileHandle, hash: { update(piece: Buffer): unkn
     written += piece.length;
     if (want.pieceDelayMs > 0) await sleep(want.pieceDelayMs);
   }
+}
+
+/** In one go, so that it is the mount's time alone; for what cannot hang. */
+function timeOf(work: () => unknown): { ms: number } {
+  const start = performance.now();
+  work();
+  return { ms: performance.now() - start };
 }
 
 /** Writes file after file; a line in the ledger for each whose close() succeeded, and for each that failed. */
@@ -141,6 +148,8 @@ async function folderWork(request: FileRequest): Promise<unknown> {
     case 'list': return readdir(request.path);
     case 'mkdir': return mkdir(request.path, { recursive: true });
     case 'unlink': return unlink(request.path);
+    case 'time-reading': return timeOf(() => readFileSync(request.path));
+    case 'time-listing': return timeOf(() => readdirSync(request.path));
     case 'size': return (await stat(request.path)).size;
     default: throw new Error(`no such request: ${request.op}`);
   }
