@@ -39,7 +39,10 @@ describe(`${SWAPS} swaps of the plugin set under ${CLIENTS} clients`, () => {
   const swap = async (enabled: boolean): Promise<void> => {
     const answer = await daemon.submit(daemon.text({ sections: { 'plugins.example': { enabled } } }));
     assert.deepEqual([answer.status, answer.body.ok], [200, true], answer.text);
-    await until(`the example plugin's route ${enabled ? 'answers' : 'is gone'}`, async () => (await exampleAnswers()) === enabled, { timeoutMs: 10_000, everyMs: 5 });
+    const what = `the example plugin's route ${enabled ? 'answers' : 'is gone'}`;
+    await until(what, async () => (await exampleAnswers()) === enabled, { timeoutMs: 10_000, everyMs: 5 }).catch(async (error: Error) => {
+      throw new Error(`${error.message}; ${await daemon.cli('plugin', 'list').then(({ stdout }) => stdout)}`, { cause: error });
+    });
   };
   const swaps = async (count: number): Promise<void> => {
     for (let index = 0; index < count; index += 1) await swap(index % 2 === 0);
@@ -56,7 +59,12 @@ describe(`${SWAPS} swaps of the plugin set under ${CLIENTS} clients`, () => {
   };
 
   it('answers every request, and holds no more handles, timers, sockets or memory than before', async (t) => {
-    const beginLoad = (): ReturnType<typeof startLoad> => startLoad(CLIENTS, { port: daemon.port, paths: ['/api/status', '/api/status/work', '/api/config', '/api/logs?lines=5'] });
+    const beginLoad = (): ReturnType<typeof startLoad> => {
+      const load = startLoad(CLIENTS, { port: daemon.port, paths: ['/api/status', '/api/status/work', '/api/config', '/api/logs?lines=5'] });
+      // Also when a swap fails: clients that ask for ever would keep the test from ending.
+      scratch.defer(() => load.stop());
+      return load;
+    };
     const warming = beginLoad();
     await swaps(WARM);
     await warming.stop();
