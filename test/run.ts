@@ -17,12 +17,21 @@ import { Turns } from './turns.ts';
 const BUILT = fileURLToPath(new URL('.', import.meta.url));
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const FILE_TIMEOUT_MS = 8 * 60_000;
-/** They wait more than they compute: three keep two cores a third to a half busy. */
-const AT_ONCE = 3;
+/** Files wait more than they compute: three keep two cores a third to a half busy. */
+const LOAD_LIMIT = 3;
+/** They wait for a NAS that is away, most of their time; two of them are one load. */
+const QUIET = ['outage', 'cut-off', 'offline', 'mount-outage', 'stop', 'auto-nas-watch', 'auto-webhooks', 'offline-listings'];
+/** Processes: some wait for their turn. */
+const AT_ONCE = 5;
 /** Longest first, so that no long one is left running beside nothing. */
 const LONG_FIRST = ['outage', 'kill-rclone', 'cut-off', 'offline', 'warmup-faults', 'smbtorture', 'documents', 'plugin-swaps', 'cross-kill', 'cross-files', 'stop'];
 /** Their limits of time are what a user would feel; what another test does to the machine is not part of that. They come last. */
 const ALONE = ['kill-daemon', 'hang', 'start', 'cross-hang', 'cross-outage'];
+
+function loadOf(name: string): number {
+  if (ALONE.includes(name)) return LOAD_LIMIT;
+  return QUIET.includes(name) ? 0.5 : 1;
+}
 
 async function endToEndFiles(): Promise<string[]> {
   const names = (await readdir(join(BUILT, 'e2e'))).filter((name) => name.endsWith('.test.js')).map((name) => name.replace('.test.js', ''));
@@ -33,7 +42,7 @@ async function endToEndFiles(): Promise<string[]> {
 
 /** True when all passed. */
 async function runFiles(files: readonly string[], root: string): Promise<boolean> {
-  const turns = await Turns.open(join(root, 'turns.sock'), ALONE);
+  const turns = await Turns.open(join(root, 'turns.sock'), { limit: LOAD_LIMIT, load: loadOf });
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => ending.abort());
   // Every scratch folder of this run lies in one folder, which must be empty again at the end.

@@ -17,7 +17,7 @@ interface Asker {
 
 async function house(t: TestContext): Promise<(name: string) => Promise<Asker>> {
   const dir = await mkdtemp(join(tmpdir(), 'mk-turns-'));
-  const turns = await Turns.open(join(dir, 's'), ['lonely']);
+  const turns = await Turns.open(join(dir, 's'), { limit: 2, load: (name) => ({ lonely: 2, quiet: 0.5 })[name] ?? 1 });
   t.after(async () => {
     await turns.close();
     await rm(dir, { recursive: true });
@@ -51,5 +51,21 @@ describe('turns of test files', () => {
     lonely.socket.destroy();
     await goes(last);
     last.socket.destroy();
+  });
+
+  it('lets no more run than the limit carries, and two quiet ones where one other would', async (t) => {
+    const ask = await house(t);
+    const [a, b, c] = [await ask('a'), await ask('quiet'), await ask('quiet')];
+    await Promise.all([goes(a), goes(b), goes(c)]);
+    const [next, after] = [await ask('d'), await ask('quiet')];
+    b.socket.destroy();
+    await once(b.socket, 'close');
+    assert.equal(next.mayGo || after.mayGo, false);
+    c.socket.destroy();
+    await goes(next);
+    assert.equal(after.mayGo, false, 'the limit is reached again');
+    a.socket.destroy();
+    await goes(after);
+    for (const { socket } of [next, after]) socket.destroy();
   });
 });

@@ -1,6 +1,7 @@
 /**
- * Lets test files run beside each other, but some alone: those whose limits of time belong to the issue and not to what happens to
- * run beside them. Each test process asks over a socket before it loads its file, and holds its turn until it ends.
+ * Lets test files run beside each other as far as the machine carries them: each has a load, and those that run may not pass the
+ * limit together. One with the load of the whole limit runs alone. Each test process asks over a socket before it loads its file,
+ * and holds its turn until it ends.
  */
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
@@ -8,23 +9,28 @@ import { once } from 'node:events';
 
 interface Turn {
   readonly socket: Socket;
-  readonly isAlone: boolean;
+  readonly load: number;
+}
+
+export interface TurnRules {
+  readonly limit: number;
+  /** Of a file, by its name without the ending; at most the limit. */
+  readonly load: (name: string) => number;
 }
 
 export class Turns {
   private readonly waiting: Turn[] = [];
   private readonly running = new Set<Turn>();
-  private readonly alone: readonly string[];
+  private readonly rules: TurnRules;
   private readonly server: Server;
 
-  private constructor(alone: readonly string[]) {
-    this.alone = alone;
+  private constructor(rules: TurnRules) {
+    this.rules = rules;
     this.server = createServer((socket) => this.admit(socket));
   }
 
-  /** `alone` are names of files without their ending. */
-  static async open(path: string, alone: readonly string[]): Promise<Turns> {
-    const turns = new Turns(alone);
+  static async open(path: string, rules: TurnRules): Promise<Turns> {
+    const turns = new Turns(rules);
     turns.server.listen(path);
     await once(turns.server, 'listening');
     return turns;
@@ -39,7 +45,7 @@ export class Turns {
   private admit(socket: Socket): void {
     socket.on('error', () => undefined);
     socket.once('data', (name) => {
-      const turn = { socket, isAlone: this.alone.includes(String(name).trim()) };
+      const turn = { socket, load: this.rules.load(String(name).trim()) };
       this.waiting.push(turn);
       socket.once('close', () => this.release(turn));
       this.next();
@@ -61,7 +67,7 @@ export class Turns {
     }
   }
 
-  private mayRun({ isAlone }: Turn): boolean {
-    return isAlone ? this.running.size === 0 : ![...this.running].some((turn) => turn.isAlone);
+  private mayRun({ load }: Turn): boolean {
+    return [...this.running].reduce((sum, turn) => sum + turn.load, load) <= this.rules.limit;
   }
 }
