@@ -8,12 +8,13 @@ import { durationMs, formatDuration } from './api.ts';
 import type { ConfigCheck, Exporter, LoadedConfig, Release } from './api.ts';
 import type { Command } from './commands.ts';
 import { watchPlugins } from './plugin/watch.ts';
-import { buildParts, closeParts, packageVersion, sendCommand } from './parts.ts';
+import { buildParts, closeParts, sendCommand } from './parts.ts';
 import type { DaemonOptions, Parts } from './parts.ts';
 import { shareStatus, statusFields } from './contributions.ts';
 import { isLoopback } from './http/address.ts';
 import { Supervisor } from './supervisor.ts';
 import type { LeftFiles } from './supervisor.ts';
+import { packageVersion } from './system/package.ts';
 import { watchFiles } from './system/watcher.ts';
 
 const LISTEN_AGAIN_MS = 5_000;

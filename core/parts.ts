@@ -1,9 +1,8 @@
 /**
  * The parts a daemon is made of, built in an order in which each finds what it needs, and closed in the reverse one.
  */
-import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { chmod, mkdir, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { Logger } from 'pino';
 import type { BandwidthState, Clock, Commands, LiveShare, LoadedConfig, PluginInfo, Services } from './api.ts';
 import { CommandChannel } from './commands.ts';
@@ -20,12 +19,9 @@ import { createClock } from './system/clock.ts';
 import { createLogger } from './system/logger.ts';
 import { createMountReader } from './system/mount-reader.ts';
 import { createMountTable } from './system/mount-table.ts';
+import { IN_TREE_PLUGINS, PACKAGE_DIR } from './system/package.ts';
 import { createProcesses } from './system/processes.ts';
 import { createScheduler } from './system/scheduler.ts';
-
-/** Folder of the package: `dist/core/daemon.js` is two below it. */
-export const PACKAGE_DIR = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-export const IN_TREE_PLUGINS = join(PACKAGE_DIR, 'dist', 'plugins');
 
 const NO_LIMIT = { up: 0, down: 0 };
 
@@ -51,11 +47,6 @@ export interface Parts {
   /** Filled in once the supervisor exists; until then there are no shares. */
   readonly living: { shares: (() => readonly LiveShare[]) | undefined; bandwidth: (() => BandwidthState) | undefined };
   readonly unlock: () => Promise<void>;
-}
-
-/** The version in package.json. */
-export async function packageVersion(): Promise<string> {
-  return (JSON.parse(await readFile(join(PACKAGE_DIR, 'package.json'), 'utf8')) as { version: string }).version;
 }
 
 export async function buildParts(options: DaemonOptions): Promise<Parts> {

@@ -2,7 +2,7 @@
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import type { ConfigCheck, LoadedConfig } from '../api.ts';
-import { PACKAGE_DIR } from '../parts.ts';
+import { PACKAGE_DIR } from '../system/package.ts';
 import type { Arguments } from './arguments.ts';
 import { EXIT } from './exit-codes.ts';
 import { openOffline } from './offline.ts';

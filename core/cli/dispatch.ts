@@ -1,13 +1,12 @@
 /** Finds the subcommand: the core's own few, then what plugins contribute. */
 import type { CliCommand, CliContext } from '../api.ts';
-import { packageVersion } from '../parts.ts';
 import { createClock } from '../system/clock.ts';
+import { packageVersion } from '../system/package.ts';
 import { UsageFault, optionNames } from './arguments.ts';
 import type { Arguments } from './arguments.ts';
 import { suggestion } from '../config/did-you-mean.ts';
 import { request } from './client.ts';
 import { EXIT } from './exit-codes.ts';
-import { openInTree } from './offline.ts';
 import type { Offline } from './offline.ts';
 import { createTerminal } from './terminal.ts';
 import type { Terminal } from './terminal.ts';
@@ -28,7 +27,7 @@ export async function runCommandLine(args: Arguments): Promise<number> {
   }
   if (!args.help && args.command === 'run') return orSentence(terminal, async () => (await import('./daemon-command.ts')).runDaemon(args, configFile));
   if (!args.help && args.command === 'check') return orSentence(terminal, async () => (await import('./check-command.ts')).runCheck(args, configFile, terminal));
-  const offline = await openInTree(configFile);
+  const offline = await (await import('./offline.ts')).openInTree(configFile);
   try {
     return await runOther({ args, configFile, terminal, offline });
   } finally {

@@ -3,12 +3,12 @@ import { pino } from 'pino';
 import type { Clock, Services } from '../api.ts';
 import { createSecrets } from '../config/secrets.ts';
 import { createConfigService } from '../config/service.ts';
-import { IN_TREE_PLUGINS, PACKAGE_DIR } from '../parts.ts';
 import { peekConfig } from '../peek.ts';
 import { createPluginHost } from '../plugin/host.ts';
 import { createClock } from '../system/clock.ts';
 import { createMountReader } from '../system/mount-reader.ts';
 import { createMountTable } from '../system/mount-table.ts';
+import { IN_TREE_PLUGINS, PACKAGE_DIR } from '../system/package.ts';
 import { createProcesses } from '../system/processes.ts';
 import { createScheduler } from '../system/scheduler.ts';
 

@@ -6,6 +6,7 @@ import Joi from 'joi';
 import type { ArraySchema, ObjectSchema } from 'joi';
 import type { ConfigContribution } from '../api.ts';
 import { connectionsKey, coreSections, pluginsKeys, shareKeys, sharesKey } from './core-schema.ts';
+import { described } from './described.ts';
 import { buildNode, mergeTables } from './key-tree.ts';
 import type { KeyNode } from './key-tree.ts';
 
@@ -38,7 +39,7 @@ const SHARE = 'shares[]';
 const OWN_NAMES = new Set(['connections', 'shares', 'plugins']);
 
 function part(schema: ObjectSchema, path: string, owner: string): Part {
-  return { schema, node: buildNode(schema.describe(), { path, owner, tier: 'global' }) };
+  return { schema, node: buildNode(described(schema), { path, owner, tier: 'global' }) };
 }
 
 let last: { readonly of: readonly ContributionEntry[]; readonly assembly: Assembly } | undefined;
@@ -161,7 +162,7 @@ function pluginsPart(own: ReadonlyMap<string, Part>): Part {
 }
 
 function arrayNode(schema: ArraySchema, path: string): KeyNode {
-  return buildNode(schema.describe(), { path, owner: 'core', tier: 'per-share' });
+  return buildNode(described(schema), { path, owner: 'core', tier: 'per-share' });
 }
 
 /** The core's sections in their own order, then the plugins' by name. */

@@ -1,8 +1,10 @@
 /**
  * What a plugin says about itself, checked before anything is taken from it. Every refusal is a sentence that says what to mend.
  */
+import type { ObjectSchema } from 'joi';
 import type { Plugin } from '../api.ts';
 import { Joi } from '../api.ts';
+import { described } from '../config/described.ts';
 
 export const API_VERSION = 1;
 export const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
@@ -73,7 +75,7 @@ function schemaProblem(where: string, schema: unknown): string | undefined {
 }
 
 function hasKey(schema: unknown, key: string): boolean {
-  return Object.hasOwn((schema as { describe(): { keys?: object } }).describe().keys ?? {}, key);
+  return Object.hasOwn((described(schema as ObjectSchema) as { keys?: object }).keys ?? {}, key);
 }
 
 /** Further rules for a plugin that does not come with the package. */

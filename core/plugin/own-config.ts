@@ -4,6 +4,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Config, Plugin } from '../api.ts';
 import { Joi } from '../api.ts';
+import { described } from '../config/described.ts';
 
 interface Description {
   readonly type?: string;
@@ -15,7 +16,7 @@ interface Description {
 const none = Joi.object({});
 
 function describe(plugin: Plugin): Description {
-  return (plugin.config?.schema ?? none).describe() as Description;
+  return described(plugin.config?.schema ?? none) as Description;
 }
 
 function isTable(value: unknown): value is Record<string, unknown> {

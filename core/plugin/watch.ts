@@ -3,7 +3,6 @@
  * another is for discovery to say: it goes by hashes, so an event too many changes nothing.
  */
 import path from 'node:path';
-import { watch } from 'chokidar';
 import type { Clock, Logger, Release } from '../services.ts';
 
 export interface PluginWatchOptions {
@@ -24,6 +23,7 @@ const DEEPEST = 8;
 export async function watchPlugins({ dirs, debounceMs = 500, clock, log, onChange }: PluginWatchOptions): Promise<Release> {
   let isClosed = false;
   let cancel: () => void = () => undefined;
+  const { watch } = await import('chokidar');
   const watcher = watch([...dirs], {
     ignoreInitial: true,
     depth: DEEPEST,

@@ -6,7 +6,6 @@
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { watch } from 'chokidar';
 import type { FSWatcher } from 'chokidar';
 import type { Clock, Logger, Release } from '../services.ts';
 import { symlinkChain } from './symlink-chain.ts';
@@ -122,6 +121,7 @@ function describe(folders: Folders): string {
 }
 
 async function openWatcher(folders: Folders, log: Logger, onEvent: () => void): Promise<FSWatcher> {
+  const { watch } = await import('chokidar');
   const entries = new Set([...folders.values()].flatMap((names) => [...names]));
   const watcher = watch([...folders.keys()], {
     depth: 0,

@@ -1,6 +1,6 @@
 import type { RemoteInfo } from 'node:dgram';
 import { BlockList } from 'node:net';
-import multicastDns from 'multicast-dns';
+import type multicastDns from 'multicast-dns';
 import type { MulticastDNS, QueryPacket, ResponsePacket } from 'multicast-dns';
 import type { Clock, Logger } from 'mountkeeper';
 import { ownAddresses } from './links.ts';
@@ -51,8 +51,10 @@ export class Responder {
   async open(): Promise<void> {
     const { clock, log, link } = this.#options;
     try {
+      const { default: createMdns } = await import('multicast-dns');
+      this.#end.signal.throwIfAborted();
       // Bound to everything, since what goes to the group reaches no socket that is bound to one address.
-      const mdns = multicastDns({ interface: link.address, bind: '0.0.0.0' } as multicastDns.Options);
+      const mdns = createMdns({ interface: link.address, bind: '0.0.0.0' } as multicastDns.Options);
       this.#mdns = mdns;
       mdns.on('error', (error) => this.#fail(`port ${PORT} cannot be used (${error.message})`));
       mdns.on('warning', (error) => log.debug({ reason: error.message }, 'packet of multicast DNS not understood'));
