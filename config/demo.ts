@@ -55,6 +55,7 @@ async function showWhatToTry(room: DemoRoom, { nas, daemon }: { readonly nas: De
   say(`  ${cli} bwlimit 1M 0 ${config}`);
   say(`  ${cli} reconnect 'Team Files' ${config}`);
   for (const line of toTry) say(`  ${line}`);
+  say(`  ${cli} doctor ${config}`);
   say(`  ${cli} logs -f ${config}`);
   say();
   say(`Ctrl-C ends it and removes everything; by itself it ends in ${minutes} minutes (MOUNTKEEPER_DEMO_MINUTES).`);

@@ -94,6 +94,11 @@ function complaint(notices: readonly Notice[], { label }: Protocol): string | un
   return notices.find(({ level, message }) => level === 'error' && message.startsWith(`${label}: `))?.message.slice(label.length + 2);
 }
 
+/** What it says of single shares, which may be over in a moment. */
+function complaintOfShare(notices: readonly Notice[], { label }: Protocol): string | undefined {
+  return notices.find(({ level, message }) => level === 'error' && message.includes(` over ${label}`))?.message;
+}
+
 /** Lines that say where the shares are shown, or why not, and lines to try; waits until each server is up or says why it is not. */
 export async function describeServers(url: string, servers: DemoServers, folder: string): Promise<{ readonly where: string[]; readonly toTry: string[] }> {
   const deadline = performance.now() + UP_MS;
@@ -106,14 +111,14 @@ export async function describeServers(url: string, servers: DemoServers, folder:
     }
     const shown = PROTOCOLS.filter(({ flag }) => status[flag]);
     return {
-      where: PROTOCOLS.map((one) => `${one.label.padEnd(7)}${status[one.flag] ? one.where(servers) : absent(complaint(notices, one))}`),
+      where: PROTOCOLS.map((one) => `${one.label.padEnd(7)}${status[one.flag] ? one.where(servers) : absent(complaint(notices, one) ?? complaintOfShare(notices, one))}`),
       toTry: shown.flatMap((one) => (isInstalled(one.client) ? one.toTry(servers, join(folder, `copied-over-${one.label}.png`)) : [`# over ${one.label}: install ${one.from} for ${one.client}`])),
     };
   }
 }
 
 function absent(reason: string | undefined): string {
-  return reason === undefined ? 'does not serve yet; `mountkeeper doctor` may know why' : `is not shown: ${reason}`;
+  return reason === undefined ? 'does not serve yet; `doctor`, below, may know why' : `is not shown: ${reason}`;
 }
 
 function isInstalled(command: string): boolean {

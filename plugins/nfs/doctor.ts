@@ -1,5 +1,5 @@
 import type { Check, Config } from 'mountkeeper';
-import { missingPackages } from './ganesha.ts';
+import { hasMountTable, MAKE_MOUNT_TABLE, missingPackages, NO_MOUNT_TABLE } from './ganesha.ts';
 
 export async function checks({ nfs }: Config): Promise<readonly Check[]> {
   if (!nfs.enabled) return [{ title: 'NFS', result: 'ok', detail: 'off (nfs.enabled)', advice: '' }];
@@ -11,6 +11,7 @@ async function serverCheck(): Promise<Check> {
   const missing = await missingPackages();
   if (missing.length > 0) return { title, result: 'error', detail: `not installed: ${missing.join(', ')}`, advice: `Install it: apt-get install ${missing.join(' ')}. The system's own NFS services are not needed and may stay off.` };
   if (process.getuid?.() !== 0) return { title, result: 'error', detail: 'NFS-Ganesha needs root', advice: 'Run the daemon as root, or set nfs.enabled = false.' };
+  if (!(await hasMountTable())) return { title, result: 'error', detail: NO_MOUNT_TABLE, advice: `As root, ${MAKE_MOUNT_TABLE}` };
   return { title, result: 'ok', detail: 'NFS-Ganesha is installed', advice: '' };
 }
 

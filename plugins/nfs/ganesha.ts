@@ -40,11 +40,20 @@ export async function missingPackages(): Promise<readonly string[]> {
   return [...(command === undefined ? ['nfs-ganesha'] : []), ...(module === undefined ? ['nfs-ganesha-vfs'] : [])];
 }
 
+export const NO_MOUNT_TABLE = '/etc/mtab is missing, and NFS-Ganesha finds no mount without it';
+export const MAKE_MOUNT_TABLE = 'make it: ln -sf /proc/self/mounts /etc/mtab';
+
+/** A container, or a machine set up by hand, may lack it. */
+export async function hasMountTable(file = '/etc/mtab'): Promise<boolean> {
+  return (await firstOf([file])) !== undefined;
+}
+
 /** Rejects with a sentence that says what to install. */
 export async function findGanesha(): Promise<Ganesha> {
   const missing = await missingPackages();
   if (missing.length > 0) throw new Error(`the NFS server is not installed: install ${missing.length > 1 ? 'the packages' : 'the package'} ${missing.join(', ')}`);
   if (process.getuid?.() !== 0) throw new Error('NFS-Ganesha needs root: run the daemon as root, or set nfs.enabled = false');
+  if (!(await hasMountTable())) throw new Error(`${NO_MOUNT_TABLE}; ${MAKE_MOUNT_TABLE}`);
   const command = (await locateGanesha()) as string;
   const { mtimeMs, size } = await stat(command);
   return { command, stamp: `${command} ${size} ${mtimeMs}` };
