@@ -7,8 +7,6 @@ export interface LogQuery {
 }
 
 export const DEFAULT_LINES = 200;
-/** More are not given at once; a client asks again from where it stands. */
-export const MAX_LINES = 10_000;
 
 function integer(name: string, value: unknown, byDefault: number): number {
   if (value === undefined) return byDefault;
@@ -19,7 +17,7 @@ function integer(name: string, value: unknown, byDefault: number): number {
 /** Throws a sentence. */
 export function parseLogQuery(query: Readonly<Record<string, unknown>>): LogQuery {
   return {
-    lines: Math.min(integer('lines', query['lines'], DEFAULT_LINES), MAX_LINES),
+    lines: integer('lines', query['lines'], DEFAULT_LINES),
     fromLine: integer('from_line', query['from_line'], 0),
   };
 }
