@@ -54,10 +54,12 @@ class EventReadable extends Readable {
     else this.#flush();
   }
 
-  finish(): void {
+  /** What waits is dropped; `farewell` is the last that the reader gets. */
+  finish(farewell?: string): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#waiting.clear();
+    if (farewell !== undefined) this.push(farewell);
     this.push(null);
   }
 
@@ -91,7 +93,8 @@ export function eventStream(
 ): ResponseObject {
   const { endOfGeneration, clock } = request.server.app;
   const stream = new EventReadable(options.maxWaitingBytes ?? MAX_WAITING_BYTES);
-  stream.put(' retry', `retry: ${options.retryMs ?? RETRY_MS}\n\n`);
+  const retry = `retry: ${options.retryMs ?? RETRY_MS}\n\n`;
+  stream.put(' retry', retry);
 
   let cancelBeat = (): void => undefined;
   const beat = (): void => {
@@ -101,10 +104,11 @@ export function eventStream(
   cancelBeat = clock.after(options.heartbeatMs ?? HEARTBEAT_MS, beat);
 
   const end = (): void => stream.finish();
+  const endWithGeneration = (): void => stream.finish(retry);
   let release = (): void => undefined;
   stream.once('close', () => {
     cancelBeat();
-    endOfGeneration.removeEventListener('abort', end);
+    endOfGeneration.removeEventListener('abort', endWithGeneration);
     release();
   });
   try {
@@ -113,7 +117,7 @@ export function eventStream(
     stream.destroy();
     throw error;
   }
-  if (endOfGeneration.aborted) end();
-  else endOfGeneration.addEventListener('abort', end, { once: true });
+  if (endOfGeneration.aborted) endWithGeneration();
+  else endOfGeneration.addEventListener('abort', endWithGeneration, { once: true });
   return h.response(stream).type('text/event-stream').header('cache-control', 'no-store').header('x-accel-buffering', 'no');
 }

@@ -75,10 +75,12 @@ describe('an event stream', () => {
     await eventually('nothing is in flight', () => server.http.stats().inFlight === 0);
   });
 
-  it('ends cleanly when the generation is replaced, and the old generation goes', async () => {
+  it('ends with a retry line when the generation is replaced, and the old generation goes', async () => {
     const listening = await listen(server.port);
-    await serve();
+    await eventually('the retry line', () => listening.text() === 'retry: 2000\n\n');
+    await serve({ retryMs: 50 });
     await within('the end of the stream', 20_000, listening.ended);
+    assert.equal(listening.text(), 'retry: 2000\n\nretry: 2000\n\n');
     await eventually('it is released', () => released === 1);
     await eventually('one generation is left', () => server.http.stats().generations === 1);
     const again = await listen(server.port);
