@@ -13,11 +13,13 @@ const MOST_KEPT = 200;
 
 /** Joi's findings in plain words. Values of secret keys are left out. */
 export function schemaProblems(error: ValidationError, root: KeyNode): ConfigProblem[] {
-  return error.details.slice(0, MOST_KEPT).map((detail) => {
+  const found = error.details.slice(0, MOST_KEPT).map((detail) => {
     const path = joinPath(detail.path);
     const message = detail.type === 'object.unknown' ? unknownKey(detail.path, root) : withoutSecret(detail, root);
     return { path, message };
   });
+  // Two rules of one key may say the same.
+  return [...new Map(found.map((problem) => [`${problem.path}\0${problem.message}`, problem])).values()];
 }
 
 function unknownKey(path: readonly Segment[], root: KeyNode): string {

@@ -74,6 +74,13 @@ describe('a document that breaks the schema', () => {
     assert.match(found[0] ?? '', /"10ms" is too little; the least is "200ms"/);
   });
 
+  it('says once what two rules of a key say alike', async () => {
+    const twice = Joi.string().pattern(/^a/).min(3).messages({ 'string.pattern.base': '{{#label}} must be a name', 'string.min': '{{#label}} must be a name' });
+    const entries = [entry('sample', { section: 'sample', schema: Joi.object({ one: twice, two: twice }).meta({ tier: 'live' }) })];
+    const check = refused(await room({ entries: () => entries }).service.check(`${NAS}[sample]\none = "b"\ntwo = "b"\n`, 'file'));
+    assert.deepEqual(check.problems.map(({ message }) => message), ['sample.one must be a name', 'sample.two must be a name']);
+  });
+
   it('is answered soon, and shortly, however much is wrong with it', async () => {
     const hostile = ['[[shares]]\n'.repeat(20_000), `[plugins.x]\nodd = "${'key'.repeat(300_000)}"\n`, `${Array.from({ length: 20_000 }, (_, index) => `k${index} = 1\n`).join('')}`];
     for (const text of hostile) {

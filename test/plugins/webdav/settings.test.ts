@@ -18,7 +18,7 @@ describe('settings of WebDAV', () => {
     assert.match(schema.validate({ users: [user('a:b')] }).error?.message ?? '', /without a colon/);
     assert.ok(schema.validate({ users: [user('a'), user('a')] }).error);
     assert.equal(schema.validate({ users: [user('a'), user('A'), user('王')] }).error, undefined);
-    assert.match(schema.validate({ listen: 'eth0' }).error?.message ?? '', /valid ip address/);
+    for (const listen of ['eth0', '10.0.0.0/8']) assert.match(schema.validate({ listen }).error?.message ?? '', /"?listen"? must be an address$/, listen);
   });
 
   it('leave a user out whose password is not known, and never let everybody in for it', () => {
