@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Mounter, ShareSpec } from 'mountkeeper';
 import { createClock } from '../../../core/system/clock.ts';
+import { schema } from '../../../plugins/probing/config.ts';
 import { createPlaces } from '../../../plugins/probing/places.ts';
 import { createProber } from '../../../plugins/probing/prober.ts';
 
@@ -31,6 +32,11 @@ describe('a probe', () => {
     assert.deepEqual(await prober(() => Promise.reject(refused)).probe(spec('a'), signal), { ok: false, reason: 'refused', remote: 'answers' });
     const late = await prober(never).probe(spec('a'), signal);
     assert.equal(late.ok ? undefined : late.remote, 'silent');
+  });
+
+  it('has a time in which a remote can answer', () => {
+    assert.deepEqual(schema.validate({}).value, { timeout: '10s' });
+    for (const timeout of ['0', '99ms']) assert.match(schema.validate({ timeout }).error?.message ?? '', /the least is "100ms"/, timeout);
   });
 
   it('fails at its time-out though nobody obeys it', async () => {
