@@ -17,100 +17,103 @@ const LONGER_BYTES = 640 * 1024;
 const FOLDERS = ['killed', 'cut', 'silent', 'stopped', 'crashed', 'removed', 'cancelled'];
 const LIMIT_BYTES = 6 * 2 ** 20;
 
-for (const [order, rclone] of rclones().entries()) {
-  describe(`a warmup with ${rclone.label}`, () => {
-    // The daemon's doing alone.
-    const once = { skip: order > 0 && 'another rclone changes nothing' };
-    let scratch: Scratch;
-    let nas: Nas;
-    let relay: Relay;
-    let daemon: Daemon;
-    const text = (auto: boolean, ...paths: string[]): string => daemon.text({ sections: { warmup: { auto, rules: paths.map((path) => ({ share: 'work', path })) } } });
-    /** A new rule runs at once where `auto` says so; resolves in the middle of it. */
-    const begin = async (auto: boolean, path: string): Promise<void> => {
-      const answer = await daemon.submit(text(auto, path));
-      assert.equal(answer.body.ok, true, answer.text);
-      if (!auto) await daemon.request('POST', '/api/warmup/work');
-      await until(`the warmup of ${path} is in its middle`, async () => ((await ruleOf(daemon, path))?.cached ?? 0) >= 5, { timeoutMs: 20_000 });
-      assert.equal((await ruleOf(daemon, path))?.state, 'caching');
-    };
-    const whole = async (path: string): Promise<void> => {
-      const { total_files: total, skipped, cached, errors } = await inState(daemon, path, 'complete', 40_000);
-      assert.deepEqual([total, skipped + cached, errors], [FILES, FILES, 0]);
-      assert.ok(skipped > 0, 'it began from nothing');
-    };
+/** Slow lines are what is waited for: one for each. */
+describe('a warmup', { concurrency: true }, () => {
+  for (const [order, rclone] of rclones().entries()) {
+    describe(`with ${rclone.label}`, { concurrency: 1 }, () => {
+      // The daemon's doing alone.
+      const once = { skip: order > 0 && 'another rclone changes nothing' };
+      let scratch: Scratch;
+      let nas: Nas;
+      let relay: Relay;
+      let daemon: Daemon;
+      const text = (auto: boolean, ...paths: string[]): string => daemon.text({ sections: { warmup: { auto, rules: paths.map((path) => ({ share: 'work', path })) } } });
+      /** A new rule runs at once where `auto` says so; resolves in the middle of it. */
+      const begin = async (auto: boolean, path: string): Promise<void> => {
+        const answer = await daemon.submit(text(auto, path));
+        assert.equal(answer.body.ok, true, answer.text);
+        if (!auto) await daemon.request('POST', '/api/warmup/work');
+        await until(`the warmup of ${path} is in its middle`, async () => ((await ruleOf(daemon, path))?.cached ?? 0) >= 5, { timeoutMs: 20_000 });
+        assert.equal((await ruleOf(daemon, path))?.state, 'caching');
+      };
+      const whole = async (path: string): Promise<void> => {
+        const { total_files: total, skipped, cached, errors } = await inState(daemon, path, 'complete', 40_000);
+        assert.deepEqual([total, skipped + cached, errors], [FILES, FILES, 0]);
+        assert.ok(skipped > 0, 'it began from nothing');
+      };
 
-    before(async () => {
-      scratch = await createScratch('warmup-faults');
-      nas = await Nas.create(scratch, { files: Object.fromEntries(FOLDERS.flatMap((folder) => Array.from({ length: FILES }, (_, index) => [`${folder}/${index}.bin`, order === 0 ? FILE_BYTES : LONGER_BYTES]))) });
-      relay = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: 2_500_000 });
-      daemon = await Daemon.create(scratch, { rclone: rclone.command, connections: [nas.connection('nas', relay.port)], shares: [{ name: 'work', connection: 'nas' }] });
-      await daemon.start();
-      await daemon.healthy();
-    });
-    after(() => scratch.close());
+      before(async () => {
+        scratch = await createScratch('warmup-faults');
+        nas = await Nas.create(scratch, { files: Object.fromEntries(FOLDERS.flatMap((folder) => Array.from({ length: FILES }, (_, index) => [`${folder}/${index}.bin`, order === 0 ? FILE_BYTES : LONGER_BYTES]))) });
+        relay = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: 2_500_000 });
+        daemon = await Daemon.create(scratch, { rclone: rclone.command, connections: [nas.connection('nas', relay.port)], shares: [{ name: 'work', connection: 'nas' }] });
+        await daemon.start();
+        await daemon.healthy();
+      });
+      after(() => scratch.close());
 
-    it('goes on after its mount was killed', async () => {
-      await begin(true, 'killed');
-      process.kill(await daemon.rclonePid('work'), 'SIGKILL');
-      await whole('killed');
-    });
+      it('goes on after its mount was killed', async () => {
+        await begin(true, 'killed');
+        process.kill(await daemon.rclonePid('work'), 'SIGKILL');
+        await whole('killed');
+      });
 
-    it('waits while the NAS is away, blames no file for it, and goes on', async () => {
-      await begin(true, 'cut');
-      await relay.cut();
-      const { errors, cached, total_files: total } = await inState(daemon, 'cut', 'pending', 15_000);
-      assert.deepEqual([errors, cached < total, (await helpersOf(daemon)).length], [0, true, 0]);
-      await relay.restore();
-      await whole('cut');
-    });
+      it('waits while the NAS is away, blames no file for it, and goes on', async () => {
+        await begin(true, 'cut');
+        await relay.cut();
+        const { errors, cached, total_files: total } = await inState(daemon, 'cut', 'pending', 15_000);
+        assert.deepEqual([errors, cached < total, (await helpersOf(daemon)).length], [0, true, 0]);
+        await relay.restore();
+        await whole('cut');
+      });
 
-    it('stops when its NAS falls silent, blames no file for it, and goes on when it speaks again', async (t) => {
-      await begin(true, 'silent');
-      await relay.blackHole();
-      const silentMs = performance.now();
-      const { errors, cached, total_files: total } = await inState(daemon, 'silent', 'pending', 20_000);
-      t.diagnostic(`stopped ${Math.round(performance.now() - silentMs)} ms after the NAS fell silent`);
-      assert.deepEqual([errors, cached < total], [0, true]);
-      await relay.restore();
-      await whole('silent');
-      await until('no helper is left hanging in the mount', async () => (await helpersOf(daemon)).length === 0, { timeoutMs: 5_000 });
-    });
+      it('stops when its NAS falls silent, blames no file for it, and goes on when it speaks again', async (t) => {
+        await begin(true, 'silent');
+        await relay.blackHole();
+        const silentMs = performance.now();
+        const { errors, cached, total_files: total } = await inState(daemon, 'silent', 'pending', 20_000);
+        t.diagnostic(`stopped ${Math.round(performance.now() - silentMs)} ms after the NAS fell silent`);
+        assert.deepEqual([errors, cached < total], [0, true]);
+        await relay.restore();
+        await whole('silent');
+        await until('no helper is left hanging in the mount', async () => (await helpersOf(daemon)).length === 0, { timeoutMs: 20_000 });
+      });
 
-    it('is no obstacle to a stop, and the next daemon goes on where it was', async () => {
-      await begin(false, 'stopped');
-      const end = await daemon.stop('SIGTERM', 15_000);
-      assert.equal(end.code, 0);
-      await daemon.start();
-      await whole('stopped');
-    });
+      it('is no obstacle to a stop, and the next daemon goes on where it was', async () => {
+        await begin(false, 'stopped');
+        const end = await daemon.stop('SIGTERM', 15_000);
+        assert.equal(end.code, 0);
+        await daemon.start();
+        await whole('stopped');
+      });
 
-    it('ends with a daemon that was killed, and the next one goes on', once, async () => {
-      await begin(false, 'crashed');
-      await daemon.stop('SIGKILL');
-      await until('no helper is left', async () => (await helpersOf(daemon)).length === 0, { timeoutMs: 3_000 });
-      await daemon.start();
-      await whole('crashed');
-    });
+      it('ends with a daemon that was killed, and the next one goes on', once, async () => {
+        await begin(false, 'crashed');
+        await daemon.stop('SIGKILL');
+        await until('no helper is left', async () => (await helpersOf(daemon)).length === 0, { timeoutMs: 20_000 });
+        await daemon.start();
+        await whole('crashed');
+      });
 
-    it('stops at once when its rule is taken out', once, async () => {
-      await begin(true, 'removed');
-      await daemon.submit(text(true));
-      await until('its helper has ended', async () => (await helpersOf(daemon)).length === 0, { timeoutMs: 1_500 });
-      await until('the rule is gone', async () => (await ruleOf(daemon, 'removed')) === undefined, { timeoutMs: 3_000 });
-    });
+      it('stops at once when its rule is taken out', once, async () => {
+        await begin(true, 'removed');
+        await daemon.submit(text(true));
+        await until('its helper has ended', async () => (await helpersOf(daemon)).length === 0, { timeoutMs: 5_000 });
+        await until('the rule is gone', async () => (await ruleOf(daemon, 'removed')) === undefined, { timeoutMs: 20_000 });
+      });
 
-    it('ends when it is cancelled, and is not taken up by itself', once, async () => {
-      await begin(true, 'cancelled');
-      const { code, stdout } = await daemon.cli('warmup', 'work', '--cancel');
-      assert.deepEqual([code, /cancelled/.test(stdout)], [0, true], stdout);
-      const { cached } = await inState(daemon, 'cancelled', 'pending', 3_000);
-      await sleep(3_000);
-      const rule = await ruleOf(daemon, 'cancelled');
-      assert.deepEqual([rule?.state, rule?.cached, (await helpersOf(daemon)).length], ['pending', cached, 0]);
+      it('ends when it is cancelled, and is not taken up by itself', once, async () => {
+        await begin(true, 'cancelled');
+        const { code, stdout } = await daemon.cli('warmup', 'work', '--cancel');
+        assert.deepEqual([code, /cancelled/.test(stdout)], [0, true], stdout);
+        const { cached } = await inState(daemon, 'cancelled', 'pending', 20_000);
+        await sleep(3_000);
+        const rule = await ruleOf(daemon, 'cancelled');
+        assert.deepEqual([rule?.state, rule?.cached, (await helpersOf(daemon)).length], ['pending', cached, 0]);
+      });
     });
-  });
-}
+  }
+});
 
 describe('a warmup into a cache that is too small', () => {
   it('takes what fits, keeps it, and says that the rest does not', async (t) => {
@@ -128,7 +131,7 @@ describe('a warmup into a cache that is too small', () => {
     const answers = (await daemon.get('/api/status')).text + (await daemon.get('/api/warmup/work')).text;
     assert.doesNotMatch(answers, /fit into/);
     assert.match(await daemon.log(), /warmup failed.*fit into the cache/);
-    await until('a notice says so', async () => /do not fit into its cache/.test((await daemon.get('/api/notices')).text), { timeoutMs: 5_000 });
+    await until('a notice says so', async () => /do not fit into its cache/.test((await daemon.get('/api/notices')).text), { timeoutMs: 20_000 });
     const { stdout } = await daemon.cli('warmup', 'work', 'all', '--dry-run', '--json');
     assert.match(stdout, new RegExp(`"skipped":${cached}\\b`), 'what was fetched is no longer there');
   });
