@@ -52,8 +52,13 @@ export async function newPlugin(name: string, cli: CliContext): Promise<number> 
   for (const [file, content] of Object.entries(scaffold(name, version))) await writeFile(path.join(folder, file), content);
   cli.print(`made ${folder}; try it:`);
   cli.print(`  mountkeeper plugin check ${name}`);
+  cli.print(`  cd ${name} && npm install --save-dev ${quoted(packageDir)} && npm test`);
   cli.print(`then set  [plugins] dirs = ["${path.dirname(folder)}"]  and  [plugins.${name}] enabled = true`);
   return EXIT.ok;
+}
+
+function quoted(folder: string): string {
+  return /^[\w./@-]+$/.test(folder) ? folder : `'${folder.replaceAll("'", "'\\''")}'`;
 }
 
 /** Looks at a plugin folder as the daemon would, without activating anything, and says what to mend. */

@@ -80,7 +80,8 @@ interface Life {
 /** Activate, dispose, activate, dispose; then everything is as it was. */
 async function liveTwice({ plugin, neighbours, folder, options }: Life): Promise<void> {
   const clock = createManualClock();
-  const sample = parse(await readSample(folder));
+  // One that is missing is a finding of its own; the plugin lives with its defaults.
+  const sample = parse(await readSample(folder).catch(() => 'connections = []'));
   const sections = (sample['plugins'] ?? {}) as Record<string, object>;
   const silent = Object.fromEntries(neighbours.map((one) => [one.name, { ...sections[one.name], enabled: false }]));
   const document = (enabled: boolean) => stringify({ ...sample, plugins: { ...sections, ...silent, [plugin.name]: { ...sections[plugin.name], enabled } } });

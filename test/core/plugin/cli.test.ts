@@ -117,7 +117,7 @@ describe('the contract suite', () => {
     ctx.effect('leaky', () => { ctx.use('clock').after(60_000, () => {}); spawn('sleep', ['20']); return () => {}; });
     ctx.tap('afterMount', () => {}, Math.random());`);
     const folder = await scaffolded(root, { 'index.js': index, 'README.md': undefined });
-    await rm(path.join(folder, 'README.md'), { force: true });
+    for (const paper of ['README.md', 'sample.toml']) await rm(path.join(folder, paper), { force: true });
     await mkdir(path.join(root, 'node_modules'));
     await symlink(packageDir, path.join(root, 'node_modules/mountkeeper'), 'dir');
     await writeFile(path.join(folder, 'contract.test.js'), `${await readFile(path.join(folder, 'contract.test.js'), 'utf8')}
@@ -126,7 +126,7 @@ import { readFileSync } from 'node:fs';
 after(() => { for (const pid of readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8').split(' ').filter(Boolean)) process.kill(Number(pid)); });\n`);
     const { code, output } = await run('contract.test.js', folder);
     assert.equal(code, 1);
-    for (const name of ['has a README', 'declares the same twice', 'leaves nothing behind']) assert.match(output, new RegExp(`not ok \\d - ${name}`));
+    for (const name of ['has a README', 'brings a sample', 'declares the same twice', 'leaves nothing behind']) assert.match(output, new RegExp(`not ok \\d - ${name}`));
     assert.match(output, /1 timers are left/);
   });
 
