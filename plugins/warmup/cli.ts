@@ -1,15 +1,16 @@
-/** `mountkeeper warmup SHARE [PATH]`. */
+/** `mountkeeper warmup [SHARE [PATH]]`. */
 import { parseArgs } from 'node:util';
 import type { CliCommand, CliContext } from 'mountkeeper';
 import { closingLine, createRateMeter, progressLine, totalsOf } from './progress.ts';
 import type { RateMeter } from './progress.ts';
 import type { TaskView, WarmupAnswer } from './routes.ts';
 
-const USAGE = 'SHARE [PATH] [--newer-than AGE] [--dry-run] [--cancel] [--no-wait]';
+const USAGE = '[SHARE [PATH]] [--newer-than AGE] [--dry-run] [--cancel] [--no-wait]';
 const LOOK_EVERY_MS = 500;
 
 interface Options {
-  readonly share: string;
+  /** Left out: every share that a rule names. */
+  readonly share: string | undefined;
   readonly path: string | undefined;
   readonly newerThan: string | undefined;
   readonly isDryRun: boolean;
@@ -24,8 +25,9 @@ function optionsOf(args: readonly string[]): Options {
     options: { 'newer-than': { type: 'string' }, 'dry-run': { type: 'boolean' }, cancel: { type: 'boolean' }, 'no-wait': { type: 'boolean' } },
   });
   const [share, path, ...more] = positionals;
-  if (share === undefined || more.length > 0) throw new Error('a share is needed, and at most one path');
   const newerThan = values['newer-than'];
+  if (more.length > 0) throw new Error('one share at the most, and one path');
+  if (share === undefined && newerThan !== undefined) throw new Error('the rules have an age of their own; --newer-than needs a share');
   return {
     // An age alone means the whole share: the rules have their own.
     share, path: path ?? (newerThan === undefined ? undefined : ''), newerThan,
@@ -44,7 +46,7 @@ async function ask(cli: CliContext, method: 'GET' | 'POST', path: string, body?:
 }
 
 function isSame(one: TaskView, other: TaskView): boolean {
-  return one.path === other.path && one.newer_than === other.newer_than && one.dry_run === other.dry_run;
+  return one.share === other.share && one.path === other.path && one.newer_than === other.newer_than && one.dry_run === other.dry_run;
 }
 
 /** The state of all together: what the first that is not through is at. */
@@ -54,11 +56,11 @@ function stateOf(tasks: readonly TaskView[]): string {
 }
 
 /** Until all are through. Undefined when the wait was broken off. */
-async function follow(cli: CliContext, at: string, asked: readonly TaskView[]): Promise<readonly TaskView[] | undefined> {
+async function follow(cli: CliContext, shares: readonly string[], asked: readonly TaskView[]): Promise<readonly TaskView[] | undefined> {
   const meter = createRateMeter();
   while (!cli.signal.aborted) {
-    const { tasks } = await ask(cli, 'GET', at);
-    const mine = tasks.filter((task) => asked.some((one) => isSame(one, task)));
+    const answers = await Promise.all(shares.map((share) => ask(cli, 'GET', routeOf(share))));
+    const mine = answers.flatMap(({ tasks }) => tasks).filter((task) => asked.some((one) => isSame(one, task)));
     if (mine.every((task) => !task.active)) return mine;
     show(cli, mine, meter);
     await cli.clock.sleep(LOOK_EVERY_MS, cli.signal).catch(() => undefined);
@@ -77,8 +79,30 @@ function close(cli: CliContext, tasks: readonly TaskView[]): number {
   const isGood = tasks.length > 0 && tasks.every((task) => task.state === 'complete' && task.errors === 0);
   if (cli.json) cli.print(JSON.stringify({ tasks }));
   else if (tasks.length === 0) cli.printError('the warmup was cancelled');
-  else for (const task of tasks) cli.print(closingLine(task));
+  else for (const task of tasks) cli.print(isOneShare(tasks) ? closingLine(task) : `${task.share}: ${closingLine(task)}`);
   return isGood ? 0 : 1;
+}
+
+function isOneShare(tasks: readonly TaskView[]): boolean {
+  return new Set(tasks.map((task) => task.share)).size < 2;
+}
+
+function routeOf(share: string): string {
+  return `/api/warmup/${encodeURIComponent(share)}`;
+}
+
+/** In the order of the configuration. */
+async function sharesWithRules(cli: CliContext): Promise<readonly string[]> {
+  const { status, body } = await cli.request('GET', '/api/config');
+  if (status !== 200) throw new Error(`the daemon answered with status ${status}`);
+  const config = JSON.parse(body) as { warmup?: { rules?: readonly { share: string }[] } } | null;
+  return [...new Set((config?.warmup?.rules ?? []).map((rule) => rule.share))];
+}
+
+/** One answer of several: the first that is none, else all of their tasks. */
+function joined(answers: readonly WarmupAnswer[]): WarmupAnswer {
+  const refused = answers.find(({ ok }) => !ok);
+  return refused ?? { ok: true, message: answers.map(({ message }) => message).join('\n'), tasks: answers.flatMap(({ tasks }) => tasks) };
 }
 
 function say(cli: CliContext, answer: WarmupAnswer): number {
@@ -96,19 +120,24 @@ async function run(cli: CliContext): Promise<number> {
     cli.printError(`${(error as Error).message}; usage: mountkeeper warmup ${USAGE}`);
     return 64;
   }
-  const { share, path, newerThan, isDryRun, isCancel } = options;
-  const at = `/api/warmup/${encodeURIComponent(share)}`;
-  if (isCancel) return say(cli, await ask(cli, 'POST', `${at}/cancel`));
+  const shares = options.share === undefined ? await sharesWithRules(cli) : [options.share];
+  if (shares.length === 0) return say(cli, { ok: false, message: 'No warmup rule is configured; name a share and a path', tasks: [] });
+  return runFor(cli, shares, options);
+}
+
+async function runFor(cli: CliContext, shares: readonly string[], { share, path, newerThan, isDryRun, isCancel, isWaiting }: Options): Promise<number> {
+  if (isCancel) return say(cli, joined(await Promise.all(shares.map((one) => ask(cli, 'POST', `${routeOf(one)}/cancel`)))));
   // JSON leaves out what is undefined.
-  const answer = await ask(cli, 'POST', at, { path, newer_than: newerThan, dry_run: isDryRun });
-  if (!answer.ok || !options.isWaiting) return say(cli, answer);
-  const ended = await follow(cli, at, answer.tasks);
+  const body = { path, newer_than: newerThan, dry_run: isDryRun };
+  const answer = joined(await Promise.all(shares.map((one) => ask(cli, 'POST', routeOf(one), body))));
+  if (!answer.ok || !isWaiting) return say(cli, answer);
+  const ended = await follow(cli, shares, answer.tasks);
   if (ended !== undefined) return close(cli, ended);
-  cli.printError(`The warmup goes on in the daemon; mountkeeper warmup ${share} --cancel ends it.`);
+  cli.printError(`The warmup goes on in the daemon; mountkeeper warmup ${share === undefined ? '' : `${share} `}--cancel ends it.`);
   return 1;
 }
 
 export const warmupCommand: CliCommand = {
   name: 'warmup', usage: USAGE, run,
-  summary: 'Fetch what the rules of a share name, or one folder of it, into the cache, and show how far it is; --dry-run only counts.',
+  summary: 'Fetch what the rules name, all of them or those of a share, or one folder of it, into the cache, and show how far it is; --dry-run only counts.',
 };

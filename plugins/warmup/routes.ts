@@ -10,6 +10,7 @@ import type { Target, Task, TaskState } from './task.ts';
 const MAX_BODY_BYTES = 16 * 1024;
 
 export interface TaskView {
+  readonly share: string;
   readonly path: string;
   readonly newer_than: string | null;
   readonly dry_run: boolean;
@@ -42,7 +43,7 @@ export interface RouteParts {
 function viewOf(task: Task, rules: readonly Task[]): TaskView {
   const { target, state, counts, isWanted, isRunning, isFull } = task;
   return {
-    path: target.path, newer_than: target.newerThan, dry_run: target.isDryRun, rule: rules.includes(task),
+    share: target.share, path: target.path, newer_than: target.newerThan, dry_run: target.isDryRun, rule: rules.includes(task),
     state, active: isWanted || isRunning, cache_full: isFull,
     total_files: counts.total, skipped: counts.skipped, cached: counts.cached, errors: counts.errors,
     total_bytes: counts.totalBytes, skipped_bytes: counts.skippedBytes, cached_bytes: counts.cachedBytes,

@@ -88,7 +88,7 @@ describe('warmup', () => {
 });
 
 const task: TaskView = {
-  path: 'x', newer_than: null, dry_run: false, rule: false, state: 'caching', active: true, cache_full: false,
+  share: 'photos', path: 'x', newer_than: null, dry_run: false, rule: false, state: 'caching', active: true, cache_full: false,
   total_files: 10, skipped: 2, cached: 3, errors: 0, total_bytes: 10 * 2 ** 20, skipped_bytes: 2 * 2 ** 20, cached_bytes: 3 * 2 ** 20,
 };
 
@@ -132,8 +132,25 @@ describe('mountkeeper warmup', () => {
     assert.deepEqual([full.code, /the rest does not fit into the cache/.test(full.printed.join())], [1, true]);
     const json = await run(runCommand(warmup, ['warmup', 'photos'], { request: answering({ ...task, state: 'complete', active: false, errors: 1 }).request, clock, json: true }));
     assert.deepEqual([json.code, (JSON.parse(json.printed.at(-1) ?? '') as WarmupAnswer).tasks[0]?.errors], [1, 1]);
-    assert.equal((await runCommand(warmup, ['warmup'], { request: answering(task).request })).code, 64);
+    assert.equal((await runCommand(warmup, ['warmup', '--newer-than', '3d'], { request: answering(task).request })).code, 64);
     assert.equal((await runCommand(warmup, ['warmup', 'photos', '--speed', '3'], { request: answering(task).request })).code, 64);
+  });
+
+  it('runs all rules, share by share, when none is named', async () => {
+    const asked: string[] = [];
+    const asking = (named: readonly object[]) => async (method: string, path: string) => {
+      asked.push(`${method} ${path}`);
+      const share = decodeURIComponent(path.split('/')[3] ?? '');
+      const answer = { ok: true, message: `Warming up share '${share}'`, tasks: [{ ...task, share, state: 'complete', active: false }] };
+      return { status: 200, body: JSON.stringify(path === '/api/config' ? { warmup: { rules: named } } : answer) };
+    };
+    const all = await runCommand(warmup, ['warmup'], { request: asking([{ share: 'photos' }, { share: '文件', path: 'x' }, { share: 'photos', path: 'y' }]) });
+    assert.deepEqual(asked.splice(0), ['GET /api/config', ...['POST', 'GET'].flatMap((method) => ['photos', '%E6%96%87%E4%BB%B6'].map((share) => `${method} /api/warmup/${share}`))]);
+    assert.deepEqual([all.code, all.printed.map((line) => line.split(':')[0])], [0, ['photos', '文件']]);
+    const none = await runCommand(warmup, ['warmup', '--dry-run'], { request: asking([]) });
+    assert.deepEqual([none.code, none.errors, asked], [1, ['No warmup rule is configured; name a share and a path'], ['GET /api/config']]);
+    const ended = await runCommand(warmup, ['warmup', '--cancel'], { request: asking([{ share: 'photos' }]) });
+    assert.deepEqual([ended.code, asked.at(-1)], [0, 'POST /api/warmup/photos/cancel']);
   });
 
   it('ends a warmup, and lets one go on that it no longer shows', async () => {
