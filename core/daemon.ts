@@ -8,10 +8,11 @@ import { durationMs, formatDuration } from './api.ts';
 import type { ConfigCheck, Exporter, LoadedConfig, Release } from './api.ts';
 import type { Command } from './commands.ts';
 import { watchPlugins } from './plugin/watch.ts';
-import { buildParts, closeParts, sendCommand } from './parts.ts';
+import { buildParts, closeParts } from './parts.ts';
 import type { DaemonOptions, Parts } from './parts.ts';
 import { shareStatus, statusFields } from './contributions.ts';
 import { isLoopback } from './http/address.ts';
+import { reloadFile } from './reload-file.ts';
 import { Supervisor } from './supervisor.ts';
 import type { LeftFiles } from './supervisor.ts';
 import { packageVersion } from './system/package.ts';
@@ -95,19 +96,8 @@ export class Daemon {
   }
 
   /** Reads the configuration file again. A document that is not valid changes nothing. */
-  async reloadFile(): Promise<void> {
-    const { config, log, status } = this.#parts;
-    const check = await config.loadFile();
-    if (!check.ok) {
-      const problems = check.problems.map((problem) => `${config.file}:${problem.line ?? 1}:${problem.column ?? 1}: ${problem.message}`);
-      log.error({ problems }, 'configuration file refused, the running configuration stays');
-      status.setStanding('config-file', { level: 'error', message: `the configuration file is not valid, the former one stays in force: ${problems.join('; ')}` });
-      return;
-    }
-    status.setStanding('config-file', undefined);
-    for (const warning of check.loaded.warnings) log.warn({ warning }, 'configuration');
-    if (check.diff.tier === undefined) config.commit(check.loaded);
-    else await sendCommand(this.#parts, 'reload', [check.loaded]);
+  reloadFile(): Promise<void> {
+    return reloadFile(this.#parts);
   }
 
   /** Reads the plugin folders again; what changed takes effect at once. */
