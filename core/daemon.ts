@@ -17,8 +17,8 @@ import { Supervisor } from './supervisor.ts';
 import type { LeftFiles } from './supervisor.ts';
 import { packageVersion } from './system/package.ts';
 import { watchFiles } from './system/watcher.ts';
+import { WebEntrance } from './web-entrance.ts';
 
-const LISTEN_AGAIN_MS = 5_000;
 /** How long a stop waits for the command that is being carried out. */
 const COMMAND_PATIENCE_MS = 30_000;
 
@@ -43,7 +43,7 @@ export class Daemon {
   readonly #parts: Parts;
   readonly #supervisor: Supervisor;
   readonly #hurry = new AbortController();
-  readonly #ending = new AbortController();
+  readonly #entrance: WebEntrance;
   /** The document that plugins and shares have been brought in line with. */
   #applied: LoadedConfig;
   #releases: (() => void | Promise<void>)[] = [];
@@ -54,6 +54,7 @@ export class Daemon {
     this.#parts = parts;
     this.#supervisor = supervisor;
     this.#applied = parts.config.current;
+    this.#entrance = new WebEntrance(parts);
   }
 
   get log(): Logger {
@@ -135,19 +136,8 @@ export class Daemon {
     log.info({ version: await packageVersion(), shares: config.current.config.shares.length, pid: process.pid }, 'mountkeeper is up');
   }
 
-  /** A port that is taken must not take the shares with it: it is tried again until it is free. */
-  async #listen(loaded: LoadedConfig): Promise<void> {
-    const { clock, http, log } = this.#parts;
-    const { listen: host, port } = loaded.config.web;
-    try {
-      await http.listen({ host, port });
-    } catch (error) {
-      log.error({ host, port, reason: (error as Error).message }, 'web interface not reachable, trying again every 5 s');
-      this.#releases.push(clock.after(LISTEN_AGAIN_MS, () => {
-        const { web } = this.#parts.config.current.config;
-        if (!this.#ending.signal.aborted && web.listen === host && web.port === port) void this.#listen(this.#parts.config.current);
-      }));
-    }
+  #listen({ config: { web } }: LoadedConfig): Promise<void> {
+    return this.#entrance.listen({ host: web.listen, port: web.port });
   }
 
   async #watchPluginDirs(loaded: LoadedConfig): Promise<void> {
@@ -224,7 +214,7 @@ export class Daemon {
   }
 
   async #quiesce(): Promise<void> {
-    this.#ending.abort();
+    this.#entrance.close();
     await this.#parts.commands.close(this.#parts.clock.deadline(COMMAND_PATIENCE_MS, this.#hurry.signal));
     await this.#pluginWatch?.();
     for (const release of this.#releases.splice(0)) await release();

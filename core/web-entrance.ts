@@ -1,0 +1,52 @@
+/** Where the web server is to listen. An address that cannot be had takes nothing else down: it is tried again until it can. */
+import type { Logger } from 'pino';
+import type { Clock, Notice } from './api.ts';
+import type { Address } from './http/address.ts';
+
+const AGAIN_MS = 5_000;
+const NOTICE = 'web-address';
+
+export interface WebEntranceParts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly http: { readonly address: Address | undefined; listen(address: Address): Promise<void> };
+  readonly status: { setStanding(key: string, notice: Notice | undefined): void };
+}
+
+export class WebEntrance {
+  readonly #parts: WebEntranceParts;
+  #wanted: Address | undefined;
+  #isClosed = false;
+  #cancel = (): void => undefined;
+
+  constructor(parts: WebEntranceParts) {
+    this.#parts = parts;
+  }
+
+  /** Never rejects; the address of the last call is the one that counts. */
+  async listen(wanted: Address): Promise<void> {
+    const { http, log, status } = this.#parts;
+    this.#cancel();
+    this.#wanted = wanted;
+    try {
+      await http.listen(wanted);
+      if (this.#wanted === wanted) status.setStanding(NOTICE, undefined);
+    } catch (error) {
+      if (this.#wanted !== wanted || this.#isClosed) return;
+      const reason = (error as Error).message;
+      log.error({ ...wanted, reason }, 'web interface not reachable, trying again every 5 s');
+      status.setStanding(NOTICE, { level: 'error', message: `the web interface is not where [web] says, ${this.#still()}: ${reason}; it is tried again every 5 s` });
+      this.#cancel = this.#parts.clock.after(AGAIN_MS, () => void this.listen(wanted));
+    }
+  }
+
+  #still(): string {
+    const { address } = this.#parts.http;
+    return address === undefined ? 'and nowhere else' : `still on ${address.host} port ${address.port}`;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel();
+  }
+}
