@@ -47,7 +47,7 @@ export async function connectPeer(scratch: Scratch): Promise<Peer> {
   const target = await until('the second machine has a network', async () => {
     const { stdout } = await run('pgrep', ['-P', String(machine.pid)]).catch(() => ({ stdout: '' }));
     return stdout.trim();
-  }, { timeoutMs: 5_000 });
+  }, { timeoutMs: 20_000 });
   const prefix = ['nsenter', '-t', target, '-n'];
   await run('ip', ['link', 'set', 'lo', 'up']);
   await run('ip', ['link', 'add', CARD, 'type', 'veth', 'peer', 'name', CARD, 'netns', target]);
@@ -73,7 +73,7 @@ export async function startAvahi(scratch: Scratch, peer: Peer): Promise<Readonly
     scratch.defer(() => child.kill('SIGKILL'));
   };
   keep('dbus-daemon', [`--config-file=${room}/bus.conf`, '--nofork', '--nopidfile']);
-  await until('the message bus is there', () => existsSync(`${room}/bus`), { timeoutMs: 5_000 });
+  await until('the message bus is there', () => existsSync(`${room}/bus`), { timeoutMs: 20_000 });
   // It writes its process id below /run, which is another one for it alone.
   const avahi = `mount -t tmpfs none /run && mkdir /run/avahi-daemon && exec ${peer.prefix.join(' ')} avahi-daemon --file ${room}/avahi.conf --no-drop-root --no-chroot --no-rlimits`;
   keep('unshare', ['--mount', '--propagation', 'private', '--kill-child', '--fork', 'sh', '-c', avahi]);

@@ -141,7 +141,7 @@ export class Daemon {
   }
 
   /** Starts the process and waits until it answers. */
-  async start(timeoutMs = 15_000): Promise<this> {
+  async start(timeoutMs = 30_000): Promise<this> {
     const ended = this.spawn();
     const failed = ended.then(async (end) => {
       throw new Error(`the daemon ended with ${end.code ?? end.signal} instead of answering:\n${(await this.output()).slice(-2000)}`);
@@ -197,7 +197,7 @@ export class Daemon {
   }
 
   /** Waits until all the named shares (default: all) are healthy and mounted. */
-  async healthy(names: readonly string[] = [], timeoutMs = 15_000): Promise<void> {
+  async healthy(names: readonly string[] = [], timeoutMs = 30_000): Promise<void> {
     await until(`shares are healthy: ${names.join(', ') || 'all'}`, async () => {
       const { shares } = await this.status();
       const meant = names.length === 0 ? shares : shares.filter((share) => names.includes(share.name));
@@ -212,12 +212,12 @@ export class Daemon {
 
   /** The id of the rclone process that serves a share now. */
   async rclonePid(share: string): Promise<number> {
-    const found = await until(`an rclone serves ${share}`, () => rcloneOf(this.mountPoint(share)), { timeoutMs: 10_000 });
+    const found = await until(`an rclone serves ${share}`, () => rcloneOf(this.mountPoint(share)), { timeoutMs: 30_000 });
     return found.pid;
   }
 
   cli(...args: string[]): Promise<CliResult> {
-    return this.cliFor(30_000, ...args);
+    return this.cliFor(60_000, ...args);
   }
 
   cliFor(timeoutMs: number, ...args: string[]): Promise<CliResult> {
@@ -249,7 +249,7 @@ function isJson(text: string): boolean {
 }
 
 /** Runs the built command line to its end. */
-export async function runCli(args: readonly string[], timeoutMs = 30_000, env: Readonly<Record<string, string>> = {}): Promise<CliResult> {
+export async function runCli(args: readonly string[], timeoutMs = 60_000, env: Readonly<Record<string, string>> = {}): Promise<CliResult> {
   const child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], HOME: '/nonexistent', LANG: 'C.UTF-8', ...env } });
   let stdout = '';
   let stderr = '';

@@ -51,7 +51,7 @@ export class Nas {
     // Debian's 1.60 takes these from the environment as the newer ones do; a command line can be read by everyone.
     const env = { PATH: process.env['PATH'], HOME: `${this.dir}.home`, RCLONE_USER: NAS_USER, RCLONE_PASS: NAS_PASSWORD };
     this.child = spawn('rclone', args, { stdio: ['ignore', log, log], env });
-    await until(`the NAS listens on ${this.port}`, () => this.answers(), { timeoutMs: 15_000 });
+    await until(`the NAS listens on ${this.port}`, () => this.answers(), { timeoutMs: 30_000 });
   }
 
   async stop(): Promise<void> {

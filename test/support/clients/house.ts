@@ -25,7 +25,7 @@ export async function openHouse(scratch: Scratch, traits: DaemonTraits): Promise
 }
 
 /** Until every client finds the share; the milliseconds that each took from now. */
-export async function shownToAll(access: Access, share: string, timeoutMs = 15_000): Promise<ReadonlyMap<Client['label'], number>> {
+export async function shownToAll(access: Access, share: string, timeoutMs = 30_000): Promise<ReadonlyMap<Client['label'], number>> {
   const start = performance.now();
   return new Map(await Promise.all(CLIENTS.map(async (client) => {
     await until(`${client.label} shows ${share}`, () => client.isShown(access, share), { timeoutMs, everyMs: 100 });

@@ -94,7 +94,7 @@ export async function transfersOf(access: Access, { share, path, ...wish }: Omit
   const all = CLIENTS.map(({ label, stream }) => ({ label, transfers: new Transfers({ ...wish, open: () => stream(access, share, path) }) }));
   // A test that failed must not leave them running.
   access.scratch.defer(() => all.forEach(({ transfers }) => transfers.abandon()));
-  for (const { label, transfers } of all) await until(`the transfer over ${label} is under way`, () => transfers.isUnderWay, { timeoutMs: 20_000, everyMs: 20 });
+  for (const { label, transfers } of all) await until(`the transfer over ${label} is under way`, () => transfers.isUnderWay, { timeoutMs: 60_000, everyMs: 20 });
   return () => Promise.all(all.map(async ({ label, transfers }) => ({ label, transfer: await transfers.stop() })));
 }
 
