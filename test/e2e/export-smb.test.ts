@@ -53,8 +53,8 @@ describe('shares over SMB', () => {
     });
     await daemon.start();
     await daemon.healthy();
-    await until('SMB is served', async () => (await exportStatus(daemon)).smbd_running, { timeoutMs: 10_000 });
-    for (const share of [PHOTOS, 'team', 'archive', 'frail']) await until(`${share} is shown`, () => lists(share), { timeoutMs: 10_000 });
+    await until('SMB is served', async () => (await exportStatus(daemon)).smbd_running, { timeoutMs: 30_000 });
+    for (const share of [PHOTOS, 'team', 'archive', 'frail']) await until(`${share} is shown`, () => lists(share), { timeoutMs: 30_000 });
   });
   after(() => scratch.close());
 
@@ -174,7 +174,7 @@ describe('shares over SMB', () => {
     assert.ok(pid !== undefined);
     process.kill(pid, 'SIGKILL');
     const killed = performance.now();
-    await until('it serves again', () => lists(PHOTOS), { timeoutMs: 10_000 });
+    await until('it serves again', () => lists(PHOTOS), { timeoutMs: 30_000 });
     assert.ok(performance.now() - killed < 3_000, `back after ${Math.round(performance.now() - killed)} ms`);
     await until('the old processes are gone', () => before.every((one) => !isAlive(one)), { timeoutMs: 20_000 });
   });
@@ -208,7 +208,7 @@ describe('shares over SMB', () => {
     await until('it says that the port is taken', async () => /port \d+ on 127\.0\.0\.1 is taken/.test(await notices(daemon)), { timeoutMs: 20_000 });
     assert.deepEqual({ running: (await exportStatus(daemon)).smbd_running, mounted: (await daemon.share(PHOTOS)).mounted }, { running: false, mounted: true });
     taken.close();
-    await until('it serves on the port that became free', async () => (await smb(PHOTOS, 'ls', { port: busy, user: 'alice%other' })).code === 0, { timeoutMs: 10_000 });
+    await until('it serves on the port that became free', async () => (await smb(PHOTOS, 'ls', { port: busy, user: 'alice%other' })).code === 0, { timeoutMs: 30_000 });
     await daemon.submit(daemon.text({ sections: { smb: { users, port: busy, guest: true } } }));
     await until('guests are let in', async () => (await smb(PHOTOS, `put "${scratch.path('send-2')}" guest.bin`, { port: busy })).code === 0, { timeoutMs: 20_000 });
     await daemon.submit(daemon.text({ sections: { smb: { enabled: false } } }));
