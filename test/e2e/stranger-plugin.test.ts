@@ -55,7 +55,7 @@ describe('the plugin that the README shows', () => {
 
   it('says what it is told to, at once', async () => {
     await daemon.writeConfig(daemon.text({ sections: { plugins: { dirs: [scratch.path('plugins')] }, 'plugins.greeter': { enabled: true, greeting: 'good morning' } } }));
-    await until('the new greeting', async () => JSON.stringify(await greeting()).includes('good morning'), { timeoutMs: 10_000 });
+    await until('the new greeting', async () => JSON.stringify(await greeting()).includes('good morning'), { timeoutMs: 30_000 });
   });
 
   it('has the defaults of keys that a new version of it brings', async () => {
