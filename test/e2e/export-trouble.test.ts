@@ -92,7 +92,7 @@ if (!isApart) {
     assert.deepEqual(await flags(), { smb: false, nfs: true, mounted: true });
     await change({}, { port: two.port });
     await said(new RegExp(`NFS: port ${two.port} on 127\\.0\\.0\\.1 is taken`));
-    await until('the other one is back', async () => (await flags()).smb, { timeoutMs: 10_000 });
+    await until('the other one is back', async () => (await flags()).smb, { timeoutMs: 30_000 });
     assert.deepEqual(await flags(), { smb: true, nfs: false, mounted: true });
     two.server.close();
     await bothServe();
@@ -101,7 +101,7 @@ if (!isApart) {
   it('for want of its address says so, and runs once the address has come', async () => {
     await change({ listen: ['203.0.113.9', '127.0.0.1'] }, { listen: '203.0.113.9', allowed_clients: ['203.0.113.0/24'] });
     await said(/SMB does not listen on 203\.0\.113\.9: this machine has no such address/, /NFS: 203\.0\.113\.9: this machine has no such address/);
-    await until('SMB serves where it can', async () => (await flags()).smb, { timeoutMs: 10_000 });
+    await until('SMB serves where it can', async () => (await flags()).smb, { timeoutMs: 30_000 });
     assert.deepEqual(await flags(), { smb: true, nfs: false, mounted: true });
     await runClient('ip', ['addr', 'add', '203.0.113.9/24', 'dev', 'card0']);
     await bothServe();
