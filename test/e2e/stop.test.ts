@@ -91,7 +91,7 @@ describe('the end of the daemon', { concurrency: true }, () => {
         const sums = await dirty(daemon, 50);
         const start = performance.now();
         daemon.signal('SIGTERM');
-        await until('the drain has begun', async () => /drain/i.test(await daemon.log()), { timeoutMs: 10_000, everyMs: 20 });
+        await until('the drain has begun', async () => /drain/i.test(await daemon.log()), { timeoutMs: 30_000, everyMs: 20 });
         const end = await daemon.stop('SIGTERM', 10_000);
         assert.notEqual(end.code, null);
         assert.ok(performance.now() - start < 10_000);
