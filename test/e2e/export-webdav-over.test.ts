@@ -28,7 +28,7 @@ for (const rclone of rclones()) {
     /** Sent until it is answered at all: the front may be away for a moment. */
     const wasPut = (from: string, name: string) => until(`${name} is taken`, async () => [201, 204].includes(await dav('-T', from, url(name))), { timeoutMs: 15_000, everyMs: 200 });
     const pidOf = async (isIt: (command: string) => boolean): Promise<number> => {
-      const found = await until('it runs', async () => (await allProcesses()).find(({ command }) => isIt(command)), { timeoutMs: 10_000 });
+      const found = await until('it runs', async () => (await allProcesses()).find(({ command }) => isIt(command)), { timeoutMs: 30_000 });
       return found.pid;
     };
 
