@@ -35,7 +35,7 @@ for (const [index, rclone] of rclones().entries()) {
       const rclone = await daemon.rclonePid('work');
       const close = await files.holdForWriting(`${mountPoint}/held.bin`, 20_000);
       run('umount', '-l', mountPoint);
-      await until('another rclone serves the share', async () => (await daemon.rclonePid('work')) !== rclone, { timeoutMs: 10_000 });
+      await until('another rclone serves the share', async () => (await daemon.rclonePid('work')) !== rclone, { timeoutMs: 30_000 });
       await daemon.healthy();
       assert.equal(await files.checksum(`${mountPoint}/x.bin`), await nas.checksum('x.bin'));
       assert.match(await daemon.log(), /unmounted by somebody else/);
@@ -58,11 +58,11 @@ for (const [index, rclone] of rclones().entries()) {
       const isHeld = index > 0;
       const mountPoint = daemon.mountPoint('work');
       await daemon.submit(daemon.text({ sections: { mount: { write_back: '100s' } } }));
-      await until('the new delay is in force', async () => (await daemon.share('work')).health_message === null && (await daemon.share('work')).mounted, { timeoutMs: 10_000 });
+      await until('the new delay is in force', async () => (await daemon.share('work')).health_message === null && (await daemon.share('work')).mounted, { timeoutMs: 30_000 });
       const close = await files.holdForWriting(`${mountPoint}/drained.bin`, 20_000);
       if (!isHeld) await close().then(() => nas.stop());
       daemon.signal('SIGTERM');
-      await until('writers are refused', () => files.write(`${mountPoint}/late.bin`, 10).then(() => false, (error: NodeJS.ErrnoException) => error.code === 'EROFS'), { timeoutMs: 10_000 });
+      await until('writers are refused', () => files.write(`${mountPoint}/late.bin`, 10).then(() => false, (error: NodeJS.ErrnoException) => error.code === 'EROFS'), { timeoutMs: 30_000 });
       await daemon.end();
       if (!isHeld) await nas.start();
       await daemon.start();
