@@ -129,7 +129,7 @@ describe('webhooks', () => {
     await notify({ writeback_depth: 3 });
     await daemon.request('POST', '/api/bwlimit', { up: '10K', down: '0' });
     for (const index of [1, 2, 3, 4, 5, 6]) await files.write(`${daemon.mountPoint('work')}/${index}.bin`, 40_000);
-    await until('it is told', () => taken('writeback.exceeded').length > 0, { timeoutMs: 10_000 });
+    await until('it is told', () => taken('writeback.exceeded').length > 0, { timeoutMs: 30_000 });
     await daemon.request('POST', '/api/bwlimit', { up: '0', down: '0' });
     await until('it is told to be back to normal', () => taken('writeback.normal').length > 0, { timeoutMs: 20_000 });
     assert.deepEqual([taken('writeback.exceeded').length, taken('writeback.normal').length], [1, 1]);
@@ -139,7 +139,7 @@ describe('webhooks', () => {
 
   it('tell once that the disk of the cache is fuller than it is meant to be', async () => {
     await notify({ cache_threshold_pct: 1 });
-    await until('it is told', () => taken('cache.threshold').length > 0, { timeoutMs: 10_000 });
+    await until('it is told', () => taken('cache.threshold').length > 0, { timeoutMs: 30_000 });
     await sleep(2_500);
     assert.deepEqual(taken('cache.threshold').map(({ body }) => [body.data['share'], body.data['threshold_percent']]), [[null, 1]]);
     await notify({ cache_threshold_pct: 0 });
