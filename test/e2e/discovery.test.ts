@@ -24,7 +24,7 @@ const NAME = 'shelf';
 if (!isApart) {
   describe('shares that are found in the network', () => {
     it('are what the tests in a network of their own say', async () => {
-      const { code, output } = await runApart(import.meta.url, 120_000);
+      const { code, output } = await runApart(import.meta.url, 240_000);
       assert.equal(code, 0, output);
     });
   });
@@ -95,7 +95,7 @@ if (!isApart) {
   });
 
   it('are found by Windows, through a helper without rights that is adopted by the next daemon', async () => {
-    await until('Windows would find it', async () => /shelf in TEAM on 192\.0\.2\.1|shelf in Workgroup:TEAM on 192\.0\.2\.1/i.test(await neighbourhood()), { timeoutMs: 20_000 });
+    await until('Windows would find it', async () => /shelf in TEAM on 192\.0\.2\.1|shelf in Workgroup:TEAM on 192\.0\.2\.1/i.test(await neighbourhood()), { timeoutMs: 60_000 });
     const pid = await wsdd();
     assert.ok(pid !== undefined);
     const status = await readFile(`/proc/${pid}/status`, 'utf8');
@@ -126,8 +126,8 @@ if (!isApart) {
   it('are taken back when they are served no more', async () => {
     const pid = (await wsdd()) as number;
     await change({ sections: { smb: { enabled: false }, nfs: { enabled: false } } });
-    await until('nothing is announced', async () => (await ask('_smb._tcp.local')) === '[]\n' && (await ask('_webdav._tcp.local')) === '[]\n', { timeoutMs: 10_000, everyMs: 200 });
-    await until('the helper has ended', () => !isAlive(pid), { timeoutMs: 10_000 });
+    await until('nothing is announced', async () => (await ask('_smb._tcp.local')) === '[]\n' && (await ask('_webdav._tcp.local')) === '[]\n', { timeoutMs: 30_000, everyMs: 200 });
+    await until('the helper has ended', () => !isAlive(pid), { timeoutMs: 30_000 });
     assert.deepEqual((await udpPorts()).filter((port) => port === 5_353 || port === 3_702), []);
   });
 
