@@ -66,7 +66,7 @@ for (const { label, command } of rclones()) {
       await daemon.healthy();
       await until('SMB is served', async () => (await exportStatus(daemon)).smbd_running, { timeoutMs: 15_000 });
       target = { share: 'alone', port, user: USER };
-      await until('the shares are shown', async () => (await smb('alone', 'ls', target)).code === 0 && (await smb('both', 'ls', target)).code === 0, { timeoutMs: 10_000 });
+      await until('the shares are shown', async () => (await smb('alone', 'ls', target)).code === 0 && (await smb('both', 'ls', target)).code === 0, { timeoutMs: 30_000 });
     });
     after(() => scratch.close());
 
