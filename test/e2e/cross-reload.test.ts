@@ -29,7 +29,7 @@ describe('under transfers of every protocol', () => {
     assert.equal((await house.daemon.submit(house.daemon.text({ shares }))).body.ok, true);
   };
   const shownOver = async (wanted: readonly Protocol[]): Promise<void> => {
-    for (const { label, protocol, isShown } of CLIENTS) await until(`${label} ${wanted.includes(protocol) ? 'shows' : 'does not show'} the guest`, async () => (await isShown(house.access, 'guest')) === wanted.includes(protocol), { timeoutMs: 10_000 });
+    for (const { label, protocol, isShown } of CLIENTS) await until(`${label} ${wanted.includes(protocol) ? 'shows' : 'does not show'} the guest`, async () => (await isShown(house.access, 'guest')) === wanted.includes(protocol), { timeoutMs: 30_000 });
   };
   const undisturbed = (outcomes: readonly Outcome[], limitMs: number): void => {
     for (const { label, transfer } of outcomes) {
@@ -91,7 +91,7 @@ describe('under transfers of every protocol', () => {
       await sleep(500);
       const former = (await house.daemon.rclonePid('steady'));
       await settle([{ ...STEADY, protocols: ['smb', 'nfs', 'webdav'].filter((one) => one !== protocol) }]);
-      await until(`${label} shows it no more`, async () => !(await CLIENTS.find((client) => client.label === label)?.isShown(house.access, 'steady')), { timeoutMs: 10_000 });
+      await until(`${label} shows it no more`, async () => !(await CLIENTS.find((client) => client.label === label)?.isShown(house.access, 'steady')), { timeoutMs: 30_000 });
       assert.equal(await house.daemon.rclonePid('steady'), former);
       await settle([STEADY]);
       await shownToAll(house.access, 'steady');
