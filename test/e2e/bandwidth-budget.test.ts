@@ -88,7 +88,7 @@ describe('the bandwidth limit of the whole daemon', () => {
     await sleep(1_500);
     const anew = await received(3_000);
     process.kill(await daemon.rclonePid('left'), 'SIGKILL');
-    await until('its death is noticed', async () => /mount lost/.test(await daemon.log()), { timeoutMs: 10_000 });
+    await until('its death is noticed', async () => /mount lost/.test(await daemon.log()), { timeoutMs: 30_000 });
     await daemon.healthy(['left'], 20_000);
     await uploading('left');
     await sleep(1_500);
