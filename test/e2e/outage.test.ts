@@ -120,7 +120,7 @@ describe('an outage of the NAS', { skip: current === undefined && 'needs a curre
     await daemon.synced(15_000);
     t.diagnostic(`back after ${Math.round(back)} ms, 100 MiB on the NAS after ${Math.round(arrived)} ms`);
     for (const [name, sum] of sums) assert.equal(await nas.checksum(`a/${name}`), sum, name);
-    await until('its return is told', () => types().includes('nas.back'), { timeoutMs: 10_000 });
+    await until('its return is told', () => types().includes('nas.back'), { timeoutMs: 30_000 });
     assert.ok(Number(receiver.taken[1]?.body.data['duration_seconds']) >= OUTAGE_MS / 1000 - 15);
     await sleep(2_000);
     assert.deepEqual(types(), ['nas.offline', 'nas.back']);
