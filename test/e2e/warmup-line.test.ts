@@ -60,7 +60,7 @@ for (const rclone of rclones()) {
       const idleMs = await read('idle.bin');
       await begin('warm', 'many', 0);
       const beside = relay.passed.down;
-      await until('the warmup uses the line', () => relay.passed.down - beside > LINE / 2, { timeoutMs: 10_000 });
+      await until('the warmup uses the line', () => relay.passed.down - beside > LINE / 2, { timeoutMs: 30_000 });
       const busyMs = await read('busy.bin');
       t.diagnostic(`${Math.round(idleMs)} ms idle, ${Math.round(busyMs)} ms beside the warmup`);
       assert.equal((await ruleOf(daemon, 'many'))?.state, 'caching', 'it was through before it could be in the way');
