@@ -67,7 +67,7 @@ describe('a cache in which files wait', () => {
     await files.write(`${first.mountPoint('work')}/once.bin`, 50_000);
     const second = await create('second', { cache: { dir: first.cacheDir } });
     await second.start();
-    await until('the second refuses', async () => (await second.share('work')).health === 'failed', { timeoutMs: 10_000 });
+    await until('the second refuses', async () => (await second.share('work')).health === 'failed', { timeoutMs: 30_000 });
     const { health_message: message } = await second.share('work');
     assert.match(message ?? '', new RegExp(`process ${await first.rclonePid('work')}.*${first.cacheDir}/work`));
     assert.deepEqual([(await first.share('work')).health, (await first.share('work')).dirty_count], ['healthy', 1]);
@@ -81,9 +81,9 @@ describe('a cache in which files wait', () => {
     await daemon.start();
     await daemon.healthy();
     remount('-o', 'remount,ro');
-    await until('the status tells', async () => /cache is read-only/.test((await daemon.share('work')).health_message ?? ''), { timeoutMs: 10_000 });
+    await until('the status tells', async () => /cache is read-only/.test((await daemon.share('work')).health_message ?? ''), { timeoutMs: 30_000 });
     await daemon.request('POST', '/api/reconnect/work');
-    await until('it says what is in the way', async () => /the cache folder .* cannot be used: .*read-only/.test((await daemon.share('work')).health_message ?? ''), { timeoutMs: 10_000 });
+    await until('it says what is in the way', async () => /the cache folder .* cannot be used: .*read-only/.test((await daemon.share('work')).health_message ?? ''), { timeoutMs: 30_000 });
     assert.equal((await daemon.status()).all_synced, false);
     remount('-o', 'remount,rw');
     await daemon.request('POST', '/api/reconnect/work');
