@@ -40,7 +40,7 @@ describe(`${SWAPS} swaps of the plugin set under ${CLIENTS} clients`, () => {
     const answer = await daemon.submit(daemon.text({ sections: { 'plugins.example': { enabled } } }));
     assert.deepEqual([answer.status, answer.body.ok], [200, true], answer.text);
     const what = `the example plugin's route ${enabled ? 'answers' : 'is gone'}`;
-    await until(what, async () => (await exampleAnswers()) === enabled, { timeoutMs: 10_000, everyMs: 5 }).catch(async (error: Error) => {
+    await until(what, async () => (await exampleAnswers()) === enabled, { timeoutMs: 30_000, everyMs: 5 }).catch(async (error: Error) => {
       throw new Error(`${error.message}; ${await daemon.cli('plugin', 'list').then(({ stdout }) => stdout)}`, { cause: error });
     });
   };
@@ -89,9 +89,9 @@ describe(`${SWAPS} swaps of the plugin set under ${CLIENTS} clients`, () => {
 
   it('switches a plugin by an edit of the file on disk as well', async () => {
     await daemon.writeConfig(daemon.text({ sections: { 'plugins.example': { enabled: true } } }));
-    await until('the example plugin is active', async () => (await exampleState()) === 'active', { timeoutMs: 10_000 });
+    await until('the example plugin is active', async () => (await exampleState()) === 'active', { timeoutMs: 30_000 });
     await daemon.writeConfig(daemon.text({ sections: { 'plugins.example': { enabled: false } } }));
-    await until('the example plugin is disabled', async () => (await exampleState()) === 'disabled', { timeoutMs: 10_000 });
+    await until('the example plugin is disabled', async () => (await exampleState()) === 'disabled', { timeoutMs: 30_000 });
   });
 
   it('keeps the API in shape while a whole plugin of it is off', async () => {
