@@ -64,7 +64,7 @@ describe('shares over NFS', () => {
     await daemon.start();
     await daemon.healthy();
     await until('NFS is served', async () => (await exportStatus(daemon)).nfs_exported, { timeoutMs: 15_000 });
-    for (const share of [PHOTOS, 'team', 'archive']) await until(`${share} is shown`, async () => (await list(share)).code === 0, { timeoutMs: 10_000 });
+    for (const share of [PHOTOS, 'team', 'archive']) await until(`${share} is shown`, async () => (await list(share)).code === 0, { timeoutMs: 30_000 });
   });
   after(() => scratch.close());
 
@@ -126,7 +126,7 @@ describe('shares over NFS', () => {
       await until('the share is found again', async () => {
         const { status } = await question(operation.putRoot(), operation.lookup('team'), operation.lookup('one'), operation.getType());
         return status === 0 && !(await handleOf('team', 'one')).equals(former);
-      }, { timeoutMs: 10_000, everyMs: 100 });
+      }, { timeoutMs: 30_000, everyMs: 100 });
       for (const handle of handles) {
         const answer = await readBy(handle);
         assert.ok(typeof answer === 'number' && STALE.has(answer), `an old handle answered ${String(answer)}`);
@@ -142,7 +142,7 @@ describe('shares over NFS', () => {
     assert.ok(old !== undefined);
     process.kill(old, 'SIGKILL');
     const killed = performance.now();
-    await until('it serves again', async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status === 0, { timeoutMs: 10_000 });
+    await until('it serves again', async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status === 0, { timeoutMs: 30_000 });
     assert.ok(performance.now() - killed < 3_000, `back after ${Math.round(performance.now() - killed)} ms`);
     assert.equal(isAlive(old), false);
     const pid = await server();
@@ -158,17 +158,17 @@ describe('shares over NFS', () => {
   it('lets other clients in or out without a new mount, and is off when switched off', async () => {
     const handle = await handleOf(PHOTOS, 'from nas.bin');
     await daemon.submit(daemon.text({ sections: { nfs: { allowed_clients: ['192.0.2.77'] } } }));
-    await until('this machine is refused', async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status !== 0, { timeoutMs: 10_000 });
+    await until('this machine is refused', async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status !== 0, { timeoutMs: 30_000 });
     assert.equal(typeof (await readBy(handle)), 'number');
     for (const allowed_clients of [['0.0.0.0/0'], ['192.0.2.77', '127.0.0.5/8', 'fe80::1/10', 'fd00::/8', '2001:0db8::1', '::ffff:192.0.2.1'], ['::/0', '127.0.0.1']]) {
       await daemon.submit(daemon.text({ sections: { nfs: { allowed_clients } } }));
-      await until(`this machine is let in by ${allowed_clients.join()}`, async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status === 0, { timeoutMs: 10_000 });
+      await until(`this machine is let in by ${allowed_clients.join()}`, async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status === 0, { timeoutMs: 30_000 });
       assert.equal(typeof (await readBy(handle)), 'string', 'a handle from before is still good');
       await daemon.submit(daemon.text({ sections: { nfs: { allowed_clients: ['192.0.2.77'] } } }));
-      await until('this machine is refused again', async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status !== 0, { timeoutMs: 10_000 });
+      await until('this machine is refused again', async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status !== 0, { timeoutMs: 30_000 });
     }
     await daemon.submit(daemon.text({ sections: { nfs: { enabled: false } } }));
-    await until('nothing of the server is left', async () => (await server()) === undefined, { timeoutMs: 10_000 });
+    await until('nothing of the server is left', async () => (await server()) === undefined, { timeoutMs: 30_000 });
     assert.equal((await exportStatus(daemon)).nfs_exported, false);
     assert.equal((await daemon.stop()).code, 0);
   });
