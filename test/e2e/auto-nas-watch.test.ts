@@ -49,7 +49,7 @@ describe('the NAS watch', () => {
     const backAfter = await noticed('back', false, 15_000);
     t.diagnostic(`offline after ${silentAfter} ms, back after ${backAfter} ms`);
     const listed = async (): Promise<boolean> => (await files.ask<string[]>({ op: 'list', path: daemon.mountPoint('work') })).includes('meanwhile.bin');
-    await until('what came to the NAS meanwhile shows', listed, { timeoutMs: 10_000 });
+    await until('what came to the NAS meanwhile shows', listed, { timeoutMs: 30_000 });
   });
 
   it('notices a NAS that refuses connections, and probes its failed share as soon as it is back', async (t) => {
