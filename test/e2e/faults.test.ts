@@ -68,7 +68,7 @@ describe('a fault of the machine', () => {
     const blocked = await Daemon.create(scratch, { name: 'blocked', connections: [nas.connection('nas')], shares: [], sections: { web: { port } } });
     const daemon = await Daemon.create(scratch, { name: 'port', connections: [nas.connection('nas')], shares: [{ name: 'good', connection: 'nas' }] });
     void blocked.spawn();
-    await until('the log names the port', async () => `${await blocked.log()}${await blocked.output()}`.includes(String(port)), { timeoutMs: 10_000 });
+    await until('the log names the port', async () => `${await blocked.log()}${await blocked.output()}`.includes(String(port)), { timeoutMs: 30_000 });
     const said = `${await blocked.log()}${await blocked.output()}`;
     assert.match(said, /in use|taken/i);
     assert.doesNotMatch(said, /\.js:\d/);
