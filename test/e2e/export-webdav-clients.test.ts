@@ -38,7 +38,7 @@ for (const rclone of rclones()) {
       assert.equal(await moveOver('-H', `If: <${url('target.bin')}> (<${token}>)`), 204);
       assert.equal(await dav(url('timed.bin')), 404, 'the source');
       assert.equal(await files.checksum(`${daemon.mountPoint('team')}/target.bin`), sum);
-      await until('it is there with its time', async () => Math.round((await stat(nas.path('team/target.bin'))).mtimeMs / 1_000) === 1_500_000_000, { timeoutMs: 10_000 });
+      await until('it is there with its time', async () => Math.round((await stat(nas.path('team/target.bin'))).mtimeMs / 1_000) === 1_500_000_000, { timeoutMs: 30_000 });
     });
   });
 }
