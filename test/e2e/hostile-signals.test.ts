@@ -16,14 +16,14 @@ describe('what comes while the daemon starts', () => {
   const starting = async (name: string): Promise<Daemon> => {
     const daemon = await Daemon.create(scratch, { name, connections: [{ name: 'nas', type: 'local' }], shares: [] });
     void daemon.spawn();
-    await until('the log begins', () => stat(daemon.logFile).then(() => true, () => false), { timeoutMs: 10_000, everyMs: 2 });
+    await until('the log begins', () => stat(daemon.logFile).then(() => true, () => false), { timeoutMs: 30_000, everyMs: 2 });
     return daemon;
   };
 
   it('a signal to read the configuration again: it comes up', async () => {
     const daemon = await starting('reload');
     daemon.signal('SIGHUP');
-    await until('it answers', async () => (await daemon.get('/api/status')).status === 200, { timeoutMs: 10_000 });
+    await until('it answers', async () => (await daemon.get('/api/status')).status === 200, { timeoutMs: 30_000 });
     assert.equal((await daemon.stop()).code, 0);
   });
 
@@ -35,9 +35,9 @@ describe('what comes while the daemon starts', () => {
 
   it('a configuration that is saved when the former one has just been read: it comes to run', async () => {
     const daemon = await starting('saved');
-    await until('the former one is read', async () => (await daemon.log()).includes('plugin changed its state'), { timeoutMs: 10_000, everyMs: 1 });
+    await until('the former one is read', async () => (await daemon.log()).includes('plugin changed its state'), { timeoutMs: 30_000, everyMs: 1 });
     await daemon.writeConfig(daemon.text({ sections: { bandwidth: { up: '7M' } } }));
-    await until('the new one runs', async () => (await daemon.get('/api/config')).text.includes('"up":"7M"'), { timeoutMs: 10_000 });
+    await until('the new one runs', async () => (await daemon.get('/api/config')).text.includes('"up":"7M"'), { timeoutMs: 30_000 });
     assert.equal((await daemon.stop()).code, 0);
   });
 });
