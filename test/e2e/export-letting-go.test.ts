@@ -31,7 +31,7 @@ describe('servers let go of a share', () => {
       const { smbd_running: isSmb, nfs_exported: isNfs } = await exportStatus(daemon);
       return isSmb && isNfs;
     }, { timeoutMs: 15_000 });
-    await until('the share is shown', async () => (await smb('team', 'ls', { port: ports.smb, user: USER })).code === 0, { timeoutMs: 10_000 });
+    await until('the share is shown', async () => (await smb('team', 'ls', { port: ports.smb, user: USER })).code === 0, { timeoutMs: 30_000 });
   });
   after(() => scratch.close());
 
