@@ -90,7 +90,7 @@ for (const rclone of rclones()) {
       const session = await runClient('sh', ['-c', `HOME='${scratch.root}' exec cadaver ${url('team')} < '${scratch.path('commands')}'`]);
       assert.match(session.output, /first +3000000.*second +3000000|succeeded[^]*b +1000/s, session.output);
       assert.doesNotMatch(session.output, /failed/i);
-      await until('it has moved on the NAS', () => async () => (await nas.has('team/ordner ü/b')) && !(await nas.has('team/a')), { timeoutMs: 10_000 });
+      await until('it has moved on the NAS', async () => (await nas.has('team/ordner ü/b')) && !(await nas.has('team/a')), { timeoutMs: 30_000 });
     });
 
     it('shares the mount\'s own view of the files, where the rclone can', async () => {
@@ -177,9 +177,9 @@ for (const rclone of rclones()) {
       const up = slowly('-T', scratch.path('other'), url(PHOTOS, 'long up.bin'.replace(/ /g, '%20')));
       const shares = daemon.traits.shares.filter(({ name }) => name !== 'archive');
       await daemon.submit(daemon.text({ shares }));
-      await until('the share is gone', async () => (await dav(url('archive', 'old.bin'))).status === 404, { timeoutMs: 10_000 });
+      await until('the share is gone', async () => (await dav(url('archive', 'old.bin'))).status === 404, { timeoutMs: 30_000 });
       await daemon.submit(daemon.text());
-      await until('the share is back', async () => (await dav('-o', '/dev/null', url('archive', 'old.bin'))).status === 200, { timeoutMs: 10_000 });
+      await until('the share is back', async () => (await dav('-o', '/dev/null', url('archive', 'old.bin'))).status === 200, { timeoutMs: 30_000 });
       await daemon.end();
       assert.equal((await dav('-o', '/dev/null', url(PHOTOS, 'from%20nas.bin'))).status, 200);
       await daemon.start();
@@ -193,10 +193,10 @@ for (const rclone of rclones()) {
       const old = await front();
       assert.ok(old !== undefined);
       const torn = slowly('-T', scratch.path('other'), url('team', 'torn.bin'));
-      await until('the upload is under way', async () => (await dav('-I', url('team', 'torn.bin'))).status === 200, { timeoutMs: 10_000 });
+      await until('the upload is under way', async () => (await dav('-I', url('team', 'torn.bin'))).status === 200, { timeoutMs: 30_000 });
       process.kill(old, 'SIGKILL');
       const killed = performance.now();
-      await until('it serves again', async () => (await dav('-o', '/dev/null', url(PHOTOS, 'from%20nas.bin'))).status === 200, { timeoutMs: 10_000, everyMs: 20 });
+      await until('it serves again', async () => (await dav('-o', '/dev/null', url(PHOTOS, 'from%20nas.bin'))).status === 200, { timeoutMs: 30_000, everyMs: 20 });
       assert.ok(performance.now() - killed < 3_000, `back after ${Math.round(performance.now() - killed)} ms`);
       assert.equal(isAlive(old), false);
       assert.notEqual(await torn.ended, 0);
@@ -226,7 +226,7 @@ for (const rclone of rclones()) {
 
     it('leaves nothing torn on the NAS when it is stopped in the middle of an upload', async () => {
       const last = slowly('-T', scratch.path('other'), url('team', 'last.bin'));
-      await until('it is under way', async () => (await dav('-I', url('team', 'last.bin'))).status === 200, { timeoutMs: 10_000 });
+      await until('it is under way', async () => (await dav('-I', url('team', 'last.bin'))).status === 200, { timeoutMs: 30_000 });
       assert.equal((await daemon.stop()).code, 0);
       assert.notEqual(await last.ended, 0);
       assert.equal(await nas.has('team/last.bin'), false);
@@ -243,10 +243,10 @@ for (const rclone of rclones()) {
       const holder = createServer().listen(taken, '127.0.0.1');
       scratch.defer(() => holder.close());
       await daemon.submit(daemon.text({ sections: { webdav: { port: taken } } }));
-      await until('the taken port is told', async () => (await daemon.get('/api/notices')).text.includes(`port ${taken} on 127.0.0.1 is taken`), { timeoutMs: 10_000 });
+      await until('the taken port is told', async () => (await daemon.get('/api/notices')).text.includes(`port ${taken} on 127.0.0.1 is taken`), { timeoutMs: 30_000 });
       assert.equal((await exportStatus(daemon)).webdav_running, false);
       await daemon.submit(daemon.text({ sections: { webdav: { enabled: false } } }));
-      await until('nothing of the front is left', async () => (await front()) === undefined, { timeoutMs: 10_000 });
+      await until('nothing of the front is left', async () => (await front()) === undefined, { timeoutMs: 30_000 });
       assert.equal((await daemon.stop()).code, 0);
       assert.deepEqual((await allProcesses()).filter(({ command }) => command.includes(daemon.mountRoot) && command.includes('serve')), []);
     });
