@@ -40,7 +40,7 @@ describe('the demo', () => {
 
   /** Runs a line as a user would who copies it into a shell; what does not end is ended. */
   const run = async (line: string): Promise<{ code: number | null; output: string }> => {
-    const child = spawn('sh', ['-c', ENDLESS.test(line) ? `timeout 3 ${line}` : line], { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], LANG: 'C.UTF-8', HOME: scratch.root } });
+    const child = spawn('sh', ['-c', ENDLESS.test(line) ? `timeout 6 ${line}` : line], { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], LANG: 'C.UTF-8', HOME: scratch.root } });
     let text = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => (text += piece.toString()));
     const [code] = (await within(line, 30_000, once(child, 'close'))) as [number | null];
