@@ -110,6 +110,7 @@ export interface MountEntry {
 
 /** What is mounted, by asking the kernel; never touches a mounted path. */
 export interface MountTable {
+  /** The very same list as before when nothing has changed. */
   list(): Promise<readonly MountEntry[]>;
   /** The topmost mount at exactly this path. */
   find(mountPoint: string): Promise<MountEntry | undefined>;

@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino';
 import type { Clock, Mount, MountStats, RemoteEvidence, RemoteFailure, TakenFigures } from './api.ts';
-import { withGrace } from './grace.ts';
+import { limited } from './grace.ts';
 import { timeBox } from './plugin/time-box.ts';
 import { StrandedFiles } from './share-stranded.ts';
 
@@ -122,8 +122,7 @@ export class ShareWatch {
   /** Figures taken now; rejects when they cannot be had in time. */
   async freshStats(): Promise<MountStats> {
     const { clock, mount } = this.#options;
-    const signal = clock.deadline(STATS_DEADLINE_MS, this.#end.signal);
-    const stats = await withGrace(mount.stats(signal), { clock, signal, graceMs: GRACE_MS });
+    const stats = await limited((signal) => mount.stats(signal), { clock, limitMs: STATS_DEADLINE_MS, graceMs: GRACE_MS, end: this.#end.signal });
     this.#stats = stats;
     this.#answeredAt = clock.monotonic();
     return stats;
@@ -167,9 +166,8 @@ export class ShareWatch {
     if (this.#checkingRemote || clock.monotonic() - this.#remoteCheckedAt < REMOTE_CHECK_EVERY_MS) return;
     this.#checkingRemote = true;
     this.#remoteCheckedAt = clock.monotonic();
-    const signal = clock.deadline(REMOTE_DEADLINE_MS, this.#end.signal);
     try {
-      await withGrace(mount.checkRemote(signal), { clock, signal, graceMs: GRACE_MS });
+      await limited((signal) => mount.checkRemote(signal), { clock, limitMs: REMOTE_DEADLINE_MS, graceMs: GRACE_MS, end: this.#end.signal });
       if (!this.#end.signal.aborted) this.#setRemote(true);
     } catch (error) {
       if (!this.#end.signal.aborted) this.#setRemote(false, error as RemoteFailure);

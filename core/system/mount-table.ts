@@ -19,9 +19,10 @@ export function createMountTable(options: { readonly file?: string } = {}): Moun
   const file = options.file ?? '/proc/self/mountinfo';
   let next: Promise<Table> | undefined;
   let last: Table | undefined;
-  // Callers of one tick share one read. A caller never joins a read that has begun: it might miss what was mounted since.
+  // Callers of one turn of the event loop share one read, which the kernel takes milliseconds for where much is mounted. A caller
+  // never joins a read that has begun: it might miss what was mounted since.
   const read = (): Promise<Table> => {
-    next ??= Promise.resolve().then(() => {
+    next ??= new Promise<void>((begin) => setImmediate(begin)).then(() => {
       next = undefined;
       last = readTable(file, last);
       return last;

@@ -15,7 +15,7 @@ import { endReason, UNMOUNTED } from './end-reason.ts';
 import { freshenListings } from './freshen.ts';
 import { Gate } from './gate.ts';
 import { Guard } from './guard.ts';
-import { isReadOnly } from './holder.ts';
+import { ReadOnlyLook } from './holder.ts';
 import { createInPlace } from './in-place.ts';
 import { ListingAge } from './listing-age.ts';
 import { createNasLook } from './nas-look.ts';
@@ -57,6 +57,7 @@ export class LivingMount implements Mount {
   readonly #gate: Gate;
   readonly #guard: Guard;
   readonly #listings: ListingAge;
+  readonly #disk: ReadOnlyLook;
   readonly #readStats: (signal: AbortSignal) => Promise<MountStats>;
   readonly #lookAtPlace: () => Promise<string | undefined>;
   readonly #end = new AbortController();
@@ -88,9 +89,10 @@ export class LivingMount implements Mount {
       isNew: !process.adopted, clock, log, end: this.#end.signal,
     });
     void this.#gate.begin();
+    this.#disk = new ReadOnlyLook(notes.cacheDir, tools.mountTable, clock);
     const space = createSpaceWatch({
       cacheDir: notes.cacheDir, minFreeBytes: () => sizeBytes(tools.config().cache.min_free_space), clock, log,
-      isReadOnly: () => isReadOnly(notes.cacheDir, tools.mountTable),
+      isReadOnly: () => this.#disk.isReadOnly,
     });
     const failedUploads = createFailedUploads({ clock, metaRoot: join(trees.meta, this.#remotePath), tail: (lines) => process.tail(lines) });
     this.#readStats = createStatsReader({ rc: this.#rc, clock, pid: process.pid, trees, fs: notes.fs, guard: this.#guard, space, failedUploads });
@@ -124,7 +126,8 @@ export class LivingMount implements Mount {
   }
 
   async stats(signal: AbortSignal): Promise<MountStats> {
-    const inTheWay = await this.#lookAtPlace();
+    // Both at once: they share one look at the table of mounts.
+    const [inTheWay] = await Promise.all([this.#lookAtPlace(), this.#disk.look()]);
     const stats = await this.#readStats(signal);
     return inTheWay === undefined ? stats : { ...stats, trouble: [stats.trouble, inTheWay].filter((text) => text !== undefined).join('; ') };
   }

@@ -17,7 +17,7 @@ export interface SpaceWatchOptions {
   /** Free bytes of the file system that holds the folder. */
   readonly measure?: (cacheDir: string) => Promise<number>;
   /** Whether the file system that holds the folder takes no writes at all. */
-  readonly isReadOnly?: () => Promise<boolean>;
+  readonly isReadOnly?: () => boolean;
   /** Keeps room for mending the cache; true once it is there. */
   readonly reserve?: (cacheDir: string, freeBytes: number) => Promise<boolean>;
 }
@@ -26,7 +26,7 @@ export interface SpaceWatchOptions {
 export type SpaceWatch = (isOutOfSpace: boolean) => Promise<string | undefined>;
 
 /** rclone's own word is gone within milliseconds or stays for ever, depending on its version; so the disk is asked, too. */
-export function createSpaceWatch({ cacheDir, minFreeBytes, clock, log, measure = freeBytes, isReadOnly = () => Promise.resolve(false), reserve = keepReserve }: SpaceWatchOptions): SpaceWatch {
+export function createSpaceWatch({ cacheDir, minFreeBytes, clock, log, measure = freeBytes, isReadOnly = () => false, reserve = keepReserve }: SpaceWatchOptions): SpaceWatch {
   let lookedAtMs = -Infinity;
   let enoughAtMs = clock.monotonic();
   let free: number | undefined;
@@ -36,7 +36,7 @@ export function createSpaceWatch({ cacheDir, minFreeBytes, clock, log, measure =
   const look = async (nowMs: number): Promise<void> => {
     lookedAtMs = nowMs;
     free = await measure(cacheDir).catch(() => undefined);
-    takesNothing = await isReadOnly().catch(() => false);
+    takesNothing = isReadOnly();
     if (free === undefined || free >= minFreeBytes()) enoughAtMs = nowMs;
     if (!isReserved && free !== undefined) isReserved = await reserve(cacheDir, free);
   };

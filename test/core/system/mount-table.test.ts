@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { createMountTable, parseMountInfo } from '../../../core/system/mount-table.ts';
@@ -64,5 +65,25 @@ describe('mount table', () => {
     const table = createMountTable();
     assert.ok((await table.find('/proc'))?.fsType === 'proc');
     assert.ok((await table.list()).length > 1);
+  });
+
+  it('gives the very same list as long as nothing has changed', async () => {
+    const file = scratch.path('standing');
+    await writeFile(file, LINES);
+    const table = createMountTable({ file });
+    const before = await table.list();
+    assert.equal(await table.list(), before);
+    await writeFile(file, `${LINES}95 27 0:60 / /mnt/x rw - fuse.rclone nas: rw\n`);
+    assert.notEqual(await table.list(), before);
+  });
+
+  it('shares one read among all who ask within a turn of the event loop', async () => {
+    const file = scratch.path('asked');
+    await writeFile(file, '');
+    const table = createMountTable({ file });
+    const asked = [table.find('/mnt/x'), Promise.resolve().then(() => table.find('/mnt/x'))];
+    // Written before the read, and after the first has asked.
+    writeFileSync(file, '50 27 0:60 / /mnt/x rw - fuse.rclone nas: rw\n');
+    assert.deepEqual((await Promise.all(asked)).map((entry) => entry?.source), ['nas:', 'nas:']);
   });
 });

@@ -32,7 +32,7 @@ describe('the watch over the space for a cache', () => {
   it('says that the disk takes no writes, as a failing one does, until it does again', async () => {
     const clock = createManualClock();
     let isReadOnly = false;
-    const look = createSpaceWatch({ cacheDir: '/c', minFreeBytes: () => MB, clock, log: pino({ level: 'silent' }), measure: () => Promise.resolve(500 * MB), reserve: () => Promise.resolve(true), isReadOnly: () => Promise.resolve(isReadOnly) });
+    const look = createSpaceWatch({ cacheDir: '/c', minFreeBytes: () => MB, clock, log: pino({ level: 'silent' }), measure: () => Promise.resolve(500 * MB), reserve: () => Promise.resolve(true), isReadOnly: () => isReadOnly });
     const said: (string | undefined)[] = [];
     for (isReadOnly of [false, true, false]) {
       said.push(await look(false));
