@@ -28,6 +28,7 @@ export { keepServer } from './system/kept-server.ts';
 export type { KeptServer, KeptServerOptions } from './system/kept-server.ts';
 export { showShares } from './system/shown-shares.ts';
 export type { ShownShares, ShownSharesOptions } from './system/shown-shares.ts';
+export { makeFolder } from './system/make-folder.ts';
 export { writeWhole } from './system/whole-file.ts';
 export { eventStream } from './http/event-stream.ts';
 export type { EventSink, EventStreamOptions, StreamEvent } from './http/event-stream.ts';

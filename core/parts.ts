@@ -1,7 +1,7 @@
 /**
  * The parts a daemon is made of, built in an order in which each finds what it needs, and closed in the reverse one.
  */
-import { chmod, mkdir, stat } from 'node:fs/promises';
+import { chmod, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Logger } from 'pino';
 import type { BandwidthState, Clock, Commands, LiveShare, LoadedConfig, PluginInfo, Services } from './api.ts';
@@ -17,6 +17,7 @@ import { lockStateDir } from './state-lock.ts';
 import { StatusStore } from './status.ts';
 import { createClock } from './system/clock.ts';
 import { createLogger } from './system/logger.ts';
+import { makeFolder } from './system/make-folder.ts';
 import { createMountReader } from './system/mount-reader.ts';
 import { createMountTable } from './system/mount-table.ts';
 import { IN_TREE_PLUGINS, PACKAGE_DIR } from './system/package.ts';
@@ -96,7 +97,7 @@ export async function sendCommand<K extends CommandName>(parts: Pick<Parts, 'com
 
 async function prepareStateDir(peeked: Peeked): Promise<void> {
   try {
-    await mkdir(peeked.stateDir, { recursive: true, mode: 0o700 });
+    await makeFolder(peeked.stateDir);
     await refuseForeign(peeked.stateDir);
     await chmod(peeked.stateDir, 0o700);
   } catch (cause) {

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeWhole } from 'mountkeeper';
+import { makeFolder, writeWhole } from 'mountkeeper';
 import { HELD } from './held.ts';
 
 /** Holds the identity of the place that the cache belongs to. */
@@ -19,7 +19,7 @@ export interface PlaceChange {
  * the same place was called before.
  */
 export async function settlePlace(cacheDir: string, identity: string, hasDirtyFiles: () => Promise<boolean>, formerNames: readonly string[] = []): Promise<PlaceChange> {
-  await mkdir(cacheDir, { recursive: true, mode: 0o700 });
+  await makeFolder(cacheDir);
   const current = await readPlace(cacheDir);
   const isElsewhere = current !== undefined && current !== identity && !formerNames.includes(current);
   const setAside = isElsewhere && (await makeRoom(cacheDir, current, hasDirtyFiles));
