@@ -1,10 +1,13 @@
 /** A share whose NAS goes away, and hands that work in it. */
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Mount } from 'mountkeeper';
+import { readMeta, treesOf } from '../../../plugins/mount/cache-meta.ts';
+import { isExact } from '../../../plugins/mount/cache-ranges.ts';
 import type { MountConfig } from '../../../plugins/mount/config.ts';
+import { namesOf } from '../../../plugins/mount/given-up.ts';
 import { Nas } from '../nas.ts';
 import type { RcloneChoice } from '../rclones.ts';
 import { Relay } from '../relay.ts';
@@ -98,6 +101,16 @@ export function changed(original: Buffer, edits: readonly { readonly at: number;
   const result = Buffer.from(original);
   for (const { at, content } of edits) content.copy(result, at);
   return result;
+}
+
+/** Resolves once what rclone knows of the last change is written down. Of one that is followed by another sooner, zeros are taken for holes. */
+export function recorded({ bench }: Room, name: string): Promise<boolean> {
+  const cacheDir = `${bench.tools.config().cache.dir}/photos`;
+  const { content, meta } = namesOf(cacheDir, `d/${name}`);
+  return until(`the record of ${name} is written`, async () => {
+    const [record, kept, own] = await Promise.all([readMeta(meta), stat(content), stat(`${treesOf(cacheDir).data}/d/${name}`)]);
+    return kept.ino === own.ino && record !== undefined && record !== 'torn' && isExact(record, content);
+  }, { timeoutMs: 10_000, everyMs: 20 });
 }
 
 /** How often rclone has given a changed file up. */
