@@ -3,7 +3,10 @@ import type { FileMeta } from './cache-meta.ts';
 
 export interface ByteRange { readonly Pos: number; readonly Size: number }
 
-const BLOCK = 4_096;
+/** Zeros in a file that were written; `content` is what of it is not zero. */
+export type FindZeros = (file: string, content: readonly ByteRange[]) => Promise<readonly ByteRange[]>;
+
+export const BLOCK = 4_096;
 const PIECE = 256 * BLOCK;
 /** Node sets times no more exactly. */
 const SAME_TIME_NS = 1_000n;
@@ -41,14 +44,16 @@ export function missingRanges(ranges: readonly ByteRange[], covered: readonly By
 /**
  * What a dirty file's content holds. The document of a file that was just closed or still is open lists what was present when its
  * first change came. Everything past its size then is the writer's, and so is everything past the remote's size; in between,
- * whatever is not zero. One that was saved after the last change knows it all: rclone gives the content the document's time then.
+ * whatever is not zero, and zeros that are known to have been written. One that was saved after the last change knows it all: rclone gives the content the document's time then.
  */
-export async function presentRanges(meta: FileMeta, file: string, fileBytes: number): Promise<readonly ByteRange[]> {
+export async function presentRanges(meta: FileMeta, file: string, fileBytes: number, zeros: FindZeros = async () => []): Promise<readonly ByteRange[]> {
   const own = meta.Rs ?? [];
   if (await isExact(meta, file)) return unite(own, fileBytes);
   const ownFrom = Math.min(meta.Size, remoteBytes(meta));
   const known = [...own, { Pos: ownFrom, Size: Math.max(0, fileBytes - ownFrom) }];
-  return unite(covers(known, fileBytes) ? known : [...known, ...(await contentRanges(file, fileBytes))], fileBytes);
+  if (covers(known, fileBytes)) return unite(known, fileBytes);
+  const content = await contentRanges(file, fileBytes);
+  return unite([...known, ...joinNeighbours([...content, ...(await zeros(file, content))])], fileBytes);
 }
 
 /** Nothing was written to the file since its document was saved. */
@@ -86,7 +91,7 @@ export async function contentRanges(file: string, fileBytes: number): Promise<re
   } finally {
     await handle.close();
   }
-  return mergeBlocks(ranges);
+  return joinNeighbours(ranges);
 }
 
 function nonZeroBlocks(piece: Buffer, position: number): readonly ByteRange[] {
@@ -106,12 +111,12 @@ function nonZero(block: Buffer, position: number): ByteRange | undefined {
 }
 
 /** Zeros between two neighbouring blocks that both hold bytes are content, not a hole. */
-function mergeBlocks(ranges: readonly ByteRange[]): readonly ByteRange[] {
+export function joinNeighbours(ranges: readonly ByteRange[]): readonly ByteRange[] {
   const merged: { Pos: number; Size: number }[] = [];
-  for (const range of ranges) {
+  for (const range of [...ranges].sort((a, b) => a.Pos - b.Pos)) {
     const last = merged.at(-1);
     const isNext = last !== undefined && Math.floor(range.Pos / BLOCK) - Math.floor((last.Pos + last.Size - 1) / BLOCK) <= 1;
-    if (isNext) last.Size = range.Pos + range.Size - last.Pos;
+    if (isNext) last.Size = Math.max(last.Size, range.Pos + range.Size - last.Pos);
     else merged.push({ ...range });
   }
   return merged;

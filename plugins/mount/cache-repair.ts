@@ -1,10 +1,12 @@
 import { link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Clock, Logger } from 'mountkeeper';
+import type { Clock, Logger, Processes } from 'mountkeeper';
+import { blocksOf, writtenZeros } from './cache-blocks.ts';
 import { dataFile, eachOf, readMeta, treesOf, writeMeta } from './cache-meta.ts';
 import type { CacheTrees, FileMeta } from './cache-meta.ts';
 import { clearGuards } from './given-up.ts';
 import { covers, presentRanges } from './cache-ranges.ts';
+import type { FindZeros } from './cache-ranges.ts';
 import { hasHeld, putBackHeld } from './put-back.ts';
 import { recoveredPath } from './recovered.ts';
 
@@ -17,6 +19,7 @@ interface Repair {
   readonly trees: CacheTrees;
   readonly log: Logger;
   readonly clock: Clock;
+  readonly zeros: FindZeros | undefined;
   /** Documents whose content is gone, and content whose document is: the halves of renames that were cut off. */
   readonly lonelyMeta: string[];
   readonly lonelyData: string[];
@@ -27,12 +30,14 @@ interface Repair {
 /**
  * Mends what a killed rclone left half-done, before the next one throws it away: it deletes content without a readable
  * document, and completes a dirty file from the remote where its document does not say yet what was written. Resolves with the
- * paths of all dirty files; after an orderly end there are none, and nothing is read.
+ * paths of all dirty files; after an orderly end there are none, and nothing is read. Without `processes`, zeros that were written
+ * count as never written.
  */
-export async function repairCache(cacheDir: string, log: Logger, clock: Clock): Promise<readonly string[]> {
+export async function repairCache(cacheDir: string, log: Logger, clock: Clock, processes?: Pick<Processes, 'run'>): Promise<readonly string[]> {
   const running = join(cacheDir, RUNNING_FILE);
   const wasRunning = await stat(running).then(() => true, () => false);
-  const repair: Repair = { cacheDir, trees: treesOf(cacheDir), log, clock, lonelyMeta: [], lonelyData: [], dirty: new Set() };
+  const zeros = processes && (async (file, content) => writtenZeros(await blocksOf(file, processes), content)) satisfies FindZeros | undefined;
+  const repair: Repair = { cacheDir, trees: treesOf(cacheDir), log, clock, zeros, lonelyMeta: [], lonelyData: [], dirty: new Set() };
   if (wasRunning || (await hasHeld(cacheDir))) {
     await clearGuards({ cacheDir, trees: repair.trees, clock, log });
     await putBackHeld({ cacheDir, trees: repair.trees, clock, log });
@@ -110,7 +115,7 @@ async function mendTorn(path: string, content: { readonly bytes: number; readonl
 
 /** What its content does not hold is fetched from the remote; a gap past the remote's end would keep rclone 1.60 waiting for ever. */
 async function mendRanges(path: string, meta: FileMeta, bytes: number, repair: Repair): Promise<void> {
-  const ranges = await presentRanges(meta, join(repair.trees.data, path), bytes);
+  const ranges = await presentRanges(meta, join(repair.trees.data, path), bytes, repair.zeros);
   await writeMeta(join(repair.trees.meta, path), { ...meta, Size: bytes, Rs: ranges });
   repair.log.info({ path, bytes, before: { size: meta.Size, ranges: meta.Rs?.length ?? 0, fingerprint: meta.Fingerprint }, ranges: ranges.length }, 'record of a file that was being written is completed');
 }

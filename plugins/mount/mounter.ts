@@ -92,11 +92,11 @@ async function mountShare(spec: ShareSpec, tools: MountTools, signal: AbortSigna
 
 /** Resolves with the paths of the dirty files in it. */
 async function readyCache(spec: ShareSpec, cacheDir: string, tools: MountTools): Promise<readonly string[]> {
-  const { config, log, clock, secrets } = tools;
+  const { config, log, clock, processes, secrets } = tools;
   const { setAside } = await settlePlace(cacheDir, placeOf(spec, secrets), async () => (await pendingIn(cacheDir)).count > 0, [formerPlaceOf(spec, config(), secrets)]);
   if (setAside) log.warn({ share: spec.share.name, cacheDir }, 'dirty files belong to another place and wait until the share leads there again');
   await releaseReserve(cacheDir);
-  return repairCache(cacheDir, log.child({ share: spec.share.name }), clock);
+  return repairCache(cacheDir, log.child({ share: spec.share.name }), clock, processes);
 }
 
 async function ready(spec: ShareSpec, { process, notes }: { process: ManagedProcess; notes: MountNotes }, tools: MountTools, signal: AbortSignal): Promise<void> {
