@@ -40,7 +40,7 @@ describe('listings that are trusted for 10 s', { concurrency: true }, () => {
         await scratch.close();
       });
 
-      it('are renewed within that time, and what has not gone up yet stays as it was written', { timeout: 60_000 }, async (t) => {
+      it('are renewed within that time, and what has not gone up yet stays as it was written', { timeout: 150_000 }, async (t) => {
         const [written, over] = [randomBytes(70_000), randomBytes(30_000)];
         assert.equal((await write('new.bin', written)).error, undefined);
         assert.equal((await write('whole.bin', over)).error, undefined);
@@ -51,7 +51,7 @@ describe('listings that are trusted for 10 s', { concurrency: true }, () => {
         }
       });
 
-      it('outlast an outage, and are renewed when it is over', { timeout: 60_000 }, async (t) => {
+      it('outlast an outage, and are renewed when it is over', { timeout: 150_000 }, async (t) => {
         await goAway(room, 'cut');
         await sleep(TRUSTED_MS + 2_000);
         for (const task of [{ op: 'list-now', path: room.path('') }, { op: 'read-now', path: room.path('cached.bin') }] as const) {

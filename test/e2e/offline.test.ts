@@ -58,7 +58,7 @@ for (const rclone of rclones()) {
         await scratch.close();
       });
 
-      it('fails reads of what is not cached within 5 s, and serves the rest as if nothing were; all is well on return', { timeout: 100_000 }, async (t) => {
+      it('fails reads of what is not cached within 5 s, and serves the rest as if nothing were; all is well on return', { timeout: 200_000 }, async (t) => {
         const wanted = new Map<string, Buffer>();
         const { hands, path } = room;
         if (how === 'blackHole') await goAwayMeanwhile(t);
@@ -88,7 +88,7 @@ for (const rclone of rclones()) {
         assert.ok(ms < 5_000);
       });
 
-      it('loses no change in place that nobody was told the failure of, also when the file is opened again and rclone is killed', { timeout: 100_000 }, async (t) => {
+      it('loses no change in place that nobody was told the failure of, also when the file is opened again and rclone is killed', { timeout: 200_000 }, async (t) => {
         const edits = new Map<string, { at: number; content: Buffer }[]>([['part.bin', []], ['again.bin', []]]);
         const originals = new Map(await Promise.all([...edits.keys()].map(async (name) => [name, await onNas(name)] as const)));
         // Zeros at the ends and alone are content, too.

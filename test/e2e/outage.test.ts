@@ -84,7 +84,7 @@ describe('an outage of the NAS', { skip: current === undefined && 'needs a curre
     assert.deepEqual(types(), []);
   });
 
-  it('of two minutes, in silence, leaves the share usable and loses nothing', { timeout: 200_000 }, async (t) => {
+  it('of two minutes, in silence, leaves the share usable and loses nothing', { timeout: 300_000 }, async (t) => {
     await daemon.synced(20_000);
     const begin = performance.now();
     await relay.blackHole();
