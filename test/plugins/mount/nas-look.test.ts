@@ -53,6 +53,14 @@ describe('a look for a NAS', () => {
     assert.equal(await createNasLook({ host: '127.0.0.1', port, manner: 'accepts' })(AbortSignal.timeout(20_000)), undefined);
   });
 
+  it('finds one at any of the addresses that its name has', async () => {
+    speech = 'SSH-2.0-x\r\n';
+    const named = (...addresses: string[]) => createNasLook({ host: 'nas.lan', port, manner: 'greets' }, async () => addresses.map((address) => ({ address })));
+    assert.equal(await named('127.0.0.2', '127.0.0.1')(AbortSignal.timeout(20_000)), undefined);
+    assert.equal(await named('127.0.0.1', '127.0.0.2')(AbortSignal.timeout(20_000)), undefined);
+    assert.equal(await named('127.0.0.2', '127.0.0.3')(AbortSignal.timeout(20_000)), 'connection refused');
+  });
+
   it('says why there is none', async () => {
     assert.equal(await createNasLook({ host: '127.0.0.1', port: 1, manner: 'greets' })(AbortSignal.timeout(20_000)), 'connection refused');
   });
