@@ -5,12 +5,11 @@
 import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { durationMs, formatDuration } from './api.ts';
-import type { ConfigCheck, Exporter, LoadedConfig, Release } from './api.ts';
+import type { ConfigCheck, LoadedConfig, Release } from './api.ts';
 import type { Command } from './commands.ts';
 import { watchPlugins } from './plugin/watch.ts';
-import { buildParts, closeParts } from './parts.ts';
+import { buildParts, closeParts, pluginsOf } from './parts.ts';
 import type { DaemonOptions, Parts } from './parts.ts';
-import { shareStatus, statusFields } from './contributions.ts';
 import { isLoopback } from './http/address.ts';
 import { reloadFile } from './reload-file.ts';
 import { Supervisor } from './supervisor.ts';
@@ -219,16 +218,4 @@ export class Daemon {
     await this.#pluginWatch?.();
     for (const release of this.#releases.splice(0)) await release();
   }
-}
-
-function pluginsOf(parts: Parts): ConstructorParameters<typeof Supervisor>[0]['plugins'] {
-  const { host, log } = parts;
-  return {
-    get hooks() { return host.hooks; },
-    mounter: () => host.service('mounter'),
-    prober: () => host.service('prober'),
-    exporters: () => host.services('exporter:').map(([, exporter]) => exporter as Exporter),
-    statusFields: () => statusFields(host.ledgers(), log),
-    shareStatus: (share) => shareStatus(host.ledgers(), share, log),
-  };
 }

@@ -4,9 +4,10 @@
 import { chmod, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Logger } from 'pino';
-import type { BandwidthState, Clock, Commands, LiveShare, LoadedConfig, PluginInfo, Services } from './api.ts';
+import type { BandwidthState, Clock, Commands, Exporter, LiveShare, LoadedConfig, PluginInfo, Services } from './api.ts';
 import { CommandChannel } from './commands.ts';
 import type { CommandName } from './commands.ts';
+import { shareStatus, statusFields } from './contributions.ts';
 import { createSecrets } from './config/secrets.ts';
 import { createConfigService } from './config/service.ts';
 import { createHttp } from './http/http.ts';
@@ -15,6 +16,7 @@ import type { Peeked } from './peek.ts';
 import { createPluginHost } from './plugin/host.ts';
 import { lockStateDir } from './state-lock.ts';
 import { StatusStore } from './status.ts';
+import type { SupervisorPlugins } from './supervisor.ts';
 import { createClock } from './system/clock.ts';
 import { createLogger } from './system/logger.ts';
 import { makeFolder } from './system/make-folder.ts';
@@ -118,4 +120,17 @@ export async function closeParts(parts: Parts): Promise<void> {
   parts.reader.close();
   await parts.unlock();
   parts.logger.close();
+}
+
+/** What the supervisor sees of the plugins; they come and go. */
+export function pluginsOf(parts: Parts): SupervisorPlugins {
+  const { host, log } = parts;
+  return {
+    get hooks() { return host.hooks; },
+    mounter: () => host.service('mounter'),
+    prober: () => host.service('prober'),
+    exporters: () => host.services('exporter:').map(([, exporter]) => exporter as Exporter),
+    statusFields: () => statusFields(host.ledgers(), log),
+    shareStatus: (share) => shareStatus(host.ledgers(), share, log),
+  };
 }
