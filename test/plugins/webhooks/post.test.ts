@@ -71,6 +71,9 @@ describe('the lookup', () => {
       safeLookup('localhost', { all, family: 4 }, (error, address) => (error ? reject(error) : resolve(address)));
     });
     assert.equal(await look(false), '127.0.0.1');
-    assert.deepEqual(await look(true), [{ address: '127.0.0.1', family: 4 }]);
+    // Where the name has an IPv6 line beside it, the system gives the address twice.
+    const all = (await look(true)) as readonly unknown[];
+    assert.ok(all.length > 0);
+    assert.deepEqual(all, all.map(() => ({ address: '127.0.0.1', family: 4 })));
   });
 });
