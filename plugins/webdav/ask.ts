@@ -37,3 +37,8 @@ export async function isShown({ host, port }: Address, path: string, user: Front
   const { status } = await ask({ host, port, method: 'PROPFIND', path, headers }, '', signal);
   return status === 207;
 }
+
+/** Whether there is an answer at all, be it a refusal. */
+export async function isAnswering(address: Address, signal: AbortSignal): Promise<boolean> {
+  return isShown(address, '/', undefined, signal).then(() => true, () => false);
+}

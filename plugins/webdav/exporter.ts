@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { keepServer, showShares, sizeBytes } from 'mountkeeper';
 import type { Clock, Config, Exporter, KeptServer, Logger, Mount, MountTable, Notice, Offer, Paths, Processes, ProcessSpec, Secrets, ShareSpec, SharesService, ShownShares } from 'mountkeeper';
-import { isShown } from './ask.ts';
+import { isAnswering, isShown } from './ask.ts';
 import type { Address } from './ask.ts';
 import type { WebdavConfig } from './config.ts';
 import { Engines } from './engines.ts';
@@ -199,7 +199,9 @@ export class WebdavExporter implements Exporter {
     } catch (error) {
       if (signal.aborted) return;
       this.#isAnswering = false;
-      this.#silences += 1;
+      // Guessing from this machine slows its own question down, too: one that says so is not deaf.
+      this.#silences = (await isAnswering(ownAddress(this.#address), clock.deadline(ANSWER_MS, signal))) ? 0 : this.#silences + 1;
+      if (signal.aborted) return;
       log.warn({ reason: (error as Error).message, silences: this.#silences }, 'WebDAV front does not answer');
       if (this.#silences >= PATIENCE) this.#server.process?.signal('SIGKILL');
       return;

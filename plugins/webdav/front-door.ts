@@ -16,14 +16,15 @@ export class Door {
   readonly #key = randomBytes(32);
   readonly #throttle = new Throttle();
   /** Right passwords, by the address that gave them: guessing from there does not slow their owners down. */
-  readonly #known = new Set<string>();
+  readonly #known = new Map<string, string>();
   #right: readonly Buffer[] = [];
   #isOpen = false;
   #hostnames: ReadonlySet<string> = new Set();
 
   admitOnly({ users, isOpen, hostnames }: FrontState): void {
     this.#right = users.map((user) => this.#digest(user));
-    this.#known.clear();
+    const right = new Set(this.#right.map((digest) => digest.toString('base64')));
+    for (const [id, digest] of this.#known) if (!right.has(digest)) this.#known.delete(id);
     this.#isOpen = isOpen;
     const own = hostname().toLowerCase();
     this.#hostnames = new Set(['localhost', own, `${own}.local`, ...hostnames.map((name) => name.toLowerCase())]);
@@ -37,7 +38,8 @@ export class Door {
     if (!credentials) return CHALLENGE;
     const address = request.socket.remoteAddress ?? '';
     const digest = this.#digest(credentials);
-    const id = `${address} ${digest.toString('base64')}`;
+    const spelled = digest.toString('base64');
+    const id = `${address} ${spelled}`;
     if (this.#known.has(id)) return undefined;
     if (!(await this.#throttle.enter(address))) return TOO_OFTEN;
     if (!this.#isRight(digest)) {
@@ -45,7 +47,7 @@ export class Door {
       return CHALLENGE;
     }
     if (this.#known.size >= MAX_KNOWN) this.#known.clear();
-    this.#known.add(id);
+    this.#known.set(id, spelled);
     return undefined;
   }
 

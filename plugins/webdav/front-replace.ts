@@ -112,8 +112,9 @@ async function key({ exchange: { request, gate }, tokens }: Replacing, from: str
 }
 
 function tokensIn({ headers }: IncomingMessage): readonly string[] {
-  const lists = [...String(headers['if'] ?? '').matchAll(/\(([^)]*)\)/g)].map(([, list = '']) => list);
-  return [...new Set(lists.flatMap((list) => [...list.matchAll(/<([^>]+)>/g)].map(([, token = '']) => token)))];
+  // No bracket within brackets: looked for from each opening one to the end, thousands of them would hold up everybody.
+  const lists = [...String(headers['if'] ?? '').matchAll(/\(([^()]*)\)/g)].map(([, list = '']) => list);
+  return [...new Set(lists.flatMap((list) => [...list.matchAll(/<([^<>]+)>/g)].map(([, token = '']) => token)))];
 }
 
 async function fetch({ exchange: { request, gate, path, gone }, source }: Replacing, { spool }: PutTools): Promise<Spooled> {

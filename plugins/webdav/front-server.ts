@@ -1,8 +1,11 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { answer } from './front-answer.ts';
 import type { Refusal } from './front-answer.ts';
+import { after } from './front-clock.ts';
+import { Connections } from './front-connections.ts';
 import type { Door } from './front-door.ts';
 import { enginePath, Refused } from './front-exchange.ts';
 import { NOT_HERE, Unavailable } from './front-gate.ts';
@@ -12,9 +15,9 @@ import type { PutTools } from './front-put.ts';
 import { serveRoot } from './front-root.ts';
 import { METHODS, serve } from './front-share-request.ts';
 
-const MAX_CONNECTIONS = 2_000;
-const MAX_CONNECTIONS_PER_ADDRESS = 500;
 const HEAD_MS = 20_000;
+const LOOK_FOR_LATE_MS = 2_000;
+const LINGER_MS = 1_000;
 const KEEP_ALIVE_MS = 65_000;
 const MAX_HEAD_BYTES = 32_768;
 
@@ -25,47 +28,53 @@ export interface FrontTools {
   readonly log: (sentence: string) => void;
 }
 
+/** What cannot be read, in words: the rest is a 400. */
+const UNREADABLE: Readonly<Record<string, string>> = { ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout', HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large' };
+const BUSY = '503 Service Unavailable\r\nRetry-After: 5';
+
 /** The server that clients see. */
 export function createFront(tools: FrontTools): Server {
+  const connections = new Connections();
   // A transfer may take days; what must not is the head of a request.
-  const server = createServer({ maxHeaderSize: MAX_HEAD_BYTES, headersTimeout: HEAD_MS, requestTimeout: 0, keepAliveTimeout: KEEP_ALIVE_MS, keepAlive: true, noDelay: true });
-  server.maxConnections = MAX_CONNECTIONS;
-  limitPerAddress(server);
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => void handle(request, response, { ...tools, expectsContinue: false }));
-  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => void handle(request, response, { ...tools, expectsContinue: true }));
+  const server = createServer({ maxHeaderSize: MAX_HEAD_BYTES, headersTimeout: HEAD_MS, connectionsCheckingInterval: LOOK_FOR_LATE_MS, requestTimeout: 0, keepAliveTimeout: KEEP_ALIVE_MS, keepAlive: true, noDelay: true });
+  const take = (expectsContinue: boolean) => (request: IncomingMessage, response: ServerResponse): void => void handle(request, response, { ...tools, connections, expectsContinue });
+  server.on('connection', (socket) => {
+    socket.on('error', () => undefined);
+    if (!connections.enter(socket)) sayAndClose(socket, BUSY, 0);
+  });
+  server.on('request', take(false));
+  server.on('checkContinue', take(true));
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => answer(request, response, { status: 417, text: 'This cannot be expected here.' }));
-  server.on('connect', (_request, socket) => socket.end('HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'));
-  server.on('clientError', (_error, socket: Duplex) => {
-    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
-    else socket.destroy();
+  server.on('connect', (_request, socket) => sayAndClose(socket, '405 Method Not Allowed'));
+  server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Duplex) => {
+    if (connections.isAnswering(socket as Socket)) socket.destroy();
+    else sayAndClose(socket, UNREADABLE[code] ?? '400 Bad Request');
   });
   return server;
 }
 
-function limitPerAddress(server: Server): void {
-  const counts = new Map<string, number>();
-  server.on('connection', (socket) => {
-    const address = socket.remoteAddress ?? '';
-    const count = (counts.get(address) ?? 0) + 1;
-    counts.set(address, count);
-    socket.on('error', () => undefined);
-    socket.once('close', () => {
-      const left = (counts.get(address) ?? 1) - 1;
-      if (left > 0) counts.set(address, left);
-      else counts.delete(address);
-    });
-    if (count > MAX_CONNECTIONS_PER_ADDRESS) socket.destroy();
-  });
+/** A client that is cut off while it sends may never read why: it is given a while. */
+function sayAndClose(socket: Duplex, status: string, lingerMs = LINGER_MS): void {
+  if (!socket.writable) return void socket.destroy();
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  socket.once('close', after(lingerMs, () => socket.destroy()));
 }
 
-async function handle(request: IncomingMessage, response: ServerResponse, tools: FrontTools & { readonly expectsContinue: boolean }): Promise<void> {
+interface HandleTools extends FrontTools {
+  readonly connections: Connections;
+  readonly expectsContinue: boolean;
+}
+
+async function handle(request: IncomingMessage, response: ServerResponse, tools: HandleTools): Promise<void> {
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   request.on('error', () => undefined);
   response.on('error', () => undefined);
   try {
+    if (!(await tools.connections.turn(request, response))) return;
     const refusal = await tools.door.refusal(request) ?? methodRefusal(request);
     if (refusal) return answer(request, response, refusal);
+    tools.connections.serve(request);
     await route(request, response, { ...tools, gone: gone.signal });
   } catch (error) {
     if (!gone.signal.aborted) return answer(request, response, refusalOf(error, tools.log));
@@ -73,7 +82,7 @@ async function handle(request: IncomingMessage, response: ServerResponse, tools:
   }
 }
 
-async function route(request: IncomingMessage, response: ServerResponse, tools: FrontTools & { readonly expectsContinue: boolean; readonly gone: AbortSignal }): Promise<void> {
+async function route(request: IncomingMessage, response: ServerResponse, tools: HandleTools & { readonly gone: AbortSignal }): Promise<void> {
   const url = request.url ?? '';
   const place = url === '*' ? { share: undefined, parts: [] } : parsePath(url);
   if (!place) throw new Refused(400, 'This path cannot be asked for.');

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { answer, hasBody, xmlError } from './front-answer.ts';
 import type { Refusal } from './front-answer.ts';
-import { enginePath, limitIdle, passOn, Refused } from './front-exchange.ts';
+import { after } from './front-clock.ts';
+import { enginePath, passOn, Refused } from './front-exchange.ts';
 import type { Exchange } from './front-exchange.ts';
 import { toEngine } from './front-headers.ts';
 import { parseDestination } from './front-path.ts';
@@ -10,9 +11,14 @@ import type { PutTools } from './front-put.ts';
 import { replace } from './front-replace.ts';
 import { bodyOf, statOf } from './front-stat.ts';
 
-/** Of what is XML; files go another way. */
-const MAX_BODY_BYTES = 1_048_576;
+/** Of what is XML; files go another way. A client says in a few hundred bytes what it wants to know. */
+const MAX_BODY_BYTES = 131_072;
+const MAX_ANSWER_BYTES = 1_048_576;
+const WHOLE_BODY_MS = 20_000;
+/** A range for each byte costs the NAS a thousand times what the client pays for it. */
+const MAX_RANGES = 16;
 const WRITING = new Set(['PUT', 'DELETE', 'MKCOL', 'COPY', 'MOVE', 'PROPPATCH', 'LOCK', 'UNLOCK']);
+const TOO_LONG = 'This is too long.';
 const NOTHING = Buffer.alloc(0);
 const LEAVING: Refusal = { status: 503, text: 'This share is being taken down; try again later.', headers: { 'retry-after': '30' } };
 const REPLACING = new Set(['DELETE', 'MOVE', 'COPY']);
@@ -43,10 +49,11 @@ async function act(exchange: Exchange, tools: PutTools): Promise<void> {
 }
 
 async function shortBody(request: IncomingMessage): Promise<Buffer> {
-  limitIdle(request);
-  const body = await bodyOf(request, MAX_BODY_BYTES);
-  request.setTimeout(0);
-  if (!body) throw new Refused(413, 'This is too long.');
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw new Refused(413, TOO_LONG);
+  const late = new Promise<'late'>((resolve) => request.once('close', after(WHOLE_BODY_MS, () => resolve('late'))));
+  const body = await Promise.race([bodyOf(request, MAX_BODY_BYTES), late]);
+  if (body === 'late') throw new Refused(408, 'What is asked for came too slowly.');
+  if (!body) throw new Refused(413, TOO_LONG);
   return body;
 }
 
@@ -55,6 +62,7 @@ function refuse(exchange: Exchange): Refusal | undefined {
   const { method = '', headers } = exchange.request;
   if (WRITING.has(method)) return refuseWriting(exchange, method);
   if (isCovered(exchange)) return LEAVING;
+  if (headers.range !== undefined && headers.range.split(',', MAX_RANGES + 1).length > MAX_RANGES) return { status: 416, text: `No more than ${MAX_RANGES} ranges can be asked for at once.` };
   // A walk over everything that the NAS holds.
   const isWalk = method === 'PROPFIND' && headers.depth !== '0' && headers.depth !== '1';
   return isWalk ? { status: 403, text: xmlError('propfind-finite-depth') } : undefined;
@@ -96,7 +104,7 @@ async function forward(exchange: Exchange, body: Buffer, { tools: { clearUp }, t
 async function acceptProperties(answered: IncomingMessage, exchange: Exchange): Promise<void> {
   const { request, response, gate } = exchange;
   if (gate.attached?.engine.takesProperties !== false) return passOn(answered, exchange);
-  const text = (await bodyOf(answered, MAX_BODY_BYTES))?.toString('utf8') ?? '';
+  const text = (await bodyOf(answered, MAX_ANSWER_BYTES))?.toString('utf8') ?? '';
   answer(request, response, { status: 207, text: text.replaceAll('HTTP/1.1 403 Forbidden', 'HTTP/1.1 200 OK') });
 }
 

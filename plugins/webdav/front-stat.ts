@@ -41,8 +41,9 @@ export function bodyOf(message: IncomingMessage, maxBytes: number): Promise<Buff
     let size = 0;
     message.on('data', (piece: Buffer) => {
       size += piece.length;
-      if (size > maxBytes) resolve(undefined);
-      else pieces.push(piece);
+      if (size <= maxBytes) return void pieces.push(piece);
+      pieces.length = 0;
+      resolve(undefined);
     });
     message.once('end', () => resolve(Buffer.concat(pieces)));
     message.once('error', reject);
