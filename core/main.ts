@@ -10,9 +10,14 @@ import { EXIT } from './cli/exit-codes.ts';
  */
 function loadAtOnce(command: string | undefined): void {
   const require = createRequire(import.meta.url);
-  require('./cli/dispatch.js');
-  if (command === 'run') require('./cli/daemon-command.js');
-  else if (command?.startsWith('-') === false) require('./cli/offline.js');
+  try {
+    require('./cli/dispatch.js');
+    if (command === 'run') require('./cli/daemon-command.js');
+    else if (command?.startsWith('-') === false) require('./cli/offline.js');
+  } catch (error) {
+    // One that awaits at its top level can only be imported.
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_REQUIRE_ASYNC_MODULE') throw error;
+  }
 }
 
 async function main(): Promise<number> {
