@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { keepServer, showShares, writeWhole } from 'mountkeeper';
-import type { Clock, Exporter, KeptServer, Logger, ManagedProcess, Mount, MountTable, Notice, Offer, Paths, Processes, ProcessSpec, ShareSpec, SharesService, ShownShares } from 'mountkeeper';
+import { addressProblem, exporterOf, keepServer, ownAddress, portProblem, showShares, writeWhole } from 'mountkeeper';
+import type { Clock, ExporterParts, KeptServer, Logger, ManagedProcess, Mount, MountTable, Notice, Offer, Paths, Processes, ProcessSpec, ServerAddress, ServingExporter, ShareSpec, SharesService, ShownShares } from 'mountkeeper';
 import { askForRoot, isExported } from './ask.ts';
-import type { Address } from './ask.ts';
 import { allows } from './config.ts';
 import type { NfsConfig } from './config.ts';
 import { ExportBook } from './export-book.ts';
-import { addressProblem, awaitReady, findGanesha, forgetClients, GRACE_MS, ownAddress, portProblem, PROCESS_KEY, reread, serverSpec } from './ganesha.ts';
+import { awaitReady, findGanesha, forgetClients, GRACE_MS, PROCESS_KEY, reread, serverSpec } from './ganesha.ts';
 import { placeIn, placeProblem, preparePlace } from './place.ts';
 import { pathProblem, renderConfig, standing } from './server-config.ts';
 import type { ServedExport } from './server-config.ts';
 
 const ANSWER_MS = 2_000;
+const ORIGIN = { section: 'nfs', suspect: 'an NFS server of the system' } as const;
 
 export interface NfsTools {
   readonly clock: Clock;
@@ -25,13 +25,19 @@ export interface NfsTools {
   readonly settings: NfsConfig;
 }
 
-export class NfsExporter implements Exporter {
+export function createNfsExporter(tools: NfsTools): ServingExporter {
+  return exporterOf(new NfsParts(tools));
+}
+
+class NfsParts implements ExporterParts<ServedExport> {
+  readonly label = 'NFS';
+  readonly isEnabled: boolean;
+  readonly server: KeptServer;
+  readonly shown: ShownShares<ServedExport>;
   readonly #tools: NfsTools;
   readonly #place;
   readonly #book: ExportBook;
-  readonly #server: KeptServer;
-  readonly #address: Address;
-  readonly #shown: ShownShares<ServedExport>;
+  readonly #address: ServerAddress;
   /** What the file holds that the server has read. */
   #loaded: readonly ServedExport[] = [];
   #written: string | undefined;
@@ -40,17 +46,18 @@ export class NfsExporter implements Exporter {
 
   constructor(tools: NfsTools) {
     this.#tools = tools;
+    this.isEnabled = tools.settings.enabled;
     this.#place = placeIn(tools.paths.stateDir);
     this.#book = new ExportBook(this.#place.book);
     this.#address = { host: tools.settings.listen, port: tools.settings.port };
-    this.#shown = showShares({
+    this.shown = showShares({
       ...tools, protocol: 'nfs',
       describe: (spec, mount, former) => this.#describe(spec, mount, former),
       apply: () => this.#apply(),
     });
-    this.#server = keepServer({
+    this.server = keepServer({
       ...tools, key: PROCESS_KEY, graceMs: GRACE_MS, answerMs: ANSWER_MS,
-      plan: () => this.#shown.inTurn(() => this.#plan()),
+      plan: () => this.shown.inTurn(() => this.#plan()),
       ready: (process, signal) => this.#welcome(process, signal),
       ask: async (signal) => { this.#lost = await this.#findLost(signal); },
       cleanUp: async () => {
@@ -62,51 +69,20 @@ export class NfsExporter implements Exporter {
     });
   }
 
-  /** True while a client finds every share that is to be found, and there is one. */
-  get isServing(): boolean {
-    return this.#tools.settings.enabled && this.#server.isAnswering && this.#shown.entries.size > 0 && this.#lost.length === 0;
-  }
-
-  async open(): Promise<void> {
-    if (!this.#tools.settings.enabled) return this.#server.stop();
-    await this.#shown.open(() => this.#former());
-    this.#server.start();
-  }
-
-  async close(keepsRunning: boolean): Promise<void> {
-    if (keepsRunning && this.#tools.settings.enabled) await this.#server.release();
-    else await this.#server.stop();
-  }
-
-  async add(spec: ShareSpec, mount: Mount): Promise<void> {
-    if (this.#tools.settings.enabled) await this.#shown.add(spec, mount);
-  }
-
-  async remove(share: string): Promise<void> {
-    await this.#shown.remove(share);
-  }
-
-  /** Asks the server as a client would, and sees to what is overdue. */
-  async look(signal: AbortSignal): Promise<void> {
-    if (!this.#tools.settings.enabled) return;
-    await this.#shown.dropUnclaimed();
-    await this.#server.look(signal);
+  /** A client finds every share that is to be found, and there is one. */
+  isServing(): boolean {
+    return this.shown.entries.size > 0 && this.#lost.length === 0;
   }
 
   offers(): readonly Offer[] {
     const { host, port } = this.#address;
-    return this.isServing ? [{ service: '_nfs._tcp', port, addresses: [host], details: { path: '/' } }] : [];
+    return [{ service: '_nfs._tcp', port, addresses: [host], details: { path: '/' } }];
   }
 
   notices(): readonly Notice[] {
-    const { settings } = this.#tools;
-    if (!settings.enabled) return [];
-    const problem = this.#server.problem;
     return [
-      ...(problem === undefined ? [] : [{ level: this.#server.isStarting ? 'info' as const : 'error' as const, message: `NFS: ${problem}` }]),
-      ...(settings.allowed_clients.length === 0 ? [{ level: 'warning' as const, message: 'no machine is let in over NFS: name some in nfs.allowed_clients' }] : []),
+      ...(this.#tools.settings.allowed_clients.length === 0 ? [{ level: 'warning' as const, message: 'no machine is let in over NFS: name some in nfs.allowed_clients' }] : []),
       ...this.#lost.map((share) => ({ level: 'error' as const, message: `the share '${share}' is not found over NFS; reconnect it` })),
-      ...this.#shown.notices(),
     ];
   }
 
@@ -114,15 +90,15 @@ export class NfsExporter implements Exporter {
 
   async #plan(): Promise<ProcessSpec> {
     const ganesha = await findGanesha();
-    const problem = placeProblem(this.#place) ?? addressProblem(this.#address);
+    const problem = placeProblem(this.#place) ?? addressProblem(this.#address, ORIGIN);
     if (problem !== undefined) throw new Error(problem);
     const spec = serverSpec(ganesha, this.#place, this.#address);
-    const running = this.#server.process ?? (await this.#tools.processes.adopt(PROCESS_KEY));
+    const running = this.server.process ?? (await this.#tools.processes.adopt(PROCESS_KEY));
     if (running?.fingerprint === spec.fingerprint) return spec;
-    const taken = running ? undefined : await portProblem(this.#address);
+    const taken = running ? undefined : await portProblem(this.#address, ORIGIN);
     if (taken !== undefined) throw new Error(taken);
     await preparePlace(this.#place);
-    const exports = [...this.#shown.entries.values()];
+    const exports = [...this.shown.entries.values()];
     await this.#write(exports);
     this.#loaded = exports;
     return spec;
@@ -133,21 +109,21 @@ export class NfsExporter implements Exporter {
     await awaitReady(this.#address, process, { clock, signal });
     this.#isReady = true;
     // What changed while it started may have been read or not.
-    await this.#shown.inTurn(() => this.#apply());
+    await this.shown.inTurn(() => this.#apply());
     this.#lost = await this.#findLost(clock.deadline(ANSWER_MS, signal));
   }
 
   /** Writes the exports and has the server read them; what comes back under another number goes first. */
   async #apply(): Promise<void> {
-    if (!this.#isReady || !this.#server.process) return;
-    const wanted = [...this.#shown.entries.values()];
+    if (!this.#isReady || !this.server.process) return;
+    const wanted = [...this.shown.entries.values()];
     const kept = standing(this.#loaded, wanted);
     if (kept.length < wanted.length) await this.#show(kept);
     await this.#show(wanted);
   }
 
   async #show(exports: readonly ServedExport[]): Promise<void> {
-    const { server, clock, log } = { server: this.#server.process, ...this.#tools };
+    const { server, clock, log } = { server: this.server.process, ...this.#tools };
     if (!(await this.#write(exports)) || !server) return;
     if (!(await reread(server, clock))) log.warn('NFS-Ganesha did not say that it has read its exports');
     this.#loaded = exports;
@@ -169,16 +145,16 @@ export class NfsExporter implements Exporter {
     const address = ownAddress(this.#address);
     await askForRoot(address, signal);
     if (!allows(this.#tools.settings.allowed_clients, address.host)) return [];
-    const shares = [...this.#shown.entries.keys()];
+    const shares = [...this.shown.entries.keys()];
     // A share that hangs or fails is lost for clients; the server itself has answered.
     const found = await Promise.all(shares.map((share) => isExported(address, share, signal).catch(() => false)));
-    return shares.filter((share, index) => !found[index] && this.#shown.entries.has(share));
+    return shares.filter((share, index) => !found[index] && this.shown.entries.has(share));
   }
 
   // ------------------------------------------------------------ shares
 
   /** What a server that a former daemon left shows. */
-  async #former(): Promise<ReadonlyMap<string, ServedExport>> {
+  async former(): Promise<ReadonlyMap<string, ServedExport>> {
     await this.#book.open();
     if (!(await this.#tools.processes.adopt(PROCESS_KEY))) return new Map();
     const { former } = this.#book;
@@ -194,7 +170,7 @@ export class NfsExporter implements Exporter {
     if (problem !== undefined) throw new Error(problem);
     const instance = instanceOf(mount.pid);
     const isSame = former?.instance === instance && former.path === path;
-    const id = isSame ? former.id : await this.#book.draw([...this.#shown.entries.values()]);
+    const id = isSame ? former.id : await this.#book.draw([...this.shown.entries.values()]);
     return { share: share.name, path, readOnly: share.read_only, id, instance };
   }
 }

@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
 import { access, constants, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import type { Clock, ManagedProcess, ProcessSpec } from 'mountkeeper';
+import { ownAddress } from 'mountkeeper';
+import type { Clock, ManagedProcess, ProcessSpec, ServerAddress } from 'mountkeeper';
 import { askForRoot } from './ask.ts';
-import type { Address } from './ask.ts';
 import type { Place } from './place.ts';
 
 export const PROCESS_KEY = 'nfs/ganesha';
@@ -59,7 +57,7 @@ export async function findGanesha(): Promise<Ganesha> {
   return { command, stamp: `${command} ${size} ${mtimeMs}` };
 }
 
-export function serverSpec(ganesha: Ganesha, place: Place, address: Address): ProcessSpec {
+export function serverSpec(ganesha: Ganesha, place: Place, address: ServerAddress): ProcessSpec {
   return {
     key: PROCESS_KEY,
     command: ganesha.command,
@@ -68,36 +66,7 @@ export function serverSpec(ganesha: Ganesha, place: Place, address: Address): Pr
   };
 }
 
-/** Where a client of this machine finds the server. */
-export function ownAddress({ host, port }: Address): Address {
-  if (host === '0.0.0.0') return { host: '127.0.0.1', port };
-  return host === '::' ? { host: '::1', port } : { host, port };
-}
-
-/** Why there is no such address; undefined when there is. */
-export function addressProblem({ host }: Address): string | undefined {
-  const isAnywhere = host === '0.0.0.0' || host === '::' || host.startsWith('127.');
-  const isHere = isAnywhere || Object.values(networkInterfaces()).flat().some((one) => one?.address === host);
-  return isHere ? undefined : `${host}: this machine has no such address; correct nfs.listen, or bring the network up`;
-}
-
-/** Why the port cannot be had at the address; undefined when it can. */
-export async function portProblem({ host, port }: Address): Promise<string | undefined> {
-  const code = await tryToListen(host, port);
-  if (code === 'EADDRINUSE') return `port ${port} on ${host} is taken by another program (an NFS server of the system?); stop that, or set nfs.port`;
-  if (code === 'EACCES') return `port ${port} may not be used by this user; run the daemon as root, or set nfs.port above 1023`;
-  return code === undefined ? undefined : `port ${port} on ${host} cannot be used (${code})`;
-}
-
-function tryToListen(host: string, port: number): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
-  });
-}
-
-export async function awaitReady(address: Address, process: ManagedProcess, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<void> {
+export async function awaitReady(address: ServerAddress, process: ManagedProcess, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<void> {
   const deadline = clock.deadline(READY_MS, signal);
   let last: unknown;
   while (process.isAlive() && !deadline.aborted) {
