@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { readFile, symlink } from 'node:fs/promises';
+import { mkdir, readFile, symlink } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../support/daemon.ts';
 import { Files } from '../support/files.ts';
@@ -12,13 +12,21 @@ import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
 import { ask } from '../../plugins/nfs/ask.ts';
 import { opaque, operation, uint } from '../../plugins/nfs/xdr.ts';
+import { commit, lock, writeUnstable } from '../support/clients/nfs-hand.ts';
+import { NfsClient } from '../support/clients/nfs-session.ts';
+import { NfsFault } from '../support/clients/nfs-wire.ts';
 import { exportStatus, localFile, runClient, sumOf } from '../support/exports/exports.ts';
+import { detachAll, mountsBelow } from '../support/mounts.ts';
 
 const PHOTOS = '照片 Photos';
 const NOT_THERE = 2;
 /** All that a path may hold and a configuration could take for something else. */
 const ODD = 'odd #1; {x} = $y [z] \'q\' %d & co';
 const STALE = new Set([70, 10_001]);
+const STALE_STATE = 10_023;
+const FULL = new Set([5, 28, 69]);
+const BOTH = 3;
+const MB = 1_000_000;
 
 describe('shares over NFS', () => {
   let scratch: Scratch;
@@ -137,13 +145,23 @@ describe('shares over NFS', () => {
     assert.equal((await list(PHOTOS)).code, 0);
   });
 
-  it('serves again within 3 s of a kill -9, and goes on over a kill -9 of the daemon', async () => {
+  it('serves again within 3 s of a kill -9, open and free for new clients, and goes on over a kill -9 of the daemon', async () => {
     const old = await server();
     assert.ok(old !== undefined);
+    const opened = async (deny: number) => {
+      const client = await NfsClient.connect(port);
+      const file = await client.open(`${PHOTOS}/from nas.bin`, 'open', { access: BOTH, deny });
+      await lock(client, file, { offset: 0, bytes: 10 });
+      return { client, file };
+    };
+    const former = await opened(BOTH);
     process.kill(old, 'SIGKILL');
     const killed = performance.now();
     await until('it serves again', async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status === 0, { timeoutMs: 30_000 });
+    const { client } = await opened(0);
     assert.ok(performance.now() - killed < 3_000, `back after ${Math.round(performance.now() - killed)} ms`);
+    await assert.rejects(writeUnstable(client, former.file, 0, Buffer.from('mine')), (error) => error instanceof NfsFault && error.status === STALE_STATE);
+    for (const one of [client, former.client]) one.close();
     assert.equal(isAlive(old), false);
     const pid = await server();
     const handle = await handleOf(PHOTOS, 'from nas.bin');
@@ -171,6 +189,48 @@ describe('shares over NFS', () => {
     await until('nothing of the server is left', async () => (await server()) === undefined, { timeoutMs: 30_000 });
     assert.equal((await exportStatus(daemon)).nfs_exported, false);
     assert.equal((await daemon.stop()).code, 0);
+  });
+});
+
+describe('shares over NFS whose cache has no room left', () => {
+  it('take no more, and have all that they took on the NAS once there is room', async () => {
+    const scratch = await createScratch('nfs-full');
+    try {
+      const disk = scratch.path('disk');
+      await mkdir(disk);
+      assert.equal((await runClient('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'mountkeeper-test', disk])).code, 0);
+      scratch.defer(async () => detachAll((await mountsBelow(disk)).filter(({ fsType }) => fsType === 'tmpfs')));
+      const nas = await Nas.create(scratch, { files: { 'team/a': 1_000 } });
+      const port = await freePort();
+      const daemon = await Daemon.create(scratch, {
+        connections: [nas.connection('nas')], shares: [{ name: 'team', connection: 'nas', remote_path: 'team' }],
+        sections: { nfs: { enabled: true, port }, cache: { dir: `${disk}/cache`, min_free_space: '8M' } },
+      });
+      await daemon.start();
+      const client = await until('a client comes in', () => NfsClient.connect(port), { timeoutMs: 15_000 });
+      const file = await until('the share is shown', () => client.open('team/grows.bin', 'make'), { timeoutMs: 15_000 });
+      const taken: Buffer[] = [];
+      const fill = async (): Promise<void> => {
+        for (;;) {
+          const data = randomBytes(MB);
+          const { bytes } = await writeUnstable(client, file, taken.length * MB, data);
+          taken.push(data.subarray(0, bytes));
+          if (bytes < data.length) await writeUnstable(client, file, taken.length * MB, data);
+        }
+      };
+      const isFull = (error: unknown): boolean => error instanceof NfsFault && FULL.has(error.status);
+      await assert.rejects(fill(), isFull);
+      await assert.rejects(writeUnstable(client, file, taken.length * MB, randomBytes(MB)), isFull);
+      await commit(client, file);
+      assert.equal((await runClient('mount', ['-o', 'remount,size=200m', disk])).code, 0);
+      client.close();
+      const whole = Buffer.concat(taken);
+      assert.ok(whole.length > 20 * MB);
+      process.kill(await daemon.rclonePid('team'), 'SIGKILL');
+      await until('all is on the NAS', async () => (await readFile(nas.path('team/grows.bin'))).subarray(0, whole.length).equals(whole), { timeoutMs: 40_000, everyMs: 200 });
+    } finally {
+      await scratch.close();
+    }
   });
 });
 

@@ -1,7 +1,7 @@
 /** A client of NFS 4.0 that comes by path and opens, reads, writes and closes as a kernel's does; libnfs's tools cannot write more than 3,000 bytes. */
 import { randomBytes } from 'node:crypto';
 import { NfsFault, NfsWire, Results, say } from './nfs-wire.ts';
-import type { OpenFile } from './nfs-wire.ts';
+import type { OpenFile, Sharing } from './nfs-wire.ts';
 
 const BLOCK_BYTES = 256 * 1024;
 const AT_ONCE = 4;
@@ -15,8 +15,9 @@ export interface Source {
 }
 
 export class NfsClient {
-  private readonly wire: NfsWire;
-  private readonly client: Buffer;
+  readonly wire: NfsWire;
+  /** The number that the server gave it. */
+  readonly client: Buffer;
   private readonly timer: NodeJS.Timeout;
   private owners = 0;
 
@@ -123,10 +124,11 @@ export class NfsClient {
     return (await this.wire.call(...way(names), say.getHandle())).done(2 + names.length).opaque();
   }
 
-  private async open(path: string, how: 'open' | 'make'): Promise<OpenFile> {
+  /** With `sharing`, an existing file. */
+  async open(path: string, how: 'open' | 'make', sharing?: Sharing): Promise<OpenFile> {
     const names = path.split('/');
     this.owners += 1;
-    const opening = say[how](this.client, `owner ${this.owners}`, names.at(-1) ?? '');
+    const opening = say[how](this.client, `owner ${this.owners}`, names.at(-1) ?? '', sharing);
     const answer = (await this.wire.call(...way(names.slice(0, -1)), opening, say.getHandle())).done(names.length + 1);
     const state = answer.raw(16);
     answer.raw(20);

@@ -137,14 +137,25 @@ export function long(value: number): Buffer {
   return bytes;
 }
 
-const OP = { close: 4, commit: 5, create: 6, open: 18, openConfirm: 20, readdir: 26, setClientId: 35, confirmClientId: 36, remove: 28, renew: 30, write: 38, read: 25 } as const;
+const OP = { close: 4, commit: 5, create: 6, lock: 12, open: 18, openConfirm: 20, readdir: 26, setClientId: 35, confirmClientId: 36, remove: 28, renew: 30, write: 38, read: 25 } as const;
 const NO_ATTRIBUTES = Buffer.concat([uint(0), uint(0)]);
 const EMPTY_FILE = Buffer.concat([uint(1), uint(1 << 4), opaque(Buffer.alloc(8))]);
-const [READ_ONLY, WRITE_ONLY] = [1, 2];
+const [READ_ONLY, WRITE_ONLY, WRITE_LOCK] = [1, 2, 2];
 
 export interface OpenFile {
   readonly handle: Buffer;
   readonly state: Buffer;
+}
+
+/** What the opener wants to do, and what nobody else may do meanwhile: 1 is reading, 2 writing, 3 both. */
+export interface Sharing {
+  readonly access: number;
+  readonly deny: number;
+}
+
+export interface FileRange {
+  readonly offset: number;
+  readonly bytes: number;
 }
 
 /** What a client of NFS 4.0 says, with the state that the protocol asks for. */
@@ -153,11 +164,13 @@ export const say = {
   begin: (verifier: Buffer, name: string) => Buffer.concat([uint(OP.setClientId), verifier, opaque(name), uint(0x4000_0000), opaque('tcp'), opaque('127.0.0.1.0.0'), uint(1)]),
   confirmBegin: (client: Buffer, verifier: Buffer) => Buffer.concat([uint(OP.confirmClientId), client, verifier]),
   renew: (client: Buffer) => Buffer.concat([uint(OP.renew), client]),
-  open: (client: Buffer, owner: string, name: string) => Buffer.concat([uint(OP.open), uint(0), uint(READ_ONLY), uint(0), client, opaque(owner), uint(0), uint(0), opaque(name)]),
+  open: (client: Buffer, owner: string, name: string, { access, deny }: Sharing = { access: READ_ONLY, deny: 0 }) => Buffer.concat([uint(OP.open), uint(0), uint(access), uint(deny), client, opaque(owner), uint(0), uint(0), opaque(name)]),
   /** Makes the file, or empties it. */
   make: (client: Buffer, owner: string, name: string) => Buffer.concat([uint(OP.open), uint(0), uint(WRITE_ONLY), uint(0), client, opaque(owner), uint(1), uint(0), EMPTY_FILE, uint(0), opaque(name)]),
   confirmOpen: (state: Buffer, sequence: number) => Buffer.concat([uint(OP.openConfirm), state, uint(sequence)]),
   close: (state: Buffer, sequence: number) => Buffer.concat([uint(OP.close), uint(sequence), state]),
+  /** Of an open file's range, for writing, at once or not at all. */
+  lock: (client: Buffer, owner: string, state: Buffer, { offset, bytes }: FileRange) => Buffer.concat([uint(OP.lock), uint(WRITE_LOCK), uint(0), long(offset), long(bytes), uint(1), uint(2), state, uint(0), client, opaque(owner)]),
   remove: (name: string) => Buffer.concat([uint(OP.remove), opaque(name)]),
   makeFolder: (name: string) => Buffer.concat([uint(OP.create), uint(2), opaque(name), NO_ATTRIBUTES]),
   readAt: (state: Buffer, offset: number, count: number) => Buffer.concat([uint(OP.read), state, long(offset), uint(count)]),
