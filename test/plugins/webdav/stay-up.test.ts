@@ -8,7 +8,7 @@ import { basic, FrontHouse } from './fake-engine.ts';
 
 const AUTHORIZATION = `Authorization: ${basic('alice', 'wonder:land')}`;
 const OPEN = 500;
-const SOON = { timeoutMs: 10_000, everyMs: 10 };
+const SOON = { timeoutMs: 30_000, everyMs: 10 };
 
 describe('clients of the front of WebDAV that ask for too much', () => {
   let house: FrontHouse;
