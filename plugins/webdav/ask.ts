@@ -38,7 +38,7 @@ export async function isShown({ host, port }: Address, path: string, user: Front
   return status === 207;
 }
 
-/** Whether there is an answer at all, be it a refusal. */
+/** Whether there is an answer at all, be it a refusal. One that is too busy may cut off, which who is deaf does not. */
 export async function isAnswering(address: Address, signal: AbortSignal): Promise<boolean> {
-  return isShown(address, '/', undefined, signal).then(() => true, () => false);
+  return isShown(address, '/', undefined, signal).then(() => true, (error: NodeJS.ErrnoException) => error.code === 'ECONNRESET');
 }

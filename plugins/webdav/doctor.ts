@@ -1,6 +1,6 @@
 import { isLoopback } from 'mountkeeper';
 import type { Check, Config } from 'mountkeeper';
-import { addressProblem } from './front-process.ts';
+import { listenProblem } from './front-process.ts';
 
 export async function checks({ webdav }: Config): Promise<readonly Check[]> {
   if (!webdav.enabled) return [{ title: 'WebDAV', result: 'ok', detail: 'off (webdav.enabled)', advice: '' }];
@@ -10,7 +10,7 @@ export async function checks({ webdav }: Config): Promise<readonly Check[]> {
 /** A taken port may well be our own: only the daemon knows. */
 async function addressCheck({ listen, port }: Config['webdav']): Promise<Check> {
   const title = 'WebDAV address';
-  const problem = await addressProblem({ host: listen, port });
+  const problem = await listenProblem({ host: listen, port });
   const isWrong = problem !== undefined && !problem.includes('is taken');
   return isWrong ? { title, result: 'error', detail: problem, advice: 'Correct webdav.listen or webdav.port.' } : { title, result: 'ok', detail: `http://${listen.includes(':') ? `[${listen}]` : listen}:${port}/`, advice: '' };
 }

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { keepServer, showShares, sizeBytes } from 'mountkeeper';
-import type { Clock, Config, Exporter, KeptServer, Logger, Mount, MountTable, Notice, Offer, Paths, Processes, ProcessSpec, Secrets, ShareSpec, SharesService, ShownShares } from 'mountkeeper';
+import { keepServer, ownAddress, showShares, sizeBytes } from 'mountkeeper';
+import type { Config, ExporterTools, KeptServer, Mount, Notice, Offer, ProcessSpec, Secrets, ServingExporter, ShareSpec, ShownShares } from 'mountkeeper';
 import { isAnswering, isShown } from './ask.ts';
 import type { Address } from './ask.ts';
 import type { WebdavConfig } from './config.ts';
 import { Engines } from './engines.ts';
-import { addressProblem, awaitReady, frontSpec, GRACE_MS, ownAddress, PROCESS_KEY, report, tell } from './front-process.ts';
+import { awaitReady, frontSpec, GRACE_MS, listenProblem, PROCESS_KEY, report, tell } from './front-process.ts';
 import type { FrontShare, FrontState } from './front-state.ts';
 import { placeIn, placeProblem, preparePlace } from './place.ts';
 import { resolveUsers } from './users.ts';
@@ -18,19 +18,13 @@ const PATIENCE = 5;
 /** A share that goes mostly comes back at once: so long its clients are let wait. */
 const RETURN_MS = 15_000;
 
-export interface WebdavTools {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly processes: Processes;
+export interface WebdavTools extends ExporterTools {
   readonly secrets: Secrets;
-  readonly mountTable: MountTable;
-  readonly paths: Paths;
-  readonly shares: SharesService;
   readonly settings: WebdavConfig;
   readonly config: () => Config;
 }
 
-export class WebdavExporter implements Exporter {
+export class WebdavExporter implements ServingExporter {
   readonly #tools: WebdavTools;
   readonly #place;
   readonly #address: Address;
@@ -154,7 +148,7 @@ export class WebdavExporter implements Exporter {
     if (problem !== undefined) throw new Error(problem);
     const spec = await frontSpec(this.#place, this.#address);
     const running = this.#server.process ?? (await this.#tools.processes.adopt(PROCESS_KEY));
-    const taken = running ? undefined : await addressProblem(this.#address);
+    const taken = running ? undefined : await listenProblem(this.#address);
     if (taken !== undefined) throw new Error(taken);
     await preparePlace(this.#place);
     return spec;

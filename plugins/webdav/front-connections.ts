@@ -73,8 +73,9 @@ export class Connections {
   /** Resolves with true when it is this request's turn; with false when nobody will hear its answer. */
   async turn({ socket }: IncomingMessage, response: ServerResponse): Promise<boolean> {
     const visit = this.#visits.get(socket);
-    if (!visit || visit.open >= MAX_AHEAD) {
-      socket.destroy();
+    if (!visit) return false;
+    if (visit.open >= MAX_AHEAD) {
+      this.#leave(visit);
       return false;
     }
     visit.open += 1;

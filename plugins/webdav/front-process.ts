@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { addressProblem, portProblem } from 'mountkeeper';
 import type { Clock, ManagedProcess, ProcessSpec } from 'mountkeeper';
 import { ask } from './ask.ts';
 import type { Address } from './ask.ts';
@@ -12,6 +11,7 @@ import type { Place } from './place.ts';
 
 export const PROCESS_KEY = 'webdav/front';
 export const GRACE_MS = 2_000;
+const ORIGIN = { section: 'webdav' } as const;
 const READY_MS = 10_000;
 const LOOK_MS = 30;
 const HERE = fileURLToPath(new URL('.', import.meta.url));
@@ -52,27 +52,7 @@ export async function awaitReady(place: Place, process: ManagedProcess, { clock,
   throw new Error(`the WebDAV front does not answer: ${(await process.tail(1))[0] ?? 'no reason given'}`);
 }
 
-/** Where a client of this machine finds the server. */
-export function ownAddress({ host, port }: Address): Address {
-  if (host === '0.0.0.0') return { host: '127.0.0.1', port };
-  return host === '::' ? { host: '::1', port } : { host, port };
-}
-
 /** Why the address cannot be had; undefined when it can. */
-export async function addressProblem({ host, port }: Address): Promise<string | undefined> {
-  const isAnywhere = host === '0.0.0.0' || host === '::' || host.startsWith('127.');
-  const isHere = isAnywhere || Object.values(networkInterfaces()).flat().some((one) => one?.address === host);
-  if (!isHere) return `${host}: this machine has no such address; correct webdav.listen, or bring the network up`;
-  const code = await tryToListen(host, port);
-  if (code === 'EADDRINUSE') return `port ${port} on ${host} is taken by another program; stop that, or set webdav.port`;
-  if (code === 'EACCES') return `port ${port} may not be used by this user; run the daemon as root, or set webdav.port above 1023`;
-  return code === undefined ? undefined : `port ${port} on ${host} cannot be used (${code})`;
-}
-
-function tryToListen(host: string, port: number): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
-  });
+export async function listenProblem(address: Address): Promise<string | undefined> {
+  return addressProblem(address, ORIGIN) ?? portProblem(address, ORIGIN);
 }

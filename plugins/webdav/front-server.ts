@@ -18,6 +18,8 @@ import { METHODS, serve } from './front-share-request.ts';
 const HEAD_MS = 20_000;
 const LOOK_FOR_LATE_MS = 2_000;
 const LINGER_MS = 1_000;
+/** They count for nothing meanwhile. */
+const LINGER_BUSY_MS = 100;
 const KEEP_ALIVE_MS = 65_000;
 const MAX_HEAD_BYTES = 32_768;
 
@@ -40,7 +42,7 @@ export function createFront(tools: FrontTools): Server {
   const take = (expectsContinue: boolean) => (request: IncomingMessage, response: ServerResponse): void => void handle(request, response, { ...tools, connections, expectsContinue });
   server.on('connection', (socket) => {
     socket.on('error', () => undefined);
-    if (!connections.enter(socket)) sayAndClose(socket, BUSY, 0);
+    if (!connections.enter(socket)) sayAndClose(socket, BUSY, LINGER_BUSY_MS);
   });
   server.on('request', take(false));
   server.on('checkContinue', take(true));
