@@ -3,9 +3,10 @@
  * that was imported once is never read again from the same place. `mountkeeper` resolves to the host from there.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { cp, lstat, mkdir, readFile, readdir, readlink, rename, rm, symlink } from 'node:fs/promises';
+import { cp, lstat, readFile, readdir, readlink, rename, rm, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { makeFolder } from '../system/make-folder.ts';
 
 /** Folder of the host package, seen from the compiled file. */
 export const packageDir = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
@@ -58,7 +59,7 @@ export async function sweepStage(stateDir: string, kept: ReadonlySet<string>): P
 async function linkHost(root: string): Promise<void> {
   const modules = path.join(root, 'node_modules');
   const link = path.join(modules, 'mountkeeper');
-  await mkdir(modules, { recursive: true, mode: 0o700 });
+  await makeFolder(modules);
   if ((await readlink(link).catch(() => '')) === packageDir) return;
   await rm(link, { recursive: true, force: true });
   await symlink(packageDir, link, 'dir');

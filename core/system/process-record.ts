@@ -3,8 +3,9 @@
  * Records outlive the daemon, not the machine: a record of another boot names nothing.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeFolder } from './make-folder.ts';
 import type { Logger } from '../services.ts';
 import type { ProcessIdentity } from './proc-stat.ts';
 
@@ -53,7 +54,7 @@ export function createProcessRecords(stateDir: string, log: Logger): ProcessReco
   };
   return {
     prepare: async () => {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await makeFolder(folder);
       await chmod(folder, 0o700);
     },
     read,

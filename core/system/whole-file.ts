@@ -1,11 +1,12 @@
 /** Files that another program reads: there is never half of one, not even after a loss of power. */
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { makeFolder } from './make-folder.ts';
 
 /** Whole or not at all, and on the disk before the name points to it. Readable by the daemon's user alone. One writer at a time. */
 export async function writeWhole(file: string, text: string): Promise<void> {
   const beside = `${file}.new`;
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(file));
   try {
     const handle = await open(beside, 'w', 0o600);
     try {
