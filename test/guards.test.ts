@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -108,8 +108,11 @@ describe('the tree', () => {
   it('names no package registry and no folder of a developer\'s machine', () => {
     assert.match(`see https://${'deb'}.example.org/x`, FOREIGN);
     assert.match(`in /${'work'}/main`, FOREIGN);
-    const files = spawnSync('git', ['ls-files', '-z'], { cwd: PROJECT, encoding: 'utf8' }).stdout.split('\0').filter((file) => file !== '' && file !== 'package-lock.json' && file !== 'test/guards.test.ts');
-    const hits = spawnSync('grep', ['-nIE', FOREIGN.source, ...files], { cwd: PROJECT, encoding: 'utf8' }).stdout;
-    assert.equal(hits, '');
+    // Without git, which a machine that only runs the tests may lack: all but what is left out of the repository.
+    const ignored = ['.git', ...readFileSync(join(PROJECT, '.gitignore'), 'utf8').split('\n').map((line) => line.replace(/\/$/, ''))];
+    const tops = readdirSync(PROJECT).filter((name) => !ignored.includes(name));
+    const without = ['package-lock.json', 'guards.test.ts', '*.tsbuildinfo'].map((name) => `--exclude=${name}`);
+    const { status, stdout } = spawnSync('grep', ['-rnIE', ...without, '-e', FOREIGN.source, '--', ...tops], { cwd: PROJECT, encoding: 'utf8' });
+    assert.deepEqual([stdout, status], ['', 1], 'grep has found nothing, and has looked');
   });
 });
