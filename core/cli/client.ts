@@ -6,6 +6,9 @@ import type { Secret, Secrets } from '../api.ts';
 import { createClock } from '../system/clock.ts';
 import { UsageFault } from './arguments.ts';
 
+/** Nothing listens where the daemon should be, or it does not answer. */
+export class NoDaemon extends Error {}
+
 const ANSWER_TIMEOUT_MS = 30_000;
 /** A password that the configuration holds as a hash cannot be sent. */
 const HASH = /^scrypt\$\d/;
@@ -70,7 +73,7 @@ async function send(target: Target, signal: AbortSignal, call: { readonly method
     });
   } catch (cause) {
     signal.throwIfAborted();
-    throw new Error(`no daemon answers at ${target.url}; is it running? Name another with --url or --config`, { cause });
+    throw new NoDaemon(`no daemon answers at ${target.url}; is it running? Name another with --url or --config`, { cause });
   }
 }
 

@@ -1,16 +1,54 @@
 /** `mountkeeper plugin list | new NAME | check DIR`. */
+import { pino } from 'pino';
 import type { CliContext, PluginInfo } from '../api.ts';
+import { peekConfig } from '../peek.ts';
 import { checkPlugin, newPlugin, renderPluginTable } from '../plugin/cli.ts';
+import type { PluginRow } from '../plugin/cli.ts';
+import { discoverPlugins } from '../plugin/discover.ts';
+import { enabledByDefault } from '../plugin/found.ts';
+import type { FoundPlugin } from '../plugin/found.ts';
+import { IN_TREE_PLUGINS } from '../system/package.ts';
+import { NoDaemon } from './client.ts';
 import type { Invocation } from './dispatch.ts';
 import { EXIT } from './exit-codes.ts';
 
+const IMPORT_MS = 10_000;
+
 export async function runPlugin(invocation: Invocation, context: CliContext): Promise<number> {
   const [action = 'list', subject] = invocation.args.rest;
-  if (action === 'list') return list(context);
+  if (action === 'list') return listOf(invocation, context);
   if (subject !== undefined && action === 'new') return newPlugin(subject, context);
   if (subject !== undefined && action === 'check') return checkPlugin(subject, context);
   context.printError('usage: mountkeeper plugin list | new NAME | check DIR');
   return EXIT.usage;
+}
+
+/** What the daemon says; without one, what it would find. */
+async function listOf({ args, configFile }: Invocation, context: CliContext): Promise<number> {
+  try {
+    return await list(context);
+  } catch (error) {
+    if (!(error instanceof NoDaemon) || args.url !== undefined) throw error;
+    context.printError(`${error.message}. This is what is found and what the configuration switches on:`);
+    const rows = await listFound(configFile);
+    if (context.json) context.print(JSON.stringify(rows));
+    else context.table(renderPluginTable(rows));
+    return EXIT.ok;
+  }
+}
+
+export async function listFound(configFile: string, inTree: string = IN_TREE_PLUGINS): Promise<readonly PluginRow[]> {
+  const { pluginDirs, stateDir, switched } = await peekConfig(configFile);
+  const found = await discoverPlugins({ inTree, thirdPartyDirs: pluginDirs, stateDir, log: pino({ level: 'silent' }), importMs: IMPORT_MS });
+  return found.map((one) => rowOf(one, switched.get(one.name)));
+}
+
+/** In the form of GET /api/plugins. */
+function rowOf(found: FoundPlugin, switched: boolean | undefined): PluginRow & { readonly effects: readonly string[] } {
+  const { name, version, description, thirdParty } = found;
+  const row = { name, version, description, reason: null, effects: [], third_party: thirdParty };
+  if (!found.plugin) return { ...row, state: 'invalid', reason: found.problem };
+  return { ...row, state: switched ?? enabledByDefault(found) ? 'enabled' : 'disabled' };
 }
 
 async function list(context: CliContext): Promise<number> {

@@ -25,7 +25,8 @@ const IMPORT_MS = 10_000;
 const EXIT = { ok: 0, failure: 1, usage: 64 } as const;
 
 /** A plugin as the host lists it, or as it comes over HTTP. */
-export type PluginRow = Pick<PluginInfo, 'name' | 'version' | 'state' | 'description'>
+export type PluginRow = Pick<PluginInfo, 'name' | 'version' | 'description'>
+  & { readonly state: PluginInfo['state'] | 'enabled' }
   & { readonly reason?: string | null | undefined; readonly thirdParty?: boolean; readonly third_party?: boolean };
 
 /** First row the header; one line per plugin, and the reason where there is one. A star marks what does not come with the package. */
