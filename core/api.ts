@@ -29,7 +29,7 @@ export type { KeptServer, KeptServerOptions } from './system/kept-server.ts';
 export { addressProblem, askOnce, ownAddress, portProblem } from './system/server-address.ts';
 export type { AddressOrigin, Question, ServerAddress } from './system/server-address.ts';
 export { exporterOf, provideExporter } from './system/serving-exporter.ts';
-export type { ExporterParts, ExporterWiring, ServingExporter } from './system/serving-exporter.ts';
+export type { ExporterParts, ExporterTools, ExporterWiring, ServingExporter } from './system/serving-exporter.ts';
 export { showShares } from './system/shown-shares.ts';
 export type { ShownShares, ShownSharesOptions } from './system/shown-shares.ts';
 export { makeFolder } from './system/make-folder.ts';

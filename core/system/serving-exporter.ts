@@ -1,6 +1,7 @@
 /** What an exporter with a server of its own does the same whatever its protocol: come up, take shares, be looked after, go. */
 import type { Exporter, Offer } from '../ports.ts';
 import type { Notice, PluginContext } from '../api.ts';
+import type { Clock, Logger, MountTable, Paths, Processes, SharesService } from '../services.ts';
 import type { KeptServer } from './kept-server.ts';
 import type { ShownShares } from './shown-shares.ts';
 
@@ -72,24 +73,36 @@ export function exporterOf<Entry>(parts: ExporterParts<Entry>): ServingExporter 
   };
 }
 
+/** What `keepServer`, `showShares` and the server's files take. */
+export interface ExporterTools {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly processes: Processes;
+  readonly mountTable: MountTable;
+  readonly paths: Paths;
+  readonly shares: SharesService;
+}
+
 export interface ExporterWiring<E extends ServingExporter> {
   /** As in a share's `protocols`. */
   readonly protocol: string;
   /** As people call its server. */
   readonly server: string;
   /** Called once, when the plugin is up. */
-  readonly make: () => E;
+  readonly make: (tools: ExporterTools) => E;
   /** While it says no, nothing is looked after. */
   readonly isEnabled?: () => boolean;
 }
 
 /**
  * Declares all that an exporter with a server takes: the service, its notices, coming up and going, looks every 3 s. Gives what `make`
- * made, once it has. The plugin requires what `make` uses.
+ * made, once it has.
  */
 export function provideExporter<E extends ServingExporter, C extends object>(ctx: PluginContext<C>, { protocol, server, make, isEnabled = () => true }: ExporterWiring<E>): () => E | undefined {
   let made: E | undefined;
-  const exporter = (): E => (made ??= make());
+  const exporter = (): E => (made ??= make({
+    clock: ctx.use('clock'), log: ctx.log, processes: ctx.use('processes'), mountTable: ctx.use('mountTable'), paths: ctx.use('paths'), shares: ctx.use('shares'),
+  }));
   ctx.provide(`exporter:${protocol}`, exporter);
   ctx.tap('collectNotices', () => exporter().notices());
   // It comes up on its own time: shares need not wait for it.

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { addressProblem, exporterOf, keepServer, ownAddress, portProblem, showShares, writeWhole } from 'mountkeeper';
-import type { Clock, ExporterParts, KeptServer, Logger, ManagedProcess, Mount, MountTable, Notice, Offer, Paths, Processes, ProcessSpec, ServerAddress, ServingExporter, ShareSpec, SharesService, ShownShares } from 'mountkeeper';
+import type { ExporterParts, ExporterTools, KeptServer, ManagedProcess, Mount, Notice, Offer, ProcessSpec, ServerAddress, ServingExporter, ShareSpec, ShownShares } from 'mountkeeper';
 import { askForRoot, isExported } from './ask.ts';
 import { allows } from './config.ts';
 import type { NfsConfig } from './config.ts';
@@ -14,13 +14,7 @@ import type { ServedExport } from './server-config.ts';
 const ANSWER_MS = 2_000;
 const ORIGIN = { section: 'nfs', suspect: 'an NFS server of the system' } as const;
 
-export interface NfsTools {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly processes: Processes;
-  readonly mountTable: MountTable;
-  readonly paths: Paths;
-  readonly shares: SharesService;
+export interface NfsTools extends ExporterTools {
   readonly owner: { readonly uid: number; readonly gid: number };
   readonly settings: NfsConfig;
 }

@@ -15,13 +15,8 @@ export default definePlugin<NfsConfig>({
       protocol: 'nfs',
       server: 'NFS server',
       isEnabled: () => ctx.config.enabled,
-      make: () => createNfsExporter({
-        clock: ctx.use('clock'),
-        log: ctx.log,
-        processes: ctx.use('processes'),
-        mountTable: ctx.use('mountTable'),
-        paths: ctx.use('paths'),
-        shares: ctx.use('shares'),
+      make: (tools) => createNfsExporter({
+        ...tools,
         owner: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
         settings: ctx.config,
       }),

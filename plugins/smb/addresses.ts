@@ -1,6 +1,6 @@
-import { createServer } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { portProblem } from 'mountkeeper';
 
 export interface Listening {
   /** Entries of `listen` that are there now, for the server's configuration; empty: all of the machine. */
@@ -34,20 +34,10 @@ function isLoopback(address: string): boolean {
 }
 
 /** Why the port cannot be had at one of the addresses; undefined when it can. */
-export async function portProblem(port: number, { interfaces, addresses }: Listening): Promise<string | undefined> {
+export async function listenProblem(port: number, { interfaces, addresses }: Listening): Promise<string | undefined> {
   for (const host of interfaces.length === 0 ? ['0.0.0.0'] : addresses) {
-    const code = await tryToListen(host, port);
-    if (code === 'EADDRINUSE') return `port ${port} on ${host} is taken by another program (a Samba of the system?); stop that, or set smb.port or smb.listen`;
-    if (code === 'EACCES') return `port ${port} may not be used by this user; run the daemon as root, or set smb.port above 1023`;
-    if (code !== undefined) return `port ${port} on ${host} cannot be used (${code})`;
+    const problem = await portProblem({ host, port }, { section: 'smb', suspect: 'a Samba of the system' });
+    if (problem !== undefined) return problem;
   }
   return undefined;
-}
-
-function tryToListen(host: string, port: number): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
-  });
 }

@@ -1,9 +1,9 @@
 import { readFile, rename } from 'node:fs/promises';
-import { keepServer, showShares, writeWhole } from 'mountkeeper';
-import type { Clock, Config, Exporter, KeptServer, Logger, Mount, MountTable, Notice, Offer, Paths, Processes, ProcessSpec, Secrets, ShareSpec, SharesService, ShownShares } from 'mountkeeper';
+import { exporterOf, keepServer, showShares, writeWhole } from 'mountkeeper';
+import type { Config, ExporterParts, ExporterTools, KeptServer, Mount, Notice, Offer, ProcessSpec, Secrets, ServingExporter, ShareSpec, ShownShares } from 'mountkeeper';
 import { GUEST, ownerName } from './accounts.ts';
 import type { Owner } from './accounts.ts';
-import { portProblem, resolveListen } from './addresses.ts';
+import { listenProblem, resolveListen } from './addresses.ts';
 import type { Listening } from './addresses.ts';
 import type { SmbConfig } from './config.ts';
 import { placeIn, placeProblem, preparePlace } from './place.ts';
@@ -14,24 +14,30 @@ import type { ServedShare } from './server-config.ts';
 import { askEverywhere, awaitReady, closeShare, configProblem, endHelper, endSessions, GRACE_MS, PROCESS_KEY, reload, serverEnvironment, serverSpec } from './smbd.ts';
 import { resolveUsers, settleUsers } from './users.ts';
 
-export interface SmbTools {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly processes: Processes;
+export interface SmbTools extends ExporterTools {
   readonly secrets: Secrets;
-  readonly mountTable: MountTable;
-  readonly paths: Paths;
-  readonly shares: SharesService;
   readonly owner: Owner;
   readonly settings: SmbConfig;
   readonly config: () => Config;
 }
 
-export class SmbExporter implements Exporter {
+export interface SmbExporter extends ServingExporter {
+  /** Another protocol may have been switched on or off: files are lent to clients only where no other one writes them. */
+  realign(): Promise<void>;
+}
+
+export function createSmbExporter(tools: SmbTools): SmbExporter {
+  const parts = new SmbParts(tools);
+  return Object.assign(exporterOf(parts), { realign: () => parts.shown.redescribe() });
+}
+
+class SmbParts implements ExporterParts<ServedShare> {
+  readonly label = 'SMB';
+  readonly isEnabled: boolean;
+  readonly server: KeptServer;
+  readonly shown: ShownShares<ServedShare>;
   readonly #tools: SmbTools;
   readonly #place;
-  readonly #server: KeptServer;
-  readonly #shown: ShownShares<ServedShare>;
   #userProblems: readonly string[] = [];
   #users: readonly string[] = [];
   #samba: Samba | undefined;
@@ -41,15 +47,16 @@ export class SmbExporter implements Exporter {
 
   constructor(tools: SmbTools) {
     this.#tools = tools;
+    this.isEnabled = tools.settings.enabled;
     this.#place = placeIn(tools.paths.stateDir);
-    this.#shown = showShares({
+    this.shown = showShares({
       ...tools, protocol: 'smb',
       describe: (spec, mount) => this.#describe(spec, mount),
       apply: (changed) => this.#apply(changed),
     });
-    this.#server = keepServer({
+    this.server = keepServer({
       ...tools, key: PROCESS_KEY, graceMs: GRACE_MS,
-      plan: () => this.#shown.inTurn(() => this.#plan()),
+      plan: () => this.shown.inTurn(() => this.#plan()),
       ready: async (process, signal) => {
         await awaitReady(this.#door(), process, { clock: tools.clock, signal });
         // What changed while it started may have been read or not.
@@ -60,60 +67,28 @@ export class SmbExporter implements Exporter {
     });
   }
 
-  /** True while every client that may come in would be served. */
-  get isServing(): boolean {
-    const { settings } = this.#tools;
-    return settings.enabled && this.#server.isAnswering && this.#configProblem === undefined && (settings.guest || this.#users.length > 0);
+  /** Every client that may come in would be served. */
+  isServing(): boolean {
+    return this.#configProblem === undefined && (this.#tools.settings.guest || this.#users.length > 0);
   }
 
-  async open(): Promise<void> {
-    if (!this.#tools.settings.enabled) return this.#server.stop();
-    await this.#shown.open(() => this.#former());
-    this.#server.start();
-  }
-
-  async close(keepsRunning: boolean): Promise<void> {
-    if (keepsRunning && this.#tools.settings.enabled) await this.#server.release();
-    else await this.#server.stop();
-  }
-
-  async add(spec: ShareSpec, mount: Mount): Promise<void> {
-    if (this.#tools.settings.enabled) await this.#shown.add(spec, mount);
-  }
-
-  async remove(share: string): Promise<void> {
-    await this.#shown.remove(share);
-  }
-
-  /** Another protocol may have been switched on or off: files are lent to clients only where no other one writes them. */
-  async realign(): Promise<void> {
-    await this.#shown.redescribe();
-  }
-
-  /** Asks the server as a client would, and sees to what is overdue. */
-  async look(signal: AbortSignal): Promise<void> {
-    if (!this.#tools.settings.enabled) return;
-    await this.#shown.dropUnclaimed();
-    if (this.#isMoreThere()) this.#server.renew();
-    await this.#server.look(signal);
+  beforeLook(): void {
+    if (this.#isMoreThere()) this.server.renew();
   }
 
   offers(): readonly Offer[] {
-    if (!this.isServing || !this.#listening) return [];
+    if (!this.#listening) return [];
     const { interfaces, addresses } = this.#listening;
     return [{ service: '_smb._tcp', port: this.#tools.settings.port, addresses: interfaces.length === 0 ? ['0.0.0.0'] : addresses }];
   }
 
   notices(): readonly Notice[] {
     const { settings } = this.#tools;
-    if (!settings.enabled) return [];
     const nobody = !settings.guest && settings.users.length === 0 ? ['nobody can log in over SMB: add [[smb.users]], or set smb.guest = true'] : [];
     const missing = (this.#listening?.missing ?? []).map((entry) => `SMB does not listen on ${entry}: this machine has no such address or network interface now`);
-    const problems = [this.#server.problem, this.#configProblem].filter((one) => one !== undefined).map((one) => `SMB: ${one}`);
     return [
-      ...problems.map((message) => ({ level: this.#server.isStarting ? 'info' as const : 'error' as const, message })),
+      ...(this.#configProblem === undefined ? [] : [{ level: 'error' as const, message: `SMB: ${this.#configProblem}` }]),
       ...[...nobody, ...missing, ...this.#userProblems].map((message) => ({ level: 'warning' as const, message })),
-      ...this.#shown.notices(),
     ];
   }
 
@@ -125,7 +100,7 @@ export class SmbExporter implements Exporter {
     const problem = placeProblem(this.#place);
     if (problem !== undefined) throw new Error(problem);
     this.#listening = resolveListen(settings.listen);
-    if (!this.#server.process && !(await processes.adopt(PROCESS_KEY))) await this.#askForPort(this.#listening);
+    if (!this.server.process && !(await processes.adopt(PROCESS_KEY))) await this.#askForPort(this.#listening);
     await preparePlace(this.#place);
     await this.#settleUsers(this.#samba);
     return serverSpec(this.#samba, this.#place, [settings.port, this.#listening.interfaces]);
@@ -151,13 +126,13 @@ export class SmbExporter implements Exporter {
   /** Who may enter no more is out at once, not when the session ends. */
   async #cut(users: readonly string[], env: Readonly<Record<string, string>>): Promise<void> {
     const { processes } = this.#tools;
-    if (!this.#server.process && !(await processes.adopt(PROCESS_KEY))) return;
+    if (!this.server.process && !(await processes.adopt(PROCESS_KEY))) return;
     await reload(processes, this.#place);
     await endSessions(new Set(users.map((name) => name.toLowerCase())), { processes, place: this.#place, env });
   }
 
   async #askForPort(listening: Listening): Promise<void> {
-    const problem = await portProblem(this.#tools.settings.port, listening);
+    const problem = await listenProblem(this.#tools.settings.port, listening);
     if (problem !== undefined) throw new Error(problem);
   }
 
@@ -173,14 +148,14 @@ export class SmbExporter implements Exporter {
       if (this.#configProblem !== undefined) this.#tools.log.error({ reason: this.#configProblem }, 'configuration of smbd is not valid, the former one stays');
       else await this.#take(next, text);
     }
-    if (this.#server.process && cut !== undefined) await closeShare(processes, this.#place, cut);
+    if (this.server.process && cut !== undefined) await closeShare(processes, this.#place, cut);
   }
 
   async #take(file: string, text: string): Promise<void> {
     await rename(file, this.#place.conf);
     this.#written = text;
-    await writeWhole(this.#place.shares, JSON.stringify([...this.#shown.entries.values()]));
-    if (this.#server.process) await reload(this.#tools.processes, this.#place);
+    await writeWhole(this.#place.shares, JSON.stringify([...this.shown.entries.values()]));
+    if (this.server.process) await reload(this.#tools.processes, this.#place);
   }
 
   #render(samba: Samba, listening: Listening): string {
@@ -188,7 +163,7 @@ export class SmbExporter implements Exporter {
     return renderConfig({
       place: this.#place, port: settings.port, listen: listening.interfaces, guest: settings.guest,
       users: this.#users, hasFruit: samba.hasFruit, owner: ownerName(owner),
-    }, [...this.#shown.entries.values()]);
+    }, [...this.shown.entries.values()]);
   }
 
   #door(): { addresses: readonly string[]; port: number } {
@@ -205,7 +180,7 @@ export class SmbExporter implements Exporter {
   // ------------------------------------------------------------ shares
 
   /** What a server that a former daemon left shows. */
-  async #former(): Promise<ReadonlyMap<string, ServedShare>> {
+  async former(): Promise<ReadonlyMap<string, ServedShare>> {
     if (!(await this.#tools.processes.adopt(PROCESS_KEY))) return new Map();
     this.#written = await readFile(this.#place.conf, 'utf8').catch(() => undefined);
     try {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { createConnection } from 'node:net';
+import { askOnce } from 'mountkeeper';
+import type { ServerAddress } from 'mountkeeper';
 
 /** SMB 2.1, 3.0, 3.0.2: enough to see that clients of today are served. */
 const DIALECTS = [0x0210, 0x0300, 0x0302] as const;
@@ -37,29 +38,6 @@ export function readNegotiateAnswer(bytes: Buffer): number | undefined {
 }
 
 /** Resolves with the dialect when a server answers at the address before the signal ends it. */
-export function negotiate(address: { readonly host: string; readonly port: number }, signal: AbortSignal): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const socket = createConnection({ ...address, noDelay: true });
-    let received = Buffer.alloc(0);
-    const finish = (settle: () => void): void => {
-      signal.removeEventListener('abort', onAbort);
-      socket.destroy();
-      settle();
-    };
-    const onAbort = (): void => finish(() => reject(signal.reason as Error));
-    if (signal.aborted) return onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    socket.on('connect', () => socket.write(negotiateRequest()));
-    socket.on('data', (piece: Buffer) => {
-      received = Buffer.concat([received, piece]);
-      try {
-        const dialect = readNegotiateAnswer(received);
-        if (dialect !== undefined) finish(() => resolve(dialect));
-      } catch (error) {
-        finish(() => reject(error as Error));
-      }
-    });
-    socket.on('error', (error) => finish(() => reject(error)));
-    socket.on('end', () => finish(() => reject(new Error('the server closes the connection'))));
-  });
+export function negotiate(address: ServerAddress, signal: AbortSignal): Promise<number> {
+  return askOnce(address, { request: negotiateRequest(), read: readNegotiateAnswer }, signal);
 }
