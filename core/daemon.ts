@@ -12,6 +12,7 @@ import { buildParts, closeParts, pluginsOf } from './parts.ts';
 import type { DaemonOptions, Parts } from './parts.ts';
 import { isLoopback } from './http/address.ts';
 import { reloadFile } from './reload-file.ts';
+import { restartNotice } from './restart-notice.ts';
 import { Supervisor } from './supervisor.ts';
 import type { LeftFiles } from './supervisor.ts';
 import { packageVersion } from './system/package.ts';
@@ -43,6 +44,7 @@ export class Daemon {
   readonly #supervisor: Supervisor;
   readonly #hurry = new AbortController();
   readonly #entrance: WebEntrance;
+  readonly #startedWith: LoadedConfig;
   /** The document that plugins and shares have been brought in line with. */
   #applied: LoadedConfig;
   #releases: (() => void | Promise<void>)[] = [];
@@ -53,6 +55,7 @@ export class Daemon {
     this.#parts = parts;
     this.#supervisor = supervisor;
     this.#applied = parts.config.current;
+    this.#startedWith = parts.config.current;
     this.#entrance = new WebEntrance(parts);
   }
 
@@ -185,6 +188,7 @@ export class Daemon {
     const { web } = former.config;
     if (web.listen !== next.config.web.listen || web.port !== next.config.web.port) await this.#listen(next);
     this.#warnIfUnguarded();
+    this.#parts.status.setStanding('restart', restartNotice(config.compare(this.#startedWith.config, next.config)));
     await host.hooks.observe('afterReload', next, diff);
   }
 
