@@ -69,6 +69,10 @@ describe('clients of the front of WebDAV that ask for too much', () => {
     await until('it has begun', () => held.length === 1, SOON);
     const idle = await crowd(OPEN, get('/team/a'));
     await until('one has made way', () => closed(idle) === 1, SOON);
+    const [late] = [await say('', '127.0.0.2'), await say('', '127.0.0.2')];
+    await until('who comes does not push out who has just come', () => closed(idle) === 3, SOON);
+    late.socket.write(get('/team/a'));
+    await until('it is served', () => late.heard().endsWith('hi'), SOON);
     held[0]?.();
     await until('the answer is whole', () => busy.heard().includes('done'), SOON);
   });
@@ -87,17 +91,16 @@ describe('clients of the front of WebDAV that ask for too much', () => {
   });
 
   it('are served in turn on one connection, and cut off when they send a thousand requests ahead', async () => {
-    let most = 0;
-    let open = 0;
-    house.engine.before = (_request, response) => {
-      open += 1;
-      most = Math.max(most, open);
-      response.once('close', () => (open -= 1));
-      return false;
-    };
-    const { heard } = await say(get('/team/a').repeat(5));
-    await until('all are answered', () => heard().split('hi').length === 6, SOON);
-    assert.equal(most, 1);
+    const held: (() => void)[] = [];
+    house.engine.before = ({ url }, response) => url === '/team/slow' && held.push(() => response.writeHead(200).end('done')) > 0;
+    const { heard } = await say(get('/team/slow').repeat(5));
+    for (let count = 0; count < 5; count += 1) {
+      await until('the next one has come', () => held.length > count, SOON);
+      await house.ask('GET', '/team/a');
+      assert.equal(held.length, count + 1, 'at a time');
+      held[count]?.();
+    }
+    await until('all are answered', () => heard().split('done').length === 6, SOON);
     const before = house.engine.seen.length;
     const { socket } = await say(get('/team/a').repeat(1_000));
     await until('it is cut off', () => socket.destroyed, SOON);
