@@ -7,6 +7,7 @@ import type { ExampleConfig } from './config.ts';
 declare module 'mountkeeper' {
   interface Services { counter: Counter }
   interface Commands { count: { args: [steps: number]; result: void } }
+  interface StatusRecord { exampleCount?: number }
 }
 
 /** Uses every verb of the contract once. */
@@ -27,7 +28,7 @@ export default definePlugin<ExampleConfig>({
     ctx.job({ name: 'start anew', cron: () => ctx.config.schedule, run: async () => ctx.use('counter').reset() });
 
     ctx.tap('collectNotices', () => (count() > 1_000 ? [{ level: 'info', message: `The example has counted to ${String(count())}.` }] : []));
-    ctx.status('nasOffline', () => false);
+    ctx.status('exampleCount', count);
     ctx.shareStatus(() => ({}));
     ctx.metric({ name: 'mountkeeper_example_count', help: 'Steps counted by the example.', read: count });
 
