@@ -193,11 +193,13 @@ export class WebdavExporter implements ServingExporter {
     } catch (error) {
       if (signal.aborted) return;
       this.#isAnswering = false;
-      // Guessing from this machine slows its own question down, too: one that says so is not deaf.
-      this.#silences = (await isAnswering(ownAddress(this.#address), clock.deadline(ANSWER_MS, signal))) ? 0 : this.#silences + 1;
-      if (signal.aborted) return;
+      this.#silences += 1;
       log.warn({ reason: (error as Error).message, silences: this.#silences }, 'WebDAV front does not answer');
-      if (this.#silences >= PATIENCE) this.#server.process?.signal('SIGKILL');
+      if (this.#silences < PATIENCE) return;
+      this.#silences = 0;
+      // Guessing from this machine slows its own question down, too: one that says so is not deaf.
+      const isDeaf = !(await isAnswering(ownAddress(this.#address), clock.deadline(ANSWER_MS, signal)));
+      if (isDeaf && !signal.aborted) this.#server.process?.signal('SIGKILL');
       return;
     }
     const names = [...this.#shown.entries.keys()];
