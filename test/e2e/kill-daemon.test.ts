@@ -57,7 +57,7 @@ for (const rclone of rclones()) {
       const reader = files.begin<Tally>({ op: 'read-again', path: `${mount}/read.bin`, sha256: sum });
       const right: Span[] = [];
       for (let kill = 0; kill < KILLS; kill += 1) {
-        await sleep(200 + Math.random() * 800);
+        await sleep(100 + Math.random() * 600);
         daemon.signal('SIGKILL');
         await daemon.exit(5_000);
         right.push(await startAgain());
