@@ -17,7 +17,7 @@ function claimsOf({ services, statusFields, handlers, cli, metrics, tabs, routes
 
 describe('the plugins that come with the package', () => {
   it('can all be on at once, those too that are off by default', async () => {
-    const found = await discoverPlugins({ inTree: IN_TREE_PLUGINS, thirdPartyDirs: [], stateDir: '/nowhere', log: pino({ level: 'silent' }), importMs: 10_000 });
+    const found = await discoverPlugins({ inTree: IN_TREE_PLUGINS, thirdPartyDirs: [], stateDir: '/nowhere', log: pino({ level: 'silent' }), importMs: 60_000 });
     const owners = new Map<string, string>();
     for (const one of found) {
       assert.ok(one.plugin, one.name);
