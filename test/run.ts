@@ -20,11 +20,11 @@ const FILE_TIMEOUT_MS = 8 * 60_000;
 /** Files wait more than they compute: three keep two cores a third to a half busy. */
 const LOAD_LIMIT = 3;
 /** They wait for a NAS that is away, most of their time; two of them are one load. */
-const QUIET = ['outage', 'cut-off', 'offline', 'mount-outage', 'stop', 'auto-nas-watch', 'auto-webhooks', 'offline-listings'];
+const QUIET = ['outage', 'offline', 'mount-outage', 'auto-nas-watch', 'auto-webhooks', 'offline-listings'];
 /** Processes: some wait for their turn. */
 const AT_ONCE = 5;
 /** Longest first, so that no long one is left running beside nothing. */
-const LONG_FIRST = ['outage', 'kill-rclone', 'cut-off', 'offline', 'warmup-faults', 'smbtorture', 'documents', 'plugin-swaps', 'cross-kill', 'cross-files', 'stop'];
+const LONG_FIRST = ['outage', 'kill-rclone', 'offline', 'warmup-faults', 'cross-files', 'smbtorture', 'cut-off', 'stop', 'cross-kill', 'cross-reload', 'export-webdav', 'plugin-swaps', 'command-line', 'documents'];
 /** Their limits of time are what a user would feel; what another test does to the machine is not part of that. They come last. */
 const ALONE = ['kill-daemon', 'hang', 'start', 'cross-hang', 'cross-outage'];
 
