@@ -8,6 +8,8 @@ import { bodyOf } from './front-stat.ts';
 import type { FrontState } from './front-state.ts';
 
 const MAX_STATE_BYTES = 16 * 1_048_576;
+/** Beyond it the kernel lets whoever comes in a crowd wait for a second. */
+const MAX_COMING = 4_096;
 const log = (sentence: string): void => console.error(sentence);
 
 async function control(front: Front, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -30,7 +32,7 @@ async function main([folder = '', host = '', port = '']: readonly string[]): Pro
     log(error.message);
     process.exit(1);
   };
-  await new Promise<void>((resolve) => server.once('error', fail).listen({ host, port: Number(port), exclusive: true }, resolve));
+  await new Promise<void>((resolve) => server.once('error', fail).listen({ host, port: Number(port), exclusive: true, backlog: MAX_COMING }, resolve));
   server.off('error', fail).on('error', (error) => log(error.message));
   const socket = join(folder, 'control.sock');
   await rm(socket, { force: true });
