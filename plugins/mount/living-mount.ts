@@ -4,7 +4,7 @@ import { durationMs, sizeBytes } from 'mountkeeper';
 import type { Awaitable, Bandwidth, CacheAccess, Logger, ManagedProcess, Mount, MountStats, PendingFiles, RefreshResult, ServeOptions } from 'mountkeeper';
 import { deviceName } from './arguments.ts';
 import { askRemote } from './ask-remote.ts';
-import { copySparse, requeue, setTime } from './beside.ts';
+import { copySparse, cutTo, requeue, setTime } from './beside.ts';
 import { treesOf } from './cache-meta.ts';
 import type { CacheTrees } from './cache-meta.ts';
 import { pendingIn } from './cache-scan.ts';
@@ -95,7 +95,7 @@ export class LivingMount implements Mount {
       isReadOnly: () => this.#disk.isReadOnly,
     });
     const failedUploads = createFailedUploads({ clock, metaRoot: join(trees.meta, this.#remotePath), tail: (lines) => process.tail(lines) });
-    this.#readStats = createStatsReader({ rc: this.#rc, clock, pid: process.pid, trees, fs: notes.fs, guard: this.#guard, space, failedUploads });
+    this.#readStats = createStatsReader({ rc: this.#rc, clock, log, pid: process.pid, trees, fs: notes.fs, guard: this.#guard, space, failedUploads, cut: (name, bytes) => cutTo(join(notes.plan.mountPoint, name), bytes, tools) });
     this.#lookAtPlace = createInPlace({ mountPoint: this.plan.mountPoint, device: deviceName(notes.share), mountTable: tools.mountTable, onLost: () => this.#endOffPath() });
     void freshenListings(recovered, { rc: this.#rc, fs: notes.fs, trees, clock, log }, this.#end.signal).catch(() => undefined);
     this.exited = process.exited.then(async (exit) => {

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
-import type { Clock, MountStats } from 'mountkeeper';
+import type { Clock, Logger, MountStats } from 'mountkeeper';
 import { readMeta } from './cache-meta.ts';
 import type { CacheTrees } from './cache-meta.ts';
+import { createCutAnew } from './cut-anew.ts';
+import type { CutAnewOptions } from './cut-anew.ts';
 import { withDirections } from './directions.ts';
 import { failedUploadsTrouble } from './failed-uploads.ts';
 import type { FailedUploads } from './failed-uploads.ts';
@@ -25,12 +27,14 @@ const IDLE_CALLS = 15;
 export interface StatsSource {
   readonly rc: RcClient;
   readonly clock: Clock;
+  readonly log: Logger;
   readonly pid: number;
   readonly trees: CacheTrees;
   /** The remote as rclone names it. */
   readonly fs: string;
   readonly guard: Guard;
   readonly space: SpaceWatch;
+  readonly cut: CutAnewOptions['cut'];
   readonly failedUploads: (mayBe: boolean) => Promise<FailedUploads>;
 }
 
@@ -38,6 +42,7 @@ export interface StatsSource {
 export function createStatsReader(source: StatsSource): (signal: AbortSignal) => Promise<MountStats> {
   const transfers = createTransferReader(source);
   const meter = createUploadMeter();
+  const cutAnew = createCutAnew(source);
   const metaRoot = join(source.trees.meta, source.fs.slice(source.fs.indexOf(':') + 1));
   const root = new RootLook(source);
   return async (signal) => {
@@ -48,13 +53,14 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
     const answer = await source.rc.call<{ diskCache?: Partial<DiskCache> }>('vfs/stats', { fs: source.fs }, signal);
     const cache = { ...NO_CACHE, ...answer.diskCache };
     const queued = cache.uploadsQueued + cache.uploadsInProgress;
+    const tooLong = await cutAnew(queued > 0 || files.dirty.length > 0, signal);
     const { core, speed } = await transfers(queued > 0 || files.open > 0, signal);
     const transferring = await withDirections(core.transferring, cache.uploadsInProgress, (name) => isDirty(join(metaRoot, name)));
     const failed = await source.failedUploads(queued > 0 && core.errors > 0);
     const troubles = [await source.space(cache.outOfSpace), failedUploadsTrouble(failed), root.trouble].filter((text) => text !== undefined);
     return {
       cacheBytes: cache.bytesUsed,
-      dirtyFiles: queued + files.dirty.length + source.guard.heldFiles,
+      dirtyFiles: queued + files.dirty.length + source.guard.heldFiles + tooLong,
       erroredFiles: cache.erroredFiles + failed.count,
       speed,
       transfers: core.transferring.length,
