@@ -1,6 +1,7 @@
 /** What one protocol's client writes, all others read, and so does the NAS. */
 import assert from 'node:assert/strict';
-import { mkdir } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { Files } from '../support/files.ts';
 import { Nas } from '../support/nas.ts';
@@ -9,12 +10,18 @@ import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
 import { CLIENTS } from '../support/clients/clients.ts';
-import { openHouse, shownToAll } from '../support/clients/house.ts';
+import { openHouse, serversOf, shownToAll } from '../support/clients/house.ts';
 import type { House } from '../support/clients/house.ts';
 import { layDownFiles } from '../support/clients/names.ts';
-import { localFile } from '../support/exports/exports.ts';
+import { close, commit, lock, setLength, writeUnstable } from '../support/clients/nfs-hand.ts';
+import { NfsClient } from '../support/clients/nfs-session.ts';
+import { NfsFault } from '../support/clients/nfs-wire.ts';
+import { smb } from '../support/clients/smb.ts';
+import { localFile, runClient } from '../support/exports/exports.ts';
 
 const SHARE = '照片 Photos';
+const [BOTH, WRITING, NOTHING] = [3, 2, 0];
+const [DENIED, SHARE_DENIED, STALE, BAD_HANDLE] = [10_010, 10_015, 70, 10_001];
 const OVERWRITTEN = Array.from({ length: 50 }, (_, index) => `overwrites ${index}.bin`);
 
 /** The current one serves WebDAV from inside a mount's own process, the other one beside it. */
@@ -28,7 +35,8 @@ for (const { label, command } of rclones()) {
 
     before(async () => {
       scratch = await createScratch('cross-files');
-      nas = await Nas.create(scratch, { files: Object.fromEntries(CLIENTS.flatMap(({ label }) => OVERWRITTEN.map((name) => [`photos/${label} ${name}`, 5_000]))) });
+      const overwritten = Object.fromEntries(CLIENTS.flatMap(({ label }) => OVERWRITTEN.map((name) => [`photos/${label} ${name}`, 5_000])));
+      nas = await Nas.create(scratch, { files: { ...overwritten, 'photos/locked.bin': 1_000, 'photos/in place.bin': 3_000_000, 'photos/shorter.bin': 3_000_000 } });
       files = new Files(scratch);
       await mkdir(scratch.path('sent'));
       sums = await layDownFiles(scratch.path('sent'));
@@ -89,7 +97,68 @@ for (const { label, command } of rclones()) {
         assert.deepEqual(differing(await nas.checksums(`photos/${folderOf(label)}`), sums), [], `on the NAS, written over ${label}`);
       }
     });
+
+    it('keeps others out of what an NFS client has locked or denied them', async () => {
+      const [mine, yours] = [await NfsClient.connect(house.access.ports.nfs), await NfsClient.connect(house.access.ports.nfs)];
+      const path = `${SHARE}/locked.bin`;
+      await lock(mine, await mine.open(path, 'open', { access: BOTH, deny: NOTHING }), { offset: 100, bytes: 50 });
+      const file = await yours.open(path, 'open', { access: BOTH, deny: NOTHING });
+      await assert.rejects(lock(yours, file, { offset: 120, bytes: 10 }), isFault(DENIED));
+      const session = await smb.session(house.access, SHARE);
+      await assert.rejects(session.get('locked.bin'), /NT_STATUS_FILE_LOCK_CONFLICT/);
+      session.close();
+      const denied = `${SHARE}/NFS ${OVERWRITTEN[0]}`;
+      await mine.open(denied, 'open', { access: BOTH, deny: WRITING });
+      await assert.rejects(yours.open(denied, 'open', { access: WRITING, deny: NOTHING }), isFault(SHARE_DENIED));
+      [mine, yours].forEach((client) => client.close());
+    });
+
+    it('has a file that an NFS client makes shorter, though it is not in the cache, as short on the NAS', async () => {
+      const wanted = (await readFile(nas.path('photos/shorter.bin'))).subarray(0, 1_000_000);
+      const client = await NfsClient.connect(house.access.ports.nfs);
+      const file = await client.open(`${SHARE}/shorter.bin`, 'open', { access: BOTH, deny: NOTHING });
+      await setLength(client, file, wanted.length);
+      await close(client, file);
+      client.close();
+      await until('it is', async () => (await readFile(nas.path('photos/shorter.bin'))).equals(wanted), { timeoutMs: 30_000, everyMs: 200 });
+    });
+
+    it('has on the NAS what a COMMIT over NFS was answered for, though the server and the mount are killed, and refuses what comes by old handles', async () => {
+      const client = await NfsClient.connect(house.access.ports.nfs);
+      const before = await readFile(nas.path('photos/in place.bin'));
+      const data = Buffer.from(randomBytes(50_001).map((byte) => byte | 1));
+      // Where the file system does not tell written zeros from holes they cannot be kept.
+      const isTold = (await runClient('filefrag', [(await localFile(scratch, 'blocks', 1_000)).path])).code === 0;
+      const zeros = isTold ? Buffer.alloc(131_072) : Buffer.alloc(131_072, 1);
+      const changed = Buffer.concat([before.subarray(0, 1_000_001), data, before.subarray(1_050_002, 2_097_152), zeros, before.subarray(2_228_224)]);
+      const made = await client.open(`${SHARE}/made.bin`, 'make');
+      const known = await client.open(`${SHARE}/in place.bin`, 'open', { access: BOTH, deny: NOTHING });
+      const { verifier } = await writeUnstable(client, made, 0, data);
+      await writeUnstable(client, known, 1_000_001, data);
+      await writeUnstable(client, known, 2_097_152, zeros);
+      assert.deepEqual([await commit(client, made), await commit(client, known)], [verifier, verifier]);
+      for (const pid of [...((await serversOf(house.daemon)).get('NFS')?.pids ?? []), await house.daemon.rclonePid(SHARE)]) process.kill(pid, 'SIGKILL');
+      client.close();
+      const next = await until('NFS clients come in again', async () => {
+        const entrant = await NfsClient.connect(house.access.ports.nfs);
+        const file = await entrant.open(`${SHARE}/next.bin`, 'make').catch(() => undefined);
+        if (file) return { entrant, file };
+        entrant.close();
+        return undefined;
+      }, { timeoutMs: 30_000, everyMs: 100 });
+      assert.notEqual((await writeUnstable(next.entrant, next.file, 0, data)).verifier, verifier);
+      await assert.rejects(writeUnstable(next.entrant, made, 0, data), isFault(STALE, BAD_HANDLE));
+      await assert.rejects(commit(next.entrant, made), isFault(STALE, BAD_HANDLE));
+      next.entrant.close();
+      for (const [name, content] of [['made.bin', data], ['in place.bin', changed]] as const) {
+        await until(`${name} is on the NAS as it was committed`, async () => (await readFile(nas.path(`photos/${name}`))).equals(content), { timeoutMs: 30_000, everyMs: 200 });
+      }
+    });
   });
+}
+
+function isFault(...statuses: number[]): (error: unknown) => boolean {
+  return (error) => error instanceof NfsFault && statuses.includes(error.status);
 }
 
 /** The first ten, both ways: what is missing, what differs and what is there in excess. */

@@ -22,6 +22,15 @@ export async function commit({ wire }: NfsClient, { handle }: Pick<OpenFile, 'ha
   return (await wire.call(say.putHandle(handle), say.commit())).done(2).raw(8).toString('hex');
 }
 
+export async function setLength({ wire }: NfsClient, { handle, state }: OpenFile, bytes: number): Promise<void> {
+  await wire.call(say.putHandle(handle), say.setLength(state, bytes));
+}
+
+/** Of a file that nothing was locked in. */
+export async function close({ wire }: NfsClient, { handle, state }: OpenFile): Promise<void> {
+  await wire.call(say.putHandle(handle), say.close(state, 2));
+}
+
 /** At most one for each opening. */
 export async function lock({ wire, client }: NfsClient, file: OpenFile, range: FileRange): Promise<void> {
   await wire.call(say.putHandle(file.handle), say.lock(client, 'locker', file.state, range));

@@ -137,7 +137,7 @@ export function long(value: number): Buffer {
   return bytes;
 }
 
-const OP = { close: 4, commit: 5, create: 6, lock: 12, open: 18, openConfirm: 20, readdir: 26, setClientId: 35, confirmClientId: 36, remove: 28, renew: 30, write: 38, read: 25 } as const;
+const OP = { close: 4, commit: 5, create: 6, lock: 12, open: 18, openConfirm: 20, readdir: 26, setAttributes: 34, setClientId: 35, confirmClientId: 36, remove: 28, renew: 30, write: 38, read: 25 } as const;
 const NO_ATTRIBUTES = Buffer.concat([uint(0), uint(0)]);
 const EMPTY_FILE = Buffer.concat([uint(1), uint(1 << 4), opaque(Buffer.alloc(8))]);
 const [READ_ONLY, WRITE_ONLY, WRITE_LOCK] = [1, 2, 2];
@@ -171,6 +171,7 @@ export const say = {
   close: (state: Buffer, sequence: number) => Buffer.concat([uint(OP.close), uint(sequence), state]),
   /** Of an open file's range, for writing, at once or not at all. */
   lock: (client: Buffer, owner: string, state: Buffer, { offset, bytes }: FileRange) => Buffer.concat([uint(OP.lock), uint(WRITE_LOCK), uint(0), long(offset), long(bytes), uint(1), uint(2), state, uint(0), client, opaque(owner)]),
+  setLength: (state: Buffer, bytes: number) => Buffer.concat([uint(OP.setAttributes), state, uint(1), uint(1 << 4), opaque(long(bytes))]),
   remove: (name: string) => Buffer.concat([uint(OP.remove), opaque(name)]),
   makeFolder: (name: string) => Buffer.concat([uint(OP.create), uint(2), opaque(name), NO_ATTRIBUTES]),
   readAt: (state: Buffer, offset: number, count: number) => Buffer.concat([uint(OP.read), state, long(offset), uint(count)]),
