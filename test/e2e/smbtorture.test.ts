@@ -8,7 +8,7 @@ import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
-import { exportStatus, smb } from '../support/exports/exports.ts';
+import { SmbSession, exportStatus, localFile, smb, sumOf } from '../support/exports/exports.ts';
 import { startPlainSmbd, torture } from '../support/exports/smbtorture.ts';
 import type { TortureTarget, Verdicts } from '../support/exports/smbtorture.ts';
 
@@ -44,18 +44,45 @@ async function stillLost(names: readonly string[], target: TortureTarget): Promi
   return lost;
 }
 
+const DOCUMENT = 'report.docx';
+const SAVES = 6;
+/** Word keeps the old text aside until the new one is in its place; others put the new one over it. */
+const MANNERS: readonly (readonly string[])[] = [
+  [`rename ${DOCUMENT} ~WRL0002.tmp`, `rename ~WRD0001.tmp ${DOCUMENT}`, 'del ~WRL0002.tmp'],
+  [`rename ~WRD0001.tmp ${DOCUMENT} -f`],
+];
+
+const isTaken = (answer: string): boolean => /SHARING_VIOLATION|ACCESS_DENIED/.test(answer);
+
+/** Who reads a file at that moment keeps it from being moved or replaced: programs try again then. */
+async function orders(session: SmbSession, ...commands: readonly string[]): Promise<void> {
+  for (const command of commands) {
+    let answer = await session.run(command);
+    for (let tries = 1; tries < 20 && isTaken(answer); tries += 1) answer = await session.run(command);
+    assert.doesNotMatch(answer, /NT_STATUS_/, command);
+  }
+}
+
+/** Reads the document again and again until told to end. What it saw, without the moments in which it was not there. */
+async function watch(session: SmbSession, copy: string, signal: AbortSignal): Promise<readonly string[]> {
+  const sums: string[] = [];
+  while (!signal.aborted) if (/getting file/.test(await session.run(`get ${DOCUMENT} "${copy}"`))) sums.push(await sumOf(copy));
+  return sums;
+}
+
 for (const { label, command } of rclones()) {
   const isSystem = command === 'rclone' && rclones().length > 1;
   const lanes = isSystem ? SHORT_LANES : LANES;
 
   describe(`smbd over a mount by ${label}, before Samba's own tests`, () => {
     let scratch: Scratch;
+    let nas: Nas;
     let daemon: Daemon;
     let target: TortureTarget;
 
     before(async () => {
       scratch = await createScratch('torture');
-      const nas = await Nas.create(scratch, { files: { 'alone/x': 10, 'both/x': 10 } });
+      nas = await Nas.create(scratch, { files: { 'alone/x': 10, 'both/x': 10 } });
       const port = await freePort();
       daemon = await Daemon.create(scratch, {
         rclone: command, connections: [nas.connection('nas')],
@@ -69,6 +96,33 @@ for (const { label, command } of rclones()) {
       await until('the shares are shown', async () => (await smb('alone', 'ls', target)).code === 0 && (await smb('both', 'ls', target)).code === 0, { timeoutMs: 30_000 });
     });
     after(() => scratch.close());
+
+    it('keeps every save of two people who work on one document as Office does, and never shows half of one', async () => {
+      const [anna, bert, reader] = [new SmbSession('alone', target, scratch), new SmbSession('alone', target, scratch), new SmbSession('alone', target, scratch)];
+      const texts = await Promise.all(Array.from({ length: SAVES + 1 }, (_, index) => localFile(scratch, `text ${index}`, 300_000 + index)));
+      await orders(anna, `put "${texts[0]?.path}" ${DOCUMENT}`, `put "${texts[0]?.path}" ~$report.docx`);
+      const opened = /fnum (\d+)/.exec(await anna.run(`open ${DOCUMENT}`))?.[1];
+      assert.ok(opened !== undefined, 'it is open');
+      for (const command of [`del ${DOCUMENT}`, `rename ${DOCUMENT} other.docx`]) assert.match(await bert.run(command), /SHARING_VIOLATION/, command);
+      await orders(anna, `close ${opened}`);
+      const end = new AbortController();
+      scratch.defer(() => end.abort());
+      const seen = watch(reader, scratch.path('seen'), end.signal);
+      for (const [index, { path, sum }] of texts.slice(1).entries()) {
+        const [writer, other] = index % 4 < 2 ? [anna, bert] : [bert, anna];
+        await orders(writer, `put "${path}" ~WRD0001.tmp`, ...(MANNERS[index % 2] ?? []));
+        // While rclone moves what it is just sending up, an open file may for a moment not be found.
+        await until(`the other one reads save ${index}`, async () => /getting file/.test(await other.run(`get ${DOCUMENT} "${scratch.path('read')}"`)), { timeoutMs: 5_000 });
+        assert.equal(await sumOf(scratch.path('read')), sum, `save ${index}`);
+      }
+      await orders(anna, 'del ~$report.docx');
+      end.abort();
+      const sums = await seen;
+      assert.deepEqual([sums.length > 0, sums.filter((sum) => !texts.some((text) => text.sum === sum))], [true, []]);
+      await daemon.synced(20_000);
+      assert.deepEqual([...await nas.checksums('alone')].filter(([name]) => name !== 'x'), [[DOCUMENT, texts.at(-1)?.sum]]);
+      [anna, bert, reader].forEach((session) => session.close());
+    });
 
     it('passes every test that it passes over a local folder, save what the README names', async (t) => {
       const plain = await startPlainSmbd(daemon, 'alone', { scratch, user: USER });
