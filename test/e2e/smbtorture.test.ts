@@ -111,7 +111,7 @@ for (const { label, command } of rclones()) {
       for (const [index, { path, sum }] of texts.slice(1).entries()) {
         const [writer, other] = index % 4 < 2 ? [anna, bert] : [bert, anna];
         await orders(writer, `put "${path}" ~WRD0001.tmp`, ...(MANNERS[index % 2] ?? []));
-        // While rclone moves what it is just sending up, an open file may for a moment not be found.
+        // Seen once, with the current rclone: a read right after a save finds no such file.
         await until(`the other one reads save ${index}`, async () => /getting file/.test(await other.run(`get ${DOCUMENT} "${scratch.path('read')}"`)), { timeoutMs: 5_000 });
         assert.equal(await sumOf(scratch.path('read')), sum, `save ${index}`);
       }
