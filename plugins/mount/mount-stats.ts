@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Clock, Logger, MountStats } from 'mountkeeper';
 import { readMeta } from './cache-meta.ts';
 import type { CacheTrees } from './cache-meta.ts';
+import { createClosingFiles } from './closing-files.ts';
 import { createCutAnew } from './cut-anew.ts';
 import type { CutAnewOptions } from './cut-anew.ts';
 import { withDirections } from './directions.ts';
@@ -43,6 +44,7 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
   const transfers = createTransferReader(source);
   const meter = createUploadMeter();
   const cutAnew = createCutAnew(source);
+  const closing = createClosingFiles({ metaRoot: source.trees.meta, clock: source.clock });
   const metaRoot = join(source.trees.meta, source.fs.slice(source.fs.indexOf(':') + 1));
   const root = new RootLook(source);
   return async (signal) => {
@@ -53,14 +55,15 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
     const answer = await source.rc.call<{ diskCache?: Partial<DiskCache> }>('vfs/stats', { fs: source.fs }, signal);
     const cache = { ...NO_CACHE, ...answer.diskCache };
     const queued = cache.uploadsQueued + cache.uploadsInProgress;
-    const tooLong = await cutAnew(queued > 0 || files.dirty.length > 0, signal);
+    const closed = await closing(files.dirty, queued);
+    const tooLong = await cutAnew(queued + files.dirty.length + closed > 0, signal);
     const { core, speed } = await transfers(queued > 0 || files.open > 0, signal);
     const transferring = await withDirections(core.transferring, cache.uploadsInProgress, (name) => isDirty(join(metaRoot, name)));
     const failed = await source.failedUploads(queued > 0 && core.errors > 0);
     const troubles = [await source.space(cache.outOfSpace), failedUploadsTrouble(failed), root.trouble].filter((text) => text !== undefined);
     return {
       cacheBytes: cache.bytesUsed,
-      dirtyFiles: queued + files.dirty.length + source.guard.heldFiles + tooLong,
+      dirtyFiles: queued + files.dirty.length + closed + source.guard.heldFiles + tooLong,
       erroredFiles: cache.erroredFiles + failed.count,
       speed,
       transfers: core.transferring.length,
