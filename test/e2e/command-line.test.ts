@@ -94,7 +94,7 @@ describe('the command line', () => {
       assert.equal(code, 0);
       assert.deepEqual(stdout.split('\n').filter((line) => line.length > 80), []);
     }
-    assert.match((await runCli(['help', 'warmup'])).stdout, /^Usage: mountkeeper warmup SHARE \[PATH\]/);
+    assert.match((await runCli(['help', 'warmup'])).stdout, /^Usage: mountkeeper warmup \[SHARE \[PATH\]\]/);
   });
 
   it('doctor looks at the machine before there is a configuration', async () => {
