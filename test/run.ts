@@ -17,27 +17,38 @@ import { Turns } from './turns.ts';
 const BUILT = fileURLToPath(new URL('.', import.meta.url));
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const FILE_TIMEOUT_MS = 8 * 60_000;
-/** Files wait more than they compute: three keep two cores a third to a half busy. */
+/** Files wait more than they compute: three keep two cores busy, not crowded. */
 const LOAD_LIMIT = 3;
-/** They wait for a NAS that is away, most of their time; two of them are one load. */
-const QUIET = ['outage', 'offline', 'mount-outage', 'auto-nas-watch', 'auto-webhooks', 'offline-listings'];
+/** They wait for a NAS that is away, most of their time. */
+const QUIET = ['outage', 'offline', 'cut-off', 'mount-outage', 'auto-nas-watch', 'auto-webhooks', 'offline-listings'];
+/** Two daemons at once, or limits of time that leave less room for others. */
+const LOUD = ['kill-rclone', 'warmup-faults'];
 /** Processes: some wait for their turn. */
 const AT_ONCE = 5;
-/** Longest first, so that no long one is left running beside nothing. */
-const LONG_FIRST = ['outage', 'kill-rclone', 'offline', 'warmup-faults', 'cross-files', 'smbtorture', 'cut-off', 'stop', 'cross-kill', 'cross-reload', 'export-webdav', 'plugin-swaps', 'command-line', 'documents'];
+/**
+ * Those that measure outages and kills come first, beside each other, since they wait so much; then the longest first, so that no
+ * long one is left running beside nothing.
+ */
+const FIRST = [
+  'outage', 'kill-rclone', 'offline', 'cut-off', 'mount-outage', 'auto-nas-watch', 'auto-webhooks', 'offline-listings',
+  'unit', 'warmup-faults', 'cross-files', 'smbtorture', 'stop', 'cross-kill', 'cross-reload', 'export-webdav', 'plugin-swaps', 'command-line', 'documents',
+];
 /** Their limits of time are what a user would feel; what another test does to the machine is not part of that. They come last. */
 const ALONE = ['kill-daemon', 'hang', 'start', 'cross-hang', 'cross-outage'];
 
 function loadOf(name: string): number {
   if (ALONE.includes(name)) return LOAD_LIMIT;
+  if (LOUD.includes(name)) return 1.5;
   return QUIET.includes(name) ? 0.5 : 1;
 }
 
-async function endToEndFiles(): Promise<string[]> {
-  const names = (await readdir(join(BUILT, 'e2e'))).filter((name) => name.endsWith('.test.js')).map((name) => name.replace('.test.js', ''));
-  const living = names.filter((name) => existsSync(join(PROJECT, 'test/e2e', `${name}.test.ts`)));
-  const rest = living.filter((name) => !LONG_FIRST.includes(name) && !ALONE.includes(name)).sort();
-  return [...LONG_FIRST.filter((name) => living.includes(name)), ...rest, ...ALONE.filter((name) => living.includes(name))].map((name) => join(BUILT, 'e2e', `${name}.test.js`));
+/** In the order in which they begin. */
+async function testFiles(): Promise<string[]> {
+  const built = (await readdir(join(BUILT, 'e2e'))).filter((name) => name.endsWith('.test.js')).map((name) => name.replace('.test.js', ''));
+  const names = ['unit', ...built.filter((name) => existsSync(join(PROJECT, 'test/e2e', `${name}.test.ts`)))];
+  const rest = names.filter((name) => !FIRST.includes(name) && !ALONE.includes(name)).sort();
+  const inOrder = [...FIRST, ...rest, ...ALONE].filter((name) => names.includes(name));
+  return inOrder.map((name) => join(BUILT, name === 'unit' ? 'unit.js' : `e2e/${name}.test.js`));
 }
 
 /** True when all passed. */
@@ -62,7 +73,7 @@ async function runFiles(files: readonly string[], root: string): Promise<boolean
 
 async function main(): Promise<number> {
   const only = process.argv.slice(2);
-  const files = [join(BUILT, 'unit.js'), ...(await endToEndFiles())].filter((file) => only.length === 0 || only.some((part) => file.includes(part)));
+  const files = (await testFiles()).filter((file) => only.length === 0 || only.some((part) => file.includes(part)));
   const root = await realpath(await mkdtemp(join(tmpdir(), 'mountkeeper-test-')));
   const rclone = currentRclone();
   if (rclone === undefined) console.log('# the current rclone was not available here: tests run with the system\'s rclone only');
