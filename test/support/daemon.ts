@@ -31,6 +31,9 @@ export interface StatusJson {
   readonly all_synced: boolean;
 }
 
+/** The poll interval here, and what a cycle may take on a slow machine. */
+const OLDEST_STATUS_MS = 3_000;
+
 export interface ConfigAnswer {
   readonly ok: boolean;
   readonly message: string;
@@ -205,9 +208,18 @@ export class Daemon {
     }, { timeoutMs });
   }
 
-  /** Waits until nothing is left to upload. */
+  /**
+   * Waits until nothing is left to upload. A status from before knows nothing of a file that was written just now: that all is
+   * synced counts when it is news, or has stood for longer than a status can be old.
+   */
   async synced(timeoutMs: number): Promise<void> {
-    await until('all is synced', async () => (await this.status()).all_synced, { timeoutMs, everyMs: 200 });
+    const start = performance.now();
+    let isNews = false;
+    await until('all is synced', async () => {
+      const { all_synced: isSynced } = await this.status();
+      isNews ||= !isSynced;
+      return isSynced && (isNews || performance.now() - start > OLDEST_STATUS_MS);
+    }, { timeoutMs, everyMs: 200 });
   }
 
   /** The id of the rclone process that serves a share now. */
