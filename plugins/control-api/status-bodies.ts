@@ -4,16 +4,12 @@ import type { Snapshot } from 'mountkeeper';
 import { shareView, statusView } from './status-view.ts';
 
 const MIN_GZIP_BYTES = 1024;
-/** Up to here node:http sends a text and its head in one piece, which costs less than two pieces that need no copy. */
-const MOST_TEXT_BYTES = 8192;
 
 export interface Body {
   /** Differs between snapshots, daemons and encodings. */
   readonly etag: string;
   readonly encoding: 'gzip' | undefined;
   readonly bytes: Buffer;
-  /** What to write: a short text of plain ASCII as such, else the bytes. */
-  readonly content: Buffer | string;
 }
 
 interface Entry {
@@ -28,20 +24,12 @@ export interface StatusBodies {
 }
 
 function entryOf(view: unknown, tag: string): Entry {
-  const text = JSON.stringify(view);
-  const bytes = Buffer.from(text);
-  const isShort = bytes.length <= MOST_TEXT_BYTES && bytes.length === text.length;
-  return { plain: { etag: tag, encoding: undefined, bytes, content: isShort ? text : bytes }, zipped: undefined };
-}
-
-function zippedOf(plain: Body): Body {
-  const bytes = gzipSync(plain.bytes);
-  return { etag: `${plain.etag}-gzip`, encoding: 'gzip', bytes, content: bytes };
+  return { plain: { etag: tag, encoding: undefined, bytes: Buffer.from(JSON.stringify(view)) }, zipped: undefined };
 }
 
 function encoded(entry: Entry, gzip: boolean): Body {
   if (!gzip || entry.plain.bytes.length < MIN_GZIP_BYTES) return entry.plain;
-  entry.zipped ??= zippedOf(entry.plain);
+  entry.zipped ??= { etag: `${entry.plain.etag}-gzip`, encoding: 'gzip', bytes: gzipSync(entry.plain.bytes) };
   return entry.zipped;
 }
 

@@ -39,8 +39,7 @@ function send(body: Body, { raw }: Request, h: ResponseToolkit): symbol {
   res.setHeader('content-type', 'application/json; charset=utf-8');
   res.setHeader('content-length', body.bytes.length);
   if (body.encoding !== undefined) res.setHeader('content-encoding', body.encoding);
-  if (req.method === 'HEAD') res.end();
-  else res.end(body.content, 'latin1');
+  res.end(req.method === 'HEAD' ? undefined : body.bytes);
   return h.abandon;
 }
 
