@@ -21,12 +21,13 @@ export async function blocksOf(file: string, processes: Pick<Processes, 'run'>):
 
 /**
  * What somebody wrote though it reads as zeros: a hole has no blocks. The first and the last block of a run may have been written
- * in part, and the rest of them is to be fetched, unless nothing but zeros is in the run: zeros come in whole blocks.
+ * in part, and the rest of them is to be fetched, unless nothing but zeros is in the run: many zeros come in whole blocks. A single
+ * block of them may be a few bytes that were cleared: taken whole, it would wipe out what nobody wrote beside them.
  */
 export function writtenZeros(blocks: readonly ByteRange[], content: readonly ByteRange[]): readonly ByteRange[] {
   return blocks.flatMap(({ Pos, Size }) => {
     const isZero = !content.some((range) => range.Pos < Pos + Size && Pos < range.Pos + range.Size);
-    if (isZero) return [{ Pos, Size }];
+    if (isZero) return Size > BLOCK ? [{ Pos, Size }] : [];
     return Size > 2 * BLOCK ? [{ Pos: Pos + BLOCK, Size: Size - 2 * BLOCK }] : [];
   });
 }
