@@ -1,6 +1,7 @@
 /**
  * `npm test`: all unit tests in one process and each end-to-end file in its own, some at a time, under one test runner whose
- * closing lines are the last ones. Afterwards nothing of ours may run, be mounted or lie about: else the run fails.
+ * closing lines are the last ones. A file that fails runs once more, alone (test/tries.ts). Afterwards nothing of ours may run, be
+ * mounted or lie about: else the run fails.
  */
 import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, realpath } from 'node:fs/promises';
@@ -12,6 +13,8 @@ import { spec, tap } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import { currentRclone } from './support/rclones.ts';
 import { sweep } from './support/scratch.ts';
+import { inTwoTries } from './tries.ts';
+import type { Outcome } from './tries.ts';
 import { Turns } from './turns.ts';
 
 const BUILT = fileURLToPath(new URL('.', import.meta.url));
@@ -51,24 +54,43 @@ async function testFiles(): Promise<string[]> {
   return inOrder.map((name) => join(BUILT, name === 'unit' ? 'unit.js' : `e2e/${name}.test.js`));
 }
 
-/** True when all passed. */
-async function runFiles(files: readonly string[], root: string): Promise<boolean> {
+interface Runner {
+  /** With the given files, some at a time. */
+  readonly run: (files: readonly string[], concurrency: number) => Promise<Outcome>;
+  readonly close: () => Promise<void>;
+}
+
+async function runner(root: string): Promise<Runner> {
   const turns = await Turns.open(join(root, 'turns.sock'), { limit: LOAD_LIMIT, load: loadOf });
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => ending.abort());
   // Every scratch folder of this run lies in one folder, which must be empty again at the end.
   Object.assign(process.env, { TMPDIR: root, MOUNTKEEPER_TEST_TURNS: join(root, 'turns.sock'), NODE_OPTIONS: `--import=${join(BUILT, 'support/turn.js')}` });
   process.chdir(PROJECT);
-  let isGood = true;
-  const events = run({ files: [...files], concurrency: AT_ONCE, timeout: FILE_TIMEOUT_MS, signal: ending.signal });
-  events.on('test:fail', ({ todo, skip }) => {
-    if (todo === undefined && skip === undefined) isGood = false;
-  });
-  const report = process.stdout.isTTY ? events.compose(new spec()) : events.compose(tap);
-  report.pipe(process.stdout, { end: false });
-  await finished(report);
-  await turns.close();
-  return isGood && !ending.signal.aborted;
+  return {
+    close: () => turns.close(),
+    async run(files, concurrency) {
+      const failed = new Set<string>();
+      const events = run({ files: [...files], concurrency, timeout: FILE_TIMEOUT_MS, signal: ending.signal });
+      events.on('test:fail', ({ todo, skip, file, name }) => {
+        if (todo === undefined && skip === undefined) failed.add(file ?? name);
+      });
+      const report = process.stdout.isTTY ? events.compose(new spec()) : events.compose(tap);
+      report.pipe(process.stdout, { end: false });
+      await finished(report);
+      return { failed: [...failed], isCutShort: ending.signal.aborted };
+    },
+  };
+}
+
+/** True when all passed. */
+async function runFiles(files: readonly string[], root: string): Promise<boolean> {
+  const { run: runThem, close } = await runner(root);
+  try {
+    return await inTwoTries({ first: () => runThem(files, AT_ONCE), alone: (again) => runThem(again, 1), say: (line) => console.log(line) });
+  } finally {
+    await close();
+  }
 }
 
 async function main(): Promise<number> {
