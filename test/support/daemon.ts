@@ -31,8 +31,8 @@ export interface StatusJson {
   readonly all_synced: boolean;
 }
 
-/** The poll interval here, and what a cycle may take on a slow machine. */
-const OLDEST_STATUS_MS = 3_000;
+/** The poll interval here, and what a cycle may take on a machine that stands still for a while. */
+const OLDEST_STATUS_MS = 5_000;
 
 export interface ConfigAnswer {
   readonly ok: boolean;
@@ -210,14 +210,14 @@ export class Daemon {
 
   /**
    * Waits until nothing is left to upload. A status from before knows nothing of a file that was written just now: that all is
-   * synced counts when it is news, or has stood for longer than a status can be old.
+   * synced counts when files were seen to wait before, or when it has stood for longer than a status can be old.
    */
   async synced(timeoutMs: number): Promise<void> {
     const start = performance.now();
     let isNews = false;
     await until('all is synced', async () => {
-      const { all_synced: isSynced } = await this.status();
-      isNews ||= !isSynced;
+      const { all_synced: isSynced, shares } = await this.status();
+      isNews ||= !isSynced && shares.some((share) => share.dirty_count > 0);
       return isSynced && (isNews || performance.now() - start > OLDEST_STATUS_MS);
     }, { timeoutMs, everyMs: 200 });
   }

@@ -7,6 +7,8 @@ import type { FileRequest } from './file-requests.ts';
 import type { Scratch } from './scratch.ts';
 import { within } from './until.ts';
 
+/** For what is not measured: a machine that has much to do may take long. */
+const PATIENCE_MS = 60_000;
 const WORKER = fileURLToPath(new URL('./file-worker.js', import.meta.url));
 
 export interface Tally {
@@ -42,15 +44,15 @@ export class Files {
   }
 
   /** One request; rejects at the deadline while the child may go on hanging. */
-  async ask<T>(request: FileRequest, timeoutMs = 20_000): Promise<T> {
+  async ask<T>(request: FileRequest, timeoutMs = PATIENCE_MS): Promise<T> {
     return within(`${request.op} ${'path' in request ? request.path : ''}`, timeoutMs, this.post(request).answer) as Promise<T>;
   }
 
-  async checksum(path: string, timeoutMs = 20_000): Promise<string> {
+  async checksum(path: string, timeoutMs = PATIENCE_MS): Promise<string> {
     return (await this.ask<{ sha256: string }>({ op: 'checksum', path }, timeoutMs)).sha256;
   }
 
-  async write(path: string, bytes: number, timeoutMs = 20_000): Promise<string> {
+  async write(path: string, bytes: number, timeoutMs = PATIENCE_MS): Promise<string> {
     return (await this.ask<{ sha256: string }>({ op: 'write', path, bytes }, timeoutMs)).sha256;
   }
 
@@ -70,7 +72,7 @@ export class Files {
   /** Opens a file for writing and keeps it open; the returned function closes it. */
   async holdForWriting(path: string, bytes: number): Promise<() => Promise<void>> {
     const { id, answer } = this.post({ op: 'hold-for-writing', path, bytes });
-    await within(`open ${path}`, 20_000, answer);
+    await within(`open ${path}`, PATIENCE_MS, answer);
     return async () => {
       await this.ask({ op: 'release', target: id });
     };

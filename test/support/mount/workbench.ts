@@ -62,7 +62,7 @@ export function createWorkbench(scratch: Scratch, { rclone, nas, mount = {}, cac
       share: { name: share, connection: 'nas', remote_path: '', mount_point: `${room}/mnt/${share}`, read_only: false, protocols: [], ...changes },
       connection: nas.connection('nas', port) as ShareSpec['connection'],
     }),
-    mount: (spec) => mounter.mount(spec, clock.deadline(12_000)),
+    mount: (spec) => mounter.mount(spec, clock.deadline(30_000)),
     log: () => readFile(logFile, 'utf8').catch(() => ''),
   };
 }
