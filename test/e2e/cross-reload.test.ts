@@ -1,6 +1,7 @@
 /** Shares come, go and change, and the daemon itself dies and returns, under transfers of every protocol. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { mountedAnew } from '../support/applied.ts';
 import { Nas } from '../support/nas.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
@@ -69,15 +70,14 @@ describe('under transfers of every protocol', () => {
       await settle([STEADY, { ...GUEST, protocols }]);
       await shownOver(protocols);
     }
-    await house.daemon.synced(15_000);
+    await house.daemon.synced(30_000);
     const writable = await house.daemon.rclonePid('guest');
     await settle([STEADY, { ...GUEST, read_only: true }]);
-    await until('the guest is mounted anew', async () => (await house.daemon.rclonePid('guest')) !== writable, { timeoutMs: 15_000 });
-    await house.daemon.healthy();
+    await mountedAnew(house.daemon, 'guest', writable);
     await shownToAll(house.access, 'guest');
     assert.deepEqual(await writes(), []);
     await settle([STEADY, { ...GUEST, remote_path: 'two' }]);
-    await until('all find the other folder', async () => (await lists()).every((list) => list.includes('second.bin') && !list.includes('first.bin')), { timeoutMs: 20_000 });
+    await until('all find the other folder', async () => (await lists()).every((list) => list.includes('second.bin') && !list.includes('first.bin')), { timeoutMs: 60_000 });
     await settle([STEADY]);
     await shownOver([]);
     const outcomes = await end();
@@ -108,7 +108,7 @@ describe('under transfers of every protocol', () => {
       for (let round = 0; round < 2; round += 1) {
         await sleep(1_000);
         house.daemon.signal(signal);
-        await house.daemon.exit(10_000);
+        await house.daemon.exit(30_000);
         await sleep(500);
         await house.daemon.start();
         await house.daemon.healthy();
@@ -124,7 +124,7 @@ describe('under transfers of every protocol', () => {
       const outcomes = await end();
       t.diagnostic(told(outcomes));
       undisturbed(outcomes, PAUSE_MS);
-      await house.daemon.synced(20_000);
+      await house.daemon.synced(60_000);
       for (const { label } of CLIENTS) assert.ok(await nas.has(`steady/${signal} ${label}.bin`), label);
     });
   }

@@ -35,7 +35,8 @@ describe('the demo', () => {
   const nothingLeft = async (): Promise<void> => {
     assert.deepEqual(await readdir(scratch.root), []);
     assert.deepEqual(await mountsBelow(scratch.root), []);
-    assert.deepEqual(await processesNaming(scratch.root), []);
+    // What was ended may still be about to leave the kernel's list.
+    await until('none of its processes is left', async () => (await processesNaming(scratch.root)).length === 0, { timeoutMs: 10_000 });
   };
 
   /** Runs a line as a user would who copies it into a shell; what does not end is ended. */
@@ -43,7 +44,7 @@ describe('the demo', () => {
     const child = spawn('sh', ['-c', ENDLESS.test(line) ? `timeout 6 ${line}` : line], { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], LANG: 'C.UTF-8', HOME: scratch.root } });
     let text = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => (text += piece.toString()));
-    const [code] = (await within(line, 30_000, once(child, 'close'))) as [number | null];
+    const [code] = (await within(line, 60_000, once(child, 'close'))) as [number | null];
     return { code, output: text };
   };
 
@@ -59,13 +60,13 @@ describe('the demo', () => {
     const room = /NAS: +(\S+)\/nas /.exec(text)?.[1] ?? '';
     const picture = await readFile(`${room}/nas/${PICTURE}`);
     for (const label of ['SMB', 'NFS', 'WebDAV']) assert.ok(picture.equals(await readFile(`${room}/copied-over-${label}.png`)), label);
-    await until('what was copied over WebDAV is on the NAS', async () => picture.equals(await readFile(`${room}/nas/Photos 照片/copied over WebDAV.png`)), { timeoutMs: 15_000 });
+    await until('what was copied over WebDAV is on the NAS', async () => picture.equals(await readFile(`${room}/nas/Photos 照片/copied over WebDAV.png`)), { timeoutMs: 30_000 });
   };
 
   it('does the main job, shows where and what to try, and ends cleanly on Ctrl-C', async () => {
     const { child, output } = start({});
     const ended = once(child, 'exit');
-    await until('it is up', () => output().includes('Ctrl-C ends it') || child.exitCode !== null, { timeoutMs: 60_000 });
+    await until('it is up', () => output().includes('Ctrl-C ends it') || child.exitCode !== null, { timeoutMs: 120_000 });
     const text = output();
     for (const part of [/cold, over the network: +[\d.]+ ms/, /warm, from the local cache: +[\d.]+ ms/, /is on the NAS/, /照片 Photos\s+\(healthy\)/, /http:\/\/127\.0\.0\.1:\d+/, /10 minutes/]) assert.match(text, part);
     const url = /URL: +(\S+)/.exec(text)?.[1] ?? '';
@@ -73,7 +74,7 @@ describe('the demo', () => {
     for (const part of [/SMB +smb:\/\/127\.0\.0\.1:\d+/, /NFS +nfs:\/\/127\.0\.0\.1:\d+/, /WebDAV +http:\/\/127\.0\.0\.1:\d+/]) assert.match(text, part);
     await tryAll(text);
     child.kill('SIGINT');
-    const [code] = (await within('its end', 40_000, ended)) as [number | null];
+    const [code] = (await within('its end', 90_000, ended)) as [number | null];
     assert.equal(code, 0, output());
     assert.doesNotMatch(output(), /at .*\.js:\d/);
     await nothingLeft();

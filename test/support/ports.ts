@@ -37,6 +37,6 @@ async function isFree(port: number): Promise<boolean> {
   } catch {
     return false;
   } finally {
-    server.close();
+    if (server.listening) await once(server.close(), 'close');
   }
 }

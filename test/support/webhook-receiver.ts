@@ -21,6 +21,8 @@ export class WebhookReceiver {
   readonly port: number;
   /** What it has answered with 200. */
   readonly taken: Received[] = [];
+  /** What it has answered with another status, each time. */
+  readonly refused: Received[] = [];
   manner: Manner = { kind: 'good' };
   private door: Server | undefined;
   private readonly http: HttpServer;
@@ -72,12 +74,14 @@ export class WebhookReceiver {
     const pieces: Buffer[] = [];
     for await (const piece of asked as AsyncIterable<Buffer>) pieces.push(piece);
     if (manner.kind === 'slow') await sleep(manner.ms);
+    const text = Buffer.concat(pieces).toString();
+    const received = { headers: asked.headers, text, body: JSON.parse(text) as Received['body'], atMs: performance.now() };
     if (manner.kind === 'status') {
+      this.refused.push(received);
       answer.writeHead(manner.status, manner.headers).end('not now');
       return;
     }
-    const text = Buffer.concat(pieces).toString();
-    this.taken.push({ headers: asked.headers, text, body: JSON.parse(text) as Received['body'], atMs: performance.now() });
+    this.taken.push(received);
     answer.writeHead(200).end('ok');
   }
 }

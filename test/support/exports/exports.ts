@@ -98,6 +98,16 @@ export async function exportStatus(daemon: Daemon): Promise<ExportStatus> {
   return (await daemon.get<ExportStatus>('/api/status')).body;
 }
 
+type Flag = 'smbd_running' | 'nfs_exported' | 'webdav_running';
+
+/** Until the status says so: it is as old as the last cycle, and says a moment later what clients see already. */
+export async function flagged(daemon: Daemon, wanted: Partial<Readonly<Record<Flag, boolean>>>, timeoutMs = 20_000): Promise<void> {
+  await until(`the status says ${JSON.stringify(wanted)}`, async () => {
+    const now = await exportStatus(daemon);
+    return Object.entries(wanted).every(([flag, is]) => now[flag as Flag] === is);
+  }, { timeoutMs });
+}
+
 export async function notices(daemon: Daemon): Promise<string> {
   return (await daemon.get('/api/notices')).text;
 }

@@ -9,11 +9,13 @@ if (task === 'ask') {
   mdns.on('response', ({ answers = [], additionals = [] }) => {
     for (const one of [...answers, ...additionals]) heard.set(JSON.stringify([one.name, one.type, 'data' in one ? readable(one.data) : '']), one.type);
   });
-  mdns.query({ questions: [{ name, type: type as never }] });
-  setTimeout(() => {
-    console.log(JSON.stringify([...heard.keys()].map((text) => JSON.parse(text) as unknown)));
-    mdns.destroy();
-  }, 700);
+  // From when the question is on the wire.
+  mdns.query({ questions: [{ name, type: type as never }] }, () => {
+    setTimeout(() => {
+      console.log(JSON.stringify([...heard.keys()].map((text) => JSON.parse(text) as unknown)));
+      mdns.destroy();
+    }, 700);
+  });
 }
 
 if (task === 'claim') {

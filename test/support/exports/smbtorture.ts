@@ -49,6 +49,6 @@ export async function startPlainSmbd(daemon: Daemon, share: string, { scratch, u
   const environment = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0').filter((pair) => WRAPPER.test(pair)).map((pair) => pair.replaceAll(`${daemon.stateDir}/smb`, room));
   const child = spawn('env', [...environment, 'smbd', '--foreground', '--no-process-group', `--configfile=${conf}`], { stdio: 'ignore', detached: true });
   scratch.defer(() => void (child.pid !== undefined && process.kill(-child.pid, 'SIGKILL')));
-  await until('the second smbd serves', async () => (await smb(share, 'ls', { port, user })).code === 0, { timeoutMs: 10_000 });
+  await until('the second smbd serves', async () => (await smb(share, 'ls', { port, user })).code === 0, { timeoutMs: 30_000 });
   return { share, port, user };
 }
