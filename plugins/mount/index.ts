@@ -39,7 +39,10 @@ export default definePlugin({
       name: 'look for files that go nowhere by themselves', ms: () => LOOK_FOR_LEFTOVERS_EVERY_MS,
       run: async () => { notices = (await made.at(-1)?.leftovers()) ?? []; },
     });
-    ctx.tap('collectNotices', () => notices);
+    ctx.tap('collectNotices', () => [...notices, ...(made.at(-1)?.unsafe() ?? [])]);
+    ctx.effect('caches on their disks', () => async () => {
+      await Promise.all(made.map((mounter) => mounter.settle()));
+    });
     ctx.effect('mount points', () => async () => {
       await Promise.all(made.map((mounter) => mounter.unlock()));
     });

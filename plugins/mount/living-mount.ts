@@ -30,11 +30,15 @@ import { serveInside } from './serve.ts';
 import { createSpaceWatch } from './space-watch.ts';
 import { createStanding } from './standing.ts';
 import { killMount, takeDown } from './take-down.ts';
-import type { MountTools } from './tools.ts';
+import type { MountingTools } from './tools.ts';
+import { endsWithin } from './write-out.ts';
 
 const LAST_LINES = 20;
 const REQUEUE_EVERY_MS = 60_000;
 const OFF_PATH_GRACE_MS = 1_000;
+/** How long an end waits for the disk of the cache. */
+const CLEAN_WRITE_OUT_MS = 1_000;
+const DIRTY_WRITE_OUT_MS = 10_000;
 const CACHE_VIEW = fileURLToPath(new URL('./cache-view.js', import.meta.url));
 
 interface QueueItem { id: number; expiry?: number; uploading?: boolean }
@@ -51,7 +55,7 @@ export class LivingMount implements Mount {
   isSealed = false;
   readonly #process: ManagedProcess;
   readonly #notes: MountNotes;
-  readonly #tools: MountTools;
+  readonly #tools: MountingTools;
   readonly #rc: RcClient;
   readonly #refresher: Refresher;
   readonly #gate: Gate;
@@ -66,9 +70,10 @@ export class LivingMount implements Mount {
   #isOffPath = false;
   #requeuedAtMs = -Infinity;
   #onSeal: ServeOptions['onSeal'] | undefined;
+  readonly #unwatch: () => Promise<boolean>;
 
   /** `recovered`: paths of files that were dirty when the process started. */
-  constructor(process: ManagedProcess, notes: MountNotes, tools: MountTools, recovered: Awaitable<readonly string[]>) {
+  constructor(process: ManagedProcess, notes: MountNotes, tools: MountingTools, recovered: Awaitable<readonly string[]>) {
     this.shareName = notes.share;
     this.plan = notes.plan;
     this.rcPort = notes.rc.port;
@@ -98,8 +103,10 @@ export class LivingMount implements Mount {
     this.#readStats = createStatsReader({ rc: this.#rc, clock, log, pid: process.pid, trees, fs: notes.fs, guard: this.#guard, space, failedUploads, cut: (name, bytes) => cutTo(join(notes.plan.mountPoint, name), bytes, tools) });
     this.#lookAtPlace = createInPlace({ mountPoint: this.plan.mountPoint, device: deviceName(notes.share), mountTable: tools.mountTable, onLost: () => this.#endOffPath() });
     void freshenListings(recovered, { rc: this.#rc, fs: notes.fs, trees, clock, log }, this.#end.signal).catch(() => undefined);
+    this.#unwatch = tools.writeOut.watch({ pid: process.pid, cacheDir: notes.cacheDir });
     this.exited = process.exited.then(async (exit) => {
       this.#end.abort();
+      void this.#unwatch();
       this.#rc.close();
       if (this.#isOffPath) return UNMOUNTED;
       return endReason(exit, await process.tail(LAST_LINES).catch(() => exit.lastLines));
@@ -194,7 +201,11 @@ export class LivingMount implements Mount {
     await takeDown(this.#process, this.plan.mountPoint, this.#tools);
     this.#rc.close();
     const { code } = await this.#process.exited;
-    if (code === 0 && (await this.pending()).count === 0) await markClean(this.#notes.cacheDir).catch(() => undefined);
+    const isClean = code === 0 && (await this.pending()).count === 0;
+    let isOnDisk = false;
+    await endsWithin(this.#unwatch().then((isDone) => (isOnDisk = isDone)), isClean ? CLEAN_WRITE_OUT_MS : DIRTY_WRITE_OUT_MS, this.#tools.clock);
+    // A power cut must not bring back records of dirty files with nothing that says they are to be looked at.
+    if (isClean && isOnDisk) await markClean(this.#notes.cacheDir).catch(() => undefined);
   }
 
   async kill(): Promise<void> {
@@ -223,6 +234,7 @@ export class LivingMount implements Mount {
     // Asked for before anything ends; nobody would open it until the next daemon is there.
     void this.#gate.open().catch(() => undefined).finally(() => this.#rc.close());
     this.#end.abort();
+    void this.#unwatch();
     this.#process.release();
   }
 

@@ -28,18 +28,25 @@ import { keepsConfig, remoteConfigText, writeRemoteConfig } from './remote-confi
 import { userOfCache } from './sole-user.ts';
 import { killMount } from './take-down.ts';
 import { PROCESS_PREFIX, processKey } from './tools.ts';
-import type { MountTools } from './tools.ts';
+import type { MountingTools, MountTools } from './tools.ts';
+import { WriteOut } from './write-out.ts';
 
 const ADOPT_ANSWER_MS = 3_000;
+const LAST_WRITE_OUT_MS = 5_000;
 
 export interface RcloneMounter extends Mounter {
   /** Gives the folders that no share covers any more back to other uses. */
   unlock(): Promise<void>;
   /** What lies in the caches and goes nowhere by itself. */
   leftovers(): Promise<readonly Notice[]>;
+  /** What keeps the caches from being safe in a power cut. */
+  unsafe(): readonly Notice[];
+  /** Waits, not for long, until what the caches hold is on their disks. */
+  settle(): Promise<void>;
 }
 
-export function createMounter(tools: MountTools): RcloneMounter {
+export function createMounter(given: MountTools): RcloneMounter {
+  const tools = { ...given, writeOut: new WriteOut(given) };
   const mountPoints = new Set<string>();
   const roots = createCacheRoots(tools.paths.stateDir);
   const rootsNow = async (): Promise<readonly [string, ...string[]]> => [tools.config().cache.dir, ...(await roots.former(tools.config().cache.dir))];
@@ -62,13 +69,15 @@ export function createMounter(tools: MountTools): RcloneMounter {
     pending: async (shareName) => pendingInAll((await rootsNow()).map((root) => join(root, shareName)), pathOf(shareName)),
     cached: async () => [...new Set((await Promise.all((await rootsNow()).map(cachedShares))).flat())],
     leftovers: async () => leftovers(...(await rootsNow())),
+    unsafe: () => tools.writeOut.troubles.map((message) => ({ level: 'warning', message })),
+    settle: () => tools.writeOut.letGo(LAST_WRITE_OUT_MS),
     unlock: async () => {
       await Promise.all([...mountPoints].map((path) => unlockMountPoint(path, tools)));
     },
   };
 }
 
-async function mountShare(spec: ShareSpec, tools: MountTools, signal: AbortSignal): Promise<Mount> {
+async function mountShare(spec: ShareSpec, tools: MountingTools, signal: AbortSignal): Promise<Mount> {
   const plan = planMount(spec, tools.config(), tools.secrets);
   const cacheDir = cacheFolder(tools.config(), spec.share.name);
   const problem = await fuseProblem(locate);
@@ -150,7 +159,7 @@ function configFile(shareName: string, tools: MountTools): string {
 }
 
 /** The living mount that a record tells of. A process without its mount, or one that does not answer, is ended. */
-async function adopt(key: string, tools: MountTools): Promise<LivingMount | undefined> {
+async function adopt(key: string, tools: MountingTools): Promise<LivingMount | undefined> {
   const process = await tools.processes.adopt(key);
   const notes = process && fromNotes(process);
   if (!process || !notes) return undefined;

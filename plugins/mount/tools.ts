@@ -1,5 +1,6 @@
 import type { Clock, Config, Logger, MountReader, MountTable, Paths, Processes, Secrets } from 'mountkeeper';
 import type { RcloneFinder } from './rclone.ts';
+import type { WriteOut } from './write-out.ts';
 
 /** What the mounter works with; the configuration is asked anew each time. */
 export interface MountTools {
@@ -12,6 +13,11 @@ export interface MountTools {
   readonly paths: Paths;
   readonly finder: RcloneFinder;
   readonly config: () => Config;
+}
+
+/** And what the mounter adds for its mounts. */
+export interface MountingTools extends MountTools {
+  readonly writeOut: WriteOut;
 }
 
 export const PROCESS_PREFIX = 'mount/';
