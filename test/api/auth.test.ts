@@ -5,6 +5,7 @@ import { afterEach, describe, it } from 'node:test';
 import { definePlugin } from '../../core/api.ts';
 import type { Plugin } from '../../core/api.ts';
 import { makeHash } from '../../plugins/auth/password-hash.ts';
+import { timed } from '../support/until.ts';
 import { API_PLUGINS, createApi, SAMPLE } from './fixture.ts';
 import type { ApiFixture, FixtureOptions } from './fixture.ts';
 
@@ -83,10 +84,10 @@ describe('authentication', () => {
   it('slows down a guesser but not a page that repeats one wrong password', async () => {
     await open(withWeb('password = "pw"'));
     const refused = async (password: string): Promise<void> => assert.equal((await api.get('/api/status', basic('admin', password))).status, 401);
-    const repeating = performance.now();
-    for (let count = 0; count < 20; count += 1) await refused('stale');
-    // Were each of them slowed, the least of it would be 20 times 250 ms.
-    assert.ok(performance.now() - repeating < 4_000, 'repeating is not slowed');
+    const spans: number[] = [];
+    for (let count = 0; count < 20; count += 1) spans.push(await timed(refused('stale')));
+    // Were they slowed, each would take 250 ms at least. Some may, where this machine has much else to do.
+    assert.ok(spans.filter((ms) => ms < 240).length >= 10, `repeating is not slowed: ${spans.map(Math.round).join(' ')}`);
     const guessing = performance.now();
     for (const guess of ['one', 'two']) await refused(guess);
     assert.ok(performance.now() - guessing > 240, 'guessing is slowed');

@@ -10,7 +10,7 @@ describe('clock', () => {
     const start = clock.monotonic();
     await clock.sleep(30);
     const slept = clock.monotonic() - start;
-    assert.ok(slept >= 28 && slept < 2_000, `${slept}`);
+    assert.ok(slept >= 28 && slept < 20_000, `${slept}`);
   });
 
   it('wakes with the reason of the signal', async () => {
@@ -25,7 +25,7 @@ describe('clock', () => {
     const controller = new AbortController();
     await clock.sleep(1, controller.signal);
     const deadline = clock.deadline(5, controller.signal);
-    await assert.rejects(clock.sleep(1_000, deadline), { name: 'TimeoutError' });
+    await assert.rejects(clock.sleep(60_000, deadline), { name: 'TimeoutError' });
     assert.equal(getEventListeners(controller.signal, 'abort').length, 0);
   });
 

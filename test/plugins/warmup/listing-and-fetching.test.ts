@@ -21,7 +21,7 @@ import { FakeView } from './fake-view.ts';
 
 const MIB = 2 ** 20;
 const clock = createClock();
-const patience = { clock, timeoutMs: 1_000 };
+const patience = { clock, timeoutMs: 30_000 };
 
 async function room(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'mk-warmup-'));
