@@ -52,8 +52,8 @@ describe('servers let go of a share', () => {
 
   it('that is wanted elsewhere, and show it again without anybody else noticing', async () => {
     await daemon.submit(daemon.text({ shares: [share, other] }));
+    await until('the share is shown again', async () => (await smb('team', 'ls', { port: ports.smb, user: USER })).output.includes('sub'), { timeoutMs: 60_000 });
     const session = new SmbSession('team', { port: ports.smb, user: USER }, scratch);
-    await until('the share is shown again', async () => (await session.run('tcon team'), (await session.run('ls')).includes('sub')), { timeoutMs: 60_000 });
     await session.run('cd sub');
     const before = await daemon.rclonePid('team');
     await daemon.submit(daemon.text({ shares: [{ ...share, remote_path: 'photos' }, other] }));
