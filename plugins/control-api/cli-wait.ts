@@ -6,8 +6,8 @@ import { fetchStatus } from './api-client.ts';
 import type { StatusView } from './status-view.ts';
 
 const POLL_MS = 500;
-/** What a cycle may take beyond its interval, its deadlines included. */
-const CYCLE_MS = 1_000;
+/** What a cycle may take beyond its interval, its deadlines included: figures are waited for 2.5 s. */
+const CYCLE_MS = 3_000;
 const USAGE = '--synced [--timeout 10m]';
 
 /** Milliseconds to wait, undefined for ever. Throws a sentence. */
@@ -36,16 +36,19 @@ async function oldestStatusMs(cli: CliContext): Promise<number> {
 
 /**
  * A status from before the wait knows nothing of a file that was written just before it. So "synced" counts when it is news
- * since the wait began, or has stood for longer than a status can be old.
+ * since the wait began, or has stood for longer than a status can be old: since the first answer, for a daemon that gave none has
+ * not looked either.
  */
-function createJudge(cli: CliContext, startedAt: number): (isSynced: boolean) => Promise<boolean> {
+function createJudge(cli: CliContext): (isSynced: boolean) => Promise<boolean> {
   let isNews = false;
+  let firstAnswerAt: number | undefined;
   let oldestMs: number | undefined;
   return async (isSynced) => {
+    firstAnswerAt ??= cli.clock.monotonic();
     isNews ||= !isSynced;
     if (!isSynced || isNews) return isSynced;
     oldestMs ??= await oldestStatusMs(cli);
-    return cli.clock.monotonic() - startedAt >= oldestMs;
+    return cli.clock.monotonic() - firstAnswerAt >= oldestMs;
   };
 }
 
@@ -57,7 +60,7 @@ function report(cli: CliContext, synced: boolean, text: string): void {
 
 async function waitForSync(cli: CliContext, timeoutMs: number | undefined): Promise<number> {
   const startedAt = cli.clock.monotonic();
-  const judge = createJudge(cli, startedAt);
+  const judge = createJudge(cli);
   for (;;) {
     const { view } = await fetchStatus(cli);
     if (await judge(view.all_synced)) {

@@ -79,6 +79,28 @@ describe('the subcommands of the control API', () => {
     assert.deepEqual([(await waiting).code, finished], [0, true]);
   });
 
+  it('wait does not count the time in which the daemon gave no answer, and thus may not have looked', async () => {
+    const clock = createManualClock();
+    api.publish([], { allSynced: true });
+    let finished = false;
+    let answer = (): void => undefined;
+    const stood = new Promise<void>((resolve) => (answer = resolve));
+    const late: RequestFunction = async (...call) => {
+      if (call[1] === '/api/status') await stood;
+      return request(...call);
+    };
+    const waiting = run(['wait', '--synced'], { clock, request: late }).finally(() => (finished = true));
+    await clock.advance(60_000);
+    answer();
+    while (clock.pending === 0 && !finished) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(finished, false);
+    for (let half = 0; half < 20 && !finished; half += 1) {
+      while (clock.pending === 0 && !finished) await new Promise((resolve) => setImmediate(resolve));
+      await clock.advance(500);
+    }
+    assert.equal((await waiting).code, 0);
+  });
+
   it('wait exits with 75 when time runs out', async () => {
     api.publish([{ name: 'photos', dirtyCount: 1, health: 'healthy' }], { allSynced: false });
     const { code, errors, printed } = await run(['wait', '--synced', '--timeout', '0'], { json: true });
