@@ -70,7 +70,7 @@ for (const rclone of rclones()) {
       t.diagnostic(back.map(({ label, ms, refused }) => `${label} after ${ms} ms and ${refused} refusals`).join(', '));
       for (const { label, ms } of back) assert.ok(ms < 5_000, `${label} took ${ms} ms`);
       assert.equal(back.find(({ label }) => label === 'WebDAV')?.refused, 0, 'the next request over WebDAV is answered');
-      for (const { label } of back) await until(`the NAS has what came over ${label}`, async () => (await nas.checksum(`photos/after the kill over ${label}.bin`)) === written, { timeoutMs: 15_000 });
+      for (const { label } of back) await until(`the NAS has what came over ${label}`, async () => (await nas.checksum(`photos/after the kill over ${label}.bin`)) === written, { timeoutMs: 30_000 });
     });
 
     it(`of the share's rclone ${KILLS} times under writers: nothing lands on the local disk, nothing that was taken is lost`, async (t) => {

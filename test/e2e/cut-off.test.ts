@@ -57,7 +57,7 @@ describe(`a NAS cut off for ${CUT_MS / 1000} s`, { concurrency: true }, () => {
           await sleep(1_000);
         }
         assert.ok((await readLedger(ledger)).closed.size > atCut + 20, 'the writer went on');
-        await until('what waits is counted', async () => (await daemon.share('work')).dirty_count > 20, { timeoutMs: 10_000 });
+        await until('what waits is counted', async () => (await daemon.share('work')).dirty_count > 20, { timeoutMs: 20_000 });
 
         await relay.restore();
         const backAt = performance.now();

@@ -65,7 +65,7 @@ if (!isApart) {
   it('are not announced while they are served to this machine alone, and no packet is sent', async () => {
     await daemon.writeConfig(daemon.text({ sections: { nfs: { enabled: false } } }));
     await daemon.start();
-    await until('SMB is served', async () => (await exportStatus(daemon)).smbd_running, { timeoutMs: 15_000 });
+    await until('SMB is served', async () => (await exportStatus(daemon)).smbd_running, { timeoutMs: 30_000 });
     const doctor = await daemon.cli('doctor');
     assert.match(doctor.stdout, /nothing is announced/);
     assert.equal(await ask('_smb._tcp.local'), '[]\n');
@@ -94,7 +94,7 @@ if (!isApart) {
   it('are found by a Linux desktop', async () => {
     const { DBUS_SYSTEM_BUS_ADDRESS: bus = '' } = await startAvahi(scratch, peer);
     const browse = async (): Promise<string> => (await onPeer('env', `DBUS_SYSTEM_BUS_ADDRESS=${bus}`, 'avahi-browse', '--parsable', '--resolve', '--terminate', '_smb._tcp')).output;
-    await until('it is browsed', async () => (await browse()).split('\n').includes(`=;${CARD};IPv4;${NAME};Microsoft Windows Network;local;${NAME}.local;${HERE};445;`), { timeoutMs: 15_000, everyMs: 300 });
+    await until('it is browsed', async () => (await browse()).split('\n').includes(`=;${CARD};IPv4;${NAME};Microsoft Windows Network;local;${NAME}.local;${HERE};445;`), { timeoutMs: 30_000, everyMs: 300 });
   });
 
   it('are found by Windows, through a helper without rights that is adopted by the next daemon', async () => {
@@ -105,8 +105,8 @@ if (!isApart) {
     assert.deepEqual([/^Uid:\s+(\d+)/m.exec(status)?.[1], /^Gid:\s+(\d+)/m.exec(status)?.[1]], ['65534', '65534']);
     await daemon.end();
     await daemon.start();
-    await until('SMB is served', async () => (await exportStatus(daemon)).smbd_running, { timeoutMs: 15_000 });
-    await until('SMB is announced again', async () => (await ask('_smb._tcp.local')).includes(NAME), { timeoutMs: 15_000, everyMs: 200 });
+    await until('SMB is served', async () => (await exportStatus(daemon)).smbd_running, { timeoutMs: 30_000 });
+    await until('SMB is announced again', async () => (await ask('_smb._tcp.local')).includes(NAME), { timeoutMs: 30_000, everyMs: 200 });
     assert.equal(await wsdd(), pid);
   });
 
@@ -116,7 +116,7 @@ if (!isApart) {
     await until('NFS is announced', async () => (await ask('_nfs._tcp.local')).includes(`${NAME}.local:${nfsPort}`), { timeoutMs: 20_000, everyMs: 200 });
     assert.notEqual((await list()).code, 0);
     await change({ sections: { smb, nfs: { allowed_clients: [NETWORK] } } });
-    await until('the machine is let in', async () => (await list()).output.includes('a.bin'), { timeoutMs: 15_000, everyMs: 300 });
+    await until('the machine is let in', async () => (await list()).output.includes('a.bin'), { timeoutMs: 30_000, everyMs: 300 });
   });
 
   it('are found and open over WebDAV', async () => {

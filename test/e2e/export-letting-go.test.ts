@@ -30,7 +30,7 @@ describe('servers let go of a share', () => {
     await until('all is served', async () => {
       const { smbd_running: isSmb, nfs_exported: isNfs } = await exportStatus(daemon);
       return isSmb && isNfs;
-    }, { timeoutMs: 15_000 });
+    }, { timeoutMs: 30_000 });
     for (const { name } of [share, other]) await until(`${name} is shown`, async () => (await smb(name, 'ls', { port: ports.smb, user: USER })).code === 0, { timeoutMs: 30_000 });
     await until('NFS clients find it', async () => (await runClient('nfs-ls', [`nfs://127.0.0.1/team?version=4&nfsport=${ports.nfs}`])).code === 0, { timeoutMs: 30_000 });
   });

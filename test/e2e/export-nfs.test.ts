@@ -71,7 +71,7 @@ describe('shares over NFS', () => {
     });
     await daemon.start();
     await daemon.healthy();
-    await until('NFS is served', async () => (await exportStatus(daemon)).nfs_exported, { timeoutMs: 15_000 });
+    await until('NFS is served', async () => (await exportStatus(daemon)).nfs_exported, { timeoutMs: 30_000 });
     for (const share of [PHOTOS, 'team', 'archive']) await until(`${share} is shown`, async () => (await list(share)).code === 0, { timeoutMs: 30_000 });
   });
   after(() => scratch.close());

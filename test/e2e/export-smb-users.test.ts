@@ -35,7 +35,7 @@ describe('users and names over SMB', () => {
     });
     await daemon.start();
     await daemon.healthy();
-    await until('the share is shown', async () => (await lists('alice%pw')).includes('plain.bin'), { timeoutMs: 15_000 });
+    await until('the share is shown', async () => (await lists('alice%pw')).includes('plain.bin'), { timeoutMs: 30_000 });
   });
   after(() => scratch.close());
 

@@ -74,7 +74,7 @@ describe('shares over SMB', () => {
       assert.equal(result.code, 0, result.output);
       assert.equal(await sumOf(scratch.path('out', 'back')), sum, name);
     }
-    for (const [name, sum] of sent) await until(`the NAS has ${name}`, async () => (await nas.checksum(`photos/${name}`)) === sum, { timeoutMs: 15_000 });
+    for (const [name, sum] of sent) await until(`the NAS has ${name}`, async () => (await nas.checksum(`photos/${name}`)) === sum, { timeoutMs: 30_000 });
     await daemon.synced(30_000);
   });
 
@@ -121,7 +121,7 @@ describe('shares over SMB', () => {
     for (const name of ['._plain.bin', '.DS_Store', 'plain.bin:com.apple.label', 'plain.bin:Zone.Identifier']) assert.match((await smb('team', `put "${scratch.path('send-2')}" "${name}"`, access())).output, /NT_STATUS_/, name);
     assert.equal((await smb('team', `put "${scratch.path('send-2')}" "Shot 10\u{F022}45.jpg"`, access())).code, 0);
     assert.equal((await smb('team', 'rmdir folder', access())).code, 0);
-    await until('the NAS has the name with its colon', () => nas.has('team/Shot 10:45.jpg'), { timeoutMs: 15_000 });
+    await until('the NAS has the name with its colon', () => nas.has('team/Shot 10:45.jpg'), { timeoutMs: 30_000 });
     await until('the NAS has lost the folder', async () => !(await nas.has('team/folder')), { timeoutMs: 20_000 });
     assert.equal(await nas.checksum('team/plain.bin'), sum);
     assert.equal((await nas.has('team/._plain.bin')) || (await nas.has('team/.DS_Store')), false);
@@ -144,7 +144,7 @@ describe('shares over SMB', () => {
     assert.match(await other.run('ls'), /\ba\b/);
     assert.ok(other.isOpen);
     const sum = await sumOf(scratch.path('send-1'));
-    await until('the NAS has it', async () => (await nas.checksum('photos/again.bin')) === sum, { timeoutMs: 15_000 });
+    await until('the NAS has it', async () => (await nas.checksum('photos/again.bin')) === sum, { timeoutMs: 30_000 });
   });
 
   it('takes a share whose NAS is gone off the server, and brings it back', async () => {
@@ -153,7 +153,7 @@ describe('shares over SMB', () => {
     assert.match(await held.run('ls'), /x\.bin/);
     await frail.stop();
     process.kill(await daemon.rclonePid('frail'), 'SIGKILL');
-    await until('the share has failed', async () => (await daemon.share('frail')).health === 'failed', { timeoutMs: 15_000 });
+    await until('the share has failed', async () => (await daemon.share('frail')).health === 'failed', { timeoutMs: 30_000 });
     await until('the share is off the server', async () => /BAD_NETWORK_NAME/.test((await smb('frail', 'ls', access())).output), { timeoutMs: 20_000 });
     assert.match(await held.run(`put "${scratch.path('send-2')}" lost.bin`), /NT_STATUS_/);
     await assert.rejects(writeFile(`${daemon.mountPoint('frail')}/lost.bin`, 'x'));
@@ -161,7 +161,7 @@ describe('shares over SMB', () => {
     await flagged(daemon, { smbd_running: true });
     await frail.start();
     await daemon.request('POST', '/api/reconnect/frail');
-    await until('the share is back', () => lists('frail'), { timeoutMs: 5_000 });
+    await until('the share is back', () => lists('frail'), { timeoutMs: 20_000 });
     assert.match(await other.run('ls'), /from nas\.bin/);
   });
 

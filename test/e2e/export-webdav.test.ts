@@ -63,7 +63,7 @@ for (const rclone of rclones()) {
       });
       await daemon.start();
       await daemon.healthy();
-      await until('WebDAV is served', async () => (await exportStatus(daemon)).webdav_running, { timeoutMs: 15_000 });
+      await until('WebDAV is served', async () => (await exportStatus(daemon)).webdav_running, { timeoutMs: 30_000 });
     });
     after(() => scratch.close());
 
@@ -75,7 +75,7 @@ for (const rclone of rclones()) {
       const { path, sum } = await localFile(scratch, 'up.bin', 3_000_000);
       assert.equal((await dav('-T', path, '-H', 'X-OC-Mtime: 1600000000', url(PHOTOS, '%E6%96%B0%20file%25.bin'))).status, 201);
       assert.equal(await files.checksum(`${daemon.mountPoint(PHOTOS)}/新 file%.bin`), sum);
-      await until('it is on the NAS', async () => (await nas.has('photos/新 file%.bin')) && (await nas.checksum('photos/新 file%.bin')) === sum, { timeoutMs: 15_000 });
+      await until('it is on the NAS', async () => (await nas.has('photos/新 file%.bin')) && (await nas.checksum('photos/新 file%.bin')) === sum, { timeoutMs: 30_000 });
       await until('it has its time there', async () => Math.round((await stat(nas.path('photos/新 file%.bin'))).mtimeMs / 1_000) === 1_600_000_000, { timeoutMs: 20_000 });
       assert.equal(Math.round((await stat(nas.path('photos/新 file%.bin'))).mtimeMs / 1_000), 1_600_000_000);
       for (const name of ['Côte d\'Azur (1) & co, 50% + $x; a=b @ home!*.txt', ' leading', '~$owner', '#1 [x] {y} ^`|']) {

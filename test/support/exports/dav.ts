@@ -33,7 +33,7 @@ export async function openDavHouse(name: string, rclone: RcloneChoice): Promise<
   });
   await daemon.start();
   await daemon.healthy();
-  await until('WebDAV is served', async () => (await exportStatus(daemon)).webdav_running, { timeoutMs: 15_000 });
+  await until('WebDAV is served', async () => (await exportStatus(daemon)).webdav_running, { timeoutMs: 30_000 });
   const dav = async (...args: string[]): Promise<number> =>
     Number((await runClient('curl', ['-sS', '-o', '/dev/null', '-w', '%{http_code}', '-u', `${USER}:${PASSWORD}`, ...args], 45_000)).output.slice(-3));
   return { scratch, nas, daemon, url: (path = '') => `http://127.0.0.1:${port}/${SHARE}/${path}`, dav };
