@@ -4,6 +4,7 @@ import { durationMs, sizeBytes } from 'mountkeeper';
 import type { Awaitable, Bandwidth, CacheAccess, Logger, ManagedProcess, Mount, MountStats, PendingFiles, RefreshResult, ServeOptions } from 'mountkeeper';
 import { deviceName } from './arguments.ts';
 import { askRemote } from './ask-remote.ts';
+import { forgetBoot } from './boot-note.ts';
 import { copySparse, cutTo, requeue, setTime } from './beside.ts';
 import { treesOf } from './cache-meta.ts';
 import type { CacheTrees } from './cache-meta.ts';
@@ -205,7 +206,7 @@ export class LivingMount implements Mount {
     let isOnDisk = false;
     await endsWithin(this.#unwatch().then((isDone) => (isOnDisk = isDone)), isClean ? CLEAN_WRITE_OUT_MS : DIRTY_WRITE_OUT_MS, this.#tools.clock);
     // A power cut must not bring back records of dirty files with nothing that says they are to be looked at.
-    if (isClean && isOnDisk) await markClean(this.#notes.cacheDir).catch(() => undefined);
+    if (isClean && isOnDisk) await Promise.all([markClean(this.#notes.cacheDir), forgetBoot(this.#notes.cacheDir)]).catch(() => undefined);
   }
 
   async kill(): Promise<void> {

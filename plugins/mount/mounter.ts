@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import type { Config, ManagedProcess, Mount, MountEntry, Mounter, MountPlan, ShareSpec } from 'mountkeeper';
 import { accessOf, fuseProblem } from './access.ts';
 import { deviceName, mountArguments, remotePath } from './arguments.ts';
+import { noteBoot } from './boot-note.ts';
 import { cacheLimitBytes, cacheRoom } from './cache-limit.ts';
+import { treesOf } from './cache-meta.ts';
 import { settlePlace } from './cache-place.ts';
 import { repairCache } from './cache-repair.ts';
 import { createCacheRoots } from './cache-roots.ts';
@@ -18,6 +20,7 @@ import { nasAddress } from './nas-address.ts';
 import { fromNotes, toNotes } from './notes.ts';
 import type { MountNotes } from './notes.ts';
 import { cacheFolder, formerPlaceOf, placeOf, planMount } from './plan.ts';
+import { clearAfterPowerCut } from './power-cut.ts';
 import { probeRemote } from './probe.ts';
 import { createRcClient } from './rc-client.ts';
 import { awaitReady } from './ready.ts';
@@ -105,7 +108,11 @@ async function readyCache(spec: ShareSpec, cacheDir: string, tools: MountTools):
   const { setAside } = await settlePlace(cacheDir, placeOf(spec, secrets), async () => (await pendingIn(cacheDir)).count > 0, [formerPlaceOf(spec, config(), secrets)]);
   if (setAside) log.warn({ share: spec.share.name, cacheDir }, 'dirty files belong to another place and wait until the share leads there again');
   await releaseReserve(cacheDir);
-  return repairCache(cacheDir, log.child({ share: spec.share.name }), clock, processes);
+  const ownLog = log.child({ share: spec.share.name });
+  await clearAfterPowerCut({ cacheDir, trees: treesOf(cacheDir), clock, log: ownLog, processes });
+  const dirty = await repairCache(cacheDir, ownLog, clock, processes);
+  await noteBoot(cacheDir);
+  return dirty;
 }
 
 async function ready(spec: ShareSpec, { process, notes }: { process: ManagedProcess; notes: MountNotes }, tools: MountTools, signal: AbortSignal): Promise<void> {

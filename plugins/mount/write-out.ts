@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { Clock, Logger, Processes } from 'mountkeeper';
+import { noteOnDisk } from './boot-note.ts';
 import { writtenBytes } from './written-bytes.ts';
 
 /** Part of coreutils. */
@@ -28,8 +29,9 @@ export interface WriteOutOptions {
 
 /** One file system. */
 interface Disk {
-  /** One that lies on it. */
+  /** The one that was asked for last. */
   folder: string;
+  readonly folders: Set<string>;
   running?: { readonly done: Promise<boolean>; readonly sinceMs: number; readonly end: AbortController } | undefined;
   next?: Promise<boolean> | undefined;
   trouble?: string | undefined;
@@ -129,10 +131,12 @@ export class WriteOut {
   }
 
   async #run(disk: Disk, signal: AbortSignal): Promise<boolean> {
-    const { log, processes } = this.#options;
+    const { clock, log, processes } = this.#options;
+    const [begunMs, folders] = [clock.now(), [...disk.folders]];
     try {
       const { code, stderr } = await processes.run({ command: SYNC, args: ['-f', '--', disk.folder], timeoutMs: TIMEOUT_MS, signal });
       if (code !== 0) throw new Error(stderr.trim() || `it ended with ${code}`);
+      for (const folder of folders) await noteOnDisk(folder, begunMs);
       if (disk.trouble !== undefined) log.info({ folder: disk.folder }, 'disk of the cache is written out again');
       disk.trouble = undefined;
       return true;
@@ -157,8 +161,9 @@ export class WriteOut {
   async #disk(folder: string): Promise<Disk | undefined> {
     const name = await (this.#options.diskOf ?? deviceOf)(folder).catch(() => undefined);
     if (name === undefined) return undefined;
-    const known = this.#disks.get(name) ?? { folder };
+    const known = this.#disks.get(name) ?? { folder, folders: new Set() };
     known.folder = folder;
+    known.folders.add(folder);
     this.#disks.set(name, known);
     return known;
   }

@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, stat, utimes, writeFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import type { Mount, MountStats } from 'mountkeeper';
+import { readBootNote } from '../../plugins/mount/boot-note.ts';
 import { detachAll, mountsBelow } from '../support/mounts.ts';
 import { Nas } from '../support/nas.ts';
 import { rclones } from '../support/rclones.ts';
 import { Relay } from '../support/relay.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
-import { until, within } from '../support/until.ts';
+import { sleep, until, within } from '../support/until.ts';
+import { JOURNAL_EVERY_S, LoopDisk } from '../support/mount/loop-disk.ts';
 import { createWorkbench } from '../support/mount/workbench.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -99,3 +102,67 @@ for (const { label, command } of rclones()) {
     });
   });
 }
+
+/** Writes a file of random bytes and gives its checksum, once it is closed. */
+async function save(mount: Mount, name: string, bytes: number): Promise<[string, string]> {
+  const content = randomBytes(bytes);
+  await writeFile(`${mount.plan.mountPoint}/${name}`, content);
+  return [name, createHash('sha256').update(content).digest('hex')];
+}
+
+/** From now on the program that has the disk written out fails. */
+async function failSync(scratch: Scratch): Promise<void> {
+  const [folder, former] = [scratch.path('bin'), process.env['PATH']];
+  await mkdir(folder);
+  await writeFile(`${folder}/sync`, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+  process.env['PATH'] = `${folder}:${former}`;
+  scratch.defer(() => (process.env['PATH'] = former));
+}
+
+/** As another boot of the machine finds the cache. */
+async function rebooted(disk: LoopDisk): Promise<void> {
+  await disk.bringBack();
+  const note = `${disk.folder}/photos/boot`;
+  const { atime, mtime } = await stat(note);
+  await writeFile(note, 'another boot\n');
+  await utimes(note, atime, mtime);
+}
+
+describe('a power cut', { skip: isRoot ? false : 'needs root to mount a disk' }, () => {
+  it('takes no file that was closed before the last write-out, and harms none on the NAS', { timeout: 120_000 }, async (t) => {
+    const scratch = await createScratch('power-cut');
+    try {
+      const nas = await Nas.create(scratch, { files: { 'old.bin': 200_000, 'young.bin': 300_000, 'read.bin': 3 * MB } });
+      const before = await nas.checksums();
+      const disk = await LoopDisk.create(scratch, scratch.path('bench', 'cache')).catch((error: Error) => error);
+      if (disk instanceof Error) return t.skip(`no loop device is to be had here: ${disk.message}`);
+      const first = createWorkbench(scratch, { rclone: 'rclone', nas, mount: { write_back: '1h' } });
+      const mount = await first.mount(first.spec('photos'));
+      const closed = new Map([await save(mount, 'new.bin', 5 * MB), await save(mount, 'small.bin', 100), await save(mount, 'old.bin', 250_000)]);
+      const closedAtMs = Date.now();
+      await until('all of that is said to be on the disk', async () => ((await readBootNote(`${disk.folder}/photos`))?.onDiskUntilMs ?? 0) > closedAtMs, { timeoutMs: 30_000 });
+      // The records of these reach the disk, what they tell of does not.
+      await failSync(scratch);
+      const late = new Map([await save(mount, 'late.bin', 2 * MB), await save(mount, 'young.bin', 350_000)]);
+      await run('sha256sum', `${mount.plan.mountPoint}/read.bin`);
+      await sleep(3 * JOURNAL_EVERY_S * 1_000);
+      await disk.cutPower();
+      process.kill(mount.pid, 'SIGKILL');
+      await mount.exited;
+      await mount.kill();
+      await rebooted(disk);
+
+      const second = createWorkbench(scratch, { rclone: 'rclone', nas, mount: { write_back: '200ms' } });
+      const next = await second.mount(second.spec('photos'));
+      await until('all is up', async () => (await stats(next)).dirtyFiles === 0 && (await next.pending()).count === 0, { timeoutMs: 40_000, everyMs: 100 });
+      const arrived = await nas.checksums();
+      for (const [name, sum] of closed) assert.equal(arrived.get(name), sum, `${name} arrived whole`);
+      for (const [name, sum] of late) assert.ok([sum, before.get(name)].includes(arrived.get(name)), `${name} is whole, or what it was`);
+      const [read = ''] = (await run('sha256sum', `${next.plan.mountPoint}/read.bin`)).split(' ');
+      assert.equal(read, before.get('read.bin'));
+      await next.unmount();
+    } finally {
+      await scratch.close();
+    }
+  });
+});

@@ -1,0 +1,57 @@
+/** A small ext4 in a file, whose power can be cut: what the file holds then is all that the disk was ever given. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { detachAll, mountsBelow } from '../mounts.ts';
+import type { Scratch } from '../scratch.ts';
+import { until } from '../until.ts';
+
+/** The ioctl that shuts a file system down at once, without giving its journal to the disk. */
+const SHUT_DOWN = 'open(my $folder, "<", $ARGV[0]) or die $!; my $how = pack("L", 2); ioctl($folder, 0x8004587d, $how) or die $!;';
+
+/** How often its journal, with the names and sizes of files, reaches the disk by itself. */
+export const JOURNAL_EVERY_S = 1;
+
+async function run(command: string, ...args: string[]): Promise<void> {
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (piece: string) => (said += piece));
+  const [code] = (await once(child, 'close')) as [number];
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')}: ${said.trim()}`);
+}
+
+export class LoopDisk {
+  readonly folder: string;
+  private readonly image: string;
+
+  private constructor(image: string, folder: string) {
+    this.image = image;
+    this.folder = folder;
+  }
+
+  /** Rejects with a plain sentence where no loop device is to be had. */
+  static async create(scratch: Scratch, folder: string, megabytes = 256): Promise<LoopDisk> {
+    const disk = new LoopDisk(scratch.path('disk.img'), folder);
+    await mkdir(folder, { recursive: true });
+    await run('truncate', '-s', `${megabytes}M`, disk.image);
+    scratch.defer(async () => detachAll((await mountsBelow(folder)).filter(({ fsType }) => fsType === 'ext4')));
+    await run('mkfs.ext4', '-q', '-F', disk.image);
+    await disk.attach();
+    return disk;
+  }
+
+  /** From now on nothing reaches the disk. Whoever uses it must end before `bringBack`. */
+  cutPower(): Promise<void> {
+    return run('perl', '-e', SHUT_DOWN, this.folder);
+  }
+
+  /** As the next boot finds it. */
+  async bringBack(): Promise<void> {
+    await until('nobody holds the disk', () => run('umount', this.folder).then(() => true), { timeoutMs: 20_000, everyMs: 100 });
+    await this.attach();
+  }
+
+  private attach(): Promise<void> {
+    return run('mount', '-o', `loop,commit=${JOURNAL_EVERY_S}`, this.image, this.folder);
+  }
+}
