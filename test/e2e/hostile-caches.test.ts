@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdir, rename, symlink } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
+import { runs } from '../support/applied.ts';
 import { Daemon } from '../support/daemon.ts';
 import type { DaemonTraits } from '../support/daemon.ts';
 import { Files } from '../support/files.ts';
@@ -37,12 +38,12 @@ describe('a cache in which files wait', () => {
     await rename(daemon.cacheDir, `${daemon.cacheDir}-2`);
     await daemon.writeConfig(soon(daemon, `${daemon.cacheDir}-2`));
     await daemon.start();
-    await daemon.synced(20_000);
+    await daemon.synced(60_000);
     assert.equal(await nas.checksum('moved.bin'), moved);
 
-    await daemon.writeConfig(daemon.text({ sections: { cache: { dir: `${daemon.cacheDir}-2` } } }));
-    await until('the mount has the long delay', async () => (await daemon.get('/api/config')).text.includes('"write_back":"5m"') && (await daemon.share('work')).health_message === null, { timeoutMs: 20_000 });
-    await daemon.healthy();
+    const late = daemon.text({ sections: { cache: { dir: `${daemon.cacheDir}-2` } } });
+    await daemon.writeConfig(late);
+    await runs(daemon, late);
     const left = await files.write(`${daemon.mountPoint('work')}/left.bin`, 50_000);
     const isCounted = async (): Promise<boolean> => (await daemon.share('work')).dirty_count === 1 && (await daemon.share('work')).health === 'healthy';
     await daemon.submit(soon(daemon, `${daemon.cacheDir}-3`));
@@ -52,11 +53,11 @@ describe('a cache in which files wait', () => {
     assert.equal((await daemon.stop()).code, 75);
     await daemon.start();
     await daemon.healthy();
-    await until('it is counted by the next daemon, too', isCounted, { timeoutMs: 15_000 });
+    await until('it is counted by the next daemon, too', isCounted, { timeoutMs: 30_000 });
     assert.equal((await daemon.status()).all_synced, false);
     await daemon.writeConfig(soon(daemon, `${daemon.cacheDir}-2`));
     await until('it is up', async () => (await nas.has('left.bin')) && (await nas.checksum('left.bin')) === left, { timeoutMs: 30_000 });
-    await daemon.synced(20_000);
+    await daemon.synced(60_000);
     assert.equal((await daemon.stop()).code, 0);
   });
 
@@ -67,28 +68,35 @@ describe('a cache in which files wait', () => {
     await files.write(`${first.mountPoint('work')}/once.bin`, 50_000);
     const second = await create('second', { cache: { dir: first.cacheDir } });
     await second.start();
-    await until('the second refuses', async () => (await second.share('work')).health === 'failed', { timeoutMs: 30_000 });
-    const { health_message: message } = await second.share('work');
-    assert.match(message ?? '', new RegExp(`process ${await first.rclonePid('work')}.*${first.cacheDir}/work`));
-    assert.deepEqual([(await first.share('work')).health, (await first.share('work')).dirty_count], ['healthy', 1]);
+    // It tries again and again, and says so only while it is failed.
+    const refusal = await until('the second refuses', async () => {
+      const { health, health_message: message } = await second.share('work');
+      return health === 'failed' ? message : undefined;
+    }, { timeoutMs: 30_000 });
+    assert.match(refusal, new RegExp(`process ${await first.rclonePid('work')}.*${first.cacheDir}/work`));
+    await until('the first goes on', async () => {
+      const { health, dirty_count: dirty } = await first.share('work');
+      return health === 'healthy' && dirty === 1;
+    }, { timeoutMs: 20_000 });
   });
 
   it('lies on a disk that turned read-only: the status says so, before and after the share is mounted anew, until it is mended', { skip: process.getuid?.() !== 0 && 'only root mounts' }, async () => {
     const daemon = await create('read-only');
-    const remount = (...options: string[]): void => assert.equal(spawnSync('mount', [...options, daemon.cacheDir]).status, 0);
+    // It fails while a file is being written there.
+    const remount = (...options: string[]): Promise<boolean> => until(`mount ${options.join(' ')}`, () => spawnSync('mount', [...options, daemon.cacheDir]).status === 0, { timeoutMs: 20_000 });
     await mkdir(daemon.cacheDir, { recursive: true });
-    remount('-t', 'tmpfs', '-o', 'size=200m', 'none');
+    await remount('-t', 'tmpfs', '-o', 'size=200m', 'none');
     await daemon.start();
     await daemon.healthy();
-    remount('-o', 'remount,ro');
+    await remount('-o', 'remount,ro');
     await until('the status tells', async () => /cache is read-only/.test((await daemon.share('work')).health_message ?? ''), { timeoutMs: 30_000 });
     await daemon.request('POST', '/api/reconnect/work');
     await until('it says what is in the way', async () => /the cache folder .* cannot be used: .*read-only/.test((await daemon.share('work')).health_message ?? ''), { timeoutMs: 30_000 });
     assert.equal((await daemon.status()).all_synced, false);
-    remount('-o', 'remount,rw');
+    await remount('-o', 'remount,rw');
     await daemon.request('POST', '/api/reconnect/work');
     await daemon.healthy();
-    assert.equal((await daemon.share('work')).health_message, null);
+    await until('nothing is wrong any more', async () => (await daemon.share('work')).health_message === null, { timeoutMs: 20_000 });
     assert.equal((await daemon.stop()).code, 0);
   });
 
@@ -102,8 +110,8 @@ describe('a cache in which files wait', () => {
     await daemon.healthy(['work']);
     const close = await files.holdForWriting(`${daemon.mountPoint('work')}/linked.bin`, 10_000);
     await until('the open file is seen', async () => (await daemon.share('work')).dirty_count === 1, { timeoutMs: 20_000 });
-    const { health_message: message } = await daemon.share('astray');
-    assert.match(message ?? '', new RegExp(`through a symbolic link.* as ${scratch.path('real-mnt')}/astray`));
+    const refusal = new RegExp(`through a symbolic link.* as ${scratch.path('real-mnt')}/astray`);
+    await until('the other mount point is refused', async () => refusal.test((await daemon.share('astray')).health_message ?? ''), { timeoutMs: 30_000 });
     await close();
   });
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
@@ -50,13 +51,14 @@ for (const { label, command } of rclones()) {
     });
 
     it('counts a file from its first change until it is on the remote', async () => {
-      const seen: number[] = [];
-      const writing = sh('exec 3> "$1/new.txt"; echo one >&3; sleep 1; echo two >&3; exec 3>&-', mount.plan.mountPoint);
-      await until('the open file is counted', async () => (await mount.stats(deadline())).dirtyFiles > 0, { timeoutMs: 20_000, everyMs: 20 });
-      const ended = writing.then(() => 'ended');
+      const writer = spawn('sh', ['-c', 'exec 3> "$1/new.txt"; echo one >&3; read -r line; echo two >&3; exec 3>&-', 'sh', mount.plan.mountPoint], { stdio: ['pipe', 'ignore', 'ignore'] });
+      scratch.defer(() => writer.kill('SIGKILL'));
+      const ended = once(writer, 'exit');
+      const seen = [await until('the open file is counted', async () => (await mount.stats(deadline())).dirtyFiles, { timeoutMs: 20_000, everyMs: 20 })];
+      writer.stdin.end();
       while (!(await nas.has('photos/new.txt'))) seen.push((await mount.stats(deadline())).dirtyFiles);
-      await ended;
-      assert.ok(seen.length > 0 && seen.slice(0, -2).every((count) => count > 0), `counts seen: ${seen.join(' ')}`);
+      assert.deepEqual(await ended, [0, null]);
+      assert.ok(seen.slice(0, -2).every((count) => count > 0), `counts seen: ${seen.join(' ')}`);
       await until('nothing is dirty', async () => (await mount.stats(deadline())).dirtyFiles === 0, { timeoutMs: 20_000 });
       assert.equal(await readFile(nas.path('photos/new.txt'), 'utf8'), 'one\ntwo\n');
     });

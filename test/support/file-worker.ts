@@ -8,6 +8,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { mkdir, open, readdir, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { timedWork } from './cpu-wait.ts';
 import type { FileRequest, WriteRequest } from './file-requests.ts';
 
 const stopped = new Set<number>();
@@ -51,13 +52,6 @@ async function writePieces(file: FileHandle, hash: { update(piece: Buffer): unkn
     written += piece.length;
     if (want.pieceDelayMs > 0) await sleep(want.pieceDelayMs);
   }
-}
-
-/** In one go, so that it is the mount's time alone; for what cannot hang. */
-function timeOf(work: () => unknown): { ms: number } {
-  const start = performance.now();
-  work();
-  return { ms: performance.now() - start };
 }
 
 /** Writes file after file; a line in the ledger for each whose close() succeeded, and for each that failed. */
@@ -148,8 +142,8 @@ async function folderWork(request: FileRequest): Promise<unknown> {
     case 'list': return readdir(request.path);
     case 'mkdir': return mkdir(request.path, { recursive: true });
     case 'unlink': return unlink(request.path);
-    case 'time-reading': return timeOf(() => readFileSync(request.path));
-    case 'time-listing': return timeOf(() => readdirSync(request.path));
+    case 'time-reading': return timedWork(request.server, () => readFileSync(request.path));
+    case 'time-listing': return timedWork(request.server, () => readdirSync(request.path));
     case 'size': return (await stat(request.path)).size;
     default: throw new Error(`no such request: ${request.op}`);
   }

@@ -110,7 +110,7 @@ export function recorded({ bench }: Room, name: string): Promise<boolean> {
   return until(`the record of ${name} is written`, async () => {
     const [record, kept, own] = await Promise.all([readMeta(meta), stat(content), stat(`${treesOf(cacheDir).data}/d/${name}`)]);
     return kept.ino === own.ino && record !== undefined && record !== 'torn' && isExact(record, content);
-  }, { timeoutMs: 10_000, everyMs: 20 });
+  }, { timeoutMs: 30_000, everyMs: 20 });
 }
 
 /** How often rclone has given a changed file up. */
