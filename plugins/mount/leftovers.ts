@@ -37,7 +37,7 @@ async function recoveredNotice(share: string, cacheDir: string): Promise<string 
     if (count >= MANY) break;
   }
   if (count === 0) return undefined;
-  return `${files(count)} of the share ${share} could not be assigned after a kill or an outage: compare what lies in ${join(cacheDir, RECOVERED)} with the share, and delete it there.`;
+  return `${files(count)} of the share ${share} could not be assigned after a kill, an outage or a power cut: compare what lies in ${join(cacheDir, RECOVERED)} with the share, and delete it there.`;
 }
 
 async function asideNotice(share: string, folder: string): Promise<string | undefined> {
