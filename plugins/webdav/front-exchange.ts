@@ -3,6 +3,8 @@ import type { Refusal } from './front-answer.ts';
 import type { Gate } from './front-gate.ts';
 import { formatPath } from './front-path.ts';
 import { toClient } from './front-headers.ts';
+import { pump } from './front-pump.ts';
+import type { Rewrite } from './front-pump.ts';
 
 /** A client that takes nothing of an answer, or sends nothing of its body, for so long is cut off. */
 const IDLE_BODY_MS = 120_000;
@@ -41,15 +43,17 @@ export function enginePath(gate: Gate, parts: readonly string[], isFolder: boole
 }
 
 /** Passes the engine's answer on as it comes. */
-export function passOn(from: IncomingMessage, { request, response, gone }: Exchange): void {
+export function passOn(from: IncomingMessage, { request, response, gone }: Exchange, rewrite?: Rewrite): void {
   if (gone.aborted) return void from.destroy();
-  response.writeHead(from.statusCode ?? 502, toClient(from.headers, request.method ?? ''));
+  const headers = toClient(from.headers, request.method ?? '');
+  if (rewrite) delete headers['content-length'];
+  response.writeHead(from.statusCode ?? 502, headers);
   if (request.method === 'HEAD') {
     from.resume();
     return void response.end();
   }
   response.setTimeout(IDLE_ANSWER_MS);
-  from.pipe(response);
+  pump(from, response, rewrite);
   // Cut short by the engine: the client must not take it for the whole.
   from.once('close', () => {
     if (!from.complete) response.destroy();

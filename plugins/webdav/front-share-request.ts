@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { allByName, asksForAll, WithoutAbsent } from './front-all-properties.ts';
 import { answer, hasBody, xmlError } from './front-answer.ts';
 import type { Refusal } from './front-answer.ts';
 import { after } from './front-clock.ts';
@@ -43,6 +44,7 @@ async function act(exchange: Exchange, tools: PutTools): Promise<void> {
   if (exchange.expectsContinue) response.writeContinue();
   const body = hasBody(request) ? await shortBody(request) : NOTHING;
   if (request.method === 'MKCOL' && (await statOf(gate, exchange.parts, request.headers.host ?? '', exchange.gone))) throw new Refused(405, 'There is something of that name already.');
+  if (isListing(request) && asksForAll(body)) return listAll(exchange);
   const target = targetOf(exchange);
   if (target && (await replace(exchange, target, tools))) return;
   await forward(exchange, body, { tools, target });
@@ -98,6 +100,19 @@ async function forward(exchange: Exchange, body: Buffer, { tools: { clearUp }, t
   if (REPLACING.has(method) && (answered.statusCode ?? 500) < 300) await clearUp.forget(gate.name, target ?? parts);
   if (method === 'PROPPATCH' && answered.statusCode === 207) return acceptProperties(answered, exchange);
   passOn(answered, exchange);
+}
+
+function isListing({ method, headers }: IncomingMessage): boolean {
+  return method === 'PROPFIND' && headers.depth === '1';
+}
+
+/** All that is to be told of a folder and what lies in it, asked for in the way that costs least. */
+async function listAll(exchange: Exchange): Promise<void> {
+  const { request, gate, gone, path } = exchange;
+  const body = allByName(gate.attached?.engine.takesProperties === true);
+  const headers = { ...toEngine(request.headers), 'content-type': 'application/xml', 'content-length': body.length };
+  const answered = await gate.ask({ method: 'PROPFIND', path, headers, body }, { signal: gone });
+  passOn(answered, exchange, answered.statusCode === 207 ? new WithoutAbsent() : undefined);
 }
 
 /** Kept nowhere, as with newer engines: Explorer and Finder take a refusal for a failed upload. */

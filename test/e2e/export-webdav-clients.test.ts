@@ -79,6 +79,24 @@ for (const rclone of rclones()) {
       await until('the rest is gone', async () => !(await nas.has(`${SHARE}/gone.bin`)) && !(await nas.has(`${SHARE}/Ordner ü`)), { timeoutMs: 30_000 });
     });
 
+    it('tells of all that lies in a folder what it tells of each when asked for that alone', async () => {
+      const { path } = await localFile(scratch, 'told', 20_000);
+      assert.equal(await dav('-X', 'MKCOL', url('told/')), 201);
+      assert.equal(await dav('-X', 'MKCOL', url('told/inner/')), 201);
+      for (const name of ['one.txt', 'a%26b%20%E7%85%A7.jpg']) assert.equal(await dav('-T', path, url(`told/${name}`)), 201);
+      /** By path: what is told of it, the values of what does not change while a file goes up. */
+      const told = async (depth: string, at: string, ...args: string[]): Promise<Record<string, readonly string[]>> => {
+        const { output } = await runClient('curl', ['-sS', '-u', `${USER}:${PASSWORD}`, '-X', 'PROPFIND', '-H', `Depth: ${depth}`, ...args, at]);
+        const entries = [...output.matchAll(/<D:response><D:href>([^<]*)<\/D:href>(.*?)<\/D:response>/gs)];
+        return Object.fromEntries(entries.map(([, href = '', rest = '']) => [href, [...rest.matchAll(/<D:(?:displayname|getcontentlength|getcontenttype|status)>[^<]*|<D:\w+[^>]*>/g)].map(([one]) => one).sort()]));
+      };
+      const each = await Promise.all(['told/', 'told/inner/', 'told/one.txt', 'told/a%26b%20%E7%85%A7.jpg'].map((one) => told('0', url(one))));
+      const alone = Object.assign({}, ...each) as Record<string, readonly string[]>;
+      assert.equal(Object.keys(alone).length, 4);
+      assert.deepEqual(await told('1', url('told/')), alone);
+      assert.deepEqual(await told('1', url('told/'), '-d', '<?xml version="1.0"?><D:propfind xmlns:D="DAV:"><D:allprop/></D:propfind>'), alone);
+    });
+
     it('goes on for users while others misbehave', async () => {
       const { port } = desktop();
       const silent: Socket[] = [];

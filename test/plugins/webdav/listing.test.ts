@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { Readable, Writable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { asksForAll, WithoutAbsent } from '../../../plugins/webdav/front-all-properties.ts';
+import { pump, TURN_BYTES } from '../../../plugins/webdav/front-pump.ts';
+import { FrontHouse } from './fake-engine.ts';
+
+const HEAD = '<?xml version="1.0" encoding="UTF-8"?><D:multistatus xmlns:D="DAV:">';
+const ABSENT = '<D:propstat><D:prop><D:getcontentlength></D:getcontentlength><D:getetag></D:getetag></D:prop><D:status>HTTP/1.1 404 Not Found</D:status></D:propstat>';
+const entry = (name: string, rest = ''): string => `<D:response><D:href>/team/${name}</D:href><D:propstat><D:prop><D:displayname>${name}</D:displayname></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat>${rest}</D:response>`;
+const NAMES = ['照片', 'HTTP/1.1 404 Not Found&lt;/D:status&gt;&lt;/D:propstat&gt;', 'a&amp;b'];
+const answerOf = (absent: string): string => `${HEAD}${entry('', absent)}${NAMES.map((name) => entry(name)).join('')}${entry('sub/', absent)}${entry('last', absent)}</D:multistatus>`;
+
+describe('a listing of a folder with all that is to be told', () => {
+  it('tells what there is and nothing else, wherever it is cut into pieces', () => {
+    const whole = Buffer.from(answerOf(ABSENT));
+    for (const size of [1, 2, 7, 64, 300, 1_000, whole.length]) {
+      const rewrite = new WithoutAbsent();
+      const pieces = Array.from({ length: Math.ceil(whole.length / size) }, (_, index) => rewrite.take(whole.subarray(index * size, (index + 1) * size)));
+      assert.equal(Buffer.concat([...pieces, rewrite.rest()]).toString(), answerOf(''), `in pieces of ${size}`);
+    }
+  });
+
+  it('goes through as it is when it is written in another way', () => {
+    const other = Buffer.from(`${'<a:response>x</a:response>'.repeat(20_000)}`);
+    const rewrite = new WithoutAbsent();
+    const first = rewrite.take(other.subarray(0, 300_000));
+    assert.equal(first.length, 300_000);
+    assert.ok(Buffer.concat([first, rewrite.take(other.subarray(300_000)), rewrite.rest()]).equals(other));
+  });
+
+  it('is wished for in these words, and no others', () => {
+    const wishes = ['', '<propfind xmlns="DAV:"><allprop/></propfind>', '<?xml version="1.0" encoding="utf-8" ?>\r\n<D:propfind xmlns:D="DAV:">\n <D:allprop />\n</D:propfind>\n', "<a:propfind xmlns:a='DAV:'><a:allprop/></a:propfind>"];
+    const others = [
+      '<propfind xmlns="DAV:"><propname/></propfind>', '<propfind xmlns="DAV:"><prop><getetag/></prop></propfind>', '<propfind xmlns="DAV:"><allprop/><include><x xmlns="y"/></include></propfind>',
+      '<propfind xmlns="other:"><allprop/></propfind>', '<D:propfind xmlns:D="DAV:"><E:allprop/></D:propfind>', '<propfind xmlns="DAV:"><allprop/>', 'x', ' '.repeat(2_000),
+    ];
+    for (const wish of wishes) assert.equal(asksForAll(Buffer.from(wish)), true, wish);
+    for (const other of others) assert.equal(asksForAll(Buffer.from(other)), false, other);
+  });
+
+  describe('by the front', () => {
+    let house: FrontHouse;
+    beforeEach(async () => (house = await FrontHouse.open()));
+    afterEach(() => house.close());
+
+    it('is asked for by names, a single file and what a client names itself are not', async () => {
+      const asked: string[] = [];
+      house.engine.before = (request, response) => {
+        let body = '';
+        request.on('data', (piece: Buffer) => (body += piece.toString())).once('end', () => {
+          asked.push(body);
+          const text = body.includes('getcontentlength') ? answerOf(ABSENT) : answerOf('');
+          response.writeHead(207, { 'content-type': 'text/xml', 'content-length': Buffer.byteLength(text) }).end(text);
+        });
+        return true;
+      };
+      const ask = async (depth: string, body = ''): Promise<readonly [number, string]> => {
+        const { status, text } = await house.ask('PROPFIND', '/team/', { headers: { depth }, body });
+        return [status, text];
+      };
+      assert.deepEqual(await ask('1'), [207, answerOf('')]);
+      assert.match(asked[0] ?? '', /<D:prop>.*<D:getetag\/>.*<D:lastmodified\/>/);
+      await house.tell({ shares: [house.share('team', { engine: { instance: 'older', port: house.engine.port, takesProperties: false } })] });
+      assert.deepEqual(await ask('1', '<propfind xmlns="DAV:"><allprop/></propfind>'), [207, answerOf('')]);
+      assert.doesNotMatch(asked[1] ?? '', /:lastmodified/);
+      const named = '<propfind xmlns="DAV:"><prop><getcontentlength/></prop></propfind>';
+      assert.deepEqual(await ask('1', named), [207, answerOf(ABSENT)]);
+      await ask('0');
+      assert.deepEqual(asked.slice(2), [named, '']);
+    });
+  });
+});
+
+describe('an answer with a large body', () => {
+  it('is passed on whole, and lets others have their turn in between', async () => {
+    const [piece, count] = [Buffer.alloc(65_536, 1), 400];
+    let left = count;
+    const from = new Readable({ read() { this.push(left > 0 ? piece : null); left -= 1; } });
+    let [inTurn, most, all] = [0, 0, 0];
+    const turn = (): void => {
+      most = Math.max(most, inTurn);
+      inTurn = 0;
+      if (!to.writableEnded) setImmediate(turn);
+    };
+    const to = new Writable({ highWaterMark: 1_000_000_000, write(chunk: Buffer, _encoding, done) {
+      inTurn += chunk.length;
+      all += chunk.length;
+      done();
+    } });
+    setImmediate(turn);
+    pump(from, to);
+    await finished(to);
+    assert.equal(all, piece.length * count);
+    // Two turns of ours may fall into one of the watcher's.
+    assert.ok(most <= 2 * TURN_BYTES, `${most} bytes in one turn`);
+  });
+});
