@@ -35,17 +35,17 @@ async function oldestStatusMs(cli: CliContext): Promise<number> {
 }
 
 /**
- * A status from before the wait knows nothing of a file that was written just before it. So "synced" counts when it is news
- * since the wait began, or has stood for longer than a status can be old: since the first answer, for a daemon that gave none has
- * not looked either.
+ * A status from before the wait knows nothing of a file that was written just before it. So "synced" counts when files were seen
+ * to wait since the wait began, or has stood for longer than a status can be old: since the first answer, for a daemon that gave
+ * none has not looked either. That a share was not up yet says nothing of its files.
  */
-function createJudge(cli: CliContext): (isSynced: boolean) => Promise<boolean> {
+function createJudge(cli: CliContext): (view: StatusView) => Promise<boolean> {
   let isNews = false;
   let firstAnswerAt: number | undefined;
   let oldestMs: number | undefined;
-  return async (isSynced) => {
+  return async ({ all_synced: isSynced, shares }) => {
     firstAnswerAt ??= cli.clock.monotonic();
-    isNews ||= !isSynced;
+    isNews ||= !isSynced && shares.some((share) => share.dirty_count > 0);
     if (!isSynced || isNews) return isSynced;
     oldestMs ??= await oldestStatusMs(cli);
     return cli.clock.monotonic() - firstAnswerAt >= oldestMs;
@@ -63,7 +63,7 @@ async function waitForSync(cli: CliContext, timeoutMs: number | undefined): Prom
   const judge = createJudge(cli);
   for (;;) {
     const { view } = await fetchStatus(cli);
-    if (await judge(view.all_synced)) {
+    if (await judge(view)) {
       report(cli, true, 'All synced.');
       return 0;
     }

@@ -213,12 +213,14 @@ export class Daemon {
    * synced counts when files were seen to wait before, or when it has stood for longer than a status can be old.
    */
   async synced(timeoutMs: number): Promise<void> {
-    const start = performance.now();
+    let firstAnswerAt: number | undefined;
     let isNews = false;
     await until('all is synced', async () => {
       const { all_synced: isSynced, shares } = await this.status();
+      // A daemon that gave no answer before has not looked either.
+      firstAnswerAt ??= performance.now();
       isNews ||= !isSynced && shares.some((share) => share.dirty_count > 0);
-      return isSynced && (isNews || performance.now() - start > OLDEST_STATUS_MS);
+      return isSynced && (isNews || performance.now() - firstAnswerAt > OLDEST_STATUS_MS);
     }, { timeoutMs, everyMs: 200 });
   }
 

@@ -79,6 +79,25 @@ describe('the subcommands of the control API', () => {
     assert.deepEqual([(await waiting).code, finished], [0, true]);
   });
 
+  it('wait does not take it for news of files that a share is up at last', async () => {
+    const clock = createManualClock();
+    api.publish([{ name: 'photos', health: 'pending' }], { allSynced: false });
+    let finished = false;
+    const waiting = run(['wait', '--synced'], { clock }).finally(() => (finished = true));
+    while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+    api.publish([{ name: 'photos', health: 'healthy' }], { allSynced: true });
+    for (let half = 0; half < 4; half += 1) {
+      await clock.advance(500);
+      while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+      assert.equal(finished, false);
+    }
+    for (let half = 0; half < 20 && !finished; half += 1) {
+      await clock.advance(500);
+      while (clock.pending === 0 && !finished) await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.equal((await waiting).code, 0);
+  });
+
   it('wait does not count the time in which the daemon gave no answer, and thus may not have looked', async () => {
     const clock = createManualClock();
     api.publish([], { allSynced: true });
