@@ -2,7 +2,7 @@ import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
- * There from the start of rclone until an orderly end of it. Tells during which boot of the machine that was; by its own time, since when
+ * There from the start of rclone until what it wrote is on the disk after its end. Tells during which boot of the machine that was; by its own time, since when
  * everything in the cache folder is on the disk.
  */
 const BOOT_FILE = 'boot';
@@ -33,7 +33,7 @@ export async function noteOnDisk(cacheDir: string, untilMs: number): Promise<voi
   await utimes(join(cacheDir, BOOT_FILE), untilMs / 1_000, untilMs / 1_000).catch(() => undefined);
 }
 
-/** After an orderly end, with all of it on the disk. */
+/** Once rclone has ended and all of it is on the disk. */
 export async function forgetBoot(cacheDir: string): Promise<void> {
   await rm(join(cacheDir, BOOT_FILE), { force: true });
 }

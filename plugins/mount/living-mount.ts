@@ -206,7 +206,9 @@ export class LivingMount implements Mount {
     let isOnDisk = false;
     await endsWithin(this.#unwatch().then((isDone) => (isOnDisk = isDone)), isClean ? CLEAN_WRITE_OUT_MS : DIRTY_WRITE_OUT_MS, this.#tools.clock);
     // A power cut must not bring back records of dirty files with nothing that says they are to be looked at.
-    if (isClean && isOnDisk) await Promise.all([markClean(this.#notes.cacheDir), forgetBoot(this.#notes.cacheDir)]).catch(() => undefined);
+    if (!isOnDisk) return;
+    await forgetBoot(this.#notes.cacheDir).catch(() => undefined);
+    if (isClean) await markClean(this.#notes.cacheDir).catch(() => undefined);
   }
 
   async kill(): Promise<void> {
