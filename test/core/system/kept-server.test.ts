@@ -28,7 +28,7 @@ describe('a server that is kept running', () => {
   after(async () => {
     await Promise.all(kept.map((server) => server.stop()));
     processes.releaseAll();
-    await rm(stateDir, { recursive: true, force: true });
+    await rm(stateDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
   function keep(changes: Partial<KeptServerOptions> & { fingerprint?: () => string } = {}): KeptServer {

@@ -25,7 +25,7 @@ describe('the helper that shows this machine in Explorer', () => {
       await writeFile(join(folder, 'fedora'), 'root:x:0:\nnobody:x:65534:\n');
       assert.deepEqual([await powerless(join(folder, 'debian')), await powerless(join(folder, 'fedora'))], ['nobody:nogroup', 'nobody:nobody']);
     } finally {
-      await rm(folder, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
     }
   });
 });

@@ -71,7 +71,7 @@ describe('a NAS that is back', () => {
 describe('the file of outages', () => {
   it('reads back what was written, and nothing from one that is damaged or missing', async (t) => {
     const folder = await mkdtemp(path.join(tmpdir(), 'mk-outages-'));
-    t.after(() => rm(folder, { recursive: true, force: true }));
+    t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
     const file = path.join(folder, 'deep', 'outages.json');
     assert.deepEqual(await readOutages(file), {});
     await writeOutages(file, { nas: { since: 5, isTold: true } });

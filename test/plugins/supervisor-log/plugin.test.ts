@@ -67,7 +67,7 @@ describe('the supervisor\'s log', () => {
 
   it('warns once over a restart, too', async (t) => {
     const paths = { stateDir: await mkdtemp(join(tmpdir(), 'mk-supervisor-log-')), packageDir: '' };
-    t.after(() => rm(paths.stateDir, { recursive: true }));
+    t.after(() => rm(paths.stateDir, { recursive: true, maxRetries: 5 }));
     const former = await start(t, { max_size: '1000B' }, { paths });
     assert.deepEqual(events(await former.cycle({ name: 'photos', cacheBytes: 850 })), ['cache.above-80']);
     await former.host.close();

@@ -28,7 +28,7 @@ async function begin(t: TestContext, module: string, isDryRun = true) {
   t.after(async () => {
     helper.stop();
     await until('it is gone', async () => (await processes()).length === 0, { timeoutMs: 20_000 });
-    await rm(folder, { recursive: true });
+    await rm(folder, { recursive: true, maxRetries: 5 });
   });
   return { helper, reports, processes };
 }

@@ -140,7 +140,7 @@ export class FrontHouse {
       server.close();
     }
     await this.tell({ shares: [] });
-    await rm(this.folder, { recursive: true, force: true });
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 

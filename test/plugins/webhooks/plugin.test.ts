@@ -58,7 +58,7 @@ describe('webhooks', () => {
 describe('the memory', () => {
   it('reads back the latest state; a damaged file loses nothing but itself', async (t) => {
     const folder = await mkdtemp(path.join(tmpdir(), 'mk-memory-'));
-    t.after(() => rm(folder, { recursive: true, force: true }));
+    t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
     const file = path.join(folder, 'webhooks', 'deliveries.json');
     assert.deepEqual(await readMemory(file, log), { version: 1, deliveries: [], crossed: NOTHING_CROSSED });
     let crossed = NOTHING_CROSSED;
