@@ -25,6 +25,8 @@ export interface WriteOutOptions {
   /** Names the file system that holds a folder. */
   readonly diskOf?: (folder: string) => Promise<string>;
   readonly written?: (pid: number) => Promise<number | undefined>;
+  /** Told, for each cache folder of it, until when all is on the disk. */
+  readonly onDisk?: (folder: string, untilMs: number) => Promise<void>;
 }
 
 /** One file system. */
@@ -131,12 +133,12 @@ export class WriteOut {
   }
 
   async #run(disk: Disk, signal: AbortSignal): Promise<boolean> {
-    const { clock, log, processes } = this.#options;
+    const { clock, log, onDisk = noteOnDisk, processes } = this.#options;
     const [begunMs, folders] = [clock.now(), [...disk.folders]];
     try {
       const { code, stderr } = await processes.run({ command: SYNC, args: ['-f', '--', disk.folder], timeoutMs: TIMEOUT_MS, signal });
       if (code !== 0) throw new Error(stderr.trim() || `it ended with ${code}`);
-      for (const folder of folders) await noteOnDisk(folder, begunMs);
+      for (const folder of folders) await onDisk(folder, begunMs);
       if (disk.trouble !== undefined) log.info({ folder: disk.folder }, 'disk of the cache is written out again');
       disk.trouble = undefined;
       return true;

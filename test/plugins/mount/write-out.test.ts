@@ -10,17 +10,20 @@ interface Run { readonly folder: string; end(code?: number): void }
 /** Two disks: what begins with `/a` lies on one, all else on the other. */
 function bench() {
   const clock = createManualClock();
+  const startMs = clock.now();
   const runs: Run[] = [];
   const said: string[] = [];
   const written = new Map<number, number | undefined>();
+  const notes: string[] = [];
   const run = (spec: ShortCommand): Promise<ShortCommandResult> => new Promise((resolve, reject) => {
     assert.deepEqual([spec.command, ...spec.args.slice(0, 2)], ['sync', '-f', '--']);
     spec.signal?.addEventListener('abort', () => reject(new Error('given up')), { once: true });
     runs.push({ folder: spec.args[2] ?? '', end: (code = 0) => resolve({ code, signal: null, stdout: '', stderr: code === 0 ? '' : 'sync: error syncing: Input/output error\n' }) });
   });
   const log = pino({ level: 'info' }, { write: (line: string) => void said.push((JSON.parse(line) as { msg: string }).msg) });
-  const writeOut = new WriteOut({ clock, log, processes: { run }, diskOf: (folder) => Promise.resolve(folder.slice(0, 2)), written: (pid) => Promise.resolve(written.get(pid)) });
-  return { clock, runs, said, written, writeOut, due: () => clock.advance(WRITE_OUT_EVERY_MS) };
+  const onDisk = async (folder: string, untilMs: number): Promise<void> => void notes.push(`${folder} ${untilMs - startMs}`);
+  const writeOut = new WriteOut({ clock, log, processes: { run }, diskOf: (folder) => Promise.resolve(folder.slice(0, 2)), written: (pid) => Promise.resolve(written.get(pid)), onDisk });
+  return { clock, notes, runs, said, written, writeOut, due: () => clock.advance(WRITE_OUT_EVERY_MS) };
 }
 
 const settled = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve));
@@ -65,6 +68,20 @@ describe('the writing out of what lies in memory', () => {
     for (const run of runs) run.end();
     await due();
     assert.equal(runs.length, 2);
+  });
+
+  it('is noted with the time at which it began, once it is over and unless it failed', async () => {
+    const { due, notes, runs, written, writeOut } = bench();
+    written.set(1, 1);
+    for (const cacheDir of ['/a/photos', '/a/music']) writeOut.watch({ pid: 1, cacheDir });
+    await due();
+    runs[0]?.end(1);
+    await due();
+    await due();
+    assert.deepEqual(notes, []);
+    runs[1]?.end();
+    await settled();
+    assert.deepEqual(notes, [`/a/photos ${2 * WRITE_OUT_EVERY_MS}`, `/a/music ${2 * WRITE_OUT_EVERY_MS}`]);
   });
 
   it('is tried again as long as it fails, and told once', async () => {
