@@ -39,7 +39,7 @@ const REQUEUE_EVERY_MS = 60_000;
 const OFF_PATH_GRACE_MS = 1_000;
 /** How long an end waits for the disk of the cache. */
 const CLEAN_WRITE_OUT_MS = 1_000;
-const DIRTY_WRITE_OUT_MS = 10_000;
+const DIRTY_WRITE_OUT_MS = 4_000;
 const CACHE_VIEW = fileURLToPath(new URL('./cache-view.js', import.meta.url));
 
 interface QueueItem { id: number; expiry?: number; uploading?: boolean }

@@ -35,7 +35,7 @@ import type { MountingTools, MountTools } from './tools.ts';
 import { WriteOut } from './write-out.ts';
 
 const ADOPT_ANSWER_MS = 3_000;
-const LAST_WRITE_OUT_MS = 5_000;
+const LAST_WRITE_OUT_MS = 3_000;
 
 export interface RcloneMounter extends Mounter {
   /** Gives the folders that no share covers any more back to other uses. */
