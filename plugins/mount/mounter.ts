@@ -172,6 +172,8 @@ async function adopt(key: string, tools: MountingTools): Promise<LivingMount | u
   if (!process || !notes) return undefined;
   const entry = (await tools.mountTable.list()).find((one) => one.mountPoint === notes.plan.mountPoint && one.source === deviceName(notes.share));
   if (entry && (await answers(notes, tools))) {
+    // A daemon of a version that took no notes may have left it.
+    await noteBoot(notes.cacheDir).catch(() => undefined);
     const mount = new LivingMount(process, notes, tools, pendingIn(notes.cacheDir).then(({ paths }) => paths));
     mount.isSealed = await isSealed(entry, notes.share, tools);
     return mount;
