@@ -35,17 +35,23 @@ mount --bind "$NODE" /mnt/node
 mount --bind /mnt/fuse /dev/fuse
 as_user() { setpriv --reuid=${UID} --regid=${UID} --clear-groups env -C ${ROOM} HOME=${ROOM} PATH="$PATH" "$@"; }
 keeper() { as_user /mnt/node /mnt/project/dist/core/main.js "$@" --config ${ROOM}/mountkeeper.toml; }
-below() { mkdir -p /mnt/below; mount --bind ${ROOM}/mnt /mnt/below; stat -c "below=%a" /mnt/below/photos; umount /mnt/below; }
+below() { mkdir -p /mnt/below; mount --bind ${ROOM}/mnt /mnt/below; stat -c %a /mnt/below/photos; umount /mnt/below; }
+serving() { pgrep -f 'rclone[^ ]* mount nas' || true; }
 keeper run > ${ROOM}/daemon.out 2>&1 &
 until keeper wait --synced --timeout 20s; do sleep 0.2; done
 as_user sh -c 'echo "sum=$(sha256sum < mnt/photos/a.bin)"; printf edited > mnt/photos/b.txt'
-below
+echo "below=$(below)"
 keeper doctor || true
 keeper wait --synced --timeout 20s
-kill -9 "$(pgrep -f 'rclone[^ ]* mount nas')"
+former=$(serving)
+kill -9 "$former"
+# It may answer once more while it dies.
+until [ -n "$(serving)" ] && [ "$(serving)" != "$former" ]; do sleep 0.1; done
 until as_user sh -c '[ "$(cat mnt/photos/b.txt 2>/dev/null)" = edited ]'; do sleep 0.2; done
 echo healed=yes
-below
+# Locked once it is mounted and answers, so a moment after it can be read.
+until [ "$(below)" = 555 ]; do sleep 0.1; done
+echo "below=$(below)"
 kill -TERM "$(pgrep -f '^/mnt/node .* run ')"
 wait %1 && echo ended=0
 `;
