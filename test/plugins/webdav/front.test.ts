@@ -270,11 +270,4 @@ describe('the front of WebDAV', () => {
     assert.equal(house.engine.files.has('/team/fresh'), false);
     await next.take({ ...house.state, shares: [] });
   });
-
-  it('answers a set property as newer engines do where the engine refuses it', async () => {
-    await house.tell({ shares: [house.share('team', { engine: { instance: 'old', port: house.engine.port, takesProperties: false } })] });
-    house.engine.before = ({ method }, response) => method === 'PROPPATCH' && Boolean(response.writeHead(207).end('<?xml version="1.0"?><x>HTTP/1.1 403 Forbidden</x>'));
-    const { status, text } = await house.ask('PROPPATCH', '/team/a', { body: '<x/>' });
-    assert.deepEqual([status, text.trim()], [207, '<?xml version="1.0"?><x>HTTP/1.1 200 OK</x>']);
-  });
 });

@@ -40,7 +40,7 @@ describe('a listing of a folder with all that is to be told', () => {
     for (const other of others) assert.equal(asksForAll(Buffer.from(other)), false, other);
   });
 
-  describe('by the front', () => {
+  describe('and a property that a client sets, by the front', () => {
     let house: FrontHouse;
     beforeEach(async () => (house = await FrontHouse.open()));
     afterEach(() => house.close());
@@ -69,6 +69,13 @@ describe('a listing of a folder with all that is to be told', () => {
       assert.deepEqual(await ask('1', named), [207, answerOf(ABSENT)]);
       await ask('0');
       assert.deepEqual(asked.slice(2), [named, '']);
+    });
+
+    it('answers a set property as newer engines do where the engine refuses it', async () => {
+      await house.tell({ shares: [house.share('team', { engine: { instance: 'old', port: house.engine.port, takesProperties: false } })] });
+      house.engine.before = ({ method }, response) => method === 'PROPPATCH' && Boolean(response.writeHead(207).end('<?xml version="1.0"?><x>HTTP/1.1 403 Forbidden</x>'));
+      const { status, text } = await house.ask('PROPPATCH', '/team/a', { body: '<x/>' });
+      assert.deepEqual([status, text.trim()], [207, '<?xml version="1.0"?><x>HTTP/1.1 200 OK</x>']);
     });
   });
 });
