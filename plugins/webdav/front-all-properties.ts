@@ -1,4 +1,4 @@
-import type { Rewrite } from './front-pump.ts';
+import { Transform } from 'node:stream';
 
 /** All that engines tell of a file; of a folder some of it. */
 const NAMES = ['resourcetype', 'displayname', 'getcontentlength', 'getlastmodified', 'getcontenttype', 'getetag', 'supportedlock'] as const;
@@ -26,20 +26,25 @@ export function allByName(takesProperties: boolean): Buffer {
 }
 
 /** Leaves out what the client has not asked for by name: that a folder has no length. Names of files cannot hold what is looked for. */
-export class WithoutAbsent implements Rewrite {
+export class WithoutAbsent extends Transform {
   #held: Buffer = Buffer.alloc(0);
 
-  take(piece: Buffer): Buffer {
+  override _transform(piece: Buffer, _encoding: BufferEncoding, done: (error: null, passed: Buffer) => void): void {
+    done(null, this.#take(piece));
+  }
+
+  override _flush(done: (error: null, passed: Buffer) => void): void {
+    done(null, this.#release(this.#held));
+  }
+
+  /** What can be passed on now that this piece has come. */
+  #take(piece: Buffer): Buffer {
     const all = this.#held.length === 0 ? piece : Buffer.concat([this.#held, piece]);
     const last = all.lastIndexOf(ENTRY_END);
     const end = last < 0 ? 0 : last + ENTRY_END.length;
     if (all.length - end > LONGEST_ENTRY_BYTES) return this.#release(all);
     this.#held = all.subarray(end);
     return withoutAbsent(all.subarray(0, end));
-  }
-
-  rest(): Buffer {
-    return this.#release(this.#held);
   }
 
   #release(all: Buffer): Buffer {

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Transform } from 'node:stream';
 import type { Refusal } from './front-answer.ts';
 import type { Gate } from './front-gate.ts';
 import { formatPath } from './front-path.ts';
 import { toClient } from './front-headers.ts';
-import { pump } from './front-pump.ts';
-import type { Rewrite } from './front-pump.ts';
 
 /** A client that takes nothing of an answer, or sends nothing of its body, for so long is cut off. */
 const IDLE_BODY_MS = 120_000;
@@ -43,7 +42,7 @@ export function enginePath(gate: Gate, parts: readonly string[], isFolder: boole
 }
 
 /** Passes the engine's answer on as it comes. */
-export function passOn(from: IncomingMessage, { request, response, gone }: Exchange, rewrite?: Rewrite): void {
+export function passOn(from: IncomingMessage, { request, response, gone }: Exchange, rewrite?: Transform): void {
   if (gone.aborted) return void from.destroy();
   const headers = toClient(from.headers, request.method ?? '');
   if (rewrite) delete headers['content-length'];
@@ -53,7 +52,7 @@ export function passOn(from: IncomingMessage, { request, response, gone }: Excha
     return void response.end();
   }
   response.setTimeout(IDLE_ANSWER_MS);
-  pump(from, response, rewrite);
+  (rewrite ? from.pipe(rewrite) : from).pipe(response);
   // Cut short by the engine: the client must not take it for the whole.
   from.once('close', () => {
     if (!from.complete) response.destroy();
