@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
+import { applied } from '../support/applied.ts';
 import { Daemon } from '../support/daemon.ts';
 import { seeded, strangeDocument } from '../support/mutations.ts';
 import { Nas } from '../support/nas.ts';
@@ -31,8 +32,7 @@ async function openKeeper(scratch: Scratch): Promise<Keeper> {
 
 async function isWell({ daemon, base }: Keeper): Promise<void> {
   assert.ok(daemon.alive);
-  await daemon.submit(base);
-  await daemon.healthy([], 60_000);
+  await applied(daemon, base);
   assert.doesNotMatch(await daemon.output(), /uncaught|unhandled/i);
 }
 
@@ -119,7 +119,6 @@ describe('strange documents', { concurrency: true }, () => {
         }
         await until(`good document ${index} runs`, async () => (await running()).includes(`"mark":${index}`), { timeoutMs: 30_000, everyMs: 20 });
       }
-      await daemon.healthy();
       await isWell(keeper);
     });
   }
