@@ -213,13 +213,25 @@ for (const rclone of rclones()) {
       assert.ok(performance.now() - killed < 3_000, `back after ${Math.round(performance.now() - killed)} ms`);
     });
 
-    it('is as WebDAV is to be, save what is named', async () => {
+    const litmus = async (suite: string): Promise<string> => {
+      const room = scratch.path(`litmus-${suite}`);
+      await mkdir(room, { recursive: true });
+      const { output } = await runClient('sh', ['-c', `cd '${room}' && TESTS=${suite} exec litmus ${url('team')} alice wonder:land`], 180_000);
+      assert.match(output, /<- summary for/, output);
+      return output;
+    };
+
+    it('is as WebDAV is to be, save what is named', async (t) => {
       const failed: Record<string, readonly string[]> = {};
       for (const suite of Object.keys(LITMUS_FAILS)) {
-        const room = scratch.path(`litmus-${suite}`);
-        await mkdir(room);
-        const { output } = await runClient('sh', ['-c', `cd '${room}' && TESTS=${suite} exec litmus ${url('team')} alice wonder:land`], 180_000);
-        assert.match(output, /<- summary for/, output);
+        let output = await litmus(suite);
+        // Each begins by taking away the folder of the one before, whose files may be on their way to the NAS in that moment.
+        const [noBegin] = /begin\.+ FAIL.*/.exec(output) ?? [];
+        if (noBegin !== undefined) {
+          t.diagnostic(`${suite}, begun once more: ${noBegin}`);
+          await daemon.synced(60_000);
+          output = await litmus(suite);
+        }
         failed[suite] = [...output.matchAll(/\d+\. (\w+)\.+ FAIL/g)].map((match) => match[1] ?? '');
       }
       assert.deepEqual(failed, LITMUS_FAILS);
