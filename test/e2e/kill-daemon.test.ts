@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
+import { mountedAnew } from '../support/applied.ts';
 import { Daemon } from '../support/daemon.ts';
 import { Files, lostFiles, readLedger } from '../support/files.ts';
 import type { Tally } from '../support/files.ts';
@@ -78,7 +79,7 @@ for (const rclone of rclones()) {
 
     it('hands its mounts over on SIGUSR2: it ends with 0, the mounts stay, the next one adopts them', async () => {
       const holder = files.begin<Tally>({ op: 'hold-open', path: `${daemon.mountPoint('alpha')}/read.bin` });
-      const end = await daemon.stop('SIGUSR2', 5_000);
+      const end = await daemon.stop('SIGUSR2', 20_000);
       assert.deepEqual(end, { code: 0, signal: null });
       for (const share of SHARES) assert.ok(await isMounted(daemon.mountPoint(share)), share);
       assert.ok(pids.every(isAlive));
@@ -91,14 +92,15 @@ for (const rclone of rclones()) {
 
     it('notices the death of an adopted rclone and mounts again', async () => {
       process.kill(pids[1] ?? 0, 'SIGKILL');
-      await until('another rclone serves the share', async () => (await daemon.rclonePid('贝塔')) !== pids[1], { timeoutMs: 20_000 });
-      await daemon.healthy(SHARES);
+      await mountedAnew(daemon, '贝塔', pids[1] ?? 0, 30_000);
       assert.equal(await files.checksum(`${daemon.mountPoint('贝塔')}/x.bin`), await nas.checksum('b/x.bin'));
     });
 
     it('mounts anew what died while no daemon ran', async () => {
-      await daemon.stop('SIGUSR2', 5_000);
-      process.kill(await daemon.rclonePid('alpha'), 'SIGKILL');
+      await daemon.stop('SIGUSR2', 20_000);
+      const alpha = await daemon.rclonePid('alpha');
+      process.kill(alpha, 'SIGKILL');
+      await until('it has ended', () => !isAlive(alpha), { timeoutMs: 20_000 });
       const beta = await daemon.rclonePid('贝塔');
       await startAgain();
       assert.equal(await daemon.rclonePid('贝塔'), beta);

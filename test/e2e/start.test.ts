@@ -1,6 +1,7 @@
 /** Start with a NAS in every condition: good, with a missing path, down, silent; the return of the one that was down. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { mountedAnew } from '../support/applied.ts';
 import { Daemon } from '../support/daemon.ts';
 import { Files } from '../support/files.ts';
 import { isMounted } from '../support/mounts.ts';
@@ -96,10 +97,11 @@ for (const rclone of rclones()) {
       for (const name of [CHINESE, SPACED, 'missing']) assert.ok(table.stdout.includes(name), table.stdout);
       const json = JSON.parse((await daemon.cli('status', '--json')).stdout) as { shares: { name: string }[] };
       assert.ok(json.shares.some((share) => share.name === CHINESE));
+      const former = await daemon.rclonePid(SPACED);
       const again = await daemon.cli('reconnect', SPACED);
       assert.equal(again.code, 0, again.stderr + again.stdout);
       assert.ok(again.stdout.includes(SPACED), again.stdout);
-      await daemon.healthy([SPACED]);
+      await mountedAnew(daemon, SPACED, former);
     });
 
     it('mounts a share by itself once its NAS is there', async () => {

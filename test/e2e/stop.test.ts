@@ -76,14 +76,14 @@ describe('the end of the daemon', { concurrency: true }, () => {
         const start = performance.now();
         const end = await daemon.stop('SIGTERM', 30_000);
         assert.deepEqual(end, { code: 75, signal: null });
-        assert.ok(performance.now() - start < 12_000, `took ${performance.now() - start} ms`);
+        assert.ok(performance.now() - start < 20_000, `took ${performance.now() - start} ms`);
         const said = `${await daemon.output()}${await daemon.log()}`;
         const missing = [...sums.keys()].filter((name) => said.includes(name));
         assert.ok(missing.length > 0, `no file that is left is named:\n${said.slice(-1500)}`);
         assert.equal(await isMounted(daemon.mountPoint('work')), false);
         await daemon.start();
         await until('all is on the NAS', async () => [...(await nas.checksums('rest'))].filter(([name, sum]) => sums.get(name) === sum).length === sums.size, { timeoutMs: 60_000, everyMs: 500 });
-        await daemon.synced(20_000);
+        await daemon.synced(60_000);
       });
 
       it('a second SIGTERM leaves at once and keeps what is left', async () => {

@@ -42,23 +42,21 @@ describe('the front of WebDAV', () => {
   });
 
   it('makes guessing slow, but not for who has come in from there before', async () => {
-    const guess = async (round: number): Promise<{ guesses: readonly { status: number }[]; isOwnerFirst: boolean }> => {
-      let isOver = false;
-      const guessing = Promise.all(Array.from({ length: 7 }, (_, index) => house.ask('GET', '/', { headers: { authorization: basic('alice', `b${round} ${index}`) } }))).finally(() => (isOver = true));
-      assert.equal((await house.ask('GET', '/')).status, 200);
-      const isOwnerFirst = !isOver;
-      return { guesses: await guessing, isOwnerFirst };
-    };
     assert.equal((await house.ask('GET', '/')).status, 200);
     assert.equal((await house.ask('GET', '/', { headers: { authorization: basic('alice', 'a') } })).status, 401);
     const started = performance.now();
-    const { guesses, isOwnerFirst } = await guess(0);
-    assert.ok(performance.now() - started > 200);
+    let [isFirst, statuses] = [false, [] as readonly number[]];
     // A process that stands still for as long as a guesser waits, answers both at once.
-    let isFirst = isOwnerFirst;
-    for (let round = 1; round < 5 && !isFirst; round += 1) isFirst = (await guess(round)).isOwnerFirst;
+    for (let round = 0; round < 5 && !isFirst; round += 1) {
+      let isOver = false;
+      const guessing = Promise.all(Array.from({ length: 7 }, (_, index) => house.ask('GET', '/', { headers: { authorization: basic('alice', `b${round} ${index}`) } }))).finally(() => (isOver = true));
+      assert.equal((await house.ask('GET', '/')).status, 200);
+      isFirst = !isOver;
+      statuses = (await guessing).map(({ status }) => status);
+    }
+    assert.ok(performance.now() - started > 200);
     assert.ok(isFirst, 'the owner comes in while a guesser waits');
-    assert.deepEqual([...new Set(guesses.map(({ status }) => status))].sort((a, b) => a - b), [401, 429]);
+    assert.deepEqual([...new Set(statuses)].sort((a, b) => a - b), [401, 429]);
   });
 
   it('answers without a password only to names of this machine', async () => {
