@@ -7,6 +7,8 @@ import type { Clock, Notice, ShareStatus, Snapshot, StatusRecord, StatusService 
 
 /** A clock that differs by more from the time that has passed was set: then the start is a moment of the new time. */
 const CLOCK_SET_MS = 5_000;
+/** The supervisor looks every 3 s. When it has not, this process stood still, and files may have been written since. */
+const STOOD_STILL_MS = 4_500;
 
 /** A share about which nothing is known yet: every field has the contract's default. */
 export function emptyShareStatus(name: string): ShareStatus {
@@ -28,6 +30,7 @@ export class StatusStore implements StatusService {
   readonly #listeners = new Set<(snapshot: Snapshot) => void>();
   readonly #startedMonotonicMs: number;
   #snapshot: Snapshot;
+  #lookedAtMs: number;
   #notices: readonly Notice[] = [];
   readonly #standing = new Map<string, Notice>();
 
@@ -36,11 +39,22 @@ export class StatusStore implements StatusService {
     this.#log = options.log;
     const now = this.#clock.now();
     this.#startedMonotonicMs = this.#clock.monotonic();
+    this.#lookedAtMs = this.#startedMonotonicMs;
     this.#snapshot = Object.freeze({ version: 0, takenAt: now, record: Object.freeze(emptyRecord(now)) });
   }
 
+  /** The last one published; when nobody has looked for too long since, it no longer says that all is synced. */
   get snapshot(): Snapshot {
+    const { version, takenAt, record } = this.#snapshot;
+    if (record.allSynced && this.#clock.monotonic() - this.#lookedAtMs > STOOD_STILL_MS) {
+      this.#snapshot = Object.freeze({ version: version + 1, takenAt, record: Object.freeze({ ...record, allSynced: false }) });
+    }
     return this.#snapshot;
+  }
+
+  /** What was published last holds now, too. */
+  confirm(): void {
+    this.#lookedAtMs = this.#clock.monotonic();
   }
 
   get notices(): readonly Notice[] {
@@ -65,6 +79,7 @@ export class StatusStore implements StatusService {
 
   publish(record: Omit<StatusRecord, 'startedAt'>): Snapshot {
     const takenAt = this.#clock.now();
+    this.confirm();
     this.#snapshot = Object.freeze({
       version: this.#snapshot.version + 1,
       takenAt,

@@ -225,7 +225,9 @@ export class Supervisor {
   async #pulseAll(): Promise<void> {
     await Promise.all([...this.#runners.values()].map((runner) => runner.pulse()));
     // However rarely figures are published: whoever takes this for true may pull the plug.
-    if (this.#isAllSynced() !== this.#options.status.snapshot.record.allSynced) this.#publishSoon();
+    const { status } = this.#options;
+    if (this.#isAllSynced() === status.snapshot.record.allSynced) status.confirm();
+    else this.#publishSoon();
   }
 
   async #cycle(): Promise<void> {

@@ -35,6 +35,22 @@ describe('status store', () => {
     assert.deepEqual([version, takenAt, published.startedAt, published.nasOffline], [1, startedAt + 5_000, startedAt, true]);
   });
 
+  it('takes back that all is synced when nobody has looked for a while, as after a standstill', async () => {
+    const { status, clock } = store();
+    status.publish(record({ allSynced: true }));
+    for (let look = 0; look < 5; look += 1) {
+      await clock.advance(3_000);
+      assert.equal(status.snapshot.record.allSynced, true);
+      status.confirm();
+    }
+    const { version } = status.snapshot;
+    await clock.advance(5_000);
+    assert.deepEqual([status.snapshot.record.allSynced, status.snapshot.version], [false, version + 1]);
+    assert.equal(status.snapshot, status.snapshot);
+    status.publish(record({ allSynced: true }));
+    assert.deepEqual([status.snapshot.record.allSynced, status.snapshot.version], [true, version + 2]);
+  });
+
   it('counts the time since the start by what has passed, whatever the clock is set to', async () => {
     const clock = createManualClock();
     let set = 0;
