@@ -13,6 +13,7 @@ import { markClean } from './cache-repair.ts';
 import { createStatsReader } from './mount-stats.ts';
 import { createFailedUploads } from './failed-uploads.ts';
 import { endReason, UNMOUNTED } from './end-reason.ts';
+import { createFlush } from './flush.ts';
 import { freshenListings } from './freshen.ts';
 import { Gate } from './gate.ts';
 import { Guard } from './guard.ts';
@@ -36,14 +37,11 @@ import type { MountingTools } from './tools.ts';
 import { endsWithin } from './write-out.ts';
 
 const LAST_LINES = 20;
-const REQUEUE_EVERY_MS = 60_000;
 const OFF_PATH_GRACE_MS = 1_000;
 /** How long an end waits for the disk of the cache. */
 const CLEAN_WRITE_OUT_MS = 1_000;
 const DIRTY_WRITE_OUT_MS = 4_000;
 const CACHE_VIEW = fileURLToPath(new URL('./cache-view.js', import.meta.url));
-
-interface QueueItem { id: number; expiry?: number; uploading?: boolean }
 
 /** The handle of one rclone that serves one share. */
 export class LivingMount implements Mount {
@@ -53,6 +51,7 @@ export class LivingMount implements Mount {
   readonly pid: number;
   readonly adopted: boolean;
   readonly exited: Promise<string>;
+  readonly flush: Mount['flush'];
   /** A former daemon had sealed it. */
   isSealed = false;
   readonly #process: ManagedProcess;
@@ -66,13 +65,12 @@ export class LivingMount implements Mount {
   readonly #disk: ReadOnlyLook;
   readonly #readStats: (signal: AbortSignal) => Promise<MountStats>;
   readonly #lookAtPlace: () => Promise<string | undefined>;
+  readonly #unwatch: () => Promise<boolean>;
   readonly #end = new AbortController();
   #calls: Promise<ReadonlySet<string>> | undefined;
   #isSealed = false;
   #isOffPath = false;
-  #requeuedAtMs = -Infinity;
   #onSeal: ServeOptions['onSeal'] | undefined;
-  readonly #unwatch: () => Promise<boolean>;
 
   /** `recovered`: paths of files that were dirty when the process started. */
   constructor(process: ManagedProcess, notes: MountNotes, tools: MountingTools, recovered: Awaitable<readonly string[]>) {
@@ -103,6 +101,7 @@ export class LivingMount implements Mount {
     });
     const failedUploads = createFailedUploads({ clock, metaRoot: join(trees.meta, this.#remotePath), tail: (lines) => process.tail(lines) });
     this.#readStats = createStatsReader({ rc: this.#rc, clock, log, pid: process.pid, trees, fs: notes.fs, guard: this.#guard, space, failedUploads, calls: (signal) => this.#knownCalls(signal), cut: (name, cut) => cutAlone(join(notes.plan.mountPoint, name), cut, tools) });
+    this.flush = createFlush({ rc: this.#rc, fs: notes.fs, clock, calls: (signal) => this.#knownCalls(signal), requeue: (signal) => this.#requeue(signal) });
     this.#lookAtPlace = createInPlace({ mountPoint: this.plan.mountPoint, device: deviceName(notes.share), mountTable: tools.mountTable, onLost: () => this.#endOffPath() });
     void freshenListings(recovered, { rc: this.#rc, fs: notes.fs, trees, clock, log }, this.#end.signal).catch(() => undefined);
     this.#unwatch = tools.writeOut.watch({ pid: process.pid, cacheDir: notes.cacheDir });
@@ -164,22 +163,8 @@ export class LivingMount implements Mount {
     this.#isSealed = true;
   }
 
-  async flush(signal: AbortSignal): Promise<void> {
-    const known = await this.#knownCalls(signal);
-    if (!known.has('vfs/queue') || !known.has('vfs/queue-set-expiry')) return this.#requeue(signal);
-    const { queue = [] } = await this.#rc.call<{ queue?: QueueItem[] }>('vfs/queue', { fs: this.#notes.fs }, signal);
-    for (const item of queue) {
-      if (item.uploading === true || (item.expiry ?? 1) <= 0) continue;
-      // Gone from the queue meanwhile: it goes up already.
-      await this.#rc.call('vfs/queue-set-expiry', { fs: this.#notes.fs, id: item.id, expiry: -1 }, signal).catch(() => signal.throwIfAborted());
-    }
-  }
-
-  /** Not often: it starts the write-back delay anew. A file that is open with changes is in no queue, and is not to be touched. */
+  /** A file that is open with changes is in no queue, and is not to be touched. */
   async #requeue(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#tools;
-    if (clock.monotonic() - this.#requeuedAtMs < REQUEUE_EVERY_MS) return;
-    this.#requeuedAtMs = clock.monotonic();
     const { paths } = await pendingIn(this.#notes.cacheDir);
     const { dirty } = await openFiles(this.pid, treesOf(this.#notes.cacheDir));
     const open = new Set(dirty.map(({ path }) => path));
