@@ -13,7 +13,7 @@ import { spec, tap } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import { currentRclone } from './support/rclones.ts';
 import { sweep } from './support/scratch.ts';
-import { inTwoTries } from './tries.ts';
+import { fileToRun, inTwoTries } from './tries.ts';
 import type { Outcome } from './tries.ts';
 import { Turns } from './turns.ts';
 
@@ -72,8 +72,8 @@ async function runner(root: string): Promise<Runner> {
     async run(files, concurrency) {
       const failed = new Set<string>();
       const events = run({ files: [...files], concurrency, timeout: FILE_TIMEOUT_MS, signal: ending.signal });
-      events.on('test:fail', ({ todo, skip, file, name }) => {
-        if (todo === undefined && skip === undefined) failed.add(file ?? name);
+      events.on('test:fail', ({ todo, skip, file }) => {
+        if (todo === undefined && skip === undefined) failed.add(fileToRun(file, files));
       });
       const report = process.stdout.isTTY ? events.compose(new spec()) : events.compose(tap);
       report.pipe(process.stdout, { end: false });

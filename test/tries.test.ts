@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { inTwoTries, MOST_UNSTEADY } from './tries.ts';
+import { fileToRun, inTwoTries, MOST_UNSTEADY } from './tries.ts';
 import type { Outcome } from './tries.ts';
 
 interface Seen {
@@ -35,6 +35,13 @@ describe('test files that fail', () => {
     assert.deepEqual([passed.isGood, passed.again], [true, [['e2e/a.test.js', 'unit.js']]]);
     assert.match(passed.said, /: a\.test\.js, unit\.js$/);
     assert.equal((await tries(outcome(['a', 'b']), outcome(['b']))).isGood, false);
+  });
+
+  it('are those that were run, wherever their tests are declared', () => {
+    const files = ['/p/dist/test/unit.js', '/p/dist/test/e2e/a.test.js'];
+    assert.equal(fileToRun('/p/dist/test/e2e/a.test.js', files), files[1]);
+    for (const declaredIn of ['/p/dist/core/testing/contract-suite.js', '/p/dist/test/core/x.test.js', undefined]) assert.equal(fileToRun(declaredIn, files), files[0]);
+    assert.throws(() => fileToRun('/p/dist/test/support/x.js', files.slice(1)), /none of those that were run/);
   });
 
   it('fail at once when they are many, and when the run was cut short', async () => {

@@ -21,6 +21,16 @@ export interface Tries {
   readonly say: (line: string) => void;
 }
 
+/**
+ * The runner names the file in which a test was declared. Unit tests are declared in many, which one file brings together, and some of
+ * them in the test kit: run by itself, such a file would have no tests, and pass.
+ */
+export function fileToRun(declaredIn: string | undefined, files: readonly string[]): string {
+  const own = files.find((file) => file === declaredIn) ?? files.find((file) => basename(file) === 'unit.js');
+  if (own === undefined) throw new Error(`a test failed in ${declaredIn ?? 'no file'}, which is none of those that were run`);
+  return own;
+}
+
 /** True when each file has passed, at the first or the second try. */
 export async function inTwoTries({ first, alone, say }: Tries): Promise<boolean> {
   const { failed, isCutShort } = await first();

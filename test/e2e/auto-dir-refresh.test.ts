@@ -126,14 +126,19 @@ for (const rclone of rclones()) {
       scratch.defer(() => goOn());
       const slow = daemon.request<{ ok: boolean }>('POST', '/api/refresh/work', { path: 'a' }).catch(() => undefined);
       await until('the slow folder is being read', () => gate.held > 0, { timeoutMs: 20_000 });
-      const slowest = { list: 0, status: 0 };
+      const spans: Record<'list' | 'status', number[]> = { list: [], status: [] };
       for (const end = performance.now() + 3_000; performance.now() < end; await sleep(200)) {
-        slowest.list = Math.max(slowest.list, await timed(names('a/deep')));
-        slowest.status = Math.max(slowest.status, await timed(share()));
+        spans.list.push(await timed(names('a/deep')));
+        spans.status.push(await timed(share()));
         const { health, health_message: message } = await share();
         assert.deepEqual([health, message], ['healthy', null]);
       }
-      t.diagnostic(`slowest list ${Math.round(slowest.list)} ms, slowest status ${Math.round(slowest.status)} ms`);
+      for (const [what, taken] of Object.entries(spans)) {
+        const sorted = taken.map(Math.round).sort((a, b) => a - b);
+        t.diagnostic(`${what}: ${sorted.join(', ')} ms`);
+        // One may meet a busy machine; a folder that is waited for would hold up each.
+        assert.ok((sorted[Math.floor(sorted.length / 2)] ?? Infinity) < 1_000, `${what}: ${sorted.join(', ')} ms`);
+      }
       const again = await daemon.cli('refresh', 'work');
       assert.deepEqual([again.code, /already/.test(again.stderr)], [1, true], again.stderr);
       // Whoever was answered above did not wait for it: it ends here.

@@ -64,6 +64,6 @@ describe('the NAS watch', () => {
     await daemon.healthy(['work'], 13_000);
     t.diagnostic(`offline after ${cutAfter} ms, share mounted ${Math.round(performance.now() - begin)} ms after the return`);
     // The share is probed first, and the watch is told of it.
-    await noticed('back', false, 13_000);
+    await noticed('back', false, 5_000);
   });
 });

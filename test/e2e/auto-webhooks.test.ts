@@ -102,8 +102,9 @@ describe('webhooks', () => {
     end.abort();
     await watching;
     for (const [name, id] of [...ids, ['slow', slow.id] as const]) assert.equal(arrived(id).length, 1, name);
-    const busyAt = receiver.refused.find(({ body }) => body.id === ids.get('busy'))?.atMs ?? Infinity;
-    const waited = (arrived(ids.get('busy') ?? '')[0]?.atMs ?? 0) - busyAt;
+    // To the second try, whatever became of it.
+    const tries = [...receiver.refused, ...receiver.taken].filter(({ body }) => body.id === ids.get('busy')).map(({ atMs }) => atMs).sort((a, b) => a - b);
+    const waited = (tries[1] ?? 0) - (tries[0] ?? Infinity);
     assert.ok(waited > 6_500, `Retry-After kept: ${waited} ms`);
     t.diagnostic(`slowest cycle ${Math.round(slowestCycle)} ms, the busy one came after ${Math.round(waited)} ms`);
     // One that waited for the slow receiver would take 5 s.

@@ -12,7 +12,7 @@ import { Relay } from '../support/relay.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { sleep, until, within } from '../support/until.ts';
-import { JOURNAL_EVERY_S, LoopDisk } from '../support/mount/loop-disk.ts';
+import { JOURNAL_EVERY_S, LoopDisk, NoLoopDevice } from '../support/mount/loop-disk.ts';
 import { createWorkbench } from '../support/mount/workbench.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -134,8 +134,11 @@ describe('a power cut', { skip: isRoot ? false : 'needs root to mount a disk' },
     try {
       const nas = await Nas.create(scratch, { files: { 'old.bin': 200_000, 'young.bin': 300_000, 'read.bin': 3 * MB } });
       const before = await nas.checksums();
-      const disk = await LoopDisk.create(scratch, scratch.path('bench', 'cache')).catch((error: Error) => error);
-      if (disk instanceof Error) return t.skip(`no loop device is to be had here: ${disk.message}`);
+      const disk = await LoopDisk.create(scratch, scratch.path('bench', 'cache')).catch((error: unknown) => {
+        if (error instanceof NoLoopDevice) return error;
+        throw error;
+      });
+      if (disk instanceof NoLoopDevice) return t.skip(`no loop device is to be had here: ${disk.message}`);
       const first = createWorkbench(scratch, { rclone: 'rclone', nas, mount: { write_back: '1h' } });
       const mount = await first.mount(first.spec('photos'));
       const closed = new Map([await save(mount, 'new.bin', 5 * MB), await save(mount, 'small.bin', 100), await save(mount, 'old.bin', 250_000)]);

@@ -66,8 +66,8 @@ for (const rclone of rclones()) {
       const part = FILM_BYTES / (relay.passed.down - before);
       t.diagnostic(`${Math.round(idleMs)} ms idle, ${Math.round(busyMs)} ms beside the warmup, with ${Math.round(part * 100)} % of what came over the line`);
       assert.equal((await ruleOf(daemon, 'many'))?.state, 'caching', 'it was through before it could be in the way');
-      // Where the machine has become slower meanwhile, what came over the line tells who was given way.
-      assert.ok(busyMs <= 2 * idleMs || part >= 0.5, `${busyMs} ms beside ${idleMs} ms, ${part} of the line`);
+      // Where the machine has become somewhat slower meanwhile, what came over the line tells who was given way.
+      assert.ok(busyMs <= 2 * idleMs || (part >= 0.5 && busyMs <= 4 * idleMs), `${busyMs} ms beside ${idleMs} ms, ${part} of the line`);
     });
   });
 }

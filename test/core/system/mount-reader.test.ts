@@ -94,7 +94,7 @@ describe('mount reader', () => {
       mount.hang();
     });
 
-    it('gives up in time, answers for others meanwhile, and leaves one helper for all calls', async () => {
+    it('gives up, answers for others meanwhile, and leaves one helper for all calls', async () => {
       let isOver = false;
       const hanging = assert.rejects(reader.touch(mountPoint, { timeoutMs: 3_000 }), { name: 'TimeoutError', message: `${mountPoint} did not answer within 3000 ms` }).finally(() => (isOver = true));
       // Whoever had to wait for the hanging call would not be answered before it is given up.

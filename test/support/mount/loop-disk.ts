@@ -20,6 +20,9 @@ async function run(command: string, ...args: string[]): Promise<void> {
   if (code !== 0) throw new Error(`${command} ${args.join(' ')}: ${said.trim()}`);
 }
 
+/** This machine lends no loop devices. */
+export class NoLoopDevice extends Error {}
+
 export class LoopDisk {
   readonly folder: string;
   private readonly image: string;
@@ -29,14 +32,16 @@ export class LoopDisk {
     this.folder = folder;
   }
 
-  /** Rejects with a plain sentence where no loop device is to be had. */
+  /** Rejects with NoLoopDevice where none is to be had. */
   static async create(scratch: Scratch, folder: string, megabytes = 256): Promise<LoopDisk> {
     const disk = new LoopDisk(scratch.path('disk.img'), folder);
     await mkdir(folder, { recursive: true });
     await run('truncate', '-s', `${megabytes}M`, disk.image);
     scratch.defer(async () => detachAll((await mountsBelow(folder)).filter(({ fsType }) => fsType === 'ext4')));
     await run('mkfs.ext4', '-q', '-F', disk.image);
-    await disk.attach();
+    await disk.attach().catch((error: Error) => {
+      throw new NoLoopDevice(error.message);
+    });
     return disk;
   }
 
