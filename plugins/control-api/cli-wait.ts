@@ -69,7 +69,8 @@ async function waitForSync(cli: CliContext, timeoutMs: number | undefined): Prom
     }
     const leftMs = timeoutMs === undefined ? Infinity : startedAt + timeoutMs - cli.clock.monotonic();
     if (leftMs <= 0) {
-      report(cli, false, `Not synced after ${formatDuration(timeoutMs ?? 0)}: ${progressOf(view)}.`);
+      const left = view.all_synced ? 'nothing is known to be left, but the figures may be older than what was written last; wait longer' : progressOf(view);
+      report(cli, false, `Not synced after ${formatDuration(timeoutMs ?? 0)}: ${left}.`);
       return 75;
     }
     cli.progress(view.all_synced ? 'nothing is left; making sure' : progressOf(view));

@@ -27,7 +27,8 @@ export function treesOf(cacheDir: string): CacheTrees {
 /** Undefined when the file is not there; `'torn'` when it is half-written. */
 export async function readMeta(file: string): Promise<FileMeta | 'torn' | undefined> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
+    // A folder may have taken the name of a file.
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR' || error.code === 'EISDIR') return undefined;
     throw error;
   });
   if (text === undefined) return undefined;

@@ -32,7 +32,7 @@ import { userOfCache } from './sole-user.ts';
 import { killMount } from './take-down.ts';
 import { PROCESS_PREFIX, processKey } from './tools.ts';
 import type { MountingTools, MountTools } from './tools.ts';
-import { WriteOut } from './write-out.ts';
+import { endsWithin, WriteOut } from './write-out.ts';
 
 const ADOPT_ANSWER_MS = 3_000;
 const LAST_WRITE_OUT_MS = 3_000;
@@ -89,7 +89,7 @@ async function mountShare(spec: ShareSpec, tools: MountingTools, signal: AbortSi
   const user = await userOfCache(cacheDir);
   if (user !== undefined) throw new Error(`another rclone (process ${user}) works on the cache folder ${cacheDir}; end it, or the daemon that it belongs to, or choose another cache.dir`);
   await prepareMountPoint(plan.mountPoint, tools);
-  const dirty = await readyCache(spec, cacheDir, tools)
+  const dirty = await readyCache(spec, cacheDir, tools, signal)
     .catch((error: unknown) => Promise.reject(new Error(`the cache folder ${cacheDir} cannot be used: ${(error as Error).message}`, { cause: error })));
   signal.throwIfAborted();
   const lock = await lockLater(plan.mountPoint);
@@ -103,15 +103,18 @@ async function mountShare(spec: ShareSpec, tools: MountingTools, signal: AbortSi
 }
 
 /** Resolves with the paths of the dirty files in it. */
-async function readyCache(spec: ShareSpec, cacheDir: string, tools: MountTools): Promise<readonly string[]> {
+async function readyCache(spec: ShareSpec, cacheDir: string, tools: MountingTools, signal: AbortSignal): Promise<readonly string[]> {
   const { config, log, clock, processes, secrets } = tools;
+  const ownLog = log.child({ share: spec.share.name });
+  await releaseReserve(cacheDir);
+  // Before anything is laid aside: what comes back later is no longer looked at.
+  const wasCut = await clearAfterPowerCut({ cacheDir, trees: treesOf(cacheDir), clock, log: ownLog, processes, signal });
   const { setAside } = await settlePlace(cacheDir, placeOf(spec, secrets), async () => (await pendingIn(cacheDir)).count > 0, [formerPlaceOf(spec, config(), secrets)]);
   if (setAside) log.warn({ share: spec.share.name, cacheDir }, 'dirty files belong to another place and wait until the share leads there again');
-  await releaseReserve(cacheDir);
-  const ownLog = log.child({ share: spec.share.name });
-  await clearAfterPowerCut({ cacheDir, trees: treesOf(cacheDir), clock, log: ownLog, processes });
-  const dirty = await repairCache(cacheDir, ownLog, clock, processes);
+  // What is left has survived a boot. Noted before it is mended, for what is mended looks younger than it is.
   await noteBoot(cacheDir);
+  const dirty = await repairCache(cacheDir, ownLog, clock, processes);
+  if (wasCut) await endsWithin(tools.writeOut.settle(cacheDir), LAST_WRITE_OUT_MS, clock);
   return dirty;
 }
 

@@ -17,35 +17,50 @@ export interface PowerCut {
   readonly clock: Clock;
   readonly log: Logger;
   readonly processes: Pick<Processes, 'run'>;
+  readonly signal: AbortSignal;
 }
 
 /**
  * Takes out of a cache what a power cut has left without its content: records reach the disk before what they tell of, and rclone
  * would send up an empty file in place of a good one, and show zeros for what was once read. Does nothing where the machine has not been
- * started anew since rclone worked on the folder: a kill takes nothing that was written.
+ * started anew since rclone worked on the folder: a kill takes nothing that was written. True where it has been.
  */
-export async function clearAfterPowerCut(at: PowerCut): Promise<void> {
+export async function clearAfterPowerCut(at: PowerCut): Promise<boolean> {
   const note = await readBootNote(at.cacheDir);
-  if (note === undefined || note.bootId === (await bootIdNow())) return;
-  await eachOf(filesBelow(at.trees.meta), FILES_AT_ONCE, (path) => attend(path, note.onDiskUntilMs, at));
+  if (note === undefined || note.bootId === (await bootIdNow())) return false;
+  await eachOf(filesBelow(at.trees.meta), FILES_AT_ONCE, async (path) => {
+    at.signal.throwIfAborted();
+    await attend(path, note.onDiskUntilMs, at);
+  });
+  return true;
 }
 
 async function attend(path: string, onDiskUntilMs: number, at: PowerCut): Promise<void> {
   const [meta, record, content] = await Promise.all([readMeta(join(at.trees.meta, path)), found(join(at.trees.meta, path)), found(join(at.trees.data, path))]);
   if (meta === undefined || !record || !content) return;
-  // Whatever a record tells of was written before it. One that cannot be read tells nothing, and the content speaks for itself.
-  const isOnDisk = (meta === 'torn' ? content : record).ctimeMs < onDiskUntilMs;
+  const isOnDisk = { record: record.ctimeMs < onDiskUntilMs, content: content.ctimeMs < onDiskUntilMs };
   if (await isThere(path, { meta, content, isOnDisk }, at)) return;
   if (meta !== 'torn' && !meta.Dirty) await forget(path, at);
   else await setAside(path, content, at);
 }
 
-interface Found { readonly meta: FileMeta | 'torn'; readonly content: Stats; readonly isOnDisk: boolean }
+interface Found {
+  readonly meta: FileMeta | 'torn';
+  readonly content: Stats;
+  /** Known to be, as they are now. */
+  readonly isOnDisk: { readonly record: boolean; readonly content: boolean };
+}
 
 async function isThere(path: string, { meta, content, isOnDisk }: Found, at: PowerCut): Promise<boolean> {
-  if (meta === 'torn') return isOnDisk;
-  if (content.size < meta.Size) return false;
-  return isOnDisk || (meta.Dirty && isWholly(path, { meta, content }, at));
+  // It tells nothing, and the content speaks for itself.
+  if (meta === 'torn') return isOnDisk.content;
+  const isSettled = isOnDisk.record && isOnDisk.content;
+  // What was written to it since may be there in part, with a record that knows nothing of it.
+  if (!meta.Dirty) return isSettled && content.size >= meta.Size;
+  // A program has made it shorter, and has not closed it.
+  if (content.size < meta.Size) return isSettled;
+  // Whatever a record tells of was written before it.
+  return isOnDisk.record || isWholly(path, { meta, content }, at);
 }
 
 /** Whether content of a record that is younger than what is known to be on the disk is there as the record tells. */

@@ -14,7 +14,12 @@ const SCARCE_BELOW_BYTES = 16 * RESERVE_BYTES;
  * without room the share could not be mounted, and what fills the disk could never go up.
  */
 export async function releaseReserve(cacheDir: string): Promise<void> {
-  if ((await freeBytes(cacheDir)) < SCARCE_BELOW_BYTES) await rm(join(cacheDir, RESERVE_FILE), { force: true });
+  const free = await freeBytes(cacheDir).catch((error: NodeJS.ErrnoException) => {
+    // A share that is new.
+    if (error.code === 'ENOENT') return Infinity;
+    throw error;
+  });
+  if (free < SCARCE_BELOW_BYTES) await rm(join(cacheDir, RESERVE_FILE), { force: true });
 }
 
 /** True once it is there. */

@@ -84,7 +84,8 @@ export class WriteOut {
 
   /** What does not work, a sentence for each file system. */
   get troubles(): readonly string[] {
-    return [...this.#disks.values()].flatMap(({ trouble }) => trouble ?? []);
+    const inUse = new Set([...this.#writers.keys()].map(({ cacheDir }) => cacheDir));
+    return [...this.#disks.values()].flatMap(({ trouble, folders }) => (trouble !== undefined && [...folders].some((folder) => inUse.has(folder)) ? [trouble] : []));
   }
 
   /** Waits for what is under way, up to `ms`, and no longer keeps the daemon from ending. */
@@ -164,6 +165,8 @@ export class WriteOut {
     const name = await (this.#options.diskOf ?? deviceOf)(folder).catch(() => undefined);
     if (name === undefined) return undefined;
     const known = this.#disks.get(name) ?? { folder, folders: new Set() };
+    // It may lie on another one than before, as after a disk was plugged in again.
+    for (const other of this.#disks.values()) if (other !== known) other.folders.delete(folder);
     known.folder = folder;
     known.folders.add(folder);
     this.#disks.set(name, known);

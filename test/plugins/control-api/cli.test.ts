@@ -128,6 +128,13 @@ describe('the subcommands of the control API', () => {
     assert.deepEqual(printed, ['{"synced":false}']);
   });
 
+  it('wait says so when the time is too short to be sure of what seems to be synced', async () => {
+    api.publish([], { allSynced: true });
+    const { code, errors } = await run(['wait', '--synced', '--timeout', '0']);
+    assert.equal(code, 75);
+    assert.match(errors[0] ?? '', /nothing is known to be left, but .*wait longer/);
+  });
+
   it('bwlimit without rates shows what holds now', async () => {
     assert.deepEqual((await run(['bwlimit'])).tables[0], [['', 'up', 'down'], ['limit', '8.0 MiB/s', 'unlimited'], ['holds now', '4.0 MiB/s', 'unlimited'], ['photos', '4.0 MiB/s', 'unlimited']]);
     assert.deepEqual(JSON.parse((await run(['bwlimit'], { json: true })).printed[0] ?? ''), (await api.get('/api/bwlimit')).json());

@@ -65,6 +65,14 @@ describe('a file that was made shorter and has its old end again', () => {
     assert.deepEqual(done, ['sub/short to 1000']);
   });
 
+  it('is none whose name a folder has taken since, which keeps nobody from looking at others', async () => {
+    await lies('branch/file', 10);
+    gone.push({ name: 'branch', completed_at: AT, error: '' });
+    await hasGoneUp('short', 3_000, { Size: 1_000 });
+    await look()(works, never);
+    assert.deepEqual(done, ['short to 1000']);
+  });
+
   it('is not looked at again when it has been cut, and is again after its next upload', async () => {
     const again = look();
     await hasGoneUp('a', 3_000, { Size: 1_000 });

@@ -10,11 +10,14 @@ import { bootIdNow, noteBoot, noteOnDisk, readBootNote } from '../../../plugins/
 import { filesBelow, readMeta, treesOf, writeMeta } from '../../../plugins/mount/cache-meta.ts';
 import type { CacheTrees } from '../../../plugins/mount/cache-meta.ts';
 import { clearAfterPowerCut } from '../../../plugins/mount/power-cut.ts';
+import { sleep } from '../../support/until.ts';
 
 const HOUR_MS = 3_600_000;
 const BYTES = 100_000;
+/** How far the kernel's stamps may lag behind the clock. */
+const STAMPS_MS = 100;
 
-interface Room { readonly cacheDir: string; readonly trees: CacheTrees; readonly clear: () => Promise<void> }
+interface Room { readonly cacheDir: string; readonly trees: CacheTrees; readonly clear: (signal?: AbortSignal) => Promise<boolean> }
 
 async function inRoom(work: (room: Room) => Promise<void>): Promise<void> {
   const cacheDir = await mkdtemp(join(tmpdir(), 'mk-power-'));
@@ -22,7 +25,7 @@ async function inRoom(work: (room: Room) => Promise<void>): Promise<void> {
     const [clock, log] = [createClock(), pino({ level: 'silent' })];
     const processes = createProcesses({ stateDir: cacheDir, clock, log });
     const trees = treesOf(cacheDir);
-    await work({ cacheDir, trees, clear: () => clearAfterPowerCut({ cacheDir, trees, clock, log, processes }) });
+    await work({ cacheDir, trees, clear: (signal = new AbortController().signal) => clearAfterPowerCut({ cacheDir, trees, clock, log, processes, signal }) });
   } finally {
     await rm(cacheDir, { recursive: true, force: true });
   }
@@ -68,14 +71,43 @@ describe('a cache after a power cut', () => {
     assert.deepEqual(await left(room), ['clean.bin', 'dirty.bin', 'empty']);
   }));
 
-  it('sends nothing up whose content is shorter than its record tells', () => inRoom(async (room) => {
-    await truncate(await cached(room.trees, 'a/short.bin'), 10_000);
-    await truncate(await cached(room.trees, 'empty.bin'), 0);
+  it('sends nothing up whose content is shorter than its record tells, unless it was made so before all was on the disk', () => inRoom(async (room) => {
+    const [short, empty] = [await cached(room.trees, 'a/short.bin'), await cached(room.trees, 'empty.bin')];
+    await sleep(2 * STAMPS_MS);
+    const recordsOnDisk = Date.now();
+    await sleep(2 * STAMPS_MS);
+    await truncate(short, 10_000);
+    await truncate(empty, 0);
     await nextBoot(room, IN_TIME());
+    await room.clear();
+    assert.deepEqual(await left(room), ['a/short.bin', 'empty.bin']);
+    await nextBoot(room, recordsOnDisk);
     await room.clear();
     assert.deepEqual(await left(room), []);
     assert.deepEqual(await keptAside(room), ['a']);
     assert.deepEqual(await readdir(join(room.trees.data, 'a')), []);
+  }));
+
+  it('forgets a copy into which something was written that its record knows nothing of', () => inRoom(async (room) => {
+    const file = await cached(room.trees, 'over.bin', { isDirty: false });
+    await cached(room.trees, 'other.bin', { isDirty: false });
+    await sleep(2 * STAMPS_MS);
+    const recordsOnDisk = Date.now();
+    await sleep(2 * STAMPS_MS);
+    await writeFile(file, Buffer.alloc(BYTES, 9));
+    await nextBoot(room, recordsOnDisk);
+    await room.clear();
+    assert.deepEqual([await left(room), await keptAside(room)], [['other.bin'], []]);
+  }));
+
+  it('is looked at no further once the mount is called off, and says whether there was anything to look at', () => inRoom(async (room) => {
+    await truncate(await cached(room.trees, 'short.bin', { isDirty: false }), 0);
+    assert.equal(await room.clear(), false);
+    await nextBoot(room, TOO_LATE());
+    await assert.rejects(room.clear(AbortSignal.abort(new Error('called off'))), /called off/);
+    assert.deepEqual(await left(room), ['short.bin']);
+    assert.equal(await room.clear(), true);
+    assert.deepEqual(await left(room), []);
   }));
 
   it('sends nothing up of which nobody knows that it was on the disk, and that has holes or was not closed', () => inRoom(async (room) => {

@@ -29,6 +29,10 @@ describe('the reserve of a cache', () => {
     assert.deepEqual(await readdir(folder), []);
   }));
 
+  it('is not looked for in a cache that is new', async () => {
+    await releaseReserve('/nowhere/at/all');
+  });
+
   it('is given up without a word where it cannot be written', async () => {
     assert.equal(await keepReserve('/nowhere/at/all', 1e9), false);
   });

@@ -22,8 +22,9 @@ function bench() {
   });
   const log = pino({ level: 'info' }, { write: (line: string) => void said.push((JSON.parse(line) as { msg: string }).msg) });
   const onDisk = async (folder: string, untilMs: number): Promise<void> => void notes.push(`${folder} ${untilMs - startMs}`);
-  const writeOut = new WriteOut({ clock, log, processes: { run }, diskOf: (folder) => Promise.resolve(folder.slice(0, 2)), written: (pid) => Promise.resolve(written.get(pid)), onDisk });
-  return { clock, notes, runs, said, written, writeOut, due: () => clock.advance(WRITE_OUT_EVERY_MS) };
+  const moved = new Map<string, string>();
+  const writeOut = new WriteOut({ clock, log, processes: { run }, diskOf: (folder) => Promise.resolve(moved.get(folder) ?? folder.slice(0, 2)), written: (pid) => Promise.resolve(written.get(pid)), onDisk });
+  return { clock, moved, notes, runs, said, written, writeOut, due: () => clock.advance(WRITE_OUT_EVERY_MS) };
 }
 
 const settled = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve));
@@ -99,6 +100,28 @@ describe('the writing out of what lies in memory', () => {
     runs[2]?.end();
     await settled();
     assert.deepEqual([writeOut.troubles.length, said.at(-1)], [0, 'disk of the cache is written out again']);
+  });
+
+  it('is no trouble of a disk that nobody writes to any more, as when the folder lies on another one', async () => {
+    const { due, moved, runs, written, writeOut } = bench();
+    written.set(1, 1);
+    const unwatch = writeOut.watch({ pid: 1, cacheDir: '/a/photos' });
+    await due();
+    runs[0]?.end(1);
+    await settled();
+    assert.equal(writeOut.troubles.length, 1);
+    moved.set('/a/photos', 'another disk');
+    await due();
+    runs[1]?.end();
+    await settled();
+    assert.deepEqual(writeOut.troubles, []);
+    written.set(1, 2);
+    await due();
+    runs[2]?.end(1);
+    await settled();
+    assert.equal(writeOut.troubles.length, 1);
+    void unwatch();
+    assert.deepEqual(writeOut.troubles, []);
   });
 
   it('is begun no second time while it hangs, which is told once, and goes on afterwards', async () => {
