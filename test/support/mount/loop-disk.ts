@@ -25,7 +25,7 @@ export class NoLoopDevice extends Error {}
 
 export class LoopDisk {
   readonly folder: string;
-  private readonly image: string;
+  private image: string;
 
   private constructor(image: string, folder: string) {
     this.image = image;
@@ -50,9 +50,15 @@ export class LoopDisk {
     return run('perl', '-e', SHUT_DOWN, this.folder);
   }
 
-  /** As the next boot finds it. */
+  /**
+   * As the next boot finds it. A copy of what the disk was given: where somebody still holds the old one, in a mount namespace of
+   * another program perhaps, the kernel would show that again, shut down as it is.
+   */
   async bringBack(): Promise<void> {
     await until('nobody holds the disk', () => run('umount', this.folder).then(() => true), { timeoutMs: 20_000, everyMs: 100 });
+    const former = this.image;
+    this.image = `${former}.next`;
+    await run('cp', '--sparse=always', '--', former, this.image);
     await this.attach();
   }
 
