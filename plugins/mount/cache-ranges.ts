@@ -1,5 +1,4 @@
 import { open, stat } from 'node:fs/promises';
-import { nanoseconds } from './at-rest.ts';
 import type { FileMeta } from './cache-meta.ts';
 
 export interface ByteRange { readonly Pos: number; readonly Size: number }
@@ -60,10 +59,14 @@ export async function presentRanges(meta: FileMeta, file: string, fileBytes: num
 /** Nothing was written to the file since its document was saved. */
 export async function isExact(meta: FileMeta, file: string): Promise<boolean> {
   const { mtimeNs } = await stat(file, { bigint: true });
-  const time = nanoseconds(meta.ModTime);
-  if (time === undefined) return false;
-  const apart = mtimeNs - time;
+  const apart = mtimeNs - nanoseconds(meta.ModTime);
   return apart < SAME_TIME_NS && apart > -SAME_TIME_NS;
+}
+
+function nanoseconds(time: string): bigint {
+  const [, whole = '', fraction = '', zone = ''] = /^(.*?)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$/.exec(time) ?? [];
+  const seconds = Date.parse(`${whole}${zone}`) / 1000;
+  return Number.isInteger(seconds) ? BigInt(seconds) * 1_000_000_000n + BigInt(fraction.padEnd(9, '0').slice(0, 9)) : -1n;
 }
 
 /** Size of the remote's file when it was last seen: a fingerprint begins with it. None: there was no such file. */

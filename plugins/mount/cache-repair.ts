@@ -1,7 +1,6 @@
-import { link, mkdir, open, readdir, rename, rm, stat, truncate, utimes } from 'node:fs/promises';
+import { link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock, Logger, Processes } from 'mountkeeper';
-import { isAtRest } from './at-rest.ts';
 import { blocksOf, writtenZeros } from './cache-blocks.ts';
 import { dataFile, eachOf, readMeta, treesOf, writeMeta } from './cache-meta.ts';
 import type { CacheTrees, FileMeta } from './cache-meta.ts';
@@ -101,18 +100,7 @@ async function mend(path: string, repair: Repair): Promise<void> {
   if (content === undefined) return;
   if (meta === 'torn') return mendTorn(path, content, repair);
   repair.dirty.add(path);
-  const bytes = await withoutOldEnd(path, meta, content, repair);
-  if ( !covers(meta.Rs, bytes)) await mendRanges(path, meta, bytes, repair);
-}
-
-/** Of a file that was made shorter, rclone may have fetched more than was left of it when it closed it, and would send that up. */
-async function withoutOldEnd(path: string, meta: FileMeta, { bytes, modifiedMs }: { readonly bytes: number; readonly modifiedMs: number }, repair: Repair): Promise<number> {
-  const file = join(repair.trees.data, path);
-  if (bytes <= meta.Size || !(await isAtRest(meta, file))) return bytes;
-  await truncate(file, meta.Size);
-  await utimes(file, modifiedMs / 1000, modifiedMs / 1000);
-  repair.log.warn({ path, bytes: meta.Size, before: bytes }, 'file that was made shorter had its old end again, it is cut anew');
-  return meta.Size;
+  if ( !covers(meta.Rs, content.bytes)) await mendRanges(path, meta, content.bytes, repair);
 }
 
 /** Its document was being written. Whole content goes up; content with holes cannot be told from a file that was only being read. */

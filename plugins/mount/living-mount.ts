@@ -5,7 +5,7 @@ import type { Awaitable, Bandwidth, CacheAccess, Logger, ManagedProcess, Mount, 
 import { deviceName } from './arguments.ts';
 import { askRemote } from './ask-remote.ts';
 import { forgetBoot } from './boot-note.ts';
-import { copySparse, requeue, setTime } from './beside.ts';
+import { copySparse, cutTo, requeue, setTime } from './beside.ts';
 import { treesOf } from './cache-meta.ts';
 import type { CacheTrees } from './cache-meta.ts';
 import { pendingIn } from './cache-scan.ts';
@@ -30,7 +30,6 @@ import type { Refresher } from './refresh.ts';
 import { sealMount } from './seal.ts';
 import { serveInside } from './serve.ts';
 import { createSpaceWatch } from './space-watch.ts';
-import { cutAlone } from './sole-cut.ts';
 import { createStanding } from './standing.ts';
 import { killMount, takeDown } from './take-down.ts';
 import type { MountingTools } from './tools.ts';
@@ -100,7 +99,7 @@ export class LivingMount implements Mount {
       isReadOnly: () => this.#disk.isReadOnly,
     });
     const failedUploads = createFailedUploads({ clock, metaRoot: join(trees.meta, this.#remotePath), tail: (lines) => process.tail(lines) });
-    this.#readStats = createStatsReader({ rc: this.#rc, clock, log, pid: process.pid, trees, fs: notes.fs, guard: this.#guard, space, failedUploads, calls: (signal) => this.#knownCalls(signal), cut: (name, cut) => cutAlone(join(notes.plan.mountPoint, name), cut, tools) });
+    this.#readStats = createStatsReader({ rc: this.#rc, clock, log, pid: process.pid, trees, fs: notes.fs, guard: this.#guard, space, failedUploads, cut: (name, bytes) => cutTo(join(notes.plan.mountPoint, name), bytes, tools) });
     this.flush = createFlush({ rc: this.#rc, fs: notes.fs, clock, calls: (signal) => this.#knownCalls(signal), requeue: (signal) => this.#requeue(signal) });
     this.#lookAtPlace = createInPlace({ mountPoint: this.plan.mountPoint, device: deviceName(notes.share), mountTable: tools.mountTable, onLost: () => this.#endOffPath() });
     void freshenListings(recovered, { rc: this.#rc, fs: notes.fs, trees, clock, log }, this.#end.signal).catch(() => undefined);

@@ -10,7 +10,6 @@ import { failedUploadsTrouble } from './failed-uploads.ts';
 import type { FailedUploads } from './failed-uploads.ts';
 import type { Guard } from './guard.ts';
 import { openFiles } from './open-files.ts';
-import { createQueuedNames } from './queued-names.ts';
 import type { RcClient } from './rc-client.ts';
 import { RootLook } from './root-look.ts';
 import type { SpaceWatch } from './space-watch.ts';
@@ -37,8 +36,6 @@ export interface StatsSource {
   readonly guard: Guard;
   readonly space: SpaceWatch;
   readonly cut: CutAnewOptions['cut'];
-  /** Calls that the running rclone knows. */
-  readonly calls: (signal: AbortSignal) => Promise<ReadonlySet<string>>;
   readonly failedUploads: (mayBe: boolean) => Promise<FailedUploads>;
 }
 
@@ -47,7 +44,6 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
   const transfers = createTransferReader(source);
   const meter = createUploadMeter();
   const cutAnew = createCutAnew(source);
-  const queuedNames = createQueuedNames(source);
   const closing = createClosingFiles({ metaRoot: source.trees.meta, clock: source.clock });
   const metaRoot = join(source.trees.meta, source.fs.slice(source.fs.indexOf(':') + 1));
   const root = new RootLook(source);
@@ -60,9 +56,8 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
     const cache = { ...NO_CACHE, ...answer.diskCache };
     const queued = cache.uploadsQueued + cache.uploadsInProgress;
     const closed = await closing(files.dirty, queued);
+    const tooLong = await cutAnew(queued + files.dirty.length + closed > 0, signal);
     const { core, speed } = await transfers(queued > 0 || files.open > 0, signal);
-    const names = [...core.transferring.map(({ name }) => name), ...(await queuedNames(cache.uploadsQueued, signal))];
-    const tooLong = await cutAnew({ works: queued + files.dirty.length + closed > 0, open: files.dirty.map(({ path }) => path), names }, signal);
     const transferring = await withDirections(core.transferring, cache.uploadsInProgress, (name) => isDirty(join(metaRoot, name)));
     const failed = await source.failedUploads(queued > 0 && core.errors > 0);
     const troubles = [await source.space(cache.outOfSpace), failedUploadsTrouble(failed), root.trouble].filter((text) => text !== undefined);

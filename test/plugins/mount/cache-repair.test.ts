@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, open, readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readdir, readFile, rm, truncate, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -139,18 +139,6 @@ describe('a cache that a killed rclone left', () => {
     if ((await blocksOf(data('a'), clean)).length === 0) return t.skip('the file system here does not tell');
     await repairCache(cache, silent, clock, clean);
     assert.deepEqual((await recordOf('a')).Rs, [{ Pos: 0, Size: 10 }, { Pos: 40_960, Size: 65_536 }, { Pos: 204_900, Size: 4 * 4_096 - 100 }]);
-  });
-
-  it('has what rclone fetched past the end of a file that was made shorter cut off, and never what was written there', async () => {
-    for (const name of ['closed', 'open']) {
-      await put(data(name), Buffer.alloc(5_000, 1));
-      const { mtimeNs } = await stat(data(name), { bigint: true });
-      const at = mtimeNs + (name === 'open' ? 1n : 0n);
-      const ModTime = `${new Date(Number(at / 1_000_000n)).toISOString().slice(0, 19)}.${String(at % 1_000_000_000n).padStart(9, '0')}Z`;
-      await put(meta(name), record({ ModTime, Size: 2_000, Rs: [{ Pos: 0, Size: 5_000 }], Fingerprint: '5000,2026' }));
-    }
-    await repair();
-    assert.deepEqual([(await stat(data('closed'))).size, (await stat(data('open'))).size], [2_000, 5_000]);
   });
 
   it('forgets clean files of another place', async () => {
