@@ -7,6 +7,7 @@ import type { CliCommand } from './api-cli.ts';
 import type { Config, ConfigContribution } from './api-config.ts';
 import type { Health, ShareStatus, StatusRecord } from './api-status.ts';
 import type { Bandwidth, DirectoryRefresher, Exporter, Mounter, Prober, RemoteEvidence } from './ports.ts';
+import type { Uploader } from './contract/write-layer.ts';
 import type {
   BandwidthService, Clock, ConfigDiff, ConfigService, LoadedConfig, Logger, MountReader, MountTable, Paths,
   PluginsService, Processes, Release, Secrets, SharesService, Snapshot, StatusService,
@@ -19,6 +20,7 @@ export type * from './api-config.ts';
 export type * from './api-status.ts';
 export type * from './ports.ts';
 export type * from './services.ts';
+export type * from './contract/write-layer.ts';
 export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeBytes } from './config/units.ts';
 export { isLoopback } from './http/address.ts';
 export { duration, filePath, rate, secret, size, MASK } from './config/types.ts';
@@ -118,6 +120,7 @@ export interface Services {
   plugins: PluginsService;
   paths: Paths;
   mounter: Mounter;
+  uploader: Uploader;
   prober: Prober;
   directoryRefresher: DirectoryRefresher;
   [exporter: `exporter:${string}`]: Exporter;
