@@ -73,6 +73,22 @@ for (const { label, command } of rclones()) {
       assert.match(await mount.exited, /was killed/);
     }));
 
+    for (const [state, prepare] of [['works', () => undefined], ['has stopped', (pid: number) => process.kill(pid, 'SIGSTOP')]] as const) {
+      it(`ends the rclone of a former daemon that nobody adopted and ${state}, and takes over what waits in its cache`, () => inRoom(command, async ({ scratch, nas, bench }) => {
+        const first = await bench.mount(bench.spec('photos'));
+        assert.equal(await shell('echo waits > "$1/w.txt"', first).ended, 0);
+        first.release();
+        prepare(first.pid);
+        const next = createWorkbench(scratch, { rclone: command, nas });
+        const mount = await next.mount(next.spec('photos'));
+        assert.equal(isAlive(first.pid), false);
+        assert.notEqual(mount.pid, first.pid);
+        assert.deepEqual((await mountsBelow(mount.plan.mountPoint)).length, 1);
+        await until('the file is up', () => nas.has('w.txt'), { timeoutMs: 30_000 });
+        await mount.unmount();
+      }, { write_back: '1h' }));
+    }
+
     it('brings files up that waited at the stop', () => inRoom(command, async ({ scratch, nas, bench }) => {
       const spec = bench.spec('photos');
       const mount = await bench.mount(spec);
