@@ -1,3 +1,4 @@
+// @start 6
 /** The command line as a person or a script uses it. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,3 +1,4 @@
+// @start 5
 /** What serves is killed under clients of every protocol: they go on, and nothing they write is lost or lands elsewhere. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

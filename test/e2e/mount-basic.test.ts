@@ -13,6 +13,7 @@ import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
 import { createWorkbench } from '../support/mount/workbench.ts';
 import type { Workbench } from '../support/mount/workbench.ts';
+import { unlessRoot } from '../support/skips.ts';
 
 const sh = async (script: string, ...args: string[]): Promise<string> => (await promisify(execFile)('sh', ['-c', script, 'sh', ...args], { timeout: 20_000 })).stdout;
 
@@ -70,7 +71,7 @@ for (const { label, command } of rclones()) {
       await mount.checkAlive(3_000);
     });
 
-    it('lets in nobody but its owner', { skip: process.getuid?.() !== 0 }, async () => {
+    it('lets in nobody but its owner', { skip: unlessRoot }, async () => {
       await assert.rejects(sh('setpriv --reuid 65534 --regid 65534 --clear-groups ls "$1"', mount.plan.mountPoint));
     });
 

@@ -13,6 +13,7 @@ import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
 import { createWorkbench } from '../support/mount/workbench.ts';
 import type { Workbench } from '../support/mount/workbench.ts';
+import { unlessRoot } from '../support/skips.ts';
 
 interface Room { readonly scratch: Scratch; readonly nas: Nas; readonly bench: Workbench }
 
@@ -115,7 +116,7 @@ for (const { label, command } of rclones()) {
       await mount.unmount();
     }, { write_back: '1h' }));
 
-    it('takes no new writes once it is sealed, and lets writers finish', { skip: process.getuid?.() !== 0 }, () => inRoom(command, async ({ nas, bench }) => {
+    it('takes no new writes once it is sealed, and lets writers finish', { skip: unlessRoot }, () => inRoom(command, async ({ nas, bench }) => {
       const mount = await bench.mount(bench.spec('photos'));
       const writer = shell('exec 3> "$1/open.txt"; echo one >&3; touch "$1/ready"; read -r line; echo two >&3; exec 3>&-', mount);
       await until('the writer is at it', () => nas.has('ready'), { timeoutMs: 20_000 });

@@ -1,3 +1,4 @@
+// @load alone
 /** Start with a NAS in every condition: good, with a missing path, down, silent; the return of the one that was down. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { createFileWriter, replaceFile } from '../../../core/config/write.ts';
+import { unlessRoot } from '../../support/skips.ts';
 
 const isRoot = process.getuid?.() === 0;
 
@@ -126,7 +127,7 @@ async function withDisk(use: (mountPoint: string) => Promise<void>): Promise<voi
   }
 }
 
-describe('writing on a disk that refuses', { skip: isRoot ? false : 'needs the right to mount' }, () => {
+describe('writing on a disk that refuses', { skip: unlessRoot }, () => {
   it('leaves the old file whole when the disk is full', async () => {
     await withDisk(async (disk) => {
       const file = join(disk, 'config.toml');
