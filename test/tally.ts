@@ -27,14 +27,12 @@ export class Tally {
 
   heard(event: TestEvent): void {
     if (event.type !== 'test:pass' && event.type !== 'test:fail') return;
-    const { file, name, details, skip, todo } = event.data;
+    const { file, name, details } = event.data;
     // A file without any test is reported as one, by its path.
     if (file === undefined || (name.endsWith('.js') && file.endsWith(name))) return;
-    const [source, isSuite] = [sourceOf(file), details.type === 'suite'];
+    const [source, isSuite, reason] = [sourceOf(file), details.type === 'suite', reasonOf(event.data)];
     if (!isSuite) this.#counts.set(source, (this.#counts.get(source) ?? 0) + 1);
-    // One that is still to be done may fail without a word: it tests nothing.
-    const reason = skip ?? todo;
-    if (reason !== undefined && reason !== false) this.#skips.push({ source, name, reason: reason === '' ? true : reason, isSuite });
+    if (reason !== undefined) this.#skips.push({ source, name, reason, isSuite });
   }
 
   get counts(): Counts {
@@ -44,6 +42,13 @@ export class Tally {
   get skips(): readonly Skip[] {
     return this.#skips;
   }
+}
+
+/** Undefined of a test that has run. One that is still to be done may fail without a word: it tests nothing, either. */
+function reasonOf({ skip, todo }: { readonly skip?: string | boolean; readonly todo?: string | boolean }): string | true | undefined {
+  const reason = skip ?? todo;
+  if (reason === undefined || reason === false) return undefined;
+  return reason === '' ? true : reason;
 }
 
 /** Of two tries of the same files, the one that came further. */

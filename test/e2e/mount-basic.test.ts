@@ -57,7 +57,11 @@ for (const { label, command } of rclones()) {
       const ended = once(writer, 'exit');
       const seen = [await until('the open file is counted', async () => (await mount.stats(deadline())).dirtyFiles, { timeoutMs: 20_000, everyMs: 20 })];
       writer.stdin.end();
-      while (!(await nas.has('photos/new.txt'))) seen.push((await mount.stats(deadline())).dirtyFiles);
+      await until('it is on the remote', async () => {
+        if (await nas.has('photos/new.txt')) return true;
+        seen.push((await mount.stats(deadline())).dirtyFiles);
+        return false;
+      }, { timeoutMs: 30_000, everyMs: 0 });
       assert.deepEqual(await ended, [0, null]);
       assert.ok(seen.slice(0, -2).every((count) => count > 0), `counts seen: ${seen.join(' ')}`);
       await until('nothing is dirty', async () => (await mount.stats(deadline())).dirtyFiles === 0, { timeoutMs: 20_000 });
