@@ -1,57 +1,93 @@
 /**
  * `npm test`: all unit tests in one process and each end-to-end file in its own, some at a time, under one test runner whose
- * closing lines are the last ones. A file that fails runs once more, alone (test/tries.ts). Afterwards nothing of ours may run, be
- * mounted or lie about: else the run fails.
+ * closing lines are the last ones. A file that fails runs once more, alone (test/tries.ts). Before those lines stands what was left
+ * out, and what else is wrong with the run (test/tally.ts). Afterwards nothing of ours may run, be mounted or lie about: else the run
+ * fails.
  */
-import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, realpath } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { run } from 'node:test';
 import { spec, tap } from 'node:test/reporters';
+import type { TestEvent } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
+import { LOAD_LIMIT, loadOf, PROJECT, selected, testFiles } from './files.ts';
+import type { TestFile } from './files.ts';
 import { currentRclone } from './support/rclones.ts';
 import { sweep } from './support/scratch.ts';
+import { thisMachine } from './support/skips.ts';
+import { faultsOf, mostOf, noted, remarksOf, Tally, withLines } from './tally.ts';
+import type { Counts, Shown, Skip } from './tally.ts';
 import { fileToRun, inTwoTries } from './tries.ts';
 import type { Outcome } from './tries.ts';
 import { Turns } from './turns.ts';
 
 const BUILT = fileURLToPath(new URL('.', import.meta.url));
-const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
+const EXPECTED = join(PROJECT, 'test/expected-count.json');
+const NOTE_COUNTS = '--note-counts';
 const FILE_TIMEOUT_MS = 8 * 60_000;
-/** Files wait more than they compute: three keep two cores busy, not crowded. */
-const LOAD_LIMIT = 3;
-/** They wait for a NAS that is away, most of their time. */
-const QUIET = ['outage', 'offline', 'cut-off', 'mount-outage', 'auto-nas-watch', 'auto-webhooks', 'offline-listings'];
-/** Two daemons at once, or limits of time that leave less room for others. */
-const LOUD = ['kill-rclone', 'warmup-faults'];
 /** Processes: some wait for their turn. */
 const AT_ONCE = 5;
-/**
- * Those that measure outages and kills come first, beside each other, since they wait so much; then the longest first, so that no
- * long one is left running beside nothing.
- */
-const FIRST = [
-  'outage', 'kill-rclone', 'offline', 'cut-off', 'mount-outage', 'auto-nas-watch', 'auto-webhooks', 'offline-listings',
-  'unit', 'warmup-faults', 'cross-files', 'smbtorture', 'stop', 'cross-kill', 'cross-reload', 'export-webdav', 'plugin-swaps', 'command-line', 'documents',
-];
-/** Their limits of time are what a user would feel; what another test does to the machine is not part of that. They come last. */
-const ALONE = ['kill-daemon', 'hang', 'start', 'cross-hang', 'cross-outage'];
 
-function loadOf(name: string): number {
-  if (ALONE.includes(name)) return LOAD_LIMIT;
-  if (LOUD.includes(name)) return 1.5;
-  return QUIET.includes(name) ? 0.5 : 1;
+interface Order {
+  readonly files: readonly TestFile[];
+  readonly isWhole: boolean;
+  /** The numbers of tests are written down instead of being compared. */
+  readonly isNoting: boolean;
+  readonly expected: Counts;
 }
 
-/** In the order in which they begin. */
-async function testFiles(): Promise<string[]> {
-  const built = (await readdir(join(BUILT, 'e2e'))).filter((name) => name.endsWith('.test.js')).map((name) => name.replace('.test.js', ''));
-  const names = ['unit', ...built.filter((name) => existsSync(join(PROJECT, 'test/e2e', `${name}.test.ts`)))];
-  const rest = names.filter((name) => !FIRST.includes(name) && !ALONE.includes(name)).sort();
-  const inOrder = [...FIRST, ...rest, ...ALONE].filter((name) => names.includes(name));
-  return inOrder.map((name) => join(BUILT, name === 'unit' ? 'unit.js' : `e2e/${name}.test.js`));
+async function ordered(words: readonly string[]): Promise<Order> {
+  const unknown = words.find((word) => word.startsWith('-') && word !== NOTE_COUNTS);
+  if (unknown !== undefined) throw new Error(`'${unknown}' is not known here; there is ${NOTE_COUNTS}`);
+  const [all, parts] = [await testFiles(), words.filter((word) => word !== NOTE_COUNTS)];
+  const files = selected(all, parts);
+  const expected = JSON.parse(await readFile(EXPECTED, 'utf8')) as Counts;
+  return { files, isWhole: files.length === all.length, isNoting: words.includes(NOTE_COUNTS), expected };
+}
+
+/** What is known of the run so far, over both tries. */
+class Verdict {
+  readonly #order: Order;
+  readonly #machine = thisMachine();
+  #counts: Counts = {};
+  readonly #skips = new Map<string, Skip>();
+  #tally = new Tally();
+  #faults: readonly string[] = [];
+
+  constructor(order: Order) {
+    this.#order = order;
+  }
+
+  heard(event: TestEvent): void {
+    this.#tally.heard(event);
+  }
+
+  /** A try is over: the lines that stand before the runner's own last ones. What has failed, or was cut short, lacks tests anyway. */
+  close(isPassed: boolean): readonly string[] {
+    this.#counts = mostOf(this.#counts, this.#tally.counts);
+    for (const skip of this.#tally.skips) this.#skips.set(`${skip.source} ${skip.name}`, skip);
+    this.#tally = new Tally();
+    const shown = this.#shown();
+    this.#faults = isPassed ? faultsOf(this.#order.isNoting ? { ...shown, expected: {} } : shown) : [];
+    return [...remarksOf(shown), ...this.#faults.map((fault) => `NOT OK: ${fault}`)];
+  }
+
+  /** Of the last try: it knows all that the first has counted. */
+  get isGood(): boolean {
+    return this.#faults.length === 0;
+  }
+
+  async note(): Promise<void> {
+    if (this.#order.isNoting) await writeFile(EXPECTED, `${JSON.stringify(noted(this.#shown()), null, 2)}\n`);
+  }
+
+  #shown(): Shown {
+    const { files, isWhole, expected } = this.#order;
+    return { counts: this.#counts, skips: [...this.#skips.values()], files, isWhole, expected, machine: this.#machine };
+  }
 }
 
 interface Runner {
@@ -60,12 +96,14 @@ interface Runner {
   readonly close: () => Promise<void>;
 }
 
-async function runner(root: string): Promise<Runner> {
-  const turns = await Turns.open(join(root, 'turns.sock'), { limit: LOAD_LIMIT, load: loadOf });
+async function runner(root: string, { files: all }: Order, verdict: Verdict): Promise<Runner> {
+  const loads = new Map(all.map((file) => [file.name, loadOf(file)]));
+  const turns = await Turns.open(join(root, 'turns.sock'), { limit: LOAD_LIMIT, load: (name) => loads.get(name) ?? 1 });
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => ending.abort());
   // Every scratch folder of this run lies in one folder, which must be empty again at the end.
-  Object.assign(process.env, { TMPDIR: root, MOUNTKEEPER_TEST_TURNS: join(root, 'turns.sock'), NODE_OPTIONS: `--import=${join(BUILT, 'support/turn.js')}` });
+  const preload = `--import=${join(BUILT, 'support/turn.js')}`;
+  Object.assign(process.env, { TMPDIR: root, MOUNTKEEPER_TEST_TURNS: join(root, 'turns.sock'), NODE_OPTIONS: preload });
   process.chdir(PROJECT);
   return {
     close: () => turns.close(),
@@ -75,7 +113,10 @@ async function runner(root: string): Promise<Runner> {
       events.on('test:fail', ({ todo, skip, file }) => {
         if (todo === undefined && skip === undefined) failed.add(fileToRun(file, files));
       });
-      const report = process.stdout.isTTY ? events.compose(new spec()) : events.compose(tap);
+      const told = Readable.from(withLines(events as AsyncIterable<TestEvent>, {
+        heard: (event) => verdict.heard(event), close: () => verdict.close(failed.size === 0 && !ending.signal.aborted),
+      }));
+      const report = process.stdout.isTTY ? told.compose(new spec()) : told.compose(tap);
       report.pipe(process.stdout, { end: false });
       await finished(report);
       return { failed: [...failed], isCutShort: ending.signal.aborted };
@@ -84,23 +125,29 @@ async function runner(root: string): Promise<Runner> {
 }
 
 /** True when all passed. */
-async function runFiles(files: readonly string[], root: string): Promise<boolean> {
-  const { run: runThem, close } = await runner(root);
+async function runFiles(order: Order, root: string): Promise<boolean> {
+  const verdict = new Verdict(order);
+  const { run: runThem, close } = await runner(root, order, verdict);
   try {
-    return await inTwoTries({ first: () => runThem(files, AT_ONCE), alone: (again) => runThem(again, 1), say: (line) => console.log(line) });
+    const isPassed = await inTwoTries({
+      first: () => runThem(order.files.map(({ built }) => built), AT_ONCE),
+      alone: (again) => runThem(again, 1),
+      say: (line) => console.log(line),
+    });
+    if (isPassed && verdict.isGood) await verdict.note();
+    return isPassed && verdict.isGood;
   } finally {
     await close();
   }
 }
 
 async function main(): Promise<number> {
-  const only = process.argv.slice(2);
-  const files = (await testFiles()).filter((file) => only.length === 0 || only.some((part) => file.includes(part)));
-  const root = await realpath(await mkdtemp(join(tmpdir(), 'mountkeeper-test-')));
   const rclone = currentRclone();
-  if (rclone === undefined) console.log('# the current rclone was not available here: tests run with the system\'s rclone only');
   if (rclone !== undefined) process.env['MOUNTKEEPER_RCLONE'] = rclone;
-  const isGood = await runFiles(files, root);
+  const order = await ordered(process.argv.slice(2)).catch((error: unknown) => console.error((error as Error).message));
+  if (!order) return 1;
+  const root = await realpath(await mkdtemp(join(tmpdir(), 'mountkeeper-test-')));
+  const isGood = await runFiles(order, root);
   const left = [...(await readdir(root)).map((name) => `folder ${join(root, name)}`), ...(await sweep(root))];
   if (left.length === 0) return isGood ? 0 : 1;
   console.error(`the tests left behind (cleared now):\n${left.map((one) => `  ${one}`).join('\n')}`);

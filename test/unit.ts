@@ -1,3 +1,4 @@
+// @start 4
 /** Brings all unit tests into one process: importing a file declares its tests. Run by the test runner as one test file. */
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';

@@ -67,9 +67,15 @@ async function run(cli: CliContext): Promise<number> {
   let from = first.total_lines;
   while (options.follow && !cli.signal.aborted) {
     await cli.clock.sleep(POLL_MS, cli.signal).catch(() => undefined);
-    if (!cli.signal.aborted) from = await showNext(cli, from);
+    if (!cli.signal.aborted) from = await showNext(cli, from).catch((error: unknown) => orEnd(cli, from, error));
   }
   return 0;
+}
+
+/** Ctrl-C in the middle of a question is the end of following, and no failure. */
+function orEnd(cli: CliContext, from: number, error: unknown): number {
+  if (cli.signal.aborted) return from;
+  throw error;
 }
 
 export const logsCommand: CliCommand = { name: 'logs', usage: USAGE, summary: 'Show the daemon\'s log; -f follows it.', run };

@@ -34,13 +34,16 @@ describe('switching a plugin at run time', () => {
       }
     };
     const clients = Promise.all(Array.from({ length: 8 }, client));
-    for (let round = 0; round < 10; round += 1) {
-      const before = answers;
-      await api.apply(switched(round % 2 === 1));
-      assert.equal(await status(api.port, '/api/logs', agent), round % 2 === 1 ? 200 : 404);
-      await until('the load goes on', () => answers > before, { timeoutMs: 20_000, everyMs: 1 });
+    try {
+      for (let round = 0; round < 10; round += 1) {
+        const before = answers;
+        await api.apply(switched(round % 2 === 1));
+        assert.equal(await status(api.port, '/api/logs', agent), round % 2 === 1 ? 200 : 404);
+        await until('the load goes on', () => answers > before, { timeoutMs: 20_000, everyMs: 1 });
+      }
+    } finally {
+      running = false;
     }
-    running = false;
     await clients;
     agent.destroy();
     await until('one generation is left', () => api.http.stats().generations === 1, { timeoutMs: 20_000 });

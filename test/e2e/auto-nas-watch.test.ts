@@ -1,3 +1,5 @@
+// @load quiet
+// @start 3
 /** A NAS goes away and comes back: noticed by evidence, told in the status, welcomed with probes and fresh listings. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';

@@ -1,3 +1,5 @@
+// @load quiet
+// @start 3
 /** Notifications reach a real receiver once each, however it behaves, and the daemon never waits for it. */
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+// @load alone
 /** One share's rclone stands still: clients of the other shares do not feel it, whatever their protocol. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+// @start 5
 /** What serves is killed under clients of every protocol: they go on, and nothing they write is lost or lands elsewhere. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -129,11 +130,10 @@ for (const rclone of rclones()) {
       });
       const end = house.daemon.stop();
       const looks: string[] = [];
-      while (house.daemon.alive) {
+      await until('the daemon has ended', async () => {
         looks.push(...(await layBelow().catch(() => [])));
-        await sleep(50);
-      }
-      state.isOver = true;
+        return !house.daemon.alive;
+      }, { timeoutMs: 120_000 }).finally(() => { state.isOver = true; });
       assert.equal((await end).code, 0);
       await Promise.all(writers);
       assert.deepEqual(looks, []);

@@ -1,3 +1,4 @@
+// @load alone
 /** A share's NAS is away and comes back: seen by clients of that share alone. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+// @start 6
 /** Shares come, go and change, and the daemon itself dies and returns, under transfers of every protocol. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';

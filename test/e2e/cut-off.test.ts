@@ -1,3 +1,5 @@
+// @load quiet
+// @start 2
 /** The NAS is cut off for a minute while somebody works. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';

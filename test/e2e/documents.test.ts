@@ -1,3 +1,4 @@
+// @start 6
 /** 2,000 random and mutated documents, over HTTP and on disk: never a crash, never something in between. */
 import assert from 'node:assert/strict';
 import { readFile, rename, writeFile } from 'node:fs/promises';

@@ -39,8 +39,9 @@ describe('servers let go of a share', () => {
   it('so that its mount can be taken down though clients have folders and files open', async () => {
     const session = new SmbSession('team', { port: ports.smb, user: USER }, scratch);
     const bystander = new SmbSession('photos', { port: ports.smb, user: USER }, scratch);
-    assert.match(await session.run('cd sub'), /^/);
-    assert.match(await session.run('open b'), /open file|fnum|opened/i);
+    await session.run('cd sub');
+    assert.match(await session.run('pwd'), /^Current directory is \S+\\team\\sub\\$/m);
+    assert.match(await session.run('open b'), /^open file \\sub\\b: for read\/write fnum \d+$/m);
     assert.equal((await runClient('nfs-ls', [`nfs://127.0.0.1/team?version=4&nfsport=${ports.nfs}`])).code, 0);
     const held = await runClient('umount', [daemon.mountPoint('team')]);
     assert.match(held.output, /busy/);

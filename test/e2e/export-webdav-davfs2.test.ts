@@ -9,6 +9,7 @@ import { until } from '../support/until.ts';
 import { openDavHouse } from '../support/exports/dav.ts';
 import type { DavHouse } from '../support/exports/dav.ts';
 import { localFile, runClient, sumOf } from '../support/exports/exports.ts';
+import { unlessRoot } from '../support/skips.ts';
 
 for (const rclone of rclones()) {
   describe(`a share over WebDAV that is mounted with davfs2, with ${rclone.label}`, () => {
@@ -21,8 +22,7 @@ for (const rclone of rclones()) {
     });
     after(() => scratch.close());
 
-    it('is a file system', async (t) => {
-      if (process.getuid?.() !== 0) return t.skip('mounting with davfs2 needs root');
+    it('is a file system', { skip: unlessRoot }, async () => {
       const [point, room] = [scratch.path('davfs'), scratch.path('davfs-room')];
       for (const folder of [point, room, `${room}/etc`, `${room}/cache`]) await mkdir(folder);
       await writeFile(`${room}/etc/secrets`, `${url()} alice wonder\n`, { mode: 0o600 });

@@ -1,3 +1,4 @@
+// @start 6
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -15,6 +16,7 @@ import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
 import { exportStatus, flagged, localFile, runClient, sumOf } from '../support/exports/exports.ts';
+import { SKIPS } from '../support/skips.ts';
 
 const PHOTOS = '照片 Photos';
 const USER = ['-u', 'alice:wonder:land'];
@@ -206,7 +208,7 @@ for (const rclone of rclones()) {
 
     it('serves again within 3 s of a kill -9 of the server beside a mount, where there is one', async (t) => {
       const beside = (await allProcesses()).find(({ command }) => command.includes('serve webdav') && command.includes(daemon.mountPoint('team')));
-      if (!beside) return t.skip('this rclone serves from inside the mount');
+      if (!beside) return t.skip(SKIPS.servedInside.reason);
       process.kill(beside.pid, 'SIGKILL');
       const killed = performance.now();
       assert.equal((await dav('-o', '/dev/null', url('team', 'kept.bin'))).status, 200);

@@ -1,3 +1,4 @@
+// @load alone
 /** One rclone stands still: the daemon, its API and the other shares do not care, and the share is healed. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';

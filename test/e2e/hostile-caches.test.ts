@@ -11,6 +11,7 @@ import { Nas } from '../support/nas.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
+import { unlessRoot } from '../support/skips.ts';
 
 describe('a cache in which files wait', () => {
   let scratch: Scratch;
@@ -80,7 +81,7 @@ describe('a cache in which files wait', () => {
     }, { timeoutMs: 20_000 });
   });
 
-  it('lies on a disk that turned read-only: the status says so, before and after the share is mounted anew, until it is mended', { skip: process.getuid?.() !== 0 && 'only root mounts' }, async () => {
+  it('lies on a disk that turned read-only: the status says so, before and after the share is mounted anew, until it is mended', { skip: unlessRoot }, async () => {
     const daemon = await create('read-only');
     // It fails while a file is being written there.
     const remount = (...options: string[]): Promise<boolean> => until(`mount ${options.join(' ')}`, () => spawnSync('mount', [...options, daemon.cacheDir]).status === 0, { timeoutMs: 20_000 });

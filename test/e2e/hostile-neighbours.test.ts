@@ -6,8 +6,9 @@ import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../support/daemon.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
+import { unlessRoot } from '../support/skips.ts';
 
-describe('another user of the machine', { skip: process.getuid?.() !== 0 && 'only root can play another user' }, () => {
+describe('another user of the machine', { skip: unlessRoot }, () => {
   let scratch: Scratch;
   before(async () => { scratch = await createScratch('neighbours'); });
   after(() => scratch.close());

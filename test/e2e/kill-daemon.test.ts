@@ -1,3 +1,4 @@
+// @load alone
 /** The daemon dies and comes back under a writer and a reader who must not notice. */
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';

@@ -1,3 +1,5 @@
+// @load loud
+// @start 1
 /** rclone is killed again and again while files are being written: what was closed arrives, reads come back at once. */
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';

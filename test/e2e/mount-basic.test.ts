@@ -13,6 +13,7 @@ import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
 import { createWorkbench } from '../support/mount/workbench.ts';
 import type { Workbench } from '../support/mount/workbench.ts';
+import { unlessRoot } from '../support/skips.ts';
 
 const sh = async (script: string, ...args: string[]): Promise<string> => (await promisify(execFile)('sh', ['-c', script, 'sh', ...args], { timeout: 20_000 })).stdout;
 
@@ -56,7 +57,11 @@ for (const { label, command } of rclones()) {
       const ended = once(writer, 'exit');
       const seen = [await until('the open file is counted', async () => (await mount.stats(deadline())).dirtyFiles, { timeoutMs: 20_000, everyMs: 20 })];
       writer.stdin.end();
-      while (!(await nas.has('photos/new.txt'))) seen.push((await mount.stats(deadline())).dirtyFiles);
+      await until('it is on the remote', async () => {
+        if (await nas.has('photos/new.txt')) return true;
+        seen.push((await mount.stats(deadline())).dirtyFiles);
+        return false;
+      }, { timeoutMs: 30_000, everyMs: 0 });
       assert.deepEqual(await ended, [0, null]);
       assert.ok(seen.slice(0, -2).every((count) => count > 0), `counts seen: ${seen.join(' ')}`);
       await until('nothing is dirty', async () => (await mount.stats(deadline())).dirtyFiles === 0, { timeoutMs: 20_000 });
@@ -70,7 +75,7 @@ for (const { label, command } of rclones()) {
       await mount.checkAlive(3_000);
     });
 
-    it('lets in nobody but its owner', { skip: process.getuid?.() !== 0 }, async () => {
+    it('lets in nobody but its owner', { skip: unlessRoot }, async () => {
       await assert.rejects(sh('setpriv --reuid 65534 --regid 65534 --clear-groups ls "$1"', mount.plan.mountPoint));
     });
 

@@ -7,8 +7,8 @@ import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
 import { createWorkbench } from '../support/mount/workbench.ts';
+import { unlessRoot } from '../support/skips.ts';
 
-const isRoot = process.getuid?.() === 0;
 
 async function run(command: string, ...args: string[]): Promise<void> {
   const [code] = (await once(spawn(command, args, { stdio: 'ignore' }), 'exit')) as [number];
@@ -16,7 +16,7 @@ async function run(command: string, ...args: string[]): Promise<void> {
 }
 
 for (const { label, command } of rclones()) {
-  describe(`a file that the NAS does not take, with ${label}`, { skip: isRoot ? false : 'needs root to lock a folder' }, () => {
+  describe(`a file that the NAS does not take, with ${label}`, { skip: unlessRoot }, () => {
     it('counts as errored and is told until it is up', { timeout: 150_000 }, async () => {
       const scratch = await createScratch('failed-upload');
       try {

@@ -14,8 +14,8 @@ import type { Scratch } from '../support/scratch.ts';
 import { sleep, until, within } from '../support/until.ts';
 import { JOURNAL_EVERY_S, LoopDisk, NoLoopDevice } from '../support/mount/loop-disk.ts';
 import { createWorkbench } from '../support/mount/workbench.ts';
+import { SKIPS, unlessRoot } from '../support/skips.ts';
 
-const isRoot = process.getuid?.() === 0;
 const MB = 1_048_576;
 /** More than the disk holds, also where some are up before the last one is written. */
 const FILES = 60;
@@ -64,7 +64,7 @@ async function smallDisk(scratch: Scratch, folder: string): Promise<void> {
 }
 
 for (const { label, command } of rclones()) {
-  describe(`a full cache disk, with ${label}`, { skip: isRoot ? false : 'needs root to mount a small disk' }, () => {
+  describe(`a full cache disk, with ${label}`, { skip: unlessRoot }, () => {
     it('fails writers instead of hanging, says so, loses no closed file even when rclone is killed, and recovers by itself', { timeout: 180_000 }, async () => {
       const scratch = await createScratch('full-disk');
       try {
@@ -128,7 +128,7 @@ async function rebooted(disk: LoopDisk): Promise<void> {
   await utimes(note, atime, mtime);
 }
 
-describe('a power cut', { skip: isRoot ? false : 'needs root to mount a disk' }, () => {
+describe('a power cut', { skip: unlessRoot }, () => {
   it('takes no file that was closed before the last write-out, and harms none on the NAS', { timeout: 120_000 }, async (t) => {
     const scratch = await createScratch('power-cut');
     try {
@@ -138,7 +138,10 @@ describe('a power cut', { skip: isRoot ? false : 'needs root to mount a disk' },
         if (error instanceof NoLoopDevice) return error;
         throw error;
       });
-      if (disk instanceof NoLoopDevice) return t.skip(`no loop device is to be had here: ${disk.message}`);
+      if (disk instanceof NoLoopDevice) {
+        t.diagnostic(disk.message);
+        return t.skip(SKIPS.loopDevice.reason);
+      }
       const first = createWorkbench(scratch, { rclone: 'rclone', nas, mount: { write_back: '1h' } });
       const mount = await first.mount(first.spec('photos'));
       const closed = new Map([await save(mount, 'new.bin', 5 * MB), await save(mount, 'small.bin', 100), await save(mount, 'old.bin', 250_000)]);

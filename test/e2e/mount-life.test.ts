@@ -13,6 +13,7 @@ import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
 import { createWorkbench } from '../support/mount/workbench.ts';
 import type { Workbench } from '../support/mount/workbench.ts';
+import { unlessRoot } from '../support/skips.ts';
 
 interface Room { readonly scratch: Scratch; readonly nas: Nas; readonly bench: Workbench }
 
@@ -73,6 +74,22 @@ for (const { label, command } of rclones()) {
       assert.match(await mount.exited, /was killed/);
     }));
 
+    for (const [state, prepare] of [['works', () => undefined], ['has stopped', (pid: number) => process.kill(pid, 'SIGSTOP')]] as const) {
+      it(`ends the rclone of a former daemon that nobody adopted and ${state}, and takes over what waits in its cache`, () => inRoom(command, async ({ scratch, nas, bench }) => {
+        const first = await bench.mount(bench.spec('photos'));
+        assert.equal(await shell('echo waits > "$1/w.txt"', first).ended, 0);
+        first.release();
+        prepare(first.pid);
+        const next = createWorkbench(scratch, { rclone: command, nas });
+        const mount = await next.mount(next.spec('photos'));
+        assert.equal(isAlive(first.pid), false);
+        assert.notEqual(mount.pid, first.pid);
+        assert.deepEqual((await mountsBelow(mount.plan.mountPoint)).length, 1);
+        await until('the file is up', () => nas.has('w.txt'), { timeoutMs: 30_000 });
+        await mount.unmount();
+      }, { write_back: '1h' }));
+    }
+
     it('brings files up that waited at the stop', () => inRoom(command, async ({ scratch, nas, bench }) => {
       const spec = bench.spec('photos');
       const mount = await bench.mount(spec);
@@ -99,7 +116,7 @@ for (const { label, command } of rclones()) {
       await mount.unmount();
     }, { write_back: '1h' }));
 
-    it('takes no new writes once it is sealed, and lets writers finish', { skip: process.getuid?.() !== 0 }, () => inRoom(command, async ({ nas, bench }) => {
+    it('takes no new writes once it is sealed, and lets writers finish', { skip: unlessRoot }, () => inRoom(command, async ({ nas, bench }) => {
       const mount = await bench.mount(bench.spec('photos'));
       const writer = shell('exec 3> "$1/open.txt"; echo one >&3; touch "$1/ready"; read -r line; echo two >&3; exec 3>&-', mount);
       await until('the writer is at it', () => nas.has('ready'), { timeoutMs: 20_000 });

@@ -11,6 +11,7 @@ import { Nas } from '../support/nas.ts';
 import { freePort } from '../support/ports.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
+import { unlessRoot } from '../support/skips.ts';
 
 const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
 /** The user `nobody`, which every system has. */
@@ -57,9 +58,7 @@ wait %1 && echo ended=0
 `;
 
 /** Who is not root runs every other file as that user anyway. */
-const skip = process.getuid?.() === 0 ? false : 'making namespaces needs root';
-
-describe('a daemon that does not run as root', { timeout: LIMIT_MS + 10_000, skip }, () => {
+describe('a daemon that does not run as root', { timeout: LIMIT_MS + 10_000, skip: unlessRoot }, () => {
   let scratch: Scratch;
   let nas: Nas;
   const said = new Map<string, string[]>();

@@ -1,3 +1,5 @@
+// @load quiet
+// @start 3
 /** Folder listings in an outage that is longer than they are trusted, and how they are renewed while the NAS is there. */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';

@@ -1,3 +1,5 @@
+// @load quiet
+// @start 2
 /** A NAS that refuses connections or says nothing at all, while somebody goes on working. */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';

@@ -1,3 +1,5 @@
+// @load quiet
+// @start 1
 /** A NAS is away for two minutes: what was visited stays usable, nobody hangs, everything is told once, and all is there afterwards. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -13,6 +15,7 @@ import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { sleep, timed, until } from '../support/until.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
+import { SKIPS } from '../support/skips.ts';
 
 const MIB = 1_048_576;
 const CACHED = Array.from({ length: 50 }, (_, index) => `seen/${index}.bin`);
@@ -25,7 +28,7 @@ interface OutageStatus extends StatusJson { readonly nas_offline: boolean }
 
 const [, current] = rclones();
 
-describe('an outage of the NAS', { skip: current === undefined && 'needs a current rclone: what waits is sent up early only by that' }, () => {
+describe('an outage of the NAS', { skip: current === undefined && SKIPS.currentRclone.reason }, () => {
   let scratch: Scratch;
   let nas: Nas;
   let relay: Relay;

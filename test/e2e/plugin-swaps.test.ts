@@ -1,3 +1,4 @@
+// @start 6
 /** Plugins come and go 300 times under constant load: no request fails and nothing grows. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+// @start 5
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
@@ -11,6 +12,7 @@ import { until } from '../support/until.ts';
 import { SmbSession, exportStatus, localFile, smb, sumOf } from '../support/exports/exports.ts';
 import { startPlainSmbd, torture } from '../support/exports/smbtorture.ts';
 import type { TortureTarget, Verdicts } from '../support/exports/smbtorture.ts';
+import { SKIPS } from '../support/skips.ts';
 
 const USER = 'alice%pw';
 const LANE_MS = 60_000;
@@ -136,7 +138,7 @@ for (const { label, command } of rclones()) {
       t.diagnostic(`${passed.length} pass over a local folder, ${held} over the mount; not: ${passed.filter((name) => here.get(name) !== 'success').join(', ') || 'none'}`);
     });
 
-    it('lends files to clients only where no other protocol may write them', { skip: isSystem }, async () => {
+    it('lends files to clients only where no other protocol may write them', { skip: isSystem && SKIPS.otherRclone.reason }, async () => {
       const tests = ['smb2.oplock.exclusive1', 'smb2.lease.upgrade'];
       const shared = await torture(tests, { ...target, share: 'both' }, LANE_MS);
       assert.deepEqual(tests.map((test) => shared.get(test)), ['failure', 'failure']);

@@ -1,3 +1,4 @@
+// @start 5
 /** The end of the daemon with files that are not on the NAS yet. */
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';

@@ -1,3 +1,5 @@
+// @load loud
+// @start 4
 /** A warmup that is interrupted ends in a true state and goes on; one that must not go on stops at once. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -9,6 +11,7 @@ import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { sleep, until } from '../support/until.ts';
 import { helpersOf, inState, ruleOf } from '../support/warmup/warmup.ts';
+import { SKIPS } from '../support/skips.ts';
 
 const FILES = 40;
 const FILE_BYTES = 256 * 1024;
@@ -24,7 +27,7 @@ describe('a warmup', { concurrency: true }, () => {
   for (const [order, rclone] of rclones().entries()) {
     describe(`with ${rclone.label}`, { concurrency: 1 }, () => {
       // The daemon's doing alone.
-      const once = { skip: order > 0 && 'another rclone changes nothing' };
+      const once = { skip: order > 0 && SKIPS.otherRclone.reason };
       let scratch: Scratch;
       let nas: Nas;
       let relay: Relay;

@@ -20,8 +20,16 @@ export const THERE = '192.0.2.2';
 export const NETWORK = '192.0.2.0/24';
 export const CARD = 'lan0';
 
+export interface ApartResult {
+  readonly code: number | null;
+  readonly output: string;
+  /** How many tests passed and were left out, by the runner's own last lines. */
+  readonly passed: number;
+  readonly skipped: number;
+}
+
 /** What the tests in the file said; resolves with the exit code of their process. */
-export async function runApart(moduleUrl: string, timeoutMs: number): Promise<{ readonly code: number | null; readonly output: string }> {
+export async function runApart(moduleUrl: string, timeoutMs: number): Promise<ApartResult> {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const child = spawn('unshare', ['--net', '--mount', '--propagation', 'private', '--fork', '--kill-child', process.execPath, fileURLToPath(moduleUrl)], { env: { ...env, [MARK]: 'yes' }, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
@@ -31,7 +39,8 @@ export async function runApart(moduleUrl: string, timeoutMs: number): Promise<{ 
   } finally {
     child.kill('SIGKILL');
   }
-  return { code: child.exitCode, output };
+  const last = (what: string): number => Number(new RegExp(`^(?:#|ℹ) ${what} (\\d+)$`, 'm').exec(output)?.[1]);
+  return { code: child.exitCode, output, passed: last('pass'), skipped: last('skipped') };
 }
 
 /** A second machine on one cable: a network of its own in which commands are run. */

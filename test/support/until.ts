@@ -22,6 +22,18 @@ export async function until<T>(what: string, condition: () => T | Promise<T>, pa
   }
 }
 
+/** Takes steps, as of a clock that stands still, until the condition holds. Rejects with `what` at the deadline. */
+export async function stepUntil(what: string, isThere: () => boolean, step: () => unknown, timeoutMs = 20_000): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (!isThere()) {
+    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
+    await step();
+  }
+}
+
+/** Lets the process do what waits to be done: a step that takes no time. */
+export const turn = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
+
 /** The promise's outcome, or a rejection naming `what` at the deadline. */
 export async function within<T>(what: string, timeoutMs: number, promise: Promise<T>): Promise<T> {
   const timer = new AbortController();

@@ -183,12 +183,15 @@ describe('a generation', () => {
       }
     };
     const clients = Promise.all(Array.from({ length: 16 }, (_, kind) => client(kind)));
-    for (let round = 1; round <= 60; round += 1) {
-      const before = answers;
-      await server.swap(serving(round));
-      await until('the load goes on', () => answers > before, { timeoutMs: 20_000, everyMs: 1 });
+    try {
+      for (let round = 1; round <= 60; round += 1) {
+        const before = answers;
+        await server.swap(serving(round));
+        await until('the load goes on', () => answers > before, { timeoutMs: 20_000, everyMs: 1 });
+      }
+    } finally {
+      running = false;
     }
-    running = false;
     await clients;
     assert.equal((await get('/a')).body, 'round 60');
     agent.destroy();

@@ -7,6 +7,7 @@ import { createTestHost } from 'mountkeeper/testing';
 import type { AnyPlugin, TestHost, TestHostOptions } from 'mountkeeper/testing';
 import { listeningLog, small } from './fixtures.ts';
 import type { Diary } from './fixtures.ts';
+import { stepUntil } from '../../support/until.ts';
 
 async function open(t: TestContext, plugins: readonly AnyPlugin[], options: Partial<TestHostOptions> = {}): Promise<TestHost> {
   const test = await createTestHost({ plugins, ...options });
@@ -132,7 +133,7 @@ describe('a plugin whose effect fails', () => {
     const test = await createTestHost({ plugins: [slow, small('b', diary)] });
     const applied = test.configure({ plugins: { slow: { enabled: true } } });
     await test.advance(0);
-    while (!diary.includes('+slow')) await test.advance(0);
+    await stepUntil('it comes up', () => diary.includes('+slow'), () => test.advance(0));
     await test.close();
     await applied;
     assert.deepEqual(new Set(diary), new Set(['+b', '+slow', 'shutdown', 'late release', '-slow', '-b']));
@@ -182,7 +183,7 @@ describe('plugins in conflict', () => {
     const stuck = small('stuck', [], { declare: (ctx) => ctx.hapi({ name: 'x', register: () => new Promise<void>(() => undefined) }, {}) });
     let isDone = false;
     const applied = test.setPlugins([small('a', []), stuck]).finally(() => { isDone = true; });
-    while (!isDone) await test.advance(1_000);
+    await stepUntil('the registration is given up', () => isDone, () => test.advance(1_000));
     await applied;
     assert.deepEqual(states(test), { a: 'active', stuck: 'failed' });
     assert.match(test.info('stuck').reason!, /not ready within|did not finish within/);

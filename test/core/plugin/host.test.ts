@@ -6,6 +6,7 @@ import { createTestHost } from 'mountkeeper/testing';
 import type { AnyPlugin, TestHost, TestHostOptions } from 'mountkeeper/testing';
 import { listeningLog, small } from './fixtures.ts';
 import type { Diary } from './fixtures.ts';
+import { stepUntil } from '../../support/until.ts';
 
 async function open(t: TestContext, plugins: readonly AnyPlugin[], options: Partial<TestHostOptions> = {}): Promise<TestHost> {
   const test = await createTestHost({ plugins, ...options });
@@ -87,7 +88,7 @@ describe('plugin host', () => {
     const applied = test.configure({ plugins: { slow: { enabled: true } } });
     await test.advance(0);
     let answer = await test.inject('/slow');
-    while (answer.statusCode === 404) answer = await test.inject('/slow');
+    await stepUntil('the route is there', () => answer.statusCode !== 404, async () => { answer = await test.inject('/slow'); });
     assert.equal(answer.statusCode, 503);
     assert.ok(answer.headers['retry-after']);
     assert.equal((await test.inject('/b')).payload, 'B');
@@ -210,11 +211,14 @@ describe('hooks of a changing plugin set', () => {
         if (calls % 20 === 0) await turn();
       }
     })();
-    for (let round = 0; round < 60; round += 1) {
-      await test.setPlugins([steady, ...sets[round % sets.length]!.map(tap)]);
-      await turn();
+    try {
+      for (let round = 0; round < 60; round += 1) {
+        await test.setPlugins([steady, ...sets[round % sets.length]!.map(tap)]);
+        await turn();
+      }
+    } finally {
+      ended = true;
     }
-    ended = true;
     await caller;
     assert.ok(calls > 600, `${String(calls)} calls`);
   });

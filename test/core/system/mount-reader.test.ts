@@ -10,10 +10,10 @@ import type { Scratch } from '../../support/scratch.ts';
 import { until, within } from '../../support/until.ts';
 import { collectLog } from './collected-log.ts';
 import { CAN_HANG_A_MOUNT, mountToHang } from './hung-mount.ts';
+import { SKIPS, unlessRoot } from '../../support/skips.ts';
 
 const clock = createClock();
 const table = createMountTable();
-const IS_ROOT = process.getuid?.() === 0;
 
 /** Living shells of mount readers that this process has started. */
 async function helpers(): Promise<number[]> {
@@ -77,13 +77,13 @@ describe('mount reader', () => {
     assert.ok(await table.find('/proc'));
   });
 
-  it('has nothing to abort when the connection has ended, and leaves no mount behind', { skip: !IS_ROOT }, async () => {
+  it('has nothing to abort when the connection has ended, and leaves no mount behind', { skip: unlessRoot }, async () => {
     const controls = await controlFileSystems();
     await reader.abort(987_654);
     assert.equal(await controlFileSystems(), controls);
   });
 
-  describe('on a mount that hangs', { skip: !CAN_HANG_A_MOUNT }, () => {
+  describe('on a mount that hangs', { skip: !CAN_HANG_A_MOUNT && SKIPS.hangingMount.reason }, () => {
     let mountPoint: string;
 
     before(async () => {

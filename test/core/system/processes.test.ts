@@ -10,6 +10,7 @@ import { createScratch } from '../../support/scratch.ts';
 import type { Scratch } from '../../support/scratch.ts';
 import { until, within } from '../../support/until.ts';
 import { collectLog } from './collected-log.ts';
+import { unlessRoot } from '../../support/skips.ts';
 
 const clock = createClock();
 /** For what comes within milliseconds where nothing else runs: only a failure takes this long. */
@@ -172,7 +173,7 @@ describe('processes', () => {
     assert.equal((await processes.adopt('mount/照片'))?.pid, started[0]?.pid);
   });
 
-  it('starts nothing when its record finds the disk full', { skip: process.getuid?.() !== 0 }, async () => {
+  it('starts nothing when its record finds the disk full', { skip: unlessRoot }, async () => {
     const { processes, start, stateDir, folder } = open();
     await mkdir(stateDir);
     const mounted = await processes.run({ command: 'mount', args: ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', stateDir], timeoutMs: PATIENT_MS });

@@ -9,12 +9,13 @@ import type { Scratch } from '../../support/scratch.ts';
 import { until, within } from '../../support/until.ts';
 import { collectLog } from './collected-log.ts';
 import { CAN_HANG_A_MOUNT, mountOfSilence } from './hung-mount.ts';
+import { SKIPS } from '../../support/skips.ts';
 
 const real = createClock();
 /** Ten times as fast, so that the test need not wait as long as the daemon does. */
 const clock: Clock = { ...real, monotonic: () => real.monotonic() * 10, sleep: (ms, signal) => real.sleep(ms / 10, signal) };
 
-describe('a process that is stuck in the kernel', { skip: !CAN_HANG_A_MOUNT }, () => {
+describe('a process that is stuck in the kernel', { skip: !CAN_HANG_A_MOUNT && SKIPS.hangingMount.reason }, () => {
   let scratch: Scratch;
   before(async () => {
     scratch = await createScratch('stuck');

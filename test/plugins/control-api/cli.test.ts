@@ -6,6 +6,7 @@ import { createApi } from '../../api/fixture.ts';
 import type { ApiFixture } from '../../api/fixture.ts';
 import { runCommand } from '../../api/cli.ts';
 import type { CliOptions, RequestFunction } from '../../api/cli.ts';
+import { stepUntil, turn } from '../../support/until.ts';
 
 describe('the subcommands of the control API', () => {
   let api: ApiFixture;
@@ -43,17 +44,15 @@ describe('the subcommands of the control API', () => {
     const clock = createManualClock();
     api.publish([{ name: 'photos', dirtyCount: 2, health: 'healthy' }, { name: 'b', dirtyCount: 1, health: 'failed' }]);
     let asked = 0;
-    let wake = (): void => undefined;
     const counting: RequestFunction = async (...call) => {
       const answer = await request(...call);
       asked += 1;
-      wake();
       return answer;
     };
     const finished = run(['wait', '--synced'], { clock, request: counting });
-    while (asked < 1) await new Promise<void>((resolve) => (wake = resolve));
+    await stepUntil('it has asked', () => asked > 0, turn);
     api.publish([], { allSynced: true });
-    while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+    await stepUntil('it waits', () => clock.pending > 0, turn);
     await clock.advance(1_000);
     const { code, progress, printed } = await finished;
     assert.deepEqual([code, progress, printed], [0, ['3 files left (photos 2, b 1) not reachable: b'], ['All synced.']]);
@@ -65,14 +64,14 @@ describe('the subcommands of the control API', () => {
     let finished = false;
     const waiting = run(['wait', '--synced'], { clock }).finally(() => (finished = true));
     for (let second = 0; second < 4; second += 1) {
-      while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+      await stepUntil('it waits', () => clock.pending > 0, turn);
       assert.equal(finished, false);
       await clock.advance(500);
     }
     api.publish([{ name: 'photos', dirtyCount: 1, health: 'healthy' }], { allSynced: false });
-    while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+    await stepUntil('it waits', () => clock.pending > 0, turn);
     await clock.advance(60_000);
-    while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+    await stepUntil('it waits', () => clock.pending > 0, turn);
     assert.equal(finished, false);
     api.publish([], { allSynced: true });
     await clock.advance(1_000);
@@ -84,16 +83,16 @@ describe('the subcommands of the control API', () => {
     api.publish([{ name: 'photos', health: 'pending' }], { allSynced: false });
     let finished = false;
     const waiting = run(['wait', '--synced'], { clock }).finally(() => (finished = true));
-    while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+    await stepUntil('it waits', () => clock.pending > 0, turn);
     api.publish([{ name: 'photos', health: 'healthy' }], { allSynced: true });
     for (let half = 0; half < 4; half += 1) {
       await clock.advance(500);
-      while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+      await stepUntil('it waits', () => clock.pending > 0, turn);
       assert.equal(finished, false);
     }
     for (let half = 0; half < 20 && !finished; half += 1) {
       await clock.advance(500);
-      while (clock.pending === 0 && !finished) await new Promise((resolve) => setImmediate(resolve));
+      await stepUntil('it waits or has ended', () => clock.pending > 0 || finished, turn);
     }
     assert.equal((await waiting).code, 0);
   });
@@ -111,10 +110,10 @@ describe('the subcommands of the control API', () => {
     const waiting = run(['wait', '--synced'], { clock, request: late }).finally(() => (finished = true));
     await clock.advance(60_000);
     answer();
-    while (clock.pending === 0 && !finished) await new Promise((resolve) => setImmediate(resolve));
+    await stepUntil('it waits or has ended', () => clock.pending > 0 || finished, turn);
     assert.equal(finished, false);
     for (let half = 0; half < 20 && !finished; half += 1) {
-      while (clock.pending === 0 && !finished) await new Promise((resolve) => setImmediate(resolve));
+      await stepUntil('it waits or has ended', () => clock.pending > 0 || finished, turn);
       await clock.advance(500);
     }
     assert.equal((await waiting).code, 0);

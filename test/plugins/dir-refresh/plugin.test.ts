@@ -6,6 +6,7 @@ import dirRefresh from '../../../plugins/dir-refresh/index.ts';
 import { folderOf } from '../../../plugins/dir-refresh/routes.ts';
 import { runCommand } from '../../api/cli.ts';
 import { testShare } from './fixture.ts';
+import { stepUntil, turn } from '../../support/until.ts';
 
 const document = (dir: object, share: object = {}) => ({
   connections: [{ name: 'nas', type: 'sftp' }], dir_refresh: dir,
@@ -48,7 +49,7 @@ describe('dir-refresh', () => {
   it('refreshes by request, whatever the interval', async (t) => {
     const { host, photos } = await start(t, document({}));
     const asked = host.inject({ method: 'POST', url: '/api/refresh/photos', payload: { path: '/2024//mai/' } });
-    while (photos.made.waiting.length === 0) await new Promise((resolve) => { setImmediate(resolve); });
+    await stepUntil('the mount is asked', () => photos.made.waiting.length > 0, turn);
     assert.equal(photos.made.waiting[0]?.path, '2024/mai');
     const again = (await host.inject({ method: 'POST', url: '/api/refresh/photos' })).json() as { ok: boolean; message: string };
     assert.deepEqual([again.ok, /already/.test(again.message)], [false, true]);

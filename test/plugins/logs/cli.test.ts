@@ -45,6 +45,26 @@ describe('mountkeeper logs', () => {
     assert.deepEqual((await printedAfter).printed, ['a', 'b', 'c', 'new', 'again']);
   });
 
+  it('ends well when it is interrupted in the middle of a question, and says what went wrong otherwise', async () => {
+    const clock = createManualClock();
+    for (const isInterrupted of [true, false]) {
+      const stop = new AbortController();
+      const answer = endpoint({ lines: ['a'] });
+      let asked = 0;
+      const request: RequestFunction = async (...call) => {
+        asked += 1;
+        if (asked === 1) return answer(...call);
+        if (isInterrupted) stop.abort(new Error('interrupted'));
+        throw new Error('interrupted');
+      };
+      const run = runCommand(logs, ['logs', '-f'], { request, clock, signal: stop.signal });
+      const end = isInterrupted ? run.then(({ code, errors }) => assert.deepEqual([code, errors], [0, []])) : assert.rejects(run, /interrupted/);
+      await clock.advance(0);
+      await clock.advance(1_000);
+      await end;
+    }
+  });
+
   it('exits with 64 for what it does not understand', async () => {
     for (const args of [['--lines', 'x'], ['--lines'], ['--nonsense'], ['word']]) {
       const run = await runCommand(logs, ['logs', ...args], { request: endpoint({ lines: [] }) });

@@ -12,6 +12,7 @@ import { markClean, repairCache } from '../../../plugins/mount/cache-repair.ts';
 import { cachedShares, pendingIn, pendingOf } from '../../../plugins/mount/cache-scan.ts';
 import { createClock } from '../../../core/system/clock.ts';
 import { runShortCommand } from '../../../core/system/short-command.ts';
+import { SKIPS } from '../../support/skips.ts';
 
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined } as unknown as Logger;
 const clock = createClock();
@@ -136,7 +137,7 @@ describe('a cache that a killed rclone left', () => {
     await handle.write(mixed, 0, mixed.length, 204_800 + 100);
     await handle.close();
     await put(meta('a'), record({ Size: 400_000, Rs: [{ Pos: 0, Size: 10 }], Fingerprint: '400000,2026' }));
-    if ((await blocksOf(data('a'), clean)).length === 0) return t.skip('the file system here does not tell');
+    if ((await blocksOf(data('a'), clean)).length === 0) return t.skip(SKIPS.blockMap.reason);
     await repairCache(cache, silent, clock, clean);
     assert.deepEqual((await recordOf('a')).Rs, [{ Pos: 0, Size: 10 }, { Pos: 40_960, Size: 65_536 }, { Pos: 204_900, Size: 4 * 4_096 - 100 }]);
   });

@@ -9,6 +9,7 @@ import type { ShortCommand, ShortCommandResult } from 'mountkeeper';
 import { createStanding, parseConnections } from '../../../plugins/mount/standing.ts';
 import type { Standing } from '../../../plugins/mount/standing.ts';
 import { standingCheck } from '../../../plugins/mount/standing-check.ts';
+import { unlessRoot } from '../../support/skips.ts';
 
 const run = ({ command, args }: ShortCommand): Promise<ShortCommandResult> => new Promise((resolve, reject) => {
   execFile(command, [...args], (error, stdout, stderr) => (error && typeof error.code !== 'number' ? reject(error) : resolve({ code: error ? 1 : 0, signal: null, stdout, stderr })));
@@ -37,7 +38,7 @@ async function createLines(t: TestContext, count: number): Promise<{ readonly li
   return { lines, standing: createStanding({ pid: process.pid, nas: { host: '127.0.0.1', port, manner: 'accepts' }, rcPort: 0, processes: { run } }) };
 }
 
-describe('connections that stand', { skip: process.getuid?.() !== 0 && 'needs root' }, () => {
+describe('connections that stand', { skip: unlessRoot }, () => {
   it('are ended when nothing moves on them, and left alone when something does', async (t) => {
     const { lines: [silent, moving], standing } = await createLines(t, 2);
     assert.ok(silent && moving);

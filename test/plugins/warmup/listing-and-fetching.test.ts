@@ -18,6 +18,7 @@ import { readThrough } from '../../../plugins/warmup/reading.ts';
 import { Room } from '../../../plugins/warmup/room.ts';
 import { Tally } from '../../../plugins/warmup/tally.ts';
 import { FakeView } from './fake-view.ts';
+import { stepUntil } from '../../support/until.ts';
 
 const MIB = 2 ** 20;
 const clock = createClock();
@@ -124,7 +125,7 @@ describe('the fetching of a warmup', () => {
     const { run, tally, reports } = await fetching(t, { a: 10, open: 2 * MIB, lost: 10 }, view, manual);
     let ending: unknown;
     void run.run().then((end) => (ending = end));
-    while (ending === undefined) await manual.advance(250);
+    await stepUntil('its end', () => ending !== undefined, () => manual.advance(250));
     assert.deepEqual([tally.counts.cached, tally.counts.errors], [2, 1]);
     assert.match(JSON.stringify(reports), /"lost".*does not keep it/);
   });

@@ -7,6 +7,7 @@ import { createRateMeter, progressLine } from '../../../plugins/warmup/progress.
 import type { TaskView, WarmupAnswer } from '../../../plugins/warmup/routes.ts';
 import { runCommand } from '../../api/cli.ts';
 import { openShare } from './fixture.ts';
+import { stepUntil } from '../../support/until.ts';
 
 const document = (section: object = {}) => ({
   connections: [{ name: 'nas', type: 'sftp' }], warmup: { auto: false, ...section },
@@ -109,7 +110,7 @@ describe('mountkeeper warmup', () => {
     const run = async <T>(work: Promise<T>): Promise<T> => {
       let isDone = false;
       void work.catch(() => undefined).then(() => { isDone = true; });
-      while (!isDone) await clock.advance(500);
+      await stepUntil('the command has ended', () => isDone, () => clock.advance(500));
       return work;
     };
     return { clock, run };

@@ -113,8 +113,8 @@ describe('clients of the front of WebDAV that ask for too much', () => {
     const ranges = Array.from({ length: 1_000 }, (_, index) => `${index * 2}-${index * 2}`).join(',');
     assert.equal((await house.ask('GET', '/team/a', { headers: { range: `bytes=${ranges}` } })).status, 416);
     assert.equal((await house.ask('GET', '/team/a', { headers: { range: 'bytes=0-0,1-1' } })).status, 200, 'the engine\'s answer');
-    const long = await house.ask('PROPFIND', '/team/a', { headers: { depth: '0', 'content-length': 1_000_000_000 } }).catch(() => undefined);
-    assert.ok(long === undefined || long.status === 413);
+    const long = await house.ask('PROPFIND', '/team/a', { headers: { depth: '0', 'content-length': 1_000_000_000 } });
+    assert.equal(long.status, 413);
     assert.equal((await house.ask('PROPFIND', '/team/a', { headers: { depth: '0' }, body: Buffer.alloc(200_000, 32) })).status, 413);
     assert.equal((await house.ask('PROPFIND', '/team/a', { headers: { 'depth': '0', 'transfer-encoding': 'chunked' }, body: Buffer.alloc(200_000, 32) })).status, 413);
     assert.equal(house.engine.count('PROPFIND'), 0);

@@ -1,0 +1,35 @@
+/**
+ * Breaks that the tests must see, each with the test file that does. A break is one line: what stands in the built file, exactly once,
+ * and what is put in its place. `npm run mutations` makes them, one after the other, in a copy of the build.
+ */
+export interface Mutation {
+  /** The fault that a user would have. */
+  readonly fault: string;
+  /** Of the sources; the break is made in what is built of it. */
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+  /** The test file, from `test/` and without its ending. */
+  readonly test: string;
+  /** Only the tests whose names contain it, where the file takes long. */
+  readonly only?: string;
+}
+
+const COMMIT = 'plugins/webdav/front-commit.ts';
+const FAILED_COMMIT = 'plugins/webdav/failed-commit';
+
+export const MUTATIONS: readonly Mutation[] = [
+  { fault: 'figures that are 6 s old still give all_synced', file: 'core/share-watch.ts', from: 'SYNCED_FRESH_MS = 4_000', to: 'SYNCED_FRESH_MS = 6_500', test: 'core/share-watch' },
+  { fault: 'figures of any age give all_synced', file: 'core/share-watch.ts', from: 'this.#silenceMs() < SYNCED_FRESH_MS', to: 'true', test: 'core/all-synced' },
+  { fault: 'a daemon that stood still says that all is synced', file: 'core/status.ts', from: 'STOOD_STILL_MS = 4_500', to: 'STOOD_STILL_MS = 45_000', test: 'core/status' },
+  { fault: 'the cache is written out every 30 s', file: 'plugins/mount/write-out.ts', from: 'WRITE_OUT_EVERY_MS = 5_000', to: 'WRITE_OUT_EVERY_MS = 30_000', test: 'plugins/mount/write-out' },
+  { fault: 'a WebDAV upload that the engine refuses in the middle is not noted', file: COMMIT, from: '>= 500)', to: '>= 600)', test: FAILED_COMMIT },
+  { fault: 'a WebDAV upload whose engine goes away in the middle is not noted', file: COMMIT, from: 'if (!wasNeverReached(error) &&', to: 'if (false &&', test: FAILED_COMMIT },
+  { fault: 'a torn WebDAV upload is noted, and left to nobody', file: COMMIT, from: 'this.#left = journal.leave(this.#upload);', to: '', test: FAILED_COMMIT },
+  { fault: 'the note of a WebDAV upload is not on the disk', file: 'plugins/webdav/front-journal.ts', from: 'await rename(`${file}.new`, file);', to: '', test: FAILED_COMMIT },
+  { fault: 'a former rclone is not ended before a new mount', file: 'plugins/mount/mounter.ts', from: 'await endFormer(spec.share.name, tools);', to: '', test: 'e2e/mount-life', only: 'nobody adopted' },
+  { fault: 'logs -f fails when it is interrupted', file: 'plugins/logs/cli.ts', from: '.catch((error) => orEnd(cli, from, error))', to: '', test: 'plugins/logs/cli' },
+  { fault: 'tests that are gone are not missed', file: 'test/tally.ts', from: '(counts[source] ?? 0) < count', to: 'false', test: 'tally' },
+  { fault: 'a test may be left out for any reason', file: 'test/support/skips.ts', from: 'if (!rule)', to: 'if (!rule && reason === "")', test: 'tally' },
+  { fault: 'words that name no test file run nothing, and that is well', file: 'test/files.ts', from: 'if (unknown.length > 0)', to: 'if (false)', test: 'files' },
+];
