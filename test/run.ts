@@ -97,9 +97,7 @@ async function main(): Promise<number> {
   const only = process.argv.slice(2);
   const files = (await testFiles()).filter((file) => only.length === 0 || only.some((part) => file.includes(part)));
   const root = await realpath(await mkdtemp(join(tmpdir(), 'mountkeeper-test-')));
-  const rclone = currentRclone();
-  if (rclone === undefined) console.log('# the current rclone was not available here: tests run with the system\'s rclone only');
-  if (rclone !== undefined) process.env['MOUNTKEEPER_RCLONE'] = rclone;
+  process.env['MOUNTKEEPER_RCLONE'] = currentRclone();
   const isGood = await runFiles(files, root);
   const left = [...(await readdir(root)).map((name) => `folder ${join(root, name)}`), ...(await sweep(root))];
   if (left.length === 0) return isGood ? 0 : 1;

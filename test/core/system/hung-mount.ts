@@ -45,7 +45,7 @@ export async function mountOfSilence(scratch: Scratch): Promise<HangingMount & {
 async function mountOf(scratch: Scratch, remote: readonly string[]): Promise<HangingMount> {
   const mountPoint = scratch.path('mount 照');
   await mkdir(mountPoint);
-  const rclone = spawn('rclone', ['mount', ...remote.slice(0, 1), mountPoint, ...remote.slice(1), '--config', '/dev/null', '--cache-dir', scratch.path('cache')], { stdio: 'ignore' });
+  const rclone = spawn(currentRclone(), ['mount', ...remote.slice(0, 1), mountPoint, ...remote.slice(1), '--config', '/dev/null', '--cache-dir', scratch.path('cache')], { stdio: 'ignore' });
   const ended = once(rclone, 'exit');
   const end = async (): Promise<void> => {
     rclone.kill('SIGKILL');
