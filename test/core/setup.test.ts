@@ -69,7 +69,7 @@ describe('config/setup', () => {
     await rm(join(folder, 'apt-get'));
     const { status, stderr } = setUp(folder);
     assert.equal(status, 1);
-    assert.match(stderr, /with your system's package manager: rclone fuse3 /);
+    assert.match(stderr, /with your system's package manager: fuse3 /);
   });
 
   it('refuses an option that it does not know', () => {

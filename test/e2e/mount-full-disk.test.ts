@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import type { Mount, MountStats } from 'mountkeeper';
 import { detachAll, mountsBelow } from '../support/mounts.ts';
 import { Nas } from '../support/nas.ts';
-import { rclones } from '../support/rclones.ts';
+import { currentRclone, rclones } from '../support/rclones.ts';
 import { Relay } from '../support/relay.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
@@ -139,7 +139,7 @@ describe('a power cut', { skip: isRoot ? false : 'needs root to mount a disk' },
         throw error;
       });
       if (disk instanceof NoLoopDevice) return t.skip(`no loop device is to be had here: ${disk.message}`);
-      const first = createWorkbench(scratch, { rclone: 'rclone', nas, mount: { write_back: '1h' } });
+      const first = createWorkbench(scratch, { rclone: currentRclone(), nas, mount: { write_back: '1h' } });
       const mount = await first.mount(first.spec('photos'));
       const closed = new Map([await save(mount, 'new.bin', 5 * MB), await save(mount, 'small.bin', 100), await save(mount, 'old.bin', 250_000)]);
       const closedAtMs = Date.now();
@@ -157,7 +157,7 @@ describe('a power cut', { skip: isRoot ? false : 'needs root to mount a disk' },
       await mount.kill();
       await rebooted(disk);
 
-      const second = createWorkbench(scratch, { rclone: 'rclone', nas, mount: { write_back: '200ms' } });
+      const second = createWorkbench(scratch, { rclone: currentRclone(), nas, mount: { write_back: '200ms' } });
       const next = await second.mount(second.spec('photos'));
       await until('all is up', async () => (await stats(next)).dirtyFiles === 0 && (await next.pending()).count === 0, { timeoutMs: 40_000, everyMs: 100 });
       const arrived = await nas.checksums();
