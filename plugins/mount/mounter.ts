@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config, ManagedProcess, Mount, MountEntry, Mounter, MountPlan, ShareSpec } from 'mountkeeper';
+import type { ManagedProcess, Mount, MountEntry, Mounter, MountPlan, ShareSpec } from 'mountkeeper';
 import { accessOf, fuseProblem } from './access.ts';
 import { deviceName, mountArguments, remotePath } from './arguments.ts';
 import { noteBoot } from './boot-note.ts';
-import { cacheLimitBytes, cacheRoom } from './cache-limit.ts';
 import { treesOf } from './cache-meta.ts';
 import { settlePlace } from './cache-place.ts';
 import { repairCache } from './cache-repair.ts';
@@ -26,7 +25,6 @@ import { createRcClient } from './rc-client.ts';
 import { awaitReady } from './ready.ts';
 import { releaseReserve } from './reserve.ts';
 import { locate } from './rclone.ts';
-import type { Rclone } from './rclone.ts';
 import { keepsConfig, remoteConfigText, writeRemoteConfig } from './remote-config.ts';
 import { userOfCache } from './sole-user.ts';
 import { killMount } from './take-down.ts';
@@ -146,22 +144,16 @@ async function start(spec: ShareSpec, plan: MountPlan, cacheDir: string, tools: 
   await writeRemoteConfig(file, await remoteConfigText(spec.connection, { command: rclone.command, processes: tools.processes, secrets: tools.secrets, providers }));
   const rc = { port: await freePort(), user: 'mountkeeper', password: randomBytes(24).toString('base64url') };
   const notes: MountNotes = { share: spec.share.name, plan, rc, cacheDir, fs: remotePath(spec), nas: nasAddress(spec.connection) };
-  const around = { ...(await accessOf()), configFile: file, cacheDir, rcPort: rc.port, cacheLimitBytes: await ownLimit(rclone, cacheDir, config) };
+  const around = { ...(await accessOf()), configFile: file, cacheDir, rcPort: rc.port };
   const process = await tools.processes.start({
     key: processKey(spec.share.name),
     command: rclone.command,
-    args: mountArguments(spec, config, rclone, around),
+    args: mountArguments(spec, config, around),
     env: { RCLONE_RC_USER: rc.user, RCLONE_RC_PASS: rc.password },
     fingerprint: plan.fingerprint,
     notes: toNotes(notes),
   });
   return { process, notes };
-}
-
-/** The cache's limit where this rclone cannot keep a minimum of free space. */
-async function ownLimit(rclone: Rclone, cacheDir: string, { cache, shares }: Config): Promise<number | undefined> {
-  if (rclone.flags.has('vfs-cache-min-free-space')) return undefined;
-  return cacheLimitBytes(cache, await cacheRoom(cacheDir, shares.length));
 }
 
 function configFile(shareName: string, tools: MountTools): string {

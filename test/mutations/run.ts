@@ -32,28 +32,33 @@ async function survival(folder: string, mutation: Mutation): Promise<string | un
   return code === undefined || failed > 0 ? undefined : `test/${mutation.test} could not be run (exit code ${code})`;
 }
 
-async function main(words: readonly string[]): Promise<number> {
-  const chosen = MUTATIONS.filter(({ fault, file, test: name }) => words.length === 0 || words.some((word) => `${fault} ${file} ${name}`.includes(word)));
-  const rclone = currentRclone();
-  if (rclone !== undefined) process.env['MOUNTKEEPER_RCLONE'] = rclone;
-  const scratch = await createScratch('mutations');
+/** The sentences that are a reason to fail. */
+async function faults(folder: string, chosen: readonly Mutation[]): Promise<readonly string[]> {
   const wrong: string[] = [];
+  const whole = new Map(chosen.map((mutation) => [`${mutation.test} ${mutation.only ?? ''}`, mutation]));
+  for (const mutation of whole.values()) {
+    const { code, passed } = await test(folder, mutation);
+    if (code !== 0 || passed === 0) wrong.push(`test/${mutation.test} does not pass when nothing is broken`);
+  }
+  for (const mutation of wrong.length > 0 ? [] : chosen) {
+    const survives = await survival(folder, mutation);
+    console.log(`${survives === undefined ? 'seen    ' : 'NOT SEEN'}  ${mutation.fault}`);
+    if (survives !== undefined) wrong.push(survives);
+  }
+  return wrong;
+}
+
+async function main(words: readonly string[]): Promise<number> {
+  const isMeant = ({ fault, file, test: name }: Mutation): boolean => words.some((word) => `${fault} ${file} ${name}`.includes(word));
+  const chosen = MUTATIONS.filter((mutation) => words.length === 0 || isMeant(mutation));
+  process.env['MOUNTKEEPER_RCLONE'] = currentRclone();
+  const scratch = await createScratch('mutations');
+  const wrong = chosen.length === 0 ? [`no break has ${words.join(' or ')} in it`] : [];
   try {
-    const folder = await copyOfBuild(scratch);
-    const whole = new Map(chosen.map((mutation) => [`${mutation.test} ${mutation.only ?? ''}`, mutation]));
-    for (const mutation of whole.values()) {
-      const { code, passed } = await test(folder, mutation);
-      if (code !== 0 || passed === 0) wrong.push(`test/${mutation.test} does not pass when nothing is broken`);
-    }
-    for (const mutation of wrong.length > 0 ? [] : chosen) {
-      const survives = await survival(folder, mutation);
-      console.log(`${survives === undefined ? 'seen    ' : 'NOT SEEN'}  ${mutation.fault}`);
-      if (survives !== undefined) wrong.push(survives);
-    }
+    wrong.push(...await faults(await copyOfBuild(scratch), chosen));
   } finally {
     await scratch.close();
   }
-  if (chosen.length === 0) wrong.push(`no break has ${words.join(' or ')} in it`);
   for (const sentence of wrong) console.error(sentence);
   if (wrong.length === 0) console.log(`${chosen.length} breaks, all seen`);
   return wrong.length === 0 ? 0 : 1;

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import type { Config } from 'mountkeeper';
-import { complete } from '../../../plugins/mount/config.ts';
+import { complete, defaultRclone } from '../../../plugins/mount/config.ts';
 import { connectionProblems, parseProviders } from '../../../plugins/mount/providers.ts';
-import { callsIn, flagsIn } from '../../../plugins/mount/rclone.ts';
+import { tooOld } from '../../../plugins/mount/rclone.ts';
 import { isPasswordOption, isSecretOption, secretPaths } from '../../../plugins/mount/secret-options.ts';
 import { checkUntrusted } from '../../../plugins/mount/untrusted.ts';
 
@@ -86,11 +87,20 @@ describe('defaults of a document', () => {
   });
 });
 
-describe('the installed rclone\'s own tables', () => {
-  it('name its flags, without those that prose mentions', () => {
-    assert.deepEqual(flagsIn('Use --daemon to…\n      --vfs-refresh     Refresh\n  -o, --option string   Opt\n  see --other\n'), ['vfs-refresh', 'option']);
+describe('the installed rclone', () => {
+  it('is refused below 1.70, with the sentence how to get a newer one', () => {
+    for (const old of ['rclone v1.60.1-DEV', 'rclone v1.69.3', 'rclone v0.99.0']) {
+      assert.match(tooOld(old) ?? '', /too old, Mountkeeper needs 1\.70 or later: run "npm run setup"/, old);
+    }
+    for (const fine of ['rclone v1.70.0', 'rclone v1.75.2', 'rclone v1.100.0-beta.8500.abc', 'rclone v2.0.0', 'rclone']) {
+      assert.equal(tooOld(fine), undefined, fine);
+    }
   });
-  it('name its calls', () => {
-    assert.deepEqual(callsIn('{"commands":[{"Path":"vfs/queue"},{}]}'), ['vfs/queue']);
+
+  it('is the one that the environment names, else the one that the set-up fetched, else the one on the PATH', () => {
+    const here = fileURLToPath(import.meta.url);
+    assert.equal(defaultRclone({ MOUNTKEEPER_RCLONE: '/opt/rclone' }, here), '/opt/rclone');
+    assert.equal(defaultRclone({ MOUNTKEEPER_RCLONE: '' }, here), here);
+    assert.equal(defaultRclone({}, `${here}.none`), 'rclone');
   });
 });
