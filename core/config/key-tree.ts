@@ -2,7 +2,7 @@
  * The key tree: every key of the assembled configuration with its description, default, tier, secret mark and owner.
  * Read from Joi's own description of the schemas; differences, rendering, masking and the reference pages all walk it.
  */
-import type { ChangeTier, ConfigKey } from '../services.ts';
+import type { ChangeTier, ConfigKey, FileOnly } from '../services.ts';
 
 /** `table`: known keys; `tables`: array of tables with known keys; `value`: everything else. */
 export type KeyKind = 'value' | 'table' | 'tables';
@@ -17,6 +17,7 @@ export interface KeyNode {
   readonly required: boolean;
   readonly tier: ChangeTier;
   readonly secret: boolean;
+  readonly fileOnly: FileOnly;
   readonly owner: string;
   /** A table that also keeps keys nobody declared. */
   readonly open: boolean;
@@ -27,9 +28,10 @@ export interface Origin {
   readonly path: string;
   readonly owner: string;
   readonly tier: ChangeTier;
+  readonly fileOnly?: FileOnly;
 }
 
-interface Meta { readonly tier?: ChangeTier; readonly secret?: boolean; readonly type?: string }
+interface Meta { readonly tier?: ChangeTier; readonly secret?: boolean; readonly type?: string; readonly fileOnly?: FileOnly }
 
 /** What `schema.describe()` of Joi gives, as far as it is read here. */
 interface Described {
@@ -45,19 +47,24 @@ interface Described {
   readonly matches?: readonly { readonly schema?: Described }[];
 }
 
-/** The node of one described schema and all below it; `origin.tier` holds where no nearer tier is given. */
+/** The node of one described schema and all below it; `origin.tier` and `origin.fileOnly` hold where no nearer ones are given. */
 export function buildNode(description: object, origin: Origin): KeyNode {
   const described = description as Described;
   const item = described.items?.length === 1 ? described.items[0] : undefined;
   const kind = kindOf(described, item);
   const body = kind === 'tables' && item !== undefined ? item : described;
   const tier = metaOf(described).tier ?? origin.tier;
-  const inside: Origin = { path: kind === 'tables' ? `${origin.path}[]` : origin.path, owner: origin.owner, tier: metaOf(body).tier ?? tier };
+  const fileOnly = metaOf(described).fileOnly ?? origin.fileOnly ?? false;
+  const inside: Origin = {
+    path: kind === 'tables' ? `${origin.path}[]` : origin.path, owner: origin.owner,
+    tier: metaOf(body).tier ?? tier, fileOnly: metaOf(body).fileOnly ?? fileOnly,
+  };
   return {
     ...documentation(described),
     path: origin.path,
     kind,
     tier,
+    fileOnly,
     owner: origin.owner,
     open: isOpen(body),
     children: kind === 'value' ? new Map() : childrenOf(body, inside),
@@ -148,6 +155,6 @@ export function mergeTables(first: KeyNode, second: KeyNode): KeyNode {
 export function listKeys(node: KeyNode): ConfigKey[] {
   const below = [...node.children.values()].flatMap((child) => listKeys(child));
   if (node.kind !== 'value' && (node.children.size > 0 || node.path === '')) return below;
-  const { path, type, description, tier, secret, owner } = node;
-  return [{ path, type, description, default: node.default, tier, secret, owner }, ...below];
+  const { path, type, description, tier, secret, fileOnly, owner } = node;
+  return [{ path, type, description, default: node.default, tier, secret, fileOnly, owner }, ...below];
 }

@@ -20,6 +20,9 @@ declare module 'mountkeeper' {
   interface Config {
     mount: MountConfig;
   }
+  interface ShareConfig {
+    exec?: boolean;
+  }
 }
 
 /** The environment names another rclone than the one on the PATH, for tests and for trying a new version. */
@@ -29,8 +32,9 @@ export function defaultRclone(env: NodeJS.ProcessEnv = process.env): string {
 }
 
 export const schema = Joi.object<MountConfig, true>({
-  root: filePath().default('/mnt/mountkeeper').description('Folder in which shares are mounted that name no mount_point of their own.'),
-  rclone: Joi.string().default('rclone')
+  root: filePath().default('/mnt/mountkeeper').meta({ fileOnly: true })
+    .description('Folder in which shares are mounted that name no mount_point of their own.'),
+  rclone: Joi.string().default('rclone').meta({ fileOnly: true })
     .description('The rclone to run: a name on the PATH or an absolute path. Left out, the environment variable MOUNTKEEPER_RCLONE overrides it.'),
   chunk_size: size().default('16M').description('Bytes asked of the remote at once when a file is read.'),
   chunk_limit: size().default('64M').description('Size up to which the chunks double while a file is read on; "0" lets them grow without a limit.'),
@@ -43,6 +47,11 @@ export const schema = Joi.object<MountConfig, true>({
   dir_cache_time: duration().default('15m').description('How long a folder listing is trusted; changes made elsewhere on the remote show no later than this.'),
   attr_timeout: duration().default('1s').description('How long the kernel trusts sizes and times of files.'),
 }).meta({ tier: 'global' });
+
+export const shareSchema = Joi.object({
+  exec: Joi.boolean().default(false).meta({ tier: 'per-share', fileOnly: 'but-default' })
+    .description('Let programs that lie on the share be run from its mount. Set-user-ID bits and device files never count there.'),
+});
 
 /** `rclone` of the environment, where the file names none, and mount points from the shares' names. */
 export function complete(config: Config): void {

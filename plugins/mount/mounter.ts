@@ -17,6 +17,7 @@ import { leftovers } from './leftovers.ts';
 import type { Notice } from './leftovers.ts';
 import { lockLater, prepareMountPoint, SEAL_SOURCE, unlockMountPoint } from './mount-point.ts';
 import { nasAddress } from './nas-address.ts';
+import { narrowMount } from './mount-flags.ts';
 import { fromNotes, toNotes } from './notes.ts';
 import type { MountNotes } from './notes.ts';
 import { cacheFolder, formerPlaceOf, placeOf, planMount } from './plan.ts';
@@ -96,6 +97,7 @@ async function mountShare(spec: ShareSpec, tools: MountingTools, signal: AbortSi
   try {
     const { process, notes } = await start(spec, plan, cacheDir, tools);
     await ready(spec, { process, notes }, tools, signal);
+    await narrowMount(spec.share, tools);
     return new LivingMount(process, notes, tools, dirty);
   } finally {
     await lock();
@@ -179,6 +181,8 @@ async function adopt(key: string, tools: MountingTools): Promise<LivingMount | u
     await noteBoot(notes.cacheDir).catch(() => undefined);
     const mount = new LivingMount(process, notes, tools, pendingIn(notes.cacheDir).then(({ paths }) => paths));
     mount.isSealed = await isSealed(entry, notes.share, tools);
+    // A daemon that did not know of it may have left it.
+    if (!mount.isSealed) await narrowMount({ ...tools.config().shares.find(({ name }) => name === notes.share), name: notes.share, mount_point: entry.mountPoint }, tools);
     return mount;
   }
   const isMounted = entry !== undefined;
