@@ -1,10 +1,12 @@
 /**
- * What only the configuration file may say: whoever may write it has a shell here, a document over HTTP comes from somebody who may
- * not. Such a document is compared with the running configuration, key by key:
+ * What only the configuration file may say: whoever may write it has a shell here, a document over HTTP
+ * comes from somebody who may not. Such a document is compared with the running configuration, key by key:
  * - what the schema marks `fileOnly` stays as it is (`'but-default'`: or goes back to its default);
  * - a reference to a file, a variable or a credential stays at its key, as it is;
  * - a path holds no `..`;
- * - a plugin that nobody has found is not switched on, and what is switched on already stays as it is: nobody could judge its keys.
+ * - a plugin that nobody has found is not switched on, and one that is on already stays as it is: nobody
+ *   could judge its keys.
+ *
  * Tables with names are compared by them. What is new is compared with the defaults, and whole tables may go.
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -45,7 +47,8 @@ function judge(place: Place): ConfigProblem[] {
     const isBack = node.fileOnly === 'but-default' && isDeepStrictEqual(next, node.default);
     return isBack ? [] : [refused(path, 'cannot be changed over HTTP')];
   }
-  if (isReference(next)) return [refused(path, 'refers to a secret that the configuration file does not refer to there')];
+  if (isReference(next))
+    return [refused(path, 'refers to a secret that the configuration file does not refer to there')];
   if (climbs(written, node)) return [refused(path, 'holds ".."')];
   if (Array.isArray(next)) return items(place).flatMap(judge);
   return isTable(next) ? keys(place, next).flatMap((key) => judgeKey(place, key)) : [];
@@ -62,13 +65,19 @@ function climbs(written: unknown, node: KeyNode | undefined): boolean {
 
 /** Each table beside the one of its name; one stands beside another at most once. */
 function items({ written, next, now, node, path }: Place): Place[] {
-  const before = Array.isArray(now) ? [...(now as unknown[])] : [];
+  const before = Array.isArray(now) ? (now as unknown[]) : [];
+  const byName = new Map(before.map((one) => [nameOf(one), one]));
   return (next as unknown[]).map((item, index) => {
     const name = nameOf(item);
-    const at = name === undefined ? index : before.findIndex((one) => nameOf(one) === name);
-    const beside = at < 0 ? undefined : before[at];
-    if (name !== undefined && at >= 0) before[at] = undefined;
-    return { written: Array.isArray(written) ? written[index] as unknown : undefined, next: item, now: beside, node: itemNode(node), path: [...path, index] };
+    const beside = name === undefined ? before[index] : byName.get(name);
+    if (name !== undefined) byName.delete(name);
+    return {
+      written: Array.isArray(written) ? (written[index] as unknown) : undefined,
+      next: item,
+      now: beside,
+      node: itemNode(node),
+      path: [...path, index],
+    };
   });
 }
 
@@ -83,7 +92,8 @@ function nameOf(item: unknown): string | undefined {
 
 /** Also keys that are gone: to leave out a mark of the file is to change it. */
 function keys({ now, node }: Place, next: Record<string, unknown>): string[] {
-  return [...new Set([...(node?.children.keys() ?? []), ...Object.keys(next), ...(isTable(now) ? Object.keys(now) : [])])];
+  const known = isTable(now) ? Object.keys(now) : [];
+  return [...new Set([...(node?.children.keys() ?? []), ...Object.keys(next), ...known])];
 }
 
 function judgeKey({ written, next, now, node, path }: Place, key: string): ConfigProblem[] {
@@ -95,14 +105,17 @@ function judgeKey({ written, next, now, node, path }: Place, key: string): Confi
     node: child,
     path: [...path, key],
   };
-  return child === undefined && path.length === 1 && path[0] === 'plugins' ? judgeUnknownPlugin(place) : judge(place);
+  return child === undefined && path.length === 1 && path[0] === 'plugins'
+    ? judgeUnknownPlugin(place)
+    : judge(place);
 }
 
 function judgeUnknownPlugin(place: Place): ConfigProblem[] {
   const { next, now, path } = place;
   if (next === undefined || isDeepStrictEqual(next, now)) return [];
-  if (isOn(next)) return [refused(path, `is of a plugin that is not there and cannot be ${isOn(now) ? 'changed' : 'switched on'} over HTTP`)];
-  return judge(place);
+  if (!isOn(next)) return judge(place);
+  const what = `cannot be ${isOn(now) ? 'changed' : 'switched on'} over HTTP`;
+  return [refused(path, `is of a plugin that is not there and ${what}`)];
 }
 
 function isOn(table: unknown): boolean {

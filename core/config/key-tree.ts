@@ -47,28 +47,29 @@ interface Described {
   readonly matches?: readonly { readonly schema?: Described }[];
 }
 
-/** The node of one described schema and all below it; `origin.tier` and `origin.fileOnly` hold where no nearer ones are given. */
+/** The node of one described schema and all below it; what `origin` says holds where nothing nearer does. */
 export function buildNode(description: object, origin: Origin): KeyNode {
   const described = description as Described;
   const item = described.items?.length === 1 ? described.items[0] : undefined;
   const kind = kindOf(described, item);
   const body = kind === 'tables' && item !== undefined ? item : described;
-  const tier = metaOf(described).tier ?? origin.tier;
-  const fileOnly = metaOf(described).fileOnly ?? origin.fileOnly ?? false;
-  const inside: Origin = {
-    path: kind === 'tables' ? `${origin.path}[]` : origin.path, owner: origin.owner,
-    tier: metaOf(body).tier ?? tier, fileOnly: metaOf(body).fileOnly ?? fileOnly,
-  };
+  const here = inherit(origin, metaOf(described));
+  const inside = inherit({ ...here, path: kind === 'tables' ? `${origin.path}[]` : origin.path }, metaOf(body));
   return {
     ...documentation(described),
     path: origin.path,
     kind,
-    tier,
-    fileOnly,
+    tier: here.tier,
+    fileOnly: here.fileOnly ?? false,
     owner: origin.owner,
     open: isOpen(body),
     children: kind === 'value' ? new Map() : childrenOf(body, inside),
   };
+}
+
+/** What a mark says holds for all below it. */
+function inherit(origin: Origin, { tier, fileOnly }: Meta): Origin {
+  return { ...origin, tier: tier ?? origin.tier, fileOnly: fileOnly ?? origin.fileOnly ?? false };
 }
 
 function documentation(described: Described): Pick<KeyNode, 'type' | 'description' | 'default' | 'example' | 'required' | 'secret'> {

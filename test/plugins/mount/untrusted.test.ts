@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Config, ConnectionConfig, ShareConfig } from 'mountkeeper';
+import type { Config, ConnectionConfig } from 'mountkeeper';
 import { BACKENDS } from '../../../plugins/mount/backends.ts';
 import { checkUntrusted } from '../../../plugins/mount/untrusted.ts';
 
@@ -11,49 +11,121 @@ function connection(type: string, options: Options = {}, name = 'nas'): Connecti
   return { name, type, options } as ConnectionConfig;
 }
 
-function share(changes: Partial<ShareConfig> = {}): ShareConfig {
-  return { name: 'photos', connection: 'nas', remote_path: 'p', mount_point: '/mnt/mk/photos', read_only: false, protocols: [], ...changes };
+function config(connections: readonly ConnectionConfig[]): Config {
+  return { mount: { root: '/mnt/mk' }, connections, shares: [] } as unknown as Config;
 }
 
-function config(connections: readonly ConnectionConfig[], shares: readonly ShareConfig[] = []): Config {
-  return { mount: { root: '/mnt/mk' }, connections, shares } as unknown as Config;
-}
+const paths = (next: Config, current: Config): readonly string[] =>
+  checkUntrusted(next, current).map(({ path }) => path ?? '');
+const refused = (next: ConnectionConfig, ...current: ConnectionConfig[]): readonly string[] =>
+  paths(config([next]), config(current));
 
-const paths = (next: Config, current: Config): readonly string[] => checkUntrusted(next, current).map(({ path }) => path ?? '');
-const refused = (next: ConnectionConfig, ...current: ConnectionConfig[]): readonly string[] => paths(config([next]), config(current));
-
-/** What rclone 1.60 and 1.75 have beside what is taken: each names a file, a program, a socket, a variable or another way out. */
+/**
+ * What rclone 1.60 and 1.75 have beside what is taken: each names a file, a program, a socket, a variable
+ * or another way out.
+ */
 const KEPT_OUT: Readonly<Record<string, readonly string[]>> = {
   sftp: [
-    'key_file', 'pubkey_file', 'known_hosts_file', 'key_use_agent', 'ask_password', 'md5sum_command', 'sha1sum_command', 'sha256sum_command',
-    'crc32sum_command', 'blake3sum_command', 'xxh3sum_command', 'xxh128sum_command', 'subsystem', 'server_command', 'set_env', 'ssh', 'socks_proxy', 'http_proxy',
+    'key_file',
+    'pubkey_file',
+    'known_hosts_file',
+    'key_use_agent',
+    'ask_password',
+    'md5sum_command',
+    'sha1sum_command',
+    'sha256sum_command',
+    'crc32sum_command',
+    'blake3sum_command',
+    'xxh3sum_command',
+    'xxh128sum_command',
+    'subsystem',
+    'server_command',
+    'set_env',
+    'ssh',
+    'socks_proxy',
+    'http_proxy',
   ],
   smb: ['use_kerberos', 'kerberos_ccache'],
   webdav: ['bearer_token_command', 'unix_socket'],
   ftp: ['ask_password', 'socks_proxy', 'http_proxy'],
-  s3: ['shared_credentials_file', 'profile', 'role_arn', 'sts_endpoint', 'sdk_log_mode', 'ibm_iam_endpoint', 'download_url'],
+  s3: [
+    'shared_credentials_file',
+    'profile',
+    'role_arn',
+    'sts_endpoint',
+    'sdk_log_mode',
+    'ibm_iam_endpoint',
+    'download_url',
+  ],
   b2: ['test_mode', 'download_url'],
 };
 
 describe('a connection over HTTP', () => {
   it('is of a kind that leads to another machine', () => {
-    for (const type of ['local', 'alias', 'crypt', 'union', 'combine', 'chunker', 'compress', 'cache', 'hasher', 'archive', 'memory', 'drive', 'SFTP', 'Local', '__proto__', 'constructor']) {
+    for (const type of [
+      'local',
+      'alias',
+      'crypt',
+      'union',
+      'combine',
+      'chunker',
+      'compress',
+      'cache',
+      'hasher',
+      'archive',
+      'memory',
+      'drive',
+      'SFTP',
+      'Local',
+      '__proto__',
+      'constructor',
+    ]) {
       assert.deepEqual(refused(connection(type, { remote: '/' })), ['connections[0].type'], type);
     }
-    for (const type of Object.keys(BACKENDS)) assert.deepEqual(refused(connection(type, PASS)).filter((path) => path.endsWith('.type')), [], type);
+    for (const type of Object.keys(BACKENDS))
+      assert.deepEqual(
+        refused(connection(type, PASS)).filter((path) => path.endsWith('.type')),
+        [],
+        type,
+      );
   });
 
   for (const [type, options] of Object.entries(KEPT_OUT)) {
     it(`of the type ${type} sets nothing that names what lies here`, () => {
       const fill = type === 'sftp' ? PASS : {};
-      for (const option of options) for (const value of ['/tmp/x', true]) assert.deepEqual(refused(connection(type, { ...fill, [option]: value })), [`connections[0].options.${option}`], option);
+      for (const option of options)
+        for (const value of ['/tmp/x', true])
+          assert.deepEqual(
+            refused(connection(type, { ...fill, [option]: value })),
+            [`connections[0].options.${option}`],
+            option,
+          );
     });
   }
 
   it('spells options as rclone does, to the letter', () => {
-    for (const option of ['SSH', 'sftp_ssh', 'sftp-ssh', '--sftp-ssh', 'override.ssh', 'global.metadata_mapper', 'ssh ', 'key-file', 'Host', '__proto__', 'constructor', 'toString', 'metadata_mapper', 'password_command']) {
+    for (const option of [
+      'SSH',
+      'sftp_ssh',
+      'sftp-ssh',
+      '--sftp-ssh',
+      'override.ssh',
+      'global.metadata_mapper',
+      'ssh ',
+      'key-file',
+      'Host',
+      '__proto__',
+      'constructor',
+      'toString',
+      'metadata_mapper',
+      'password_command',
+    ]) {
       const options = Object.fromEntries([...Object.entries(PASS), [option, 'x']]);
-      assert.deepEqual(refused(connection('sftp', options)).filter((path) => path !== `connections[0].options.${option}`), [], option);
+      assert.deepEqual(
+        refused(connection('sftp', options)).filter((path) => path !== `connections[0].options.${option}`),
+        [],
+        option,
+      );
       assert.equal(refused(connection('sftp', options)).length, 1, option);
     }
   });
@@ -64,105 +136,56 @@ describe('a connection over HTTP', () => {
     assert.deepEqual(refused(connection('s3', { env_auth: false })), []);
     // rclone would ask the ssh-agent.
     assert.deepEqual(refused(connection('sftp', { host: 'h' })), ['connections[0].options']);
-    assert.deepEqual(refused(connection('sftp', { host: 'h', pass: '', key_pem: '' })), ['connections[0].options']);
+    assert.deepEqual(refused(connection('sftp', { host: 'h', pass: '', key_pem: '' })), [
+      'connections[0].options',
+    ]);
     assert.deepEqual(refused(connection('sftp', { host: 'h', key_pem: '-----BEGIN\nx\r\n' })), []);
   });
 
   it('has values of their kind, bounded and on one line', () => {
     const bad: readonly Options[] = [
-      { host: 'a\nssh = x' }, { host: 'a\rb' }, { host: 'a\0b' }, { user: 'a\u0085b' }, { user: 'a\u2028b' }, { user: 'x'.repeat(1_025) }, { pass: 'x'.repeat(4_097) },
-      { host: 'a b' }, { port: '22; x' }, { port: 2.5 }, { disable_hashcheck: 'maybe' }, { idle_timeout: '1m\tx' }, { key_pem: 'a\x1bb' }, { key_pem: 'x'.repeat(20_000) },
-      { host: { env: 'PATH' } }, { pass: { file: '/etc/shadow' } },
+      { host: 'a\nssh = x' },
+      { host: 'a\rb' },
+      { host: 'a\0b' },
+      { user: 'a\u0085b' },
+      { user: 'a\u2028b' },
+      { user: 'x'.repeat(1_025) },
+      { pass: 'x'.repeat(4_097) },
+      { host: 'a b' },
+      { port: '22; x' },
+      { port: 2.5 },
+      { disable_hashcheck: 'maybe' },
+      { idle_timeout: '1m\tx' },
+      { key_pem: 'a\x1bb' },
+      { key_pem: 'x'.repeat(20_000) },
+      { host: { env: 'PATH' } },
+      { pass: { file: '/etc/shadow' } },
     ];
-    for (const options of bad) assert.deepEqual(refused(connection('sftp', { ...PASS, ...options })), [`connections[0].options.${Object.keys(options)[0]}`], JSON.stringify(options).slice(0, 60));
-    for (const url of ['file:///etc/passwd', '/tmp/sock', 'unix:///x', 'http://a b', 'javascript:x']) assert.deepEqual(refused(connection('webdav', { url })), ['connections[0].options.url'], url);
-    const good: Options = { host: 'nas', port: '22', user: 'a b', shell_type: 'none', idle_timeout: '1m0s', concurrency: 4, disable_hashcheck: 'true', skip_links: false };
+    for (const options of bad)
+      assert.deepEqual(
+        refused(connection('sftp', { ...PASS, ...options })),
+        [`connections[0].options.${Object.keys(options)[0]}`],
+        JSON.stringify(options).slice(0, 60),
+      );
+    for (const url of ['file:///etc/passwd', '/tmp/sock', 'unix:///x', 'http://a b', 'javascript:x'])
+      assert.deepEqual(refused(connection('webdav', { url })), ['connections[0].options.url'], url);
+    const good: Options = {
+      host: 'nas',
+      port: '22',
+      user: 'a b',
+      shell_type: 'none',
+      idle_timeout: '1m0s',
+      concurrency: 4,
+      disable_hashcheck: 'true',
+      skip_links: false,
+    };
     assert.deepEqual(refused(connection('sftp', { ...PASS, ...good })), []);
   });
 
   it('is told where it may stand', () => {
-    assert.match(checkUntrusted(config([connection('local')]), config([]))[0]?.message ?? '', /; it may stand in the configuration file, written by somebody with a shell$/);
-  });
-});
-
-describe('a connection of the file', () => {
-  const local = connection('local', { nounc: true });
-  const keyed = connection('sftp', { host: 'a', user: 'u', key_file: '/k', known_hosts_file: '/h', concurrency: 4 });
-  const referring = connection('sftp', { host: 'a', pass: { file: '/s' } });
-  const plain = connection('sftp', { host: 'a', pass: 'known' });
-  const over = ({ name, type, options }: ConnectionConfig, changes: Options): ConnectionConfig => connection(type, { ...options, ...changes }, name);
-
-  it('passes as it is, and may go', () => {
-    for (const one of [local, keyed, referring, plain]) {
-      assert.deepEqual(refused(structuredClone(one), one), []);
-      assert.deepEqual(paths(config([]), config([one])), []);
-    }
-  });
-
-  it('that holds nothing of this machine may be changed like a new one', () => {
-    assert.deepEqual(refused(over(plain, { host: 'b', user: 'v', ciphers: 'x' }), plain), []);
-    assert.deepEqual(refused(connection('webdav', { url: 'https://b/' }), plain), []);
-    assert.deepEqual(refused(over(plain, { ssh: 'x' }), plain), ['connections[0].options.ssh']);
-    assert.deepEqual(refused(connection('local'), plain), ['connections[0].type']);
-  });
-
-  it('that does stays where it leads: no secret of the file and no key is used with another machine', () => {
-    for (const one of [keyed, referring]) {
-      assert.deepEqual(refused(over(one, { host: 'evil' }), one), ['connections[0].options.host']);
-      assert.deepEqual(refused(over(one, { port: 2222, user: 'x' }), one).toSorted(), ['connections[0].options.port', 'connections[0].options.user']);
-      assert.deepEqual(refused(over(one, { use_insecure_cipher: true }), one), ['connections[0].options.use_insecure_cipher']);
-      assert.deepEqual(refused({ ...one, type: 'ftp' }, one), ['connections[0].type']);
-    }
-    assert.deepEqual(refused(over(referring, { pass: 'literal' }), referring), ['connections[0].options.pass']);
-    assert.deepEqual(refused(over(keyed, { key_file: '/other' }), keyed), ['connections[0].options.key_file']);
-  });
-
-  it('that does loses nothing that guards it', () => {
-    const { known_hosts_file: _gone, ...rest } = keyed.options;
-    assert.deepEqual(refused({ ...keyed, options: rest } as ConnectionConfig, keyed), ['connections[0].options.known_hosts_file']);
-  });
-
-  it('that does may be tuned', () => {
-    assert.deepEqual(refused(over(keyed, { concurrency: 8, idle_timeout: '5m' }), keyed), []);
-    const { concurrency: _gone, ...rest } = keyed.options;
-    assert.deepEqual(refused({ ...keyed, options: rest } as ConnectionConfig, keyed), []);
-    assert.deepEqual(refused(over(keyed, { idle_timeout: 'x\ny' }), keyed), ['connections[0].options.idle_timeout']);
-    assert.deepEqual(refused(over(local, { nounc: false }), local), ['connections[0].options.nounc']);
-  });
-
-  it('does not lend what it holds to another name', () => {
-    for (const one of [local, keyed, referring]) assert.notDeepEqual(refused({ ...one, name: 'other' }, one), []);
-  });
-});
-
-describe('a share over HTTP', () => {
-  const disk = connection('local', {}, 'disk');
-  const nas = connection('sftp', PASS);
-  const shares = (next: readonly ShareConfig[], current: readonly ShareConfig[] = [share()]): readonly string[] => paths(config([nas, disk], next), config([nas, disk], current));
-
-  it('is mounted below the root of mounts, or where the file has it', () => {
-    assert.deepEqual(shares([share({ mount_point: '/mnt/mk/deep/er' }), share({ name: 'new', mount_point: '/mnt/mk/new/' })]), []);
-    for (const at of ['/etc', '/mnt/mk', '/mnt/mk/', '/mnt/mkx/a', '/mnt/mk/../x', '/mnt/mk/a\nb', `/mnt/mk/${'x'.repeat(5_000)}`, '']) {
-      assert.deepEqual(shares([share({ mount_point: at })]), ['shares[0].mount_point'], at);
-    }
-    const outside = share({ mount_point: '/srv/photos' });
-    assert.deepEqual(shares([outside], [outside]), []);
-    assert.deepEqual(shares([{ ...outside, name: 'other' }], [outside]), ['shares[0].mount_point'], 'a place is not handed on');
-  });
-
-  it('names a path, no other remote', () => {
-    for (const path of [':sftp,ssh="touch x":', ':local:/', 'a,ssh=x:b', '/p, sftp_ssh = x:', 'x'.repeat(5_000)]) assert.deepEqual(shares([share({ remote_path: path })]), ['shares[0].remote_path'], path);
-    for (const path of ['', '/volume1/Müller: Bilder', 'a,b', '2024 = gut, sehr', 'a:b']) assert.deepEqual(shares([share({ remote_path: path })]), [], path);
-    assert.deepEqual(shares([share({ remote_path: ':x:' })], [share({ remote_path: ':x:' })]), []);
-  });
-
-  it('on the disk of this machine stays as the file says', () => {
-    const there = share({ connection: 'disk', remote_path: '/srv', read_only: true });
-    assert.deepEqual(shares([there], [there]), []);
-    assert.deepEqual(shares([{ ...there, protocols: ['smb'], mount_point: '/mnt/mk/b' }], [there]), []);
-    assert.deepEqual(shares([{ ...there, read_only: true }], [{ ...there, read_only: false }]), []);
-    for (const changed of [{ ...there, remote_path: '/' }, { ...there, read_only: false }, { ...there, name: 'other' }]) assert.deepEqual(shares([changed], [there]), ['shares[0]'], JSON.stringify(changed));
-    assert.deepEqual(shares([share({ connection: 'disk' })]), ['shares[0]'], 'no share is led there');
-    assert.deepEqual(shares([{ ...there, connection: 'nas' }], [there]), [], 'it may be led away');
+    assert.match(
+      checkUntrusted(config([connection('local')]), config([]))[0]?.message ?? '',
+      /; it may stand in the configuration file, written by somebody with a shell$/,
+    );
   });
 });
