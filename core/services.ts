@@ -139,8 +139,8 @@ export interface ConfigProblem {
 export type ChangeTier = 'live' | 'protocol' | 'per-share' | 'global' | 'restart';
 
 /**
- * Whether only the configuration file may change a key: `true`, over HTTP it stays as it is; `'but-default'`, over HTTP it may also
- * be put back to its default.
+ * Whether only the configuration file may change a key: `true`, over HTTP it stays as it is;
+ * `'but-default'`, over HTTP it may also be put back to its default.
  */
 export type FileOnly = boolean | 'but-default';
 

@@ -69,7 +69,8 @@ function supervisor(): ObjectSchema {
   return Joi.object({
     poll_interval: duration({ min: '200ms', max: '1h' }).default('2s').description('Time between two looks at every share.'),
     stop_timeout: duration({ max: LONGEST_WAIT }).default('10m').description('How long a stop waits for files that are not yet on the remote.'),
-    state_dir: filePath().default('/var/lib/mountkeeper').meta({ tier: 'restart', fileOnly: true }).description('Folder for records and generated files.'),
+    state_dir: filePath().default('/var/lib/mountkeeper').meta({ tier: 'restart', fileOnly: true })
+      .description('Folder for records and generated files.'),
   }).meta({ tier: 'live' }).description('The supervising loop.');
 }
 
@@ -93,7 +94,8 @@ function web(): ObjectSchema {
 
 function log(): ObjectSchema {
   return Joi.object({
-    file: filePath().allow('').default('').meta({ fileOnly: true }).description('File that log lines are added to; empty for none.'),
+    file: filePath().allow('').default('').meta({ fileOnly: true })
+      .description('File that log lines are added to; empty for none.'),
     level: Joi.string().valid('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent').default('info').description('Least weight of a line that is written.'),
   }).meta({ tier: 'restart' }).description('The log. A change waits for the restart.');
 }

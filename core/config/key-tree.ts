@@ -31,7 +31,12 @@ export interface Origin {
   readonly fileOnly?: FileOnly;
 }
 
-interface Meta { readonly tier?: ChangeTier; readonly secret?: boolean; readonly type?: string; readonly fileOnly?: FileOnly }
+interface Meta {
+  readonly tier?: ChangeTier;
+  readonly secret?: boolean;
+  readonly type?: string;
+  readonly fileOnly?: FileOnly;
+}
 
 /** What `schema.describe()` of Joi gives, as far as it is read here. */
 interface Described {
@@ -54,7 +59,8 @@ export function buildNode(description: object, origin: Origin): KeyNode {
   const kind = kindOf(described, item);
   const body = kind === 'tables' && item !== undefined ? item : described;
   const here = inherit(origin, metaOf(described));
-  const inside = inherit({ ...here, path: kind === 'tables' ? `${origin.path}[]` : origin.path }, metaOf(body));
+  const path = kind === 'tables' ? `${origin.path}[]` : origin.path;
+  const inside = inherit({ ...here, path }, metaOf(body));
   return {
     ...documentation(described),
     path: origin.path,

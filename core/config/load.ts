@@ -69,8 +69,10 @@ export function failure(stage: 'parse' | 'validate', problems: readonly ConfigPr
   return { ok: false, stage, problems, message: describeProblems(problems) };
 }
 
+export interface Validated { readonly config?: Config; readonly problems: readonly ConfigProblem[] }
+
 /** The completed document, or why there is none. Leaves `document` as it is; reads nothing that it names. */
-export function validate(document: Document, options: Pick<LoadOptions, 'assembly' | 'file'>): { config?: Config; problems: readonly ConfigProblem[] } {
+export function validate(document: Document, options: Pick<LoadOptions, 'assembly' | 'file'>): Validated {
   const { assembly, file } = options;
   const masks = maskProblems(document);
   const checked = assembly.schema.validate(copy(document), SCHEMA_OPTIONS);
@@ -104,16 +106,19 @@ async function checkedBy({ owner, contribution }: ContributionEntry, config: Con
   }
 }
 
-/** What a document over HTTP may not bring in or change: by the schema's marks, by references, and by what plugins say. */
-function untrustedProblems(document: Document, config: Config, { origin, current, assembly }: LoadOptions): ConfigProblem[] {
+/** What a document over HTTP may not bring in or change: by the schema's marks, and by what plugins say. */
+function untrustedProblems(document: Document, config: Config, options: LoadOptions): ConfigProblem[] {
+  const { origin, current, assembly } = options;
   if (origin !== 'http' || current === undefined) return [];
-  return [...fileOnlyProblems({ document, config, current }, assembly.root), ...assembly.entries.flatMap(({ owner, contribution }) => {
+  const marked = fileOnlyProblems({ document, config, current }, assembly.root);
+  const said = assembly.entries.flatMap(({ owner, contribution }) => {
     try {
       return contribution.checkUntrusted?.(config, current) ?? [];
     } catch (error) {
       return [{ message: `plugin ${owner} could not check the document: ${(error as Error).message}` }];
     }
-  })];
+  });
+  return [...marked, ...said];
 }
 
 function warnings(document: Document, { plugins, rejected }: Assembly): string[] {

@@ -122,7 +122,8 @@ function ownTable(entry: ContributionEntry): Part {
   const path = `plugins.${owner}`;
   const base = Joi.object({
     // To switch a stranger's plugin on is to run its code.
-    enabled: Joi.boolean().default(entry.enabledByDefault).meta({ tier: 'live', fileOnly: entry.thirdParty && 'but-default' })
+    enabled: Joi.boolean().default(entry.enabledByDefault)
+      .meta({ tier: 'live', fileOnly: entry.thirdParty && 'but-default' })
       .description('Whether the plugin is on.'),
   });
   const standing = part(base, path, 'core');

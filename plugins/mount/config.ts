@@ -50,7 +50,7 @@ export const schema = Joi.object<MountConfig, true>({
 
 export const shareSchema = Joi.object({
   exec: Joi.boolean().default(false).meta({ tier: 'per-share', fileOnly: 'but-default' })
-    .description('Let programs that lie on the share be run from its mount. Set-user-ID bits and device files never count there.'),
+    .description('Let programs that lie on the share be run from its mount. Set-user-ID bits never count.'),
 });
 
 /** `rclone` of the environment, where the file names none, and mount points from the shares' names. */

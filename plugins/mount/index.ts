@@ -15,7 +15,9 @@ export default definePlugin({
   version: '1.0.0',
   apiVersion: 1,
   description: 'Mounts shares with rclone, each by a process and a cache of its own.',
-  config: { section: 'mount', schema, share: shareSchema, complete, check, checkUntrusted, secrets: secretPaths },
+  config: {
+    section: 'mount', schema, share: shareSchema, complete, check, checkUntrusted, secrets: secretPaths,
+  },
   register(ctx) {
     const made: RcloneMounter[] = [];
     ctx.provide('mounter', () => {

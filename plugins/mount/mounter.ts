@@ -181,14 +181,19 @@ async function adopt(key: string, tools: MountingTools): Promise<LivingMount | u
     await noteBoot(notes.cacheDir).catch(() => undefined);
     const mount = new LivingMount(process, notes, tools, pendingIn(notes.cacheDir).then(({ paths }) => paths));
     mount.isSealed = await isSealed(entry, notes.share, tools);
-    // A daemon that did not know of it may have left it.
-    if (!mount.isSealed) await narrowMount({ ...tools.config().shares.find(({ name }) => name === notes.share), name: notes.share, mount_point: entry.mountPoint }, tools);
+    // It may be of a daemon that knew nothing of it.
+    const share = { name: notes.share, mount_point: entry.mountPoint, exec: mayRun(notes.share, tools) };
+    if (!mount.isSealed) await narrowMount(share, tools);
     return mount;
   }
   const isMounted = entry !== undefined;
   tools.log.warn({ share: notes.share, pid: process.pid, isMounted }, 'former mount does not work and is ended');
   await killMount(process, notes.plan.mountPoint, tools).catch((error: unknown) => tools.log.error({ share: notes.share, err: error }, 'former mount not cleared'));
   return undefined;
+}
+
+function mayRun(shareName: string, { config }: MountTools): boolean {
+  return config().shares.some(({ name, exec }) => name === shareName && exec === true);
 }
 
 /** Read-only though its share is not, or covered: a daemon that ended in the middle of a drain left it so. */

@@ -38,9 +38,10 @@ export function planMount(spec: ShareSpec, config: Config, secrets: Secrets): Mo
   return {
     mountPoint: share.mount_point,
     identity,
-    // `exec` stands in it only where it is on: mounts of a daemon that did not know it keep their fingerprint, and are adopted.
+    // `exec` stands in it only where it is on: mounts of a daemon that did not know it are adopted.
     fingerprint: digest([
-      identity, connection.type, [...options(spec, secrets)], share.mount_point, share.read_only, config.mount, config.cache,
+      identity, connection.type, [...options(spec, secrets)], share.mount_point, share.read_only,
+      config.mount, config.cache,
       ...(share.exec === true ? ['exec'] : []),
     ]),
   };

@@ -124,7 +124,7 @@ function remotePathProblems(share: ShareConfig, known: ShareConfig | undefined):
 
 /** A share on the disk of this machine, or on what may lead there, shows what the file says. */
 function diskProblems(share: ShareConfig, known: ShareConfig | undefined): string[] {
-  const where = `the share "${share.name}" lies on a connection that only the configuration file may name, so`;
+  const where = `the share "${share.name}" lies on a connection that only the file may name, so`;
   if (known === undefined) return [`${where} it cannot be added over HTTP`];
   const isMoved = share.connection !== known.connection || share.remote_path !== known.remote_path;
   if (isMoved) return [`${where} its place cannot be changed over HTTP`];

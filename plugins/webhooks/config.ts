@@ -38,10 +38,11 @@ export const schema = Joi.object<WebhooksConfig, true>({
 }).meta({ tier: 'live' });
 
 /** A secret that only the file knows is not sent elsewhere: some formats carry it as it is. */
-export function checkUntrusted({ notifications: next }: Config, { notifications: current }: Config): readonly ConfigProblem[] {
+export function checkUntrusted(document: Config, running: Config): readonly ConfigProblem[] {
+  const [next, current] = [document.notifications, running.notifications];
   if (typeof next.webhook_secret === 'string' || next.webhook_url === '') return [];
-  return (['webhook_url', 'webhook_format'] as const).filter((key) => next[key] !== current[key]).map((key) => ({
-    path: `notifications.${key}`,
-    message: onlyInFile(`notifications.${key} cannot be changed over HTTP while webhook_secret is a reference`),
-  }));
+  const changed = (['webhook_url', 'webhook_format'] as const).filter((key) => next[key] !== current[key]);
+  const why = 'cannot be changed over HTTP while webhook_secret is a reference';
+  const paths = changed.map((key) => `notifications.${key}`);
+  return paths.map((path) => ({ path, message: onlyInFile(`${path} ${why}`) }));
 }

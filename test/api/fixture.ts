@@ -181,7 +181,8 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
   const status = new StatusStore({ clock, log });
   const http = createHttp({ clock, log, hostnames: () => config.current.config.web.hostnames, ...options.http });
   const config: OwnedConfigService = createConfigService({
-    file: configFile, entries: () => host.entries(), services: { secrets, clock, processes: options.processes ?? ({} as never) }, log,
+    file: configFile, entries: () => host.entries(), log,
+    services: { secrets, clock, processes: options.processes ?? ({} as never) },
   });
   const host = createHost({
     dirs: { inTree: folder },

@@ -44,10 +44,10 @@ import { currentRclone } from '../support/rclones.ts';
 import { createApi } from './fixture.ts';
 import type { ApiFixture } from './fixture.ts';
 
-const RUNS = Number(process.env['MOUNTKEEPER_FUZZ_RUNS'] ?? 300);
+const RUNS = Number(process.env['MOUNTKEEPER_FUZZ_RUNS'] ?? 200);
 const SEED = Number(process.env['MOUNTKEEPER_FUZZ_SEED'] ?? 20_261_122);
 /** Connections that were taken are used by a real rclone: each costs a second or two. */
-const USED_BY_RCLONE = Math.max(5, RUNS / 60);
+const USED_BY_RCLONE = Math.max(3, RUNS / 60);
 
 /** Keys and checks of a plugin, without anything that it would do. */
 function keysOf(plugin: unknown): Plugin {

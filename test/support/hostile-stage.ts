@@ -1,4 +1,4 @@
-/** Where hostile documents are tried: the traps, the document of the file, and the words that rclone knows. */
+/** Where hostile documents are tried: the traps, the document of the file, and rclone's words. */
 import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
