@@ -138,6 +138,12 @@ export interface ConfigProblem {
 
 export type ChangeTier = 'live' | 'protocol' | 'per-share' | 'global' | 'restart';
 
+/**
+ * Whether only the configuration file may change a key: `true`, over HTTP it stays as it is;
+ * `'but-default'`, over HTTP it may also be put back to its default.
+ */
+export type FileOnly = boolean | 'but-default';
+
 export interface ConfigChange {
   readonly path: string;
   readonly tier: ChangeTier;
@@ -164,7 +170,7 @@ export interface LoadedConfig {
   readonly warnings: readonly string[];
 }
 
-/** Where a document came from: over HTTP it may not bring in anything that runs a program. */
+/** Where a document came from. Over HTTP it may not bring in or change what only the file may say. */
 export type ConfigOrigin = 'file' | 'http';
 
 export type ConfigCheck =
@@ -180,6 +186,7 @@ export interface ConfigKey {
   readonly default: unknown;
   readonly tier: ChangeTier;
   readonly secret: boolean;
+  readonly fileOnly: FileOnly;
   /** Name of the plugin that declares it, or `core`. */
   readonly owner: string;
 }

@@ -132,7 +132,7 @@ class FileConfigService implements OwnedConfigService {
   #comparable(assembly: Assembly): Config | undefined {
     const current = this.#current;
     if (current === undefined || this.#assembledBefore.get(current) === assembly) return current?.config;
-    const again = validate(copy(current.document), { assembly, file: this.file, services: this.#options.services });
+    const again = validate(copy(current.document), { assembly, file: this.file });
     return again.config ?? current.config;
   }
 }

@@ -22,6 +22,9 @@ declare module 'mountkeeper' {
   interface Config {
     mount: MountConfig;
   }
+  interface ShareConfig {
+    exec?: boolean;
+  }
 }
 
 /** Where the set-up puts a current rclone when the one on the PATH is too old. */
@@ -35,8 +38,9 @@ export function defaultRclone(env: NodeJS.ProcessEnv = process.env, fetched = FE
 }
 
 export const schema = Joi.object<MountConfig, true>({
-  root: filePath().default('/mnt/mountkeeper').description('Folder in which shares are mounted that name no mount_point of their own.'),
-  rclone: Joi.string().default('rclone')
+  root: filePath().default('/mnt/mountkeeper').meta({ fileOnly: true })
+    .description('Folder in which shares are mounted that name no mount_point of their own.'),
+  rclone: Joi.string().default('rclone').meta({ fileOnly: true })
     .description('The rclone to run, 1.70 or later: a name on the PATH or an absolute path. Left out, it is the one that MOUNTKEEPER_RCLONE names, else the one that the set-up fetched, else the one on the PATH.'),
   chunk_size: size().default('16M').description('Bytes asked of the remote at once when a file is read.'),
   chunk_limit: size().default('64M').description('Size up to which the chunks double while a file is read on; "0" lets them grow without a limit.'),
@@ -49,6 +53,11 @@ export const schema = Joi.object<MountConfig, true>({
   dir_cache_time: duration().default('15m').description('How long a folder listing is trusted; changes made elsewhere on the remote show no later than this.'),
   attr_timeout: duration().default('1s').description('How long the kernel trusts sizes and times of files.'),
 }).meta({ tier: 'global' });
+
+export const shareSchema = Joi.object({
+  exec: Joi.boolean().default(false).meta({ tier: 'per-share', fileOnly: 'but-default' })
+    .description('Let programs that lie on the share be run from its mount. Set-user-ID bits never count.'),
+});
 
 /** Which `rclone`, where the file names none, and mount points from the shares' names. */
 export function complete(config: Config): void {

@@ -16,6 +16,7 @@ import { leftovers } from './leftovers.ts';
 import type { Notice } from './leftovers.ts';
 import { lockLater, prepareMountPoint, SEAL_SOURCE, unlockMountPoint } from './mount-point.ts';
 import { nasAddress } from './nas-address.ts';
+import { narrowMount } from './mount-flags.ts';
 import { fromNotes, toNotes } from './notes.ts';
 import type { MountNotes } from './notes.ts';
 import { cacheFolder, formerPlaceOf, placeOf, planMount } from './plan.ts';
@@ -94,6 +95,7 @@ async function mountShare(spec: ShareSpec, tools: MountingTools, signal: AbortSi
   try {
     const { process, notes } = await start(spec, plan, cacheDir, tools);
     await ready(spec, { process, notes }, tools, signal);
+    await narrowMount(spec.share, tools);
     return new LivingMount(process, notes, tools, dirty);
   } finally {
     await lock();
@@ -171,12 +173,19 @@ async function adopt(key: string, tools: MountingTools): Promise<LivingMount | u
     await noteBoot(notes.cacheDir).catch(() => undefined);
     const mount = new LivingMount(process, notes, tools, pendingIn(notes.cacheDir).then(({ paths }) => paths));
     mount.isSealed = await isSealed(entry, notes.share, tools);
+    // It may be of a daemon that knew nothing of it.
+    const share = { name: notes.share, mount_point: entry.mountPoint, exec: mayRun(notes.share, tools) };
+    if (!mount.isSealed) await narrowMount(share, tools);
     return mount;
   }
   const isMounted = entry !== undefined;
   tools.log.warn({ share: notes.share, pid: process.pid, isMounted }, 'former mount does not work and is ended');
   await killMount(process, notes.plan.mountPoint, tools).catch((error: unknown) => tools.log.error({ share: notes.share, err: error }, 'former mount not cleared'));
   return undefined;
+}
+
+function mayRun(shareName: string, { config }: MountTools): boolean {
+  return config().shares.some(({ name, exec }) => name === shareName && exec === true);
 }
 
 /** Read-only though its share is not, or covered: a daemon that ended in the middle of a drain left it so. */

@@ -1,5 +1,5 @@
-import { Joi, secret } from 'mountkeeper';
-import type { Secret } from 'mountkeeper';
+import { Joi, onlyInFile, secret } from 'mountkeeper';
+import type { Config, ConfigProblem, Secret } from 'mountkeeper';
 import { addressProblem } from './address.ts';
 import { FORMATS } from './formats.ts';
 import type { Format } from './formats.ts';
@@ -36,3 +36,13 @@ export const schema = Joi.object<WebhooksConfig, true>({
     .description('A notification is sent when a cache is fuller than this, in percent of cache.max_size or else of its file system. 0: none.'),
   writeback_depth: Joi.number().integer().min(0).default(0).description('A notification is sent when more files than this wait to be uploaded, all shares together. 0: none.'),
 }).meta({ tier: 'live' });
+
+/** A secret that only the file knows is not sent elsewhere: some formats carry it as it is. */
+export function checkUntrusted(document: Config, running: Config): readonly ConfigProblem[] {
+  const [next, current] = [document.notifications, running.notifications];
+  if (typeof next.webhook_secret === 'string' || next.webhook_url === '') return [];
+  const changed = (['webhook_url', 'webhook_format'] as const).filter((key) => next[key] !== current[key]);
+  const why = 'cannot be changed over HTTP while webhook_secret is a reference';
+  const paths = changed.map((key) => `notifications.${key}`);
+  return paths.map((path) => ({ path, message: onlyInFile(`${path} ${why}`) }));
+}

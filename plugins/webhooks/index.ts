@@ -1,6 +1,6 @@
 import { definePlugin } from 'mountkeeper';
 import { webhookCommand } from './cli.ts';
-import { schema } from './config.ts';
+import { checkUntrusted, schema } from './config.ts';
 import type { WebhooksConfig } from './config.ts';
 import { routes } from './routes.ts';
 import { openStation } from './station.ts';
@@ -13,7 +13,7 @@ export default definePlugin<WebhooksConfig>({
   version: '1.0.0',
   apiVersion: 1,
   description: 'Delivers notifications over HTTP: signed, retried for hours, each once.',
-  config: { section: 'notifications', schema },
+  config: { section: 'notifications', schema, checkUntrusted },
   register(ctx) {
     let station: Station | undefined;
     ctx.effect('deliver notifications', async () => {

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
 import { Joi, definePlugin } from '../../core/api.ts';
-import type { Commands, LoadedConfig, Notice, Plugin, Secrets, ShareStatus, StatusRecord } from '../../core/api.ts';
+import type { Commands, LoadedConfig, Notice, Plugin, Processes, Secrets, ShareStatus, StatusRecord } from '../../core/api.ts';
 import { createConfigService } from '../../core/config/service.ts';
 import type { OwnedConfigService } from '../../core/config/service.ts';
 import { createSecrets } from '../../core/config/secrets.ts';
@@ -73,6 +73,10 @@ export interface FixtureOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly http?: Partial<HttpOptions>;
   readonly notices?: readonly Notice[];
+  /** For checks that ask installed programs; without it they find none. */
+  readonly processes?: Processes;
+  /** As in the daemon, a document that is sent to be carried out is the running one from then on. */
+  readonly commits?: boolean;
   /** Wraps the service that the plugins see. */
   readonly wrapConfig?: (config: OwnedConfigService) => OwnedConfigService;
 }
@@ -177,7 +181,8 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
   const status = new StatusStore({ clock, log });
   const http = createHttp({ clock, log, hostnames: () => config.current.config.web.hostnames, ...options.http });
   const config: OwnedConfigService = createConfigService({
-    file: configFile, entries: () => host.entries(), services: { secrets, clock, processes: {} as never }, log,
+    file: configFile, entries: () => host.entries(), log,
+    services: { secrets, clock, processes: options.processes ?? ({} as never) },
   });
   const host = createHost({
     dirs: { inTree: folder },
@@ -189,6 +194,7 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
     send: async (command, ...args) => {
       if (refused.reason !== undefined) throw new Error(refused.reason);
       sent.push({ command, args });
+      if (options.commits === true && command === 'reload') config.commit(args[0] as LoadedConfig);
     },
   }, async () => plugins.map((plugin) => found(plugin, log)));
   return { folder, configFile, config, host, http, status, sent, logLines, refused };

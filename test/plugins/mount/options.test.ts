@@ -6,7 +6,6 @@ import { complete, defaultRclone } from '../../../plugins/mount/config.ts';
 import { connectionProblems, parseProviders } from '../../../plugins/mount/providers.ts';
 import { tooOld } from '../../../plugins/mount/rclone.ts';
 import { isPasswordOption, isSecretOption, secretPaths } from '../../../plugins/mount/secret-options.ts';
-import { checkUntrusted } from '../../../plugins/mount/untrusted.ts';
 
 const providers = parseProviders(JSON.stringify([
   { Name: 'sftp', Prefix: 'sftp', Options: [{ Name: 'host', Sensitive: true }, { Name: 'pass', IsPassword: true }, { Name: 'ssh' }] },
@@ -43,39 +42,6 @@ describe('connection options', () => {
     assert.ok(isPasswordOption(providers, 'sftp', 'pass'));
     assert.ok(!isPasswordOption(providers, 'sftp', 'host'));
     assert.ok(isPasswordOption(undefined, 'sftp', 'pass'));
-  });
-});
-
-describe('a document over HTTP', () => {
-  const refused = (next: Config, current = config({ host: 'a' })): readonly string[] => checkUntrusted(next, current).map((problem) => problem.path ?? '');
-
-  it('brings in no option that runs a program', () => {
-    for (const name of ['ssh', 'server_command', 'bearer_token_command', 'password_command', 'md5sum_command', 'sha1sum_command', 'metadata_mapper', 'ssh_command', 'SSH']) {
-      assert.deepEqual(refused(config({ [name]: 'touch /tmp/x' })), [`connections[0].options.${name}`], name);
-    }
-  });
-
-  it('hides none in a connection string', () => {
-    for (const value of [':sftp,ssh="touch /tmp/x":', ':sftp,host=a,sftp-ssh=x:', 'a: :webdav,bearer_token_command=x:', ':crypt,remote=":sftp,ssh=x:":', ':sftp, SSH =x:']) {
-      assert.deepEqual(refused(config({ remote: value })), ['connections[0].options.remote'], value);
-      assert.deepEqual(refused(config({ upstreams: `a:/x ${value}` })), ['connections[0].options.upstreams'], value);
-    }
-  });
-
-  it('hides none behind a reference, which may lead to another text by the time it is read', () => {
-    for (const name of ['remote', 'upstreams']) assert.deepEqual(refused(config({ [name]: { file: '/tmp/x' } })), [`connections[0].options.${name}`], name);
-    assert.deepEqual(refused(config({ remote: { file: '/b' } }), config({ remote: { file: '/a' } })), ['connections[0].options.remote']);
-    assert.deepEqual(refused(config({ remote: { file: '/a' }, pass: { env: 'X' } }), config({ remote: { file: '/a' } })), []);
-  });
-
-  it('changes neither the program nor an option that names one', () => {
-    assert.deepEqual(refused(config({}, { rclone: '/tmp/evil' })), ['mount.rclone']);
-    assert.deepEqual(refused(config({ ssh: 'b' }), config({ ssh: 'a' })), ['connections[0].options.ssh']);
-  });
-
-  it('keeps what the file on disk had, and takes harmless changes', () => {
-    assert.deepEqual(refused(config({ ssh: 'a', host: 'b' }), config({ ssh: 'a', host: 'a' })), []);
-    assert.deepEqual(refused(config({ host: 'a', ciphers: 'x', remote: 'other:path' })), []);
   });
 });
 

@@ -21,6 +21,12 @@ describe('the plan of a mount', () => {
     assert.equal(plan(spec()).fingerprint, plan(spec()).fingerprint);
   });
 
+  it('is that of a daemon that did not know of programs on shares, unless they may be run', () => {
+    const { exec: _exec, ...before } = spec({}, { exec: false }).share;
+    assert.equal(plan(spec({}, { exec: false })).fingerprint, plan({ ...spec(), share: before }).fingerprint);
+    assert.notEqual(plan(spec({}, { exec: true })).fingerprint, plan(spec()).fingerprint);
+  });
+
   it('keeps its identity unless dirty files would go elsewhere', () => {
     const { identity } = plan(spec());
     assert.equal(plan(spec({ pass: 'other', shell_type: 'none' }, { read_only: true, mount_point: '/n' })).identity, identity);
