@@ -8,7 +8,7 @@ import type { Config, ConfigContribution } from './api-config.ts';
 import type { Health, ShareStatus, StatusRecord } from './api-status.ts';
 import type { Bandwidth, DirectoryRefresher, Exporter, Mounter, Prober, RemoteEvidence } from './ports.ts';
 import type {
-  BandwidthService, Clock, ConfigDiff, ConfigService, LoadedConfig, Logger, MountReader, MountTable, Paths,
+  BandwidthService, Clock, ConfigDiff, ConfigService, LoadedConfig, LogFileService, Logger, MountReader, MountTable, Paths,
   PluginsService, Processes, Release, Secrets, SharesService, Snapshot, StatusService,
 } from './services.ts';
 
@@ -117,6 +117,7 @@ export interface Services {
   bandwidth: BandwidthService;
   plugins: PluginsService;
   paths: Paths;
+  logFile: LogFileService;
   mounter: Mounter;
   prober: Prober;
   directoryRefresher: DirectoryRefresher;
