@@ -61,6 +61,9 @@ export interface ConfigContribution<C extends object = object> {
   readonly check?: (config: Config, services: Pick<Services, 'processes' | 'secrets' | 'clock'>) => Awaitable<readonly ConfigProblem[]>;
   /** Further problems of a document that came over HTTP, against the running one. */
   readonly checkUntrusted?: (next: Config, current: Config) => readonly ConfigProblem[];
-  /** Dotted paths inside the document that are secret though the schema cannot know, such as a backend's passwords. */
-  readonly secrets?: (config: Config) => readonly string[];
+  /**
+   * Dotted paths inside the document that no schema knows, such as a backend's options, and whose values may be shown to
+   * everybody who may read the configuration. Every other text or number that no schema knows is masked.
+   */
+  readonly harmless?: (config: Config) => readonly string[];
 }
