@@ -67,7 +67,7 @@ describe('shares over NFS', () => {
         { name: PHOTOS, connection: 'nas', remote_path: 'photos' }, { name: 'team', connection: 'nas', remote_path: 'team' },
         { name: 'archive', connection: 'nas', remote_path: 'archive', read_only: true, mount_point: scratch.path(ODD) }, { name: 'hidden', connection: 'nas', remote_path: 'team', protocols: ['smb'] },
       ],
-      sections: { nfs: { enabled: true, port } },
+      sections: { nfs: { enabled: true, port, allowed_clients: ['127.0.0.1', '::1'] } },
     });
     await daemon.start();
     await daemon.healthy();
@@ -187,6 +187,11 @@ describe('shares over NFS', () => {
       await daemon.submit(daemon.text({ sections: { nfs: { allowed_clients: ['192.0.2.77'] } } }));
       await until('this machine is refused again', async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status !== 0, { timeoutMs: 30_000 });
     }
+    await daemon.submit(daemon.text({ sections: { nfs: { allowed_clients: [] } } }));
+    await until('it is told that nobody is let in', async () => (await daemon.get('/api/notices')).text.includes('nfs.allowed_clients is empty: no machine may mount'), { timeoutMs: 30_000 });
+    await flagged(daemon, { nfs_exported: false });
+    assert.notEqual((await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status, 0, 'nobody, this machine least of all');
+    assert.equal(typeof (await readBy(handle)), 'number');
     await daemon.submit(daemon.text({ sections: { nfs: { enabled: false } } }));
     await until('nothing of the server is left', async () => (await server()) === undefined, { timeoutMs: 30_000 });
     await flagged(daemon, { nfs_exported: false });
@@ -206,7 +211,7 @@ describe('shares over NFS whose cache has no room left', () => {
       const port = await freePort();
       const daemon = await Daemon.create(scratch, {
         connections: [nas.connection('nas')], shares: [{ name: 'team', connection: 'nas', remote_path: 'team' }],
-        sections: { nfs: { enabled: true, port }, cache: { dir: `${disk}/cache`, min_free_space: '4M' } },
+        sections: { nfs: { enabled: true, port, allowed_clients: ['127.0.0.1'] }, cache: { dir: `${disk}/cache`, min_free_space: '4M' } },
       });
       await daemon.start();
       const client = await until('a client comes in', () => NfsClient.connect(port), { timeoutMs: 30_000 });

@@ -87,7 +87,7 @@ for (const { label, command } of rclones()) {
       daemon = await Daemon.create(scratch, {
         rclone: command, connections: [nas.connection('nas')],
         shares: [{ name: 'alone', connection: 'nas', remote_path: 'alone', protocols: ['smb'] }, { name: 'both', connection: 'nas', remote_path: 'both' }],
-        sections: { smb: { enabled: true, port, users: [{ name: 'alice', password: 'pw' }] }, nfs: { enabled: true, port: await freePort() } },
+        sections: { smb: { enabled: true, port, users: [{ name: 'alice', password: 'pw' }] }, nfs: { enabled: true, port: await freePort(), allowed_clients: ['127.0.0.1'] } },
       });
       await daemon.start();
       await daemon.healthy();
