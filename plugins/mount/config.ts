@@ -48,6 +48,6 @@ export const schema = Joi.object<MountConfig, true>({
 export function complete(config: Config): void {
   if (config.mount.rclone === 'rclone') config.mount.rclone = defaultRclone();
   for (const share of config.shares) {
-    if (!share.mount_point) share.mount_point = `${config.mount.root.replace(/\/+$/, '')}/${share.name}`;
+    if (!share.mount_point) share.mount_point = `${config.mount.root.replace(/(?<!\/)\/+$/, '')}/${share.name}`;
   }
 }

@@ -94,7 +94,7 @@ async function ask(processes: Processes, command: string): Promise<Abilities> {
 
 /** Names in the lines of a flag table; prose that only mentions a flag does not count. */
 export function flagsIn(help: string): readonly string[] {
-  return [...help.matchAll(/^\s+(?:-\w, )?--([a-z0-9][a-z0-9-]*)/gm)].map((match) => match[1] ?? '');
+  return [...help.matchAll(/^[ \t]+(?:-\w, )?--([a-z0-9][a-z0-9-]*)/gm)].map((match) => match[1] ?? '');
 }
 
 /** Paths in the answer to `rc/list`. */
