@@ -91,6 +91,15 @@ describe('shares over NFS', () => {
     assert.equal((await question(operation.putRoot(), operation.lookup('team'), operation.lookup('link'), operation.getHandle())).status, NOT_THERE);
   });
 
+  it('lets in every user of an allowed machine, whoever they say they are, all as the owner of the mounts', async () => {
+    const { path } = await localFile(scratch, 'anybody', 2_000);
+    for (const uid of [0, 65_534, 12_345]) {
+      const sent = await runClient('nfs-cp', [path, `${url(`team/by ${uid}`)}&uid=${uid}&gid=${uid}`], 20_000);
+      assert.equal(sent.code, 0, sent.output);
+      assert.equal((await runClient('stat', ['-c', '%u', `${daemon.mountPoint('team')}/by ${uid}`], 10_000)).output.trim(), String(process.getuid?.()));
+    }
+  });
+
   it('has files that were overwritten by clients on the NAS within 15 s', async () => {
     const sums = new Map<string, string>();
     for (let index = 0; index < 50; index += 1) {

@@ -48,7 +48,6 @@ function visit(value: unknown, see: (node: Node) => void): void {
   if (Array.isArray(value)) value.forEach((item) => { visit(item, see); });
   else if (typeof value === 'object' && value !== null) {
     if ('type' in value) see(value as Node);
-    // `loc` and literals' values hold no nodes.
-    for (const [key, child] of Object.entries(value)) if (key !== 'loc' && key !== 'value') visit(child, see);
+    for (const child of Object.values(value)) visit(child, see);
   }
 }
