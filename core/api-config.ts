@@ -67,6 +67,9 @@ export interface ConfigContribution<C extends object = object> {
    * its key, as it is.
    */
   readonly checkUntrusted?: (next: Config, current: Config) => readonly ConfigProblem[];
-  /** Dotted paths inside the document that are secret though the schema cannot know, such as a backend's passwords. */
-  readonly secrets?: (config: Config) => readonly string[];
+  /**
+   * Dotted paths inside the document that no schema knows, such as a backend's options, and whose values may be shown to
+   * everybody who may read the configuration. Every other text or number that no schema knows is masked.
+   */
+  readonly harmless?: (config: Config) => readonly string[];
 }

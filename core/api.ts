@@ -9,7 +9,7 @@ import type { Health, ShareStatus, StatusRecord } from './api-status.ts';
 import type { Bandwidth, DirectoryRefresher, Exporter, Mounter, Prober, RemoteEvidence } from './ports.ts';
 import type { Uploader } from './contract/write-layer.ts';
 import type {
-  BandwidthService, Clock, ConfigDiff, ConfigService, LoadedConfig, Logger, MountReader, MountTable, Paths,
+  BandwidthService, Clock, ConfigDiff, ConfigService, LoadedConfig, LogFileService, Logger, MountReader, MountTable, Paths,
   PluginsService, Processes, Release, Secrets, SharesService, Snapshot, StatusService,
 } from './services.ts';
 
@@ -119,6 +119,7 @@ export interface Services {
   bandwidth: BandwidthService;
   plugins: PluginsService;
   paths: Paths;
+  logFile: LogFileService;
   mounter: Mounter;
   uploader: Uploader;
   prober: Prober;

@@ -121,7 +121,12 @@ export class Daemon {
   }
 
   reopenLog(): void {
-    this.#parts.logger.reopen();
+    const { log, logger } = this.#parts;
+    try {
+      logger.reopen();
+    } catch (error) {
+      log.error({ err: error }, 'log file not opened anew, lines go on into the old one');
+    }
   }
 
   async #open(): Promise<void> {

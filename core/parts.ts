@@ -79,6 +79,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     bandwidth: { read: () => living.bandwidth?.() ?? { limit: NO_LIMIT, effective: NO_LIMIT, shares: [] } },
     plugins: { list: (): readonly PluginInfo[] => host.list() },
     paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },
+    logFile: logger.logFile,
   };
   const host = createPluginHost({
     dirs: { inTree: IN_TREE_PLUGINS }, services, projectors: [http.projector], clock, log, scheduler,

@@ -2,6 +2,7 @@
  * Services that the core itself provides to every plugin through `ctx.use(name)`.
  * Shapes only; implementations live in `core/system`, `core/config` and `core/status.ts`.
  */
+import type { FileHandle } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { Config, Health, Notice, StatusRecord } from './api.ts';
 import type { Bandwidth, Mount, MountStats, RemoteEvidence, ShareSpec } from './ports.ts';
@@ -292,6 +293,17 @@ export interface Paths {
   readonly stateDir: string;
   /** Folder of the package itself. */
   readonly packageDir: string;
+}
+
+/** The daemon's log file. A change of `log.file` waits for the restart, and so does what is read here. */
+export interface LogFileService {
+  /** The path that the daemon started with; empty when it keeps no log file. */
+  readonly path: string;
+  /**
+   * For reading, the very file that lines go to now: over a rotation it is the new one from SIGHUP on.
+   * The caller closes it. Rejects when there is none, it was removed, or it cannot be read.
+   */
+  open(): Promise<FileHandle>;
 }
 
 export type { Logger };

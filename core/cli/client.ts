@@ -40,7 +40,7 @@ export async function findTarget(options: ClientOptions): Promise<Target> {
   const username = url.username === '' ? web.username : decodeURIComponent(url.username);
   const password = decodeURIComponent(url.password) || (options.env.MOUNTKEEPER_PASSWORD ?? clear(web.password, options));
   const credentials = Buffer.from(`${username}:${password}`, 'utf8').toString('base64');
-  return { url: `${url.origin}${url.pathname}`.replace(/\/+$/, ''), authorization: password === '' ? undefined : `Basic ${credentials}` };
+  return { url: `${url.origin}${url.pathname}`.replace(/(?<!\/)\/+$/, ''), authorization: password === '' ? undefined : `Basic ${credentials}` };
 }
 
 function parseUrl(text: string): URL {

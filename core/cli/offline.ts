@@ -6,6 +6,7 @@ import { createConfigService } from '../config/service.ts';
 import { peekConfig } from '../peek.ts';
 import { createPluginHost } from '../plugin/host.ts';
 import { createClock } from '../system/clock.ts';
+import { readableLog } from '../system/log-file.ts';
 import { createMountReader } from '../system/mount-reader.ts';
 import { createMountTable } from '../system/mount-table.ts';
 import { IN_TREE_PLUGINS, PACKAGE_DIR } from '../system/package.ts';
@@ -46,6 +47,7 @@ export async function openInTree(configFile: string): Promise<Offline> {
     shares: { list: () => [] },
     plugins: { list: () => host.list() },
     paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },
+    logFile: readableLog('', () => undefined),
   };
   const host = createPluginHost({
     dirs: { inTree: IN_TREE_PLUGINS }, services, projectors: [], clock, log, scheduler,

@@ -36,7 +36,7 @@ export function overview(contributed: readonly Described[], width: number): stri
 /** How one subcommand is used. */
 export function page(command: Described, width: number): string {
   return [
-    hang(`Usage: mountkeeper ${command.name} `, command.usage.replaceAll(/\[[^\]]*\]/g, unbroken), width).replaceAll(JOINED, ' ').trimEnd(),
+    hang(`Usage: mountkeeper ${command.name} `, command.usage.replaceAll(/\[[^[\]]*\]/g, unbroken), width).replaceAll(JOINED, ' ').trimEnd(),
     '',
     ...wrap(command.summary, width),
     '',

@@ -17,7 +17,8 @@ import { createFileWriter } from './write.ts';
 export type { ContributionEntry } from './schema.ts';
 
 const MAX_FILE_BYTES = 4_194_304;
-const OPEN_SECRETS = 'every user of this machine may read the file, and passwords stand in it: give it mode 0600, or keep them elsewhere and refer to them';
+const OPEN_SECRETS = 'every user of this machine may read the file, and passwords, or what may be some, stand in it: '
+  + 'give it mode 0600, or keep them elsewhere and refer to them';
 
 export interface ConfigServiceOptions {
   readonly file: string;

@@ -39,6 +39,6 @@ try {
 function placeOf(error: unknown): string {
   const folder = entry.slice(0, entry.indexOf('@') + 14);
   const frame = error instanceof Error ? error.stack?.split('\n').find((line) => line.includes(folder)) : undefined;
-  const place = frame && /(?:file:\/\/)?(\/[^()]+?):(\d+)(?::\d+)?\)?$/.exec(frame);
-  return place ? ` (${place[1]}:${place[2]})` : '';
+  const end = frame && /:(\d+)(?::\d+)?\)?$/.exec(frame);
+  return end ? ` (${frame.slice(frame.indexOf(folder), end.index)}:${end[1]})` : '';
 }

@@ -63,6 +63,6 @@ export const shareSchema = Joi.object({
 export function complete(config: Config): void {
   if (config.mount.rclone === 'rclone') config.mount.rclone = defaultRclone();
   for (const share of config.shares) {
-    if (!share.mount_point) share.mount_point = `${config.mount.root.replace(/\/+$/, '')}/${share.name}`;
+    if (!share.mount_point) share.mount_point = `${config.mount.root.replace(/(?<!\/)\/+$/, '')}/${share.name}`;
   }
 }

@@ -5,7 +5,7 @@ import { checks } from './doctor.ts';
 import { createMounter } from './mounter.ts';
 import type { RcloneMounter } from './mounter.ts';
 import type { Notice } from './leftovers.ts';
-import { secretPaths } from './secret-options.ts';
+import { harmlessOptions } from './shown-options.ts';
 import { checkUntrusted } from './untrusted.ts';
 
 const LOOK_FOR_LEFTOVERS_EVERY_MS = 60_000;
@@ -16,7 +16,7 @@ export default definePlugin({
   apiVersion: 1,
   description: 'Mounts shares with rclone, each by a process and a cache of its own.',
   config: {
-    section: 'mount', schema, share: shareSchema, complete, check, checkUntrusted, secrets: secretPaths,
+    section: 'mount', schema, share: shareSchema, complete, check, checkUntrusted, harmless: harmlessOptions,
   },
   register(ctx) {
     const made: RcloneMounter[] = [];

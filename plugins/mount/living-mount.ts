@@ -218,7 +218,7 @@ export class LivingMount implements Mount {
 
   /** Of a file of the cache. */
   #inMount(path: string): string {
-    const root = this.#remotePath.replaceAll(/^\/+|\/+$/g, '');
+    const root = this.#remotePath.replaceAll(/^\/+|(?<!\/)\/+$/g, '');
     return join(this.plan.mountPoint, root !== '' && path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path);
   }
 

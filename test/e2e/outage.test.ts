@@ -66,7 +66,7 @@ describe('an outage of the NAS', () => {
     files = new Files(scratch);
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas', relay.port)], shares: [{ name: 'work', connection: 'nas', remote_path: 'a' }],
-      sections: { notifications: { webhook_url: receiver.url, nas_offline_minutes: 1, cache_threshold_pct: 0 } },
+      sections: { notifications: { webhook_url: receiver.url, allow_private: true, nas_offline_minutes: 1, cache_threshold_pct: 0 } },
     });
     await daemon.start();
     await daemon.healthy();

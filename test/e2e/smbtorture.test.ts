@@ -85,7 +85,7 @@ describe(`smbd over a mount by rclone, before Samba's own tests`, () => {
     daemon = await Daemon.create(scratch, {
       rclone, connections: [nas.connection('nas')],
       shares: [{ name: 'alone', connection: 'nas', remote_path: 'alone', protocols: ['smb'] }, { name: 'both', connection: 'nas', remote_path: 'both' }],
-      sections: { smb: { enabled: true, port, users: [{ name: 'alice', password: 'pw' }] }, nfs: { enabled: true, port: await freePort() } },
+      sections: { smb: { enabled: true, port, users: [{ name: 'alice', password: 'pw' }] }, nfs: { enabled: true, port: await freePort(), allowed_clients: ['127.0.0.1'] } },
     });
     await daemon.start();
     await daemon.healthy();

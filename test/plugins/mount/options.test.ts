@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Config } from 'mountkeeper';
 import { complete, defaultRclone } from '../../../plugins/mount/config.ts';
 import { connectionProblems, parseProviders } from '../../../plugins/mount/providers.ts';
 import { tooOld } from '../../../plugins/mount/rclone.ts';
-import { isPasswordOption, isSecretOption, secretPaths } from '../../../plugins/mount/secret-options.ts';
+import { isPasswordOption } from '../../../plugins/mount/secret-options.ts';
+import { HARMLESS, harmlessOptions, isHarmlessOption } from '../../../plugins/mount/shown-options.ts';
+import { currentRclone } from '../../support/rclones.ts';
 
 const providers = parseProviders(JSON.stringify([
   { Name: 'sftp', Prefix: 'sftp', Options: [{ Name: 'host', Sensitive: true }, { Name: 'pass', IsPassword: true }, { Name: 'ssh' }] },
@@ -28,14 +31,38 @@ describe('connection options', () => {
     assert.deepEqual(connectionProblems(providers, 'gcs', []), []);
   });
 
-  it('are secret by what they hold, not by how they sound', () => {
-    for (const name of ['pass', 'key_pem', 'secret_access_key', 'access_key_id', 'token', 'bearer_token', 'key', 'client_secret', 'service_account_credentials', 'key_file_pass']) assert.ok(isSecretOption(name), name);
-    for (const name of ['host', 'user', 'key_file', 'token_url', 'key_use_agent', 'known_hosts_file', 'bearer_token_command', 'port', 'pubkey_file']) assert.ok(!isSecretOption(name), name);
+  it('are shown only where they are known to be harmless', () => {
+    const shown = (type: string, options: Record<string, unknown>): readonly string[] =>
+      harmlessOptions({ connections: [{ name: 'nas', type, options }] } as unknown as Config).map((path) => path.replace('connections[0].options.', ''));
+    const options = { host: 'h', port: 22, user: 'u', pass: 'x', key_pem: 'x', key_file: '/k', ssh: 'ssh -p', set_env: 'A=b', md5sum_command: 'x', '2fa': 123 };
+    assert.deepEqual(shown('sftp', options), ['host', 'port', 'user', 'key_file']);
+    assert.deepEqual(shown('http', { url: 'https://h/', headers: 'Cookie,geheim' }), ['url']);
+    assert.deepEqual(shown('azureblob', { account: 'a', key: 'k', sas_url: 'https://h/?sig=s', connection_string: 'x', chunk_size: '4M' }), ['chunk_size']);
+    assert.deepEqual(shown('storj', { access_grant: 'x', satellite_address: 'y' }), []);
+    assert.deepEqual(shown('s3', { provider: 'AWS', region: 'r', endpoint: 'e', access_key_id: 'x', session_token: 'x' }), ['provider', 'region', 'endpoint']);
+    assert.deepEqual(shown('no such backend', { host: 'h', user: 'u', use_it: 'true' }), ['use_it']);
   });
 
-  it('show connection strings that carry passwords as secrets', () => {
-    assert.deepEqual(secretPaths(config({ host: 'h', pass: 'x', remote: ':sftp,host=a,pass=b:p', root: { env: 'X' } })),
-      ['connections[0].options.pass', 'connections[0].options.remote', 'connections[0].options.root']);
+  it('are hidden where an address or a connection string may carry a password', () => {
+    const isShown = (type: string, name: string, value: string): boolean => isHarmlessOption(type, name, value);
+    for (const url of ['https://u:p@h/', 'https://token@h/', 'https://h/?sig=x', 'https://h/#x', 'h/x?y']) assert.ok(!isShown('webdav', 'url', url), url);
+    assert.ok(isShown('webdav', 'url', 'https://h:8443/dav/files/me'));
+    assert.ok(!isShown('crypt', 'remote', ':sftp,host=a,pass=b:p') && isShown('crypt', 'remote', 'other:folder'));
+    assert.ok(!isShown('union', 'upstreams', 'a:x :sftp,pass=b:p') && isShown('union', 'upstreams', 'a:x b:y'));
+    assert.ok(!isShown('ftp', 'socks_proxy', 'u:p@h:1080') && isShown('ftp', 'socks_proxy', 'h:1080'));
+  });
+
+  it('that are shown are none that an installed rclone calls a password', () => {
+    const commands = new Set(['rclone', currentRclone() ?? 'rclone']);
+    const told = [...commands].flatMap((command) => parseProviders(execFileSync(command, ['config', 'providers'], { encoding: 'utf8', maxBuffer: 64 * 1_048_576 })));
+    // Who and where, which rclone counts as sensitive, so that nobody pastes it into a forum.
+    const named = new Set(['host', 'namenode', 'user', 'username', 'domain', 'spn', 'url', 'tenant', 'tenant_domain']);
+    for (const [type, names] of HARMLESS) {
+      const options = told.filter(({ types }) => types.includes(type)).flatMap((provider) => provider.options);
+      assert.ok(options.length > 0, type);
+      const risky = options.filter(({ name, isPassword, isSensitive }) => names.has(name) && (isPassword || (isSensitive && !named.has(name))));
+      assert.deepEqual(risky.map(({ name }) => name), [], type);
+    }
   });
 
   it('are obscured when the installed rclone marks them as passwords', () => {
