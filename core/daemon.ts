@@ -39,6 +39,12 @@ export interface DaemonEnd {
   readonly left: readonly LeftFiles[];
 }
 
+/** Names of plugins that the document switches on; those that come with the package are on without it. */
+function enabledPlugins({ config: { plugins } }: LoadedConfig): ReadonlySet<string> {
+  const isOn = ([, section]: readonly [string, unknown]): boolean => (section as { enabled?: unknown } | undefined)?.enabled === true;
+  return new Set(Object.entries(plugins).filter(isOn).map(([name]) => name));
+}
+
 export class Daemon {
   readonly #parts: Parts;
   readonly #supervisor: Supervisor;
@@ -113,7 +119,8 @@ export class Daemon {
   /** Reads the plugin folders, and the document again as the plugins found now complete it. One that it is wrong for is set aside by the host. */
   async #discover(loaded: LoadedConfig): Promise<void> {
     const { config, host, log } = this.#parts;
-    await host.discover(loaded.config.plugins.dirs, loaded.config.supervisor.state_dir);
+    const { plugins, supervisor } = loaded.config;
+    await host.discover({ thirdPartyDirs: plugins.dirs, stateDir: supervisor.state_dir, enabled: enabledPlugins(loaded) });
     const check = await config.check(loaded.text, 'file');
     if (!check.ok) return log.warn({ problems: check.problems.map(({ message }) => message) }, 'the running configuration is not valid for the plugins found');
     if (config.current === loaded) config.commit(check.loaded);
@@ -179,10 +186,9 @@ export class Daemon {
     const diff = config.compare(former.config, next.config);
     if (diff.tier === undefined) return;
     log.info({ tier: diff.tier, changes: diff.changes.map((change) => change.path) }, 'configuration applied');
-    if (former.config.plugins.dirs.join() !== next.config.plugins.dirs.join()) {
-      await this.#discover(next);
-      await this.#watchPluginDirs(next);
-    }
+    const isElsewhere = former.config.plugins.dirs.join() !== next.config.plugins.dirs.join();
+    if (isElsewhere || host.isStale(enabledPlugins(next))) await this.#discover(next);
+    if (isElsewhere) await this.#watchPluginDirs(next);
     await host.apply(this.#applied, diff);
     this.#supervisor.applyConfig(this.#applied, diff.changes.some((change) => change.tier === 'global' || change.tier === 'protocol'));
     const { web } = former.config;
