@@ -135,6 +135,7 @@ export class Daemon {
     const { commands, config, clock, log } = this.#parts;
     await this.#supervisor.start();
     commands.consume((command) => this.#dispatch(command));
+    await this.#entrance.listenForCommands(config.current.config.supervisor.state_dir);
     await this.#listen(config.current);
     const changed = (): void => void this.reloadFile().catch((error: unknown) => log.error({ err: error }, 'configuration file not reloaded'));
     this.#releases.push(await watchFiles({ paths: [config.file], clock, log, onChange: changed }));
@@ -163,10 +164,12 @@ export class Daemon {
   #warnIfUnguarded(): void {
     const { config, host, log, status } = this.#parts;
     const { listen } = config.current.config.web;
-    const isOpen = !isLoopback(listen) && !host.ledgers().some((ledger) => ledger.guard);
-    const message = `the web interface listens on ${listen} and no plugin asks for a password; everyone who reaches it can change everything`;
+    const isGuarded = host.ledgers().some((ledger) => ledger.guard);
+    const who = !isLoopback(listen) ? 'everyone who reaches it' : process.geteuid?.() === 0 ? 'every local user of this machine' : undefined;
+    const isOpen = !isGuarded && who !== undefined;
+    const message = `the web interface listens on ${listen} and no plugin asks for a password; ${who} can change everything`;
     status.setStanding('unguarded', isOpen ? { level: 'warning', message } : undefined);
-    if (isOpen) log.warn({ listen }, 'web interface reachable from the network without a password');
+    if (isOpen) log.warn({ listen, who }, 'web interface open without a password');
   }
 
   // ------------------------------------------------------------ commands

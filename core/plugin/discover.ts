@@ -15,7 +15,7 @@ import { dryRun } from './instance.ts';
 import { manifestProblem, pickPlugin, readPackage, thirdPartyProblem } from './manifest.ts';
 import type { PackageManifest } from './manifest.ts';
 import { sentence } from './members.ts';
-import { judgeContent, judgePassage, readTrusted, resolveTrusted, Untrusted } from './ownership.ts';
+import { judgeContent, judgePassage, readTrusted, resolveTrusted, Untrusted } from '../system/ownership.ts';
 import { preflight } from './preflight.ts';
 import { prepareStage, stagePlugin } from './stage.ts';
 

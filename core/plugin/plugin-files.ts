@@ -4,7 +4,7 @@
  */
 import { constants, lstat, open, readdir, readlink } from 'node:fs/promises';
 import path from 'node:path';
-import { judgeContent, judgeOwner, resolveTrusted } from './ownership.ts';
+import { judgeContent, judgeOwner, resolveTrusted } from '../system/ownership.ts';
 
 const MOST_FILES = 20_000;
 const MOST_BYTES = 256 * 1024 ** 2;

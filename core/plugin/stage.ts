@@ -7,7 +7,7 @@ import { lstat, mkdir, readdir, readlink, rename, rm, symlink, writeFile } from 
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeFolder } from '../system/make-folder.ts';
-import { judgeContent, resolveTrusted } from './ownership.ts';
+import { judgeContent, resolveTrusted } from '../system/ownership.ts';
 import { pluginFiles } from './plugin-files.ts';
 import type { PluginFile } from './plugin-files.ts';
 

@@ -5,7 +5,7 @@
 import { lstatSync } from 'node:fs';
 import path from 'node:path';
 import type { Clock, Logger, Release } from '../services.ts';
-import { isTrustedUser } from './ownership.ts';
+import { isTrustedUser } from '../system/ownership.ts';
 
 export interface PluginWatchOptions {
   /** As in `[plugins] dirs`. */

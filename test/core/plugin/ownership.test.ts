@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { discoverPlugins } from '../../../core/plugin/discover.js';
 import type { FoundPlugin } from '../../../core/plugin/found.js';
-import { judgeContent, resolveTrusted, Untrusted } from '../../../core/plugin/ownership.js';
+import { judgeContent, resolveTrusted, Untrusted } from '../../../core/system/ownership.js';
 import { pluginFiles } from '../../../core/plugin/plugin-files.js';
 
 const NOBODY = 65_534;
