@@ -45,7 +45,7 @@ type Handler<K extends keyof Commands> = (...args: Commands[K]['args']) => Promi
 export interface PluginHost {
   /** Reads the folders again; third-party plugins that are on are staged by content hash. Takes effect with the next `apply`. */
   discover(request: DiscoveryRequest): Promise<void>;
-  /** Whether a plugin of a third party is on or off now and was not when the folders were read. */
+  /** Whether a plugin that does not come with the package is on or off now and was not when the folders were read. */
   isStale(enabled: ReadonlySet<string>): boolean;
   /** Third parties' plugins as the configuration's checks see them. */
   readonly strangers: StrangerPlugins;
@@ -130,7 +130,10 @@ class Host implements PluginHost {
   }
 
   isStale(enabled: ReadonlySet<string>): boolean {
-    return this.#found.some(({ name, thirdParty }) => thirdParty && enabled.has(name) !== this.#lastDiscovery.enabled.has(name));
+    const last = this.#lastDiscovery;
+    const names = new Set([...enabled, ...last.enabled]);
+    const isOurs = (name: string): boolean => this.#found.some((one) => one.name === name && !one.thirdParty);
+    return last.thirdPartyDirs.length > 0 && [...names].some((name) => enabled.has(name) !== last.enabled.has(name) && !isOurs(name));
   }
 
   get strangers(): StrangerPlugins {
