@@ -75,8 +75,9 @@ describe('the command socket', () => {
     assert.equal(await asNobody(), 'in', 'the test can fail');
   });
 
-  it('takes the place of one that was left by a daemon that was killed, and goes when it is closed', async () => {
+  it('takes the place of one that was left by a daemon that was killed, and goes when it is closed', async (t) => {
     const left = createTcpServer().listen(socket());
+    t.after(() => new Promise((resolve) => left.close(resolve)));
     await once(left, 'listening');
     await chmod(socket(), 0o777);
     // Closing it would remove its name; a kill does not.
@@ -89,7 +90,6 @@ describe('the command socket', () => {
     answerSlow();
     assert.deepEqual(await slow, { status: 200, body: 'slow' });
     await closed;
-    await new Promise((resolve) => left.close(resolve));
   });
 
   it('is there however long the folder\'s name is', async () => {

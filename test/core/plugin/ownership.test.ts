@@ -83,6 +83,7 @@ describe('a plugin that is on is not imported when', () => {
   for (const [what, spoil, sentence] of [
     ['its folder belongs to somebody else', (at: Room['at']) => chown(at('dirs/garden'), NOBODY, NOBODY), /dirs\/garden belongs to user 65534.*chown -R root \S+dirs\/garden$/],
     ['a file in it does', (at: Room['at']) => chown(at('dirs/garden/deep/text.js'), NOBODY, NOBODY), /deep\/text\.js belongs to user 65534.*chown -R root \S+dirs\/garden$/],
+    ['a link in it does', (at: Room['at']) => symlink('deep', at('dirs/garden/link')).then(() => lchown(at('dirs/garden/link'), NOBODY, NOBODY)), /garden\/link belongs to user 65534/],
     ['a folder in it does', (at: Room['at']) => chown(at('dirs/garden/deep'), NOBODY, NOBODY), /garden\/deep belongs to user 65534/],
     ['the folder around it does', (at: Room['at']) => chown(at('dirs'), NOBODY, NOBODY), /dirs belongs to user 65534.*run: chown root \S+\/dirs$/],
     ['a folder further up does', (at: Room['at']) => chown(at('.'), NOBODY, NOBODY), /mountkeeper-owner-\w+ belongs to user 65534/],
@@ -150,6 +151,9 @@ describe('a plugin that is on is not imported when', () => {
       enabled: new Set(['garden']), log: pino({ level: 'silent' }), importMs: 20_000,
     });
     assert.match(found?.problem ?? '', /open may be written by everybody/);
+    await mkdir(place.at('state/plugins/node_modules'), { recursive: true });
+    await chmod(place.at('state/plugins/node_modules'), 0o777);
+    assert.match((await place.discover(['garden']))[0]?.problem ?? '', /node_modules may be written by everybody/);
     assert.equal(place.wasImported('garden'), false);
   });
 });
