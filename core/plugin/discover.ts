@@ -10,7 +10,7 @@ import type { Plugin } from '../api.ts';
 import type { Logger } from '../services.ts';
 import { contributionProblems } from '../config/schema.ts';
 import { compareFound, dormantContribution, entryOf } from './found.ts';
-import type { BrokenPlugin, FoundPlugin, UsablePlugin } from './found.ts';
+import type { BrokenPlugin, DormantPlugin, FoundPlugin, UsablePlugin } from './found.ts';
 import { dryRun } from './instance.ts';
 import { manifestProblem, pickPlugin, readPackage, thirdPartyProblem } from './manifest.ts';
 import type { PackageManifest } from './manifest.ts';
@@ -38,13 +38,13 @@ export interface DiscoveryOptions {
 /** Everything found, in-tree first, then by name. */
 export async function discoverPlugins(options: DiscoveryOptions): Promise<readonly FoundPlugin[]> {
   const found = await discoverInTree(options);
-  const refused: BrokenPlugin[] = [];
+  const refusedDirs: BrokenPlugin[] = [];
   for (const dir of options.thirdPartyDirs) {
     const problem = await dirProblem(dir);
-    if (problem !== undefined) refused.push(refusedDir(dir, problem, options.log));
+    if (problem !== undefined) refusedDirs.push(refusedDir(dir, problem, options.log));
     else found.push(...(await discoverThirdParties(dir, options)));
   }
-  return [...refuseClashes(found), ...refused, ...hiddenBy(refused[0], found, options)].sort(compareFound);
+  return [...refuseClashes(found), ...refusedDirs, ...hiddenBy(refusedDirs[0], found, options)].sort(compareFound);
 }
 
 async function discoverThirdParties(dir: string, options: DiscoveryOptions): Promise<readonly FoundPlugin[]> {
@@ -77,10 +77,10 @@ function refusedDir(dir: string, problem: string, log: Logger): BrokenPlugin {
 }
 
 /** Plugins that are switched on, not to be found elsewhere and so in a refused folder: each may be a guard. */
-function hiddenBy(refused: BrokenPlugin | undefined, found: readonly FoundPlugin[], { enabled = NONE }: DiscoveryOptions): BrokenPlugin[] {
-  if (!refused) return [];
+function hiddenBy(dir: BrokenPlugin | undefined, found: readonly FoundPlugin[], { enabled = NONE }: DiscoveryOptions): BrokenPlugin[] {
+  if (!dir) return [];
   const missing = [...enabled].filter((name) => !found.some((one) => one.name === name));
-  return missing.map((name) => broken(path.join(refused.folder, name), refused.problem, { thirdParty: true, guard: true }));
+  return missing.map((name) => broken(path.join(dir.folder, name), dir.problem, { thirdParty: true, guard: true }));
 }
 
 /** One stranger's folder beside everything that comes with the package, as the daemon would find it. */
@@ -154,16 +154,25 @@ async function loadThirdParty(folder: string, options: DiscoveryOptions): Promis
     if (!stats.isDirectory()) return undefined;
     judgeContent(real, stats, real);
     manifest = await manifestOf(real, folder);
-    const { version, description, guard } = manifest;
-    const base = { name, version, description, folder, thirdParty: true, guard };
-    if (!isEnabled) return { ...base, contribution: dormantContribution(name, manifest) };
+    if (!isEnabled) return dormant(folder, manifest);
     const { plugin, stagedFolder } = await loadStaged(folder, manifest, options);
     return { ...usable(plugin, folder, true, options.log), stagedFolder };
   } catch (error) {
-    const { version = '', description = '', guard = false } = manifest ?? {};
     // What others can write cannot say that it is no guard.
-    return broken(folder, sentence(error), { thirdParty: true, version, description, guard: guard || (isEnabled && error instanceof Untrusted) });
+    const mayBeGuard = isEnabled && error instanceof Untrusted;
+    return refused(folder, error, mayBeGuard ? { ...manifest, guard: true } : manifest);
   }
+}
+
+function dormant(folder: string, { version, description, guard, ...declared }: PackageManifest): DormantPlugin {
+  const name = path.basename(folder);
+  const contribution = dormantContribution(name, { guard, ...declared });
+  return { name, version, description, folder, thirdParty: true, guard, contribution };
+}
+
+function refused(folder: string, error: unknown, known: Partial<PackageManifest> = {}): BrokenPlugin {
+  const { version = '', description = '', guard = false } = known;
+  return broken(folder, sentence(error), { thirdParty: true, version, description, guard });
 }
 
 /** A link is not followed: it may lead anywhere. */

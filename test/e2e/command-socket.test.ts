@@ -4,10 +4,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { makeHash } from '../../plugins/auth/password-hash.ts';
 import { Daemon, NOBODY, runCli } from '../support/daemon.ts';
+import { letPass } from '../support/let-pass.ts';
 import { isMounted } from '../support/mounts.ts';
 import { Nas } from '../support/nas.ts';
 import { createScratch } from '../support/scratch.ts';
@@ -19,14 +19,6 @@ const skip = process.getuid?.() === 0 ? false : 'a daemon that is root needs roo
 const authorization = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}`;
 
 interface Listed { readonly name: string; readonly state: string; readonly reason: string | null }
-
-/** Lets other users pass through a folder and those above it, which the test run keeps to itself. */
-async function letPass(folder: string): Promise<void> {
-  for (let at = folder; at !== '/'; at = dirname(at)) {
-    const { mode } = await stat(at);
-    if ((mode & 0o005) !== 0o005) await chmod(at, (mode & 0o7777) | 0o055);
-  }
-}
 
 /** Runs a script as `nobody` and returns what it says. */
 async function asNobody(script: string): Promise<string> {
