@@ -23,6 +23,7 @@ export type * from './services.ts';
 export type * from './contract/write-layer.ts';
 export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeBytes } from './config/units.ts';
 export { isLoopback } from './http/address.ts';
+export { isFromCommandSocket } from './http/command-socket.ts';
 export { duration, filePath, onlyInFile, rate, secret, size, MASK } from './config/types.ts';
 export { cronProblem } from './system/cron.ts';
 export { createClock } from './system/clock.ts';

@@ -16,7 +16,7 @@ export const OWN_COMMANDS: readonly Described[] = [
 
 const OPTIONS: readonly (readonly [string, string])[] = [
   ['--config FILE', `The configuration; left out, MOUNTKEEPER_CONFIG, else ${DEFAULT_CONFIG}.`],
-  ['--url URL', 'The daemon to talk to; left out, MOUNTKEEPER_URL, else the address in the configuration.'],
+  ['--url URL', 'The daemon to talk to; left out, MOUNTKEEPER_URL, else its socket, else the address in the configuration.'],
   ['--json', 'Output for machines.'],
 ];
 

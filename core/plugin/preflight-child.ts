@@ -8,13 +8,14 @@ import { pino } from 'pino';
 import type { Plugin } from '../api.ts';
 import { dryRun } from './instance.ts';
 import { manifestProblem, pickPlugin, thirdPartyProblem } from './manifest.ts';
+import type { Declared } from './manifest.ts';
 import { sentence } from './members.ts';
 
-const [entry = '', name = '', guard = ''] = process.argv.slice(2);
+const [entry = '', name = '', declared = ''] = process.argv.slice(2);
 
 function check(namespace: Record<string, unknown>): string | undefined {
   const plugin = pickPlugin(namespace);
-  const problem = manifestProblem(plugin, name) ?? thirdPartyProblem(plugin as Plugin, guard === 'guard');
+  const problem = manifestProblem(plugin, name) ?? thirdPartyProblem(plugin as Plugin, JSON.parse(declared) as Declared);
   if (problem === undefined) dryRun(plugin as Plugin, pino({ level: 'silent' }));
   return problem;
 }

@@ -62,7 +62,7 @@ async function load(folder: string, options: ContractOptions): Promise<Plugin> {
   const entry = options.entry ?? path.join(folder, manifest?.entry ?? '');
   const value = await importPlugin(entry);
   assert.equal(manifestProblem(value, path.basename(folder)), undefined);
-  if (manifest) assert.equal(thirdPartyProblem(value, manifest.guard), undefined);
+  if (manifest) assert.equal(thirdPartyProblem(value, manifest), undefined);
   return value;
 }
 

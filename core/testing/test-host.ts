@@ -183,7 +183,7 @@ class Bench implements TestHost {
   }
 
   async start(): Promise<void> {
-    await this.host.discover([], this.stateDir);
+    await this.host.discover({ thirdPartyDirs: [], stateDir: this.stateDir, enabled: new Set() });
     await this.configure(this.#options.config ?? {});
   }
 
@@ -195,7 +195,7 @@ class Bench implements TestHost {
 
   async setPlugins(plugins: readonly AnyPlugin[]): Promise<void> {
     this.#plugins = plugins;
-    await this.host.discover([], this.stateDir);
+    await this.host.discover({ thirdPartyDirs: [], stateDir: this.stateDir, enabled: new Set() });
     await this.#apply(await this.config.check(this.config.current.text, 'file'));
   }
 

@@ -266,7 +266,7 @@ export async function createApi(options: FixtureOptions = {}): Promise<ApiFixtur
   try {
     await writeFile(fixture.configFile, options.toml ?? SAMPLE, { mode: 0o600 });
     fixture.status.setNotices(options.notices ?? []);
-    await fixture.host.discover([], folder);
+    await fixture.host.discover({ thirdPartyDirs: [], stateDir: folder, enabled: new Set() });
     await fixture.apply(options.toml ?? SAMPLE);
     await fixture.http.listen({ host: '127.0.0.1', port: 0 });
     return fixture;
