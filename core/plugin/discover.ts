@@ -166,7 +166,7 @@ async function loadThirdParty(folder: string, options: DiscoveryOptions): Promis
 
 function dormant(folder: string, { version, description, guard, ...declared }: PackageManifest): DormantPlugin {
   const name = path.basename(folder);
-  const contribution = dormantContribution(name, { guard, ...declared });
+  const contribution = dormantContribution({ guard, ...declared });
   return { name, version, description, folder, thirdParty: true, guard, contribution };
 }
 

@@ -3,7 +3,6 @@
  */
 import type { ConfigContribution, Plugin } from '../api.ts';
 import { Joi } from '../api.ts';
-import { joinPath } from '../config/path.ts';
 import type { ContributionEntry } from '../config/schema.ts';
 import type { Ledger } from './ledger.ts';
 import type { Declared } from './manifest.ts';
@@ -57,13 +56,12 @@ export function entryOf(found: FoundPlugin): ContributionEntry[] {
   return [{ owner: name, version, thirdParty, enabledByDefault: enabledByDefault(found), contribution }];
 }
 
-/** Whatever a plugin that is off has in the document passes unchecked, and is shown to nobody: it may be a secret. */
-export function dormantContribution(name: string, { section, shareKeys }: Declared): ConfigContribution {
+/** Whatever a plugin that is off has in the document passes unchecked, and is shown to nobody: no schema knows that it is harmless. */
+export function dormantContribution({ section, shareKeys }: Declared): ConfigContribution {
   return {
     schema: Joi.object().unknown(),
     ...(section !== undefined && { section }),
     ...(shareKeys.length > 0 && { share: Joi.object(Object.fromEntries(shareKeys.map((key) => [key, Joi.any()]))) }),
-    secrets: (config) => Object.keys(config.plugins[name] ?? {}).filter((key) => key !== 'enabled').map((key) => joinPath(['plugins', name, key])),
   };
 }
 

@@ -18,9 +18,9 @@ describe('third parties\' plugins in a document', () => {
   let room: Room;
   let loads: string[][];
   let isLoaded: boolean;
-  const dormant = entry('garden', dormantContribution('garden', { guard: false, shareKeys: [] }), { thirdParty: true, enabledByDefault: false });
+  const dormant = entry('garden', dormantContribution({ guard: false, shareKeys: [] }), { thirdParty: true, enabledByDefault: false });
   /** Its keys stand elsewhere. */
-  const beds = entry('beds', dormantContribution('beds', { guard: false, section: 'beds', shareKeys: ['bed'] }), { thirdParty: true, enabledByDefault: false });
+  const beds = entry('beds', dormantContribution({ guard: false, section: 'beds', shareKeys: ['bed'] }), { thirdParty: true, enabledByDefault: false });
   const loaded = entry('garden', { schema: Joi.object({ token: Joi.string(), depth: Joi.number() }) }, { thirdParty: true, enabledByDefault: false });
 
   const open = (): void => {
