@@ -13,6 +13,7 @@ import { Nas } from '../support/nas.ts';
 import { freePort } from '../support/ports.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
+import { SKIPS } from '../support/skips.ts';
 import { until } from '../support/until.ts';
 
 const EVIL = 'evil.example';
@@ -38,7 +39,7 @@ function ask(page: Page, url: string, init: RequestInit = {}): Promise<Seen> {
   }, { url, init: init as Record<string, unknown> });
 }
 
-describe('a hostile page', { skip: !hasBrowser && 'Chromium is not installed' }, () => {
+describe('a hostile page', { skip: !hasBrowser && SKIPS.browser.reason }, () => {
   let scratch: Scratch;
   let daemon: Daemon;
   let nas: Nas;
@@ -52,7 +53,7 @@ describe('a hostile page', { skip: !hasBrowser && 'Chromium is not installed' },
     nas = await Nas.create(scratch, { files: { 'private.txt': 500 } });
     davPort = await freePort();
     daemon = await Daemon.create(scratch, {
-      connections: [nas.connection('nas')], shares: [{ name: 'work', connection: 'nas' }],
+      connections: [nas.connection('nas')], shares: [{ name: 'files', connection: 'nas' }],
       sections: { webdav: { enabled: true, port: davPort } },
     });
     await daemon.start();
@@ -78,7 +79,7 @@ describe('a hostile page', { skip: !hasBrowser && 'Chromium is not installed' },
   const configOnDisk = (): Promise<string> => readFile(daemon.configFile, 'utf8');
 
   it('reads nothing across origins: status, configuration, log, files over WebDAV', async () => {
-    for (const url of [api('/api/status'), api('/api/config'), api('/api/logs'), dav('/work/private.txt'), dav('/')]) {
+    for (const url of [api('/api/status'), api('/api/config'), api('/api/logs'), dav('/files/private.txt'), dav('/')]) {
       for (const mode of ['cors', 'no-cors'] as const) {
         const seen = await ask(page, url, { mode, credentials: 'include' });
         assert.deepEqual([seen.readable, seen.text], [false, ''], `${mode} ${url}`);
@@ -90,10 +91,10 @@ describe('a hostile page', { skip: !hasBrowser && 'Chromium is not installed' },
     const before = await configOnDisk();
     const toml = `${before}\n[bandwidth]\nup = "1M"\n`;
     const commands = [
-      '/api/config', '/api/bwlimit', '/api/reconnect/work', '/api/preset/video', '/api/refresh/work', '/api/warmup/work',
-      '/api/warmup/work/cancel', '/api/webhooks/test',
+      '/api/config', '/api/bwlimit', '/api/reconnect/files', '/api/preset/video', '/api/refresh/files', '/api/warmup/files',
+      '/api/warmup/files/cancel', '/api/webhooks/test',
     ];
-    const rclone = await daemon.rclonePid('work');
+    const rclone = await daemon.rclonePid('files');
     for (const path of commands) {
       for (const type of ['text/plain', 'application/x-www-form-urlencoded']) {
         const body = path === '/api/config' ? JSON.stringify({ toml }) : '{"up":"1"}';
@@ -107,7 +108,7 @@ describe('a hostile page', { skip: !hasBrowser && 'Chromium is not installed' },
     assert.equal(await configOnDisk(), before);
     const log = await daemon.log();
     assert.doesNotMatch(log, /bandwidth limit|reconnect|reload|warmup began/i, 'a command arrived');
-    assert.equal(await daemon.rclonePid('work'), rclone, 'the share was mounted anew');
+    assert.equal(await daemon.rclonePid('files'), rclone, 'the share was mounted anew');
   });
 
   it('changes nothing by a form that the user is made to send', async () => {
@@ -126,15 +127,15 @@ describe('a hostile page', { skip: !hasBrowser && 'Chromium is not installed' },
   it('deletes and writes no file over WebDAV, though that asks for no password here', async () => {
     for (const method of ['PUT', 'DELETE', 'MKCOL', 'MOVE', 'PROPFIND', 'LOCK', 'POST']) {
       const mode = method === 'POST' ? 'no-cors' : 'cors';
-      const seen = await ask(page, dav('/work/private.txt'), { method, mode, ...(method === 'PUT' && { body: 'mine now' }) });
+      const seen = await ask(page, dav('/files/private.txt'), { method, mode, ...(method === 'PUT' && { body: 'mine now' }) });
       assert.deepEqual([seen.readable, seen.text], [false, ''], method);
     }
-    assert.equal((await fetch(dav('/work/private.txt'))).status, 200);
-    assert.equal((await (await fetch(dav('/work/private.txt'))).arrayBuffer()).byteLength, 500);
+    assert.equal((await fetch(dav('/files/private.txt'))).status, 200);
+    assert.equal((await (await fetch(dav('/files/private.txt'))).arrayBuffer()).byteLength, 500);
   });
 
   it('gains nothing by a name that it makes lead here', async () => {
-    for (const url of [api('/api/config', EVIL), dav('/work/private.txt', EVIL)]) {
+    for (const url of [api('/api/config', EVIL), dav('/files/private.txt', EVIL)]) {
       const response = await page.goto(url);
       assert.equal(response?.status(), 421, url);
       assert.match(await response?.text() ?? '', /does not answer to/, url);

@@ -25,6 +25,8 @@ export const SKIPS = {
   hangingMount: { reason: 'needs root and /dev/fuse', isAllowed: ({ isCi, isRoot, hasFuse }) => !isCi && !(isRoot && hasFuse) },
   // What lends devices to this machine may refuse to, though it has the file that they are asked for by.
   loopDevice: { reason: 'needs a loop device', isAllowed: ({ isCi, hasLoopDevices }) => !isCi || !hasLoopDevices },
+  browser: { reason: 'needs Chromium', isAllowed: ({ isCi }) => !isCi },
+  outsideAddress: { reason: 'needs an address beside loopback', isAllowed: () => true },
   ipv6: { reason: 'needs IPv6', isAllowed: ({ hasIpv6 }) => !hasIpv6 },
   blockMap: { reason: 'needs a file system that tells which blocks were written', isAllowed: () => true },
 } as const satisfies Readonly<Record<string, SkipRule>>;
