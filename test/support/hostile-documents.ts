@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
-import { FITTING, hostile, OPEN, SPELLINGS, TAME } from './hostile-values.ts';
+import { FITTING, furtherLines, hostile, OPEN, SPELLINGS, TAME } from './hostile-values.ts';
 import type { Traps } from './hostile-values.ts';
 
 export interface Vocabulary {
@@ -134,8 +134,18 @@ function attacks({ traps }: Vocabulary): Arbitrary<Edit> {
   const place = oneOf('mount.root mount.rclone cache.dir supervisor.state_dir log.file');
   const sent = oneOf('web.password notifications.webhook_secret webdav.realm');
   const elsewhere = fc.constantFrom<unknown>('localhost', 'http://localhost:1/', 2);
+  const ofNas = sort('option', {
+    at: fc.constant(0),
+    name: FEARED_OPTIONS,
+    value: fc.oneof(named, reference),
+  });
+  const lines = fc.constantFrom(...furtherLines(traps));
   return fc.oneof(
-    sort('option', { at: fc.constant(0), name: FEARED_OPTIONS, value: fc.oneof(named, reference) }),
+    ofNas,
+    ofNas,
+    ofNas,
+    ofNas,
+    sort('option', { at: fc.constant(0), name: oneOf('user pass description key_pem'), value: lines }),
     sort('option', { at: fc.constantFrom(1, 2), name: oneOf('host port url user'), value: elsewhere }),
     sort('drop', { at: fc.constantFrom(1, 2, 4), index: AT }),
     sort('key', { key: place, value: fc.constantFrom(program, `${bait}/x`) }),
