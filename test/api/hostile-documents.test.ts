@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { pino } from 'pino';
-import type { Config, Plugin, Processes } from '../../core/api.ts';
+import type { Config, ConnectionConfig, Plugin, Processes } from '../../core/api.ts';
 import { createSecrets } from '../../core/config/secrets.ts';
 import { createClock } from '../../core/system/clock.ts';
 import { createProcesses } from '../../core/system/processes.ts';
@@ -26,6 +26,7 @@ import mount from '../../plugins/mount/index.ts';
 import { probeRemote } from '../../plugins/mount/probe.ts';
 import { remoteConfigText } from '../../plugins/mount/remote-config.ts';
 import { createRcloneFinder } from '../../plugins/mount/rclone.ts';
+import type { RcloneFinder } from '../../plugins/mount/rclone.ts';
 import type { MountTools } from '../../plugins/mount/tools.ts';
 import nasWatch from '../../plugins/nas-watch/index.ts';
 import nfs from '../../plugins/nfs/index.ts';
@@ -85,6 +86,7 @@ describe(`${RUNS} hostile documents over HTTP`, () => {
   let baseText: string;
   let baseConfig: Config;
   let rclone: string;
+  let finder: RcloneFinder;
   const started: string[] = [];
   const used = new Set<string>();
   const counts = { applied: 0, unchanged: 0, refused: 0, presets: 0 };
@@ -116,6 +118,8 @@ describe(`${RUNS} hostile documents over HTTP`, () => {
       env: { CANARY: 'canary', WORD: 'w' },
     });
     baseConfig = api.config.current.config;
+    finder = createRcloneFinder(processes);
+    for (const { type, options } of baseConfig.connections) used.add(JSON.stringify([type, options]));
   });
   after(async () => {
     await api.close();
@@ -159,47 +163,44 @@ describe(`${RUNS} hostile documents over HTTP`, () => {
     assertHarmless(api.config.current.config, baseConfig);
   }
 
+  function toolsFor(config: Config): MountTools {
+    return {
+      config: () => config,
+      processes,
+      secrets: createSecrets({ env: {} }),
+      finder,
+    } as unknown as MountTools;
+  }
+
   /**
    * What was taken is used as a share would use it: its connection goes into a file that rclone reads, and
    * its path is listed.
    */
   async function useConnections(config: Config): Promise<void> {
-    const tools = {
-      config: () => config,
-      processes,
-      secrets: createSecrets({ env: {} }),
-      finder: createRcloneFinder(processes),
-    } as unknown as MountTools;
-    const providers = await tools.finder.providers(rclone);
-    for (const connection of config.connections.filter(
-      (one) => !baseConfig.connections.some((known) => JSON.stringify(known) === JSON.stringify(one)),
-    )) {
+    for (const connection of config.connections) {
       const key = JSON.stringify([connection.type, connection.options]);
-      if (used.has(key) || used.size >= USED_BY_RCLONE) continue;
+      if (used.has(key) || used.size >= USED_BY_RCLONE + baseConfig.connections.length) continue;
       used.add(key);
-      const file = join(folder, 'one.conf');
-      await writeFile(
-        file,
-        await remoteConfigText(connection, { command: rclone, processes, secrets: tools.secrets, providers }),
-      );
-      const dumped = JSON.parse(
-        execFileSync(rclone, ['config', 'dump', '--config', file], { encoding: 'utf8' }),
-      ) as Record<string, Record<string, string>>;
-      assert.deepEqual(Object.keys(dumped), ['nas'], 'a section of its own');
-      assert.deepEqual(
-        Object.keys(dumped['nas'] ?? {}).toSorted(),
-        ['type', ...Object.keys(connection.options)].toSorted(),
-        'an option of its own',
-      );
-      const share = {
-        name: 'x',
-        connection: connection.name,
-        remote_path: config.shares.find((one) => one.connection === connection.name)?.remote_path ?? '',
-      };
-      await probeRemote({ share, connection } as never, tools, AbortSignal.timeout(2_000)).catch(
-        () => undefined,
-      );
+      await assertOneSection(connection, toolsFor(config));
+      const remote_path = config.shares.find((one) => one.connection === connection.name)?.remote_path ?? '';
+      const share = { name: 'x', connection: connection.name, remote_path };
+      const signal = AbortSignal.timeout(2_000);
+      await probeRemote({ share, connection } as never, toolsFor(config), signal).catch(() => undefined);
     }
+  }
+
+  async function assertOneSection(connection: ConnectionConfig, { secrets }: MountTools): Promise<void> {
+    const file = join(folder, 'one.conf');
+    const providers = await finder.providers(rclone);
+    await writeFile(
+      file,
+      await remoteConfigText(connection, { command: rclone, processes, secrets, providers }),
+    );
+    const text = execFileSync(rclone, ['config', 'dump', '--config', file], { encoding: 'utf8' });
+    const dumped = JSON.parse(text) as Record<string, Record<string, string>>;
+    assert.deepEqual(Object.keys(dumped), ['nas'], 'a section of its own');
+    const options = ['type', ...Object.keys(connection.options)];
+    assert.deepEqual(Object.keys(dumped['nas'] ?? {}).toSorted(), options.toSorted(), 'an option of its own');
   }
 
   it('run nothing, write nowhere, and are taken whole or not at all', async (t) => {
@@ -222,26 +223,19 @@ describe(`${RUNS} hostile documents over HTTP`, () => {
       }),
       { numRuns: RUNS, seed: SEED, endOnFailure: RUNS > 1_000 },
     );
-    t.diagnostic(JSON.stringify({ ...counts, usedByRclone: used.size }));
+    t.diagnostic(JSON.stringify({ ...counts, usedByRclone: used.size - baseConfig.connections.length }));
     assert.ok(
-      counts.applied > RUNS / 20 && counts.refused > RUNS / 4 && used.size > 0,
+      counts.applied > RUNS / 20 && counts.refused > RUNS / 4 && used.size > baseConfig.connections.length,
       JSON.stringify(counts),
     );
   });
 
   it('would spring the traps if they were taken', async () => {
-    const evil = { name: 'evil', type: 'sftp', options: { host: 'x', ssh: traps.program } };
-    await probeRemote(
-      { share: { name: 'x', connection: 'evil', remote_path: '' }, connection: evil } as never,
-      {
-        config: () => baseConfig,
-        processes,
-        secrets: createSecrets({ env: {} }),
-        finder: createRcloneFinder(processes),
-      } as unknown as MountTools,
-      AbortSignal.timeout(5_000),
-    ).catch(() => undefined);
-    if (currentRclone() !== undefined)
-      assert.notDeepEqual(await readdir(join(folder, 'marks')), [], 'the trap does not work');
+    const connection = { name: 'evil', type: 'sftp', options: { host: 'x', ssh: traps.program } };
+    const share = { name: 'x', connection: 'evil', remote_path: '' };
+    const signal = AbortSignal.timeout(20_000);
+    await probeRemote({ share, connection } as never, toolsFor(baseConfig), signal).catch(() => undefined);
+    const marks = await readdir(join(folder, 'marks'));
+    if (currentRclone() !== undefined) assert.notDeepEqual(marks, [], 'the trap does not work');
   });
 });

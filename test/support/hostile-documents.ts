@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
-import { FITTING, hostile, OPEN, SPELLINGS, TAME } from './hostile-values.ts';
+import { FITTING, furtherLines, hostile, OPEN, SPELLINGS, TAME } from './hostile-values.ts';
 import type { Traps } from './hostile-values.ts';
 
 export interface Vocabulary {
@@ -126,12 +126,54 @@ function needed(type: string): Table {
   return type === 'webdav' ? { url: 'http://127.0.0.1:1/' } : { host: '127.0.0.1', port: 1 };
 }
 
+/** One attack by itself: whatever else is wrong with a document would hide that it is let through. */
+function attacks({ traps }: Vocabulary): Arbitrary<Edit> {
+  const { program, bait, secret, awsFile } = traps;
+  const named = fc.constantFrom<unknown>(program, bait, secret, awsFile, true);
+  const reference = fc.constantFrom({ file: secret }, { env: 'CANARY' });
+  const place = oneOf('mount.root mount.rclone cache.dir supervisor.state_dir log.file');
+  const sent = oneOf('web.password notifications.webhook_secret webdav.realm');
+  const elsewhere = fc.constantFrom<unknown>('localhost', 'http://localhost:1/', 2);
+  const ofNas = sort('option', {
+    at: fc.constant(0),
+    name: FEARED_OPTIONS,
+    value: fc.oneof(named, reference),
+  });
+  const lines = fc.constantFrom(...furtherLines(traps));
+  return fc.oneof(
+    ofNas,
+    ofNas,
+    ofNas,
+    ofNas,
+    sort('option', { at: fc.constant(0), name: oneOf('user pass description key_pem'), value: lines }),
+    sort('option', { at: fc.constantFrom(1, 2), name: oneOf('host port url user'), value: elsewhere }),
+    sort('drop', { at: fc.constantFrom(1, 2, 4), index: AT }),
+    sort('key', { key: place, value: fc.constantFrom(program, `${bait}/x`) }),
+    sort('key', { key: sent, value: reference }),
+    sort('key', { key: fc.constant('notifications.webhook_url'), value: fc.constant('http://localhost:1/') }),
+    sort('share', {
+      at: AT,
+      key: oneOf('mount_point remote_path'),
+      value: fc.constantFrom(bait, `${bait}/x`),
+    }),
+    sort('share', { at: fc.constant(4), key: fc.constant('read_only'), value: fc.constant(false) }),
+    sort('share', { at: AT, key: fc.constant('connection'), value: oneOf('disk wrap') }),
+    sort('share', { at: AT, key: fc.constant('exec'), value: fc.constant(true) }),
+    sort('connection', {
+      type: oneOf('local alias crypt'),
+      options: fc.constant({}),
+      path: fc.constant(bait),
+    }),
+  );
+}
+
 function edits(vocabulary: Vocabulary): Arbitrary<readonly Edit[]> {
   const [wild, mild] = [wildEdits(vocabulary), mildEdits(vocabulary)];
   return fc.oneof(
     { weight: 3, arbitrary: fc.array(wild, { minLength: 1, maxLength: 4 }) },
     { weight: 3, arbitrary: fc.array(mild, { minLength: 1, maxLength: 4 }) },
     { weight: 2, arbitrary: fc.tuple(mild, wild).map((both): readonly Edit[] => both) },
+    { weight: 4, arbitrary: attacks(vocabulary).map((one): readonly Edit[] => [one]) },
   );
 }
 

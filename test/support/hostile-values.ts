@@ -62,7 +62,7 @@ function places({ bait, secret, awsFile }: Traps): readonly string[] {
 }
 
 /** A line of its own in what rclone reads, and what else is no plain text. */
-function furtherLines({ program }: Traps): readonly string[] {
+export function furtherLines({ program }: Traps): readonly string[] {
   const line = `ssh = ${program}`;
   const lines = [`x\n${line}`, `x\r\n${line}\r\n`, `x\`\n[global]\n${line}\n`, 'x\n[nas]\ntype = local\n'];
   return [...lines, 'x\0y', 'x\u2028y', 'x\u0085y', '%(pass)s', '%(ssh)s', '********', 'x'.repeat(5_000)];
