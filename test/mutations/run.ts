@@ -32,31 +32,36 @@ async function survival(folder: string, mutation: Mutation): Promise<string | un
   return code === undefined || failed > 0 ? undefined : `test/${mutation.test} could not be run (exit code ${code})`;
 }
 
+/** The sentences that are a reason to fail. */
+async function tryAll(chosen: readonly Mutation[], folder: string): Promise<readonly string[]> {
+  const wrong: string[] = [];
+  for (const mutation of new Map(chosen.map((one) => [`${one.test} ${one.only ?? ''}`, one])).values()) {
+    const { code, passed } = await test(folder, mutation);
+    if (code !== 0 || passed === 0) wrong.push(`test/${mutation.test} does not pass when nothing is broken`);
+  }
+  for (const mutation of wrong.length > 0 ? [] : chosen) {
+    const survives = await survival(folder, mutation);
+    console.log(`${survives === undefined ? 'seen    ' : 'NOT SEEN'}  ${mutation.fault}`);
+    if (survives !== undefined) wrong.push(survives);
+  }
+  return wrong;
+}
+
 async function main(words: readonly string[]): Promise<number> {
   const chosen = MUTATIONS.filter(({ fault, file, test: name }) => words.length === 0 || words.some((word) => `${fault} ${file} ${name}`.includes(word)));
   const rclone = currentRclone();
   if (rclone !== undefined) process.env['MOUNTKEEPER_RCLONE'] = rclone;
+  if (chosen.length === 0) console.error(`no break has '${words.join("' or '")}' in it`);
+  if (chosen.length === 0) return 1;
   const scratch = await createScratch('mutations');
-  const wrong: string[] = [];
   try {
-    const folder = await copyOfBuild(scratch);
-    const whole = new Map(chosen.map((mutation) => [`${mutation.test} ${mutation.only ?? ''}`, mutation]));
-    for (const mutation of whole.values()) {
-      const { code, passed } = await test(folder, mutation);
-      if (code !== 0 || passed === 0) wrong.push(`test/${mutation.test} does not pass when nothing is broken`);
-    }
-    for (const mutation of wrong.length > 0 ? [] : chosen) {
-      const survives = await survival(folder, mutation);
-      console.log(`${survives === undefined ? 'seen    ' : 'NOT SEEN'}  ${mutation.fault}`);
-      if (survives !== undefined) wrong.push(survives);
-    }
+    const wrong = await tryAll(chosen, await copyOfBuild(scratch));
+    for (const sentence of wrong) console.error(sentence);
+    if (wrong.length === 0) console.log(`${chosen.length} breaks, all seen`);
+    return wrong.length === 0 ? 0 : 1;
   } finally {
     await scratch.close();
   }
-  if (chosen.length === 0) wrong.push(`no break has ${words.join(' or ')} in it`);
-  for (const sentence of wrong) console.error(sentence);
-  if (wrong.length === 0) console.log(`${chosen.length} breaks, all seen`);
-  return wrong.length === 0 ? 0 : 1;
 }
 
 process.exitCode = await main(process.argv.slice(2));
