@@ -88,7 +88,7 @@ describe('start', () => {
     t.diagnostic(bad.map((name) => `${name}: ${said(name)} (${reasons.get(name)?.at.ms} ms)`).join('; '));
     assert.match(said('missing'), /^the path is not there on the remote; /);
     assert.match(said('down'), /^the remote refuses connections; /);
-    assert.match(said('silent'), /^the remote did not answer within 10 s; /);
+    assert.match(said('silent'), /^the remote did not answer within 10s; /);
   });
 
   it('knows the names with spaces and in Chinese in the API and on the command line', async () => {
