@@ -15,6 +15,8 @@ export interface Surroundings {
   readonly gid: number;
   /** Most that the cache may take, where it is not what the configuration says. */
   readonly cacheLimitBytes?: number | undefined;
+  /** Mounted for an overlay alone, which needs inode numbers that leave room for its own: those of `mount` are hashes. */
+  readonly isLower?: boolean;
 }
 
 /** Patient with a NAS that is slow or wakes up its disks; one that is known to be away is not even dialled. */
@@ -42,7 +44,7 @@ export function mountArguments(spec: ShareSpec, config: Config, rclone: Rclone, 
   const flags = { ...TIMEOUT_FLAGS, ...tries, ...cacheFlags(config, around), ...transferFlags(config), ...accessFlags(around) };
   const known = Object.entries(flags).filter(([name]) => rclone.flags.has(name)).map(([name, value]) => `--${name}=${value}`);
   return [
-    'mount', remotePath(spec), spec.share.mount_point,
+    around.isLower === true ? 'mount2' : 'mount', remotePath(spec), spec.share.mount_point,
     `--config=${around.configFile}`,
     `--devname=${deviceName(spec.share.name)}`,
     '--rc', `--rc-addr=127.0.0.1:${around.rcPort}`,

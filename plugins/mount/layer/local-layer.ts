@@ -1,0 +1,76 @@
+/** The local half of a share: its upper folder, what lies below it, and who writes. */
+import { join, posix } from 'node:path';
+import type { Processes, RemoteEntry, UpperEntry, WriteLayer } from 'mountkeeper';
+import { openForWriting } from './open-for-writing.ts';
+import type { LayerPaths } from './paths.ts';
+import { UpperMarks } from './upper-marks.ts';
+
+/** A look below may wait for the remote: for its listing, never for content. */
+const LOOK_TIMEOUT_MS = 30_000;
+const MAX_LISTING_BYTES = 64 * 1_048_576;
+const FORMAT = '%y\\t%s\\t%T@\\t%f\\0';
+
+export interface LocalLayerOptions {
+  readonly shareName: string;
+  readonly paths: LayerPaths;
+  /** Where rclone is mounted. */
+  readonly lower: string;
+  readonly mountPoint: string;
+  readonly processes: Processes;
+}
+
+export class LocalLayer implements WriteLayer {
+  readonly shareName: string;
+  readonly upper: string;
+  readonly aside: string;
+  readonly records: string;
+  readonly #options: LocalLayerOptions;
+  readonly #marks: UpperMarks;
+
+  constructor(options: LocalLayerOptions) {
+    this.shareName = options.shareName;
+    this.upper = options.paths.upper;
+    this.aside = options.paths.aside;
+    this.records = options.paths.records;
+    this.#options = options;
+    this.#marks = new UpperMarks(this.upper, options.processes);
+  }
+
+  openForWriting(): Promise<ReadonlySet<string>> {
+    return Promise.resolve(openForWriting({ mountPoint: this.#options.mountPoint, upper: this.upper }));
+  }
+
+  async below(path: string, { signal }: { readonly signal: AbortSignal }): Promise<RemoteEntry | undefined> {
+    const lower = await this.#marks.lowerPath(path, { isInside: false });
+    if (lower === undefined) return undefined;
+    const [entry] = (await this.#find(lower, ['-maxdepth', '0'], signal)) ?? [];
+    return entry && { ...entry, name: posix.basename(path) };
+  }
+
+  async listBelow(folder: string, { signal }: { readonly signal: AbortSignal }): Promise<readonly RemoteEntry[] | undefined> {
+    const lower = await this.#marks.lowerPath(folder, { isInside: true });
+    if (lower === undefined) return undefined;
+    // The folder itself comes first: without it there is none.
+    const [self, ...entries] = (await this.#find(lower, ['-maxdepth', '1'], signal)) ?? [];
+    return self?.kind === 'folder' ? entries : undefined;
+  }
+
+  takeOut(_entries: readonly UpperEntry[]): Promise<readonly string[]> {
+    return Promise.resolve([]);
+  }
+
+  async #find(path: string, depth: readonly string[], signal: AbortSignal): Promise<readonly RemoteEntry[] | undefined> {
+    const { code, stdout, stderr } = await this.#options.processes.run({
+      command: 'find', args: [join(this.#options.lower, path), ...depth, '-printf', FORMAT], env: { LC_ALL: 'C' }, timeoutMs: LOOK_TIMEOUT_MS, signal, maxOutputBytes: MAX_LISTING_BYTES,
+    });
+    if (code === 0) return stdout.split('\0').slice(0, -1).map(entryOf).filter((entry) => entry !== undefined);
+    if (/: (No such file or directory|Not a directory)$/m.test(stderr)) return undefined;
+    throw new Error(`what lies below cannot be looked at: ${stderr.trim().split('\n').at(-1) ?? `find ended with ${code}`}`);
+  }
+}
+
+function entryOf(line: string): RemoteEntry | undefined {
+  const [kind, bytes, seconds, ...name] = line.split('\t');
+  if (kind === 'd') return { name: name.join('\t'), kind: 'folder' };
+  return kind === 'f' ? { name: name.join('\t'), kind: 'file', version: { bytes: Number(bytes), modifiedMs: Number(seconds) * 1000 } } : undefined;
+}

@@ -1,0 +1,60 @@
+/** Files of a share that somebody has open for writing, as the kernel tells of every process. Nothing of a mount is touched. */
+import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+
+const ACCESS_MODES = 3;
+
+export interface OpenFilesPlace {
+  readonly mountPoint: string;
+  readonly upper: string;
+}
+
+/**
+ * Paths relative to the share. A file that is open in an overlay that is no longer mounted is shown by its path from the overlay's
+ * root, and so is one of another mount that has the same path: better one too many, which only waits a little longer.
+ */
+export function openForWriting({ mountPoint, upper }: OpenFilesPlace, proc = '/proc'): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const pid of namesIn(proc)) {
+    if (!/^\d+$/.test(pid)) continue;
+    for (const fd of namesIn(join(proc, pid, 'fd'))) {
+      const target = targetOf(join(proc, pid, 'fd', fd));
+      if (target === undefined || found.has(target)) continue;
+      const path = pathIn(target, mountPoint, upper);
+      if (path !== undefined && !found.has(path) && isWriter(join(proc, pid, 'fdinfo', fd))) found.add(path);
+    }
+  }
+  return found;
+}
+
+function pathIn(target: string, mountPoint: string, upper: string): string | undefined {
+  if (target.startsWith(`${mountPoint}/`)) return target.slice(mountPoint.length + 1);
+  return target.length > 1 && existsSync(join(upper, target)) ? target.slice(1) : undefined;
+}
+
+function targetOf(link: string): string | undefined {
+  try {
+    const target = readlinkSync(link);
+    return target.startsWith('/') ? target.replace(/ \(deleted\)$/, '') : undefined;
+  } catch {
+    // Closed meanwhile, or the process has ended.
+    return undefined;
+  }
+}
+
+function isWriter(info: string): boolean {
+  try {
+    const flags = /^flags:\s*([0-7]+)$/m.exec(readFileSync(info, 'utf8'))?.[1];
+    return flags !== undefined && (Number.parseInt(flags, 8) & ACCESS_MODES) !== 0;
+  } catch {
+    return false;
+  }
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
