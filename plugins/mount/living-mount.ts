@@ -19,6 +19,7 @@ import { Gate } from './gate.ts';
 import { Guard } from './guard.ts';
 import { ReadOnlyLook } from './holder.ts';
 import { createInPlace } from './in-place.ts';
+import { foldersInUse } from './layer/open-for-writing.ts';
 import { ListingAge } from './listing-age.ts';
 import { createNasLook } from './nas-look.ts';
 import type { MountNotes } from './notes.ts';
@@ -53,6 +54,8 @@ export class LivingMount implements Mount {
   readonly flush: Mount['flush'];
   /** A former daemon had sealed it. */
   isSealed = false;
+  /** Of a mount below an overlay: told after each change of what it shows. */
+  onChange: () => Promise<void> = () => Promise.resolve();
   readonly #process: ManagedProcess;
   readonly #notes: MountNotes;
   readonly #tools: MountingTools;
@@ -91,6 +94,7 @@ export class LivingMount implements Mount {
     this.#listings = new ListingAge({
       address: notes.rc, fs: notes.fs, dataRoot: join(trees.data, this.#remotePath), dirCacheMs: durationMs(tools.config().mount.dir_cache_time),
       isNew: !process.adopted, clock, log, end: this.#end.signal,
+      ...(notes.overlay && { inUse: () => foldersInUse(notes.overlay?.mountPoint ?? ''), onRenewal: (running: Promise<void>) => void running.then(() => this.onChange()) }),
     });
     void this.#gate.begin();
     this.#disk = new ReadOnlyLook(notes.cacheDir, tools.mountTable, clock);
@@ -179,7 +183,7 @@ export class LivingMount implements Mount {
 
   refreshDirectories(path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult> {
     const isAll = options.recursive && path.replaceAll('/', '') === '';
-    return this.#listings.during(isAll, () => this.#refresher(path, options));
+    return this.#listings.during(isAll, () => this.#refresher(path, options)).finally(() => this.onChange());
   }
 
   async unmount(): Promise<void> {

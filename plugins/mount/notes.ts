@@ -21,6 +21,8 @@ export interface OverlayNotes {
   readonly mountPoint: string;
   /** The backend, as rclone calls it. */
   readonly type: string;
+  readonly exec: boolean;
+  readonly readOnly: boolean;
 }
 
 export function toNotes(notes: MountNotes): Record<string, string | number> {
@@ -34,7 +36,7 @@ export function toNotes(notes: MountNotes): Record<string, string | number> {
     cacheDir: notes.cacheDir,
     fs: notes.fs,
     ...(notes.nas && { nasHost: notes.nas.host, nasPort: notes.nas.port, nasManner: notes.nas.manner }),
-    ...(notes.overlay && { overlayMountPoint: notes.overlay.mountPoint, backendType: notes.overlay.type }),
+    ...(notes.overlay && { overlayMountPoint: notes.overlay.mountPoint, backendType: notes.overlay.type, overlayExec: Number(notes.overlay.exec), overlayReadOnly: Number(notes.overlay.readOnly) }),
   };
 }
 
@@ -47,8 +49,8 @@ export function fromNotes({ notes, fingerprint }: Pick<ManagedProcess, 'notes' |
   return { share, plan: { mountPoint, identity, fingerprint }, rc: { port, user, password }, cacheDir, fs, nas: nasIn(notes), overlay: overlayIn(notes) };
 }
 
-function overlayIn({ overlayMountPoint: mountPoint, backendType: type }: ManagedProcess['notes']): OverlayNotes | undefined {
-  return typeof mountPoint === 'string' && typeof type === 'string' ? { mountPoint, type } : undefined;
+function overlayIn({ overlayMountPoint: mountPoint, backendType: type, overlayExec: exec, overlayReadOnly: readOnly }: ManagedProcess['notes']): OverlayNotes | undefined {
+  return typeof mountPoint === 'string' && typeof type === 'string' ? { mountPoint, type, exec: exec === 1, readOnly: readOnly === 1 } : undefined;
 }
 
 function nasIn({ nasHost: host, nasPort: port, nasManner: manner }: ManagedProcess['notes']): NasAddress | undefined {

@@ -14,7 +14,7 @@ import { clearMountPoint } from '../mount-point.ts';
 import { sealMount } from '../seal.ts';
 import type { MountTools } from '../tools.ts';
 import { LocalLayer } from './local-layer.ts';
-import { overlaySource } from './overlay.ts';
+import { dropNames, overlaySource } from './overlay.ts';
 import type { LayerPaths } from './paths.ts';
 
 export interface LayeredMountOptions {
@@ -28,6 +28,8 @@ export interface LayeredMountOptions {
   /** The backend, as rclone calls it. */
   readonly type: string;
   readonly uploader: Uploader;
+  readonly exec: boolean;
+  readonly readOnly: boolean;
   readonly tools: MountTools;
 }
 
@@ -47,6 +49,8 @@ export class LayeredMount implements Mount {
   readonly #lookAtPlace: () => Promise<string | undefined>;
   readonly #end = new AbortController();
   #isSealed = false;
+  #dropping: Promise<void> | undefined;
+  #isDropDue = false;
 
   constructor(options: LayeredMountOptions) {
     const { lower, plan, paths, tools } = options;
@@ -65,6 +69,7 @@ export class LayeredMount implements Mount {
     this.#lookAtPlace = createInPlace({
       mountPoint: plan.mountPoint, device: overlaySource(lower.shareName), mountTable: tools.mountTable, onLost: () => void lower.kill().catch(() => undefined),
     });
+    lower.onChange = () => this.#dropNames();
     this.exited = lower.exited.then(async (reason) => {
       await this.#stopUploads();
       return reason;
@@ -92,8 +97,15 @@ export class LayeredMount implements Mount {
 
   async seal(): Promise<void> {
     if (this.#isSealed) return;
-    await sealMount(this.plan.mountPoint, this.#options.tools, this.#end.signal);
+    // Before anything is awaited: dropping names makes the overlay writable.
     this.#isSealed = true;
+    try {
+      await this.#dropping;
+      await sealMount(this.plan.mountPoint, this.#options.tools, this.#end.signal);
+    } catch (error) {
+      this.#isSealed = false;
+      throw error;
+    }
   }
 
   flush(): Promise<void> {
@@ -140,6 +152,22 @@ export class LayeredMount implements Mount {
 
   get cacheRoot(): string {
     return this.#lower.cacheRoot;
+  }
+
+  /** After a change of what lies below. One that comes while names are being dropped has them dropped once more. */
+  async #dropNames(): Promise<void> {
+    this.#isDropDue = true;
+    this.#dropping ??= this.#dropWhileDue().finally(() => (this.#dropping = undefined));
+    await this.#dropping;
+  }
+
+  async #dropWhileDue(): Promise<void> {
+    const { exec, readOnly, tools } = this.#options;
+    while (this.#isDropDue && !this.#isSealed && !this.isSealed && !this.#end.signal.aborted) {
+      this.#isDropDue = false;
+      await dropNames({ mountPoint: this.plan.mountPoint, exec, readOnly }, tools)
+        .catch((error: unknown) => tools.log.warn({ share: this.shareName, err: error }, 'names not dropped, some may show what was before'));
+    }
   }
 
   async #takeOffPath(): Promise<void> {

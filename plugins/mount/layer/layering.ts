@@ -14,7 +14,6 @@ import type { LayerPaths } from './paths.ts';
 
 export interface Layering {
   /** As users see the share. */
-  readonly spec: ShareSpec;
   readonly shown: MountPlan;
   /** What rclone is told: read-only, and elsewhere. */
   readonly lowerSpec: ShareSpec;
@@ -33,19 +32,21 @@ export async function planLayer(spec: ShareSpec, shown: MountPlan, cacheDir: str
   // The kernel knows it without links.
   const lower = await realpath(folder);
   return {
-    spec, shown, paths: layerPaths(cacheDir),
+    shown, paths: layerPaths(cacheDir),
     lowerSpec: { ...spec, share: { ...spec.share, mount_point: lower, read_only: true } },
     lowerPlan: { ...shown, mountPoint: lower },
-    overlay: { mountPoint: shown.mountPoint, type: spec.connection.type },
+    overlay: {
+      mountPoint: shown.mountPoint, type: spec.connection.type, readOnly: spec.share.read_only,
+      exec: (spec.share as { readonly exec?: boolean }).exec === true,
+    },
   };
 }
 
 /** Lays the upper folder over rclone's mount; without it nothing stays mounted. */
-export async function raiseLayer(lower: LivingMount, notes: MountNotes, { spec, shown, paths }: Layering, tools: MountingTools): Promise<LayeredMount> {
+export async function raiseLayer(lower: LivingMount, notes: MountNotes, { shown, paths, overlay }: Layering, tools: MountingTools): Promise<LayeredMount> {
   try {
-    const exec = (spec.share as { readonly exec?: boolean }).exec === true;
-    await mountOverlay({ shareName: lower.shareName, paths, lower: lower.plan.mountPoint, mountPoint: shown.mountPoint, exec, readOnly: spec.share.read_only }, tools);
-    return layeredMount(lower, notes, { shown, type: spec.connection.type }, tools);
+    await mountOverlay({ ...overlay, shareName: lower.shareName, paths, lower: lower.plan.mountPoint }, tools);
+    return layeredMount(lower, notes, { shown, overlay }, tools);
   } catch (error) {
     await lower.kill().catch((cause: unknown) => tools.log.error({ share: lower.shareName, err: cause }, 'failed mount not cleared'));
     throw error;
@@ -59,15 +60,15 @@ export async function adoptLayer(lower: LivingMount, notes: MountNotes, tools: M
   try {
     const entry = (await tools.mountTable.list()).find((one) => one.mountPoint === overlay.mountPoint && one.source === overlaySource(notes.share));
     const shown = { ...notes.plan, mountPoint: overlay.mountPoint };
-    return entry && { mount: layeredMount(lower, notes, { shown, type: overlay.type }, tools), entry };
+    return entry && { mount: layeredMount(lower, notes, { shown, overlay }, tools), entry };
   } catch (error) {
     tools.log.error({ share: notes.share, err: error }, 'write layer not adopted');
     return undefined;
   }
 }
 
-function layeredMount(lower: LivingMount, notes: MountNotes, { shown, type }: { readonly shown: MountPlan; readonly type: string }, tools: MountingTools): LayeredMount {
-  return new LayeredMount({ lower, plan: shown, paths: layerPaths(notes.cacheDir), address: notes.rc, fs: notes.fs, type, uploader: tools.uploader(), tools });
+function layeredMount(lower: LivingMount, notes: MountNotes, { shown, overlay }: Pick<Layering, 'shown' | 'overlay'>, tools: MountingTools): LayeredMount {
+  return new LayeredMount({ lower, plan: shown, paths: layerPaths(notes.cacheDir), address: notes.rc, fs: notes.fs, ...overlay, uploader: tools.uploader(), tools });
 }
 
 /** What waits in the upper folders of these cache folders, also in those that were set aside because they belong to another place. */

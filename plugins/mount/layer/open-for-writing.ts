@@ -1,4 +1,4 @@
-/** Files of a share that somebody has open for writing, as the kernel tells of every process. Nothing of a mount is touched. */
+/** Files of a share that somebody has open for writing, and folders in use, as the kernel tells of every process. Nothing of a mount is touched. */
 import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -23,6 +23,23 @@ export function openForWriting({ mountPoint, upper }: OpenFilesPlace, proc = '/p
       const path = pathIn(target, mountPoint, upper);
       if (path !== undefined && !found.has(path) && isWriter(join(proc, pid, 'fdinfo', fd))) found.add(path);
     }
+  }
+  return found;
+}
+
+/** Folders that somebody has open or stands in, those of open files, and all above them. */
+export function foldersInUse(mountPoint: string, proc = '/proc'): ReadonlySet<string> {
+  const found = new Set<string>();
+  const add = (target: string | undefined): void => {
+    if (target?.startsWith(`${mountPoint}/`) !== true) return;
+    const names = target.slice(mountPoint.length + 1).split('/');
+    // A file's own name is no folder's; it does no harm here.
+    for (let length = 1; length <= names.length; length += 1) found.add(names.slice(0, length).join('/'));
+  };
+  for (const pid of namesIn(proc)) {
+    if (!/^\d+$/.test(pid)) continue;
+    add(targetOf(join(proc, pid, 'cwd')));
+    for (const fd of namesIn(join(proc, pid, 'fd'))) add(targetOf(join(proc, pid, 'fd', fd)));
   }
   return found;
 }
