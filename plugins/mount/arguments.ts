@@ -22,8 +22,12 @@ export interface Surroundings {
 /** Patient with a NAS that is slow or wakes up its disks; one that is known to be away is not even dialled. */
 export const TIMEOUT_FLAGS = { contimeout: '10s', timeout: '20s' } as const;
 
-/** rclone gives files and folders of a listing that it has dropped other numbers, which an overlay takes for other files. */
-const NEVER = '100000h';
+/**
+ * Of a mount below an overlay. rclone gives the files of a listing that it drops by itself other numbers, which the overlay takes for
+ * other files. And a file that was changed on the remote is copied up by the size that the kernel still has in mind: the copy
+ * would be cut short, or filled with zeros, and be brought to the remote.
+ */
+const LOWER_FLAGS = { 'dir-cache-time': '100000h', 'poll-interval': '0', 'attr-timeout': '0s' } as const;
 
 /** How often rclone counts its cache and makes room in it. A count of 20,000 files takes it some 12 ms of processor time, in both versions. */
 const CACHE_COUNT_EVERY = '15s';
@@ -44,7 +48,7 @@ export function deviceName(shareName: string): string {
 
 export function mountArguments(spec: ShareSpec, config: Config, rclone: Rclone, around: Surroundings): readonly string[] {
   const tries = { 'low-level-retries': String(TRIES_ARE_DIALS.has(spec.connection.type) ? 1 : TRIES) };
-  const flags = { ...TIMEOUT_FLAGS, ...tries, ...cacheFlags(config, around), ...transferFlags(config), ...accessFlags(around) };
+  const flags = { ...TIMEOUT_FLAGS, ...tries, ...cacheFlags(config, around), ...transferFlags(config), ...accessFlags(around), ...(around.isLower === true && LOWER_FLAGS) };
   const known = Object.entries(flags).filter(([name]) => rclone.flags.has(name)).map(([name, value]) => `--${name}=${value}`);
   return [
     around.isLower === true ? 'mount2' : 'mount', remotePath(spec), spec.share.mount_point,
@@ -69,9 +73,8 @@ function cacheFlags({ cache, mount }: Config, around: Surroundings): Record<stri
     'vfs-fast-fingerprint': 'true',
     'vfs-cache-poll-interval': CACHE_COUNT_EVERY,
     'vfs-write-back': milliseconds(mount.write_back),
-    'dir-cache-time': around.isLower === true ? NEVER : `${rcloneDirCacheMs(durationMs(mount.dir_cache_time))}ms`,
+    'dir-cache-time': `${rcloneDirCacheMs(durationMs(mount.dir_cache_time))}ms`,
     'attr-timeout': milliseconds(mount.attr_timeout),
-    ...(around.isLower === true ? { 'poll-interval': '0' } : {}),
   };
 }
 

@@ -91,11 +91,7 @@ export class LivingMount implements Mount {
     const log = tools.log.child({ share: notes.share });
     this.#guard = this.#createGuard(trees, log);
     this.#gate = this.#createGate(log);
-    this.#listings = new ListingAge({
-      address: notes.rc, fs: notes.fs, dataRoot: join(trees.data, this.#remotePath), dirCacheMs: durationMs(tools.config().mount.dir_cache_time),
-      isNew: !process.adopted, clock, log, end: this.#end.signal,
-      ...(notes.overlay && { inUse: () => foldersInUse(notes.overlay?.mountPoint ?? ''), onRenewal: (running: Promise<void>) => void running.then(() => this.onChange()) }),
-    });
+    this.#listings = this.#createListingAge(trees, log);
     void this.#gate.begin();
     this.#disk = new ReadOnlyLook(notes.cacheDir, tools.mountTable, clock);
     const space = createSpaceWatch({
@@ -123,6 +119,16 @@ export class LivingMount implements Mount {
       cacheDir: notes.cacheDir, trees, clock: tools.clock, log, tail: (lines) => process.tail(lines), openFiles: () => openFiles(process.pid, trees),
       deletedFiles: () => deletedFiles(process.pid, trees), copy: (from, to) => copySparse(from, to, tools),
       saveRecord: (path, modifiedMs) => setTime(this.#inMount(path), modifiedMs, tools), restart: () => process.signal('SIGKILL'),
+    });
+  }
+
+  #createListingAge(trees: CacheTrees, log: Logger): ListingAge {
+    const { overlay, rc: address, fs } = this.#notes;
+    const { clock, config } = this.#tools;
+    return new ListingAge({
+      address, fs, dataRoot: join(trees.data, this.#remotePath), dirCacheMs: durationMs(config().mount.dir_cache_time),
+      isNew: !this.adopted, clock, log, end: this.#end.signal,
+      ...(overlay && { inUse: () => foldersInUse(overlay.mountPoint), onRenewal: (running: Promise<void>) => void running.then(() => this.onChange()) }),
     });
   }
 
@@ -181,9 +187,13 @@ export class LivingMount implements Mount {
     return true;
   }
 
-  refreshDirectories(path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult> {
+  async refreshDirectories(path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult> {
     const isAll = options.recursive && path.replaceAll('/', '') === '';
-    return this.#listings.during(isAll, () => this.#refresher(path, options)).finally(() => this.onChange());
+    try {
+      return await this.#listings.during(isAll, () => this.#refresher(path, options));
+    } finally {
+      await this.onChange();
+    }
   }
 
   async unmount(): Promise<void> {

@@ -67,8 +67,8 @@ for (const type of ['sftp', 'webdav', 'local'] as const) {
       nas = await Nas.create(scratch, { protocol: type === 'local' ? 'sftp' : type, start: type !== 'local' });
       await mkdir(nas.path('share'), { recursive: true });
       const { options = {} } = nas.connection('nas');
-      const given = Object.entries(options).map(([name, value]) => [name, String(value)] as const);
-      const settings = type === 'local' ? { type } : { type, ...Object.fromEntries(given), pass: await obscured(String(options['pass'])) };
+      const given = options as Readonly<Record<string, string>>;
+      const settings = type === 'local' ? { type } : { type, ...given, pass: await obscured(given['pass'] ?? '') };
       ({ address } = await control(scratch, settings));
       files = new RcloneFiles({ address, fs: type === 'local' ? `nas:${nas.path('share')}` : 'nas:share', type, clock });
     });
