@@ -55,9 +55,17 @@ export interface WriteLayer {
   readonly records: string;
   /** Paths that somebody has open for writing now. */
   openForWriting(): Promise<ReadonlySet<string>>;
-  /** What lies below the upper folder at this path, as users would see it; asked outside the daemon's process, bounded. */
+  /**
+   * Folders that somebody has open or stands in, with all above them: renaming one on the remote would leave him nowhere. Left
+   * out where nobody can tell.
+   */
+  inUse?(): Promise<ReadonlySet<string>>;
+  /**
+   * What the lower layer has at this path of its own: whiteouts and marks in the upper folder do not count. Asked outside the
+   * daemon's process, bounded.
+   */
   below(path: string, options: { readonly signal: AbortSignal }): Promise<RemoteEntry | undefined>;
-  /** What lies below, in a whole folder. */
+  /** What the lower layer has in a folder of its own; undefined when there is none. */
   listBelow(folder: string, options: { readonly signal: AbortSignal }): Promise<readonly RemoteEntry[] | undefined>;
   /**
    * Takes what the remote now has, too, out of the upper folder (files, whiteouts, marks of moved folders, folders that hold

@@ -1,0 +1,142 @@
+/** Folders on the remote: made, moved, removed, and files deleted. Each step asks first and can be done again. */
+import { parentOf, below } from '../compare/paths.ts';
+import { DETOUR_PREFIX } from '../compare/plan.ts';
+import type { Item } from '../compare/plan.ts';
+import { NOTHING } from '../compare/records.ts';
+import { isSameThing } from '../proof/versions.ts';
+import { ask, Changed, freePath, localStats, tell } from './step-tools.ts';
+import type { StepTools } from './step-tools.ts';
+
+export async function makeFolder({ place, path, entry }: Item, tools: StepTools): Promise<void> {
+  const { remote, records, layer, signal } = tools;
+  const stats = await localStats(layer, path);
+  if (stats?.kind !== 'folder' || stats.inode !== entry?.inode) throw new Changed();
+  const now = await ask(tools, place);
+  if (now.kind === 'file') {
+    // Someone else's file stands where the folder is to be. It gives way under another name, since all in the folder follows.
+    const copy = await freePath(tools, place);
+    await remote.moveFile(place, copy, { signal });
+    await tell(tools, { path: place, copy, what: 'changed' });
+  }
+  if (now.kind !== 'folder') await remote.makeFolder(place, { signal });
+  tools.touched(parentOf(place));
+  records.set(place, { remote: { kind: 'folder' }, inode: String(stats.inode) });
+  await records.saved();
+}
+
+/** Deletes what users saw there when they deleted it; what others made of it since stays and shows again. */
+export async function deletePlace({ place, path, isInTheWay }: Item, tools: StepTools): Promise<void> {
+  const { remote, records, layer, signal } = tools;
+  const record = records.places.get(place);
+  if (record === undefined || record.remote.kind === 'nothing') return;
+  const stats = await localStats(layer, path);
+  const isBack = stats !== undefined && stats.kind !== 'whiteout' && isInTheWay !== true;
+  if (isBack) throw new Changed();
+  const now = await ask(tools, place);
+  if (record.remote.kind === 'folder') {
+    const isKept = now.kind === 'folder' && !(await removeFolder(place, tools));
+    if (isKept && isInTheWay !== true) await keep(place, tools);
+    else if (now.kind === 'file' && isInTheWay !== true) await tell(tools, { path: place, copy: place, what: 'deleted' });
+  } else if (isSameThing(now, record.remote, remote.precisionMs)) {
+    await remote.deleteFile(place, { signal });
+    if ((await ask(tools, place)).kind !== 'nothing') throw new Error('The remote still shows what was deleted.');
+  } else if (now.kind !== 'nothing' && isInTheWay !== true) {
+    // What is to stand in its place tells of it otherwise.
+    await tell(tools, { path: place, copy: place, what: 'deleted' });
+  }
+  tools.touched(parentOf(place));
+  records.set(place, { remote: NOTHING });
+  await records.saved();
+}
+
+/** False when something is left in it. */
+async function removeFolder(place: string, { remote, signal }: StepTools): Promise<boolean> {
+  const left = await remote.list(place, { signal });
+  if (left === undefined) return true;
+  if (left.length > 0) return false;
+  try {
+    await remote.removeFolder(place, { signal });
+    return true;
+  } catch (error) {
+    // Somebody may have put something in just now.
+    const more = await remote.list(place, { signal });
+    if (more === undefined) return true;
+    if (more.length > 0) return false;
+    throw error;
+  }
+}
+
+/** A folder stays for what others have in it; told here unless each of those was told of already. */
+async function keep(place: string, tools: StepTools): Promise<void> {
+  const left = (await tools.remote.list(place, { signal: tools.signal })) ?? [];
+  const told = new Set(tools.records.conflicts.map(({ copy }) => copy));
+  const isTold = (path: string): boolean => [...told].some((one) => one === path || one.startsWith(`${path}/`));
+  if (!left.every(({ name }) => isTold(below(place, name)))) await tell(tools, { path: place, copy: place, what: 'deleted' });
+}
+
+/** Renames a folder on the remote as users did, and puts on record that all in it went along. */
+export async function moveFolder({ path, entry, move }: Item, tools: StepTools): Promise<void> {
+  const { records, layer } = tools;
+  if (move === undefined || entry?.movedFrom === undefined) throw new Changed();
+  const stats = await localStats(layer, path);
+  if (stats?.kind !== 'folder' || stats.inode !== entry.inode) throw new Changed();
+  const target = move.isDetour ? `${DETOUR_PREFIX}${entry.inode.toString(36)}` : path;
+  await bring(move.source, target, tools);
+  records.setMove(entry.inode, { from: entry.movedFrom, at: move.source });
+  records.renamed(move.source, target);
+  if (!move.isDetour) records.set(path, { remote: { kind: 'folder' }, inode: String(entry.inode) });
+  await records.saved();
+  for (const folder of [parentOf(move.source), parentOf(target)]) tools.touched(folder);
+  tools.touched(target);
+}
+
+async function bring(source: string, target: string, tools: StepTools): Promise<void> {
+  const { remote, signal } = tools;
+  const [from, to] = [await ask(tools, source), await ask(tools, target)];
+  if (from.kind === 'folder') {
+    if (to.kind === 'folder') return merge(source, target, tools);
+    if (to.kind === 'file') await giveWay(target, tools);
+    if (parentOf(target) !== '') await remote.makeFolder(parentOf(target), { signal });
+    await remote.moveFolder(source, target, { signal });
+    if ((await ask(tools, target)).kind !== 'folder') throw new Error('The remote does not show the folder that was moved.');
+    return;
+  }
+  // Moved by a try whose answer was lost, or others have removed it: then what users changed in it needs a folder.
+  if (to.kind === 'folder') return;
+  if (to.kind === 'file') await giveWay(target, tools);
+  await tell(tools, { path: target, copy: target, what: 'moved' });
+  await remote.makeFolder(target, { signal });
+}
+
+async function giveWay(place: string, tools: StepTools): Promise<void> {
+  const copy = await freePath(tools, place);
+  await tools.remote.moveFile(place, copy, { signal: tools.signal });
+  await tell(tools, { path: place, copy, what: 'moved' });
+}
+
+/** Both are there: a move that was cut off, or others have made a folder of that name. Nothing in either is replaced. */
+async function merge(source: string, target: string, tools: StepTools): Promise<void> {
+  const { remote, signal } = tools;
+  const there = new Map(((await remote.list(target, { signal })) ?? []).map((entry) => [entry.name, entry]));
+  for (const entry of (await remote.list(source, { signal })) ?? []) {
+    const [from, to] = [below(source, entry.name), below(target, entry.name)];
+    const other = there.get(entry.name);
+    if (entry.kind === 'folder' && other?.kind === 'folder') await merge(from, to, tools);
+    else if (entry.kind === 'folder') {
+      if (other !== undefined) await giveWay(to, tools);
+      await remote.moveFolder(from, to, { signal });
+    } else if (other === undefined) await remote.moveFile(from, to, { signal });
+    else await mergeFile(from, to, tools);
+  }
+  await removeFolder(source, tools);
+}
+
+async function mergeFile(from: string, to: string, tools: StepTools): Promise<void> {
+  const { remote, signal } = tools;
+  const [ours, theirs] = [await ask(tools, from, true), await ask(tools, to, true)];
+  const isCopy = ours.kind === 'file' && theirs.kind === 'file' && ours.version.hash !== undefined && isSameThing(ours, theirs, remote.precisionMs);
+  if (isCopy) return remote.deleteFile(from, { signal });
+  const copy = await freePath(tools, to);
+  await remote.moveFile(from, copy, { signal });
+  await tell(tools, { path: to, copy, what: 'moved' });
+}
