@@ -12,7 +12,7 @@ import type { QueueEntry, UpperEntry } from 'mountkeeper';
 import { ancestors, isAtOrInside, isInside, parentOf } from './paths.ts';
 import { findPlaces } from './places.ts';
 import type { PendingMove, Places } from './places.ts';
-import { identityOf, isSameFile, NOTHING } from './records.ts';
+import { identityOf, isSameFile, mayBeThere, NOTHING } from './records.ts';
 import type { MoveRecord, PlaceRecord } from './records.ts';
 import type { Scan } from './scan.ts';
 
@@ -125,7 +125,7 @@ class Draft {
   #addWhiteout(entry: UpperEntry, place: string): void {
     this.#whiteouts.add(place);
     if (this.#isTreeKnown(place) ? false : this.#isHidden(entry)) this.#learn(entry, place, true);
-    else if ((this.#known.places.get(place)?.remote ?? NOTHING).kind === 'nothing') this.#markDone(entry, place);
+    else if (!mayBeThere(this.#known.places.get(place) ?? { remote: NOTHING })) this.#markDone(entry, place);
   }
 
   #addFile(entry: UpperEntry, place: string): void {
@@ -239,7 +239,7 @@ class Draft {
     for (const [place, record] of this.#known.places) {
       const isTarget = this.#places.moves.has(place);
       if (this.#wanted.has(place) || isTarget) continue;
-      const isEmpty = record.remote.kind === 'nothing';
+      const isEmpty = !mayBeThere(record);
       if (this.#whiteouts.has(place) ? false : isEmpty || record.isLeaving === true) this.#spent.push(place);
       else if (!isEmpty) this.#addDeletion(place, place);
     }

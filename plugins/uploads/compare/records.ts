@@ -30,6 +30,8 @@ export interface PlaceRecord {
   readonly proved?: Identity;
   /** An upload that may have come through although its answer was never seen. */
   readonly sending?: { readonly bytes: number; readonly modifiedMs: number };
+  /** A folder that may have been made although the answer was never seen. */
+  readonly isMaking?: boolean;
   /** The user's version goes to this path instead, since the place has someone else's. `version` is what was brought there. */
   readonly copy?: { readonly path: string; readonly version?: RemoteVersion };
   /** Of a folder that users removed or replaced: all that was in it is on record, too. */
@@ -215,4 +217,9 @@ async function syncFolder(folder: string): Promise<void> {
   } finally {
     await handle.close();
   }
+}
+
+/** True when the remote may have something at the place that users know of. */
+export function mayBeThere({ remote, sending, isMaking }: PlaceRecord): boolean {
+  return remote.kind !== 'nothing' || sending !== undefined || isMaking === true;
 }

@@ -1,9 +1,10 @@
 /** Folders on the remote: made, moved, removed, and files deleted. Each step asks first and can be done again. */
-import { parentOf, below } from '../compare/paths.ts';
+import { below, isAtOrInside, parentOf } from '../compare/paths.ts';
 import { DETOUR_PREFIX } from '../compare/plan.ts';
 import type { Item } from '../compare/plan.ts';
-import { NOTHING } from '../compare/records.ts';
-import { isSameThing } from '../proof/versions.ts';
+import { mayBeThere, NOTHING } from '../compare/records.ts';
+import type { PlaceRecord } from '../compare/records.ts';
+import { isSameThing, looksLike } from '../proof/versions.ts';
 import { ask, Changed, freePath, localStats, tell } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
@@ -18,35 +19,46 @@ export async function makeFolder({ place, path, entry }: Item, tools: StepTools)
     await remote.moveFile(place, copy, { signal });
     await tell(tools, { path: place, copy, what: 'changed' });
   }
-  if (now.kind !== 'folder') await remote.makeFolder(place, { signal });
+  if (now.kind !== 'folder') {
+    records.set(place, { remote: NOTHING, isMaking: true });
+    await records.saved();
+    await remote.makeFolder(place, { signal });
+  }
   tools.touched(parentOf(place));
   records.set(place, { remote: { kind: 'folder' }, inode: String(stats.inode) });
   await records.saved();
 }
 
 /** Deletes what users saw there when they deleted it; what others made of it since stays and shows again. */
-export async function deletePlace({ place, path, isInTheWay }: Item, tools: StepTools): Promise<void> {
-  const { remote, records, layer, signal } = tools;
+export async function deletePlace(item: Item, tools: StepTools): Promise<void> {
+  const { place, path, isInTheWay } = item;
+  const { records, layer } = tools;
   const record = records.places.get(place);
-  if (record === undefined || record.remote.kind === 'nothing') return;
+  if (record === undefined || !mayBeThere(record)) return;
   const stats = await localStats(layer, path);
-  const isBack = stats !== undefined && stats.kind !== 'whiteout' && isInTheWay !== true;
-  if (isBack) throw new Changed();
-  const now = await ask(tools, place);
-  if (record.remote.kind === 'folder') {
-    const isKept = now.kind === 'folder' && !(await removeFolder(place, tools));
-    if (isKept && isInTheWay !== true) await keep(place, tools);
-    else if (now.kind === 'file' && isInTheWay !== true) await tell(tools, { path: place, copy: place, what: 'deleted' });
-  } else if (isSameThing(now, record.remote, remote.precisionMs)) {
-    await remote.deleteFile(place, { signal });
-    if ((await ask(tools, place)).kind !== 'nothing') throw new Error('The remote still shows what was deleted.');
-  } else if (now.kind !== 'nothing' && isInTheWay !== true) {
-    // What is to stand in its place tells of it otherwise.
-    await tell(tools, { path: place, copy: place, what: 'deleted' });
-  }
+  if (stats !== undefined && stats.kind !== 'whiteout' && isInTheWay !== true) throw new Changed();
+  const isKept = await removeFrom(item, record, tools);
+  // What is to stand in its place tells of it otherwise.
+  if (isKept && isInTheWay !== true) await tell(tools, { path: place, copy: place, what: 'deleted' });
   tools.touched(parentOf(place));
   records.set(place, { remote: NOTHING });
   await records.saved();
+}
+
+/** True when something stays there that has to be told of. */
+async function removeFrom({ place }: Item, record: PlaceRecord, tools: StepTools): Promise<boolean> {
+  const { remote, signal } = tools;
+  const now = await ask(tools, place);
+  if (now.kind === 'nothing') return false;
+  if (now.kind === 'folder') {
+    if (record.remote.kind === 'file') return true;
+    return !(await removeFolder(place, tools)) && (await hasUntold(place, tools));
+  }
+  const isOurs = record.sending !== undefined && looksLike(now.version, record.sending, remote.precisionMs);
+  if (!isOurs && !isSameThing(now, record.remote, remote.precisionMs)) return true;
+  await remote.deleteFile(place, { signal });
+  if ((await ask(tools, place)).kind !== 'nothing') throw new Error('The remote still shows what was deleted.');
+  return false;
 }
 
 /** False when something is left in it. */
@@ -66,12 +78,11 @@ async function removeFolder(place: string, { remote, signal }: StepTools): Promi
   }
 }
 
-/** A folder stays for what others have in it; told here unless each of those was told of already. */
-async function keep(place: string, tools: StepTools): Promise<void> {
-  const left = (await tools.remote.list(place, { signal: tools.signal })) ?? [];
-  const told = new Set(tools.records.conflicts.map(({ copy }) => copy));
-  const isTold = (path: string): boolean => [...told].some((one) => one === path || one.startsWith(`${path}/`));
-  if (!left.every(({ name }) => isTold(below(place, name)))) await tell(tools, { path: place, copy: place, what: 'deleted' });
+/** Whether a folder that stays has anything in it that was not told of already. */
+async function hasUntold(place: string, { remote, records, signal }: StepTools): Promise<boolean> {
+  const left = (await remote.list(place, { signal })) ?? [];
+  const told = records.conflicts.map(({ copy }) => copy);
+  return !left.every(({ name }) => told.some((one) => isAtOrInside(one, below(place, name))));
 }
 
 /** Renames a folder on the remote as users did, and puts on record that all in it went along. */

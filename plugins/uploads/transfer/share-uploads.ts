@@ -185,8 +185,9 @@ export class ShareUploader implements ShareUploads {
   #forgetMarks({ entries }: Scan, records: Records): void {
     const marked = new Set([...entries.values()].filter(({ movedFrom }) => movedFrom !== undefined).map(({ inode }) => String(inode)));
     for (const inode of records.moves.keys()) if (!marked.has(inode)) records.setMove(BigInt(inode), null);
+    if (this.#figures !== undefined) return;
+    // A former run wanted these taken out and was ended before: what is still here counts again.
     for (const [place, record] of records.places) {
-      // A former run wanted it taken out and was ended before: it is still here, so it counts again.
       if (record.isLeaving === true && entries.has(place)) records.set(place, { ...record, isLeaving: false });
     }
   }

@@ -25,6 +25,8 @@ export async function uploadFile(item: Item, step: UploadStep): Promise<void> {
   const { place } = item;
   const local = await settled(item, step);
   const record = records.places.get(place) ?? { remote: NOTHING };
+  // A look that began before the last upload ended does not know of it.
+  if (isSameFile(record.proved, local)) return;
   const target = record.copy?.path ?? place;
   const now = await ask(step, target);
   const expected = expectedAt(record);
