@@ -55,6 +55,8 @@ export interface WriteLayer {
   readonly records: string;
   /** Paths that somebody has open for writing now. */
   openForWriting(): Promise<ReadonlySet<string>>;
+  /** Folders that somebody has open or stands in, with all above them: on the remote they had better stay where they are. */
+  inUse(): Promise<ReadonlySet<string>>;
   /** What lies below the upper folder at this path, as users would see it; asked outside the daemon's process, bounded. */
   below(path: string, options: { readonly signal: AbortSignal }): Promise<RemoteEntry | undefined>;
   /** What lies below, in a whole folder. */

@@ -1,7 +1,7 @@
 /** The local half of a share: its upper folder, what lies below it, and who writes. */
 import { join, posix } from 'node:path';
 import type { Clock, Logger, Processes, RemoteEntry, UpperEntry, WriteLayer } from 'mountkeeper';
-import { openForWriting } from './open-for-writing.ts';
+import { foldersInUse, openForWriting } from './open-for-writing.ts';
 import type { LayerPaths } from './paths.ts';
 import { TakeOut } from './take-out.ts';
 import { UpperMarks } from './upper-marks.ts';
@@ -50,6 +50,10 @@ export class LocalLayer implements WriteLayer {
 
   openForWriting(): Promise<ReadonlySet<string>> {
     return Promise.resolve(openForWriting({ mountPoint: this.#options.mountPoint, upper: this.upper }));
+  }
+
+  inUse(): Promise<ReadonlySet<string>> {
+    return Promise.resolve(foldersInUse(this.#options.mountPoint));
   }
 
   async below(path: string, { signal }: { readonly signal: AbortSignal }): Promise<RemoteEntry | undefined> {

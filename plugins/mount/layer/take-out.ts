@@ -67,7 +67,7 @@ export class TakeOut {
       for (const [index, { path, changedNs }] of notes.entries()) {
         const aside = join(folder, String(index));
         const stats = await lstat(aside, { bigint: true }).catch(() => undefined);
-        if (stats && String(stats.ctimeNs) === changedNs) await (stats.isDirectory() ? rmdir(aside) : unlink(aside));
+        if (stats && changedNs !== undefined && changedNs !== '' && !isTouchedSince(stats, BigInt(changedNs))) await (stats.isDirectory() ? rmdir(aside) : unlink(aside));
         else if (await putBack(aside, path, paths, log)) count += 1;
       }
       await rm(join(folder, NAMES), { force: true });
@@ -135,6 +135,7 @@ export class TakeOut {
 
   async #isUnchanged(entry: UpperEntry): Promise<boolean> {
     const stats = await lstat(join(this.#options.paths.upper, entry.path), { bigint: true }).catch(() => undefined);
+    if (entry.kind === 'whiteout') return stats?.isCharacterDevice() === true;
     if (stats?.ino !== entry.inode || stats.ctimeNs !== entry.changedNs) return false;
     return entry.kind !== 'file' || (stats.size === BigInt(entry.bytes) && stats.mtimeNs === entry.modifiedNs);
   }
@@ -149,7 +150,7 @@ export class TakeOut {
       return undefined;
     }
     const stats = await lstat(aside, { bigint: true });
-    const isSame = stats.ino === entry.inode && (entry.kind !== 'file' || (stats.size === BigInt(entry.bytes) && stats.mtimeNs === entry.modifiedNs));
+    const isSame = (stats.ino === entry.inode || (entry.kind === 'whiteout' && stats.isCharacterDevice())) && (entry.kind !== 'file' || (stats.size === BigInt(entry.bytes) && stats.mtimeNs === entry.modifiedNs));
     if (isSame) return { path: entry.path, aside, kind: entry.kind, stats, sinceMs: clock.monotonic() };
     await putBack(aside, entry.path, paths, log);
     return undefined;
@@ -231,7 +232,12 @@ export class TakeOut {
 
 async function isTouched({ aside, stats }: Taken): Promise<boolean> {
   const now = await lstat(aside, { bigint: true }).catch(() => undefined);
-  return now === undefined || now.ctimeNs !== stats.ctimeNs || now.mtimeNs !== stats.mtimeNs;
+  return now === undefined || isTouchedSince(now, stats.ctimeNs);
+}
+
+/** The kernel makes all whiteouts links of one: their time changes with each that comes or goes, and nothing can be written to them. */
+function isTouchedSince(now: BigIntStats, changedNs: bigint): boolean {
+  return !now.isCharacterDevice() && now.ctimeNs !== changedNs;
 }
 
 function parentOf(path: string): string {
