@@ -16,6 +16,8 @@ import type { UpperMarks } from './upper-marks.ts';
 /** An open call that was under way while names were dropped has ended long since. */
 const REST_MS = 60_000;
 const MARK_TIMEOUT_MS = 10_000;
+const LOOK_TIMEOUT_MS = 20_000;
+const NAMES_AT_ONCE = 500;
 const NAMES = 'names.json';
 
 export interface TakeOutOptions {
@@ -161,12 +163,31 @@ export class TakeOut {
     const { mountPoint, paths } = this.#options;
     const used = foldersInUse(mountPoint);
     const writers = openForWriting({ mountPoint, upper: paths.upper });
+    const pinned = await this.#pinned(taken);
     const wanted = new Set<string>();
     for (const one of taken) {
       const isChanged = await isTouched(one);
-      if (isChanged || writers.has(one.path) || used.has(one.path)) wanted.add(one.path);
+      if (isChanged || pinned.has(one.path) || writers.has(one.path) || used.has(one.path)) wanted.add(one.path);
     }
     return wanted;
+  }
+
+  /** Paths under which the overlay still shows what lies aside: somebody keeps the name in the kernel, however he does. */
+  async #pinned(taken: readonly Taken[]): Promise<ReadonlySet<string>> {
+    const { mountPoint, processes } = this.#options;
+    const files = new Map(taken.filter(({ kind }) => kind !== 'whiteout').map((one) => [join(mountPoint, one.path), one]));
+    const names = [...files.keys()];
+    const pinned = new Set<string>();
+    for (let start = 0; start < names.length; start += NAMES_AT_ONCE) {
+      const args = [...names.slice(start, start + NAMES_AT_ONCE), '-maxdepth', '0', '-printf', '%C@\\t%p\\0'];
+      const { stdout } = await processes.run({ command: 'find', args, env: { LC_ALL: 'C' }, timeoutMs: LOOK_TIMEOUT_MS });
+      for (const line of stdout.split('\0').slice(0, -1)) {
+        const [time = '', ...name] = line.split('\t');
+        const one = files.get(name.join('\t'));
+        if (one && time.startsWith(inSeconds(one.stats.ctimeNs))) pinned.add(one.path);
+      }
+    }
+    return pinned;
   }
 
   async #bringBack(taken: readonly Taken[], wanted: ReadonlySet<string>): Promise<readonly string[]> {
@@ -238,6 +259,11 @@ async function isTouched({ aside, stats }: Taken): Promise<boolean> {
 /** The kernel makes all whiteouts links of one: their time changes with each that comes or goes, and nothing can be written to them. */
 function isTouchedSince(now: BigIntStats, changedNs: bigint): boolean {
   return !now.isCharacterDevice() && now.ctimeNs !== changedNs;
+}
+
+/** As `find` prints it, with nine digits of a fraction. */
+function inSeconds(ns: bigint): string {
+  return `${ns / 1_000_000_000n}.${String(ns % 1_000_000_000n).padStart(9, '0')}`;
 }
 
 function parentOf(path: string): string {
