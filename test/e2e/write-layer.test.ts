@@ -1,13 +1,14 @@
 /** A share with a write layer on the real daemon: what users write comes to the NAS, whatever happens meanwhile. */
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync } from 'node:fs';
-import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { CLIENTS } from '../support/clients/clients.ts';
 import { openHouse, shownToAll } from '../support/clients/house.ts';
 import type { House } from '../support/clients/house.ts';
 import type { Daemon } from '../support/daemon.ts';
 import { localFile, runClient } from '../support/exports/exports.ts';
+import { Hands } from '../support/layer/hands.ts';
 import { differences, treeOf } from '../support/layer/tree.ts';
 import { checksumOf, Nas } from '../support/nas.ts';
 import { currentRclone } from '../support/rclones.ts';
@@ -29,6 +30,7 @@ for (const protocol of ['sftp', 'webdav'] as const) {
     let daemon: Daemon;
     let root: string;
     let model: string;
+    let hands: Hands;
 
     const run = async (folder: string, script: string): Promise<void> => {
       const { code, output } = await runClient('sh', ['-c', `cd "${folder}" && { ${script}\n}`], 60_000);
@@ -51,6 +53,7 @@ for (const protocol of ['sftp', 'webdav'] as const) {
       const files = { 'team/a.bin': 300_000, 'team/b.txt': 2_000, 'team/tree/c': 100, 'team/tree/sub/d': 200, 'team/gone/e': 10, 'team/gone/f/g': 10, 'team/here/h': 5 };
       nas = await Nas.create(scratch, { protocol, files });
       model = scratch.path('model');
+      hands = new Hands(scratch);
       cpSync(nas.path('team'), model, { recursive: true });
       house = await openHouse(scratch, {
         rclone: rclone ?? '', connections: [nas.connection('nas')], shares: [{ name: SHARE, connection: 'nas', remote_path: 'team' }],
@@ -107,7 +110,7 @@ for (const protocol of ['sftp', 'webdav'] as const) {
 
     it('goes on after a kill -9 of rclone under open files', async () => {
       const writing = runClient('sh', ['-c', `exec 3>"${root}/held"; for n in 1 2 3 4 5 6 7 8; do printf "line $n\\n" >&3; sleep 0.5; done`], 30_000);
-      await until('it is being written', async () => (await readdir(root).catch(() => [])).includes('held'), { timeoutMs: 10_000 });
+      await until('it is being written', async () => (await runClient('test', ['-s', `${root}/held`])).code === 0, { timeoutMs: 10_000 });
       const pid = await daemon.rclonePid(SHARE);
       process.kill(pid, 'SIGKILL');
       assert.equal((await writing).code, 0);
@@ -134,13 +137,9 @@ for (const protocol of ['sftp', 'webdav'] as const) {
       await nas.stop();
       await until('the share says so', async () => /does not answer/.test((await daemon.share(SHARE)).health_message ?? ''), { timeoutMs: 30_000 });
       await both('printf away > away; printf more >> away; mv many/3 many/three; rm many/4; mkdir during; printf 5 > many/5');
-      const { dirty_count: dirty } = await until('the files wait', async () => {
-        const share = await daemon.share(SHARE);
-        return share.dirty_count > 0 && share;
-      }, { timeoutMs: 10_000 });
-      assert.ok(dirty >= 4, `${dirty} wait`);
+      await until('they wait', async () => (await daemon.share(SHARE)).dirty_count >= 4, { timeoutMs: 10_000 });
       assert.equal((await daemon.status()).all_synced, false);
-      assert.equal(await readFile(`${root}/away`, 'utf8'), 'awaymore');
+      await run(root, '[ "$(cat away)" = awaymore ]');
       await nas.start();
       await synced();
     });
@@ -152,7 +151,7 @@ for (const protocol of ['sftp', 'webdav'] as const) {
       assert.deepEqual(await readdir(root), []);
       await daemon.start();
       await daemon.healthy();
-      assert.deepEqual((await run(root, 'ls > /dev/null'), differences(treeOf(root), treeOf(model))), []);
+      assert.deepEqual(differences(await hands.tree(root), treeOf(model)), []);
       await synced();
     });
 
