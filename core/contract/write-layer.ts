@@ -55,11 +55,8 @@ export interface WriteLayer {
   readonly records: string;
   /** Paths that somebody has open for writing now. */
   openForWriting(): Promise<ReadonlySet<string>>;
-  /**
-   * Folders that somebody has open or stands in, with all above them: renaming one on the remote would leave him nowhere. Left
-   * out where nobody can tell.
-   */
-  inUse?(): Promise<ReadonlySet<string>>;
+  /** Folders that somebody has open or stands in, with all above them: on the remote they had better stay where they are. */
+  inUse(): Promise<ReadonlySet<string>>;
   /**
    * What the lower layer has at this path of its own: whiteouts and marks in the upper folder do not count. Asked outside the
    * daemon's process, bounded.
@@ -70,9 +67,9 @@ export interface WriteLayer {
   /**
    * Takes what the remote now has, too, out of the upper folder (files, whiteouts, marks of moved folders, folders that hold
    * nothing any more), so that users see the remote's. Nothing that changed meanwhile, or is open for writing, is touched:
-   * resolves with the paths that were taken out.
+   * resolves with the paths that were taken out. An entry with `copy` is on the remote at that path instead of its own.
    */
-  takeOut(entries: readonly UpperEntry[]): Promise<readonly string[]>;
+  takeOut(entries: readonly LeavingEntry[]): Promise<readonly string[]>;
 }
 
 /** One entry of the upper folder. Times in nanoseconds since the epoch. */
@@ -88,6 +85,11 @@ export interface UpperEntry {
   readonly isOpaque: boolean;
   /** Of a folder: where what lies below it comes from, before it was renamed. */
   readonly movedFrom?: string | undefined;
+}
+
+/** One entry that the remote has, too. `copy`: where, when someone else's version has its place. */
+export interface LeavingEntry extends UpperEntry {
+  readonly copy?: string | undefined;
 }
 
 export type QueueState = 'waiting' | 'uploading' | 'stuck';

@@ -17,6 +17,8 @@ import { LocalLayer } from './local-layer.ts';
 import { dropNames, overlaySource } from './overlay.ts';
 import type { LayerPaths } from './paths.ts';
 
+const FORGET_MS = 5_000;
+
 export interface LayeredMountOptions {
   /** rclone's mount, for the overlay alone. */
   readonly lower: LivingMount;
@@ -62,7 +64,11 @@ export class LayeredMount implements Mount {
     this.pid = lower.pid;
     this.adopted = lower.adopted;
     this.#remote = new RcloneFiles({ address: options.address, fs: options.fs, type: options.type, clock: tools.clock });
-    const layer = new LocalLayer({ shareName: lower.shareName, paths, lower: lower.plan.mountPoint, mountPoint: plan.mountPoint, processes: tools.processes });
+    const layer = new LocalLayer({
+      shareName: lower.shareName, paths, lower: lower.plan.mountPoint, mountPoint: plan.mountPoint, processes: tools.processes, clock: tools.clock, log: tools.log,
+      forget: (folders) => this.#remote.forget(folders, { signal: tools.clock.deadline(FORGET_MS, this.#end.signal) }),
+      dropNames: () => this.#dropNames(), precisionMs: () => this.#remote.precisionMs,
+    });
     this.#uploads = options.uploader.start({
       layer, remote: this.#remote, writeBackMs: () => durationMs(tools.config().mount.write_back), transfers: () => tools.config().mount.transfers,
     });

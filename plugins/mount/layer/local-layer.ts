@@ -1,8 +1,9 @@
 /** The local half of a share: its upper folder, what lies below it, and who writes. */
 import { join, posix } from 'node:path';
-import type { Processes, RemoteEntry, UpperEntry, WriteLayer } from 'mountkeeper';
-import { openForWriting } from './open-for-writing.ts';
+import type { Clock, Logger, Processes, RemoteEntry, UpperEntry, WriteLayer } from 'mountkeeper';
+import { foldersInUse, openForWriting } from './open-for-writing.ts';
 import type { LayerPaths } from './paths.ts';
+import { TakeOut } from './take-out.ts';
 import { UpperMarks } from './upper-marks.ts';
 
 /** A look below may wait for the remote: for its listing, never for content. */
@@ -17,6 +18,14 @@ export interface LocalLayerOptions {
   readonly lower: string;
   readonly mountPoint: string;
   readonly processes: Processes;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** rclone reads these folders anew. */
+  readonly forget: (folders: readonly string[]) => Promise<void>;
+  /** The kernel drops the names that it keeps of the overlay. */
+  readonly dropNames: () => Promise<void>;
+  /** How far two times of one file may lie apart. */
+  readonly precisionMs: () => number;
 }
 
 export class LocalLayer implements WriteLayer {
@@ -26,6 +35,8 @@ export class LocalLayer implements WriteLayer {
   readonly records: string;
   readonly #options: LocalLayerOptions;
   readonly #marks: UpperMarks;
+  readonly #takeOut: TakeOut;
+  #taking: Promise<unknown> = Promise.resolve();
 
   constructor(options: LocalLayerOptions) {
     this.shareName = options.shareName;
@@ -34,10 +45,15 @@ export class LocalLayer implements WriteLayer {
     this.records = options.paths.records;
     this.#options = options;
     this.#marks = new UpperMarks(this.upper, options.processes);
+    this.#takeOut = new TakeOut({ ...options, marks: this.#marks, listLower: (folder) => this.#listLower(folder) });
   }
 
   openForWriting(): Promise<ReadonlySet<string>> {
     return Promise.resolve(openForWriting({ mountPoint: this.#options.mountPoint, upper: this.upper }));
+  }
+
+  inUse(): Promise<ReadonlySet<string>> {
+    return Promise.resolve(foldersInUse(this.#options.mountPoint));
   }
 
   async below(path: string, { signal }: { readonly signal: AbortSignal }): Promise<RemoteEntry | undefined> {
@@ -55,13 +71,22 @@ export class LocalLayer implements WriteLayer {
     return self?.kind === 'folder' ? entries : undefined;
   }
 
-  takeOut(_entries: readonly UpperEntry[]): Promise<readonly string[]> {
-    return Promise.resolve([]);
+  takeOut(entries: readonly UpperEntry[]): Promise<readonly string[]> {
+    const taking = this.#taking.then(() => this.#takeOut.take(entries));
+    // A failure is for its own caller; the next one begins all the same.
+    this.#taking = taking.catch(() => undefined);
+    return taking;
   }
 
-  async #find(path: string, depth: readonly string[], signal: AbortSignal): Promise<readonly RemoteEntry[] | undefined> {
+  async #listLower(folder: string): Promise<readonly RemoteEntry[] | undefined> {
+    await this.#options.forget([folder]);
+    const [self, ...entries] = (await this.#find(folder, ['-maxdepth', '1'])) ?? [];
+    return self?.kind === 'folder' ? entries : undefined;
+  }
+
+  async #find(path: string, depth: readonly string[], signal?: AbortSignal): Promise<readonly RemoteEntry[] | undefined> {
     const { code, stdout, stderr } = await this.#options.processes.run({
-      command: 'find', args: [join(this.#options.lower, path), ...depth, '-printf', FORMAT], env: { LC_ALL: 'C' }, timeoutMs: LOOK_TIMEOUT_MS, signal, maxOutputBytes: MAX_LISTING_BYTES,
+      command: 'find', args: [join(this.#options.lower, path), ...depth, '-printf', FORMAT], env: { LC_ALL: 'C' }, timeoutMs: LOOK_TIMEOUT_MS, ...(signal && { signal }), maxOutputBytes: MAX_LISTING_BYTES,
     });
     if (code === 0) return stdout.split('\0').slice(0, -1).map(entryOf).filter((entry) => entry !== undefined);
     if (/: (No such file or directory|Not a directory)$/m.test(stderr)) return undefined;

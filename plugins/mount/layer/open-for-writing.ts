@@ -30,18 +30,37 @@ export function openForWriting({ mountPoint, upper }: OpenFilesPlace, proc = '/p
 /** Folders that somebody has open or stands in, those of open files, and all above them. */
 export function foldersInUse(mountPoint: string, proc = '/proc'): ReadonlySet<string> {
   const found = new Set<string>();
-  const add = (target: string | undefined): void => {
-    if (target?.startsWith(`${mountPoint}/`) !== true) return;
-    const names = target.slice(mountPoint.length + 1).split('/');
+  for (const path of usedPaths(mountPoint, proc)) {
+    const names = path.split('/');
     // A file's own name is no folder's; it does no harm here.
     for (let length = 1; length <= names.length; length += 1) found.add(names.slice(0, length).join('/'));
+  }
+  return found;
+}
+
+/** Paths that somebody has open in whatever way, stands in, runs, or has mapped into memory. */
+export function usedPaths(mountPoint: string, proc = '/proc'): ReadonlySet<string> {
+  const found = new Set<string>();
+  const add = (target: string | undefined): void => {
+    if (target?.startsWith(`${mountPoint}/`) === true) found.add(target.slice(mountPoint.length + 1));
   };
   for (const pid of namesIn(proc)) {
     if (!/^\d+$/.test(pid)) continue;
-    add(targetOf(join(proc, pid, 'cwd')));
+    for (const link of ['cwd', 'root', 'exe']) add(targetOf(join(proc, pid, link)));
     for (const fd of namesIn(join(proc, pid, 'fd'))) add(targetOf(join(proc, pid, 'fd', fd)));
+    for (const line of mapsOf(join(proc, pid, 'maps'), mountPoint)) add(line.slice(line.indexOf('/')).replace(/ \(deleted\)$/, ''));
   }
   return found;
+}
+
+function mapsOf(file: string, mountPoint: string): readonly string[] {
+  try {
+    const text = readFileSync(file, 'utf8');
+    return text.includes(mountPoint) ? text.split('\n').filter((line) => line.includes(mountPoint)) : [];
+  } catch {
+    // The process has ended.
+    return [];
+  }
 }
 
 function pathIn(target: string, mountPoint: string, upper: string): string | undefined {

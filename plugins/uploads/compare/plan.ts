@@ -8,7 +8,7 @@
  *   ever replaced or deleted on the remote.
  * - Moves come first, then folders, then contents; deletions last. What is in the way of something else goes before it.
  */
-import type { QueueEntry, UpperEntry } from 'mountkeeper';
+import type { LeavingEntry, QueueEntry, UpperEntry } from 'mountkeeper';
 import { ancestors, isAtOrInside, isInside, parentOf } from './paths.ts';
 import { findPlaces } from './places.ts';
 import type { PendingMove, Places } from './places.ts';
@@ -54,7 +54,7 @@ export interface Plan {
   /** Records that say nothing any more. */
   readonly spent: readonly string[];
   /** What the remote has, too, and hides its later changes for no use. */
-  readonly done: readonly UpperEntry[];
+  readonly done: readonly LeavingEntry[];
 }
 
 export interface Known {
@@ -64,6 +64,8 @@ export interface Known {
 
 export interface Conditions {
   readonly isOpen: (path: string) => boolean;
+  /** True for what nobody has changed for a while. */
+  readonly isRested: (changedNs: bigint) => boolean;
   /** Folders that must not be moved on the remote now. */
   readonly inUse: ReadonlySet<string>;
   /** False for what was changed a moment ago: nanoseconds since the epoch. */
@@ -76,6 +78,7 @@ export function planUpper(scan: Scan, known: Known, conditions: Conditions): Pla
   draft.addMoves();
   draft.addDeletions();
   draft.order();
+  draft.addSpentFolders();
   return draft.plan();
 }
 
@@ -91,7 +94,7 @@ class Draft {
   readonly #items = new Map<string, Item>();
   readonly #lessons: Lesson[] = [];
   readonly #spent: string[] = [];
-  readonly #done: UpperEntry[] = [];
+  readonly #done: LeavingEntry[] = [];
   /** What users want at places: files and folders, no whiteouts. */
   readonly #wanted = new Map<string, UpperEntry>();
   readonly #whiteouts = new Set<string>();
@@ -131,7 +134,7 @@ class Draft {
   #addFile(entry: UpperEntry, place: string): void {
     const record = this.#known.places.get(place);
     if (isSameFile(record?.proved, identityOf(entry))) {
-      if (record?.copy !== undefined) this.#markDone(entry, place);
+      if (record?.copy !== undefined) this.#markDone({ ...entry, copy: record.copy.path }, place);
       return;
     }
     if (record === undefined && this.#isHidden(entry)) return this.#learn(entry, place, false);
@@ -154,7 +157,7 @@ class Draft {
   }
 
   /** In a folder that is yet to be moved nothing is taken out: what shows there then is not of this place. */
-  #markDone(entry: UpperEntry, place: string): void {
+  #markDone(entry: LeavingEntry, place: string): void {
     if (entry.path === place) this.#done.push(entry);
   }
 
@@ -260,6 +263,20 @@ class Draft {
     const kind = this.#wanted.get(place)?.kind;
     if (record === undefined || kind === undefined) return false;
     return (kind === 'file' && record.remote.kind === 'folder') || (kind === 'folder' && record.remote.kind === 'file');
+  }
+
+  /** Folders that hide what others put into them, or hold nothing that is ours. */
+  addSpentFolders(): void {
+    const busy = new Set([...this.#items.values()].flatMap(({ path, place, move }) => {
+      const spots = [path, place, move?.source ?? place];
+      return [...spots, ...spots.flatMap(ancestors)];
+    }));
+    const filled = new Set([...this.#scan.entries.keys()].map(parentOf));
+    for (const entry of this.#scan.entries.values()) {
+      const { path, kind, isOpaque, movedFrom } = entry;
+      if (kind !== 'folder' || movedFrom !== undefined || busy.has(path) || !this.#conditions.isRested(entry.changedNs)) continue;
+      if (this.#places.of.get(path) === path && (isOpaque || (!filled.has(path) && !this.#places.pure.has(path)))) this.#done.push(entry);
+    }
   }
 
   /** What needs what. */

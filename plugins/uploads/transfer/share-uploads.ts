@@ -5,7 +5,7 @@
 import { lstat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type {
-  Clock, Conflict, Logger, Processes, QueueEntry, RemoteFailure, ShareUploads, UpperEntry, UploadFigures, UploadOptions,
+  Clock, Conflict, LeavingEntry, Logger, Processes, QueueEntry, RemoteFailure, ShareUploads, UploadFigures, UploadOptions,
 } from 'mountkeeper';
 import { learn } from '../compare/learn.ts';
 import { parentOf } from '../compare/paths.ts';
@@ -28,6 +28,8 @@ const HURRY_MS = 30_000;
 const FUTURE_NS = 2_000_000_000n;
 /** A look costs at most this part of the time. */
 const LOOK_SHARE = 50;
+/** What users work with is left alone. */
+const REST_BEFORE_OUT_MS = 60_000;
 /** What could not be taken out is tried again after this. */
 const REST_MS = 30_000;
 const PAUSE_MS = 5_000;
@@ -39,6 +41,8 @@ export interface ShareUploaderOptions extends UploadOptions {
   readonly log: Logger;
   readonly processes: Pick<Processes, 'run'>;
   readonly onConflict: (conflict: Conflict) => void;
+  /** How long folders that need not be in the upper folder any more stay in it, in milliseconds. */
+  readonly restMs?: number;
   /** Off: looks only when asked. */
   readonly isSelfDriven?: boolean;
 }
@@ -55,7 +59,7 @@ export class ShareUploader implements ShareUploads {
   #figures: UploadFigures | undefined;
   #looking: Promise<UploadFigures> | undefined;
   #nextLook: Promise<UploadFigures> | undefined;
-  #done: readonly UpperEntry[] = [];
+  #done: readonly LeavingEntry[] = [];
   /** What could not be taken out rests until then, in monotonic milliseconds. */
   readonly #refused = new Map<string, number>();
   #takeOutFrom = 0;
@@ -166,7 +170,9 @@ export class ShareUploader implements ShareUploads {
     const nowNs = BigInt(Math.trunc(clock.now())) * 1_000_000n;
     const quietNs = nowNs - BigInt(Math.trunc(this.#options.writeBackMs())) * 1_000_000n;
     const isQuiet = (changedNs: bigint): boolean => isHurried || changedNs <= quietNs || changedNs > nowNs + FUTURE_NS;
-    const first = planUpper(scan, records, { isOpen: () => false, inUse: new Set(), isQuiet });
+    const restedNs = nowNs - BigInt(this.#options.restMs ?? REST_BEFORE_OUT_MS) * 1_000_000n;
+    const isRested = (changedNs: bigint): boolean => changedNs <= restedNs;
+    const first = planUpper(scan, records, { isOpen: () => false, inUse: new Set(), isQuiet, isRested });
     let failed: ReadonlyMap<string, string> = new Map();
     if (first.lessons.length > 0) {
       failed = await learn(first.lessons, { layer, records, sources: first.sources, isStill: () => this.#scanner.isStill(scan, signal), signal });
@@ -174,8 +180,8 @@ export class ShareUploader implements ShareUploads {
     const actions = new Set([...first.items.values()].map(({ action }) => action));
     this.#forgetRefusals(scan);
     const open = actions.has('upload') ? await layer.openForWriting() : new Set<string>();
-    const inUse = actions.has('move') && !isHurried ? await layer.inUse?.() : undefined;
-    const plan = planUpper(scan, records, { isOpen: (path) => open.has(path), inUse: inUse ?? new Set(), isQuiet });
+    const inUse = actions.has('move') && !isHurried ? await layer.inUse() : new Set<string>();
+    const plan = planUpper(scan, records, { isOpen: (path) => open.has(path), inUse, isQuiet, isRested });
     for (const place of plan.spent) records.drop(place);
     // Folders can be learnt of one after the other: what is in one that users made depends on what it hides.
     this.#isLookDue ||= plan.lessons.some(({ place }) => !failed.has(place));

@@ -65,7 +65,7 @@ export class TestShare {
   uploader(fault: Fault = () => undefined, more: { readonly isOpen?: () => ReadonlySet<string> } = {}): ShareUploader {
     return new ShareUploader({
       layer: guarded(this.#layer(more.isOpen ?? (() => new Set())), fault), remote: guarded(this.remote(), fault), writeBackMs: () => 0, transfers: () => 4,
-      clock, processes, log: pino({ level: 'silent' }), onConflict: (conflict) => void this.conflicts.push(conflict), isSelfDriven: false,
+      clock, processes, log: pino({ level: 'silent' }), onConflict: (conflict) => void this.conflicts.push(conflict), isSelfDriven: false, restMs: 0,
     });
   }
 
@@ -74,6 +74,7 @@ export class TestShare {
     return {
       shareName: 'test', upper: this.upper, aside: join(this.root, 'aside'), records: this.records,
       openForWriting: async () => isOpen(),
+      inUse: async () => new Set(),
       below: async (path) => entryAt(join(nas, path)),
       listBelow: async (folder) => listing(join(nas, folder)),
       takeOut: async (entries) => this.#takeOut(entries),
@@ -87,7 +88,7 @@ export class TestShare {
     return taken;
   }
 
-  #takeOne({ path, kind, inode, changedNs, movedFrom }: UpperEntry): boolean {
+  #takeOne({ path, kind, inode, changedNs, movedFrom, isOpaque }: UpperEntry): boolean {
     const full = join(this.upper, path);
     const stats = lstatSync(full, { bigint: true, throwIfNoEntry: false });
     if (kind === 'whiteout') {
@@ -97,7 +98,10 @@ export class TestShare {
     }
     if (stats?.ino !== inode || (kind === 'file' && stats.ctimeNs !== changedNs)) return false;
     if (kind === 'file') unlinkSync(full);
-    else if (movedFrom !== undefined) execFileSync('python3', ['-c', 'import os,sys; os.removexattr(sys.argv[1], "trusted.overlay.redirect")', full]);
+    else if (movedFrom !== undefined) unmark(full, 'redirect');
+    else if (isOpaque) unmark(full, 'opaque');
+    else if (readdirSync(full).length > 0) return false;
+    else rmdirSync(full);
     return true;
   }
 
@@ -124,6 +128,10 @@ export class TestShare {
       forget: async () => undefined,
     };
   }
+}
+
+function unmark(folder: string, mark: string): void {
+  execFileSync('setfattr', ['-h', '-x', `trusted.overlay.${mark}`, folder]);
 }
 
 function renameChecked(from: string, to: string, isFolder: boolean): void {

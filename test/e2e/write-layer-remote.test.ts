@@ -7,15 +7,15 @@ import { mkdir, readFile, readdir, stat, utimes, writeFile } from 'node:fs/promi
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { RemoteFailure } from 'mountkeeper';
-import { createClock } from '../../../../core/system/clock.ts';
-import { createRcClient } from '../../../../plugins/mount/rc-client.ts';
-import { RcloneFiles } from '../../../../plugins/mount/rclone/remote-files.ts';
-import { Nas } from '../../../support/nas.ts';
-import { freePort } from '../../../support/ports.ts';
-import { currentRclone } from '../../../support/rclones.ts';
-import { createScratch } from '../../../support/scratch.ts';
-import type { Scratch } from '../../../support/scratch.ts';
-import { until } from '../../../support/until.ts';
+import { createClock } from '../../core/system/clock.ts';
+import { createRcClient } from '../../plugins/mount/rc-client.ts';
+import { RcloneFiles } from '../../plugins/mount/rclone/remote-files.ts';
+import { Nas } from '../support/nas.ts';
+import { freePort } from '../support/ports.ts';
+import { currentRclone } from '../support/rclones.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { until } from '../support/until.ts';
 
 const rclone = currentRclone();
 const clock = createClock();
