@@ -316,7 +316,9 @@ function likeness(bytes: number, modifiedNs: bigint): string {
 }
 
 function addTo(map: Map<string, string[]>, key: string, value: string): void {
-  map.set(key, [...(map.get(key) ?? []), value]);
+  const values = map.get(key);
+  if (values === undefined) map.set(key, [value]);
+  else values.push(value);
 }
 
 function depth(path: string): number {

@@ -49,7 +49,7 @@ export class Queue {
       this.#firstSeen.set(id, Math.min(changedAt, now));
     }
     this.#lanes = { upload: new Map(), small: new Map(), late: new Map() };
-    const open = [...plan.items.values()].filter(({ hold }) => hold === undefined).map((item) => ({ item, urgency: this.#urgency(item, now), since: this.since(item) }));
+    const open = [...plan.items.values()].filter(({ id, hold }) => hold === undefined && (this.#tries.get(id)?.nextTryAt ?? 0) <= now).map((item) => ({ item, urgency: this.#urgency(item, now), since: this.since(item) }));
     for (const { item } of open.sort((a, b) => a.urgency - b.urgency || a.since - b.since)) this.#lanes[laneOf(item)].set(item.id, item);
   }
 
@@ -68,19 +68,19 @@ export class Queue {
     if (this.#silence !== undefined && (this.running.size > 0 || this.#silence.until > now)) return [];
     const most = this.#silence === undefined ? Infinity : 1;
     const chosen: Item[] = [];
-    this.#take('small', { now, room: SMALL_STEPS, most }, chosen);
-    this.#take('upload', { now, room: transfers, most }, chosen);
+    this.#take('small', { room: SMALL_STEPS, most }, chosen);
+    this.#take('upload', { room: transfers, most }, chosen);
     const isWorkAhead = [...chosen, ...this.#runningItems()].some((item) => laneOf(item) !== 'late');
     const [first] = this.#lanes.late.values();
-    if (!isWorkAhead || (first !== undefined && now - this.since(first) > DELETION_PATIENCE_MS)) this.#take('late', { now, room: SMALL_STEPS, most }, chosen);
+    if (!isWorkAhead || (first !== undefined && now - this.since(first) > DELETION_PATIENCE_MS)) this.#take('late', { room: SMALL_STEPS, most }, chosen);
     return chosen;
   }
 
-  #take(lane: Lane, { now, room, most }: { readonly now: number; readonly room: number; readonly most: number }, chosen: Item[]): void {
+  #take(lane: Lane, { room, most }: { readonly room: number; readonly most: number }, chosen: Item[]): void {
     let left = room - this.#runningItems().filter((item) => laneOf(item) === lane).length;
     for (const item of this.#lanes[lane].values()) {
       if (left <= 0 || chosen.length >= most) return;
-      if (this.running.has(item.id) || !this.#isReady(item, now)) continue;
+      if (this.running.has(item.id) || !this.#isReady(item)) continue;
       if ([...chosen, ...this.#runningItems()].some((other) => collide(item, other))) continue;
       chosen.push(item);
       left -= 1;
@@ -103,6 +103,8 @@ export class Queue {
     else this.#silence = undefined;
     const pauseMs = isSilence ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (tries - 1), LONGEST_PAUSE_MS);
     this.#tries.set(item.id, { tries, nextTryAt: now + pauseMs, reason: error.message, isSilence });
+    // Its time comes at one of the next looks.
+    if (!isSilence) this.#lanes[laneOf(item)].delete(item.id);
   }
 
   since({ id }: Item): number {
@@ -136,8 +138,7 @@ export class Queue {
     return [...this.running.values()].map(({ item }) => item);
   }
 
-  #isReady({ id, needs }: Item, now: number): boolean {
-    if ((this.#tries.get(id)?.nextTryAt ?? 0) > now) return false;
+  #isReady({ needs }: Item): boolean {
     for (const need of needs) if (!this.#done.has(need) && this.#items.has(need)) return false;
     return true;
   }

@@ -298,6 +298,8 @@ export class ShareUploader implements ShareUploads {
     const folders = [...new Set([...this.#touched, ...entries.map(({ path }) => parentOf(path))])];
     this.#touched.clear();
     try {
+      // What lies below is read anew then: what users changed of it until now has to be known before.
+      await this.#learnFirst();
       const taken = await takeOutDone(entries, folders, this.#tools());
       for (const { path } of entries) this.#refused.set(path, taken.has(path) ? 0 : this.#options.clock.monotonic() + REST_MS);
       if (taken.size > 0) this.#isLookDue = true;
@@ -306,6 +308,11 @@ export class ShareUploader implements ShareUploads {
       this.#takeOutFrom = this.#options.clock.monotonic() + PAUSE_MS;
       if (!this.#end.signal.aborted) throw error;
     }
+  }
+
+  async #learnFirst(): Promise<void> {
+    const { signal } = this.#end;
+    await this.#plan(await this.#scanner.scan(signal), await this.#open(), signal);
   }
 
   async #open(): Promise<Records> {

@@ -32,3 +32,10 @@ export async function crashAfter(share: TestShare, calls: number): Promise<void>
   for (let turn = 0; turn < 20; turn += 1) await setImmediate();
   await new Promise((resolve) => setTimeout(resolve, 30));
 }
+
+/** A look of an uploader that is killed before its first step. */
+export async function lookOnly(share: TestShare): Promise<void> {
+  const asked = new Set(['below', 'listBelow', 'openForWriting', 'inUse']);
+  const uploader = share.uploader((call) => (asked.has(call) ? undefined : new Promise(() => undefined)));
+  await uploader.look(new AbortController().signal);
+}
