@@ -8,7 +8,7 @@ import { link, lstat, mkdir, readFile, readdir, rename, rm, rmdir, unlink } from
 import { basename, dirname, extname, join, posix } from 'node:path';
 import type { BigIntStats } from 'node:fs';
 import { makeFolder, writeWhole } from 'mountkeeper';
-import type { Clock, Logger, Processes, RemoteEntry, UpperEntry } from 'mountkeeper';
+import type { Clock, Logger, Processes, RemoteEntry, LeavingEntry } from 'mountkeeper';
 import { foldersInUse, openForWriting } from './open-for-writing.ts';
 import type { LayerPaths } from './paths.ts';
 import type { UpperMarks } from './upper-marks.ts';
@@ -41,7 +41,7 @@ interface Note { readonly path: string; readonly changedNs?: string }
 interface Taken {
   readonly path: string;
   readonly aside: string;
-  readonly kind: UpperEntry['kind'];
+  readonly kind: LeavingEntry['kind'];
   /** As it was when it had just been moved. */
   readonly stats: BigIntStats;
   readonly sinceMs: number;
@@ -79,7 +79,7 @@ export class TakeOut {
   }
 
   /** Resolves with the paths that were taken out. */
-  async take(entries: readonly UpperEntry[]): Promise<readonly string[]> {
+  async take(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const { dropNames, paths } = this.#options;
     await this.#endRest();
     const marked = await this.#unmark(entries.filter((entry) => entry.kind === 'folder' && (entry.isOpaque || entry.movedFrom !== undefined)));
@@ -104,38 +104,40 @@ export class TakeOut {
   }
 
   /** Those that may go: as they were when they were looked at, used by nobody, and shown by what lies below. */
-  async #fit(entries: readonly UpperEntry[]): Promise<readonly UpperEntry[]> {
+  async #fit(entries: readonly LeavingEntry[]): Promise<readonly LeavingEntry[]> {
     const { mountPoint, listLower } = this.#options;
     const used = foldersInUse(mountPoint);
     const listings = new Map<string, readonly RemoteEntry[] | undefined>();
-    const fit: UpperEntry[] = [];
+    const fit: LeavingEntry[] = [];
     // The innermost first: a folder that holds nothing any more goes next time.
     for (const entry of [...entries].sort((a, b) => b.path.length - a.path.length)) {
-      const parent = parentOf(entry.path);
+      const shown = entry.copy ?? entry.path;
+      const parent = parentOf(shown);
       if (used.has(entry.path) || !(await this.#isUnchanged(entry)) || !(await this.#isPlain(entry))) continue;
       if (!listings.has(parent)) listings.set(parent, await listLower(parent));
-      if (this.#isShownBelow(entry, listings.get(parent)?.find(({ name }) => name === posix.basename(entry.path)))) fit.push(entry);
+      if (this.#isShownBelow(entry, listings.get(parent)?.find(({ name }) => name === posix.basename(shown)))) fit.push(entry);
     }
     return fit;
   }
 
   /** In a folder that hides or borrows what lies below, it would be gone from view; and a folder must be empty. */
-  async #isPlain({ kind, path }: UpperEntry): Promise<boolean> {
+  async #isPlain({ kind, path }: LeavingEntry): Promise<boolean> {
     const { marks, paths } = this.#options;
     if ((await marks.lowerPath(path, { isInside: false })) !== path) return false;
     return kind !== 'folder' || (await readdir(join(paths.upper, path))).length === 0;
   }
 
-  #isShownBelow(entry: UpperEntry, below: RemoteEntry | undefined): boolean {
+  #isShownBelow(entry: LeavingEntry, below: RemoteEntry | undefined): boolean {
     const precisionMs = this.#options.precisionMs();
     if (entry.kind === 'whiteout') return below === undefined;
     if (entry.kind === 'folder') return below?.kind === 'folder';
+    if (entry.kind !== 'file' || below?.kind !== 'file' || below.version.bytes !== entry.bytes) return false;
     // rclone tells versions in its own cache by size and time: where there are no times, it might show a former content.
-    if (entry.kind !== 'file' || below?.kind !== 'file' || !Number.isFinite(precisionMs)) return false;
-    return below.version.bytes === entry.bytes && Math.abs(below.version.modifiedMs - Number(entry.modifiedNs / 1_000_000n)) <= Math.max(precisionMs, 1);
+    if (!Number.isFinite(precisionMs)) return entry.copy !== undefined;
+    return Math.abs(below.version.modifiedMs - Number(entry.modifiedNs / 1_000_000n)) <= Math.max(precisionMs, 1);
   }
 
-  async #isUnchanged(entry: UpperEntry): Promise<boolean> {
+  async #isUnchanged(entry: LeavingEntry): Promise<boolean> {
     const stats = await lstat(join(this.#options.paths.upper, entry.path), { bigint: true }).catch(() => undefined);
     if (entry.kind === 'whiteout') return stats?.isCharacterDevice() === true;
     if (stats?.ino !== entry.inode || stats.ctimeNs !== entry.changedNs) return false;
@@ -143,7 +145,7 @@ export class TakeOut {
   }
 
   /** Undefined when something else had come there meanwhile, which is put back. */
-  async #moveAside(entry: UpperEntry, aside: string): Promise<Taken | undefined> {
+  async #moveAside(entry: LeavingEntry, aside: string): Promise<Taken | undefined> {
     const { clock, log, paths } = this.#options;
     try {
       await rename(join(paths.upper, entry.path), aside);
@@ -220,7 +222,7 @@ export class TakeOut {
   }
 
   /** Takes the marks from folders that are the same below by now; what is in them is taken out another time. */
-  async #unmark(folders: readonly UpperEntry[]): Promise<readonly string[]> {
+  async #unmark(folders: readonly LeavingEntry[]): Promise<readonly string[]> {
     const { dropNames, paths, processes } = this.#options;
     const done: string[] = [];
     for (const entry of [...folders].sort((a, b) => a.path.length - b.path.length)) {
@@ -235,7 +237,7 @@ export class TakeOut {
     return done;
   }
 
-  async #mayLoseMarks(entry: UpperEntry): Promise<boolean> {
+  async #mayLoseMarks(entry: LeavingEntry): Promise<boolean> {
     const { listLower, mountPoint } = this.#options;
     if (foldersInUse(mountPoint).has(entry.path) || !(await this.#isUnchanged(entry))) return false;
     const parent = await listLower(parentOf(entry.path));
