@@ -6,6 +6,7 @@
  */
 import { link, lstat, mkdir, readFile, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises';
 import { basename, dirname, extname, join, posix } from 'node:path';
+import { closeSync, constants, fstatSync, lstatSync, openSync, renameSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import { makeFolder, writeWhole } from 'mountkeeper';
 import type { Clock, Logger, Processes, RemoteEntry, LeavingEntry } from 'mountkeeper';
@@ -19,6 +20,13 @@ const MARK_TIMEOUT_MS = 10_000;
 const LOOK_TIMEOUT_MS = 20_000;
 const NAMES_AT_ONCE = 500;
 const NAMES = 'names.json';
+/** The folder, the redirect that it is to have, and its time of change. */
+const REMOVE_MARKS = `
+[ "$(getfattr --absolute-names --only-values -n trusted.overlay.redirect -- "$1" 2>/dev/null)" = "$2" ] || exit 3
+case "$(stat -L -c %.9Z -- "$1")" in "$3") ;; *) exit 4 ;; esac
+[ -z "$2" ] || setfattr -x trusted.overlay.redirect -- "$1" || exit 5
+setfattr -x trusted.overlay.opaque -- "$1" 2>/dev/null
+exit 0`;
 
 export interface TakeOutOptions {
   readonly paths: LayerPaths;
@@ -92,7 +100,7 @@ export class TakeOut {
     await note(fit.map(({ path }) => ({ path })));
     const taken: Taken[] = [];
     for (const [index, entry] of fit.entries()) {
-      const one = await this.#moveAside(entry, join(folder, String(index)));
+      const one = this.#moveAside(entry, join(folder, String(index)));
       if (one) taken.push(one);
     }
     await dropNames();
@@ -113,7 +121,7 @@ export class TakeOut {
     for (const entry of [...entries].sort((a, b) => b.path.length - a.path.length)) {
       const shown = entry.copy ?? entry.path;
       const parent = parentOf(shown);
-      if (used.has(entry.path) || !(await this.#isUnchanged(entry)) || !(await this.#isPlain(entry))) continue;
+      if (used.has(entry.path) || !this.#isUnchanged(entry) || !(await this.#isPlain(entry))) continue;
       if (!listings.has(parent)) listings.set(parent, await listLower(parent));
       if (this.#isShownBelow(entry, listings.get(parent)?.find(({ name }) => name === posix.basename(shown)))) fit.push(entry);
     }
@@ -137,26 +145,27 @@ export class TakeOut {
     return Math.abs(below.version.modifiedMs - Number(entry.modifiedNs / 1_000_000n)) <= Math.max(precisionMs, 1);
   }
 
-  async #isUnchanged(entry: LeavingEntry): Promise<boolean> {
-    const stats = await lstat(join(this.#options.paths.upper, entry.path), { bigint: true }).catch(() => undefined);
-    if (entry.kind === 'whiteout') return stats?.isCharacterDevice() === true;
-    if (stats?.ino !== entry.inode || stats.ctimeNs !== entry.changedNs) return false;
-    return entry.kind !== 'file' || (stats.size === BigInt(entry.bytes) && stats.mtimeNs === entry.modifiedNs);
+  #isUnchanged(entry: LeavingEntry): boolean {
+    const stats = lookAt(join(this.#options.paths.upper, entry.path));
+    return stats !== undefined && isStill(entry, stats) && (entry.kind === 'whiteout' || stats.ctimeNs === entry.changedNs);
   }
 
-  /** Undefined when something else had come there meanwhile, which is put back. */
-  async #moveAside(entry: LeavingEntry, aside: string): Promise<Taken | undefined> {
+  /**
+   * Undefined when something else has come there. Looked at, moved and looked at again without a pause: users go on meanwhile, and
+   * what they have put there is in its place again before they could miss it.
+   */
+  #moveAside(entry: LeavingEntry, aside: string): Taken | undefined {
     const { clock, log, paths } = this.#options;
+    const place = join(paths.upper, entry.path);
     try {
-      await rename(join(paths.upper, entry.path), aside);
-    } catch {
-      // Gone, or renamed by its user just now.
-      return undefined;
+      if (!this.#isUnchanged(entry)) return undefined;
+      renameSync(place, aside);
+      const stats = lstatSync(aside, { bigint: true });
+      if (isStill(entry, stats)) return { path: entry.path, aside, kind: entry.kind, stats, sinceMs: clock.monotonic() };
+      renameSync(aside, place);
+    } catch (error) {
+      log.warn({ path: entry.path, err: error }, 'not taken out of the write layer');
     }
-    const stats = await lstat(aside, { bigint: true });
-    const isSame = (stats.ino === entry.inode || (entry.kind === 'whiteout' && stats.isCharacterDevice())) && (entry.kind !== 'file' || (stats.size === BigInt(entry.bytes) && stats.mtimeNs === entry.modifiedNs));
-    if (isSame) return { path: entry.path, aside, kind: entry.kind, stats, sinceMs: clock.monotonic() };
-    await putBack(aside, entry.path, paths, log);
     return undefined;
   }
 
@@ -223,23 +232,34 @@ export class TakeOut {
 
   /** Takes the marks from folders that are the same below by now; what is in them is taken out another time. */
   async #unmark(folders: readonly LeavingEntry[]): Promise<readonly string[]> {
-    const { dropNames, paths, processes } = this.#options;
+    const { dropNames } = this.#options;
     const done: string[] = [];
     for (const entry of [...folders].sort((a, b) => a.path.length - b.path.length)) {
       if (!(await this.#mayLoseMarks(entry))) continue;
-      for (const mark of ['opaque', 'redirect']) {
-        // One that is not there is no failure.
-        await processes.run({ command: 'setfattr', args: ['-h', '-x', `trusted.overlay.${mark}`, '--', join(paths.upper, entry.path)], timeoutMs: MARK_TIMEOUT_MS });
-      }
-      done.push(entry.path);
+      if (await this.#removeMarks(entry)) done.push(entry.path);
     }
     if (done.length > 0) await dropNames();
     return done;
   }
 
+  /** From this very folder, wherever its user moves it meanwhile; a mark that he has changed by that stays. */
+  async #removeMarks(entry: LeavingEntry): Promise<boolean> {
+    const { paths, processes } = this.#options;
+    const folder = openSync(join(paths.upper, entry.path), constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+    try {
+      const stats = fstatSync(folder, { bigint: true });
+      if (stats.ino !== entry.inode || stats.ctimeNs !== entry.changedNs) return false;
+      const args = ['-c', REMOVE_MARKS, 'sh', `/proc/${process.pid}/fd/${folder}`, entry.movedFrom ?? '', inSeconds(entry.changedNs)];
+      const { code } = await processes.run({ command: 'sh', args, env: { LC_ALL: 'C' }, timeoutMs: MARK_TIMEOUT_MS });
+      return code === 0;
+    } finally {
+      closeSync(folder);
+    }
+  }
+
   async #mayLoseMarks(entry: LeavingEntry): Promise<boolean> {
     const { listLower, mountPoint } = this.#options;
-    if (foldersInUse(mountPoint).has(entry.path) || !(await this.#isUnchanged(entry))) return false;
+    if (foldersInUse(mountPoint).has(entry.path) || !this.#isUnchanged(entry)) return false;
     const parent = await listLower(parentOf(entry.path));
     if (parent?.find(({ name }) => name === posix.basename(entry.path))?.kind !== 'folder') return false;
     return !entry.isOpaque || this.#hidesNothing(entry.path);
@@ -266,6 +286,17 @@ function isTouchedSince(now: BigIntStats, changedNs: bigint): boolean {
 /** As `find` prints it, with nine digits of a fraction. */
 function inSeconds(ns: bigint): string {
   return `${ns / 1_000_000_000n}.${String(ns % 1_000_000_000n).padStart(9, '0')}`;
+}
+
+function lookAt(path: string): BigIntStats | undefined {
+  return lstatSync(path, { bigint: true, throwIfNoEntry: false });
+}
+
+/** The same thing with the same content. Its time of change does not count: moving it changes that. */
+function isStill({ bytes, inode, kind, modifiedNs }: LeavingEntry, stats: BigIntStats): boolean {
+  if (kind === 'whiteout') return stats.isCharacterDevice();
+  if (stats.ino !== inode) return false;
+  return kind === 'folder' ? stats.isDirectory() : stats.size === BigInt(bytes) && stats.mtimeNs === modifiedNs;
 }
 
 function parentOf(path: string): string {
