@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { Mount, RemoteFiles, UpperEntry, Uploader, WriteLayer } from 'mountkeeper';
 import { createClock } from '../../core/system/clock.ts';
+import { recoverAside } from '../../plugins/mount/layer/aside.ts';
 import { TakeOut } from '../../plugins/mount/layer/take-out.ts';
 import type { TakeOutOptions } from '../../plugins/mount/layer/take-out.ts';
 import { layerPaths } from '../../plugins/mount/layer/paths.ts';
@@ -188,7 +189,7 @@ describe('a share with a write layer', { skip: rclone === undefined }, () => {
       await writeFile(join(stage, 'names.json'), JSON.stringify([{ path: 'halfway' }, { path: 'both' }, { path: 'never/moved' }]));
       await rename(join(paths.upper, 'halfway'), join(stage, '0'));
       await writeFile(join(stage, '1'), 'aside');
-      assert.equal(await TakeOut.recover(paths, bench.tools.log), 2);
+      assert.equal(await recoverAside(paths, bench.tools.log), 2);
       assert.equal(await readFile(join(paths.upper, 'halfway'), 'utf8'), 'mine');
       assert.equal(await readFile(join(paths.upper, 'both'), 'utf8'), 'other');
       const recovered = (await readdir(paths.upper)).filter((name) => name.startsWith('both (recovered'));

@@ -4,12 +4,14 @@
  * it is moved aside, the kernel drops the names, and only when it has lain there untouched and unused for a while does it go.
  * Else it comes back.
  */
-import { link, lstat, mkdir, readFile, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises';
-import { basename, dirname, extname, join, posix } from 'node:path';
+import { lstat, readdir, rm, rmdir, unlink } from 'node:fs/promises';
+import { dirname, join, posix } from 'node:path';
 import { closeSync, constants, fstatSync, lstatSync, openSync, renameSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import { makeFolder, writeWhole } from 'mountkeeper';
 import type { Clock, Logger, Processes, RemoteEntry, LeavingEntry } from 'mountkeeper';
+import { NAMES, isTouchedSince, putBack } from './aside.ts';
+import type { Note } from './aside.ts';
 import { foldersInUse, openForWriting } from './open-for-writing.ts';
 import type { LayerPaths } from './paths.ts';
 import type { UpperMarks } from './upper-marks.ts';
@@ -19,7 +21,6 @@ const REST_MS = 60_000;
 const MARK_TIMEOUT_MS = 10_000;
 const LOOK_TIMEOUT_MS = 20_000;
 const NAMES_AT_ONCE = 500;
-const NAMES = 'names.json';
 /** The folder, the redirect that it is to have, and its time of change. */
 const REMOVE_MARKS = `
 [ "$(getfattr --absolute-names --only-values -n trusted.overlay.redirect -- "$1" 2>/dev/null)" = "$2" ] || exit 3
@@ -42,9 +43,6 @@ export interface TakeOutOptions {
   readonly precisionMs: () => number;
 }
 
-/** Of one thing that lies aside, for the next daemon. The time says that it had been taken out. */
-interface Note { readonly path: string; readonly changedNs?: string }
-
 /** One thing that lies aside. */
 interface Taken {
   readonly path: string;
@@ -62,28 +60,6 @@ export class TakeOut {
 
   constructor(options: TakeOutOptions) {
     this.#options = options;
-  }
-
-  /**
-   * Brings back what a former daemon left in the middle, and what was changed while it lay aside; the rest has been taken out. To be
-   * called before the overlay is mounted.
-   */
-  static async recover(paths: LayerPaths, log: Logger): Promise<number> {
-    let count = 0;
-    for (const name of await readdir(paths.aside).catch((): string[] => [])) {
-      const folder = join(paths.aside, name);
-      const notes = await readFile(join(folder, NAMES), 'utf8').then((text) => JSON.parse(text) as readonly Note[], () => undefined);
-      if (!notes) continue;
-      for (const [index, { path, changedNs }] of notes.entries()) {
-        const aside = join(folder, String(index));
-        const stats = await lstat(aside, { bigint: true }).catch(() => undefined);
-        if (stats && changedNs !== undefined && changedNs !== '' && !isTouchedSince(stats, BigInt(changedNs))) await (stats.isDirectory() ? rmdir(aside) : unlink(aside));
-        else if (await putBack(aside, path, paths, log)) count += 1;
-      }
-      await rm(join(folder, NAMES), { force: true });
-      await rmdir(folder).catch(() => undefined);
-    }
-    return count;
   }
 
   /** Resolves with the paths that were taken out. */
@@ -278,11 +254,6 @@ async function isTouched({ aside, stats }: Taken): Promise<boolean> {
   return now === undefined || isTouchedSince(now, stats.ctimeNs);
 }
 
-/** The kernel makes all whiteouts links of one: their time changes with each that comes or goes, and nothing can be written to them. */
-function isTouchedSince(now: BigIntStats, changedNs: bigint): boolean {
-  return !now.isCharacterDevice() && now.ctimeNs !== changedNs;
-}
-
 /** As `find` prints it, with nine digits of a fraction. */
 function inSeconds(ns: bigint): string {
   return `${ns / 1_000_000_000n}.${String(ns % 1_000_000_000n).padStart(9, '0')}`;
@@ -301,28 +272,4 @@ function isStill({ bytes, inode, kind, modifiedNs }: LeavingEntry, stats: BigInt
 
 function parentOf(path: string): string {
   return path.includes('/') ? posix.dirname(path) : '';
-}
-
-/** Into the upper folder again. Where something new has its name by then, both stay. */
-async function putBack(aside: string, path: string, { upper }: LayerPaths, log: Logger): Promise<boolean> {
-  const stats = await lstat(aside).catch(() => undefined);
-  if (!stats) return false;
-  await mkdir(dirname(join(upper, path)), { recursive: true });
-  if (stats.isDirectory()) {
-    // Empty, so nothing is lost where one of its name is there by now.
-    await rename(aside, join(upper, path)).catch(() => rmdir(aside));
-    return true;
-  }
-  try {
-    await link(aside, join(upper, path));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    if (stats.isFile()) {
-      const name = `${basename(path, extname(path))} (recovered ${new Date(stats.mtimeMs).toISOString().slice(0, 16).replace('T', ' ').replace(':', '-')})${extname(path)}`;
-      log.warn({ path, recovered: name }, 'two versions of a file were found, both are kept');
-      await link(aside, join(upper, dirname(path), name));
-    }
-  }
-  await unlink(aside);
-  return true;
 }
