@@ -31,7 +31,8 @@ export function findPlaces(scan: Scan, known: ReadonlyMap<string, MoveRecord>): 
   const moves = new Map<string, PendingMove>();
   for (const entry of marked) {
     const source = sources.get(entry.path) ?? '';
-    if (source !== entry.path) moves.set(entry.path, { entry, source });
+    const isUnderWay = known.get(String(entry.inode))?.going !== undefined;
+    if (source !== entry.path || isUnderWay) moves.set(entry.path, { entry, source });
   }
   const pending = [...moves.values()].map(({ source }) => source);
   const of = new Map<string, string | undefined>();

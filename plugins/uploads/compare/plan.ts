@@ -219,7 +219,7 @@ class Draft {
   #isFree({ entry: { path }, source }: PendingMove): boolean {
     const parent = parentOf(path);
     if (parent !== '' && (this.#places.of.has(parent) ? this.#places.of.get(parent) !== parent : false)) return false;
-    return !isInside(path, source) && ![...this.#places.moves.values()].some((other) => isAtOrInside(other.source, path));
+    return !isInside(path, source) && ![...this.#places.moves.values()].some((other) => isAtOrInside(other.source, path) && !(other.source === path && other.entry.path === path));
   }
 
   #addMove(move: PendingMove): void {

@@ -46,6 +46,8 @@ export interface PlaceRecord {
 export interface MoveRecord {
   readonly from: string;
   readonly at: string;
+  /** Where it may be instead: it was being moved there, and the answer was never seen. */
+  readonly going?: string;
 }
 
 type Line =
@@ -157,7 +159,7 @@ export class Records {
     for (const [place] of inside) this.places.delete(place);
     for (const [place, record] of inside) this.places.set(carried(place, from, to), record);
     for (const [mark, move] of this.moves) {
-      if (isAtOrInside(move.at, from)) this.moves.set(mark, { ...move, at: carried(move.at, from, to) });
+      if (isAtOrInside(move.at, from)) this.moves.set(mark, { from: move.from, at: carried(move.at, from, to) });
     }
   }
 

@@ -148,7 +148,8 @@ function folderMove(path: string, { isOpaque = false, redirect }: Marks, lowers:
   else if (redirect?.startsWith('/') === true) lower = redirect.slice(1);
   else if (redirect !== undefined && above !== undefined) lower = joined(above, redirect);
   lowers.set(path, lower);
-  return redirect !== undefined && lower !== undefined && lower !== own ? lower : undefined;
+  // Renamed back, it is its own: the remote may have moved it meanwhile.
+  return redirect !== undefined ? lower : undefined;
 }
 
 function joined(folder: string, name: string): string {

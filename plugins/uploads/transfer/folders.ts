@@ -3,7 +3,7 @@ import { below, isAtOrInside, parentOf } from '../compare/paths.ts';
 import { DETOUR_PREFIX } from '../compare/plan.ts';
 import type { Item } from '../compare/plan.ts';
 import { mayBeThere, NOTHING } from '../compare/records.ts';
-import type { PlaceRecord } from '../compare/records.ts';
+import type { MoveRecord, PlaceRecord } from '../compare/records.ts';
 import { isSameThing, looksLike } from '../proof/versions.ts';
 import { ask, Changed, freePath, localStats, tell } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
@@ -92,13 +92,33 @@ export async function moveFolder({ path, entry, move }: Item, tools: StepTools):
   const stats = await localStats(layer, path);
   if (stats?.kind !== 'folder' || stats.inode !== entry.inode) throw new Changed();
   const target = move.isDetour ? `${DETOUR_PREFIX}${entry.inode.toString(36)}` : path;
+  const here = { from: entry.movedFrom, at: move.source };
+  const went = await wentAlready(records.moves.get(String(entry.inode)), tools);
+  if (went || move.source === path) {
+    // Users took it back, and the remote has never moved it.
+    if (!went) records.setMove(entry.inode, here);
+    await records.saved();
+    throw new Changed();
+  }
+  records.setMove(entry.inode, { ...here, going: target });
+  await records.saved();
   await bring(move.source, target, tools);
-  records.setMove(entry.inode, { from: entry.movedFrom, at: move.source });
+  records.setMove(entry.inode, here);
   records.renamed(move.source, target);
   if (!move.isDetour) records.set(path, { remote: { kind: 'folder' }, inode: String(entry.inode) });
   await records.saved();
   for (const folder of [parentOf(move.source), parentOf(target)]) tools.touched(folder);
   tools.touched(target);
+}
+
+/** A former try may have come through: then the folder is where it was going. */
+async function wentAlready(known: MoveRecord | undefined, tools: StepTools): Promise<boolean> {
+  if (known?.going === undefined) return false;
+  const [from, to] = [await ask(tools, known.at), await ask(tools, known.going)];
+  if (from.kind !== 'nothing' || to.kind !== 'folder') return false;
+  tools.records.renamed(known.at, known.going);
+  for (const folder of [parentOf(known.at), parentOf(known.going), known.going]) tools.touched(folder);
+  return true;
 }
 
 async function bring(source: string, target: string, tools: StepTools): Promise<void> {

@@ -16,23 +16,31 @@ const SMALL_STEPS = 4;
 
 interface Try { readonly tries: number; readonly nextTryAt: number; readonly reason: string; readonly isSilence: boolean }
 
+type Lane = 'upload' | 'small' | 'late';
+
 export interface Running { readonly item: Item; sentBytes: number }
 
 export class Queue {
   readonly running = new Map<string, Running>();
-  #plan: Plan | undefined;
+  #items: ReadonlyMap<string, Item> = new Map();
   readonly #done = new Set<string>();
+  /** What may be started, the most urgent first; deletions that wait for everything else apart. */
+  #lanes: Record<Lane, Map<string, Item>> = { upload: new Map(), small: new Map(), late: new Map() };
   readonly #tries = new Map<string, Try>();
   readonly #firstSeen = new Map<string, number>();
   /** Why nothing goes: the remote is silent. Tried again with one item from then on. */
   #silence: { readonly reason: string; readonly until: number } | undefined;
 
   get items(): readonly Item[] {
-    return [...(this.#plan?.items.values() ?? [])].filter(({ id }) => !this.#done.has(id));
+    return [...this.#items.values()].filter(({ id }) => !this.#done.has(id));
+  }
+
+  get isEmpty(): boolean {
+    return this.#items.size === this.#done.size;
   }
 
   adopt(plan: Plan, now: number): void {
-    this.#plan = plan;
+    this.#items = plan.items;
     this.#done.clear();
     for (const map of [this.#tries, this.#firstSeen]) for (const id of map.keys()) if (!plan.items.has(id)) map.delete(id);
     for (const { id, entry, action } of plan.items.values()) {
@@ -40,11 +48,14 @@ export class Queue {
       const changedAt = action === 'upload' && entry !== undefined ? Number(entry.changedNs / 1_000_000n) : now;
       this.#firstSeen.set(id, Math.min(changedAt, now));
     }
+    this.#lanes = { upload: new Map(), small: new Map(), late: new Map() };
+    const open = [...plan.items.values()].filter(({ hold }) => hold === undefined).map((item) => ({ item, urgency: this.#urgency(item, now), since: this.since(item) }));
+    for (const { item } of open.sort((a, b) => a.urgency - b.urgency || a.since - b.since)) this.#lanes[laneOf(item)].set(item.id, item);
   }
 
   /** What the plan says is out of date: nothing of it starts any more. */
   discard(): void {
-    this.#plan = this.#plan && { ...this.#plan, items: new Map() };
+    this.#lanes = { upload: new Map(), small: new Map(), late: new Map() };
   }
 
   hurry(): void {
@@ -55,31 +66,30 @@ export class Queue {
   /** What may start now, the most urgent first, as many as there is room for. */
   next(now: number, transfers: number): Item[] {
     if (this.#silence !== undefined && (this.running.size > 0 || this.#silence.until > now)) return [];
-    const open = this.items.filter((item) => !this.running.has(item.id));
-    const ready = open.filter((item) => this.#isReady(item, now)).sort((a, b) => this.#urgency(a, now) - this.#urgency(b, now) || this.since(a) - this.since(b));
-    const isWorkAhead = ready.some((item) => !isLate(item)) || [...this.running.values()].some(({ item }) => !isLate(item));
+    const most = this.#silence === undefined ? Infinity : 1;
     const chosen: Item[] = [];
-    const room = { upload: transfers, other: SMALL_STEPS };
-    for (const { item } of this.running.values()) room[kindOf(item)] -= 1;
-    for (const item of ready) {
-      if (isLate(item) && isWorkAhead && now - this.since(item) < DELETION_PATIENCE_MS) continue;
-      if (room[kindOf(item)] <= 0 || [...chosen, ...this.#runningItems()].some((other) => collide(item, other))) continue;
-      room[kindOf(item)] -= 1;
-      chosen.push(item);
-      if (this.#silence !== undefined) break;
-    }
+    this.#take('small', { now, room: SMALL_STEPS, most }, chosen);
+    this.#take('upload', { now, room: transfers, most }, chosen);
+    const isWorkAhead = [...chosen, ...this.#runningItems()].some((item) => laneOf(item) !== 'late');
+    const [first] = this.#lanes.late.values();
+    if (!isWorkAhead || (first !== undefined && now - this.since(first) > DELETION_PATIENCE_MS)) this.#take('late', { now, room: SMALL_STEPS, most }, chosen);
     return chosen;
   }
 
-  /** When the next pause ends; undefined when nothing waits for one. */
-  nextTryAt(): number | undefined {
-    const times = this.items.filter(({ hold }) => hold === undefined).map(({ id }) => this.#tries.get(id)?.nextTryAt).filter((at) => at !== undefined);
-    if (this.#silence !== undefined) times.push(this.#silence.until);
-    return times.length === 0 ? undefined : Math.min(...times);
+  #take(lane: Lane, { now, room, most }: { readonly now: number; readonly room: number; readonly most: number }, chosen: Item[]): void {
+    let left = room - this.#runningItems().filter((item) => laneOf(item) === lane).length;
+    for (const item of this.#lanes[lane].values()) {
+      if (left <= 0 || chosen.length >= most) return;
+      if (this.running.has(item.id) || !this.#isReady(item, now)) continue;
+      if ([...chosen, ...this.#runningItems()].some((other) => collide(item, other))) continue;
+      chosen.push(item);
+      left -= 1;
+    }
   }
 
   succeeded(item: Item): void {
-    this.#done.add(item.id);
+    if (this.#items.has(item.id)) this.#done.add(item.id);
+    this.#lanes[laneOf(item)].delete(item.id);
     this.#tries.delete(item.id);
     this.#silence = undefined;
     // Those that the silence made wait need not any longer.
@@ -126,9 +136,10 @@ export class Queue {
     return [...this.running.values()].map(({ item }) => item);
   }
 
-  #isReady({ id, hold, needs }: Item, now: number): boolean {
-    if (hold !== undefined || (this.#tries.get(id)?.nextTryAt ?? 0) > now) return false;
-    return [...needs].every((need) => this.#done.has(need) || this.#plan?.items.has(need) !== true);
+  #isReady({ id, needs }: Item, now: number): boolean {
+    if ((this.#tries.get(id)?.nextTryAt ?? 0) > now) return false;
+    for (const need of needs) if (!this.#done.has(need) && this.#items.has(need)) return false;
+    return true;
   }
 
   /** Small: before others. What has waited long is small. */
@@ -139,12 +150,9 @@ export class Queue {
   }
 }
 
-function isLate({ action, isInTheWay }: Item): boolean {
-  return action === 'delete' && isInTheWay !== true;
-}
-
-function kindOf({ action }: Item): 'upload' | 'other' {
-  return action === 'upload' ? 'upload' : 'other';
+function laneOf({ action, isInTheWay }: Item): Lane {
+  if (action === 'upload') return 'upload';
+  return action === 'delete' && isInTheWay !== true ? 'late' : 'small';
 }
 
 /** Steps about one place, or about a folder and what is in it, go one after the other. */

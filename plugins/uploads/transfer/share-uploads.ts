@@ -33,6 +33,7 @@ const REST_BEFORE_OUT_MS = 60_000;
 /** What could not be taken out is tried again after this. */
 const REST_MS = 30_000;
 const PAUSE_MS = 5_000;
+const LONGEST_FRESH_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
 const IDLE_LOOK_EVERY_MS = 5_000;
 
@@ -97,6 +98,7 @@ export class ShareUploader implements ShareUploads {
 
   /** A look that began before the call may not know what the caller knows, so another one follows it. */
   look(signal: AbortSignal): Promise<UploadFigures> {
+    if (this.#isFresh()) return Promise.resolve(this.#figures!);
     if (this.#looking === undefined) {
       this.#looking = this.#look(signal).finally(() => (this.#looking = undefined));
       return this.#looking;
@@ -107,6 +109,12 @@ export class ShareUploader implements ShareUploads {
       return this.look(signal);
     });
     return this.#nextLook;
+  }
+
+  /** A look at very many files costs: those who ask often get what the last one showed. That all is through is never old news. */
+  #isFresh(): boolean {
+    if (this.#isLookDue || this.#figures === undefined || this.#figures.dirtyFiles === 0) return false;
+    return this.#options.clock.monotonic() - this.#figures.lookedAtMs < Math.min(this.#lookMs * LOOK_SHARE, LONGEST_FRESH_MS);
   }
 
   async stop(): Promise<void> {
@@ -140,7 +148,7 @@ export class ShareUploader implements ShareUploads {
 
   async #pause(clock: Clock): Promise<void> {
     const idle = this.#figures?.dirtyFiles === 0 ? IDLE_LOOK_EVERY_MS : LOOK_EVERY_MS;
-    const rest = Math.max(this.#isLookDue ? 0 : idle, this.#lookMs * LOOK_SHARE);
+    const rest = Math.max(this.#isLookDue ? 0 : idle, Math.min(this.#lookMs * LOOK_SHARE, LONGEST_FRESH_MS));
     const woken = new AbortController();
     this.#wake = () => woken.abort();
     const signal = AbortSignal.any([woken.signal, this.#end.signal]);
@@ -181,7 +189,8 @@ export class ShareUploader implements ShareUploads {
     this.#forgetRefusals(scan);
     const open = actions.has('upload') ? await layer.openForWriting() : new Set<string>();
     const inUse = actions.has('move') && !isHurried ? await layer.inUse() : new Set<string>();
-    const plan = planUpper(scan, records, { isOpen: (path) => open.has(path), inUse, isQuiet, isRested });
+    const isAsBefore = first.lessons.length === 0 && open.size === 0 && inUse.size === 0;
+    const plan = isAsBefore ? first : planUpper(scan, records, { isOpen: (path) => open.has(path), inUse, isQuiet, isRested });
     for (const place of plan.spent) records.drop(place);
     // Folders can be learnt of one after the other: what is in one that users made depends on what it hides.
     this.#isLookDue ||= plan.lessons.some(({ place }) => !failed.has(place));
@@ -250,7 +259,7 @@ export class ShareUploader implements ShareUploads {
       this.#queue.succeeded(item);
       // Every path may mean another place now.
       if (item.action === 'move') this.#queue.discard();
-      if (item.action === 'move' || this.#queue.items.length === 0) this.#isLookDue = true;
+      if (item.action === 'move' || this.#queue.isEmpty) this.#isLookDue = true;
     } catch (error) {
       if (this.#end.signal.aborted) return;
       if (error instanceof Changed) {

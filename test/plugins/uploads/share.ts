@@ -15,13 +15,15 @@ import { ShareUploader } from '../../../plugins/uploads/transfer/share-uploads.t
 
 export const clock: Clock = createClock();
 export const processes: Pick<Processes, 'run'> = { run: (spec) => runShortCommand(spec, clock) };
+/** In memory where that can be had: what is written to the disk for good is not what these tests are about. */
+const ROOM = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 const OPTIONS = 'index=off,nfs_export=off,redirect_dir=on,metacopy=off';
 
 /** Asked before and after each call of the remote and of the layer; may throw, or never settle. */
 export type Fault = (call: string, when: 'before' | 'after') => Promise<void> | void;
 
 export class TestShare {
-  readonly root = mkdtempSync(join(tmpdir(), 'mk-uploads-'));
+  readonly root = mkdtempSync(join(ROOM, 'mk-uploads-'));
   readonly nas = join(this.root, 'nas');
   readonly upper = join(this.root, 'upper');
   readonly mount = join(this.root, 'mount');
