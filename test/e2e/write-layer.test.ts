@@ -14,7 +14,7 @@ import { checksumOf, Nas } from '../support/nas.ts';
 import { currentRclone } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
-import { until } from '../support/until.ts';
+import { sleep, until } from '../support/until.ts';
 
 const SHARE = 'team 照片';
 const SYNCED_MS = 90_000;
@@ -156,6 +156,8 @@ for (const protocol of ['sftp', 'webdav'] as const) {
     });
 
     it('does not end with exit 0 while something waits', async () => {
+      // The listing is read anew a little after the last upload.
+      await sleep(4_000);
       await nas.stop();
       await both('printf waits > waits');
       await daemon.submit(daemon.text({ sections: { supervisor: { stop_timeout: '3s' } } }));

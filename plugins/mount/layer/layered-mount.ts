@@ -16,6 +16,7 @@ import type { MountTools } from '../tools.ts';
 import { LocalLayer } from './local-layer.ts';
 import { dropNames, overlaySource } from './overlay.ts';
 import type { LayerPaths } from './paths.ts';
+import { Renewal } from './renewal.ts';
 
 const FORGET_MS = 5_000;
 
@@ -63,7 +64,8 @@ export class LayeredMount implements Mount {
     this.rcPort = lower.rcPort;
     this.pid = lower.pid;
     this.adopted = lower.adopted;
-    this.#remote = new RcloneFiles({ address: options.address, fs: options.fs, type: options.type, clock: tools.clock });
+    const renewal = new Renewal({ clock: tools.clock, end: this.#end.signal, read: (folder, signal) => lower.refreshDirectories(folder, { recursive: false, signal }) });
+    this.#remote = new RcloneFiles({ address: options.address, fs: options.fs, type: options.type, clock: tools.clock, onForget: (folders) => renewal.forgotten(folders) });
     const layer = new LocalLayer({
       shareName: lower.shareName, paths, lower: lower.plan.mountPoint, mountPoint: plan.mountPoint, processes: tools.processes, clock: tools.clock, log: tools.log,
       forget: (folders) => this.#remote.forget(folders, { signal: tools.clock.deadline(FORGET_MS, this.#end.signal) }),

@@ -7,9 +7,9 @@ import { asideFolders } from '../cache-place.ts';
 import type { LivingMount } from '../living-mount.ts';
 import type { MountNotes, OverlayNotes } from '../notes.ts';
 import type { MountingTools, MountTools } from '../tools.ts';
+import { recoverAside } from './aside.ts';
 import { LayeredMount } from './layered-mount.ts';
 import { mountOverlay, overlaySource } from './overlay.ts';
-import { TakeOut } from './take-out.ts';
 import { layerPaths, lowerFolder } from './paths.ts';
 import type { LayerPaths } from './paths.ts';
 
@@ -46,7 +46,7 @@ export async function planLayer(spec: ShareSpec, shown: MountPlan, cacheDir: str
 /** Lays the upper folder over rclone's mount; without it nothing stays mounted. */
 export async function raiseLayer(lower: LivingMount, notes: MountNotes, { shown, paths, overlay }: Layering, tools: MountingTools): Promise<LayeredMount> {
   try {
-    const count = await TakeOut.recover(paths, tools.log);
+    const count = await recoverAside(paths, tools.log);
     if (count > 0) tools.log.info({ share: lower.shareName, files: count }, 'what was being taken out of the write layer is in it again');
     await mountOverlay({ ...overlay, shareName: lower.shareName, paths, lower: lower.plan.mountPoint }, tools);
     return layeredMount(lower, notes, { shown, overlay }, tools);

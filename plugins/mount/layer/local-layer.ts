@@ -1,6 +1,6 @@
 /** The local half of a share: its upper folder, what lies below it, and who writes. */
 import { join, posix } from 'node:path';
-import type { Clock, Logger, Processes, RemoteEntry, UpperEntry, WriteLayer } from 'mountkeeper';
+import type { Clock, Logger, Processes, RemoteEntry, LeavingEntry, WriteLayer } from 'mountkeeper';
 import { foldersInUse, openForWriting } from './open-for-writing.ts';
 import type { LayerPaths } from './paths.ts';
 import { TakeOut } from './take-out.ts';
@@ -34,7 +34,6 @@ export class LocalLayer implements WriteLayer {
   readonly aside: string;
   readonly records: string;
   readonly #options: LocalLayerOptions;
-  readonly #marks: UpperMarks;
   readonly #takeOut: TakeOut;
   #taking: Promise<unknown> = Promise.resolve();
 
@@ -44,8 +43,7 @@ export class LocalLayer implements WriteLayer {
     this.aside = options.paths.aside;
     this.records = options.paths.records;
     this.#options = options;
-    this.#marks = new UpperMarks(this.upper, options.processes);
-    this.#takeOut = new TakeOut({ ...options, marks: this.#marks, listLower: (folder) => this.#listLower(folder) });
+    this.#takeOut = new TakeOut({ ...options, marks: new UpperMarks(this.upper, options.processes), listLower: (folder) => this.#listLower(folder) });
   }
 
   openForWriting(): Promise<ReadonlySet<string>> {
@@ -57,21 +55,17 @@ export class LocalLayer implements WriteLayer {
   }
 
   async below(path: string, { signal }: { readonly signal: AbortSignal }): Promise<RemoteEntry | undefined> {
-    const lower = await this.#marks.lowerPath(path, { isInside: false });
-    if (lower === undefined) return undefined;
-    const [entry] = (await this.#find(lower, ['-maxdepth', '0'], signal)) ?? [];
+    const [entry] = (await this.#find(path, ['-maxdepth', '0'], signal)) ?? [];
     return entry && { ...entry, name: posix.basename(path) };
   }
 
   async listBelow(folder: string, { signal }: { readonly signal: AbortSignal }): Promise<readonly RemoteEntry[] | undefined> {
-    const lower = await this.#marks.lowerPath(folder, { isInside: true });
-    if (lower === undefined) return undefined;
     // The folder itself comes first: without it there is none.
-    const [self, ...entries] = (await this.#find(lower, ['-maxdepth', '1'], signal)) ?? [];
+    const [self, ...entries] = (await this.#find(folder, ['-maxdepth', '1'], signal)) ?? [];
     return self?.kind === 'folder' ? entries : undefined;
   }
 
-  takeOut(entries: readonly UpperEntry[]): Promise<readonly string[]> {
+  takeOut(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const taking = this.#taking.then(() => this.#takeOut.take(entries));
     // A failure is for its own caller; the next one begins all the same.
     this.#taking = taking.catch(() => undefined);

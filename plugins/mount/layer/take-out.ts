@@ -4,11 +4,14 @@
  * it is moved aside, the kernel drops the names, and only when it has lain there untouched and unused for a while does it go.
  * Else it comes back.
  */
-import { link, lstat, mkdir, readFile, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises';
-import { basename, dirname, extname, join, posix } from 'node:path';
+import { lstat, readdir, rm, rmdir, unlink } from 'node:fs/promises';
+import { dirname, join, posix } from 'node:path';
+import { closeSync, constants, fstatSync, lstatSync, openSync, renameSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import { makeFolder, writeWhole } from 'mountkeeper';
-import type { Clock, Logger, Processes, RemoteEntry, UpperEntry } from 'mountkeeper';
+import type { Clock, Logger, Processes, RemoteEntry, LeavingEntry } from 'mountkeeper';
+import { NAMES, isTouchedSince, putBack } from './aside.ts';
+import type { Note } from './aside.ts';
 import { foldersInUse, openForWriting } from './open-for-writing.ts';
 import type { LayerPaths } from './paths.ts';
 import type { UpperMarks } from './upper-marks.ts';
@@ -18,7 +21,13 @@ const REST_MS = 60_000;
 const MARK_TIMEOUT_MS = 10_000;
 const LOOK_TIMEOUT_MS = 20_000;
 const NAMES_AT_ONCE = 500;
-const NAMES = 'names.json';
+/** The folder, the redirect that it is to have, and its time of change. */
+const REMOVE_MARKS = `
+[ "$(getfattr --absolute-names --only-values -n trusted.overlay.redirect -- "$1" 2>/dev/null)" = "$2" ] || exit 3
+case "$(stat -L -c %.9Z -- "$1")" in "$3") ;; *) exit 4 ;; esac
+[ -z "$2" ] || setfattr -x trusted.overlay.redirect -- "$1" || exit 5
+setfattr -x trusted.overlay.opaque -- "$1" 2>/dev/null
+exit 0`;
 
 export interface TakeOutOptions {
   readonly paths: LayerPaths;
@@ -34,14 +43,11 @@ export interface TakeOutOptions {
   readonly precisionMs: () => number;
 }
 
-/** Of one thing that lies aside, for the next daemon. The time says that it had been taken out. */
-interface Note { readonly path: string; readonly changedNs?: string }
-
 /** One thing that lies aside. */
 interface Taken {
   readonly path: string;
   readonly aside: string;
-  readonly kind: UpperEntry['kind'];
+  readonly kind: LeavingEntry['kind'];
   /** As it was when it had just been moved. */
   readonly stats: BigIntStats;
   readonly sinceMs: number;
@@ -56,30 +62,8 @@ export class TakeOut {
     this.#options = options;
   }
 
-  /**
-   * Brings back what a former daemon left in the middle, and what was changed while it lay aside; the rest has been taken out. To be
-   * called before the overlay is mounted.
-   */
-  static async recover(paths: LayerPaths, log: Logger): Promise<number> {
-    let count = 0;
-    for (const name of await readdir(paths.aside).catch((): string[] => [])) {
-      const folder = join(paths.aside, name);
-      const notes = await readFile(join(folder, NAMES), 'utf8').then((text) => JSON.parse(text) as readonly Note[], () => undefined);
-      if (!notes) continue;
-      for (const [index, { path, changedNs }] of notes.entries()) {
-        const aside = join(folder, String(index));
-        const stats = await lstat(aside, { bigint: true }).catch(() => undefined);
-        if (stats && changedNs !== undefined && changedNs !== '' && !isTouchedSince(stats, BigInt(changedNs))) await (stats.isDirectory() ? rmdir(aside) : unlink(aside));
-        else if (await putBack(aside, path, paths, log)) count += 1;
-      }
-      await rm(join(folder, NAMES), { force: true });
-      await rmdir(folder).catch(() => undefined);
-    }
-    return count;
-  }
-
   /** Resolves with the paths that were taken out. */
-  async take(entries: readonly UpperEntry[]): Promise<readonly string[]> {
+  async take(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const { dropNames, paths } = this.#options;
     await this.#endRest();
     const marked = await this.#unmark(entries.filter((entry) => entry.kind === 'folder' && (entry.isOpaque || entry.movedFrom !== undefined)));
@@ -92,7 +76,7 @@ export class TakeOut {
     await note(fit.map(({ path }) => ({ path })));
     const taken: Taken[] = [];
     for (const [index, entry] of fit.entries()) {
-      const one = await this.#moveAside(entry, join(folder, String(index)));
+      const one = this.#moveAside(entry, join(folder, String(index)));
       if (one) taken.push(one);
     }
     await dropNames();
@@ -104,57 +88,60 @@ export class TakeOut {
   }
 
   /** Those that may go: as they were when they were looked at, used by nobody, and shown by what lies below. */
-  async #fit(entries: readonly UpperEntry[]): Promise<readonly UpperEntry[]> {
+  async #fit(entries: readonly LeavingEntry[]): Promise<readonly LeavingEntry[]> {
     const { mountPoint, listLower } = this.#options;
     const used = foldersInUse(mountPoint);
     const listings = new Map<string, readonly RemoteEntry[] | undefined>();
-    const fit: UpperEntry[] = [];
+    const fit: LeavingEntry[] = [];
     // The innermost first: a folder that holds nothing any more goes next time.
     for (const entry of [...entries].sort((a, b) => b.path.length - a.path.length)) {
-      const parent = parentOf(entry.path);
-      if (used.has(entry.path) || !(await this.#isUnchanged(entry)) || !(await this.#isPlain(entry))) continue;
+      const shown = entry.copy ?? entry.path;
+      const parent = parentOf(shown);
+      if (used.has(entry.path) || !this.#isUnchanged(entry) || !(await this.#isPlain(entry))) continue;
       if (!listings.has(parent)) listings.set(parent, await listLower(parent));
-      if (this.#isShownBelow(entry, listings.get(parent)?.find(({ name }) => name === posix.basename(entry.path)))) fit.push(entry);
+      if (this.#isShownBelow(entry, listings.get(parent)?.find(({ name }) => name === posix.basename(shown)))) fit.push(entry);
     }
     return fit;
   }
 
   /** In a folder that hides or borrows what lies below, it would be gone from view; and a folder must be empty. */
-  async #isPlain({ kind, path }: UpperEntry): Promise<boolean> {
+  async #isPlain({ kind, path }: LeavingEntry): Promise<boolean> {
     const { marks, paths } = this.#options;
     if ((await marks.lowerPath(path, { isInside: false })) !== path) return false;
     return kind !== 'folder' || (await readdir(join(paths.upper, path))).length === 0;
   }
 
-  #isShownBelow(entry: UpperEntry, below: RemoteEntry | undefined): boolean {
+  #isShownBelow(entry: LeavingEntry, below: RemoteEntry | undefined): boolean {
     const precisionMs = this.#options.precisionMs();
     if (entry.kind === 'whiteout') return below === undefined;
     if (entry.kind === 'folder') return below?.kind === 'folder';
+    if (entry.kind !== 'file' || below?.kind !== 'file' || below.version.bytes !== entry.bytes) return false;
     // rclone tells versions in its own cache by size and time: where there are no times, it might show a former content.
-    if (entry.kind !== 'file' || below?.kind !== 'file' || !Number.isFinite(precisionMs)) return false;
-    return below.version.bytes === entry.bytes && Math.abs(below.version.modifiedMs - Number(entry.modifiedNs / 1_000_000n)) <= Math.max(precisionMs, 1);
+    if (!Number.isFinite(precisionMs)) return entry.copy !== undefined;
+    return Math.abs(below.version.modifiedMs - Number(entry.modifiedNs / 1_000_000n)) <= Math.max(precisionMs, 1);
   }
 
-  async #isUnchanged(entry: UpperEntry): Promise<boolean> {
-    const stats = await lstat(join(this.#options.paths.upper, entry.path), { bigint: true }).catch(() => undefined);
-    if (entry.kind === 'whiteout') return stats?.isCharacterDevice() === true;
-    if (stats?.ino !== entry.inode || stats.ctimeNs !== entry.changedNs) return false;
-    return entry.kind !== 'file' || (stats.size === BigInt(entry.bytes) && stats.mtimeNs === entry.modifiedNs);
+  #isUnchanged(entry: LeavingEntry): boolean {
+    const stats = lookAt(join(this.#options.paths.upper, entry.path));
+    return stats !== undefined && isStill(entry, stats) && (entry.kind === 'whiteout' || stats.ctimeNs === entry.changedNs);
   }
 
-  /** Undefined when something else had come there meanwhile, which is put back. */
-  async #moveAside(entry: UpperEntry, aside: string): Promise<Taken | undefined> {
+  /**
+   * Undefined when something else has come there. Looked at, moved and looked at again without a pause: users go on meanwhile, and
+   * what they have put there is in its place again before they could miss it.
+   */
+  #moveAside(entry: LeavingEntry, aside: string): Taken | undefined {
     const { clock, log, paths } = this.#options;
+    const place = join(paths.upper, entry.path);
     try {
-      await rename(join(paths.upper, entry.path), aside);
-    } catch {
-      // Gone, or renamed by its user just now.
-      return undefined;
+      if (!this.#isUnchanged(entry)) return undefined;
+      renameSync(place, aside);
+      const stats = lstatSync(aside, { bigint: true });
+      if (isStill(entry, stats)) return { path: entry.path, aside, kind: entry.kind, stats, sinceMs: clock.monotonic() };
+      renameSync(aside, place);
+    } catch (error) {
+      log.warn({ path: entry.path, err: error }, 'not taken out of the write layer');
     }
-    const stats = await lstat(aside, { bigint: true });
-    const isSame = (stats.ino === entry.inode || (entry.kind === 'whiteout' && stats.isCharacterDevice())) && (entry.kind !== 'file' || (stats.size === BigInt(entry.bytes) && stats.mtimeNs === entry.modifiedNs));
-    if (isSame) return { path: entry.path, aside, kind: entry.kind, stats, sinceMs: clock.monotonic() };
-    await putBack(aside, entry.path, paths, log);
     return undefined;
   }
 
@@ -220,24 +207,35 @@ export class TakeOut {
   }
 
   /** Takes the marks from folders that are the same below by now; what is in them is taken out another time. */
-  async #unmark(folders: readonly UpperEntry[]): Promise<readonly string[]> {
-    const { dropNames, paths, processes } = this.#options;
+  async #unmark(folders: readonly LeavingEntry[]): Promise<readonly string[]> {
+    const { dropNames } = this.#options;
     const done: string[] = [];
     for (const entry of [...folders].sort((a, b) => a.path.length - b.path.length)) {
       if (!(await this.#mayLoseMarks(entry))) continue;
-      for (const mark of ['opaque', 'redirect']) {
-        // One that is not there is no failure.
-        await processes.run({ command: 'setfattr', args: ['-h', '-x', `trusted.overlay.${mark}`, '--', join(paths.upper, entry.path)], timeoutMs: MARK_TIMEOUT_MS });
-      }
-      done.push(entry.path);
+      if (await this.#removeMarks(entry)) done.push(entry.path);
     }
     if (done.length > 0) await dropNames();
     return done;
   }
 
-  async #mayLoseMarks(entry: UpperEntry): Promise<boolean> {
+  /** From this very folder, wherever its user moves it meanwhile; a mark that he has changed by that stays. */
+  async #removeMarks(entry: LeavingEntry): Promise<boolean> {
+    const { paths, processes } = this.#options;
+    const folder = openSync(join(paths.upper, entry.path), constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+    try {
+      const stats = fstatSync(folder, { bigint: true });
+      if (stats.ino !== entry.inode || stats.ctimeNs !== entry.changedNs) return false;
+      const args = ['-c', REMOVE_MARKS, 'sh', `/proc/${process.pid}/fd/${folder}`, entry.movedFrom ?? '', inSeconds(entry.changedNs)];
+      const { code } = await processes.run({ command: 'sh', args, env: { LC_ALL: 'C' }, timeoutMs: MARK_TIMEOUT_MS });
+      return code === 0;
+    } finally {
+      closeSync(folder);
+    }
+  }
+
+  async #mayLoseMarks(entry: LeavingEntry): Promise<boolean> {
     const { listLower, mountPoint } = this.#options;
-    if (foldersInUse(mountPoint).has(entry.path) || !(await this.#isUnchanged(entry))) return false;
+    if (foldersInUse(mountPoint).has(entry.path) || !this.#isUnchanged(entry)) return false;
     const parent = await listLower(parentOf(entry.path));
     if (parent?.find(({ name }) => name === posix.basename(entry.path))?.kind !== 'folder') return false;
     return !entry.isOpaque || this.#hidesNothing(entry.path);
@@ -256,40 +254,22 @@ async function isTouched({ aside, stats }: Taken): Promise<boolean> {
   return now === undefined || isTouchedSince(now, stats.ctimeNs);
 }
 
-/** The kernel makes all whiteouts links of one: their time changes with each that comes or goes, and nothing can be written to them. */
-function isTouchedSince(now: BigIntStats, changedNs: bigint): boolean {
-  return !now.isCharacterDevice() && now.ctimeNs !== changedNs;
-}
-
 /** As `find` prints it, with nine digits of a fraction. */
 function inSeconds(ns: bigint): string {
   return `${ns / 1_000_000_000n}.${String(ns % 1_000_000_000n).padStart(9, '0')}`;
 }
 
-function parentOf(path: string): string {
-  return path.includes('/') ? posix.dirname(path) : '';
+function lookAt(path: string): BigIntStats | undefined {
+  return lstatSync(path, { bigint: true, throwIfNoEntry: false });
 }
 
-/** Into the upper folder again. Where something new has its name by then, both stay. */
-async function putBack(aside: string, path: string, { upper }: LayerPaths, log: Logger): Promise<boolean> {
-  const stats = await lstat(aside).catch(() => undefined);
-  if (!stats) return false;
-  await mkdir(dirname(join(upper, path)), { recursive: true });
-  if (stats.isDirectory()) {
-    // Empty, so nothing is lost where one of its name is there by now.
-    await rename(aside, join(upper, path)).catch(() => rmdir(aside));
-    return true;
-  }
-  try {
-    await link(aside, join(upper, path));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    if (stats.isFile()) {
-      const name = `${basename(path, extname(path))} (recovered ${new Date(stats.mtimeMs).toISOString().slice(0, 16).replace('T', ' ').replace(':', '-')})${extname(path)}`;
-      log.warn({ path, recovered: name }, 'two versions of a file were found, both are kept');
-      await link(aside, join(upper, dirname(path), name));
-    }
-  }
-  await unlink(aside);
-  return true;
+/** The same thing with the same content. Its time of change does not count: moving it changes that. */
+function isStill({ bytes, inode, kind, modifiedNs }: LeavingEntry, stats: BigIntStats): boolean {
+  if (kind === 'whiteout') return stats.isCharacterDevice();
+  if (stats.ino !== inode) return false;
+  return kind === 'folder' ? stats.isDirectory() : stats.size === BigInt(bytes) && stats.mtimeNs === modifiedNs;
+}
+
+function parentOf(path: string): string {
+  return path.includes('/') ? posix.dirname(path) : '';
 }

@@ -45,6 +45,8 @@ export interface RemoteFilesOptions {
   /** The backend, as rclone calls it. */
   readonly type: string;
   readonly clock: Clock;
+  /** Told after each call of `forget`. */
+  readonly onForget?: (folders: readonly string[]) => void;
 }
 
 export class RcloneFiles implements RemoteFiles {
@@ -130,6 +132,7 @@ export class RcloneFiles implements RemoteFiles {
     // A file's name has its folder alone read anew, a folder's name all that is below it, too.
     const files = folders.map((folder, index) => [`file${index}`, posix.join(folder, 'any')] as const);
     await this.#asked(signal, () => this.#rc.call('vfs/forget', { fs: this.#options.fs, ...Object.fromEntries(files) }, signal));
+    this.#options.onForget?.(folders);
   }
 
   close(): void {
