@@ -37,6 +37,8 @@ const FAULTS: Readonly<Record<string, { text: string; rule: string }>> = {
   'core/knows-a-plugin.ts': { text: "import { value } from '../plugins/some/value.ts';\nexport const copy = value;", rule: 'no-restricted-imports' },
   'core/forgotten-promise.ts': { text: 'async function work(): Promise<void> { await Promise.resolve(); }\nexport function start(): void { work(); }', rule: 'no-floating-promises' },
   'plugins/some/reaches-out.ts': { text: "import { value } from '../../core/value.ts';\nexport const copy = value;", rule: 'no-restricted-imports' },
+  'plugins/some/room/reaches-out.ts': { text: "import { value } from '../../other/value.ts';\nexport const copy = value;", rule: 'no-restricted-imports' },
+  'plugins/some/room/reaches-round.ts': { text: "import { value } from './../../other/value.ts';\nexport const copy = value;", rule: 'no-restricted-imports' },
   'plugins/some/reaches-beside.ts': { text: "import { value } from '../other/value.ts';\nexport const copy = value;", rule: 'no-restricted-imports' },
 };
 const FAULTLESS: Readonly<Record<string, string>> = {
@@ -44,6 +46,7 @@ const FAULTLESS: Readonly<Record<string, string>> = {
   'core/system/clock.ts': 'export const now = (): number => Date.now();\nsetTimeout(() => undefined, 1);',
   'plugins/some/value.ts': "import { value as own } from './own.ts';\nexport const value = own;",
   'plugins/some/own.ts': 'export const own = 1;',
+  'plugins/some/room/stays.ts': "import { own } from '../own.ts';\nexport const value = own;",
   'plugins/other/value.ts': 'export const value = 1;',
   'test/value.test.ts': "import { describe } from 'node:test';\ndescribe('x', () => undefined);",
   'config/value.ts': 'export const value = 1;',

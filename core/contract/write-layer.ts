@@ -55,16 +55,21 @@ export interface WriteLayer {
   readonly records: string;
   /** Paths that somebody has open for writing now. */
   openForWriting(): Promise<ReadonlySet<string>>;
-  /** What lies below the upper folder at this path, as users would see it; asked outside the daemon's process, bounded. */
+  /** Folders that somebody has open or stands in, with all above them: on the remote they had better stay where they are. */
+  inUse(): Promise<ReadonlySet<string>>;
+  /**
+   * What the lower layer has at this path of its own: whiteouts and marks in the upper folder do not count. Asked outside the
+   * daemon's process, bounded.
+   */
   below(path: string, options: { readonly signal: AbortSignal }): Promise<RemoteEntry | undefined>;
-  /** What lies below, in a whole folder. */
+  /** What the lower layer has in a folder of its own; undefined when there is none. */
   listBelow(folder: string, options: { readonly signal: AbortSignal }): Promise<readonly RemoteEntry[] | undefined>;
   /**
    * Takes what the remote now has, too, out of the upper folder (files, whiteouts, marks of moved folders, folders that hold
    * nothing any more), so that users see the remote's. Nothing that changed meanwhile, or is open for writing, is touched:
-   * resolves with the paths that were taken out.
+   * resolves with the paths that were taken out. An entry with `copy` is on the remote at that path instead of its own.
    */
-  takeOut(entries: readonly UpperEntry[]): Promise<readonly string[]>;
+  takeOut(entries: readonly LeavingEntry[]): Promise<readonly string[]>;
 }
 
 /** One entry of the upper folder. Times in nanoseconds since the epoch. */
@@ -80,6 +85,11 @@ export interface UpperEntry {
   readonly isOpaque: boolean;
   /** Of a folder: where what lies below it comes from, before it was renamed. */
   readonly movedFrom?: string | undefined;
+}
+
+/** One entry that the remote has, too. `copy`: where, when someone else's version has its place. */
+export interface LeavingEntry extends UpperEntry {
+  readonly copy?: string | undefined;
 }
 
 export type QueueState = 'waiting' | 'uploading' | 'stuck';

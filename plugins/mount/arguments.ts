@@ -12,10 +12,19 @@ export interface Surroundings {
   readonly allowOther: boolean;
   readonly uid: number;
   readonly gid: number;
+  /** Mounted for an overlay alone, which needs inode numbers that leave room for its own: those of `mount` are hashes. */
+  readonly isLower?: boolean;
 }
 
 /** Patient with a NAS that is slow or wakes up its disks; one that is known to be away is not even dialled. */
 export const TIMEOUT_FLAGS = { contimeout: '10s', timeout: '20s' } as const;
+
+/**
+ * Of a mount below an overlay. rclone gives the files of a listing that it drops by itself other numbers, which the overlay takes for
+ * other files. And a file that was changed on the remote is copied up by the size that the kernel still has in mind: the copy
+ * would be cut short, or filled with zeros, and be brought to the remote.
+ */
+const LOWER_FLAGS = { 'dir-cache-time': '100000h', 'poll-interval': '0', 'attr-timeout': '0s' } as const;
 
 /** How often rclone counts its cache and makes room in it. A count of 20,000 files takes it some 12 ms of processor time. */
 const CACHE_COUNT_EVERY = '15s';
@@ -36,9 +45,12 @@ export function deviceName(shareName: string): string {
 
 export function mountArguments(spec: ShareSpec, config: Config, around: Surroundings): readonly string[] {
   const tries = { 'low-level-retries': String(TRIES_ARE_DIALS.has(spec.connection.type) ? 1 : TRIES) };
-  const flags = { ...TIMEOUT_FLAGS, ...tries, ...cacheFlags(config, around), ...transferFlags(config), ...accessFlags(around) };
+  const flags = {
+    ...TIMEOUT_FLAGS, ...tries, ...cacheFlags(config, around), ...transferFlags(config), ...accessFlags(around),
+    ...(around.isLower === true && LOWER_FLAGS),
+  };
   return [
-    'mount', remotePath(spec), spec.share.mount_point,
+    around.isLower === true ? 'mount2' : 'mount', remotePath(spec), spec.share.mount_point,
     `--config=${around.configFile}`,
     `--devname=${deviceName(spec.share.name)}`,
     '--rc', `--rc-addr=127.0.0.1:${around.rcPort}`,

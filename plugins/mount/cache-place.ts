@@ -2,11 +2,12 @@ import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder, writeWhole } from 'mountkeeper';
 import { HELD } from './held.ts';
+import { LAYER } from './layer/paths.ts';
 
 /** Holds the identity of the place that the cache belongs to. */
 const PLACE_FILE = 'place';
 const ASIDE = 'aside';
-const TREES = ['vfs', 'vfsMeta', HELD] as const;
+const TREES = ['vfs', 'vfsMeta', HELD, LAYER] as const;
 
 export interface PlaceChange {
   /** Dirty files were there, which belong to another place and wait for it now. */

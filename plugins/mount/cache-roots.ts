@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeWhole } from 'mountkeeper';
 import { cachedShares, pendingOf } from './cache-scan.ts';
+import { holdsLayer } from './layer/layering.ts';
 
 /** Folders that caches of this daemon have been in. What waits in one that `cache.dir` names no more must not be forgotten. */
 export interface CacheRoots {
@@ -59,7 +60,9 @@ function parse(text: string): readonly string[] {
 async function holdsFiles(root: string): Promise<boolean> {
   try {
     const all = await Promise.all((await cachedShares(root)).map((share) => pendingOf(join(root, share))));
-    return all.some(({ count }) => count > 0);
+    if (all.some(({ count }) => count > 0)) return true;
+    // What is in an upper folder may wait, too; only the uploader can tell.
+    return (await Promise.all((await cachedShares(root)).map((share) => holdsLayer(join(root, share))))).includes(true);
   } catch {
     return true;
   }

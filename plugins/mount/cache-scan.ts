@@ -4,6 +4,7 @@ import type { PendingFiles } from 'mountkeeper';
 import { dataFile, eachOf, filesBelow, readMeta, treesOf } from './cache-meta.ts';
 import { asideFolders } from './cache-place.ts';
 import { heldFiles } from './held.ts';
+import { LAYER } from './layer/paths.ts';
 
 const MAX_PATHS = 1_000;
 const FILES_AT_ONCE = 16;
@@ -63,7 +64,7 @@ export async function cachedShares(root: string): Promise<readonly string[]> {
   const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
   const holding = await Promise.all(folders.map(async (name) => {
     const inside = await readdir(join(root, name)).catch((): string[] => []);
-    return inside.includes('vfsMeta') || inside.includes('aside') ? name : undefined;
+    return ['vfsMeta', 'aside', LAYER].some((tree) => inside.includes(tree)) ? name : undefined;
   }));
   return holding.filter((name) => name !== undefined);
 }

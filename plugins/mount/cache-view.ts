@@ -1,6 +1,6 @@
 /** What a process beside the daemon sees of a mount's cache and of the remote behind it. Loaded by that process. */
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { sizeBytes } from 'mountkeeper';
@@ -29,6 +29,8 @@ export interface CacheViewParameters {
   readonly cacheDir: string;
   readonly remotePath: string;
   readonly pid: number;
+  /** The upper folder of a share with a write layer: what lies there is read from there. */
+  readonly upper?: string;
 }
 
 interface RawEntry { Name: string; Size: number; ModTime: string; IsDir: boolean }
@@ -40,7 +42,7 @@ export function openCacheView(given: Readonly<Record<string, string | number>>):
   const all = treesOf(at.cacheDir);
   const trees: CacheTrees = { data: join(all.data, at.remotePath), meta: join(all.meta, at.remotePath) };
   const flags = flagsOf(at.pid);
-  const isWhole: CacheView['isWhole'] = (path, file) => isWholeInCache(trees, path, file);
+  const isWhole: CacheView['isWhole'] = (path, file) => (at.upper !== undefined && isFile(join(at.upper, path))) || isWholeInCache(trees, path, file);
   return {
     aheadBytes: Number(flags.get('vfs-read-chunk-streams') ?? 0) > 1 ? AHEAD_OF_RANGES_BYTES : AHEAD_OF_STREAMS_BYTES,
     isWhole,
@@ -69,6 +71,10 @@ export function openCacheView(given: Readonly<Record<string, string | number>>):
     },
     answers: () => ask('operations/stat', { fs: at.fs, remote: CHECKED_NAME, opt: { filesOnly: true } }).then(() => true, () => false),
   };
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 function asker({ port, user, password }: CacheViewParameters): Ask {

@@ -1,4 +1,5 @@
 import { definePlugin } from 'mountkeeper';
+import type { Uploader } from 'mountkeeper';
 import { check, finderFor } from './check.ts';
 import { complete, schema, shareSchema } from './config.ts';
 import { checks } from './doctor.ts';
@@ -9,6 +10,15 @@ import { harmlessOptions } from './shown-options.ts';
 import { checkUntrusted } from './untrusted.ts';
 
 const LOOK_FOR_LEFTOVERS_EVERY_MS = 60_000;
+
+/** Not required of every daemon: without write layers none is needed. */
+function uploaderOf(use: () => Uploader): Uploader {
+  try {
+    return use();
+  } catch (cause) {
+    throw new Error('mount.write_layer needs the plugin uploads, which is not active; see `mountkeeper plugin list`', { cause });
+  }
+}
 
 export default definePlugin({
   name: 'mount',
@@ -31,6 +41,7 @@ export default definePlugin({
         paths: ctx.use('paths'),
         finder: finderFor(ctx.use('processes'), ctx.use('paths').stateDir),
         config: () => ctx.use('config').current.config,
+        uploader: () => uploaderOf(() => ctx.use('uploader')),
       });
       made.push(mounter);
       return mounter;

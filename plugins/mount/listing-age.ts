@@ -37,6 +37,11 @@ export interface ListingAgeSource {
   readonly log: Logger;
   /** Aborted with the mount. */
   readonly end: AbortSignal;
+  /**
+   * Of a mount below an overlay, which must not be given other numbers for folders that somebody uses: those are read anew, not
+   * forgotten. Rclone lets no listing grow old by itself then.
+   */
+  readonly inUse?: (() => ReadonlySet<string>) | undefined;
   /** Told of each renewal; it never rejects. */
   readonly onRenewal?: (running: Promise<void>) => void;
 }
@@ -76,7 +81,7 @@ export class ListingAge {
     const { clock, dirCacheMs, end, log } = this.#source;
     const nowMs = clock.monotonic();
     const dueMs = this.#freshSinceMs + dirCacheMs - Math.max(LEAST_SPARE_MS, dirCacheMs * SPARE_PART);
-    if (dirCacheMs < LEAST_MS || this.#isRenewing || end.aborted || nowMs < dueMs) return;
+    if ((dirCacheMs < LEAST_MS && !this.#source.inUse) || this.#isRenewing || end.aborted || nowMs < dueMs) return;
     if (nowMs - this.#triedAtMs < Math.min(TRY_AGAIN_AFTER_MS, dirCacheMs / 2)) return;
     this.#triedAtMs = nowMs;
     this.#isRenewing = true;
@@ -86,8 +91,8 @@ export class ListingAge {
   }
 
   async #renew(): Promise<void> {
-    const { address, dataRoot, end, fs } = this.#source;
-    const kept = await foldersBelow(dataRoot);
+    const { address, dataRoot, end, fs, inUse } = this.#source;
+    const kept = new Set([...(await foldersBelow(dataRoot)), ...(inUse?.() ?? [])]);
     // A connection of its own: the figures never queue up behind it.
     const rc = createRcClient(address);
     let inARow = 0;

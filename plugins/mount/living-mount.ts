@@ -19,6 +19,7 @@ import { Gate } from './gate.ts';
 import { Guard } from './guard.ts';
 import { ReadOnlyLook } from './holder.ts';
 import { createInPlace } from './in-place.ts';
+import { foldersInUse } from './layer/open-for-writing.ts';
 import { ListingAge } from './listing-age.ts';
 import { createNasLook } from './nas-look.ts';
 import type { MountNotes } from './notes.ts';
@@ -53,6 +54,8 @@ export class LivingMount implements Mount {
   readonly flush: Mount['flush'];
   /** A former daemon had sealed it. */
   isSealed = false;
+  /** Of a mount below an overlay: told after each change of what it shows. */
+  onChange: () => Promise<void> = () => Promise.resolve();
   readonly #process: ManagedProcess;
   readonly #notes: MountNotes;
   readonly #tools: MountingTools;
@@ -87,10 +90,7 @@ export class LivingMount implements Mount {
     const log = tools.log.child({ share: notes.share });
     this.#guard = this.#createGuard(trees, log);
     this.#gate = this.#createGate(log);
-    this.#listings = new ListingAge({
-      address: notes.rc, fs: notes.fs, dataRoot: join(trees.data, this.#remotePath), dirCacheMs: durationMs(tools.config().mount.dir_cache_time),
-      isNew: !process.adopted, clock, log, end: this.#end.signal,
-    });
+    this.#listings = this.#createListingAge(trees, log);
     void this.#gate.begin();
     this.#disk = new ReadOnlyLook(notes.cacheDir, tools.mountTable, clock);
     const space = createSpaceWatch({
@@ -118,6 +118,16 @@ export class LivingMount implements Mount {
       cacheDir: notes.cacheDir, trees, clock: tools.clock, log, tail: (lines) => process.tail(lines), openFiles: () => openFiles(process.pid, trees),
       deletedFiles: () => deletedFiles(process.pid, trees), copy: (from, to) => copySparse(from, to, tools),
       saveRecord: (path, modifiedMs) => setTime(this.#inMount(path), modifiedMs, tools), restart: () => process.signal('SIGKILL'),
+    });
+  }
+
+  #createListingAge(trees: CacheTrees, log: Logger): ListingAge {
+    const { overlay, rc: address, fs } = this.#notes;
+    const { clock, config } = this.#tools;
+    return new ListingAge({
+      address, fs, dataRoot: join(trees.data, this.#remotePath), dirCacheMs: durationMs(config().mount.dir_cache_time),
+      isNew: !this.adopted, clock, log, end: this.#end.signal,
+      ...(overlay && { inUse: () => foldersInUse(overlay.mountPoint), onRenewal: (running: Promise<void>) => void running.then(() => this.onChange()) }),
     });
   }
 
@@ -167,9 +177,13 @@ export class LivingMount implements Mount {
     return true;
   }
 
-  refreshDirectories(path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult> {
+  async refreshDirectories(path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult> {
     const isAll = options.recursive && path.replaceAll('/', '') === '';
-    return this.#listings.during(isAll, () => this.#refresher(path, options));
+    try {
+      return await this.#listings.during(isAll, () => this.#refresher(path, options));
+    } finally {
+      await this.onChange();
+    }
   }
 
   async unmount(): Promise<void> {

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { detachOverlay, isOverlaySource } from './layer/overlay.ts';
 import type { MountEntry, MountReader, MountTable, Processes } from 'mountkeeper';
 
 export interface MountPointTools {
@@ -77,6 +78,7 @@ export async function clearMountPoint(path: string, tools: MountPointTools, { li
     const entry = await tools.mountTable.find(path);
     if (!entry) return;
     if (entry.source === SEAL_SOURCE) await unseal(path, tools);
+    else if (isOverlaySource(entry.source)) await detachOverlay(path, tools);
     else await clearLayer(entry, tools, living);
   }
   throw new Error(`the mount point ${path} could not be cleared: too many mounts lie on it`);

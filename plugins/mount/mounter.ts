@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ManagedProcess, Mount, MountEntry, Mounter, MountPlan, ShareSpec } from 'mountkeeper';
+import type { ManagedProcess, Mount, MountEntry, Mounter, ShareSpec } from 'mountkeeper';
 import { accessOf, fuseProblem } from './access.ts';
 import { deviceName, mountArguments, remotePath } from './arguments.ts';
 import { noteBoot } from './boot-note.ts';
@@ -11,10 +11,12 @@ import { repairCache } from './cache-repair.ts';
 import { createCacheRoots } from './cache-roots.ts';
 import { cachedShares, pendingIn, pendingInAll } from './cache-scan.ts';
 import { freePort } from './free-port.ts';
+import { adoptLayer, pendingInLayer, pendingInLayers, planLayer, raiseLayer, refuseHiddenLayer } from './layer/layering.ts';
+import type { LayeredMount } from './layer/layered-mount.ts';
 import { LivingMount } from './living-mount.ts';
 import { leftovers } from './leftovers.ts';
 import type { Notice } from './leftovers.ts';
-import { lockLater, prepareMountPoint, SEAL_SOURCE, unlockMountPoint } from './mount-point.ts';
+import { clearMountPoint, lockLater, prepareMountPoint, SEAL_SOURCE, unlockMountPoint } from './mount-point.ts';
 import { nasAddress } from './nas-address.ts';
 import { narrowMount } from './mount-flags.ts';
 import { fromNotes, toNotes } from './notes.ts';
@@ -35,6 +37,7 @@ import { endsWithin, WriteOut } from './write-out.ts';
 
 const ADOPT_ANSWER_MS = 3_000;
 const LAST_WRITE_OUT_MS = 3_000;
+const MAX_PATHS = 1_000;
 
 export interface RcloneMounter extends Mounter {
   /** Gives the folders that no share covers any more back to other uses. */
@@ -68,7 +71,11 @@ export function createMounter(given: MountTools): RcloneMounter {
       await Promise.all([tools.config().cache.dir, ...mounts.map((mount) => mount.cacheRoot)].map(roots.note)).catch((error: unknown) => tools.log.warn({ err: error }, 'folders of caches not noted'));
       return mounts;
     },
-    pending: async (shareName) => pendingInAll((await rootsNow()).map((root) => join(root, shareName)), pathOf(shareName)),
+    pending: async (shareName) => {
+      const folders = (await rootsNow()).map((root) => join(root, shareName));
+      const [cached, written] = await Promise.all([pendingInAll(folders, pathOf(shareName)), pendingInLayers(folders, tools)]);
+      return { count: cached.count + written.count, bytes: cached.bytes + written.bytes, paths: [...written.paths, ...cached.paths].slice(0, MAX_PATHS) };
+    },
     cached: async () => [...new Set((await Promise.all((await rootsNow()).map(cachedShares))).flat())],
     leftovers: async () => leftovers(...(await rootsNow())),
     unsafe: () => tools.writeOut.troubles.map((message) => ({ level: 'warning', message })),
@@ -80,23 +87,28 @@ export function createMounter(given: MountTools): RcloneMounter {
 }
 
 async function mountShare(spec: ShareSpec, tools: MountingTools, signal: AbortSignal): Promise<Mount> {
-  const plan = planMount(spec, tools.config(), tools.secrets);
+  const shown = planMount(spec, tools.config(), tools.secrets);
   const cacheDir = cacheFolder(tools.config(), spec.share.name);
+  const layering = tools.config().mount.write_layer ? await planLayer(spec, shown, cacheDir, tools) : undefined;
+  const plan = layering?.lowerPlan ?? shown;
   const problem = await fuseProblem(locate);
   if (problem !== undefined) throw new Error(problem);
   await endFormer(spec.share.name, tools);
   const user = await userOfCache(cacheDir);
   if (user !== undefined) throw new Error(`another rclone (process ${user}) works on the cache folder ${cacheDir}; end it, or the daemon that it belongs to, or choose another cache.dir`);
-  await prepareMountPoint(plan.mountPoint, tools);
+  await prepareMountPoint(shown.mountPoint, tools);
+  await clearMountPoint(plan.mountPoint, tools, { living: 'refuse' });
   const dirty = await readyCache(spec, cacheDir, tools, signal)
     .catch((error: unknown) => Promise.reject(new Error(`the cache folder ${cacheDir} cannot be used: ${(error as Error).message}`, { cause: error })));
   signal.throwIfAborted();
   const lock = await lockLater(plan.mountPoint);
   try {
-    const { process, notes } = await start(spec, plan, cacheDir, tools);
+    const { process, notes } = await start(layering?.lowerSpec ?? spec, { plan, overlay: layering?.overlay }, cacheDir, tools);
     await ready(spec, { process, notes }, tools, signal);
+    const living = new LivingMount(process, notes, tools, dirty);
+    if (layering) return await raiseLayer(living, notes, layering, tools);
     await narrowMount(spec.share, tools);
-    return new LivingMount(process, notes, tools, dirty);
+    return living;
   } finally {
     await lock();
   }
@@ -109,11 +121,12 @@ async function readyCache(spec: ShareSpec, cacheDir: string, tools: MountingTool
   await releaseReserve(cacheDir);
   // Before anything is laid aside: what comes back later is no longer looked at.
   const wasCut = await clearAfterPowerCut({ cacheDir, trees: treesOf(cacheDir), clock, log: ownLog, processes, signal });
-  const { setAside } = await settlePlace(cacheDir, placeOf(spec, secrets), async () => (await pendingIn(cacheDir)).count > 0, [formerPlaceOf(spec, config(), secrets)]);
+  const { setAside } = await settlePlace(cacheDir, placeOf(spec, secrets), async () => (await pendingIn(cacheDir)).count + (await pendingInLayer(cacheDir, tools)).count > 0, [formerPlaceOf(spec, config(), secrets)]);
   if (setAside) log.warn({ share: spec.share.name, cacheDir }, 'dirty files belong to another place and wait until the share leads there again');
   // What is left has survived a boot. Noted before it is mended, for what is mended looks younger than it is.
   await noteBoot(cacheDir);
   const dirty = await repairCache(cacheDir, ownLog, clock, processes);
+  await refuseHiddenLayer(config(), cacheDir, tools);
   if (wasCut) await endsWithin(tools.writeOut.settle(cacheDir), LAST_WRITE_OUT_MS, clock);
   return dirty;
 }
@@ -138,15 +151,15 @@ async function endFormer(shareName: string, tools: MountTools): Promise<void> {
   else await killMount(former, mountPoint, tools);
 }
 
-async function start(spec: ShareSpec, plan: MountPlan, cacheDir: string, tools: MountTools): Promise<{ process: ManagedProcess; notes: MountNotes }> {
+async function start(spec: ShareSpec, { plan, overlay }: Pick<MountNotes, 'plan' | 'overlay'>, cacheDir: string, tools: MountTools): Promise<{ process: ManagedProcess; notes: MountNotes }> {
   const config = tools.config();
   const rclone = await tools.finder.find(config.mount.rclone);
   const providers = await tools.finder.providers(config.mount.rclone).catch(() => undefined);
   const file = configFile(spec.share.name, tools);
   await writeRemoteConfig(file, await remoteConfigText(spec.connection, { command: rclone.command, processes: tools.processes, secrets: tools.secrets, providers }));
   const rc = { port: await freePort(), user: 'mountkeeper', password: randomBytes(24).toString('base64url') };
-  const notes: MountNotes = { share: spec.share.name, plan, rc, cacheDir, fs: remotePath(spec), nas: nasAddress(spec.connection) };
-  const around = { ...(await accessOf()), configFile: file, cacheDir, rcPort: rc.port };
+  const notes: MountNotes = { share: spec.share.name, plan, rc, cacheDir, fs: remotePath(spec), nas: nasAddress(spec.connection), overlay };
+  const around = { ...(await accessOf()), configFile: file, cacheDir, rcPort: rc.port, isLower: overlay !== undefined };
   const process = await tools.processes.start({
     key: processKey(spec.share.name),
     command: rclone.command,
@@ -163,29 +176,39 @@ function configFile(shareName: string, tools: MountTools): string {
 }
 
 /** The living mount that a record tells of. A process without its mount, or one that does not answer, is ended. */
-async function adopt(key: string, tools: MountingTools): Promise<LivingMount | undefined> {
+async function adopt(key: string, tools: MountingTools): Promise<LivingMount | LayeredMount | undefined> {
   const process = await tools.processes.adopt(key);
   const notes = process && fromNotes(process);
   if (!process || !notes) return undefined;
   const entry = (await tools.mountTable.list()).find((one) => one.mountPoint === notes.plan.mountPoint && one.source === deviceName(notes.share));
-  if (entry && (await answers(notes, tools))) {
-    // A daemon of a version that took no notes may have left it.
-    await noteBoot(notes.cacheDir).catch(() => undefined);
-    const mount = new LivingMount(process, notes, tools, pendingIn(notes.cacheDir).then(({ paths }) => paths));
-    mount.isSealed = await isSealed(entry, notes.share, tools);
-    // It may be of a daemon that knew nothing of it.
-    const share = { name: notes.share, mount_point: entry.mountPoint, exec: mayRun(notes.share, tools) };
-    if (!mount.isSealed) await narrowMount(share, tools);
-    return mount;
-  }
+  const adopted = entry && (await answers(notes, tools)) ? await takeOver(process, notes, entry, tools) : undefined;
+  if (adopted) return adopted;
   const isMounted = entry !== undefined;
   tools.log.warn({ share: notes.share, pid: process.pid, isMounted }, 'former mount does not work and is ended');
-  await killMount(process, notes.plan.mountPoint, tools).catch((error: unknown) => tools.log.error({ share: notes.share, err: error }, 'former mount not cleared'));
+  await endFaulty(process, notes, tools).catch((error: unknown) => tools.log.error({ share: notes.share, err: error }, 'former mount not cleared'));
   return undefined;
+}
+
+async function takeOver(process: ManagedProcess, notes: MountNotes, entry: MountEntry, tools: MountingTools): Promise<LivingMount | LayeredMount | undefined> {
+  // A daemon of a version that took no notes may have left it.
+  await noteBoot(notes.cacheDir).catch(() => undefined);
+  const living = new LivingMount(process, notes, tools, pendingIn(notes.cacheDir).then(({ paths }) => paths));
+  const shown = notes.overlay ? await adoptLayer(living, notes, tools) : { mount: living, entry };
+  if (!shown) return undefined;
+  shown.mount.isSealed = await isSealed(shown.entry, notes.share, tools);
+  // It may be of a daemon that knew nothing of it; an overlay is mounted so.
+  const share = { name: notes.share, mount_point: shown.entry.mountPoint, exec: mayRun(notes.share, tools) };
+  if (!notes.overlay && !shown.mount.isSealed) await narrowMount(share, tools);
+  return shown.mount;
 }
 
 function mayRun(shareName: string, { config }: MountTools): boolean {
   return config().shares.some(({ name, exec }) => name === shareName && exec === true);
+}
+
+async function endFaulty(process: ManagedProcess, { plan, overlay }: MountNotes, tools: MountTools): Promise<void> {
+  await killMount(process, plan.mountPoint, tools);
+  if (overlay) await clearMountPoint(overlay.mountPoint, tools, { living: 'detach' });
 }
 
 /** Read-only though its share is not, or covered: a daemon that ended in the middle of a drain left it so. */

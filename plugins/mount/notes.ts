@@ -12,6 +12,17 @@ export interface MountNotes {
   readonly fs: string;
   /** Where to look for the NAS, if that is known. */
   readonly nas?: NasAddress | undefined;
+  /** Of a share with a write layer: its plan's mount point is where rclone is mounted for the overlay alone. */
+  readonly overlay?: OverlayNotes | undefined;
+}
+
+export interface OverlayNotes {
+  /** Where users see the share. */
+  readonly mountPoint: string;
+  /** The backend, as rclone calls it. */
+  readonly type: string;
+  readonly exec: boolean;
+  readonly readOnly: boolean;
 }
 
 export function toNotes(notes: MountNotes): Record<string, string | number> {
@@ -25,6 +36,7 @@ export function toNotes(notes: MountNotes): Record<string, string | number> {
     cacheDir: notes.cacheDir,
     fs: notes.fs,
     ...(notes.nas && { nasHost: notes.nas.host, nasPort: notes.nas.port, nasManner: notes.nas.manner }),
+    ...(notes.overlay && { overlayMountPoint: notes.overlay.mountPoint, backendType: notes.overlay.type, overlayExec: Number(notes.overlay.exec), overlayReadOnly: Number(notes.overlay.readOnly) }),
   };
 }
 
@@ -34,7 +46,11 @@ export function fromNotes({ notes, fingerprint }: Pick<ManagedProcess, 'notes' |
   const [share, mountPoint, identity, user, password, cacheDir, fs] = ['share', 'mountPoint', 'identity', 'rcUser', 'rcPassword', 'cacheDir', 'fs'].map(text);
   const port = notes['rcPort'];
   if (!share || !mountPoint || !identity || !user || !password || !cacheDir || !fs || typeof port !== 'number') return undefined;
-  return { share, plan: { mountPoint, identity, fingerprint }, rc: { port, user, password }, cacheDir, fs, nas: nasIn(notes) };
+  return { share, plan: { mountPoint, identity, fingerprint }, rc: { port, user, password }, cacheDir, fs, nas: nasIn(notes), overlay: overlayIn(notes) };
+}
+
+function overlayIn({ overlayMountPoint: mountPoint, backendType: type, overlayExec: exec, overlayReadOnly: readOnly }: ManagedProcess['notes']): OverlayNotes | undefined {
+  return typeof mountPoint === 'string' && typeof type === 'string' ? { mountPoint, type, exec: exec === 1, readOnly: readOnly === 1 } : undefined;
 }
 
 function nasIn({ nasHost: host, nasPort: port, nasManner: manner }: ManagedProcess['notes']): NasAddress | undefined {

@@ -24,7 +24,14 @@ export function formerPlaceOf(spec: ShareSpec, config: Config, secrets: Secrets)
 }
 
 function identityOf(spec: ShareSpec, config: Config, secrets: Secrets): string {
-  return digest([spec.connection.type, placeOptions(spec, secrets), spec.share.remote_path, cacheFolder(config, spec.share.name)]);
+  const parts: unknown[] = [spec.connection.type, placeOptions(spec, secrets), spec.share.remote_path, cacheFolder(config, spec.share.name)];
+  // What waits in rclone's cache and what waits in the write layer must each go up before the other takes over.
+  return digest(config.mount.write_layer ? [...parts, 'write layer'] : parts);
+}
+
+/** A mount of a version that knew no write layer goes on as it is. */
+function mountOptions({ mount: { write_layer: isLayered, ...others } }: Config): object {
+  return isLayered ? { ...others, write_layer: true } : others;
 }
 
 function placeOptions(spec: ShareSpec, secrets: Secrets): readonly (readonly [string, string])[] {
@@ -41,7 +48,7 @@ export function planMount(spec: ShareSpec, config: Config, secrets: Secrets): Mo
     // `exec` stands in it only where it is on: mounts of a daemon that did not know it are adopted.
     fingerprint: digest([
       identity, connection.type, [...options(spec, secrets)], share.mount_point, share.read_only,
-      config.mount, config.cache,
+      mountOptions(config), config.cache,
       ...(share.exec === true ? ['exec'] : []),
     ]),
   };

@@ -1,4 +1,4 @@
-import type { Clock, Config, Logger, MountReader, MountTable, Paths, Processes, Secrets } from 'mountkeeper';
+import type { Clock, Config, Logger, MountReader, MountTable, Paths, Processes, Secrets, Uploader } from 'mountkeeper';
 import type { RcloneFinder } from './rclone.ts';
 import type { WriteOut } from './write-out.ts';
 
@@ -13,6 +13,8 @@ export interface MountTools {
   readonly paths: Paths;
   readonly finder: RcloneFinder;
   readonly config: () => Config;
+  /** Throws a plain sentence while there is none. */
+  readonly uploader: () => Uploader;
 }
 
 /** And what the mounter adds for its mounts. */

@@ -59,7 +59,7 @@ export function signalProcess(target: SeenProcess, signal: NodeJS.Signals): void
 /** The rclone process that serves a mount point. */
 export async function rcloneOf(mountPoint: string): Promise<SeenProcess | undefined> {
   const all = await allProcesses();
-  return all.find((one) => one.args.some((arg) => arg === 'mount') && one.args.includes(mountPoint) && /rclone[^/]*$/.test(one.args[0] ?? ''));
+  return all.find((one) => one.args.some((arg) => arg === 'mount' || arg === 'mount2') && one.args.includes(mountPoint) && /rclone[^/]*$/.test(one.args[0] ?? ''));
 }
 
 export function isAlive(pid: number): boolean {

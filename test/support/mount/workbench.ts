@@ -1,5 +1,6 @@
 /** A mounter as the daemon wires it, without the daemon: for tests of mounts alone. */
-import type { Config, Mount, ShareSpec } from 'mountkeeper';
+import assert from 'node:assert/strict';
+import type { Config, Mount, ShareSpec, Uploader } from 'mountkeeper';
 import { createClock } from '../../../core/system/clock.ts';
 import { createLogger } from '../../../core/system/logger.ts';
 import { createMountReader } from '../../../core/system/mount-reader.ts';
@@ -30,9 +31,10 @@ export interface WorkbenchTraits {
   readonly mount?: Partial<MountConfig>;
   readonly cache?: Partial<Config['cache']>;
   readonly name?: string;
+  readonly uploader?: Uploader;
 }
 
-export function createWorkbench(scratch: Scratch, { rclone, nas, mount = {}, cache = {}, name = 'bench' }: WorkbenchTraits): Workbench {
+export function createWorkbench(scratch: Scratch, { rclone, nas, mount = {}, cache = {}, name = 'bench', uploader }: WorkbenchTraits): Workbench {
   const room = scratch.path(name);
   mkdirSync(`${room}/state`, { recursive: true, mode: 0o700 });
   const clock = createClock();
@@ -48,6 +50,7 @@ export function createWorkbench(scratch: Scratch, { rclone, nas, mount = {}, cac
     paths: { stateDir: `${room}/state`, packageDir: '/' },
     finder: createRcloneFinder(processes),
     config: () => config,
+    uploader: () => uploader ?? assert.fail('this bench has no uploader'),
   };
   const mounter = createMounter(tools);
   scratch.defer(async () => {

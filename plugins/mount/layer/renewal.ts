@@ -1,0 +1,47 @@
+/**
+ * Reads the listings of forgotten folders anew, a little later: a folder whose listing rclone does not have cannot be used while the
+ * NAS is away, not even to write into.
+ */
+import type { Clock } from 'mountkeeper';
+
+/** Uploads into one folder come in rows: its listing is read once behind them. */
+const LATER_MS = 2_000;
+/** What is left after so many is read when it is next asked for. */
+const MOST = 200;
+
+export interface RenewalOptions {
+  readonly clock: Clock;
+  /** Reads one folder anew. */
+  readonly read: (folder: string, signal: AbortSignal) => Promise<unknown>;
+  /** Aborted with the mount. */
+  readonly end: AbortSignal;
+}
+
+export class Renewal {
+  readonly #options: RenewalOptions;
+  readonly #due = new Set<string>();
+  #isRunning = false;
+
+  constructor(options: RenewalOptions) {
+    this.#options = options;
+  }
+
+  forgotten(folders: readonly string[]): void {
+    for (const folder of folders) if (this.#due.size < MOST) this.#due.add(folder);
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    void this.#run().finally(() => (this.#isRunning = false));
+  }
+
+  async #run(): Promise<void> {
+    const { clock, end, read } = this.#options;
+    while (this.#due.size > 0 && !end.aborted) {
+      // Ended with the mount; nobody waits for it.
+      await clock.sleep(LATER_MS, end).catch(() => undefined);
+      const folders = [...this.#due];
+      this.#due.clear();
+      // One that cannot be read now is read when it is next asked for.
+      for (const folder of folders) if (!end.aborted) await read(folder, end).catch(() => undefined);
+    }
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * Calls of rclone's remote control that change the remote, each as a job of its own. rclone goes on with a call whose asker has
+ * gone away, and a deletion that comes late would take what was written since: so a job is over only when rclone says so, and
+ * no new one begins before what was given up earlier has ended.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Clock } from 'mountkeeper';
+import type { RcClient } from '../rc-client.ts';
+
+/** Groups of our jobs begin so; a daemon that was killed may leave some behind. */
+const GROUP = 'mountkeeper-write';
+const CALL_MS = 5_000;
+/** Most jobs take a few milliseconds, some take hours. */
+const FIRST_LOOK_MS = 4;
+const LONGEST_LOOK_MS = 250;
+/** How long a stopped job may take to end: rclone's calls end with their connection. */
+const STOP_MS = 15_000;
+const STOP_LOOK_MS = 50;
+
+interface JobStatus {
+  readonly finished: boolean;
+  readonly success: boolean;
+  readonly error: string;
+  readonly group: string;
+}
+
+export interface JobOptions {
+  readonly signal: AbortSignal;
+  /** Told of the bytes that have gone so far. */
+  readonly onProgress?: ((bytes: number) => void) | undefined;
+}
+
+export class Jobs {
+  readonly #rc: RcClient;
+  readonly #clock: Clock;
+  readonly #prefix = `${GROUP}/${randomBytes(4).toString('hex')}`;
+  /** Groups of jobs that somebody here follows. */
+  readonly #followed = new Set<string>();
+  #clearing: Promise<void> | undefined;
+  #isClear = false;
+  #count = 0;
+
+  constructor(rc: RcClient, clock: Clock) {
+    this.#rc = rc;
+    this.#clock = clock;
+  }
+
+  /** Rejects with rclone's own words, or with the signal's reason once the job has ended. */
+  async run(path: string, parameters: Readonly<Record<string, unknown>>, options: JobOptions): Promise<void> {
+    await this.#clear();
+    options.signal.throwIfAborted();
+    this.#count += 1;
+    const group = `${this.#prefix}/${this.#count}`;
+    this.#followed.add(group);
+    const status = await this.#begin(path, { ...parameters, _async: true, _group: group }, options)
+      // Whether it has ended is not known: it is looked for before anything else begins.
+      .catch((error: unknown) => {
+        this.#isClear = false;
+        throw error;
+      })
+      .finally(() => this.#followed.delete(group));
+    if (!status) throw options.signal.reason as Error;
+    if (!status.success) throw new Error(status.error === '' ? 'the job failed without a reason' : status.error);
+  }
+
+  /** Undefined when it was stopped. */
+  async #begin(path: string, parameters: Readonly<Record<string, unknown>> & { _group: string }, options: JobOptions): Promise<JobStatus | undefined> {
+    // Not under the signal: a job that has begun must be known by its number.
+    const { jobid } = await this.#rc.call<{ jobid: number }>(path, parameters, this.#clock.deadline(CALL_MS));
+    let pauseMs = FIRST_LOOK_MS;
+    for (;;) {
+      const status = await this.#status(jobid);
+      if (status === undefined) throw new Error('rclone does not know any more what became of it');
+      if (status.finished) return status;
+      if (options.signal.aborted) return this.#stop(jobid);
+      if (pauseMs === LONGEST_LOOK_MS) await this.#tell(parameters._group, options);
+      await this.#clock.sleep(pauseMs, options.signal).catch(() => undefined);
+      pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS);
+    }
+  }
+
+  async #tell(group: string, { onProgress }: JobOptions): Promise<void> {
+    if (!onProgress) return;
+    // Figures alone: the job goes on without them.
+    const stats = await this.#rc.call<{ bytes?: number }>('core/stats', { group, short: true }, this.#clock.deadline(CALL_MS)).catch(() => undefined);
+    if (stats?.bytes !== undefined) onProgress(stats.bytes);
+  }
+
+  async #status(id: number): Promise<JobStatus | undefined> {
+    try {
+      return await this.#rc.call<JobStatus>('job/status', { jobid: id }, this.#clock.deadline(CALL_MS));
+    } catch (error) {
+      if (/job not found/.test((error as Error).message)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Resolves once it has ended, whatever came of it. */
+  async #stop(id: number): Promise<undefined> {
+    const deadline = this.#clock.deadline(STOP_MS);
+    await this.#rc.call('job/stop', { jobid: id }, deadline).catch((error: unknown) => {
+      if (!/job not found/.test((error as Error).message)) throw error;
+    });
+    while ((await this.#status(id))?.finished === false) await this.#clock.sleep(STOP_LOOK_MS, deadline);
+  }
+
+  async #clear(): Promise<void> {
+    if (this.#isClear) return;
+    this.#clearing ??= this.#endOthers().finally(() => (this.#clearing = undefined));
+    await this.#clearing;
+  }
+
+  /** Ends jobs that nobody follows any more: given up here, or left by a daemon that is gone. */
+  async #endOthers(): Promise<void> {
+    this.#isClear = true;
+    try {
+      const { jobids } = await this.#rc.call<{ jobids: number[] | null }>('job/list', {}, this.#clock.deadline(CALL_MS));
+      for (const id of jobids ?? []) {
+        const status = await this.#status(id);
+        if (status?.finished === false && status.group.startsWith(GROUP) && !this.#followed.has(status.group)) await this.#stop(id);
+      }
+    } catch (error) {
+      this.#isClear = false;
+      throw error;
+    }
+  }
+}

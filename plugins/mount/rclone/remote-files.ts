@@ -1,0 +1,211 @@
+/**
+ * A share's files on the remote, through the remote control of the rclone that mounts it: the same connection, credentials and
+ * bandwidth, and no cache between. What rclone does by itself is switched off where it could hurt: it skips a file whose size
+ * and time are the same though its content is not, and tries a transfer again without looking what the first try has done.
+ */
+import { randomBytes } from 'node:crypto';
+import { posix } from 'node:path';
+import type { Clock, RemoteEntry, RemoteFailure, RemoteFiles, RemoteVersion } from 'mountkeeper';
+import { createRcClient } from '../rc-client.ts';
+import type { RcAddress, RcClient } from '../rc-client.ts';
+import { remoteFailure, silence } from '../words.ts';
+import { Jobs } from './jobs.ts';
+
+/** Names as the disk has them, and what changes while it is read is told at the upload's end. */
+const LOCAL = ':local,encoding=Raw:/';
+const ONCE = { IgnoreTimes: true, LowLevelRetries: 1 } as const;
+/** Hashes that Node can make of a local file, the cheapest first. */
+const HASHES = ['md5', 'sha1', 'sha256'] as const;
+/** Kinds of remote that write an upload in its place though they could rename: cut off, it leaves a part of the file there. */
+const IN_PLACE: ReadonlySet<string> = new Set(['webdav']);
+/** Names of uploads under way begin so; whatever meets one may delete it when nothing goes up. */
+export const UPLOAD_PREFIX = '.mountkeeper-upload-';
+const NANOSECONDS_PER_MS = 1e6;
+
+const NOT_THERE = /(directory|object) not found|file does not exist|no such file or directory/i;
+
+interface FsInfo {
+  readonly Precision: number;
+  readonly Hashes: readonly string[] | null;
+  readonly Features: Readonly<Record<string, boolean>>;
+}
+
+interface ListItem {
+  readonly Name: string;
+  readonly Size: number;
+  readonly ModTime: string;
+  readonly IsDir: boolean;
+  readonly Hashes?: Readonly<Record<string, string>>;
+}
+
+export interface RemoteFilesOptions {
+  readonly address: RcAddress;
+  /** The remote as rclone names it, with the share's path. */
+  readonly fs: string;
+  /** The backend, as rclone calls it. */
+  readonly type: string;
+  readonly clock: Clock;
+  /** Told after each call of `forget`. */
+  readonly onForget?: (folders: readonly string[]) => void;
+}
+
+export class RcloneFiles implements RemoteFiles {
+  readonly #rc: RcClient;
+  readonly #jobs: Jobs;
+  readonly #options: RemoteFilesOptions;
+  #info: FsInfo | undefined;
+
+  constructor(options: RemoteFilesOptions) {
+    this.#options = options;
+    this.#rc = createRcClient(options.address);
+    this.#jobs = new Jobs(this.#rc, options.clock);
+  }
+
+  /** Infinite where the backend keeps no times. Known once a call has been answered. */
+  get precisionMs(): number {
+    const ms = (this.#info?.Precision ?? Infinity) / NANOSECONDS_PER_MS;
+    // rclone says "a hundred years" of a backend that keeps no times.
+    return ms > 365 * 86_400_000 ? Infinity : ms;
+  }
+
+  async stat(path: string, { signal, hash = false }: { readonly signal: AbortSignal; readonly hash?: boolean }): Promise<RemoteEntry | undefined> {
+    return this.#asked(signal, async () => {
+      const info = await this.#knowledge(signal);
+      // Asked for either at once, rclone takes any failure of the look at the file for "there is none".
+      if (path !== '') {
+        const { item } = await this.#rc.call<{ item: ListItem | null }>('operations/stat', { fs: this.#options.fs, remote: path, opt: { filesOnly: true, noMimeType: true, ...hashOptions(info, hash) } }, signal);
+        if (item) return entryOf(item);
+      }
+      return (await this.#list(path, signal, { noModTime: true })) && { name: posix.basename(path), kind: 'folder' };
+    });
+  }
+
+  async list(folder: string, { signal }: { readonly signal: AbortSignal }): Promise<readonly RemoteEntry[] | undefined> {
+    return this.#asked(signal, async () => {
+      await this.#knowledge(signal);
+      return (await this.#list(folder, signal, {}))?.map(entryOf);
+    });
+  }
+
+  async upload(local: string, path: string, { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void }): Promise<void> {
+    await this.#asked(signal, async () => {
+      await this.#knowledge(signal);
+      const from = { srcFs: LOCAL, srcRemote: local.replace(/^\/+/, ''), dstFs: this.#options.fs, _config: ONCE };
+      if (!IN_PLACE.has(this.#options.type)) return this.#jobs.run('operations/copyfile', { ...from, dstRemote: path }, { signal, onProgress });
+      const beside = posix.join(posix.dirname(path), `${UPLOAD_PREFIX}${randomBytes(6).toString('hex')}`);
+      try {
+        await this.#jobs.run('operations/copyfile', { ...from, dstRemote: beside }, { signal, onProgress });
+        await this.#move(beside, path, signal);
+      } catch (error) {
+        // What is left of a failed upload is in nobody's way; the failure itself is what counts.
+        await this.#delete(beside, this.#options.clock.deadline(5_000)).catch(() => undefined);
+        throw error;
+      }
+    });
+  }
+
+  async moveFile(from: string, to: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
+    await this.#asked(signal, () => this.#move(from, to, signal));
+  }
+
+  async moveFolder(from: string, to: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
+    const { fs } = this.#options;
+    await this.#asked(signal, () => this.#jobs.run('sync/move', {
+      srcFs: below(fs, from), dstFs: below(fs, to), createEmptySrcDirs: true, deleteEmptySrcDirs: true, _config: ONCE,
+    }, { signal }));
+  }
+
+  async deleteFile(path: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
+    await this.#asked(signal, () => this.#delete(path, signal));
+  }
+
+  async makeFolder(path: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
+    await this.#asked(signal, () => this.#jobs.run('operations/mkdir', { fs: this.#options.fs, remote: path }, { signal }));
+  }
+
+  async removeFolder(path: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
+    await this.#asked(signal, () => unlessMissing(this.#jobs.run('operations/rmdir', { fs: this.#options.fs, remote: path }, { signal })));
+  }
+
+  async forget(folders: readonly string[], { signal }: { readonly signal: AbortSignal }): Promise<void> {
+    if (folders.length === 0) return;
+    // A file's name has its folder alone read anew, a folder's name all that is below it, too.
+    const files = folders.map((folder, index) => [`file${index}`, posix.join(folder, 'any')] as const);
+    // A listing that is forgotten while the remote is away cannot be had again: the folder would be closed to everybody.
+    for (const folder of folders) await this.#asked(signal, () => this.#list(folder, signal, { noModTime: true }));
+    await this.#asked(signal, () => this.#rc.call('vfs/forget', { fs: this.#options.fs, ...Object.fromEntries(files) }, signal));
+    this.#options.onForget?.(folders);
+  }
+
+  close(): void {
+    this.#rc.close();
+  }
+
+  #move(from: string, to: string, signal: AbortSignal): Promise<void> {
+    const { fs } = this.#options;
+    return this.#jobs.run('operations/movefile', { srcFs: fs, srcRemote: from, dstFs: fs, dstRemote: to, _config: ONCE }, { signal });
+  }
+
+  #delete(path: string, signal: AbortSignal): Promise<void> {
+    return unlessMissing(this.#jobs.run('operations/deletefile', { fs: this.#options.fs, remote: path }, { signal }));
+  }
+
+  async #list(folder: string, signal: AbortSignal, opt: Readonly<Record<string, boolean>>): Promise<readonly ListItem[] | undefined> {
+    const { fs } = this.#options;
+    try {
+      const { list } = await this.#rc.call<{ list: ListItem[] | null }>('operations/list', { fs, remote: folder, opt: { noMimeType: true, ...opt } }, signal);
+      return list ?? [];
+    } catch (error) {
+      if (NOT_THERE.test((error as Error).message)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Of the backend, which may have to ask the remote for it; asked once. */
+  async #knowledge(signal: AbortSignal): Promise<FsInfo> {
+    this.#info ??= await this.#rc.call<FsInfo>('operations/fsinfo', { fs: this.#options.fs }, signal);
+    return this.#info;
+  }
+
+  /** Failures in plain words, with what they show about the remote. */
+  async #asked<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask();
+    } catch (error) {
+      throw failure(error as Error, signal);
+    }
+  }
+}
+
+function failure(error: Error, signal: AbortSignal): RemoteFailure {
+  if (error.name === 'TimeoutError' && !signal.aborted) return silence(error);
+  if (signal.aborted) return signal.reason instanceof Error && signal.reason.name === 'TimeoutError' ? silence(error) : error;
+  return remoteFailure([error.message], 'the remote refuses it', { cause: error });
+}
+
+async function unlessMissing(work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!NOT_THERE.test((error as Error).message)) throw error;
+  }
+}
+
+function hashOptions({ Hashes }: FsInfo, isWanted: boolean): Record<string, unknown> {
+  const kind = HASHES.find((one) => Hashes?.includes(one));
+  return isWanted && kind !== undefined ? { showHash: true, hashTypes: [kind] } : {};
+}
+
+function entryOf(item: ListItem): RemoteEntry {
+  return item.IsDir ? { name: item.Name, kind: 'folder' } : { name: item.Name, kind: 'file', version: versionOf(item) };
+}
+
+function versionOf({ Size, ModTime, Hashes }: ListItem): RemoteVersion {
+  const [kind, value] = Object.entries(Hashes ?? {}).find(([, one]) => one !== '') ?? [];
+  return { bytes: Size, modifiedMs: Date.parse(ModTime), ...(kind !== undefined && value !== undefined && { hash: { kind, value } }) };
+}
+
+/** `nas:photos` and `2024` → `nas:photos/2024`. */
+function below(fs: string, folder: string): string {
+  return /[:/]$/.test(fs) ? `${fs}${folder}` : `${fs}/${folder}`;
+}

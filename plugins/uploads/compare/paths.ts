@@ -1,0 +1,34 @@
+/** Paths relative to a share, with `/` between names; `''` is the share's root. */
+
+export function parentOf(path: string): string {
+  return path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '';
+}
+
+export function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+export function below(folder: string, name: string): string {
+  return folder === '' ? name : `${folder}/${name}`;
+}
+
+/** True for what is in the folder, at any depth. */
+export function isInside(path: string, folder: string): boolean {
+  return folder === '' ? path !== '' : path.startsWith(`${folder}/`);
+}
+
+export function isAtOrInside(path: string, folder: string): boolean {
+  return path === folder || isInside(path, folder);
+}
+
+/** A path at or in `from`, after `from` was renamed to `to`. */
+export function carried(path: string, from: string, to: string): string {
+  return path === from ? to : below(to, path.slice(from === '' ? 0 : from.length + 1));
+}
+
+/** All folders above a path, the nearest first, without the share's root. */
+export function ancestors(path: string): string[] {
+  const found: string[] = [];
+  for (let folder = parentOf(path); folder !== ''; folder = parentOf(folder)) found.push(folder);
+  return found;
+}

@@ -1,0 +1,167 @@
+/** What may go next, and what became of the tries so far. Pure but for its own memory. */
+import type { QueueEntry, RemoteFailure } from 'mountkeeper';
+import { isAtOrInside } from '../compare/paths.ts';
+import type { Item, Plan } from '../compare/plan.ts';
+
+const FIRST_PAUSE_MS = 5_000;
+const LONGEST_PAUSE_MS = 60_000;
+/** A refusal may be a mood; the third one is told. */
+const STUCK_AFTER = 3;
+/** Deletions wait for uploads, but not for an endless row of them. */
+const DELETION_PATIENCE_MS = 60_000;
+const OLD_MS = 600_000;
+const SIZE_CLASSES = [1 << 20, 1 << 26, 1 << 30];
+/** Steps that are no uploads, at the same time. */
+const SMALL_STEPS = 4;
+
+interface Try { readonly tries: number; readonly nextTryAt: number; readonly reason: string; readonly isSilence: boolean }
+
+type Lane = 'upload' | 'small' | 'late';
+
+export interface Running { readonly item: Item; sentBytes: number }
+
+export class Queue {
+  readonly running = new Map<string, Running>();
+  #items: ReadonlyMap<string, Item> = new Map();
+  readonly #done = new Set<string>();
+  /** What may be started, the most urgent first; deletions that wait for everything else apart. */
+  #lanes: Record<Lane, Map<string, Item>> = { upload: new Map(), small: new Map(), late: new Map() };
+  readonly #tries = new Map<string, Try>();
+  readonly #firstSeen = new Map<string, number>();
+  /** Why nothing goes: the remote is silent. Tried again with one item from then on. */
+  #silence: { readonly reason: string; readonly until: number } | undefined;
+
+  get items(): readonly Item[] {
+    return [...this.#items.values()].filter(({ id }) => !this.#done.has(id));
+  }
+
+  get isEmpty(): boolean {
+    return this.#items.size === this.#done.size;
+  }
+
+  adopt(plan: Plan, now: number): void {
+    this.#items = plan.items;
+    this.#done.clear();
+    for (const map of [this.#tries, this.#firstSeen]) for (const id of map.keys()) if (!plan.items.has(id)) map.delete(id);
+    for (const { id, entry, action } of plan.items.values()) {
+      if (this.#firstSeen.has(id)) continue;
+      const changedAt = action === 'upload' && entry !== undefined ? Number(entry.changedNs / 1_000_000n) : now;
+      this.#firstSeen.set(id, Math.min(changedAt, now));
+    }
+    this.#lanes = { upload: new Map(), small: new Map(), late: new Map() };
+    const open = [...plan.items.values()].filter(({ id, hold }) => hold === undefined && (this.#tries.get(id)?.nextTryAt ?? 0) <= now).map((item) => ({ item, urgency: this.#urgency(item, now), since: this.since(item) }));
+    for (const { item } of open.sort((a, b) => a.urgency - b.urgency || a.since - b.since)) this.#lanes[laneOf(item)].set(item.id, item);
+  }
+
+  /** What the plan says is out of date: nothing of it starts any more. */
+  discard(): void {
+    this.#lanes = { upload: new Map(), small: new Map(), late: new Map() };
+  }
+
+  hurry(): void {
+    this.#silence = undefined;
+    for (const [id, one] of this.#tries) this.#tries.set(id, { ...one, nextTryAt: 0 });
+  }
+
+  /** What may start now, the most urgent first, as many as there is room for. */
+  next(now: number, transfers: number): Item[] {
+    if (this.#silence !== undefined && (this.running.size > 0 || this.#silence.until > now)) return [];
+    const most = this.#silence === undefined ? Infinity : 1;
+    const chosen: Item[] = [];
+    this.#take('small', { room: SMALL_STEPS, most }, chosen);
+    this.#take('upload', { room: transfers, most }, chosen);
+    const isWorkAhead = [...chosen, ...this.#runningItems()].some((item) => laneOf(item) !== 'late');
+    const [first] = this.#lanes.late.values();
+    if (!isWorkAhead || (first !== undefined && now - this.since(first) > DELETION_PATIENCE_MS)) this.#take('late', { room: SMALL_STEPS, most }, chosen);
+    return chosen;
+  }
+
+  #take(lane: Lane, { room, most }: { readonly room: number; readonly most: number }, chosen: Item[]): void {
+    let left = room - this.#runningItems().filter((item) => laneOf(item) === lane).length;
+    for (const item of this.#lanes[lane].values()) {
+      if (left <= 0 || chosen.length >= most) return;
+      if (this.running.has(item.id) || !this.#isReady(item)) continue;
+      if ([...chosen, ...this.#runningItems()].some((other) => collide(item, other))) continue;
+      chosen.push(item);
+      left -= 1;
+    }
+  }
+
+  succeeded(item: Item): void {
+    if (this.#items.has(item.id)) this.#done.add(item.id);
+    this.#lanes[laneOf(item)].delete(item.id);
+    this.#tries.delete(item.id);
+    this.#silence = undefined;
+    // Those that the silence made wait need not any longer.
+    for (const [id, one] of this.#tries) if (one.isSilence) this.#tries.delete(id);
+  }
+
+  failed(item: Item, error: RemoteFailure, now: number): void {
+    const tries = (this.#tries.get(item.id)?.tries ?? 0) + 1;
+    const isSilence = error.remote === 'silent';
+    if (isSilence) this.#silence = { reason: error.message, until: now + FIRST_PAUSE_MS };
+    else this.#silence = undefined;
+    const pauseMs = isSilence ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (tries - 1), LONGEST_PAUSE_MS);
+    this.#tries.set(item.id, { tries, nextTryAt: now + pauseMs, reason: error.message, isSilence });
+    // Its time comes at one of the next looks.
+    if (!isSilence) this.#lanes[laneOf(item)].delete(item.id);
+  }
+
+  since({ id }: Item): number {
+    return this.#firstSeen.get(id) ?? 0;
+  }
+
+  isStuck({ id, isRefused = false }: Item): boolean {
+    const one = this.#tries.get(id);
+    return isRefused || (one !== undefined && !one.isSilence && one.tries >= STUCK_AFTER);
+  }
+
+  reason(item: Item): string {
+    const one = this.#tries.get(item.id);
+    return item.hold ?? this.#silence?.reason ?? one?.reason ?? 'It waits for its turn.';
+  }
+
+  entries(): QueueEntry[] {
+    return this.items.map((item) => {
+      const run = this.running.get(item.id);
+      const one = this.#tries.get(item.id);
+      return {
+        path: item.path, action: item.action, bytes: item.bytes, sentBytes: run?.sentBytes ?? 0, since: this.since(item),
+        state: run === undefined ? (this.isStuck(item) ? 'stuck' : 'waiting') : 'uploading',
+        reason: run === undefined ? this.reason(item) : 'It is on its way.',
+        tries: one?.tries ?? 0, ...(one !== undefined && one.nextTryAt > 0 && { nextTryAt: one.nextTryAt }),
+      };
+    });
+  }
+
+  #runningItems(): Item[] {
+    return [...this.running.values()].map(({ item }) => item);
+  }
+
+  #isReady({ needs }: Item): boolean {
+    for (const need of needs) if (!this.#done.has(need) && this.#items.has(need)) return false;
+    return true;
+  }
+
+  /** Small: before others. What has waited long is small. */
+  #urgency(item: Item, now: number): number {
+    const order = { move: 0, 'make folder': 1, upload: 2, delete: 3 }[item.action] * 10;
+    if (item.action !== 'upload' || now - this.since(item) > OLD_MS) return order;
+    return order + SIZE_CLASSES.filter((limit) => item.bytes > limit).length;
+  }
+}
+
+function laneOf({ action, isInTheWay }: Item): Lane {
+  if (action === 'upload') return 'upload';
+  return action === 'delete' && isInTheWay !== true ? 'late' : 'small';
+}
+
+/** Steps about one place, or about a folder and what is in it, go one after the other. */
+function collide(a: Item, b: Item): boolean {
+  const isWide = [a, b].some(({ action }) => action === 'move' || action === 'delete');
+  return spots(a).some((one) => spots(b).some((other) => one === other || (isWide && (isAtOrInside(one, other) || isAtOrInside(other, one)))));
+}
+
+function spots({ place, move }: Item): string[] {
+  return move === undefined ? [place] : [place, move.source];
+}

@@ -1,0 +1,338 @@
+/**
+ * One share's uploader: looks at the upper folder, plans, runs the steps, takes out what has arrived. It keeps no state of its
+ * own that matters: whoever ends it at any point and starts another one comes to the same end.
+ */
+import { lstat } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import type {
+  Clock, Conflict, LeavingEntry, Logger, Processes, QueueEntry, RemoteFailure, ShareUploads, UploadFigures, UploadOptions,
+} from 'mountkeeper';
+import { learn } from '../compare/learn.ts';
+import { parentOf } from '../compare/paths.ts';
+import { planUpper } from '../compare/plan.ts';
+import type { Item, Plan } from '../compare/plan.ts';
+import { Records } from '../compare/records.ts';
+import { createScanner } from '../compare/scan.ts';
+import type { Scan, Scanner } from '../compare/scan.ts';
+import { deletePlace, makeFolder, moveFolder } from './folders.ts';
+import { Queue } from './queue.ts';
+import type { Running } from './queue.ts';
+import { Changed } from './step-tools.ts';
+import type { StepTools } from './step-tools.ts';
+import { takeOutDone } from './take-out.ts';
+import { uploadFile } from './upload.ts';
+
+/** How long "all may go now" holds. */
+const HURRY_MS = 30_000;
+/** A clock that was set back must not let files wait until it is there again. */
+const FUTURE_NS = 2_000_000_000n;
+/** A look costs at most this part of the time. */
+const LOOK_SHARE = 50;
+/** What users work with is left alone. */
+const REST_BEFORE_OUT_MS = 60_000;
+/** What could not be taken out is tried again after this. */
+const REST_MS = 30_000;
+/** Of a folder that was moved on the remote: until then what only lies there is out of sight. */
+const MOVED_REST_MS = 1_000;
+const PAUSE_MS = 5_000;
+const LONGEST_FRESH_MS = 10_000;
+const LOOK_EVERY_MS = 1_000;
+const IDLE_LOOK_EVERY_MS = 5_000;
+
+export interface ShareUploaderOptions extends UploadOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly processes: Pick<Processes, 'run'>;
+  readonly onConflict: (conflict: Conflict) => void;
+  /** How long folders that need not be in the upper folder any more stay in it, in milliseconds. */
+  readonly restMs?: number;
+  /** Off: looks only when asked. */
+  readonly isSelfDriven?: boolean;
+}
+
+export class ShareUploader implements ShareUploads {
+  readonly #options: ShareUploaderOptions;
+  readonly #scanner: Scanner;
+  readonly #queue = new Queue();
+  readonly #end = new AbortController();
+  readonly #touched = new Set<string>();
+  readonly #steps = new Set<Promise<void>>();
+  #records: Records | undefined;
+  #opening: Promise<Records> | undefined;
+  #figures: UploadFigures | undefined;
+  #looking: Promise<UploadFigures> | undefined;
+  #nextLook: Promise<UploadFigures> | undefined;
+  #done: readonly LeavingEntry[] = [];
+  /** What could not be taken out rests until then, in monotonic milliseconds. */
+  readonly #refused = new Map<string, number>();
+  #takeOutFrom = 0;
+  #hurriedUntil = 0;
+  #uploadedBytes = 0;
+  #isLookDue = false;
+  #lookMs = 0;
+  #wake: () => void = () => undefined;
+  readonly #loop: Promise<void>;
+
+  constructor(options: ShareUploaderOptions) {
+    this.#options = options;
+    this.#scanner = createScanner(options.layer.upper, options.processes);
+    this.#loop = options.isSelfDriven === false ? Promise.resolve() : this.#drive();
+  }
+
+  get figures(): UploadFigures | undefined {
+    return this.#figures;
+  }
+
+  queue(): readonly QueueEntry[] {
+    return this.#queue.entries();
+  }
+
+  conflicts(): readonly Conflict[] {
+    return this.#records?.conflicts ?? [];
+  }
+
+  flush(): void {
+    this.#hurriedUntil = this.#options.clock.monotonic() + HURRY_MS;
+    this.#queue.hurry();
+    this.#isLookDue = true;
+    this.#wake();
+  }
+
+  /** A look that began before the call may not know what the caller knows, so another one follows it. */
+  look(signal: AbortSignal): Promise<UploadFigures> {
+    if (this.#isFresh()) return Promise.resolve(this.#figures!);
+    if (this.#looking === undefined) {
+      this.#looking = this.#look(signal).finally(() => (this.#looking = undefined));
+      return this.#looking;
+    }
+    const after = this.#looking.then(() => undefined, () => undefined);
+    this.#nextLook ??= after.then(() => {
+      this.#nextLook = undefined;
+      return this.look(signal);
+    });
+    return this.#nextLook;
+  }
+
+  /** A look at very many files costs: those who ask often get what the last one showed. That all is through is never old news. */
+  #isFresh(): boolean {
+    if (this.#isLookDue || this.#figures === undefined || this.#figures.dirtyFiles === 0) return false;
+    return this.#options.clock.monotonic() - this.#figures.lookedAtMs < Math.min(this.#lookMs * LOOK_SHARE, LONGEST_FRESH_MS);
+  }
+
+  async stop(): Promise<void> {
+    this.#end.abort();
+    this.#wake();
+    await Promise.allSettled([this.#loop, ...this.#steps, this.#looking, this.#opening]);
+    await this.#records?.close();
+  }
+
+  /** Resolves when no step runs any more and none can start now. */
+  async settled(): Promise<void> {
+    while (this.#steps.size > 0) await Promise.race(this.#steps);
+  }
+
+  /** True when another look would find something to be done at once. */
+  get isLookDue(): boolean {
+    return this.#isLookDue;
+  }
+
+  async #drive(): Promise<void> {
+    const { clock, log } = this.#options;
+    while (!this.#end.signal.aborted) {
+      try {
+        await this.look(this.#end.signal);
+      } catch (error) {
+        if (!this.#end.signal.aborted) log.warn({ share: this.#options.layer.shareName, err: error }, 'upper folder not looked at');
+      }
+      await this.#pause(clock);
+    }
+  }
+
+  async #pause(clock: Clock): Promise<void> {
+    const idle = this.#figures?.dirtyFiles === 0 ? IDLE_LOOK_EVERY_MS : LOOK_EVERY_MS;
+    const rest = Math.max(this.#isLookDue ? 0 : idle, Math.min(this.#lookMs * LOOK_SHARE, LONGEST_FRESH_MS));
+    const woken = new AbortController();
+    this.#wake = () => woken.abort();
+    const signal = AbortSignal.any([woken.signal, this.#end.signal]);
+    await clock.sleep(rest, signal).catch(() => undefined);
+  }
+
+  async #look(caller: AbortSignal): Promise<UploadFigures> {
+    const { clock } = this.#options;
+    const signal = AbortSignal.any([caller, this.#end.signal]);
+    const lookedAtMs = clock.monotonic();
+    this.#isLookDue = false;
+    const records = await this.#open();
+    const scan = await this.#scanner.scan(signal);
+    this.#forgetMarks(scan, records);
+    const plan = await this.#plan(scan, records, signal);
+    this.#queue.adopt(plan, clock.now());
+    this.#done = plan.done.filter(({ path }) => (this.#refused.get(path) ?? 0) <= lookedAtMs);
+    this.#lookMs = clock.monotonic() - lookedAtMs;
+    this.#figures = this.#count(lookedAtMs);
+    this.#start();
+    return this.#figures;
+  }
+
+  async #plan(scan: Scan, records: Records, signal: AbortSignal): Promise<Plan> {
+    const { layer, clock } = this.#options;
+    const isHurried = clock.monotonic() < this.#hurriedUntil;
+    const nowNs = BigInt(Math.trunc(clock.now())) * 1_000_000n;
+    const quietNs = nowNs - BigInt(Math.trunc(this.#options.writeBackMs())) * 1_000_000n;
+    const isQuiet = (changedNs: bigint): boolean => isHurried || changedNs <= quietNs || changedNs > nowNs + FUTURE_NS;
+    const restedNs = nowNs - BigInt(this.#options.restMs ?? REST_BEFORE_OUT_MS) * 1_000_000n;
+    const isRested = (changedNs: bigint): boolean => changedNs <= restedNs;
+    const first = planUpper(scan, records, { isOpen: () => false, inUse: new Set(), isQuiet, isRested });
+    let failed: ReadonlyMap<string, string> = new Map();
+    if (first.lessons.length > 0) {
+      failed = await learn(first.lessons, { layer, records, sources: first.sources, isStill: () => this.#scanner.isStill(scan, signal), signal });
+    }
+    const actions = new Set([...first.items.values()].map(({ action }) => action));
+    this.#forgetRefusals(scan);
+    const open = actions.has('upload') ? await layer.openForWriting() : new Set<string>();
+    const inUse = actions.has('move') && !isHurried ? await layer.inUse() : new Set<string>();
+    const isAsBefore = first.lessons.length === 0 && open.size === 0 && inUse.size === 0;
+    const plan = isAsBefore ? first : planUpper(scan, records, { isOpen: (path) => open.has(path), inUse, isQuiet, isRested });
+    for (const place of plan.spent) records.drop(place);
+    // Folders can be learnt of one after the other: what is in one that users made depends on what it hides.
+    this.#isLookDue ||= plan.lessons.some(({ place }) => !failed.has(place));
+    return failed.size === 0 ? plan : { ...plan, items: withReasons(plan.items, failed) };
+  }
+
+  #forgetMarks({ entries }: Scan, records: Records): void {
+    const marked = new Set([...entries.values()].filter(({ movedFrom }) => movedFrom !== undefined).map(({ inode }) => String(inode)));
+    for (const inode of records.moves.keys()) if (!marked.has(inode)) records.setMove(BigInt(inode), null);
+    if (this.#figures !== undefined) return;
+    // A former run wanted these taken out and was ended before: what is still here counts again.
+    for (const [place, record] of records.places) {
+      if (record.isLeaving === true && entries.has(place)) records.set(place, { ...record, isLeaving: false });
+    }
+  }
+
+  #forgetRefusals({ entries }: Scan): void {
+    for (const path of this.#refused.keys()) if (!entries.has(path)) this.#refused.delete(path);
+  }
+
+  #count(lookedAtMs: number): UploadFigures {
+    const { items } = this.#queue;
+    const stuck = items.filter((item) => this.#queue.isStuck(item));
+    const oldest = items.length === 0 ? undefined : Math.min(...items.map((item) => this.#queue.since(item)));
+    return {
+      lookedAtMs,
+      dirtyFiles: items.length,
+      dirtyBytes: items.reduce((sum, { bytes }) => sum + bytes, 0),
+      ...(oldest !== undefined && { oldestDirtyAt: oldest }),
+      stuckFiles: stuck.length,
+      ...(stuck[0] !== undefined && { stuckReason: `${stuck[0].path}: ${this.#queue.reason(stuck[0])}` }),
+      uploading: [...this.#queue.running.values()].filter(({ item }) => item.action === 'upload').length,
+      uploadedBytes: this.#uploadedBytes,
+    };
+  }
+
+  /** Starts what may go; when nothing more can, takes out what has arrived. */
+  #start(): void {
+    const { clock, transfers } = this.#options;
+    if (this.#end.signal.aborted || this.#records === undefined) return;
+    for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()))) this.#run(item);
+    if (this.#steps.size === 0 && clock.monotonic() >= this.#takeOutFrom && (this.#done.length > 0 || this.#touched.size > 0)) this.#spawn(this.#takeOut());
+  }
+
+  #run(item: Item): void {
+    const run: Running = { item, sentBytes: 0 };
+    this.#queue.running.set(item.id, run);
+    this.#spawn(this.#step(item, run).finally(() => this.#queue.running.delete(item.id)));
+  }
+
+  #spawn(work: Promise<void>): void {
+    const step: Promise<void> = work
+      .catch((error: unknown) => this.#options.log.error({ share: this.#options.layer.shareName, err: error }, 'uploader failed'))
+      .finally(() => {
+        this.#steps.delete(step);
+        this.#start();
+        if (this.#steps.size === 0) this.#wake();
+      });
+    this.#steps.add(step);
+  }
+
+  async #step(item: Item, run: Running): Promise<void> {
+    const { clock, log, layer } = this.#options;
+    try {
+      await this.#perform(item, run);
+      this.#queue.succeeded(item);
+      // Every path may mean another place now.
+      if (item.action === 'move') this.#queue.discard();
+      if (item.action === 'move' || this.#queue.isEmpty) this.#isLookDue = true;
+    } catch (error) {
+      if (this.#end.signal.aborted) return;
+      if (error instanceof Changed) {
+        this.#isLookDue = true;
+        return;
+      }
+      const failure = error as RemoteFailure;
+      log.debug({ share: layer.shareName, path: item.path, err: failure }, 'not on the remote yet');
+      this.#queue.failed(item, failure, clock.now());
+    }
+  }
+
+  async #perform(item: Item, run: Running): Promise<void> {
+    const tools = this.#tools();
+    if (item.action === 'make folder') return makeFolder(item, tools);
+    if (item.action === 'move') return moveFolder(item, tools);
+    if (item.action === 'delete') return deletePlace(item, tools);
+    const onProgress = (bytes: number): void => {
+      this.#uploadedBytes += Math.max(0, bytes - run.sentBytes);
+      run.sentBytes = bytes;
+    };
+    return uploadFile(item, { ...tools, onProgress });
+  }
+
+  #tools(): StepTools {
+    const { layer, remote, clock, onConflict } = this.#options;
+    return {
+      layer, remote, clock, onConflict, records: this.#records!, host: hostname().split('.')[0] ?? 'here', signal: this.#end.signal,
+      touched: (folder) => void this.#touched.add(folder),
+    };
+  }
+
+  async #takeOut(): Promise<void> {
+    const entries = this.#done;
+    this.#done = [];
+    const folders = [...new Set([...this.#touched, ...entries.map(({ path }) => parentOf(path))])];
+    this.#touched.clear();
+    try {
+      // What lies below is read anew then: what users changed of it until now has to be known before.
+      await this.#learnFirst();
+      const taken = await takeOutDone(entries, folders, this.#tools());
+      for (const { movedFrom, path } of entries) this.#refused.set(path, taken.has(path) ? 0 : this.#options.clock.monotonic() + (movedFrom === undefined ? REST_MS : MOVED_REST_MS));
+      if (taken.size > 0) this.#isLookDue = true;
+    } catch (error) {
+      for (const folder of folders) this.#touched.add(folder);
+      this.#takeOutFrom = this.#options.clock.monotonic() + PAUSE_MS;
+      if (!this.#end.signal.aborted) throw error;
+    }
+  }
+
+  async #learnFirst(): Promise<void> {
+    const { signal } = this.#end;
+    await this.#plan(await this.#scanner.scan(signal), await this.#open(), signal);
+  }
+
+  async #open(): Promise<Records> {
+    const { layer } = this.#options;
+    this.#opening ??= lstat(layer.upper, { bigint: true })
+      .then(({ ino, birthtimeNs }) => Records.open(layer.records, `${ino} ${birthtimeNs}`))
+      .catch((error: unknown) => {
+        this.#opening = undefined;
+        throw error;
+      });
+    this.#records = await this.#opening;
+    return this.#records;
+  }
+}
+
+function withReasons(items: ReadonlyMap<string, Item>, failed: ReadonlyMap<string, string>): Map<string, Item> {
+  return new Map([...items].map(([id, item]) => {
+    const reason = item.hold === undefined ? undefined : failed.get(item.place);
+    return [id, reason === undefined ? item : { ...item, hold: reason }];
+  }));
+}

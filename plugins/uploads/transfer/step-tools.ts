@@ -1,0 +1,59 @@
+/** What all steps share: the two sides, the records, and how a conflict is noted. */
+import { lstat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock, Conflict, RemoteFiles, UpperEntry, WriteLayer } from 'mountkeeper';
+import { thingOf } from '../compare/learn.ts';
+import type { Records, Thing } from '../compare/records.ts';
+import { NOTHING } from '../compare/records.ts';
+import { conflictPath } from '../conflicts/names.ts';
+
+export interface StepTools {
+  readonly layer: WriteLayer;
+  readonly remote: RemoteFiles;
+  readonly records: Records;
+  readonly clock: Clock;
+  /** Of this machine, for names of second versions. */
+  readonly host: string;
+  readonly signal: AbortSignal;
+  readonly onConflict: (conflict: Conflict) => void;
+  /** Folders in which something changed on the remote. */
+  readonly touched: (folder: string) => void;
+}
+
+/** The upper folder is not what the step was planned for: look again. */
+export class Changed extends Error {}
+
+export async function localStats(layer: WriteLayer, path: string): Promise<Omit<UpperEntry, 'path' | 'isOpaque'> | undefined> {
+  const stats = await lstat(join(layer.upper, path), { bigint: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
+    throw error;
+  });
+  if (stats === undefined) return undefined;
+  const kind = stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : stats.isCharacterDevice() && stats.rdev === 0n ? 'whiteout' : 'other';
+  return { kind, inode: stats.ino, bytes: Number(stats.size), modifiedNs: stats.mtimeNs, changedNs: stats.ctimeNs };
+}
+
+/** What the remote has at a place now. */
+export async function ask({ remote, signal }: StepTools, place: string, hash = false): Promise<Thing> {
+  return thingOf(await remote.stat(place, { signal, hash }));
+}
+
+/** A path beside that the remote has free. */
+export async function freePath(tools: StepTools, path: string): Promise<string> {
+  for (let again = 0; ; again += 1) {
+    const candidate = conflictPath(path, { now: tools.clock.now(), host: tools.host }, again);
+    if (!isTaken(tools.records, candidate) && (await ask(tools, candidate)) === NOTHING) return candidate;
+  }
+}
+
+function isTaken({ places, conflicts }: Records, path: string): boolean {
+  return places.has(path) || conflicts.some(({ copy }) => copy === path);
+}
+
+/** On record first: an event that is told twice is worse than one that stands in the list alone. */
+export async function tell(tools: StepTools, conflict: Omit<Conflict, 'at'>): Promise<void> {
+  const whole = { ...conflict, at: tools.clock.now() };
+  tools.records.addConflict(whole);
+  await tools.records.saved();
+  tools.onConflict(whole);
+}

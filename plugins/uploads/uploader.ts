@@ -1,0 +1,71 @@
+/** The service `uploader`: one uploader for each share that is mounted. */
+import { lstat } from 'node:fs/promises';
+import type { Clock, Conflict, Logger, NotificationEvent, Processes, ShareUploads, Uploader, UploadOptions } from 'mountkeeper';
+import { planUpper } from './compare/plan.ts';
+import { Records } from './compare/records.ts';
+import { createScanner } from './compare/scan.ts';
+import { ShareUploader } from './transfer/share-uploads.ts';
+
+const MOST_PATHS = 1_000;
+const LOOK_TIMEOUT_MS = 60_000;
+
+export interface UploaderTools {
+  readonly clock: Clock;
+  readonly processes: Pick<Processes, 'run'>;
+  readonly log: Logger;
+  readonly notify: (event: NotificationEvent) => Promise<void>;
+}
+
+export interface RunningUploader extends Uploader {
+  /** By the share's name. */
+  readonly shares: ReadonlyMap<string, ShareUploads>;
+}
+
+export function createUploader(tools: UploaderTools): RunningUploader {
+  const shares = new Map<string, ShareUploads>();
+  return {
+    shares,
+    start: (options) => {
+      const name = options.layer.shareName;
+      const uploads = startShare(options, tools);
+      const handle: ShareUploads = {
+        get figures() { return uploads.figures; },
+        look: (signal) => uploads.look(signal),
+        flush: () => uploads.flush(),
+        queue: () => uploads.queue(),
+        conflicts: () => uploads.conflicts(),
+        stop: async () => {
+          if (shares.get(name) === handle) shares.delete(name);
+          await uploads.stop();
+        },
+      };
+      shares.set(name, handle);
+      return handle;
+    },
+    waiting: (upper, records) => waiting(upper, records, tools),
+  };
+}
+
+function startShare(options: UploadOptions, { clock, processes, log, notify }: UploaderTools): ShareUploader {
+  const { shareName } = options.layer;
+  const onConflict = (conflict: Conflict): void => {
+    notify(eventOf(shareName, conflict)).catch((error: unknown) => log.warn({ share: shareName, err: error }, 'conflict not told'));
+  };
+  return new ShareUploader({ ...options, clock, processes, log, onConflict });
+}
+
+function eventOf(share: string, { path, copy, what, at }: Conflict): NotificationEvent {
+  const [mine, theirs] = copy === path ? [`what was written here is kept at its place`, ''] : ['the other one is', ` ${copy}`];
+  const message = `Two versions of ${path} in share ${share}: others changed it on the remote as well. Both stay; ${mine}${theirs}.`;
+  return { type: 'file.conflict', severity: 'warning', message, data: { share, path, copy, what }, key: `file.conflict ${share} ${path} ${at}` };
+}
+
+/** What a look shows that asks nobody: what lies below is not known without a mount, so a little more may seem to wait. */
+async function waiting(upper: string, folder: string, { processes, clock }: UploaderTools): ReturnType<Uploader['waiting']> {
+  const stats = await lstat(upper, { bigint: true }).catch(() => undefined);
+  if (stats === undefined) return { count: 0, bytes: 0, paths: [] };
+  const known = await Records.peek(folder, `${stats.ino} ${stats.birthtimeNs}`);
+  const scan = await createScanner(upper, processes).scan(clock.deadline(LOOK_TIMEOUT_MS));
+  const items = [...planUpper(scan, known, { isOpen: () => false, inUse: new Set(), isQuiet: () => true, isRested: () => false }).items.values()];
+  return { count: items.length, bytes: items.reduce((sum, { bytes }) => sum + bytes, 0), paths: items.slice(0, MOST_PATHS).map(({ path }) => path) };
+}

@@ -1,0 +1,240 @@
+/** A share with a write layer, mounted for real; what brings it to the NAS is played by the test. */
+import assert from 'node:assert/strict';
+import { mkdir, readFile, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import type { Mount, RemoteFiles, UpperEntry, Uploader, WriteLayer } from 'mountkeeper';
+import { createClock } from '../../core/system/clock.ts';
+import { recoverAside } from '../../plugins/mount/layer/aside.ts';
+import { TakeOut } from '../../plugins/mount/layer/take-out.ts';
+import type { TakeOutOptions } from '../../plugins/mount/layer/take-out.ts';
+import { layerPaths } from '../../plugins/mount/layer/paths.ts';
+import { UpperMarks } from '../../plugins/mount/layer/upper-marks.ts';
+import { upperEntry } from '../support/layer/upper-entry.ts';
+import { createWorkbench } from '../support/mount/workbench.ts';
+import type { Workbench } from '../support/mount/workbench.ts';
+import { runClient } from '../support/exports/exports.ts';
+import { checksumOf, Nas } from '../support/nas.ts';
+import { currentRclone } from '../support/rclones.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { until } from '../support/until.ts';
+
+const rclone = currentRclone();
+const clock = createClock();
+const signal = (): AbortSignal => clock.deadline(20_000);
+const FIGURES = { lookedAtMs: 0, dirtyFiles: 0, dirtyBytes: 0, stuckFiles: 0, uploading: 0, uploadedBytes: 0 };
+
+describe('a share with a write layer', { skip: rclone === undefined }, () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let bench: Workbench;
+  let mount: Mount;
+  let root: string;
+  let layer: WriteLayer;
+  let remote: RemoteFiles;
+
+  const uploader: Uploader = {
+    start: (options) => {
+      ({ layer, remote } = options);
+      return { figures: FIGURES, look: () => Promise.resolve(FIGURES), flush: () => undefined, queue: () => [], conflicts: () => [], stop: () => Promise.resolve() };
+    },
+    waiting: () => Promise.resolve({ count: 0, bytes: 0, paths: [] }),
+  };
+  /** In the share, by a child with a deadline. */
+  const sh = async (script: string): Promise<string> => {
+    const { code, output } = await runClient('sh', ['-c', `cd "${root}" && { ${script}; }`], 20_000);
+    assert.equal(code, 0, `${script}: ${output}`);
+    return output.trim();
+  };
+  const entry = (path: string): Promise<UpperEntry> => upperEntry(layer.upper, path);
+  const below = (path: string) => layer.below(path, { signal: signal() });
+  const bytesBelow = async (path: string): Promise<number | undefined> => {
+    const found = await below(path);
+    return found?.kind === 'file' ? found.version.bytes : undefined;
+  };
+  /** What an uploader would do. */
+  const bringUp = async (path: string): Promise<void> => {
+    await remote.upload(join(layer.upper, path), path, { signal: signal() });
+  };
+
+  before(async () => {
+    scratch = await createScratch('layer');
+    const files = { 'one': 100_000, 'gone': 3_000, 'tree/two': 2_000, 'tree/sub/three': 3_000, 'old/x': 10, 'deep/in/z': 9, 'others': 5_000, 'aaa': 40, 'stays': 50 };
+    nas = await Nas.create(scratch, { files });
+    bench = createWorkbench(scratch, { rclone: rclone ?? '', nas, mount: { write_layer: true }, uploader });
+    mount = await bench.mount(bench.spec('s'));
+    root = mount.plan.mountPoint;
+  });
+  after(() => scratch.close());
+
+  it('takes what is written into the upper folder, and the NAS has nothing of it', async () => {
+    await sh('printf hello > new; printf more >> one; mv tree moved; rm moved/two gone; mv deep/in deep/out; rm -r old; mkdir old; printf y > old/y');
+    assert.equal(await sh('cat new'), 'hello');
+    assert.deepEqual((await readdir(layer.upper)).sort(), ['deep', 'gone', 'moved', 'new', 'old', 'one', 'tree']);
+    assert.equal(await nas.has('new'), false);
+    assert.equal((await stat(nas.path('one'))).size, 100_000);
+  });
+
+  it('tells what lies below, whatever the upper folder makes of it', async () => {
+    assert.equal(await bytesBelow('one'), 100_000);
+    assert.equal(await below('new'), undefined);
+    assert.equal(await bytesBelow('gone'), 3_000);
+    assert.equal(await bytesBelow('tree/sub/three'), 3_000);
+    assert.equal(await bytesBelow('old/x'), 10);
+    assert.equal(await below('nothing/there'), undefined);
+    const names = (await layer.listBelow('tree', { signal: signal() }))?.map(({ name, kind }) => `${kind} ${name}`);
+    assert.deepEqual(names?.sort(), ['file two', 'folder sub']);
+    assert.equal(await layer.listBelow('moved', { signal: signal() }), undefined);
+  });
+
+  it('tells who has a file open for writing', async () => {
+    const holder = runClient('sh', ['-c', `exec 3>>"${root}/new" 4<"${root}/one"; sleep 3`]);
+    await until('new is open for writing', async () => (await layer.openForWriting()).has('new'), { timeoutMs: 3_000, everyMs: 20 });
+    assert.equal((await layer.openForWriting()).has('one'), false);
+    await holder;
+    assert.deepEqual([...(await layer.openForWriting())], []);
+  });
+
+  it('shows a file that comes to the NAS under a name that was looked for in vain', async () => {
+    assert.equal(await sh('cat later 2>/dev/null || echo none'), 'none');
+    await nas.put('later', 12);
+    await mount.refreshDirectories('', { recursive: false, signal: signal() });
+    assert.equal(await sh('wc -c < later'), '12');
+  });
+
+  it('copies up the whole of a file that has just been changed on the NAS', async () => {
+    await sh('cat others > /dev/null; ls -l others');
+    await writeFile(nas.path('others'), 'n'.repeat(9_000));
+    await mount.refreshDirectories('', { recursive: false, signal: signal() });
+    await sh('printf end >> others');
+    assert.equal(await readFile(join(layer.upper, 'others'), 'utf8'), `${'n'.repeat(9_000)}end`);
+  });
+
+  describe('from which is taken what the NAS has, too,', () => {
+    it('keeps a file that the NAS has another version of, that is open, or that was changed since it was looked at', async () => {
+      const one = await entry('one');
+      assert.deepEqual(await layer.takeOut([one]), [], 'the NAS has the former version');
+      await bringUp('new');
+      const seen = await entry('new');
+      const holder = runClient('sh', ['-c', `exec 3<"${root}/new"; sleep 2`]);
+      await until('new is held', async () => (await sh('cat new')) === 'hello' && (await layer.takeOut([seen])).length === 0, { timeoutMs: 5_000 });
+      await holder;
+      await sh('printf "hello again" > new');
+      assert.deepEqual(await layer.takeOut([seen]), [], 'it was changed');
+      assert.equal(await sh('cat new'), 'hello again');
+    });
+
+    it('lets go of a file that the NAS has: users see the NAS\'s from then on, and may write again', async () => {
+      await bringUp('new');
+      assert.deepEqual(await layer.takeOut([await entry('new')]), ['new']);
+      assert.deepEqual((await readdir(layer.upper)).includes('new'), false);
+      assert.equal(await sh('cat new'), 'hello again');
+      await sh('printf more >> new');
+      assert.equal(await readFile(join(layer.upper, 'new'), 'utf8'), 'hello againmore');
+    });
+
+    it('lets go of a deletion once the NAS has it, and of a folder that was moved there', async () => {
+      assert.deepEqual(await layer.takeOut([await entry('gone')]), [], 'the NAS still has it');
+      await remote.deleteFile('gone', { signal: signal() });
+      await remote.deleteFile('tree/two', { signal: signal() });
+      await remote.moveFolder('tree', 'moved', { signal: signal() });
+      const taken = await layer.takeOut(await Promise.all(['gone', 'tree', 'moved'].map(entry)));
+      assert.deepEqual([...taken].sort(), ['gone', 'moved', 'tree']);
+      assert.deepEqual((await sh('ls; ls moved')).split('\n').filter((name) => ['gone', 'tree', 'moved', 'sub', 'two'].includes(name)), ['moved', 'sub']);
+      assert.equal(await sh('wc -c < moved/sub/three'), '3000');
+      await remote.moveFolder('deep/in', 'deep/out', { signal: signal() });
+      // The kernel notes a name in the same folder, an uploader the whole path.
+      assert.deepEqual(await layer.takeOut([{ ...(await entry('deep/out')), movedFrom: 'deep/in' }]), ['deep/out']);
+      assert.equal(await sh('wc -c < deep/out/z'), '9');
+      // What is in it comes in a second round, then the folder itself.
+      assert.deepEqual(await layer.takeOut([await entry('moved/two')]), ['moved/two']);
+      assert.deepEqual(await layer.takeOut([await entry('moved')]), ['moved']);
+      assert.equal(await sh('wc -c < moved/sub/three'), '3000');
+      await nas.put('gone', 7);
+      await mount.refreshDirectories('', { recursive: false, signal: signal() });
+      assert.equal(await sh('wc -c < gone'), '7', 'somebody else may have the name again');
+    });
+
+    it('lets go of a folder that was made anew in place of another', async () => {
+      await remote.deleteFile('old/x', { signal: signal() });
+      await bringUp('old/y');
+      assert.deepEqual(await layer.takeOut([await entry('old')]), ['old']);
+      assert.deepEqual(await layer.takeOut([await entry('old/y')]), ['old/y']);
+      assert.deepEqual(await layer.takeOut([await entry('old')]), ['old']);
+      assert.equal(await sh('ls old; cat old/y'), 'y\ny');
+    });
+
+    it('brings back what is written just while the kernel still has the old name in mind', async () => {
+      await sh('printf version1 > busy; cat busy');
+      await bringUp('busy');
+      const paths = layerPaths(join(scratch.path('bench'), 'cache/s'));
+      let written = 0;
+      const options: TakeOutOptions = {
+        paths, mountPoint: root, marks: new UpperMarks(paths.upper, bench.tools.processes), processes: bench.tools.processes, clock, log: bench.tools.log, precisionMs: () => 1_000,
+        listLower: (folder) => layer.listBelow(folder, { signal: signal() }),
+        dropNames: async () => {
+          if (written++ === 0) await sh('printf version2 > busy');
+          await mount.refreshDirectories('', { recursive: false, signal: signal() });
+        },
+      };
+      await remote.forget([''], { signal: signal() });
+      assert.deepEqual(await new TakeOut(options).take([await entry('busy')]), []);
+      assert.equal(written > 0, true);
+      assert.equal(await sh('cat busy'), 'version2');
+      assert.equal(await readFile(join(layer.upper, 'busy'), 'utf8'), 'version2');
+    });
+
+    it('brings back what a daemon that was killed had in its hands', async () => {
+      const paths = layerPaths(join(scratch.path('bench'), 'cache/s'));
+      await sh('printf mine > halfway; printf other > both');
+      const stage = join(paths.aside, '1-1');
+      await mkdir(stage, { recursive: true });
+      await writeFile(join(stage, 'names.json'), JSON.stringify([{ path: 'halfway' }, { path: 'both' }, { path: 'never/moved' }]));
+      await rename(join(paths.upper, 'halfway'), join(stage, '0'));
+      await writeFile(join(stage, '1'), 'aside');
+      assert.equal(await recoverAside(paths, bench.tools.log), 2);
+      assert.equal(await readFile(join(paths.upper, 'halfway'), 'utf8'), 'mine');
+      assert.equal(await readFile(join(paths.upper, 'both'), 'utf8'), 'other');
+      const recovered = (await readdir(paths.upper)).filter((name) => name.startsWith('both (recovered'));
+      assert.equal(await readFile(join(paths.upper, recovered[0] ?? ''), 'utf8'), 'aside');
+      await Promise.all(recovered.map((name) => rm(join(paths.upper, name))));
+      assert.deepEqual((await readdir(paths.upper)).filter((name) => ['tree', 'moved', 'busy '].includes(name)), [], 'what had been taken out stays out');
+    });
+  });
+
+  it('goes on after a kill of rclone: what was open for writing keeps every byte, and no file shows another\'s content', async () => {
+    const stays = await readFile(nas.path('stays'), 'utf8');
+    await utimes(nas.path('stays'), 1_700_000_000, 1_700_000_000);
+    await sh('printf x >> stays');
+    const writer = runClient('sh', ['-c', `exec 3>>"${root}/long"; printf before >&3; sleep 4; printf after >&3`], 20_000);
+    await until('it is open', async () => (await layer.openForWriting()).has('long'), { timeoutMs: 3_000 });
+    process.kill(mount.pid, 'SIGKILL');
+    await mount.exited;
+    await mount.kill();
+    mount = await bench.mount(bench.spec('s'));
+    // In another order than before, so that other files get the numbers that these had.
+    const sums = (await sh('for round in 1 2; do for name in aaa others one later stays moved/sub/three aaa; do sha256sum $name; done; done')).split('\n');
+    const wanted = await Promise.all(['aaa', 'others', 'one', 'later', 'stays', 'moved/sub/three', 'aaa'].map(async (name) => {
+      const upper = join(layer.upper, name);
+      return `${await checksumOf(await stat(upper).then(() => upper, () => nas.path(name)))}  ${name}`;
+    }));
+    assert.deepEqual(sums, [...wanted, ...wanted]);
+    assert.equal((await layer.openForWriting()).has('long'), true, 'it is open in the overlay that is off the path');
+    await writer;
+    assert.equal(await sh('cat long'), 'beforeafter');
+    assert.equal((await readFile(join(layer.upper, 'stays'))).toString('latin1').slice(-1), 'x');
+    assert.equal(stays.length > 0, true);
+    assert.equal((await mount.stats(signal())).trouble, undefined);
+  });
+
+  it('refuses new writes when it is sealed, also after names were dropped', async () => {
+    await mount.seal();
+    await mount.refreshDirectories('', { recursive: false, signal: signal() });
+    const { code } = await runClient('sh', ['-c', `echo x > "${root}/sealed"`]);
+    assert.notEqual(code, 0);
+    await mount.unmount();
+    assert.equal(await bench.tools.mountTable.find(root), undefined);
+    assert.deepEqual((await bench.tools.mountTable.list()).filter((one) => one.mountPoint.startsWith(scratch.root)), []);
+  });
+});

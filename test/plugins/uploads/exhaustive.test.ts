@@ -1,0 +1,89 @@
+/**
+ * Every sequence of up to two operations over two files and two folders, each in a folder of its own on one share, with the
+ * uploader through, not begun, or killed at some point in between. At the end the NAS holds what was acknowledged.
+ */
+import assert from 'node:assert/strict';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { BEGINNING, carryOut, sequences } from '../../support/layer/operations.ts';
+import { differences, treeOf } from '../../support/layer/tree.ts';
+import { crashAfter } from './crash.ts';
+import { settle, TestShare } from './share.ts';
+
+const ALL = [...sequences(1), ...sequences(2)];
+
+/** One share with all sequences in it, and the same on a plain folder. */
+class Stage {
+  readonly share = new TestShare();
+  readonly model = join(this.share.root, 'model');
+
+  constructor() {
+    for (const [index] of ALL.entries()) {
+      for (const [path, bytes] of Object.entries(BEGINNING)) {
+        const file = join(this.share.nas, `s${index}`, path);
+        mkdirSync(dirname(file), { recursive: true });
+        writeFileSync(file, `${path} `.repeat(bytes).slice(0, bytes));
+      }
+    }
+    cpSync(this.share.nas, this.model, { recursive: true });
+    this.share.up();
+  }
+
+  perform(step: number): void {
+    for (const [index, sequence] of ALL.entries()) {
+      const operation = sequence[step];
+      if (operation === undefined) continue;
+      const done = [this.model, this.share.mount].map((root) => carryOut(root, { folder: `s${index}`, operation, seed: step + 1 }));
+      assert.equal(done[1], done[0], `s${index} ${sequence.join(', ')}: the share answers otherwise than a folder`);
+    }
+  }
+
+  async check(): Promise<void> {
+    const uploader = this.share.uploader();
+    await settle(uploader);
+    await uploader.stop();
+    const wanted = treeOf(this.model);
+    const told = (lines: string[]): string[] => lines.slice(0, 20).map((line) => `${line} (${ALL[Number(/^s(\d+)/.exec(line)?.[1])]?.join(', ')})`);
+    assert.deepEqual(told(differences(treeOf(this.share.nas), wanted)), [], 'on the NAS');
+    assert.deepEqual(told(differences(treeOf(this.share.mount), wanted)), [], 'as users see it');
+    assert.deepEqual(this.share.conflicts, [], 'nobody else has changed anything');
+  }
+}
+
+describe('every sequence of two operations', () => {
+  const stages: Stage[] = [];
+  const stage = (): Stage => {
+    stages.push(new Stage());
+    return stages.at(-1)!;
+  };
+  after(() => stages.forEach(({ share }) => share.close()));
+
+  it('comes to the NAS when the uploader runs at the end', async () => {
+    const one = stage();
+    one.perform(0);
+    one.perform(1);
+    await one.check();
+  });
+
+  it('comes to the NAS when the uploader is through in between', async () => {
+    const one = stage();
+    one.perform(0);
+    const uploader = one.share.uploader();
+    await settle(uploader);
+    await uploader.stop();
+    one.perform(1);
+    await one.check();
+  });
+
+  for (const calls of [3, 40, 200, 700, 1_500, 2_600]) {
+    it(`comes to the NAS when the uploader is killed after ${calls} calls in between`, async () => {
+      const one = stage();
+      one.perform(0);
+      await crashAfter(one.share, calls);
+      one.perform(1);
+      await crashAfter(one.share, calls);
+      await one.check();
+    });
+  }
+});

@@ -1,0 +1,198 @@
+/**
+ * A share for tests of the uploader: a real overlay over a plain folder, which is the NAS at the same time. Times on that NAS
+ * are whole seconds, as many keep them. Taking out is done while the overlay is unmounted: how it is done under a mounted one
+ * is the local layer's concern.
+ */
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, unlinkSync, utimesSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import type { Clock, Conflict, Processes, RemoteEntry, RemoteFailure, RemoteFiles, UpperEntry, WriteLayer } from 'mountkeeper';
+import { createClock } from '../../../core/system/clock.ts';
+import { runShortCommand } from '../../../core/system/short-command.ts';
+import { ShareUploader } from '../../../plugins/uploads/transfer/share-uploads.ts';
+
+export const clock: Clock = createClock();
+export const processes: Pick<Processes, 'run'> = { run: (spec) => runShortCommand(spec, clock) };
+/** In memory where that can be had: what is written to the disk for good is not what these tests are about. */
+const ROOM = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+const OPTIONS = 'index=off,nfs_export=off,redirect_dir=on,metacopy=off';
+
+/** Asked before and after each call of the remote and of the layer; may throw, or never settle. */
+export type Fault = (call: string, when: 'before' | 'after') => Promise<void> | void;
+
+export class TestShare {
+  readonly root = mkdtempSync(join(ROOM, 'mk-uploads-'));
+  readonly nas = join(this.root, 'nas');
+  readonly upper = join(this.root, 'upper');
+  readonly mount = join(this.root, 'mount');
+  readonly records = join(this.root, 'records');
+  readonly conflicts: Conflict[] = [];
+  precisionMs = 1_000;
+  #isMounted = false;
+
+  constructor() {
+    for (const folder of [this.nas, this.upper, this.mount, this.records, join(this.root, 'work')]) mkdirSync(folder, { recursive: true });
+  }
+
+  /** A path that users see. */
+  at(path: string): string {
+    return join(this.mount, path);
+  }
+
+  up(): void {
+    if (this.#isMounted) return;
+    execFileSync('mount', ['-i', '-t', 'overlay', 'uploads-test', '-o', `lowerdir=${this.nas},upperdir=${this.upper},workdir=${join(this.root, 'work')},${OPTIONS}`, this.mount]);
+    this.#isMounted = true;
+  }
+
+  down(): void {
+    if (!this.#isMounted) return;
+    execFileSync('umount', ['-i', '-l', this.mount]);
+    this.#isMounted = false;
+  }
+
+  /** Users see what is on the NAS now. */
+  renew(): void {
+    this.down();
+    this.up();
+  }
+
+  close(): void {
+    this.down();
+    rmSync(this.root, { recursive: true, force: true });
+  }
+
+  uploader(fault: Fault = () => undefined, more: { readonly isOpen?: () => ReadonlySet<string> } = {}): ShareUploader {
+    return new ShareUploader({
+      layer: guarded(this.#layer(more.isOpen ?? (() => new Set())), fault), remote: guarded(this.remote(), fault), writeBackMs: () => 0, transfers: () => 4,
+      clock, processes, log: pino({ level: 'silent' }), onConflict: (conflict) => void this.conflicts.push(conflict), isSelfDriven: false, restMs: 0,
+    });
+  }
+
+  #layer(isOpen: () => ReadonlySet<string>): WriteLayer {
+    const { nas } = this;
+    return {
+      shareName: 'test', upper: this.upper, aside: join(this.root, 'aside'), records: this.records,
+      openForWriting: async () => isOpen(),
+      inUse: async () => new Set(),
+      below: async (path) => entryAt(join(nas, path)),
+      listBelow: async (folder) => listing(join(nas, folder)),
+      takeOut: async (entries) => this.#takeOut(entries),
+    };
+  }
+
+  #takeOut(entries: readonly UpperEntry[]): string[] {
+    this.down();
+    const taken = entries.filter((entry) => this.#takeOne(entry)).map(({ path }) => path);
+    this.up();
+    return taken;
+  }
+
+  #takeOne({ path, kind, inode, changedNs, movedFrom, isOpaque }: UpperEntry): boolean {
+    const full = join(this.upper, path);
+    const stats = lstatSync(full, { bigint: true, throwIfNoEntry: false });
+    if (kind === 'whiteout') {
+      if (stats?.isCharacterDevice() !== true || existsSync(join(this.nas, path))) return false;
+      unlinkSync(full);
+      return true;
+    }
+    if (stats?.ino !== inode || (kind === 'file' && stats.ctimeNs !== changedNs)) return false;
+    if (kind === 'file') unlinkSync(full);
+    else if (movedFrom !== undefined) unmark(full, 'redirect');
+    else if (isOpaque) unmark(full, 'opaque');
+    else if (readdirSync(full).length > 0) return false;
+    else rmdirSync(full);
+    return true;
+  }
+
+  remote(): RemoteFiles {
+    const at = (path: string): string => join(this.nas, path);
+    const share = this;
+    return {
+      get precisionMs() { return share.precisionMs; },
+      stat: async (path) => entryAt(at(path)),
+      list: async (folder) => listing(at(folder)),
+      upload: async (local, path) => {
+        const beside = join(this.root, `part-${Math.random()}`);
+        copyFileSync(local, beside);
+        const second = Math.floor(Number(lstatSync(local, { bigint: true }).mtimeNs / 1_000_000n) / 1_000);
+        utimesSync(beside, second, second);
+        if (lstatSync(at(path), { throwIfNoEntry: false })?.isDirectory() === true) throw refusal(`${path} is a folder`);
+        renameSync(beside, at(path));
+      },
+      moveFile: async (from, to) => renameChecked(at(from), at(to), false),
+      moveFolder: async (from, to) => renameChecked(at(from), at(to), true),
+      deleteFile: async (path) => rmSync(at(path), { force: true }),
+      makeFolder: async (path) => void mkdirSync(at(path), { recursive: true }),
+      removeFolder: async (path) => { if (existsSync(at(path))) rmdirSync(at(path)); },
+      forget: async () => undefined,
+    };
+  }
+}
+
+function unmark(folder: string, mark: string): void {
+  execFileSync('setfattr', ['-h', '-x', `trusted.overlay.${mark}`, folder]);
+}
+
+function renameChecked(from: string, to: string, isFolder: boolean): void {
+  if (lstatSync(from).isDirectory() !== isFolder) throw refusal(`${from} is of another kind`);
+  if (existsSync(to)) throw refusal(`${to} is in the way`);
+  renameSync(from, to);
+}
+
+export function refusal(message: string, remote: 'answers' | 'silent' = 'answers'): RemoteFailure {
+  return Object.assign(new Error(message), { remote });
+}
+
+function entryAt(path: string): RemoteEntry | undefined {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  if (stats === undefined) return undefined;
+  return stats.isDirectory() ? { name, kind: 'folder' } : { name, kind: 'file', version: { bytes: stats.size, modifiedMs: stats.mtimeMs } };
+}
+
+function listing(folder: string): RemoteEntry[] | undefined {
+  if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return undefined;
+  return readdirSync(folder).map((name) => entryAt(join(folder, name))).filter((entry) => entry !== undefined);
+}
+
+/** Asks the fault around each call that waits. */
+function guarded<T extends object>(target: T, fault: Fault): T {
+  return new Proxy(target, {
+    get: (object, name, receiver) => {
+      const value: unknown = Reflect.get(object, name, receiver);
+      if (typeof value !== 'function') return value;
+      return async (...args: unknown[]) => {
+        await fault(String(name), 'before');
+        const result: unknown = await (value as (...all: unknown[]) => unknown).apply(object, args);
+        await fault(String(name), 'after');
+        return result;
+      };
+    },
+  });
+}
+
+/** Path → content, `/` for a folder. */
+export function treeOf(folder: string, path = ''): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const name of readdirSync(join(folder, path)).sort()) {
+    const one = path === '' ? name : `${path}/${name}`;
+    const stats = lstatSync(join(folder, one));
+    if (stats.isDirectory()) for (const [key, value] of [[one, '/'] as const, ...treeOf(folder, one)]) found.set(key, value);
+    else found.set(one, stats.isFile() ? readFileSync(join(folder, one), 'latin1') : '?');
+  }
+  return found;
+}
+
+/** Looks and works until there is nothing to do; resolves with the number of looks. */
+export async function settle(uploader: ShareUploader, most = 40): Promise<number> {
+  for (let looks = 1; looks <= most; looks += 1) {
+    uploader.flush();
+    const figures = await uploader.look(new AbortController().signal);
+    await uploader.settled();
+    if (figures.dirtyFiles === 0 && !uploader.isLookDue) return looks;
+  }
+  throw new Error(`not settled: ${JSON.stringify(uploader.queue(), undefined, 1)}`);
+}
