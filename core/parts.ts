@@ -71,7 +71,9 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     services: { processes, secrets, clock },
     review: (next, diff) => host.hooks.veto('beforeReload', next, diff),
   });
-  const http = createHttp({ clock, log, hostnames: () => config.current.config.web.hostnames });
+  const http = createHttp({
+    clock, log, hostnames: () => config.current.config.web.hostnames, trustedProxies: () => config.current.config.web.trusted_proxies,
+  });
   const living: Parts['living'] = { shares: undefined, bandwidth: undefined };
   const services: Partial<Services> = {
     clock, processes, mountReader: reader, mountTable: createMountTable(), config, secrets, status,

@@ -18,6 +18,8 @@ export interface HttpOptions {
   readonly log: Logger;
   /** Names the Host header may carry beside localhost and addresses. Asked at every request. */
   readonly hostnames: () => readonly string[];
+  /** Addresses and ranges of the proxies that say who their clients are; none unless given. Asked at every request. */
+  readonly trustedProxies?: () => readonly string[];
   /** Why nobody may come in, such as an enabled guard that failed; undefined when the door is open. Asked at every request. */
   readonly guardState?: () => string | undefined;
   readonly limits?: Partial<ListenerLimits>;
@@ -43,6 +45,7 @@ export interface Http {
 
 const RETIRE_TIMEOUT_MS = 60_000;
 const CLOSE_TIMEOUT_MS = 5_000;
+const NO_PROXIES: readonly string[] = [];
 
 export function createHttp(options: HttpOptions): Http {
   return new HttpServer(options);
@@ -62,6 +65,7 @@ class HttpServer implements Http {
       clock,
       log,
       limits: { ...DEFAULT_LIMITS, ...options.limits },
+      trustedProxies: options.trustedProxies ?? (() => NO_PROXIES),
       onRequest: (event, req, res) => this.#onRequest(event, req, res),
       onSocketClosed: (socket) => {
         for (const generation of this.#live) generation.socketClosed(socket);
@@ -70,7 +74,7 @@ class HttpServer implements Http {
     this.projector = {
       name: 'http',
       build: async (ledgers, isActive) => {
-        const generation = await buildGeneration({ ledgers, isActive, clock, log });
+        const generation = await buildGeneration({ ledgers, isActive, clock, log, clientOf: (req) => this.#listener.clientOf(req) });
         return { commit: () => this.#commit(generation), discard: () => generation.retire(0) };
       },
     };
@@ -102,7 +106,8 @@ class HttpServer implements Http {
     if (req.url === '/healthz' && (req.method === 'GET' || req.method === 'HEAD')) return answerHealth(req, res);
     const refusal = refusalOf(req, this.#names());
     if (refusal) {
-      this.#options.log.debug({ status: refusal.status, host: req.headers.host, origin: req.headers.origin }, 'request refused');
+      const { address } = this.#listener.clientOf(req);
+      this.#options.log.debug({ address, status: refusal.status, host: req.headers.host, origin: req.headers.origin }, 'request refused');
       return answerProblem(req, res, refusal.status, refusal.message);
     }
     const reason = this.#closedReason();

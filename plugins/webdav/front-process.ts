@@ -15,12 +15,14 @@ const ORIGIN = { section: 'webdav' } as const;
 const READY_MS = 10_000;
 const LOOK_MS = 30;
 const HERE = fileURLToPath(new URL('.', import.meta.url));
+const SDK = fileURLToPath(new URL('.', import.meta.resolve('mountkeeper/sdk')));
 
 /** A front that runs goes on until what it is made of has changed. */
 export async function frontSpec(place: Place, { host, port }: Address): Promise<ProcessSpec> {
   const hash = createHash('sha256').update(JSON.stringify([process.execPath, place.root, host, port]));
-  const names = (await readdir(HERE)).filter((name) => name.startsWith('front') && name.endsWith('.js')).sort();
-  for (const name of names) hash.update(await readFile(join(HERE, name)));
+  const own = (await readdir(HERE)).filter((name) => name.startsWith('front') && name.endsWith('.js')).sort();
+  const shared = (await readdir(SDK)).filter((name) => name.endsWith('.js')).sort();
+  for (const file of [...own.map((name) => join(HERE, name)), ...shared.map((name) => join(SDK, name))]) hash.update(await readFile(file));
   return {
     key: PROCESS_KEY,
     command: process.execPath,
