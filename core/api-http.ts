@@ -5,8 +5,8 @@ export interface RequestClient {
   /** Its address; behind a proxy of `web.trusted_proxies` the one that the proxy names. */
   readonly address: string;
   /**
-   * For a plugin that lets clients in by a password: says that this one is in. While its request is answered, its
-   * connection makes way for nobody; afterwards only where there are hardly any connections of strangers.
+   * For a plugin that lets clients in by a password: says that this one is in. Until its request is
+   * answered, its connection makes way for nobody; afterwards those of strangers make way first.
    */
   markKnown(): void;
 }

@@ -33,7 +33,9 @@ export { exporterOf, provideExporter } from './system/serving-exporter.ts';
 export type { ExporterParts, ExporterTools, ExporterWiring, ServingExporter } from './system/serving-exporter.ts';
 export { showShares } from './system/shown-shares.ts';
 export type { ShownShares, ShownSharesOptions } from './system/shown-shares.ts';
-export { addressKey, clientAddress, ConnectionPool, CredentialDigest, parseBasicCredentials, Throttle, trustedProxies } from './sdk/index.ts';
+export {
+  addressKey, clientAddress, ConnectionPool, CredentialDigest, parseBasicCredentials, Throttle, trustedProxies,
+} from './sdk/index.ts';
 export type {
   Attempt, BasicCredentials, ConnectionPoolOptions, ThrottleOptions, TrustedProxies, Verdict,
 } from './sdk/index.ts';

@@ -72,7 +72,9 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     review: (next, diff) => host.hooks.veto('beforeReload', next, diff),
   });
   const http = createHttp({
-    clock, log, hostnames: () => config.current.config.web.hostnames, trustedProxies: () => config.current.config.web.trusted_proxies,
+    clock, log,
+    hostnames: () => config.current.config.web.hostnames,
+    trustedProxies: () => config.current.config.web.trusted_proxies,
   });
   const living: Parts['living'] = { shares: undefined, bandwidth: undefined };
   const services: Partial<Services> = {

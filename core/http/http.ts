@@ -3,6 +3,7 @@
  * To the plugin host it is one projector: routes follow the ledgers by building a new generation and swapping it in.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RequestClient } from '../api.ts';
 import type { Clock, Logger } from '../services.ts';
 import type { Projector } from '../plugin/ledger.ts';
 import type { Address } from './address.ts';
@@ -18,7 +19,7 @@ export interface HttpOptions {
   readonly log: Logger;
   /** Names the Host header may carry beside localhost and addresses. Asked at every request. */
   readonly hostnames: () => readonly string[];
-  /** Addresses and ranges of the proxies that say who their clients are; none unless given. Asked at every request. */
+  /** Addresses and ranges of the proxies that say who their clients are; none by default. Asked at every request. */
   readonly trustedProxies?: () => readonly string[];
   /** Why nobody may come in, such as an enabled guard that failed; undefined when the door is open. Asked at every request. */
   readonly guardState?: () => string | undefined;
@@ -74,7 +75,8 @@ class HttpServer implements Http {
     this.projector = {
       name: 'http',
       build: async (ledgers, isActive) => {
-        const generation = await buildGeneration({ ledgers, isActive, clock, log, clientOf: (req) => this.#listener.clientOf(req) });
+        const clientOf = (req: IncomingMessage): RequestClient => this.#listener.clientOf(req);
+        const generation = await buildGeneration({ ledgers, isActive, clock, log, clientOf });
         return { commit: () => this.#commit(generation), discard: () => generation.retire(0) };
       },
     };
@@ -107,7 +109,8 @@ class HttpServer implements Http {
     const refusal = refusalOf(req, this.#names());
     if (refusal) {
       const { address } = this.#listener.clientOf(req);
-      this.#options.log.debug({ address, status: refusal.status, host: req.headers.host, origin: req.headers.origin }, 'request refused');
+      const { host, origin } = req.headers;
+      this.#options.log.debug({ address, status: refusal.status, host, origin }, 'request refused');
       return answerProblem(req, res, refusal.status, refusal.message);
     }
     const reason = this.#closedReason();

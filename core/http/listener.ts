@@ -46,7 +46,7 @@ export interface ListenerOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly limits: ListenerLimits;
-  /** Addresses and ranges of the proxies that say who their clients are. Asked at every request and connection. */
+  /** Addresses and ranges of the proxies that say who their clients are. Asked at every request. */
   readonly trustedProxies: () => readonly string[];
   readonly onRequest: (event: RequestEvent, req: IncomingMessage, res: ServerResponse) => void;
   readonly onSocketClosed: (socket: Socket) => void;
@@ -71,11 +71,14 @@ interface Exchange {
   readonly res: ServerResponse;
 }
 
-/** One server socket with its open connections. */
-interface Door {
+interface Entrance {
   readonly server: Server;
   /** Answers that are not finished. */
   readonly answers: Set<ServerResponse>;
+}
+
+/** One server socket with its open connections. */
+interface Door extends Entrance {
   readonly asked: Address;
   readonly bound: Address;
 }
@@ -145,7 +148,8 @@ class MovingListener implements Listener {
     const { clock, limits: { maxConnections, maxPerAddress }, log } = this.#options;
     if (clock.monotonic() - this.#saidCrowdedAt < SAY_CROWDED_EVERY_MS) return;
     this.#saidCrowdedAt = clock.monotonic();
-    log.warn({ address, maxConnections, maxPerAddress }, 'too many connections to the web server; the longest idle make way');
+    const message = 'too many connections to the web server; the longest idle make way';
+    log.warn({ address, maxConnections, maxPerAddress }, message);
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -207,8 +211,9 @@ class MovingListener implements Listener {
     });
     this.#pool.attach(server);
     server.on('connection', (socket: Socket) => this.#track(socket));
-    server.on('request', (req, res) => void this.#accept('request', { server, answers }, { req, res }));
-    server.on('checkContinue', (req, res) => void this.#accept('checkContinue', { server, answers }, { req, res }));
+    for (const event of ['request', 'checkContinue'] as const) {
+      server.on(event, (req, res) => void this.#accept(event, { server, answers }, { req, res }));
+    }
     return server;
   }
 
@@ -220,7 +225,7 @@ class MovingListener implements Listener {
     });
   }
 
-  async #accept(event: RequestEvent, door: Pick<Door, 'server' | 'answers'>, { req, res }: Exchange): Promise<void> {
+  async #accept(event: RequestEvent, door: Entrance, { req, res }: Exchange): Promise<void> {
     const { server, answers } = door;
     answers.add(res);
     res.once('close', () => {

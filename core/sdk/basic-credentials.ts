@@ -19,7 +19,10 @@ export function parseBasicCredentials(header: string | undefined): BasicCredenti
   const text = decode(Buffer.from(encoded, 'base64'));
   const colon = text.indexOf(':');
   if (colon === -1) return undefined;
-  return { username: text.slice(0, colon).normalize('NFC'), password: text.slice(colon + 1).normalize('NFC') };
+  return {
+    username: text.slice(0, colon).normalize('NFC'),
+    password: text.slice(colon + 1).normalize('NFC'),
+  };
 }
 
 /** UTF-8 as servers ask for it; Latin-1 from clients that know no better. */
@@ -31,7 +34,10 @@ function decode(bytes: Buffer): string {
   }
 }
 
-/** Digests of credentials under a key of its own: they tell nothing, and mean nothing elsewhere. Compare with `timingSafeEqual`. */
+/**
+ * Digests of credentials under a key of its own: they mean nothing elsewhere. To be compared by
+ * `timingSafeEqual`.
+ */
 export class CredentialDigest {
   readonly #key = randomBytes(32);
 

@@ -1,6 +1,7 @@
 /**
- * Whose request it is: the address at the other end of the connection, or the one that a trusted proxy names in
- * `Forwarded` (RFC 7239) or `X-Forwarded-For`. Everybody may write these headers, so they count from a trusted proxy alone.
+ * Whose request it is: the address at the other end of the connection, or the one that a trusted proxy names
+ * in `Forwarded` (RFC 7239) or `X-Forwarded-For`. Everybody may write these headers: they count from such a
+ * proxy alone.
  */
 import { BlockList, isIP } from 'node:net';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -36,8 +37,9 @@ export function trustedProxies(list: readonly string[]): TrustedProxies {
 }
 
 /**
- * The nearest address that no trusted proxy stands behind. What cannot be read counts as the address of the proxy that sent
- * it, and so do two headers that name two clients: a proxy writes one of them and may pass on a stranger's other one.
+ * The nearest address that is no trusted proxy's. Where the header cannot be read, it is that of the proxy
+ * which sent it; also where two headers name two clients: a proxy writes one of them, and may pass on the
+ * other as it came.
  */
 export function clientAddress(peer: string, headers: IncomingHttpHeaders, proxies: TrustedProxies): string {
   const own = plainAddress(peer);
@@ -46,7 +48,8 @@ export function clientAddress(peer: string, headers: IncomingHttpHeaders, proxie
   const forwardedFor = headers['x-forwarded-for'];
   const named = new Set<string>();
   if (forwarded !== undefined) named.add(nearestClient(own, forwardedHops(forwarded), proxies));
-  if (forwardedFor !== undefined) named.add(nearestClient(own, forwardedForHops(String(forwardedFor)), proxies));
+  if (forwardedFor !== undefined)
+    named.add(nearestClient(own, forwardedForHops(String(forwardedFor)), proxies));
   const [only = own] = named;
   return named.size === 1 ? only : own;
 }
@@ -55,7 +58,10 @@ export function clientAddress(peer: string, headers: IncomingHttpHeaders, proxie
 export function addressKey(address: string): string {
   const plain = plainAddress(address);
   if (isIP(plain) !== 6) return plain;
-  return `${groupsOf(plain).slice(0, 4).map((group) => group.toString(16)).join(':')}::/64`;
+  return `${groupsOf(plain)
+    .slice(0, 4)
+    .map((group) => group.toString(16))
+    .join(':')}::/64`;
 }
 
 /** Without the name of an interface, in lower case; an IPv4 address also where it comes mapped into IPv6. */
@@ -70,7 +76,9 @@ function plainAddress(address: string): string {
 
 /** The eight numbers of a valid IPv6 address. */
 function groupsOf(address: string): readonly number[] {
-  const [left = [], right] = address.split('::').map((half) => (half === '' ? [] : half.split(':').flatMap(numbersOf)));
+  const [left = [], right] = address
+    .split('::')
+    .map((half) => (half === '' ? [] : half.split(':').flatMap(numbersOf)));
   if (right === undefined) return left;
   return [...left, ...Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => 0), ...right];
 }
@@ -95,7 +103,9 @@ function nearestClient(own: string, hops: readonly Hop[], proxies: TrustedProxie
 }
 
 function forwardedForHops(header: string): readonly Hop[] {
-  return header.length > MAX_HEADER_CHARACTERS ? [undefined] : header.split(',').map((hop) => hopAddress(hop.trim()));
+  return header.length > MAX_HEADER_CHARACTERS
+    ? [undefined]
+    : header.split(',').map((hop) => hopAddress(hop.trim()));
 }
 
 function forwardedHops(header: string): readonly Hop[] {
@@ -132,8 +142,12 @@ function splitOutsideQuotes(text: string, separator: string): readonly string[] 
   return isQuoted ? undefined : [...parts, text.slice(begin)];
 }
 
-/** `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`; undefined for all else. */
+/**
+ * `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`; undefined for all else.
+ */
 function hopAddress(text: string): Hop {
   const address = BRACKETED.exec(text)?.[1] ?? WITH_PORT.exec(text)?.[1] ?? text;
-  return isIP(address) === 0 || (text.startsWith('[') && isIP(address) !== 6) ? undefined : plainAddress(address);
+  return isIP(address) === 0 || (text.startsWith('[') && isIP(address) !== 6)
+    ? undefined
+    : plainAddress(address);
 }

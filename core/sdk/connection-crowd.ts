@@ -2,22 +2,30 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** One connection of a client. */
-export interface Connection {
+export class Connection {
   readonly socket: Socket;
-  /** Undefined where it is not limited by its address. */
-  readonly address: string | undefined;
+  /** The key of its client's address. */
+  readonly address: string;
   /** Requests that have come and are not answered. */
-  open: number;
+  open = 0;
   /** To the request whose turn it is. */
   answer: ServerResponse | undefined;
-  state: 'idle' | 'served-stranger' | 'served-known';
+  state: 'idle' | 'served-stranger' | 'served-known' = 'idle';
   /** A client that has been let in has used it. */
-  isKnown: boolean;
+  isKnown = false;
   /** Settles when all that came before is answered. */
-  before: Promise<unknown>;
+  before: Promise<unknown> = Promise.resolve();
+
+  constructor(socket: Socket, address: string) {
+    this.socket = socket;
+    this.address = address;
+  }
 }
 
-/** Connections, and which of them makes way first: those that were never let in before those between two requests, the longest idle first. */
+/**
+ * Connections, and which of them makes way first: those of strangers before those of clients that have been
+ * let in and are between two requests, and of each kind the longest idle.
+ */
 export class Crowd {
   readonly #strangers = new Set<Connection>();
   readonly #known = new Set<Connection>();
@@ -41,7 +49,8 @@ export class Crowd {
     // Where there are few strangers, the one that has just come may be about to say who it is.
     const areMany = this.#strangers.size > this.#known.size / 4;
     const idle = areMany ? [this.#strangers, this.#known] : [this.#known, this.#strangers];
-    for (const connections of [...idle, this.#servedStrangers]) for (const connection of connections) return connection;
+    for (const connections of [...idle, this.#servedStrangers])
+      for (const connection of connections) return connection;
     return undefined;
   }
 

@@ -1,14 +1,14 @@
 /**
- * The connections of all clients of an HTTP server. Whoever opens more than there may be shuts nobody out: one that
- * nobody is being served on makes way for each that comes. What is sent ahead on one connection is served in turn.
+ * The connections of all clients of an HTTP server. Whoever opens more than there may be shuts nobody out:
+ * for each that comes, one on which nobody is being served makes way. What is sent ahead on one connection
+ * is served in turn.
  */
 import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { addressKey } from './client-address.ts';
-import { Crowd } from './connection-crowd.ts';
-import type { Connection } from './connection-crowd.ts';
+import { Connection, Crowd } from './connection-crowd.ts';
 import type { Clock } from '../services.ts';
 
 export interface ConnectionPoolOptions {
@@ -16,19 +16,31 @@ export interface ConnectionPoolOptions {
   readonly maxConnections: number;
   /** For one IPv4 address, or one IPv6 network of 64 bits. */
   readonly maxPerAddress: number;
-  /** A trusted proxy brings the clients of many addresses: its connections are limited together with all others only. */
+  /**
+   * A trusted proxy brings the clients of many addresses: its connections are limited together with all
+   * others only.
+   */
   readonly isTrustedProxy?: (address: string) => boolean;
   /** Hears of each connection that was refused, or that made way for another one. */
   readonly onCrowded?: (address: string) => void;
 }
 
-/** Clients wait for an answer before they ask for more; what they may send ahead is for those few that do not. */
+/**
+ * Clients wait for an answer before they ask for more; what they may send ahead is for those few that do
+ * not.
+ */
 const MAX_AHEAD = 8;
-/** A client that is cut off while it sends may never read why: it is given a while, and then its descriptor is freed. */
+/**
+ * A client that is cut off while it sends may not read why: it is given a while. Then its descriptor is
+ * freed.
+ */
 const LINGER_MS = 1_000;
 /** Those that find no room count for nothing meanwhile. */
 const LINGER_REFUSED_MS = 100;
-const CLIENT_ERROR_STATUS: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
+const CLIENT_ERROR_STATUS: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+};
 
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
@@ -49,7 +61,8 @@ export class ConnectionPool {
   attach(server: Server): void {
     server.on('connection', (socket: Socket) => {
       socket.on('error', () => undefined);
-      if (!this.#open(socket)) this.#end(socket, 503, { headers: 'Retry-After: 5\r\n', lingerMs: LINGER_REFUSED_MS });
+      if (!this.#open(socket))
+        this.#end(socket, 503, { headers: 'Retry-After: 5\r\n', lingerMs: LINGER_REFUSED_MS });
     });
     server.on('connect', (_request, socket) => this.#end(socket, 405));
     server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket) => {
@@ -69,19 +82,22 @@ export class ConnectionPool {
     }
     connection.open += 1;
     const { before } = connection;
-    connection.before = new Promise<void>((resolve) => response.once('close', () => {
-      connection.open -= 1;
-      this.#rest(connection);
-      resolve();
-    }));
+    connection.before = new Promise<void>((resolve) =>
+      response.once('close', () => {
+        connection.open -= 1;
+        this.#rest(connection);
+        resolve();
+      }),
+    );
     await before;
     connection.answer = response;
     return !socket.destroyed;
   }
 
   /**
-   * A request is being served, until its answer is given. `known`: its client has been let in, and the connection makes
-   * way for nobody. `stranger`: nobody was asked who he is, and it makes way only when there is no other that could.
+   * A request is being served, until its answer is given. `known`: its client has been let in, and the
+   * connection makes way for nobody. `stranger`: nobody knows who it is, and it makes way only where no idle
+   * one can.
    */
   serve({ socket }: IncomingMessage, who: 'known' | 'stranger'): void {
     const connection = this.#connections.get(socket);
@@ -97,14 +113,17 @@ export class ConnectionPool {
 
   /** False when there is no room, since everybody is being served. */
   #open(socket: Socket): boolean {
+    const { isTrustedProxy, maxConnections, maxPerAddress } = this.#options;
     const { remoteAddress = '' } = socket;
-    const address = this.#options.isTrustedProxy?.(remoteAddress) === true ? undefined : addressKey(remoteAddress);
-    const own = address === undefined ? undefined : (this.#perAddress.get(address) ?? new Crowd());
-    if (own && !this.#makeRoom(own, this.#options.maxPerAddress, remoteAddress)) return false;
-    if (!this.#makeRoom(this.#all, this.#options.maxConnections, remoteAddress)) return false;
-    const connection: Connection = { socket, address, open: 0, answer: undefined, state: 'idle', isKnown: false, before: Promise.resolve() };
+    const address = addressKey(remoteAddress);
+    const own = this.#perAddress.get(address) ?? new Crowd();
+    const limit = isTrustedProxy?.(remoteAddress) === true ? Infinity : maxPerAddress;
+    const hasRoom =
+      this.#makeRoom(own, limit, remoteAddress) && this.#makeRoom(this.#all, maxConnections, remoteAddress);
+    if (!hasRoom) return false;
+    const connection = new Connection(socket, address);
     this.#connections.set(socket, connection);
-    if (address !== undefined && own) this.#perAddress.set(address, own);
+    this.#perAddress.set(address, own);
     for (const crowd of this.#crowds(connection)) crowd.add(connection);
     socket.once('close', () => this.#leave(connection));
     return true;
@@ -119,7 +138,8 @@ export class ConnectionPool {
   }
 
   #rest(connection: Connection): void {
-    if (connection.state !== 'idle' && this.#connections.has(connection.socket)) this.#move(connection, 'idle');
+    if (connection.state !== 'idle' && this.#connections.has(connection.socket))
+      this.#move(connection, 'idle');
   }
 
   #move(connection: Connection, state: Connection['state']): void {
@@ -133,19 +153,23 @@ export class ConnectionPool {
   #leave(connection: Connection): void {
     if (!this.#connections.delete(connection.socket)) return;
     for (const crowd of this.#crowds(connection)) crowd.remove(connection);
-    const { address } = connection;
-    if (address !== undefined && this.#perAddress.get(address)?.size === 0) this.#perAddress.delete(address);
+    if (this.#perAddress.get(connection.address)?.size === 0) this.#perAddress.delete(connection.address);
     connection.socket.destroy();
   }
 
   #crowds({ address }: Connection): readonly Crowd[] {
-    const own = address === undefined ? undefined : this.#perAddress.get(address);
+    const own = this.#perAddress.get(address);
     return own ? [this.#all, own] : [this.#all];
   }
 
   #end(socket: Duplex, status: number, { headers = '', lingerMs = LINGER_MS } = {}): void {
     if (!socket.writable) return void socket.destroy();
-    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`);
-    socket.once('close', this.#options.clock.after(lingerMs, () => socket.destroy()));
+    socket.end(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`,
+    );
+    socket.once(
+      'close',
+      this.#options.clock.after(lingerMs, () => socket.destroy()),
+    );
   }
 }

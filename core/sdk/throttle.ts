@@ -1,7 +1,8 @@
 /**
- * Slows down the guessing of passwords. Credentials that were right before are looked at without waiting; of all others
- * each address has one looked at, and after a wrong one the next only after a pause. Of those that wait the newest
- * comes first: somebody who guesses keeps asking, so the oldest of those who wait are his.
+ * Slows down the guessing of passwords. Credentials that were right before at an address are looked at
+ * without waiting. Of all others each address has one looked at, and after a wrong one the next only after a
+ * pause. Of those that wait the newest comes first: somebody who guesses keeps asking, so the oldest of
+ * those who wait are his.
  */
 import { addressKey } from './client-address.ts';
 import { TokenBucket } from './token-bucket.ts';
@@ -22,13 +23,15 @@ export type Verdict = 'right' | 'wrong' | 'too-many';
 
 export interface ThrottleOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;
-  /** Hears of each wrong password that was looked at; `failures` are those of this address lately. */
+  /** Hears of each wrong password that was looked at. `failures`: how many of this address lately. */
   readonly onWrong?: (address: string, failures: number) => void;
 }
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 8_000;
-/** So many wrong ones come at the first pause; then it doubles with every `FAILURES_PER_DOUBLING`. Makes 12,000 a day. */
+/**
+ * So many wrong ones come at the first pause. Then it doubles every 250: that makes 12,000 guesses in a day.
+ */
 const PATIENT_FAILURES = 500;
 const FAILURES_PER_DOUBLING = 250;
 const FORGET_AFTER_MS = 10 * 60_000;
@@ -38,12 +41,15 @@ const MAX_WRONG = 500;
 const MAX_WAITING_PER_ADDRESS = 16;
 const MAX_WAITING = 200;
 const LONGEST_WAIT_MS = 30_000;
-/** A refusal is held back for so long: who asks again at once would ask thousands of times a second. */
+/**
+ * A refusal is held back for so long: who is refused and asks again at once would ask thousands of times a
+ * second.
+ */
 const HOLD_REFUSAL_MS = 2_000;
 const MAX_HELD = 200;
 /**
- * What is compared with credentials that were right at this address is a guess too, though nobody waits for it.
- * Eight who guess, each answered after two seconds at the latest, stay far below.
+ * What is compared with credentials that were right at this address is a guess too, though nobody waits for
+ * it. Eight who guess, each answered after two seconds at the latest, stay far below.
  */
 const ASKED_PER_ADDRESS = { burst: 40, perSecond: 20 };
 /** Of all addresses together: a thousand machines guess no faster. */
@@ -105,11 +111,13 @@ export class Throttle {
     return turn === 'go' ? this.#lookInTurn(attempt, visits, key) : turn;
   }
 
-  /** Nobody waits any more: all are refused at once, and so is everybody from now on who would have to wait. */
+  /**
+   * Nobody waits any more: all are refused at once, and from now on so is everybody who would have to wait.
+   */
   stop(): void {
     this.#isStopped = true;
-    for (const one of [...this.#all]) one.settle('too-many');
-    for (const release of [...this.#held]) release();
+    for (const one of this.#all) one.settle('too-many');
+    for (const release of this.#held) release();
   }
 
   async #lookInTurn(attempt: Attempt, visits: Visits, key: string): Promise<Verdict> {
@@ -139,7 +147,7 @@ export class Throttle {
       this.#options.onWrong?.(address, visits.failures);
     }
     const verdict = isRight ? 'right' : 'wrong';
-    for (const twin of [...visits.waiting]) if (twin.id === id) twin.settle(verdict);
+    for (const twin of visits.waiting) if (twin.id === id) twin.settle(verdict);
     return verdict;
   }
 
@@ -153,7 +161,11 @@ export class Throttle {
   #visitsOf(key: string): Visits {
     const { clock } = this.#options;
     const visits = this.#visits.get(key) ?? {
-      failures: 0, nextAt: 0, isLooking: false, waiting: new Set(), asked: new TokenBucket(clock, ASKED_PER_ADDRESS),
+      failures: 0,
+      nextAt: 0,
+      isLooking: false,
+      waiting: new Set(),
+      asked: new TokenBucket(clock, ASKED_PER_ADDRESS),
       cancelTimer: () => undefined,
     };
     if (!this.#visits.delete(key) && this.#visits.size >= MAX_ADDRESSES) this.#forgetOldest();

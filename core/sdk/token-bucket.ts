@@ -23,7 +23,10 @@ export class TokenBucket {
 
   get isEmpty(): boolean {
     const now = this.#clock.monotonic();
-    this.#tokens = Math.min(this.#size.burst, this.#tokens + ((now - this.#filledAt) / 1_000) * this.#size.perSecond);
+    this.#tokens = Math.min(
+      this.#size.burst,
+      this.#tokens + ((now - this.#filledAt) / 1_000) * this.#size.perSecond,
+    );
     this.#filledAt = now;
     return this.#tokens < 1;
   }

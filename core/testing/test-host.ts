@@ -161,7 +161,8 @@ class Bench implements TestHost {
     const ownServices = { clock, secrets, processes: this.#processes, ...options.services };
     this.config = createConfigService({ file: path.join(stateDir, 'mountkeeper.toml'), entries: () => this.host.entries(), services: ownServices, log });
     const web = () => this.config.current.config.web;
-    this.#http = createHttp({ clock, log, hostnames: () => web().hostnames, trustedProxies: () => web().trusted_proxies });
+    const trustedProxies = (): readonly string[] => web().trusted_proxies;
+    this.#http = createHttp({ clock, log, hostnames: () => web().hostnames, trustedProxies });
     this.host = createHost({
       dirs: { inTree: '' },
       projectors: [this.#http.projector],

@@ -8,7 +8,9 @@ import type { Verifier } from './verifier.ts';
 /** `open`: nobody is asked who he is. `known`: the client's password is right. */
 export type Decision = 'open' | 'known' | 'unauthorized' | 'too-many' | 'closed';
 
-const DECISIONS: Readonly<Record<Verdict, Decision>> = { right: 'known', wrong: 'unauthorized', 'too-many': 'too-many' };
+const DECISIONS: Readonly<Record<Verdict, Decision>> = {
+  right: 'known', wrong: 'unauthorized', 'too-many': 'too-many',
+};
 
 export interface DoorParts {
   readonly config: () => Readonly<AuthConfig>;
@@ -72,7 +74,9 @@ class PasswordDoor implements Door {
   #throttled(): Throttle {
     if (this.#throttle) return this.#throttle;
     const { clock, log, signal } = this.#parts;
-    const throttle = new Throttle({ clock: clock(), onWrong: (address, failures) => log.warn({ address, failures }, 'wrong password') });
+    const throttle = new Throttle({
+      clock: clock(), onWrong: (address, failures) => log.warn({ address, failures }, 'wrong password'),
+    });
     this.#throttle = throttle;
     if (signal.aborted) throttle.stop();
     else signal.addEventListener('abort', () => throttle.stop(), { once: true });

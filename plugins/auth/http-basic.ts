@@ -5,7 +5,9 @@
 import type { Lifecycle, Plugin, Request, Server } from '@hapi/hapi';
 import type { Decision, Door } from './door.ts';
 
-const REFUSALS: Readonly<Record<Exclude<Decision, 'open' | 'known'>, { status: number; error: string; message: string }>> = {
+type Refused = Exclude<Decision, 'open' | 'known'>;
+
+const REFUSALS: Readonly<Record<Refused, { status: number; error: string; message: string }>> = {
   unauthorized: { status: 401, error: 'Unauthorized', message: 'Sign in with the user name and password of web.username and web.password.' },
   'too-many': { status: 429, error: 'Too Many Requests', message: 'Too many wrong passwords came from your address. Wait a few seconds.' },
   closed: { status: 503, error: 'Service Unavailable', message: 'The password of this server cannot be read, so nobody is let in. The log says why.' },
@@ -17,7 +19,8 @@ const RETRY_SECONDS = '8';
 export function httpBasic(door: Door): Plugin<object> {
   const onRequest: Lifecycle.Method = async (request, h) => {
     const authorization = request.raw.req.headers.authorization;
-    const decision = await door.decide({ authorization, address: request.client.address, gone: () => goneOf(request) });
+    const { address } = request.client;
+    const decision = await door.decide({ authorization, address, gone: () => goneOf(request) });
     if (decision === 'known') request.client.markKnown();
     if (decision === 'open' || decision === 'known') return h.continue;
     const { status, error, message } = REFUSALS[decision];

@@ -162,7 +162,8 @@ export class WebdavExporter implements ServingExporter {
     for (const [share, end] of this.#returning) if (this.#shown.entries.has(share) || end <= clock.monotonic()) this.#returning.delete(share);
     const { cache, web } = config();
     return {
-      users, isOpen: settings.users.length === 0, hostnames: web.hostnames, trustedProxies: web.trusted_proxies,
+      users, isOpen: settings.users.length === 0, hostnames: web.hostnames,
+      trustedProxies: web.trusted_proxies,
       spool: join(cache.dir, '~webdav'), minFreeBytes: sizeBytes(cache.min_free_space),
       shares: [...this.#shown.entries.values()], returning: [...this.#returning.keys()],
     };

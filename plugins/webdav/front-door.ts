@@ -2,7 +2,9 @@ import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
-import { clientAddress, createClock, CredentialDigest, parseBasicCredentials, Throttle, trustedProxies } from 'mountkeeper/sdk';
+import {
+  clientAddress, createClock, CredentialDigest, parseBasicCredentials, Throttle, trustedProxies,
+} from 'mountkeeper/sdk';
 import type { BasicCredentials } from 'mountkeeper/sdk';
 import type { Refusal } from './front-answer.ts';
 import type { FrontState } from './front-state.ts';
@@ -45,7 +47,8 @@ export class Door {
     if (!credentials) return CHALLENGE;
     const address = clientAddress(request.socket.remoteAddress ?? '', request.headers, this.#proxies);
     const id = this.#digest.of(credentials).toString('base64');
-    const verdict = await this.#throttle.examine({ address, id, signal: gone, verify: () => this.#isRight(credentials) });
+    const verify = (): boolean => this.#isRight(credentials);
+    const verdict = await this.#throttle.examine({ address, id, signal: gone, verify });
     if (verdict === 'right') return undefined;
     return verdict === 'wrong' ? CHALLENGE : TOO_OFTEN;
   }

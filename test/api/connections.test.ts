@@ -29,22 +29,46 @@ describe('the API in a crowd', () => {
   let download: Readable | undefined;
 
   const streams = definePlugin({
-    name: 'streams', version: '1.0.0', apiVersion: 1, description: 'Answers that go on.',
+    name: 'streams',
+    version: '1.0.0',
+    apiVersion: 1,
+    description: 'Answers that go on.',
     register(ctx) {
       ctx.route(
-        { method: 'GET', path: '/events', handler: (request, h) => eventStream(request, h, (sink) => (sinks.push(sink), () => undefined)) },
-        { method: 'GET', path: '/download', handler: () => {
-          download = new Readable({ read: () => undefined });
-          download.push('begun, ');
-          return download;
-        } },
+        {
+          method: 'GET',
+          path: '/events',
+          handler: (request, h) => eventStream(request, h, (sink) => (sinks.push(sink), () => undefined)),
+        },
+        {
+          method: 'GET',
+          path: '/download',
+          handler: () => {
+            download = new Readable({ read: () => undefined });
+            download.push('begun, ');
+            return download;
+          },
+        },
         { method: 'GET', path: '/who', handler: (request) => request.client.address },
-        { method: 'GET', path: '/endless', handler: () => new Readable({ read() { this.push(Buffer.alloc(65_536)); } }) },
+        {
+          method: 'GET',
+          path: '/endless',
+          handler: () =>
+            new Readable({
+              read() {
+                this.push(Buffer.alloc(65_536));
+              },
+            }),
+        },
       );
     },
   });
   const open = async (toml: string, limits = {}): Promise<void> => {
-    api = await createApi({ toml, plugins: [...API_PLUGINS, streams as Plugin], http: { limits: { ...LIMITS, ...limits } } });
+    api = await createApi({
+      toml,
+      plugins: [...API_PLUGINS, streams as Plugin],
+      http: { limits: { ...LIMITS, ...limits } },
+    });
   };
   afterEach(async () => {
     for (const socket of sockets.splice(0)) socket.destroy();
@@ -75,7 +99,11 @@ describe('the API in a crowd', () => {
     await open(`${SAMPLE}${PASSWORD}`);
     const events = await begin('/events', RIGHT);
     const file = await begin('/download', RIGHT);
-    for (const text of ['', 'GET /api/status HTTP/1.1\r\nHost: localhost\r\nX-Slow: ', 'POST /api/bwlimit HTTP/1.1\r\nHost: localhost\r\ncontent-length: 10\r\n\r\n{']) {
+    for (const text of [
+      '',
+      'GET /api/status HTTP/1.1\r\nHost: localhost\r\nX-Slow: ',
+      'POST /api/bwlimit HTTP/1.1\r\nHost: localhost\r\ncontent-length: 10\r\n\r\n{',
+    ]) {
       await silent(60, text);
       assert.equal((await api.get('/api/status', RIGHT)).status, 200);
       assert.ok(api.http.stats().sockets <= 21, String(api.http.stats().sockets));
@@ -97,11 +125,23 @@ describe('the API in a crowd', () => {
     await until('it goes on', () => events().includes('data: here'), SOON);
   });
 
-  it('frees the connections of those who say nothing, never end what they say, or take nothing of their answer', async () => {
-    await open(SAMPLE, { headersTimeoutMs: 300, requestTimeoutMs: 400, checkIntervalMs: 50, keepAliveTimeoutMs: 300, idleAnswerMs: 500 });
+  it('frees the connections of those who say nothing, never end, or take nothing of their answer', async () => {
+    await open(SAMPLE, {
+      headersTimeoutMs: 300,
+      requestTimeoutMs: 400,
+      checkIntervalMs: 50,
+      keepAliveTimeoutMs: 300,
+      idleAnswerMs: 500,
+    });
     const [greedy] = await silent(1, 'GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n');
     greedy?.pause();
-    for (const text of ['', 'GET / HTTP/1.1\r\nX-Slow: ', 'POST /api/bwlimit HTTP/1.1\r\nHost: localhost\r\ncontent-length: 10\r\n\r\n{', 'GET /api/status HTTP/1.1\r\nHost: localhost\r\n\r\n']) await silent(3, text);
+    for (const text of [
+      '',
+      'GET / HTTP/1.1\r\nX-Slow: ',
+      'POST /api/bwlimit HTTP/1.1\r\nHost: localhost\r\ncontent-length: 10\r\n\r\n{',
+      'GET /api/status HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    ])
+      await silent(3, text);
     assert.ok(api.http.stats().sockets > 0);
     await until('all are free', () => api.http.stats().sockets === 0, SOON);
   });
@@ -110,9 +150,14 @@ describe('the API in a crowd', () => {
     await open(`${SAMPLE}${PASSWORD}`);
     let isOver = false;
     const guessers = Array.from({ length: 8 }, async (_, who) => {
-      for (let count = 0; !isOver; count += 1) await api.get('/api/status', basic(`guess ${who} ${count}`)).catch(() => undefined);
+      for (let count = 0; !isOver; count += 1)
+        await api.get('/api/status', basic(`guess ${who} ${count}`)).catch(() => undefined);
     });
-    await until('they are slowed down', () => api.logLines.filter(({ msg }) => msg === 'wrong password').length >= 3, SOON);
+    await until(
+      'they are slowed down',
+      () => api.logLines.filter(({ msg }) => msg === 'wrong password').length >= 3,
+      SOON,
+    );
     for (let login = 0; login < 12; login += 1) {
       const started = performance.now();
       assert.equal((await api.get('/api/status', RIGHT)).status, 200, `login ${login}`);
@@ -125,16 +170,29 @@ describe('the API in a crowd', () => {
     await Promise.all(guessers);
   });
 
-  it('takes a trusted proxy\'s word on who its client is, and nobody else\'s', async () => {
+  it("takes a trusted proxy's word on who its client is, and nobody else's", async () => {
     const from = (address: string): Record<string, string> => ({ 'x-forwarded-for': address });
     await open(`${SAMPLE}${PASSWORD}`);
     assert.equal((await api.get('/who', { ...RIGHT, ...from('192.0.2.7') })).body, '127.0.0.1');
     await api.apply(`${SAMPLE}${PASSWORD}trusted_proxies = ["127.0.0.0/8"]\n`);
     assert.equal((await api.get('/who', { ...RIGHT, ...from('192.0.2.7') })).body, '192.0.2.7');
-    assert.equal((await api.get('/who', { ...RIGHT, forwarded: 'for="[2001:db8::7]:1"' })).body, '2001:db8::7');
-    const guesses = Array.from({ length: 6 }, (_, index) => api.get('/api/status', { ...basic(`guess ${index}`), ...from('192.0.2.66') }));
-    await until('they wait', () => api.logLines.some(({ msg, address }) => msg === 'wrong password' && address === '192.0.2.66'), SOON);
-    assert.equal((await api.get('/api/status', { ...RIGHT, ...from('192.0.2.8') })).status, 200, 'never seen there before');
+    assert.equal(
+      (await api.get('/who', { ...RIGHT, forwarded: 'for="[2001:db8::7]:1"' })).body,
+      '2001:db8::7',
+    );
+    const guesses = Array.from({ length: 6 }, (_, index) =>
+      api.get('/api/status', { ...basic(`guess ${index}`), ...from('192.0.2.66') }),
+    );
+    await until(
+      'they wait',
+      () => api.logLines.some(({ msg, address }) => msg === 'wrong password' && address === '192.0.2.66'),
+      SOON,
+    );
+    assert.equal(
+      (await api.get('/api/status', { ...RIGHT, ...from('192.0.2.8') })).status,
+      200,
+      'never seen there before',
+    );
     assert.equal((await Promise.all(guesses)).filter(({ status }) => status === 200).length, 0);
     await silent(25);
     assert.ok(api.http.stats().sockets >= 25, 'a proxy is not limited by its address');
