@@ -95,7 +95,7 @@ export class FrontHouse {
     this.folder = folder;
     this.front = new Front(join(folder, 'front'), () => undefined);
     this.#server = this.front.createServer();
-    this.state = { users: [{ name: 'alice', password: 'wonder:land' }], isOpen: false, hostnames: [], spool: join(folder, 'spool'), minFreeBytes: 0, shares: [], returning: [] };
+    this.state = { users: [{ name: 'alice', password: 'wonder:land' }], isOpen: false, hostnames: [], trustedProxies: [], spool: join(folder, 'spool'), minFreeBytes: 0, shares: [], returning: [] };
   }
 
   static async open(): Promise<FrontHouse> {
