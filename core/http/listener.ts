@@ -33,10 +33,10 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   requestTimeoutMs: 60_000,
   keepAliveTimeoutMs: 20_000,
   maxHeaderBytes: 16_384,
-  maxConnections: 1_000,
-  maxPerAddress: 500,
+  maxConnections: 3_000,
+  maxPerAddress: 2_500,
   idleAnswerMs: 300_000,
-  checkIntervalMs: 2_000,
+  checkIntervalMs: 500,
   letGoMs: 10_000,
 };
 
@@ -102,9 +102,9 @@ class MovingListener implements Listener {
 
   constructor(options: ListenerOptions) {
     this.#options = options;
-    const { clock, limits: { maxConnections, maxPerAddress } } = options;
+    const { clock, limits: { headersTimeoutMs: headMs, maxConnections, maxPerAddress } } = options;
     this.#pool = new ConnectionPool({
-      clock, maxConnections, maxPerAddress,
+      clock, headMs, maxConnections, maxPerAddress,
       isTrustedProxy: (address) => this.#trusted().has(address),
       onCrowded: (address) => this.#sayCrowded(address),
     });
@@ -203,7 +203,8 @@ class MovingListener implements Listener {
   #createServer(answers: Set<ServerResponse>): Server {
     const { limits } = this.#options;
     const server = createServer({
-      headersTimeout: limits.headersTimeoutMs,
+      // The pool ends new connections; this is for heads of later requests.
+      headersTimeout: limits.requestTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       maxHeaderSize: limits.maxHeaderBytes,

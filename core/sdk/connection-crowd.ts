@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** One connection of a client. */
@@ -8,7 +8,8 @@ export class Connection {
   readonly address: string;
   /** Requests that have come and are not answered. */
   open = 0;
-  /** To the request whose turn it is. */
+  /** The request whose turn it is, and its answer. */
+  request: IncomingMessage | undefined;
   answer: ServerResponse | undefined;
   state: 'idle' | 'served-stranger' | 'served-known' = 'idle';
   /** A client that has been let in has used it. */

@@ -9,11 +9,14 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { addressKey } from './client-address.ts';
 import { Connection, Crowd } from './connection-crowd.ts';
+import { LateConnections } from './late-connections.ts';
 import type { Clock } from '../services.ts';
 
 export interface ConnectionPoolOptions {
-  readonly clock: Pick<Clock, 'after'>;
+  readonly clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly maxConnections: number;
+  /** How long a new connection may take until the head of its first request is there. */
+  readonly headMs: number;
   /** For one IPv4 address, or one IPv6 network of 64 bits. */
   readonly maxPerAddress: number;
   /**
@@ -25,16 +28,12 @@ export interface ConnectionPoolOptions {
   readonly onCrowded?: (address: string) => void;
 }
 
-/**
- * Clients wait for an answer before they ask for more; what they may send ahead is for those few that do
- * not.
- */
+/** Clients wait for an answer before they ask for more. What they may send ahead is for those few that do not. */
 const MAX_AHEAD = 8;
-/**
- * A client that is cut off while it sends may not read why: it is given a while. Then its descriptor is
- * freed.
- */
+/** A client that is cut off while it sends may not read why: it is given a while. Then its descriptor is freed. */
 const LINGER_MS = 1_000;
+/** The same for one whose request is refused while its body is still coming. */
+const LINGER_UNREAD_MS = 10_000;
 /** Those that find no room count for nothing meanwhile. */
 const LINGER_REFUSED_MS = 100;
 const CLIENT_ERROR_STATUS: Readonly<Record<string, number>> = {
@@ -47,9 +46,11 @@ export class ConnectionPool {
   readonly #connections = new WeakMap<Duplex, Connection>();
   readonly #all = new Crowd();
   readonly #perAddress = new Map<string, Crowd>();
+  readonly #late: LateConnections<Connection>;
 
   constructor(options: ConnectionPoolOptions) {
     this.#options = options;
+    this.#late = new LateConnections(options.clock);
   }
 
   /** Connections that are open now. */
@@ -73,7 +74,8 @@ export class ConnectionPool {
   }
 
   /** Resolves with true when it is this request's turn; with false when nobody will hear its answer. */
-  async turn({ socket }: IncomingMessage, response: ServerResponse): Promise<boolean> {
+  async turn(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+    const { socket } = request;
     const connection = this.#connections.get(socket);
     if (!connection) return false;
     if (connection.open >= MAX_AHEAD) {
@@ -81,6 +83,7 @@ export class ConnectionPool {
       return false;
     }
     connection.open += 1;
+    this.#late.clear(connection);
     const { before } = connection;
     connection.before = new Promise<void>((resolve) =>
       response.once('close', () => {
@@ -90,6 +93,7 @@ export class ConnectionPool {
       }),
     );
     await before;
+    connection.request = request;
     connection.answer = response;
     return !socket.destroyed;
   }
@@ -126,7 +130,23 @@ export class ConnectionPool {
     this.#perAddress.set(address, own);
     for (const crowd of this.#crowds(connection)) crowd.add(connection);
     socket.once('close', () => this.#leave(connection));
+    this.#lingerOn(connection);
+    this.#late.set(connection, this.#options.headMs, () => this.#end(socket, 408));
     return true;
+  }
+
+  /**
+   * Node closes a connection as soon as its last answer is written. Where the client still sends a body that nobody
+   * wants, it would often not read the answer, and a hostile one would be back at once.
+   */
+  #lingerOn(connection: Connection): void {
+    const { socket } = connection;
+    const close = socket.destroySoon.bind(socket);
+    socket.destroySoon = () => {
+      if (connection.request?.complete !== false) return close();
+      socket.end();
+      this.#late.set(connection, LINGER_UNREAD_MS, () => socket.destroy());
+    };
   }
 
   #makeRoom(crowd: Crowd, max: number, remoteAddress: string): boolean {
@@ -152,6 +172,7 @@ export class ConnectionPool {
 
   #leave(connection: Connection): void {
     if (!this.#connections.delete(connection.socket)) return;
+    this.#late.clear(connection);
     for (const crowd of this.#crowds(connection)) crowd.remove(connection);
     if (this.#perAddress.get(connection.address)?.size === 0) this.#perAddress.delete(connection.address);
     connection.socket.destroy();

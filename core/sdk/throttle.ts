@@ -1,8 +1,7 @@
 /**
- * Slows down the guessing of passwords. Credentials that were right before at an address are looked at
- * without waiting. Of all others each address has one looked at, and after a wrong one the next only after a
- * pause. Of those that wait the newest comes first: somebody who guesses keeps asking, so the oldest of
- * those who wait are his.
+ * Slows down the guessing of passwords. Credentials that were right before at an address are looked at without
+ * waiting. Of all others so many of an address are looked at each second, in the order in which they came. Who was
+ * wrong several times is answered late: so a few who guess, one guess after the other, leave room for who is right.
  */
 import { addressKey } from './client-address.ts';
 import { TokenBucket } from './token-bucket.ts';
@@ -27,33 +26,30 @@ export interface ThrottleOptions {
   readonly onWrong?: (address: string, failures: number) => void;
 }
 
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 8_000;
-/**
- * So many wrong ones come at the first pause. Then it doubles every 250: that makes 12,000 guesses in a day.
- */
+/** For one address. After so many failures the rate is halved, and again after each 250: 12,000 guesses in a day. */
+const LOOKS = { burst: 10, perSecond: 4 };
+const LEAST_LOOKS_PER_SECOND = 1 / 8;
 const PATIENT_FAILURES = 500;
-const FAILURES_PER_DOUBLING = 250;
+const FAILURES_PER_HALVING = 250;
 const FORGET_AFTER_MS = 10 * 60_000;
+/** Who mistypes is answered at once so many times. */
+const ANSWERED_AT_ONCE = 3;
+/** A later no is held back for so long: who asks again at once would ask thousands of times a second. */
+const HOLD_MS = 3_000;
+const MAX_HELD = 400;
+/**
+ * What is compared with credentials that were right at this address is a guess too, though nobody waits for it. Sixty
+ * who guess, each answered after three seconds, stay below.
+ */
+const ASKED = { burst: 40, perSecond: 20 };
+/** Of all addresses together: a thousand machines guess no faster. */
+const LOOKS_OF_ALL = { burst: 200, perSecond: 50 };
 const MAX_ADDRESSES = 2_000;
 const MAX_RIGHT = 1_000;
 const MAX_WRONG = 500;
-const MAX_WAITING_PER_ADDRESS = 16;
-const MAX_WAITING = 200;
+const MAX_WAITING_PER_ADDRESS = 24;
+const MAX_WAITING = 400;
 const LONGEST_WAIT_MS = 30_000;
-/**
- * A refusal is held back for so long: who is refused and asks again at once would ask thousands of times a
- * second.
- */
-const HOLD_REFUSAL_MS = 2_000;
-const MAX_HELD = 200;
-/**
- * What is compared with credentials that were right at this address is a guess too, though nobody waits for
- * it. Eight who guess, each answered after two seconds at the latest, stay far below.
- */
-const ASKED_PER_ADDRESS = { burst: 40, perSecond: 20 };
-/** Of all addresses together: a thousand machines guess no faster. */
-const LOOKED_AT = { burst: 200, perSecond: 50 };
 
 type Turn = 'go' | Verdict;
 
@@ -65,12 +61,13 @@ interface Waiting {
 /** What is remembered of one address. */
 interface Visits {
   failures: number;
-  /** Monotonic time before which nothing of this address is looked at. */
-  nextAt: number;
-  isLooking: boolean;
-  /** The newest is the last. */
-  readonly waiting: Set<Waiting>;
+  failedAt: number;
+  /** What may be looked at of those that are not known. */
+  readonly looks: TokenBucket;
+  /** What may be compared with those that are known. */
   readonly asked: TokenBucket;
+  /** The oldest is the first. */
+  readonly waiting: Set<Waiting>;
   cancelTimer: () => void;
 }
 
@@ -80,15 +77,15 @@ export class Throttle {
   readonly #visits = new Map<string, Visits>();
   readonly #right = new Set<string>();
   readonly #wrong = new Set<string>();
-  readonly #lookedAt: TokenBucket;
-  readonly #all = new Set<Waiting>();
-  /** Refusals that are held back, by what lets them go. */
+  readonly #looksOfAll: TokenBucket;
+  readonly #waiting = new Set<Waiting>();
+  /** Answers that are held back, by what lets them go. */
   readonly #held = new Set<() => void>();
   #isStopped = false;
 
   constructor(options: ThrottleOptions) {
     this.#options = options;
-    this.#lookedAt = new TokenBucket(options.clock, LOOKED_AT);
+    this.#looksOfAll = new TokenBucket(options.clock, LOOKS_OF_ALL);
   }
 
   /** Addresses that are remembered. */
@@ -103,69 +100,64 @@ export class Throttle {
     const key = addressKey(attempt.address);
     const visits = this.#visitsOf(key);
     const isKnown = this.#right.has(`${key} ${attempt.id}`);
-    if (visits.asked.isEmpty) return this.#refuse(attempt.signal);
+    if (visits.asked.isEmpty) return this.#hold('too-many', attempt);
     if (isKnown) return this.#look(attempt, visits, key);
     visits.asked.take();
     const turn = await this.#turn(visits, attempt);
-    if (turn === 'too-many') return this.#refuse(attempt.signal);
+    if (turn === 'too-many') return this.#hold('too-many', attempt);
     return turn === 'go' ? this.#lookInTurn(attempt, visits, key) : turn;
   }
 
-  /**
-   * Nobody waits any more: all are refused at once, and from now on so is everybody who would have to wait.
-   */
+  /** Nobody waits any more: all are answered at once, and from now on so is everybody who would have to wait. */
   stop(): void {
     this.#isStopped = true;
-    for (const one of this.#all) one.settle('too-many');
+    for (const one of this.#waiting) one.settle('too-many');
     for (const release of this.#held) release();
   }
 
   async #lookInTurn(attempt: Attempt, visits: Visits, key: string): Promise<Verdict> {
-    const free = (): void => {
-      visits.isLooking = false;
-      this.#callNext(visits);
-    };
-    if (this.#lookedAt.isEmpty) {
-      free();
-      return this.#refuse(attempt.signal);
-    }
-    this.#lookedAt.take();
-    const verdict = await this.#look(attempt, visits, key).finally(free);
-    if (verdict === 'right') this.#lookedAt.giveBack();
+    if (this.#looksOfAll.isEmpty) return this.#hold('too-many', attempt);
+    this.#looksOfAll.take();
+    const verdict = await this.#look(attempt, visits, key);
+    if (verdict !== 'right') return verdict;
+    // Only who is wrong uses up what may be looked at.
+    this.#looksOfAll.giveBack();
+    visits.looks.giveBack();
+    this.#callNext(visits);
     return verdict;
   }
 
-  async #look({ address, id, verify }: Attempt, visits: Visits, key: string): Promise<Verdict> {
+  async #look(attempt: Attempt, visits: Visits, key: string): Promise<Verdict> {
+    const { address, id, verify } = attempt;
     const isRight = await verify();
-    const known = `${key} ${id}`;
+    for (const twin of visits.waiting) if (twin.id === id) twin.settle(isRight ? 'right' : 'wrong');
     if (isRight) {
-      remember(this.#right, known, MAX_RIGHT);
-    } else {
-      this.#right.delete(known);
-      remember(this.#wrong, id, MAX_WRONG);
-      this.#failed(visits);
-      this.#options.onWrong?.(address, visits.failures);
+      remember(this.#right, `${key} ${id}`, MAX_RIGHT);
+      return 'right';
     }
-    const verdict = isRight ? 'right' : 'wrong';
-    for (const twin of visits.waiting) if (twin.id === id) twin.settle(verdict);
-    return verdict;
+    this.#right.delete(`${key} ${id}`);
+    remember(this.#wrong, id, MAX_WRONG);
+    this.#failed(visits);
+    this.#options.onWrong?.(address, visits.failures);
+    return visits.failures > ANSWERED_AT_ONCE ? this.#hold('wrong', attempt) : 'wrong';
   }
 
   #failed(visits: Visits): void {
     const now = this.#options.clock.monotonic();
-    if (visits.nextAt + FORGET_AFTER_MS < now) visits.failures = 0;
+    if (visits.failedAt + FORGET_AFTER_MS < now) visits.failures = 0;
+    visits.failedAt = now;
     visits.failures += 1;
-    visits.nextAt = now + pauseAfter(visits.failures);
+    visits.looks.fillAt(looksPerSecond(visits.failures));
   }
 
   #visitsOf(key: string): Visits {
     const { clock } = this.#options;
     const visits = this.#visits.get(key) ?? {
       failures: 0,
-      nextAt: 0,
-      isLooking: false,
+      failedAt: 0,
+      looks: new TokenBucket(clock, LOOKS),
+      asked: new TokenBucket(clock, ASKED),
       waiting: new Set(),
-      asked: new TokenBucket(clock, ASKED_PER_ADDRESS),
       cancelTimer: () => undefined,
     };
     if (!this.#visits.delete(key) && this.#visits.size >= MAX_ADDRESSES) this.#forgetOldest();
@@ -174,20 +166,19 @@ export class Throttle {
   }
 
   #forgetOldest(): void {
-    for (const [key, { waiting, isLooking }] of this.#visits) {
-      if (waiting.size === 0 && !isLooking) return void this.#visits.delete(key);
-    }
+    for (const [key, { waiting }] of this.#visits)
+      if (waiting.size === 0) return void this.#visits.delete(key);
   }
 
   /** Resolves with `go` when it is this attempt's turn, with a verdict when there is one without it. */
   #turn(visits: Visits, { id, signal }: Attempt): Promise<Turn> {
-    if (!visits.isLooking && visits.nextAt <= this.#options.clock.monotonic()) {
-      visits.isLooking = true;
+    if (visits.waiting.size === 0 && !visits.looks.isEmpty) {
+      visits.looks.take();
       return Promise.resolve('go');
     }
-    if (this.#isStopped) return Promise.resolve('too-many');
+    if (this.#isStopped || signal.aborted) return Promise.resolve('too-many');
     if (visits.waiting.size >= MAX_WAITING_PER_ADDRESS) first(visits.waiting)?.settle('too-many');
-    if (this.#all.size >= MAX_WAITING) first(this.#all)?.settle('too-many');
+    if (this.#waiting.size >= MAX_WAITING) first(this.#waiting)?.settle('too-many');
     return new Promise((resolve) => {
       const leave = (): void => one.settle('too-many');
       const cancel = this.#options.clock.after(LONGEST_WAIT_MS, leave);
@@ -197,13 +188,12 @@ export class Throttle {
           cancel();
           signal.removeEventListener('abort', leave);
           visits.waiting.delete(one);
-          this.#all.delete(one);
+          this.#waiting.delete(one);
           resolve(turn);
         },
       };
       visits.waiting.add(one);
-      this.#all.add(one);
-      if (signal.aborted) return leave();
+      this.#waiting.add(one);
       signal.addEventListener('abort', leave, { once: true });
       this.#callNext(visits);
     });
@@ -211,20 +201,16 @@ export class Throttle {
 
   #callNext(visits: Visits): void {
     visits.cancelTimer();
-    const newest = [...visits.waiting].at(-1);
-    if (visits.isLooking || newest === undefined) return;
-    const { clock } = this.#options;
-    const leftMs = visits.nextAt - clock.monotonic();
-    if (leftMs > 0) {
-      visits.cancelTimer = clock.after(leftMs, () => this.#callNext(visits));
-      return;
+    while (visits.waiting.size > 0 && !visits.looks.isEmpty) {
+      visits.looks.take();
+      first(visits.waiting)?.settle('go');
     }
-    visits.isLooking = true;
-    newest.settle('go');
+    if (visits.waiting.size === 0) return;
+    visits.cancelTimer = this.#options.clock.after(visits.looks.waitMs, () => this.#callNext(visits));
   }
 
-  async #refuse(signal: AbortSignal): Promise<Verdict> {
-    if (this.#isStopped || this.#held.size >= MAX_HELD || signal.aborted) return 'too-many';
+  async #hold(verdict: Verdict, { signal }: Attempt): Promise<Verdict> {
+    if (this.#isStopped || this.#held.size >= MAX_HELD || signal.aborted) return verdict;
     await new Promise<void>((resolve) => {
       const release = (): void => {
         cancel();
@@ -232,17 +218,17 @@ export class Throttle {
         this.#held.delete(release);
         resolve();
       };
-      const cancel = this.#options.clock.after(HOLD_REFUSAL_MS, release);
+      const cancel = this.#options.clock.after(HOLD_MS, release);
       signal.addEventListener('abort', release, { once: true });
       this.#held.add(release);
     });
-    return 'too-many';
+    return verdict;
   }
 }
 
-function pauseAfter(failures: number): number {
-  const doublings = Math.max(0, Math.ceil((failures - PATIENT_FAILURES) / FAILURES_PER_DOUBLING));
-  return Math.min(FIRST_PAUSE_MS * 2 ** Math.min(doublings, 10), LONGEST_PAUSE_MS);
+function looksPerSecond(failures: number): number {
+  const halvings = Math.max(0, Math.ceil((failures - PATIENT_FAILURES) / FAILURES_PER_HALVING));
+  return Math.max(LOOKS.perSecond / 2 ** Math.min(halvings, 10), LEAST_LOOKS_PER_SECOND);
 }
 
 function first<T>(set: ReadonlySet<T>): T | undefined {

@@ -10,25 +10,28 @@ export interface BucketSize {
 /** A limit on how often something happens: so many at once, and so many a second for good. */
 export class TokenBucket {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #size: BucketSize;
+  readonly #burst: number;
+  #perSecond: number;
   #tokens: number;
   #filledAt: number;
 
-  constructor(clock: Pick<Clock, 'monotonic'>, size: BucketSize) {
+  constructor(clock: Pick<Clock, 'monotonic'>, { burst, perSecond }: BucketSize) {
     this.#clock = clock;
-    this.#size = size;
-    this.#tokens = size.burst;
+    this.#burst = burst;
+    this.#perSecond = perSecond;
+    this.#tokens = burst;
     this.#filledAt = clock.monotonic();
   }
 
   get isEmpty(): boolean {
-    const now = this.#clock.monotonic();
-    this.#tokens = Math.min(
-      this.#size.burst,
-      this.#tokens + ((now - this.#filledAt) / 1_000) * this.#size.perSecond,
-    );
-    this.#filledAt = now;
+    this.#fill();
     return this.#tokens < 1;
+  }
+
+  /** Milliseconds until there is a token; 0 when there is one. */
+  get waitMs(): number {
+    this.#fill();
+    return Math.max(0, Math.ceil(((1 - this.#tokens) / this.#perSecond) * 1_000));
   }
 
   take(): void {
@@ -36,6 +39,18 @@ export class TokenBucket {
   }
 
   giveBack(): void {
-    this.#tokens = Math.min(this.#size.burst, this.#tokens + 1);
+    this.#tokens = Math.min(this.#burst, this.#tokens + 1);
+  }
+
+  /** From now on so many are added. */
+  fillAt(perSecond: number): void {
+    this.#fill();
+    this.#perSecond = perSecond;
+  }
+
+  #fill(): void {
+    const now = this.#clock.monotonic();
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#filledAt) / 1_000) * this.#perSecond);
+    this.#filledAt = now;
   }
 }

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { ConnectionPool, createClock } from 'mountkeeper/sdk';
+import type { ConnectionPoolOptions } from 'mountkeeper/sdk';
 import { answer } from './front-answer.ts';
 import type { Refusal } from './front-answer.ts';
 import type { Door } from './front-door.ts';
@@ -13,11 +14,15 @@ import { serveRoot } from './front-root.ts';
 import { METHODS, serve } from './front-share-request.ts';
 
 const HEAD_MS = 20_000;
-const LOOK_FOR_LATE_MS = 2_000;
-const MAX_CONNECTIONS = 2_000;
-const MAX_PER_ADDRESS = 500;
+/** Of a connection on which there have been requests. */
+const LATER_HEAD_MS = 60_000;
+const LOOK_FOR_LATE_MS = 500;
+/** Each takes some 12 kB. Where one address opens more, each makes another one go: that costs more than to hold it. */
+const LIMITS: FrontLimits = { maxConnections: 3_000, maxPerAddress: 2_500 };
 const KEEP_ALIVE_MS = 65_000;
 const MAX_HEAD_BYTES = 32_768;
+
+export type FrontLimits = Pick<ConnectionPoolOptions, 'maxConnections' | 'maxPerAddress'>;
 
 export interface FrontTools {
   readonly door: Door;
@@ -27,13 +32,13 @@ export interface FrontTools {
 }
 
 /** The server that clients see. */
-export function createFront(tools: FrontTools): Server {
+export function createFront(tools: FrontTools, limits = LIMITS): Server {
   const connections = new ConnectionPool({
-    clock: createClock(), maxConnections: MAX_CONNECTIONS, maxPerAddress: MAX_PER_ADDRESS,
+    clock: createClock(), headMs: HEAD_MS, ...limits,
     isTrustedProxy: (address) => tools.door.isTrustedProxy(address),
   });
   // A transfer may take days; what must not is the head of a request.
-  const server = createServer({ maxHeaderSize: MAX_HEAD_BYTES, headersTimeout: HEAD_MS, connectionsCheckingInterval: LOOK_FOR_LATE_MS, requestTimeout: 0, keepAliveTimeout: KEEP_ALIVE_MS, keepAlive: true, noDelay: true });
+  const server = createServer({ maxHeaderSize: MAX_HEAD_BYTES, headersTimeout: LATER_HEAD_MS, connectionsCheckingInterval: LOOK_FOR_LATE_MS, requestTimeout: 0, keepAliveTimeout: KEEP_ALIVE_MS, keepAlive: true, noDelay: true });
   const take = (expectsContinue: boolean) => (request: IncomingMessage, response: ServerResponse): void => void handle(request, response, { ...tools, connections, expectsContinue });
   connections.attach(server);
   server.on('request', take(false));

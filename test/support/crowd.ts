@@ -12,7 +12,7 @@ const KINDS = [
   { text: `POST /core/pid HTTP/1.1\r\n${HEAD}X-Slow: `, drips: true },
   { text: `POST /api/config HTTP/1.1\r\n${HEAD}Content-Length: 100000\r\n\r\n{`, drips: true },
 ] as const;
-const AGAIN_MS = 100;
+const AGAIN_MS = 1_000;
 const DRIP_MS = 1_000;
 /** So many are opened at once: more would measure the kernel's queue of connections that nobody has accepted yet. */
 const AT_ONCE = 50;

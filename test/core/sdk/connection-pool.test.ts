@@ -37,15 +37,13 @@ describe('a connection pool', () => {
     [clients, held, crowded] = [[], [], []];
     pool = new ConnectionPool({
       clock: createClock(),
+      headMs: 3_000,
       maxConnections: MAX,
       maxPerAddress: MAX_PER_ADDRESS,
       isTrustedProxy: (address) => address === PROXY,
       onCrowded: (address) => crowded.push(address),
     });
-    server = createServer(
-      { headersTimeout: 300, connectionsCheckingInterval: 30 },
-      (request, response) => void handle(request, response),
-    );
+    server = createServer((request, response) => void handle(request, response));
     pool.attach(server);
     await once(server.listen(0, '127.0.0.1'), 'listening');
   });

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { Throttle } from '../../../core/sdk/throttle.ts';
 import type { Verdict } from '../../../core/sdk/throttle.ts';
 import { createManualClock } from '../../../core/testing/manual-clock.ts';
+import type { ManualClock } from '../../../core/testing/manual-clock.ts';
 
 const HERE = '10.0.0.1';
 
@@ -15,7 +16,7 @@ function bench() {
     clock,
     onWrong: (address, failures) => void told.push(`${address} ${failures}`),
   });
-  const state = { right: 'right' };
+  const state = { isRight: (id: string): boolean => id.startsWith('right') };
   const examine = (id: string, address = HERE, signal = new AbortController().signal): Promise<Verdict> =>
     throttle.examine({
       address,
@@ -23,7 +24,7 @@ function bench() {
       signal,
       verify: () => {
         looked.push(id);
-        return id === state.right;
+        return state.isRight(id);
       },
     });
   return { clock, throttle, examine, told, looked, state };
@@ -34,55 +35,81 @@ async function settled<T>(promise: Promise<T>): Promise<T | 'waiting'> {
   return Promise.race([promise, Promise.resolve('waiting' as const)]);
 }
 
+/** Lets time pass until all have an answer. */
+async function finish(clock: ManualClock, work: Promise<unknown>): Promise<void> {
+  while ((await settled(work)) === 'waiting') await clock.advance(250);
+}
+
 describe('the throttle', () => {
-  it('looks at one guess of an address in each pause, and lets other addresses alone', async () => {
-    const { clock, examine, told } = bench();
-    assert.equal(await examine('a'), 'wrong');
-    for (let count = 1; count <= 5; count += 1) {
-      const next = examine(`guess ${count}`);
-      assert.equal(await examine('right', '10.0.0.2'), 'right');
-      await clock.advance(249);
-      assert.equal(await settled(next), 'waiting');
-      await clock.advance(1);
-      assert.equal(await next, 'wrong');
-    }
-    assert.deepEqual(told.slice(-2), [`${HERE} 5`, `${HERE} 6`]);
-  });
-
-  it('answers twelve of twelve who are right within a second while eight guess from there', async () => {
+  it('looks at ten guesses of an address at once, then at four a second, and lets other addresses alone', async () => {
     const { clock, examine, looked } = bench();
-    let isOver = false;
-    const guessers = Array.from({ length: 8 }, async (_, who) => {
-      for (let count = 0; !isOver; count += 1) await examine(`guess ${who} ${count}`);
-    });
-    const guessedBefore = (): number => looked.filter((id) => id !== 'right').length;
-    for (let step = 0; step < 100; step += 1) await clock.advance(100);
-    for (let login = 0; login < 12; login += 1) {
-      const verdict = examine('right');
-      for (let step = 0; step < 10; step += 1) await clock.advance(100);
-      assert.equal(await settled(verdict), 'right', `login ${login}`);
+    const guesses = Array.from({ length: 30 }, (_, index) => examine(`guess ${index}`));
+    await settled(Promise.all(guesses));
+    assert.equal(looked.length, 10);
+    for (let second = 1; second <= 5; second += 1) {
+      await clock.advance(1_000);
+      assert.equal(looked.length, 10 + 4 * second);
     }
-    assert.ok(guessedBefore() >= 40 && guessedBefore() <= 4 * 22 + 2, `${guessedBefore()} guesses in 22 s`);
-    isOver = true;
-    for (let step = 0; step < 40; step += 1) await clock.advance(1_000);
-    await Promise.all(guessers);
+    assert.equal(await settled(examine('right', '10.0.0.2')), 'right');
+    assert.deepEqual(
+      looked.slice(0, 30),
+      Array.from({ length: 30 }, (_, index) => `guess ${index}`),
+      'in their order',
+    );
+    await finish(clock, Promise.all(guesses));
   });
 
-  it('lets pass at once what was right from there before, and from nowhere else', async () => {
-    const { examine } = bench();
+  it('answers three wrong ones of an address at once, and then each three seconds late', async () => {
+    const { clock, examine, told } = bench();
+    for (const guess of ['a', 'b', 'c']) assert.equal(await settled(examine(guess)), 'wrong');
+    const fourth = examine('d');
+    await clock.advance(2_999);
+    assert.equal(await settled(fourth), 'waiting');
+    await clock.advance(1);
+    assert.equal(await settled(fourth), 'wrong');
+    assert.deepEqual(
+      told,
+      [1, 2, 3, 4].map((count) => `${HERE} ${count}`),
+    );
+    await clock.advance(11 * 60_000);
+    assert.equal(await settled(examine('e')), 'wrong', 'forgotten after a while');
+  });
+
+  for (const [what, isKnown] of [
+    ['known from before', true],
+    ['never seen before', false],
+  ] as const) {
+    it(`answers twelve of twelve who are right, ${what}, within a second while eight guess from there`, async () => {
+      const { clock, examine, looked } = bench();
+      let isOver = false;
+      if (isKnown) assert.equal(await examine('right 0'), 'right');
+      const guessers = Array.from({ length: 8 }, async (_, who) => {
+        for (let count = 0; !isOver; count += 1) await examine(`guess ${who} ${count}`);
+      });
+      for (let login = 0; login < 12; login += 1) {
+        const verdict = examine(isKnown ? 'right 0' : `right ${login}`);
+        await clock.advance(950);
+        assert.equal(await settled(verdict), 'right', `login ${login}`);
+        await clock.advance(180);
+      }
+      const guesses = looked.filter((id) => id.startsWith('guess')).length;
+      assert.ok(guesses >= 24 && guesses <= 48, `${guesses} guesses in 14 s`);
+      isOver = true;
+      await finish(clock, Promise.all(guessers));
+    });
+  }
+
+  it('knows who was right at that address alone, and looks again each time', async () => {
+    const { clock, examine, state } = bench();
     assert.equal(await examine('right'), 'right');
-    assert.equal(await examine('a'), 'wrong');
+    const guesses = Array.from({ length: 20 }, (_, index) => examine(`guess ${index}`));
     for (let count = 0; count < 100; count += 1) assert.equal(await settled(examine('right')), 'right');
-    assert.equal(await examine('b', '10.0.0.2'), 'wrong');
+    const elsewhere = Array.from({ length: 12 }, (_, index) => examine(`other ${index}`, '10.0.0.2'));
     assert.equal(await settled(examine('right', '10.0.0.2')), 'waiting');
-  });
-
-  it('looks again at what was right before', async () => {
-    const { examine, state } = bench();
-    assert.equal(await examine('right'), 'right');
-    state.right = 'other';
-    assert.equal(await examine('right'), 'wrong');
-    assert.equal(await settled(examine('other')), 'waiting');
+    state.isRight = (id) => id === 'other';
+    const late = examine('right');
+    await finish(clock, Promise.all([...guesses, ...elsewhere, late]));
+    assert.equal(await late, 'wrong');
   });
 
   it('lets nobody try faster by sending much: at last not even what is known is compared', async () => {
@@ -91,11 +118,10 @@ describe('the throttle', () => {
     const flood = Array.from({ length: 60 }, (_, index) => examine(`guess ${index}`));
     const refused = examine('right');
     assert.equal(await settled(refused), 'waiting', 'else sixty guesses would be compared at once');
-    await clock.advance(2_000);
+    await clock.advance(3_000);
     assert.equal(await settled(refused), 'too-many');
     assert.equal(await settled(examine('right')), 'right');
-    await clock.advance(120_000);
-    await Promise.all(flood);
+    await finish(clock, Promise.all(flood));
   });
 
   it('looks at fifty a second of all addresses together, after the first two hundred', async () => {
@@ -111,80 +137,71 @@ describe('the throttle', () => {
     all.push(...far(2));
     await settled(Promise.all(all));
     assert.equal(looked.length, 250);
-    await clock.advance(60_000);
-    await Promise.all(all);
+    await finish(clock, Promise.all(all));
   });
 
-  it('makes the pauses longer for who never stops: twelve thousand guesses a day', async () => {
+  it('looks at fewer of who never stops: some twelve thousand in a day', async () => {
     const { clock, examine, looked } = bench();
-    const guess = async (id: number): Promise<void> => {
-      const verdict = examine(`guess ${id}`);
-      while ((await settled(verdict)) === 'waiting') await clock.advance(250);
+    const guess = async (from: number): Promise<void> => {
+      const some = Array.from({ length: 30 }, (_, index) => examine(`guess ${from + index}`));
+      await finish(clock, Promise.all(some));
     };
-    for (let id = 0; id < 1_600; id += 1) await guess(id);
-    const hours = clock.monotonic();
-    assert.ok(hours > 2_000_000 && hours < 3_000_000, `${hours} ms for ${looked.length}`);
-    const [from, before] = [clock.monotonic(), looked.length];
-    for (let id = 2_000; id < 2_010; id += 1) await guess(id);
-    assert.equal((clock.monotonic() - from) / (looked.length - before), 8_000);
-    await clock.advance(11 * 60_000);
-    assert.equal(await examine('a fresh start'), 'wrong');
-    const next = examine('and the first pause');
-    await clock.advance(250);
-    assert.equal(await settled(next), 'wrong');
+    for (let from = 0; from < 3_000; from += 30) await guess(from);
+    const [since, before] = [clock.monotonic(), looked.length];
+    for (let from = 3_000; from < 3_300; from += 30) await guess(from);
+    const perSecond = ((looked.length - before) / (clock.monotonic() - since)) * 1_000;
+    assert.ok(perSecond > 0.1 && perSecond < 0.15, `${perSecond} a second after ${looked.length}`);
   });
 
   it('answers the same credentials again without a pause, and many of them by one look', async () => {
     const { clock, examine, looked } = bench();
     assert.equal(await examine('stale'), 'wrong');
     for (let count = 0; count < 50; count += 1) assert.equal(await settled(examine('stale')), 'wrong');
+    const guesses = Array.from({ length: 12 }, (_, index) => examine(`guess ${index}`));
     const same = Array.from({ length: 6 }, () => examine('right'));
-    await clock.advance(250);
+    await clock.advance(1_500);
     assert.deepEqual(
       await settled(Promise.all(same)),
       Array.from({ length: 6 }, () => 'right'),
     );
-    assert.deepEqual(looked, ['stale', 'right']);
+    assert.equal(looked.filter((id) => id === 'stale').length, 1);
+    assert.equal(looked.filter((id) => id === 'right').length, 1);
+    await finish(clock, Promise.all(guesses));
   });
 
-  it('lets sixteen of an address wait, half a minute at most, and no longer than they stay', async () => {
+  it('lets twenty-four of an address wait, half a minute at most, and no longer than they stay', async () => {
     const { clock, examine, looked } = bench();
-    await examine('a');
+    const first = Array.from({ length: 10 }, (_, index) => examine(`first ${index}`));
     const leaving = new AbortController();
     const left = examine('left', HERE, leaving.signal);
     leaving.abort();
     assert.equal(await settled(left), 'too-many');
-    const waiting = Array.from({ length: 17 }, (_, index) => examine(`guess ${index}`));
-    await clock.advance(2_000);
-    assert.equal(await settled(waiting[0] as Promise<Verdict>), 'too-many', 'the oldest makes way');
-    assert.equal(await settled(waiting[1] as Promise<Verdict>), 'waiting');
-    assert.ok(!looked.includes('left'));
-    for (let step = 0; step < 130; step += 1) await clock.advance(250);
-    assert.ok((await Promise.all(waiting)).every((verdict) => verdict !== 'right'));
+    const oldest = examine('oldest');
+    await clock.advance(0);
+    const waiting = Array.from({ length: 24 }, (_, index) => examine(`guess ${index}`));
+    await clock.advance(3_000);
+    assert.equal(await settled(oldest), 'too-many', 'the oldest makes way');
+    await finish(clock, Promise.all([...first, ...waiting]));
+    assert.ok(!looked.includes('left') && !looked.includes('oldest'));
   });
 
   it('keeps nobody waiting once it is stopped', async () => {
     const { throttle, examine } = bench();
-    await examine('a');
     const waiting = Array.from({ length: 20 }, (_, index) => examine(`guess ${index}`));
-    await settled(Promise.all(waiting));
+    assert.equal(await settled(Promise.all(waiting)), 'waiting');
     throttle.stop();
-    assert.ok((await Promise.all(waiting)).every((verdict) => verdict === 'too-many'));
+    assert.deepEqual([...new Set(await Promise.all(waiting))], ['wrong', 'too-many']);
     assert.equal(await examine('right'), 'too-many');
   });
 
   it('goes on after a look that failed', async () => {
-    const { clock, throttle, examine } = bench();
-    const failing = throttle.examine({
-      address: HERE,
-      id: 'x',
-      signal: new AbortController().signal,
-      verify: () => Promise.reject(new Error('busy')),
-    });
-    const next = examine('right');
-    await assert.rejects(failing, /busy/);
-    await clock.advance(0);
-    assert.equal(await settled(next), 'right');
+    const { throttle, examine } = bench();
+    const verify = (): Promise<boolean> => Promise.reject(new Error('busy'));
+    await assert.rejects(
+      throttle.examine({ address: HERE, id: 'x', signal: new AbortController().signal, verify }),
+      /busy/,
+    );
+    assert.equal(await settled(examine('right')), 'right');
   });
 
   it('remembers a bounded number of addresses', async () => {
