@@ -45,7 +45,7 @@ function commandPage({ plugins, ownCommands }: PageSources): string {
     table(['command', 'what it does', 'comes from'], rows.map(({ command, from }) => [`\`${`${command.name} ${command.usage}`.trim()}\``, command.summary, from])),
     [
       '- `--config FILE`: the configuration; left out, `MOUNTKEEPER_CONFIG`, else `/etc/mountkeeper/mountkeeper.toml`.',
-      '- `--url URL`: the daemon to talk to; left out, `MOUNTKEEPER_URL`, else the address in the configuration.',
+      '- `--url URL`: the daemon to talk to; left out, `MOUNTKEEPER_URL`, else its socket, else the address in the configuration.',
       '- `--json`: output for machines; `run --json` writes its log as JSON.',
       '- `MOUNTKEEPER_PASSWORD`: the password, where the configuration cannot be read or holds a hash.',
       '- `--help`, `--version`. What comes after `--` belongs to the subcommand as it is.',

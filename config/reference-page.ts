@@ -23,6 +23,10 @@ A change takes effect at once. What it disturbs is told by its tier:
 | per-share | takes down and mounts again the shares it concerns, after their files have gone up |
 | global | mounts again every share that depends on it |
 | restart | waits for the next start of the daemon |
+
+*File only*: a document that comes over HTTP may not change the key; a switch it may put back to its default.
+The same holds for secrets that are references, for connections that use anything of this machine, and for
+mount points outside of \`mount.root\` ([what the API may change](../operations.md#what-the-api-may-change)).
 `;
 
 export function referencePage(keys: readonly ConfigKey[]): string {
@@ -37,8 +41,16 @@ function sectionOf(path: string): string {
 }
 
 function sectionText(section: string, keys: readonly ConfigKey[]): string {
-  const rows = keys.map((key) => [`\`${key.path.slice(key.path.lastIndexOf('.') + 1)}\``, key.type, defaultText(key), key.tier, key.owner, key.description]);
+  const nameOf = (key: ConfigKey): string => `\`${key.path.slice(key.path.lastIndexOf('.') + 1)}\``;
+  const rows = keys.map((key) => [
+    nameOf(key), key.type, defaultText(key), tierText(key), key.owner, key.description,
+  ]);
   return [`## \`${section}\``, '', table(['key', 'type', 'default', 'tier', 'declared by', 'meaning'], rows), ''].join('\n');
+}
+
+/** With a note where the API may not change it. */
+function tierText({ tier, fileOnly }: ConfigKey): string {
+  return fileOnly === false ? tier : `${tier}, file only`;
 }
 
 function defaultText(key: ConfigKey): string {

@@ -47,7 +47,9 @@ export interface Config {
 
 /**
  * Keys that a plugin adds to the document. Every key of a schema carries `.description()`, `.default()` and `.meta({ tier })`
- * (the nearest ancestor's tier holds); secrets carry `.meta({ secret: true })`.
+ * (the nearest ancestor's tier holds); secrets carry `.meta({ secret: true })`. What names a file, a folder,
+ * a program or code, or widens what others may do on this machine, carries `.meta({ fileOnly: true })`: over
+ * HTTP it stays as it is.
  */
 export interface ConfigContribution<C extends object = object> {
   /** Section name; several plugins may add different keys to one section. Left out: the keys stand in `[plugins.<name>]`. */
@@ -59,8 +61,15 @@ export interface ConfigContribution<C extends object = object> {
   readonly complete?: (config: Config) => void;
   /** Problems that a schema cannot see, such as what an installed tool accepts. Must not change anything. */
   readonly check?: (config: Config, services: Pick<Services, 'processes' | 'secrets' | 'clock'>) => Awaitable<readonly ConfigProblem[]>;
-  /** Further problems of a document that came over HTTP, against the running one. */
+  /**
+   * Further problems of a document that came over HTTP, against the running one: what `fileOnly` cannot say.
+   * Asked before anything that the document names is used. References are judged by the core: each stays at
+   * its key, as it is.
+   */
   readonly checkUntrusted?: (next: Config, current: Config) => readonly ConfigProblem[];
-  /** Dotted paths inside the document that are secret though the schema cannot know, such as a backend's passwords. */
-  readonly secrets?: (config: Config) => readonly string[];
+  /**
+   * Dotted paths inside the document that no schema knows, such as a backend's options, and whose values may be shown to
+   * everybody who may read the configuration. Every other text or number that no schema knows is masked.
+   */
+  readonly harmless?: (config: Config) => readonly string[];
 }

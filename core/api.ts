@@ -7,8 +7,9 @@ import type { CliCommand } from './api-cli.ts';
 import type { Config, ConfigContribution } from './api-config.ts';
 import type { Health, ShareStatus, StatusRecord } from './api-status.ts';
 import type { Bandwidth, DirectoryRefresher, Exporter, Mounter, Prober, RemoteEvidence } from './ports.ts';
+import type { Uploader } from './contract/write-layer.ts';
 import type {
-  BandwidthService, Clock, ConfigDiff, ConfigService, LoadedConfig, Logger, MountReader, MountTable, Paths,
+  BandwidthService, Clock, ConfigDiff, ConfigService, LoadedConfig, LogFileService, Logger, MountReader, MountTable, Paths,
   PluginsService, Processes, Release, Secrets, SharesService, Snapshot, StatusService,
 } from './services.ts';
 
@@ -19,9 +20,11 @@ export type * from './api-config.ts';
 export type * from './api-status.ts';
 export type * from './ports.ts';
 export type * from './services.ts';
+export type * from './contract/write-layer.ts';
 export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeBytes } from './config/units.ts';
 export { isLoopback } from './http/address.ts';
-export { duration, filePath, rate, secret, size, MASK } from './config/types.ts';
+export { isFromCommandSocket } from './http/command-socket.ts';
+export { duration, filePath, onlyInFile, rate, secret, size, MASK } from './config/types.ts';
 export { cronProblem } from './system/cron.ts';
 export { createClock } from './system/clock.ts';
 export { keepServer } from './system/kept-server.ts';
@@ -117,7 +120,9 @@ export interface Services {
   bandwidth: BandwidthService;
   plugins: PluginsService;
   paths: Paths;
+  logFile: LogFileService;
   mounter: Mounter;
+  uploader: Uploader;
   prober: Prober;
   directoryRefresher: DirectoryRefresher;
   [exporter: `exporter:${string}`]: Exporter;

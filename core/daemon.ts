@@ -39,6 +39,12 @@ export interface DaemonEnd {
   readonly left: readonly LeftFiles[];
 }
 
+/** Names of plugins that the document switches on; those that come with the package are on without it. */
+function enabledPlugins({ config: { plugins } }: LoadedConfig): ReadonlySet<string> {
+  const isOn = ([, section]: readonly [string, unknown]): boolean => (section as { enabled?: unknown } | undefined)?.enabled === true;
+  return new Set(Object.entries(plugins).filter(isOn).map(([name]) => name));
+}
+
 export class Daemon {
   readonly #parts: Parts;
   readonly #supervisor: Supervisor;
@@ -113,7 +119,8 @@ export class Daemon {
   /** Reads the plugin folders, and the document again as the plugins found now complete it. One that it is wrong for is set aside by the host. */
   async #discover(loaded: LoadedConfig): Promise<void> {
     const { config, host, log } = this.#parts;
-    await host.discover(loaded.config.plugins.dirs, loaded.config.supervisor.state_dir);
+    const { plugins, supervisor } = loaded.config;
+    await host.discover({ thirdPartyDirs: plugins.dirs, stateDir: supervisor.state_dir, enabled: enabledPlugins(loaded) });
     const check = await config.check(loaded.text, 'file');
     if (!check.ok) return log.warn({ problems: check.problems.map(({ message }) => message) }, 'the running configuration is not valid for the plugins found');
     if (config.current === loaded) config.commit(check.loaded);
@@ -121,13 +128,19 @@ export class Daemon {
   }
 
   reopenLog(): void {
-    this.#parts.logger.reopen();
+    const { log, logger } = this.#parts;
+    try {
+      logger.reopen();
+    } catch (error) {
+      log.error({ err: error }, 'log file not opened anew, lines go on into the old one');
+    }
   }
 
   async #open(): Promise<void> {
     const { commands, config, clock, log } = this.#parts;
     await this.#supervisor.start();
     commands.consume((command) => this.#dispatch(command));
+    await this.#entrance.listenForCommands(config.current.config.supervisor.state_dir);
     await this.#listen(config.current);
     const changed = (): void => void this.reloadFile().catch((error: unknown) => log.error({ err: error }, 'configuration file not reloaded'));
     this.#releases.push(await watchFiles({ paths: [config.file], clock, log, onChange: changed }));
@@ -156,10 +169,12 @@ export class Daemon {
   #warnIfUnguarded(): void {
     const { config, host, log, status } = this.#parts;
     const { listen } = config.current.config.web;
-    const isOpen = !isLoopback(listen) && !host.ledgers().some((ledger) => ledger.guard);
-    const message = `the web interface listens on ${listen} and no plugin asks for a password; everyone who reaches it can change everything`;
+    const isGuarded = host.ledgers().some((ledger) => ledger.guard);
+    const who = !isLoopback(listen) ? 'everyone who reaches it' : process.geteuid?.() === 0 ? 'every local user of this machine' : undefined;
+    const isOpen = !isGuarded && who !== undefined;
+    const message = `the web interface listens on ${listen} and no plugin asks for a password; ${who} can change everything`;
     status.setStanding('unguarded', isOpen ? { level: 'warning', message } : undefined);
-    if (isOpen) log.warn({ listen }, 'web interface reachable from the network without a password');
+    if (isOpen) log.warn({ listen, who }, 'web interface open without a password');
   }
 
   // ------------------------------------------------------------ commands
@@ -179,10 +194,9 @@ export class Daemon {
     const diff = config.compare(former.config, next.config);
     if (diff.tier === undefined) return;
     log.info({ tier: diff.tier, changes: diff.changes.map((change) => change.path) }, 'configuration applied');
-    if (former.config.plugins.dirs.join() !== next.config.plugins.dirs.join()) {
-      await this.#discover(next);
-      await this.#watchPluginDirs(next);
-    }
+    const isElsewhere = former.config.plugins.dirs.join() !== next.config.plugins.dirs.join();
+    if (isElsewhere || host.isStale(enabledPlugins(next))) await this.#discover(next);
+    if (isElsewhere) await this.#watchPluginDirs(next);
     await host.apply(this.#applied, diff);
     this.#supervisor.applyConfig(this.#applied, diff.changes.some((change) => change.tier === 'global' || change.tier === 'protocol'));
     const { web } = former.config;

@@ -11,7 +11,7 @@ import { shareStatus, statusFields } from './contributions.ts';
 import { createSecrets } from './config/secrets.ts';
 import { createConfigService } from './config/service.ts';
 import { createHttp } from './http/http.ts';
-import { peekConfig } from './peek.ts';
+import { enabledIn, peekConfig } from './peek.ts';
 import type { Peeked } from './peek.ts';
 import { createPluginHost } from './plugin/host.ts';
 import { lockStateDir } from './state-lock.ts';
@@ -69,6 +69,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     file: options.configFile, log,
     entries: () => host.entries(),
     services: { processes, secrets, clock },
+    strangers: () => host.strangers,
     review: (next, diff) => host.hooks.veto('beforeReload', next, diff),
   });
   const http = createHttp({ clock, log, hostnames: () => config.current.config.web.hostnames });
@@ -79,12 +80,13 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     bandwidth: { read: () => living.bandwidth?.() ?? { limit: NO_LIMIT, effective: NO_LIMIT, shares: [] } },
     plugins: { list: (): readonly PluginInfo[] => host.list() },
     paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },
+    logFile: logger.logFile,
   };
   const host = createPluginHost({
     dirs: { inTree: IN_TREE_PLUGINS }, services, projectors: [http.projector], clock, log, scheduler,
     send: (name, ...args) => sendCommand({ commands, config }, name, args),
   });
-  await host.discover(peeked.pluginDirs, peeked.stateDir);
+  await host.discover({ thirdPartyDirs: peeked.pluginDirs, stateDir: peeked.stateDir, enabled: enabledIn(peeked) });
   return { clock, log, logger, status, commands, processes, reader, scheduler, config, http, host, living, unlock };
 }
 

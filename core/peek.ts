@@ -17,6 +17,11 @@ export interface Peeked {
 
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
+/** The plugins that are switched on by name. */
+export function enabledIn({ switched }: Pick<Peeked, 'switched'>): ReadonlySet<string> {
+  return new Set([...switched].filter(([, isOn]) => isOn).map(([name]) => name));
+}
+
 export async function peekConfig(file: string): Promise<Peeked> {
   const document = await readDocument(file);
   const base = dirname(resolve(file));

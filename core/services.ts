@@ -2,6 +2,7 @@
  * Services that the core itself provides to every plugin through `ctx.use(name)`.
  * Shapes only; implementations live in `core/system`, `core/config` and `core/status.ts`.
  */
+import type { FileHandle } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { Config, Health, Notice, StatusRecord } from './api.ts';
 import type { Bandwidth, Mount, MountStats, RemoteEvidence, ShareSpec } from './ports.ts';
@@ -138,6 +139,12 @@ export interface ConfigProblem {
 
 export type ChangeTier = 'live' | 'protocol' | 'per-share' | 'global' | 'restart';
 
+/**
+ * Whether only the configuration file may change a key: `true`, over HTTP it stays as it is;
+ * `'but-default'`, over HTTP it may also be put back to its default.
+ */
+export type FileOnly = boolean | 'but-default';
+
 export interface ConfigChange {
   readonly path: string;
   readonly tier: ChangeTier;
@@ -164,7 +171,7 @@ export interface LoadedConfig {
   readonly warnings: readonly string[];
 }
 
-/** Where a document came from: over HTTP it may not bring in anything that runs a program. */
+/** Where a document came from. Over HTTP it may not bring in or change what only the file may say. */
 export type ConfigOrigin = 'file' | 'http';
 
 export type ConfigCheck =
@@ -180,6 +187,7 @@ export interface ConfigKey {
   readonly default: unknown;
   readonly tier: ChangeTier;
   readonly secret: boolean;
+  readonly fileOnly: FileOnly;
   /** Name of the plugin that declares it, or `core`. */
   readonly owner: string;
 }
@@ -285,6 +293,17 @@ export interface Paths {
   readonly stateDir: string;
   /** Folder of the package itself. */
   readonly packageDir: string;
+}
+
+/** The daemon's log file. A change of `log.file` waits for the restart, and so does what is read here. */
+export interface LogFileService {
+  /** The path that the daemon started with; empty when it keeps no log file. */
+  readonly path: string;
+  /**
+   * For reading, the very file that lines go to now: over a rotation it is the new one from SIGHUP on.
+   * The caller closes it. Rejects when there is none, it was removed, or it cannot be read.
+   */
+  open(): Promise<FileHandle>;
 }
 
 export type { Logger };

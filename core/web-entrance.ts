@@ -1,4 +1,4 @@
-/** Where the web server is to listen. An address that cannot be had takes nothing else down: it is tried again until it can. */
+/** Where the web server is to listen, beside the command socket. An address that cannot be had takes nothing else down: it is tried again until it can. */
 import type { Logger } from 'pino';
 import type { Clock, Notice } from './api.ts';
 import type { Address } from './http/address.ts';
@@ -9,7 +9,11 @@ const NOTICE = 'web-address';
 export interface WebEntranceParts {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly http: { readonly address: Address | undefined; listen(address: Address): Promise<void> };
+  readonly http: {
+    readonly address: Address | undefined;
+    listen(address: Address): Promise<void>;
+    listenForCommands(stateDir: string): Promise<void>;
+  };
   readonly status: { setStanding(key: string, notice: Notice | undefined): void };
 }
 
@@ -21,6 +25,18 @@ export class WebEntrance {
 
   constructor(parts: WebEntranceParts) {
     this.#parts = parts;
+  }
+
+  /** Never rejects: without the socket the command line goes the way of all others. */
+  async listenForCommands(stateDir: string): Promise<void> {
+    const { http, log, status } = this.#parts;
+    try {
+      await http.listenForCommands(stateDir);
+    } catch (error) {
+      const reason = (error as Error).message;
+      log.error({ stateDir, reason }, 'command socket not opened, the command line needs the web address and its password');
+      status.setStanding('command-socket', { level: 'warning', message: `the command socket in ${stateDir} cannot be opened: ${reason}` });
+    }
   }
 
   /** Never rejects; the address of the last call is the one that counts. */

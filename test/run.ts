@@ -142,8 +142,7 @@ async function runFiles(order: Order, root: string): Promise<boolean> {
 }
 
 async function main(): Promise<number> {
-  const rclone = currentRclone();
-  if (rclone !== undefined) process.env['MOUNTKEEPER_RCLONE'] = rclone;
+  process.env['MOUNTKEEPER_RCLONE'] = currentRclone();
   const order = await ordered(process.argv.slice(2)).catch((error: unknown) => console.error((error as Error).message));
   if (!order) return 1;
   const root = await realpath(await mkdtemp(join(tmpdir(), 'mountkeeper-test-')));

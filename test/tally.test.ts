@@ -11,7 +11,7 @@ import { faultsOf, mostOf, noted, remarksOf, Tally, withLines } from './tally.ts
 import type { Shown, Skip } from './tally.ts';
 
 const BUILT = fileURLToPath(new URL('.', import.meta.url));
-const FULL: Machine = { isCi: false, isRoot: true, hasFuse: true, hasLoopDevices: true, hasIpv6: true, hasCurrentRclone: true };
+const FULL: Machine = { isCi: false, isRoot: true, hasFuse: true, hasLoopDevices: true, hasIpv6: true, hasNetwork: true };
 const LIFE = 'test/e2e/life.test.ts';
 const SHARE = 'test/core/share.test.ts';
 
@@ -19,7 +19,7 @@ const shown = (change: Partial<Shown> = {}): Shown => ({
   counts: { [SHARE]: 4, [LIFE]: 3 }, skips: [], files: [{ name: 'unit', source: 'test/unit.ts' }, { name: 'life', source: LIFE }],
   isWhole: true, expected: { [SHARE]: 4, [LIFE]: 3 }, machine: FULL, ...change,
 });
-const skip = (change: Partial<Skip> = {}): Skip => ({ source: LIFE, name: 'lives', reason: SKIPS.otherRclone.reason, isSuite: false, ...change });
+const skip = (change: Partial<Skip> = {}): Skip => ({ source: LIFE, name: 'lives', reason: SKIPS.blockMap.reason, isSuite: false, ...change });
 
 describe('the number of tests', () => {
   const event = (type: 'test:pass' | 'test:fail', data: object): TestEvent =>
@@ -59,16 +59,13 @@ describe('the number of tests', () => {
     assert.match(faultsOf(shown({ isWhole: false, files, counts: {} })).join('\n'), /new\.test\.ts has run no test/);
   });
 
-  it('may be lower where a suite could not run, for a reason that holds here, and without the current rclone', () => {
+  it('may be lower where a suite could not run, for a reason that holds here', () => {
     const counts = { [SHARE]: 4, [LIFE]: 1 };
     const user = { ...FULL, isRoot: false };
     const suite = skip({ reason: SKIPS.root.reason, isSuite: true });
     assert.deepEqual(faultsOf(shown({ counts, skips: [suite], machine: user })), []);
     assert.notDeepEqual(faultsOf(shown({ counts, skips: [{ ...suite, isSuite: false }], machine: user })), []);
     assert.notDeepEqual(faultsOf(shown({ counts, skips: [suite] })), []);
-    assert.deepEqual(faultsOf(shown({ counts, machine: { ...FULL, hasCurrentRclone: false } })), []);
-    assert.match(faultsOf(shown({ machine: { ...FULL, isCi: true, hasCurrentRclone: false } })).join(), /there is no current rclone/);
-    assert.notDeepEqual(faultsOf(shown({ counts: { [SHARE]: 3 }, machine: { ...FULL, hasCurrentRclone: false } })), []);
   });
 
   it('is noted for the files that were to run, and only where all tests can run', () => {
@@ -76,7 +73,7 @@ describe('the number of tests', () => {
     assert.deepEqual(noted(shown({ expected, counts: { [SHARE]: 5, [LIFE]: 1 } })), { [SHARE]: 5, [LIFE]: 1 });
     const part = shown({ expected, isWhole: false, files: [{ name: 'life', source: LIFE }], counts: { [LIFE]: 1 } });
     assert.deepEqual(noted(part), { ...expected, [LIFE]: 1 });
-    for (const lack of ['isRoot', 'hasCurrentRclone'] as const) assert.throws(() => noted(shown({ machine: { ...FULL, [lack]: false } })), /as root and with a current rclone/);
+    assert.throws(() => noted(shown({ machine: { ...FULL, isRoot: false } })), /noted as root/);
   });
 
   it('counts of two tries the one that came further, and says how many are new', () => {
@@ -88,7 +85,7 @@ describe('the number of tests', () => {
 
 describe('a test that is left out', () => {
   it('is named at the end with its reason', () => {
-    assert.deepEqual(remarksOf(shown({ skips: [skip()] })), [`left out: ${LIFE}, 'lives': another rclone changes nothing`]);
+    assert.deepEqual(remarksOf(shown({ skips: [skip()] })), [`left out: ${LIFE}, 'lives': ${SKIPS.blockMap.reason}`]);
   });
 
   it('needs a reason, one that is in the list', () => {
@@ -102,18 +99,18 @@ describe('a test that is left out', () => {
     const table = [
       allowed('root', {}), allowed('root', { isRoot: false }), allowed('root', { isRoot: false, isCi: true }),
       allowed('hangingMount', {}), allowed('hangingMount', { hasFuse: false }), allowed('hangingMount', { hasFuse: false, isCi: true }),
-      allowed('currentRclone', {}), allowed('currentRclone', { hasCurrentRclone: false }), allowed('currentRclone', { hasCurrentRclone: false, isCi: true }),
       allowed('loopDevice', { isCi: true }), allowed('loopDevice', {}), allowed('loopDevice', { isCi: true, hasLoopDevices: false }),
+      allowed('network', {}), allowed('network', { hasNetwork: false }), allowed('chromium', {}), allowed('chromium', { isRoot: false }),
       allowed('ipv6', {}), allowed('ipv6', { hasIpv6: false }), allowed('ipv6', { hasIpv6: false, isCi: true }),
     ];
-    assert.deepEqual(table, [false, true, false, false, true, false, false, true, false, false, true, true, false, true, true]);
+    assert.deepEqual(table, [false, true, false, false, true, false, false, true, true, false, true, false, true, false, true, true]);
     assert.match(wrongSkip('needs root', { ...FULL, isCi: true }) ?? '', /'needs root', which has to be there in continuous integration/);
   });
 
   it('takes its reason from the list, in every test', () => {
     const sources = readdirSync(join(PROJECT, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts') && name !== 'tally.test.ts');
     const own = sources.flatMap((name) => readFileSync(join(PROJECT, 'test', name), 'utf8').split('\n')
-      .filter((line) => /\{[^{}]*\b(skip|todo):[^{}]*\}, (async )?\(|\.(skip|todo)\(|\bonly: true|\b(it|describe)\.only\(/.test(line) && !/unlessRoot|SKIPS\.\w+\.reason/.test(line))
+      .filter((line) => /\{[^{}]*\b(skip|todo):[^{}]*\}, (async )?\(|\bskip: ['"`]|\.(skip|todo)\(|\bonly: true|\b(it|describe)\.only\(/.test(line) && !/unlessRoot|SKIPS\.\w+\.reason/.test(line))
       .map((line) => `${name}: ${line.trim()}`));
     assert.deepEqual(own, []);
   });

@@ -5,7 +5,7 @@
 import type { TestEvent } from 'node:test/reporters';
 import { sourceOf } from './files.ts';
 import type { TestFile } from './files.ts';
-import { SKIPS, wrongSkip } from './support/skips.ts';
+import { wrongSkip } from './support/skips.ts';
 import type { Machine } from './support/skips.ts';
 
 /** Tests by the source file that declares them. */
@@ -87,38 +87,34 @@ export function faultsOf(shown: Shown): readonly string[] {
 }
 
 function missing(shown: Shown): readonly string[] {
-  const { counts, expected, files, machine } = shown;
+  const { counts, expected, files } = shown;
   const empty = files.filter(({ source }) => isEndToEnd(source) && counts[source] === undefined && !isExcused(source, shown))
     .map(({ source }) => `${source} has run no test`);
   const fewer = Object.entries(expected).filter(([source, count]) => wasToRun(source, shown) && (counts[source] ?? 0) < count && !isExcused(source, shown));
   const told = fewer.map(([source, count]) => `${source} has run ${counts[source] ?? 0} tests, and ${count} in the last full run`);
   const faults = [...new Set([...empty, ...told])];
-  const rclone = machine.isCi && !machine.hasCurrentRclone
-    ? ['there is no current rclone, with which half of the tests of mounts run: see config/setup, or set MOUNTKEEPER_RCLONE'] : [];
-  if (faults.length === 0) return rclone;
-  return [...rclone, ...faults, 'tests that went on purpose are taken back by: npm test -- FILE --note-counts, and a commit of test/expected-count.json'];
+  if (faults.length === 0) return [];
+  return [...faults, 'tests that went on purpose are taken back by: npm test -- FILE --note-counts, and a commit of test/expected-count.json'];
 }
 
-/** Fewer tests are right where a whole suite needs what is not here, or there is one rclone instead of two. */
+/** Fewer tests are right where a whole suite needs what is not here. */
 function isExcused(source: string, { skips, machine }: Shown): boolean {
-  const here = skips.some((skip) => skip.source === source && skip.isSuite && wrongSkip(skip.reason, machine) === undefined);
-  return here || (isEndToEnd(source) && SKIPS.currentRclone.isAllowed(machine));
+  return skips.some((skip) => skip.source === source && skip.isSuite && wrongSkip(skip.reason, machine) === undefined);
 }
 
 /** Lines for the end of the run, which say what a reader would not see otherwise. */
 export function remarksOf(shown: Shown): readonly string[] {
-  const { counts, expected, machine, skips } = shown;
+  const { counts, expected, skips } = shown;
   const leftOut = skips.map(({ source, name, reason }) => `left out: ${source}, '${name}': ${reason === true ? 'no reason' : reason}`);
-  const rclone = SKIPS.currentRclone.isAllowed(machine) ? ['the current rclone is not here: tests run with the system\'s alone, and those of whole daemons and mounts are not counted'] : [];
   const more = Object.entries(counts).reduce((sum, [source, count]) => sum + Math.max(0, count - (expected[source] ?? 0)), 0);
   const noted = more === 0 ? [] : [`${more} tests more than test/expected-count.json knows; \`npm test -- --note-counts\` notes them`];
-  return [...rclone, ...leftOut, ...noted];
+  return [...leftOut, ...noted];
 }
 
 /** What is to be expected from now on. Throws a sentence on a machine where not all tests can run. */
 export function noted(shown: Shown): Counts {
   const { counts, expected, machine } = shown;
-  if (!machine.isRoot || !machine.hasCurrentRclone) throw new Error('numbers of tests are noted as root and with a current rclone alone: elsewhere some of them do not run');
+  if (!machine.isRoot) throw new Error('numbers of tests are noted as root alone: elsewhere some of them do not run');
   const kept = Object.entries(expected).filter(([source]) => !wasToRun(source, shown));
   return Object.fromEntries([...kept, ...Object.entries(counts)].sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -77,6 +77,7 @@ ${user}
 [nfs]
 enabled = true
 port = ${ports.nfs}
+allowed_clients = ["127.0.0.1"]
 
 [webdav]
 enabled = true

@@ -1,10 +1,13 @@
-/** Talks to a running daemon over HTTP, with the address and password of the configuration file where it can be read. */
+/** Talks to a running daemon: over its command socket, else with the address and password of the configuration file. */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
 import type { Secret, Secrets } from '../api.ts';
+import { peekConfig } from '../peek.ts';
 import { createClock } from '../system/clock.ts';
 import { UsageFault } from './arguments.ts';
+import { askOverSocket } from './command-socket.ts';
+import type { NoSocket } from './command-socket.ts';
 
 /** Nothing listens where the daemon should be, or it does not answer. */
 export class NoDaemon extends Error {}
@@ -40,7 +43,7 @@ export async function findTarget(options: ClientOptions): Promise<Target> {
   const username = url.username === '' ? web.username : decodeURIComponent(url.username);
   const password = decodeURIComponent(url.password) || (options.env.MOUNTKEEPER_PASSWORD ?? clear(web.password, options));
   const credentials = Buffer.from(`${username}:${password}`, 'utf8').toString('base64');
-  return { url: `${url.origin}${url.pathname}`.replace(/\/+$/, ''), authorization: password === '' ? undefined : `Basic ${credentials}` };
+  return { url: `${url.origin}${url.pathname}`.replace(/(?<!\/)\/+$/, ''), authorization: password === '' ? undefined : `Basic ${credentials}` };
 }
 
 function parseUrl(text: string): URL {
@@ -49,18 +52,38 @@ function parseUrl(text: string): URL {
   return url;
 }
 
-export async function request(options: ClientOptions, call: { readonly method: 'GET' | 'POST'; readonly path: string; readonly body?: unknown }): Promise<Answer> {
+export interface Call {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+/** Over the daemon's socket where this user may open it, without any password; else, and where an address was given, over TCP. */
+export async function request(options: ClientOptions, call: Call): Promise<Answer> {
+  const { env, isConfigNamed, signal, url } = options;
+  if (url !== undefined || env.MOUNTKEEPER_URL !== undefined) return requestOverTcp(options, call);
+  await readWebSection(options.configFile, isConfigNamed === true);
+  const { stateDir } = await peekConfig(options.configFile);
+  const answer = await askOverSocket(stateDir, call, createClock().deadline(ANSWER_TIMEOUT_MS, signal)).catch((cause: unknown) => {
+    signal.throwIfAborted();
+    throw new NoDaemon(`the daemon does not answer over its socket in ${stateDir}: ${(cause as Error).message}`, { cause });
+  });
+  return typeof answer === 'string' ? requestOverTcp(options, call, answer) : answer;
+}
+
+export async function requestOverTcp(options: ClientOptions, call: Call, socket: NoSocket = 'absent'): Promise<Answer> {
   const target = await findTarget(options);
   const response = await send(target, options.signal, call);
-  if (response.status === 401) {
-    throw new Error(target.authorization
-      ? 'the daemon refuses the password; give it in the environment variable MOUNTKEEPER_PASSWORD'
-      : 'the daemon asks for a password; give it in the environment variable MOUNTKEEPER_PASSWORD, or name the configuration with --config');
-  }
+  if (response.status === 401) throw new Error(target.authorization ? `the daemon refuses the password; ${PASSWORD_ADVICE[socket]}` : `the daemon asks for a password; ${PASSWORD_ADVICE[socket]}`);
   return { status: response.status, body: await response.text() };
 }
 
-async function send(target: Target, signal: AbortSignal, call: { readonly method: string; readonly path: string; readonly body?: unknown }): Promise<Response> {
+const PASSWORD_ADVICE: Readonly<Record<NoSocket, string>> = {
+  absent: 'give it in the environment variable MOUNTKEEPER_PASSWORD, or name the configuration with --config',
+  forbidden: 'give it in the environment variable MOUNTKEEPER_PASSWORD, or run this as root or as the user the daemon runs as, who need none',
+};
+
+async function send(target: Target, signal: AbortSignal, call: Call): Promise<Response> {
   const headers: Record<string, string> = { accept: 'application/json, text/html;q=0.9' };
   if (target.authorization) headers.authorization = target.authorization;
   if (call.body !== undefined) headers['content-type'] = 'application/json';

@@ -1,9 +1,9 @@
 /** `mountkeeper doctor`: what this machine lacks, and what to do about it. Works with and without a running daemon. */
 import { access, constants } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import type { Check, Config } from '../api.ts';
+import type { Check, Config, PluginInfo } from '../api.ts';
 import { adviceOn, problemLines } from './check-command.ts';
-import { request } from './client.ts';
+import { requestOverTcp } from './client.ts';
 import type { Invocation } from './dispatch.ts';
 import { EXIT } from './exit-codes.ts';
 
@@ -21,7 +21,7 @@ export async function runDoctor(invocation: Invocation): Promise<number> {
     offline.config.commit(loaded.loaded);
     checks.push(await stateCheck(config), await webPortCheck(invocation, config));
     await offline.host.inspect(loaded.loaded);
-    checks.push(...(await offline.host.hooks.collect('collectChecks', config)));
+    checks.push(...pluginChecks(offline.host.list()), ...(await offline.host.hooks.collect('collectChecks', config)));
   }
   if (args.json) terminal.print(JSON.stringify(checks));
   else {
@@ -54,12 +54,20 @@ async function stateCheck(config: Config): Promise<Check> {
   return { title: 'state folder', result: 'error', detail: `${dir}: ${problem}`, advice: 'make it writable for the user the daemon runs as, or set supervisor.state_dir' };
 }
 
+/** Third parties' plugins, and folders of such, that cannot be used as they are. */
+function pluginChecks(plugins: readonly PluginInfo[]): readonly Check[] {
+  return plugins.filter(({ thirdParty, state }) => thirdParty && state !== 'waiting').flatMap(({ name, state, reason }) => (reason === undefined ? [] : [{
+    title: `plugin ${name}`, result: state === 'disabled' ? 'warning' : 'error', detail: reason,
+    advice: 'mend it, then let the daemon look again: systemctl reload mountkeeper, or send it SIGHUP',
+  }]));
+}
+
 async function webPortCheck({ args, configFile, offline }: Invocation, config: Config): Promise<Check> {
   const { listen: host, port } = config.web;
   const title = `web port ${host}:${port}`;
   const problem = await bindProblem(host, port);
   if (problem === undefined) return { title, result: 'ok', detail: 'free', advice: '' };
-  const ours = await request({ configFile, url: args.url, env: process.env, secrets: offline.secrets, signal: offline.clock.deadline(3_000) }, { method: 'GET', path: '/healthz' }).catch(() => undefined);
+  const ours = await requestOverTcp({ configFile, url: args.url, env: process.env, secrets: offline.secrets, signal: offline.clock.deadline(3_000) }, { method: 'GET', path: '/healthz' }).catch(() => undefined);
   if (ours?.status === 200) return { title, result: 'ok', detail: 'the daemon answers', advice: '' };
   return { title, result: 'error', detail: problem, advice: problem === 'EADDRINUSE' ? 'another program holds the port; set web.port to a free one' : 'set web.listen to an address of this machine' };
 }

@@ -3,9 +3,10 @@ import { pino } from 'pino';
 import type { Clock, Services } from '../api.ts';
 import { createSecrets } from '../config/secrets.ts';
 import { createConfigService } from '../config/service.ts';
-import { peekConfig } from '../peek.ts';
+import { enabledIn, peekConfig } from '../peek.ts';
 import { createPluginHost } from '../plugin/host.ts';
 import { createClock } from '../system/clock.ts';
+import { readableLog } from '../system/log-file.ts';
 import { createMountReader } from '../system/mount-reader.ts';
 import { createMountTable } from '../system/mount-table.ts';
 import { IN_TREE_PLUGINS, PACKAGE_DIR } from '../system/package.ts';
@@ -19,7 +20,7 @@ export interface Offline {
   readonly config: ReturnType<typeof createConfigService>;
   /** Whether the configuration has the plugin on. */
   isOn(plugin: string): boolean;
-  /** Discovers strangers' plugins, too: each costs a process of its own, and one that hangs at its import 10 s. */
+  /** Discovers strangers' plugins, too: each that is on costs a process of its own, and one that hangs at its import 10 s. */
   discoverAll(): Promise<void>;
   close(): Promise<void>;
 }
@@ -46,16 +47,20 @@ export async function openInTree(configFile: string): Promise<Offline> {
     shares: { list: () => [] },
     plugins: { list: () => host.list() },
     paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },
+    logFile: readableLog('', () => undefined),
   };
   const host = createPluginHost({
     dirs: { inTree: IN_TREE_PLUGINS }, services, projectors: [], clock, log, scheduler,
     send: () => Promise.reject(new Error('no daemon runs in this process')),
   });
-  await host.discover([], peeked.stateDir);
+  await host.discover({ thirdPartyDirs: [], stateDir: peeked.stateDir, enabled: new Set() });
   return {
     clock, secrets, host, config,
     isOn: (plugin) => peeked.switched.get(plugin) ?? host.entries().find((entry) => entry.owner === plugin)?.enabledByDefault ?? false,
-    discoverAll: async () => (peeked.pluginDirs.length > 0 ? host.discover(peeked.pluginDirs, peeked.stateDir) : undefined),
+    discoverAll: async () => {
+      const { pluginDirs: thirdPartyDirs, stateDir } = peeked;
+      if (thirdPartyDirs.length > 0) await host.discover({ thirdPartyDirs, stateDir, enabled: enabledIn(peeked) });
+    },
     async close() {
       await host.stop('shutdown');
       await scheduler.close();

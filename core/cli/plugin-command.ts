@@ -1,11 +1,11 @@
 /** `mountkeeper plugin list | new NAME | check DIR`. */
 import { pino } from 'pino';
 import type { CliContext, PluginInfo } from '../api.ts';
-import { peekConfig } from '../peek.ts';
+import { enabledIn, peekConfig } from '../peek.ts';
 import { checkPlugin, newPlugin, renderPluginTable } from '../plugin/cli.ts';
 import type { PluginRow } from '../plugin/cli.ts';
 import { discoverPlugins } from '../plugin/discover.ts';
-import { enabledByDefault } from '../plugin/found.ts';
+import { onUnlessSaid } from '../plugin/found.ts';
 import type { FoundPlugin } from '../plugin/found.ts';
 import { IN_TREE_PLUGINS } from '../system/package.ts';
 import { NoDaemon } from './client.ts';
@@ -38,17 +38,18 @@ async function listOf({ args, configFile }: Invocation, context: CliContext): Pr
 }
 
 export async function listFound(configFile: string, inTree: string = IN_TREE_PLUGINS): Promise<readonly PluginRow[]> {
-  const { pluginDirs, stateDir, switched } = await peekConfig(configFile);
-  const found = await discoverPlugins({ inTree, thirdPartyDirs: pluginDirs, stateDir, log: pino({ level: 'silent' }), importMs: IMPORT_MS });
-  return found.map((one) => rowOf(one, switched.get(one.name)));
+  const peeked = await peekConfig(configFile);
+  const { pluginDirs: thirdPartyDirs, stateDir } = peeked;
+  const found = await discoverPlugins({ inTree, thirdPartyDirs, stateDir, enabled: enabledIn(peeked), log: pino({ level: 'silent' }), importMs: IMPORT_MS });
+  return found.map((one) => rowOf(one, peeked.switched.get(one.name)));
 }
 
 /** In the form of GET /api/plugins. */
 function rowOf(found: FoundPlugin, switched: boolean | undefined): PluginRow & { readonly effects: readonly string[] } {
   const { name, version, description, thirdParty } = found;
-  const row = { name, version, description, reason: null, effects: [], third_party: thirdParty };
-  if (!found.plugin) return { ...row, state: 'invalid', reason: found.problem };
-  return { ...row, state: switched ?? enabledByDefault(found) ? 'enabled' : 'disabled' };
+  const row = { name, version, description, reason: found.problem ?? null, effects: [], third_party: thirdParty };
+  if (!(switched ?? onUnlessSaid(found))) return { ...row, state: 'disabled' };
+  return { ...row, state: found.problem === undefined ? 'enabled' : 'invalid' };
 }
 
 async function list(context: CliContext): Promise<number> {

@@ -16,7 +16,7 @@ export const OWN_COMMANDS: readonly Described[] = [
 
 const OPTIONS: readonly (readonly [string, string])[] = [
   ['--config FILE', `The configuration; left out, MOUNTKEEPER_CONFIG, else ${DEFAULT_CONFIG}.`],
-  ['--url URL', 'The daemon to talk to; left out, MOUNTKEEPER_URL, else the address in the configuration.'],
+  ['--url URL', 'The daemon to talk to; left out, MOUNTKEEPER_URL, else its socket, else the address in the configuration.'],
   ['--json', 'Output for machines.'],
 ];
 
@@ -36,7 +36,7 @@ export function overview(contributed: readonly Described[], width: number): stri
 /** How one subcommand is used. */
 export function page(command: Described, width: number): string {
   return [
-    hang(`Usage: mountkeeper ${command.name} `, command.usage.replaceAll(/\[[^\]]*\]/g, unbroken), width).replaceAll(JOINED, ' ').trimEnd(),
+    hang(`Usage: mountkeeper ${command.name} `, command.usage.replaceAll(/\[[^[\]]*\]/g, unbroken), width).replaceAll(JOINED, ' ').trimEnd(),
     '',
     ...wrap(command.summary, width),
     '',

@@ -57,7 +57,8 @@ export function sharesKey(share: ObjectSchema): ArraySchema {
 
 function cache(): ObjectSchema {
   return Joi.object({
-    dir: filePath().default('/var/cache/mountkeeper').description('Folder of the cache, on a local disk. Each share has a folder of its own below it.'),
+    dir: filePath().default('/var/cache/mountkeeper').meta({ fileOnly: true })
+      .description('Folder of the cache, on a local disk. Each share has a folder of its own below it.'),
     max_size: size().default('0').description('Most that the cache of one share may take; "0" sets no limit of its own.'),
     max_age: duration().default('30d').description('Files not used for this long leave the cache.'),
     min_free_space: size().default('1G').description('Free space that the cache leaves on its disk.'),
@@ -68,7 +69,8 @@ function supervisor(): ObjectSchema {
   return Joi.object({
     poll_interval: duration({ min: '200ms', max: '1h' }).default('2s').description('Time between two looks at every share.'),
     stop_timeout: duration({ max: LONGEST_WAIT }).default('10m').description('How long a stop waits for files that are not yet on the remote.'),
-    state_dir: filePath().default('/var/lib/mountkeeper').meta({ tier: 'restart' }).description('Folder for records and generated files.'),
+    state_dir: filePath().default('/var/lib/mountkeeper').meta({ tier: 'restart', fileOnly: true })
+      .description('Folder for records and generated files.'),
   }).meta({ tier: 'live' }).description('The supervising loop.');
 }
 
@@ -92,7 +94,8 @@ function web(): ObjectSchema {
 
 function log(): ObjectSchema {
   return Joi.object({
-    file: filePath().allow('').default('').description('File that log lines are added to; empty for none.'),
+    file: filePath().allow('').default('').meta({ fileOnly: true })
+      .description('File that log lines are added to; empty for none.'),
     level: Joi.string().valid('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent').default('info').description('Least weight of a line that is written.'),
   }).meta({ tier: 'restart' }).description('The log. A change waits for the restart.');
 }
@@ -100,7 +103,8 @@ function log(): ObjectSchema {
 /** Keys that stand directly in `[plugins]`; every discovered plugin has a table beside them. */
 export function pluginsKeys(): ObjectSchema {
   return Joi.object({
-    dirs: Joi.array().items(filePath()).max(100).default([]).description('Folders with plugins of third parties. A plugin runs inside the daemon with all its rights.'),
+    dirs: Joi.array().items(filePath()).max(100).default([]).meta({ fileOnly: true })
+      .description('Folders with plugins of third parties. A plugin runs inside the daemon with all its rights.'),
   }).meta({ tier: 'live' }).description('Plugins.');
 }
 

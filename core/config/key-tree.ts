@@ -2,7 +2,7 @@
  * The key tree: every key of the assembled configuration with its description, default, tier, secret mark and owner.
  * Read from Joi's own description of the schemas; differences, rendering, masking and the reference pages all walk it.
  */
-import type { ChangeTier, ConfigKey } from '../services.ts';
+import type { ChangeTier, ConfigKey, FileOnly } from '../services.ts';
 
 /** `table`: known keys; `tables`: array of tables with known keys; `value`: everything else. */
 export type KeyKind = 'value' | 'table' | 'tables';
@@ -17,6 +17,7 @@ export interface KeyNode {
   readonly required: boolean;
   readonly tier: ChangeTier;
   readonly secret: boolean;
+  readonly fileOnly: FileOnly;
   readonly owner: string;
   /** A table that also keeps keys nobody declared. */
   readonly open: boolean;
@@ -27,9 +28,15 @@ export interface Origin {
   readonly path: string;
   readonly owner: string;
   readonly tier: ChangeTier;
+  readonly fileOnly?: FileOnly;
 }
 
-interface Meta { readonly tier?: ChangeTier; readonly secret?: boolean; readonly type?: string }
+interface Meta {
+  readonly tier?: ChangeTier;
+  readonly secret?: boolean;
+  readonly type?: string;
+  readonly fileOnly?: FileOnly;
+}
 
 /** What `schema.describe()` of Joi gives, as far as it is read here. */
 interface Described {
@@ -45,23 +52,30 @@ interface Described {
   readonly matches?: readonly { readonly schema?: Described }[];
 }
 
-/** The node of one described schema and all below it; `origin.tier` holds where no nearer tier is given. */
+/** The node of one described schema and all below it; what `origin` says holds where nothing nearer does. */
 export function buildNode(description: object, origin: Origin): KeyNode {
   const described = description as Described;
   const item = described.items?.length === 1 ? described.items[0] : undefined;
   const kind = kindOf(described, item);
   const body = kind === 'tables' && item !== undefined ? item : described;
-  const tier = metaOf(described).tier ?? origin.tier;
-  const inside: Origin = { path: kind === 'tables' ? `${origin.path}[]` : origin.path, owner: origin.owner, tier: metaOf(body).tier ?? tier };
+  const here = inherit(origin, metaOf(described));
+  const path = kind === 'tables' ? `${origin.path}[]` : origin.path;
+  const inside = inherit({ ...here, path }, metaOf(body));
   return {
     ...documentation(described),
     path: origin.path,
     kind,
-    tier,
+    tier: here.tier,
+    fileOnly: here.fileOnly ?? false,
     owner: origin.owner,
     open: isOpen(body),
     children: kind === 'value' ? new Map() : childrenOf(body, inside),
   };
+}
+
+/** What a mark says holds for all below it. */
+function inherit(origin: Origin, { tier, fileOnly }: Meta): Origin {
+  return { ...origin, tier: tier ?? origin.tier, fileOnly: fileOnly ?? origin.fileOnly ?? false };
 }
 
 function documentation(described: Described): Pick<KeyNode, 'type' | 'description' | 'default' | 'example' | 'required' | 'secret'> {
@@ -148,6 +162,6 @@ export function mergeTables(first: KeyNode, second: KeyNode): KeyNode {
 export function listKeys(node: KeyNode): ConfigKey[] {
   const below = [...node.children.values()].flatMap((child) => listKeys(child));
   if (node.kind !== 'value' && (node.children.size > 0 || node.path === '')) return below;
-  const { path, type, description, tier, secret, owner } = node;
-  return [{ path, type, description, default: node.default, tier, secret, owner }, ...below];
+  const { path, type, description, tier, secret, fileOnly, owner } = node;
+  return [{ path, type, description, default: node.default, tier, secret, fileOnly, owner }, ...below];
 }

@@ -3,7 +3,6 @@
  * document or ends with problems; nothing is changed outside, nothing is thrown.
  */
 import { dirname } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import type { Config, Services } from '../api.ts';
 import type { ConfigOrigin, ConfigProblem, LoadedConfig } from '../services.ts';
 import { complete } from './complete.ts';
@@ -11,6 +10,7 @@ import { crossProblems, maskProblems, secretProblems } from './cross-checks.ts';
 import { suggestion } from './did-you-mean.ts';
 import { copy, deepFreeze, isTable, parseDocument } from './document.ts';
 import type { Document } from './document.ts';
+import { fileOnlyProblems } from './file-only.ts';
 import { describeProblems, locate, schemaProblems } from './problems.ts';
 import type { Assembly, ContributionEntry } from './schema.ts';
 
@@ -52,11 +52,13 @@ async function loadSteps(text: string, options: LoadOptions): Promise<LoadResult
   const parsed = parseDocument(text);
   if ('problem' in parsed) return failure('parse', [parsed.problem]);
   const { config, problems } = validate(parsed.document, options);
-  if (config === undefined || problems.length > 0) return failure('validate', locate(problems, text));
+  if (config === undefined) return failure('validate', locate(problems, text));
   deepFreeze(config);
-  // First of all: a plugin's check may run a program that the document names.
-  const untrusted = untrustedProblems(config, options);
-  if (untrusted.length > 0) return failure('validate', locate(untrusted, text));
+  // First of all: a reference is read, and a plugin's check may run a program that the document names.
+  const untrusted = untrustedProblems(parsed.document, config, options);
+  if (untrusted.length > 0) return failure('validate', locate([...problems, ...untrusted], text));
+  const wrong = [...problems, ...secretProblems(config, options.services.secrets)];
+  if (wrong.length > 0) return failure('validate', locate(wrong, text));
   const found = await pluginProblems(config, options);
   if (found.length > 0) return failure('validate', locate(found, text));
   const document = deepFreeze(parsed.document);
@@ -67,8 +69,10 @@ export function failure(stage: 'parse' | 'validate', problems: readonly ConfigPr
   return { ok: false, stage, problems, message: describeProblems(problems) };
 }
 
-/** The completed document, or why there is none. Leaves `document` as it is. */
-export function validate(document: Document, options: Pick<LoadOptions, 'assembly' | 'file' | 'services'>): { config?: Config; problems: readonly ConfigProblem[] } {
+export interface Validated { readonly config?: Config; readonly problems: readonly ConfigProblem[] }
+
+/** The completed document, or why there is none. Leaves `document` as it is; reads nothing that it names. */
+export function validate(document: Document, options: Pick<LoadOptions, 'assembly' | 'file'>): Validated {
   const { assembly, file } = options;
   const masks = maskProblems(document);
   const checked = assembly.schema.validate(copy(document), SCHEMA_OPTIONS);
@@ -79,8 +83,7 @@ export function validate(document: Document, options: Pick<LoadOptions, 'assembl
   }
   const completed = complete(checked.value as Document, assembly, dirname(file));
   if (completed.problems.length > 0) return { problems: completed.problems };
-  const crossed = crossProblems(completed.config, file);
-  return { config: completed.config, problems: [...crossed, ...secretProblems(completed.config, options.services.secrets)] };
+  return { config: completed.config, problems: crossProblems(completed.config, file) };
 }
 
 async function pluginProblems(config: Config, options: LoadOptions): Promise<ConfigProblem[]> {
@@ -103,20 +106,19 @@ async function checkedBy({ owner, contribution }: ContributionEntry, config: Con
   }
 }
 
-/** Over HTTP a document may not bring in code. */
-function untrustedProblems(config: Config, { origin, current, assembly }: LoadOptions): ConfigProblem[] {
+/** What a document over HTTP may not bring in or change: by the schema's marks, and by what plugins say. */
+function untrustedProblems(document: Document, config: Config, options: LoadOptions): ConfigProblem[] {
+  const { origin, current, assembly } = options;
   if (origin !== 'http' || current === undefined) return [];
-  const own = isDeepStrictEqual(config.plugins.dirs, current.plugins.dirs) ? [] : [{
-    path: 'plugins.dirs',
-    message: 'plugins.dirs says where code is loaded from and cannot be changed over HTTP; edit the configuration file',
-  }];
-  return [...own, ...assembly.entries.flatMap(({ owner, contribution }) => {
+  const marked = fileOnlyProblems({ document, config, current }, assembly.root);
+  const said = assembly.entries.flatMap(({ owner, contribution }) => {
     try {
       return contribution.checkUntrusted?.(config, current) ?? [];
     } catch (error) {
       return [{ message: `plugin ${owner} could not check the document: ${(error as Error).message}` }];
     }
-  })];
+  });
+  return [...marked, ...said];
 }
 
 function warnings(document: Document, { plugins, rejected }: Assembly): string[] {

@@ -1,4 +1,4 @@
-/** The document as it may be shown: every secret that is set reads as the mask, every other value as it is. */
+/** The document as it may be shown: every secret that is set, and what may be one, reads as the mask, every other value as it is. */
 import type { Config } from '../api.ts';
 import type { Assembly } from './schema.ts';
 import { isTable } from './document.ts';
@@ -10,7 +10,7 @@ export function redact(config: Config, assembly: Pick<Assembly, 'root' | 'entrie
   return maskSecrets(config, secretPaths(config, assembly)) as Record<string, unknown>;
 }
 
-/** Whether a secret itself stands in the document, and not only where it is kept. */
+/** Whether a secret itself, or what may be one, stands in the document, and not only where it is kept. */
 export function holdsSecrets(config: Config, assembly: Pick<Assembly, 'root' | 'entries'>): boolean {
   return holds(config, secretPaths(config, assembly), []);
 }

@@ -121,7 +121,10 @@ function ownTable(entry: ContributionEntry): Part {
   const { owner, contribution } = entry;
   const path = `plugins.${owner}`;
   const base = Joi.object({
-    enabled: Joi.boolean().default(entry.enabledByDefault).meta({ tier: 'live' }).description('Whether the plugin is on.'),
+    // To switch a stranger's plugin on is to run its code.
+    enabled: Joi.boolean().default(entry.enabledByDefault)
+      .meta({ tier: 'live', fileOnly: entry.thirdParty && 'but-default' })
+      .description('Whether the plugin is on.'),
   });
   const standing = part(base, path, 'core');
   if (contribution.section !== undefined) return standing;

@@ -1,4 +1,7 @@
-/** Which values of a document are secret: by the schema's mark, by what plugins say, by references, and else by their names. */
+/**
+ * Which values of a document are secret: by the schema's mark, references, and whatever no schema knows, unless a plugin
+ * vouches for it. A backend has options that hold secrets under any name, and a plugin that is not there cannot say.
+ */
 import type { Config } from '../api.ts';
 import { isTable } from './document.ts';
 import type { KeyNode } from './key-tree.ts';
@@ -11,18 +14,15 @@ import { MASK } from './types.ts';
 /** Secret places of one document, each as the JSON text of its segments. */
 export type SecretPaths = ReadonlySet<string>;
 
-const SECRET_NAME = /pass|secret|token|credential|bearer|cookie|private_?key|key_?pem|api_?key|account_?key|sas_url|(^|[_-])(key|pin|auth)$/i;
-const HARMLESS_NAME = /_(file|id|path|type|name|method|size|exchange|agent|command)$|token_url$|auth_url$/i;
 /** A longer text than any address or option list is taken for a key or a certificate. */
 const LONGEST_PLAIN_TEXT = 4_096;
-const SECRET_TEXT = /:\/\/[^/\s:@]*:[^/\s@]+@|(^|[,?&;:])\s*\w*(pass|secret|token|key)\w*=/i;
+const USER_INFO = /:\/\/[^/\s@]{1,512}@/;
 
 export function secretPaths(config: Config, assembly: Pick<Assembly, 'root' | 'entries'>): SecretPaths {
   const found = new Set<string>();
-  collect(config, assembly.root, [], found);
-  for (const { contribution } of assembly.entries) {
-    for (const path of namedByPlugin(contribution.secrets, config)) found.add(key(withIndices(config, splitPath(path))));
-  }
+  const vouched = new Set(assembly.entries.flatMap(({ contribution }) =>
+    namedByPlugin(contribution.harmless, config).map((path) => key(withIndices(config, splitPath(path))))));
+  collect({ value: config, node: assembly.root, segments: [] }, vouched, found);
   return found;
 }
 
@@ -42,32 +42,44 @@ function key(segments: readonly Segment[]): string {
   return JSON.stringify(segments);
 }
 
-function collect(value: unknown, node: KeyNode | undefined, segments: readonly Segment[], found: Set<string>): void {
-  if (isSecretValue(value, node, segments)) found.add(key(segments));
-  else if (Array.isArray(value)) value.forEach((item, index) => { collect(item, node?.kind === 'tables' ? node : undefined, [...segments, index], found); });
-  else if (isTable(value)) {
-    for (const [child, item] of Object.entries(value)) collect(item, node?.children.get(child), [...segments, child], found);
+interface Place { readonly value: unknown; readonly node: KeyNode | undefined; readonly segments: readonly Segment[] }
+
+function collect(place: Place, vouched: ReadonlySet<string>, found: Set<string>): void {
+  const { value, node, segments } = place;
+  if (isSecretValue(place, vouched)) found.add(key(segments));
+  else if (Array.isArray(value)) {
+    // Items are as well known as their array; of tables in it only those with a schema.
+    value.forEach((item: unknown, index) => {
+      const known = node?.kind === 'tables' || !isTable(item) ? node : undefined;
+      collect({ value: item, node: known, segments: [...segments, index] }, vouched, found);
+    });
+  } else if (isTable(value)) {
+    for (const [child, item] of Object.entries(value)) {
+      collect({ value: item, node: node?.children.get(child), segments: [...segments, child] }, vouched, found);
+    }
   }
 }
 
-function isSecretValue(value: unknown, node: KeyNode | undefined, segments: readonly Segment[]): boolean {
-  if (node !== undefined) return node.secret || isReference(value);
-  const name = segments.findLast((segment) => typeof segment === 'string');
-  return isReference(value) || looksSecret(String(name), value);
+function isSecretValue({ value, node, segments }: Place, vouched: ReadonlySet<string>): boolean {
+  if (isReference(value)) return true;
+  if (node !== undefined) return node.secret;
+  return isText(value) && !(vouched.has(key(segments)) && isPlain(value));
 }
 
-/** For keys that no schema knows, such as a backend's options. */
-function looksSecret(name: string, value: unknown): boolean {
-  if (typeof value !== 'string' && typeof value !== 'number') return false;
-  if (SECRET_NAME.test(name) && !HARMLESS_NAME.test(name)) return true;
-  return typeof value === 'string' && (value.length > LONGEST_PLAIN_TEXT || SECRET_TEXT.test(value));
+function isText(value: unknown): value is string | number | bigint {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint';
 }
 
-function namedByPlugin(secrets: ((config: Config) => readonly string[]) | undefined, config: Config): readonly string[] {
+/** What a plugin vouches for by its name may still carry a password. */
+function isPlain(value: string | number | bigint): boolean {
+  return typeof value !== 'string' || (value.length <= LONGEST_PLAIN_TEXT && !USER_INFO.test(value));
+}
+
+function namedByPlugin(harmless: ((config: Config) => readonly string[]) | undefined, config: Config): readonly string[] {
   try {
-    return secrets?.(config) ?? [];
+    return harmless?.(config) ?? [];
   } catch {
-    // The names still tell; a plugin that fails here must not show anything more.
+    // A plugin that fails here vouches for nothing.
     return [];
   }
 }

@@ -6,18 +6,22 @@ import type { ConfigCheck, ConfigDiff, ConfigOrigin, ConfigService, LoadedConfig
 import { diffConfig, NO_DIFFERENCE } from './diff.ts';
 import { listKeys } from './key-tree.ts';
 import { failure, load, validate } from './load.ts';
+import { locate } from './problems.ts';
 import type { CheckServices } from './load.ts';
 import { copy } from './document.ts';
 import { holdsSecrets, redact } from './redact.ts';
 import { renderDocument } from './render.ts';
 import { assemble } from './schema.ts';
+import { admitStrangers } from './strangers.ts';
+import type { StrangerPlugins } from './strangers.ts';
 import type { Assembly, ContributionEntry } from './schema.ts';
 import { createFileWriter } from './write.ts';
 
 export type { ContributionEntry } from './schema.ts';
 
 const MAX_FILE_BYTES = 4_194_304;
-const OPEN_SECRETS = 'every user of this machine may read the file, and passwords stand in it: give it mode 0600, or keep them elsewhere and refer to them';
+const OPEN_SECRETS = 'every user of this machine may read the file, and passwords, or what may be some, stand in it: '
+  + 'give it mode 0600, or keep them elsewhere and refer to them';
 
 export interface ConfigServiceOptions {
   readonly file: string;
@@ -25,6 +29,8 @@ export interface ConfigServiceOptions {
   readonly entries: () => readonly ContributionEntry[];
   readonly services: CheckServices;
   readonly log: Logger;
+  /** Plugins of third parties; left out where there are none. */
+  readonly strangers?: () => StrangerPlugins;
   /** Has the last word on a valid document that differs from the running one: a returned string is why it is refused. */
   readonly review?: (next: LoadedConfig, diff: ConfigDiff) => Promise<string | undefined>;
 }
@@ -62,8 +68,11 @@ class FileConfigService implements OwnedConfigService {
   }
 
   async check(text: string, origin: ConfigOrigin): Promise<ConfigCheck> {
+    const { services, review, strangers } = this.#options;
+    // Before all else: the rest of the check asks every plugin, and for that they are imported.
+    const refused = strangers ? await admitStrangers(text, { origin, current: this.#current?.config, strangers: strangers() }) : [];
+    if (refused.length > 0) return failure('validate', locate(refused, text));
     const assembly = this.#assemble();
-    const { services, review } = this.#options;
     const current = this.#comparable(assembly);
     const result = await load(text, { file: this.file, assembly, services, origin, current });
     if (!result.ok) return result;
@@ -132,7 +141,7 @@ class FileConfigService implements OwnedConfigService {
   #comparable(assembly: Assembly): Config | undefined {
     const current = this.#current;
     if (current === undefined || this.#assembledBefore.get(current) === assembly) return current?.config;
-    const again = validate(copy(current.document), { assembly, file: this.file, services: this.#options.services });
+    const again = validate(copy(current.document), { assembly, file: this.file });
     return again.config ?? current.config;
   }
 }

@@ -6,6 +6,11 @@ import { durationMs, rateBytes, sizeBytes } from './units.ts';
 /** What stands in place of a secret wherever the configuration is shown. */
 export const MASK = '********';
 
+/** A refusal of what came over HTTP, as `what` says, with where it may be said instead. */
+export function onlyInFile(what: string): string {
+  return `${what}; it may stand in the configuration file, written by somebody with a shell`;
+}
+
 /** Both ends count as inside; written in the unit's own text, such as `"200ms"`. */
 export interface Limits { readonly min?: string; readonly max?: string }
 

@@ -9,8 +9,9 @@ import type { Address } from './address.ts';
 import { addSecurityHeaders, answerHealth, answerProblem } from './answer.ts';
 import { buildGeneration } from './generation.ts';
 import type { Generation } from './generation.ts';
+import { isFromCommandSocket, openCommandSocket } from './command-socket.ts';
 import { createListener, DEFAULT_LIMITS } from './listener.ts';
-import type { Listener, ListenerLimits, RequestEvent } from './listener.ts';
+import type { Listener, ListenerLimits, ListenerOptions, RequestEvent } from './listener.ts';
 import { refusalOf } from './request-guard.ts';
 
 export interface HttpOptions {
@@ -37,6 +38,8 @@ export interface Http {
   readonly address: Address | undefined;
   /** Listens on the new address before the old one is let go. Rejects in plain words and keeps the old one. */
   listen(address: Address): Promise<void>;
+  /** Opens the command socket in the state folder, beside the address. */
+  listenForCommands(stateDir: string): Promise<void>;
   close(): Promise<void>;
   stats(): HttpStats;
 }
@@ -53,20 +56,23 @@ class HttpServer implements Http {
   readonly #options: HttpOptions;
   readonly #listener: Listener;
   readonly #live = new Set<Generation>();
+  /** What every way in hands its requests to. */
+  readonly #reception: Pick<ListenerOptions, 'clock' | 'limits' | 'onRequest' | 'onSocketClosed'>;
   #current: Generation | undefined;
+  #closeCommandSocket: (() => Promise<void>) | undefined;
 
   constructor(options: HttpOptions) {
     const { clock, log } = options;
     this.#options = options;
-    this.#listener = createListener({
+    this.#reception = {
       clock,
-      log,
       limits: { ...DEFAULT_LIMITS, ...options.limits },
       onRequest: (event, req, res) => this.#onRequest(event, req, res),
       onSocketClosed: (socket) => {
         for (const generation of this.#live) generation.socketClosed(socket);
       },
-    });
+    };
+    this.#listener = createListener({ ...this.#reception, log });
     this.projector = {
       name: 'http',
       build: async (ledgers, isActive) => {
@@ -84,9 +90,13 @@ class HttpServer implements Http {
     return this.#listener.listen(address);
   }
 
+  async listenForCommands(stateDir: string): Promise<void> {
+    this.#closeCommandSocket = await openCommandSocket({ ...this.#reception, stateDir });
+  }
+
   async close(): Promise<void> {
     this.#current = undefined;
-    await Promise.all([this.#listener.close(), ...[...this.#live].map((generation) => this.#retire(generation, CLOSE_TIMEOUT_MS))]);
+    await Promise.all([this.#listener.close(), this.#closeCommandSocket?.(), ...[...this.#live].map((generation) => this.#retire(generation, CLOSE_TIMEOUT_MS))]);
   }
 
   stats(): HttpStats {
@@ -105,7 +115,7 @@ class HttpServer implements Http {
       this.#options.log.debug({ status: refusal.status, host: req.headers.host, origin: req.headers.origin }, 'request refused');
       return answerProblem(req, res, refusal.status, refusal.message);
     }
-    const reason = this.#closedReason();
+    const reason = this.#closedReason(isFromCommandSocket(req));
     if (reason !== undefined) return answerProblem(req, res, 503, reason);
     this.#current?.dispatch(event, req, res);
   }
@@ -115,8 +125,10 @@ class HttpServer implements Http {
     return bound === undefined ? this.#options.hostnames() : [bound, ...this.#options.hostnames()];
   }
 
-  #closedReason(): string | undefined {
+  #closedReason(isAdmin: boolean): string | undefined {
     if (this.#current === undefined) return 'The server is just starting. Try again in a moment.';
+    // Who may open the command socket is let in without a guard, and is who can mend it.
+    if (isAdmin) return undefined;
     const guard = this.#current.closedBy();
     if (guard !== undefined) return `Nobody is let in while the plugin "${guard}" is not active. The log says why.`;
     return this.#options.guardState?.();

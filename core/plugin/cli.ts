@@ -44,13 +44,13 @@ export async function newPlugin(name: string, cli: CliContext): Promise<number> 
   }
   const folder = path.resolve(name);
   try {
-    await mkdir(folder);
+    await mkdir(folder, 0o755);
   } catch (error) {
     cli.printError((error as NodeJS.ErrnoException).code === 'EEXIST' ? `${folder} exists already; choose another name or take it away` : `${folder} cannot be made: ${(error as Error).message}`);
     return EXIT.failure;
   }
   const { version } = JSON.parse(await readFile(path.join(packageDir, 'package.json'), 'utf8')) as { version: string };
-  for (const [file, content] of Object.entries(scaffold(name, version))) await writeFile(path.join(folder, file), content);
+  for (const [file, content] of Object.entries(scaffold(name, version))) await writeFile(path.join(folder, file), content, { mode: 0o644 });
   cli.print(`made ${folder}; try it:`);
   cli.print(`  mountkeeper plugin check ${name}`);
   cli.print(`  cd ${name} && npm install --save-dev ${quoted(packageDir)} && npm test`);
@@ -68,7 +68,7 @@ export async function checkPlugin(dir: string, cli: CliContext): Promise<number>
   const options = { inTree: path.join(packageDir, 'dist', 'plugins'), thirdPartyDirs: [], stateDir, log: pino({ level: 'silent' }), importMs: IMPORT_MS };
   try {
     const found = await examinePlugin(dir, options);
-    const problems = found.plugin ? await allProblems(found, options) : [found.problem];
+    const problems = found.plugin ? await allProblems(found, options) : [found.problem ?? 'it cannot be loaded'];
     const advice = found.plugin ? await paperAdvice(found) : [];
     if (cli.json) cli.print(JSON.stringify({ name: found.name, ok: problems.length === 0, problems, advice }));
     else print(found, { problems, advice }, cli);

@@ -5,6 +5,7 @@
 import type { Commands, Config, Services } from '../api.ts';
 import { createHooks } from '../hooks.ts';
 import type { HookRunner } from '../hooks.ts';
+import type { StrangerPlugins } from '../config/strangers.ts';
 import type { Clock, ConfigDiff, LoadedConfig, Logger, PluginInfo } from '../services.ts';
 import { activateMembers, inspectMembers } from './activate.ts';
 import { discoverPlugins } from './discover.ts';
@@ -42,8 +43,12 @@ export interface PluginHostOptions {
 type Handler<K extends keyof Commands> = (...args: Commands[K]['args']) => Promise<Commands[K]['result']>;
 
 export interface PluginHost {
-  /** Reads the folders again; third-party plugins are staged by content hash. Takes effect with the next `apply`. */
-  discover(thirdPartyDirs: readonly string[], stateDir: string): Promise<void>;
+  /** Reads the folders again; third-party plugins that are on are staged by content hash. Takes effect with the next `apply`. */
+  discover(request: DiscoveryRequest): Promise<void>;
+  /** Whether a plugin that does not come with the package is on or off now and was not when the folders were read. */
+  isStale(enabled: ReadonlySet<string>): boolean;
+  /** Third parties' plugins as the configuration's checks see them. */
+  readonly strangers: StrangerPlugins;
   entries(): readonly ContributionEntry[];
   /** One change at a time; a burst becomes one with the latest document. Rejects only when nothing could be changed. */
   apply(next: LoadedConfig, diff?: ConfigDiff): Promise<void>;
@@ -64,12 +69,18 @@ export interface PluginHost {
 
 export function createPluginHost(options: PluginHostOptions): PluginHost {
   const { dirs, log, limits } = options;
-  return createHost(options, (thirdPartyDirs, stateDir) =>
-    discoverPlugins({ inTree: dirs.inTree, thirdPartyDirs, stateDir, log, importMs: limits?.importMs ?? 10_000 }));
+  return createHost(options, (request) => discoverPlugins({ ...request, inTree: dirs.inTree, log, importMs: limits?.importMs ?? 10_000 }));
+}
+
+export interface DiscoveryRequest {
+  readonly thirdPartyDirs: readonly string[];
+  readonly stateDir: string;
+  /** Names of plugins that the configuration switches on: of third parties' plugins, no other is imported. */
+  readonly enabled: ReadonlySet<string>;
 }
 
 /** Gives a host its plugins: the daemon's reads folders, a test's has them at hand. */
-export type Discovery = (thirdPartyDirs: readonly string[], stateDir: string) => Promise<readonly FoundPlugin[]>;
+export type Discovery = (request: DiscoveryRequest) => Promise<readonly FoundPlugin[]>;
 
 export function createHost(options: PluginHostOptions, discovery: Discovery): PluginHost {
   return new Host(options, discovery);
@@ -90,7 +101,8 @@ class Host implements PluginHost {
   /** In the order of activation; disposal goes backwards. */
   #living: readonly Instance[] = [];
   #stopping = false;
-  #stateDir = '';
+  #discovering: Promise<void> = Promise.resolve();
+  #lastDiscovery: DiscoveryRequest = { thirdPartyDirs: [], stateDir: '', enabled: new Set() };
 
   constructor(options: PluginHostOptions, discovery: Discovery) {
     const { clock, log, scheduler, limits = {} } = options;
@@ -108,9 +120,31 @@ class Host implements PluginHost {
     };
   }
 
-  async discover(thirdPartyDirs: readonly string[], stateDir: string): Promise<void> {
-    this.#stateDir = stateDir;
-    this.#found = [...(await this.#discovery(thirdPartyDirs, stateDir))].sort(compareFound);
+  /** One after the other, so that what was found belongs to the request that came last. */
+  discover(request: DiscoveryRequest): Promise<void> {
+    this.#lastDiscovery = request;
+    const mine = this.#discovering.then(async () => { this.#found = [...(await this.#discovery(request))].sort(compareFound); });
+    // Told to its own caller; the next one starts afresh.
+    this.#discovering = mine.catch(() => undefined);
+    return mine;
+  }
+
+  isStale(enabled: ReadonlySet<string>): boolean {
+    const last = this.#lastDiscovery;
+    const names = new Set([...enabled, ...last.enabled]);
+    const isOurs = (name: string): boolean => this.#found.some((one) => one.name === name && !one.thirdParty);
+    return last.thirdPartyDirs.length > 0 && [...names].some((name) => enabled.has(name) !== last.enabled.has(name) && !isOurs(name));
+  }
+
+  get strangers(): StrangerPlugins {
+    return {
+      comesWithUs: (name) => this.#found.some((one) => one.name === name && !one.thirdParty),
+      load: async (names) => {
+        const isDormant = ({ name, plugin, problem }: FoundPlugin): boolean => !plugin && problem === undefined && names.includes(name);
+        if (!this.#found.some(isDormant)) return;
+        await this.discover({ ...this.#lastDiscovery, enabled: new Set([...this.#lastDiscovery.enabled, ...names]) });
+      },
+    };
   }
 
   entries(): readonly ContributionEntry[] {
@@ -198,7 +232,7 @@ class Host implements PluginHost {
   /** Copies of former days go at the start; later ones may still be in use. */
   async #sweep(): Promise<void> {
     const kept = this.#found.flatMap((one) => (one.plugin && one.stagedFolder !== undefined ? [one.stagedFolder] : []));
-    await sweepStage(this.#stateDir, new Set(kept)).catch((error: unknown) => this.#options.log.warn({ err: error }, 'old copies of plugins not removed'));
+    await sweepStage(this.#lastDiscovery.stateDir, new Set(kept)).catch((error: unknown) => this.#options.log.warn({ err: error }, 'old copies of plugins not removed'));
   }
 
   /** Without an await in between: whoever looks sees the old set or the new one. */

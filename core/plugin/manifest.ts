@@ -31,13 +31,15 @@ function looksLikePlugin(value: unknown): boolean {
 export function manifestProblem(value: unknown, folder: string): string | undefined {
   if (typeof value !== 'object' || value === null) return 'the entry does not export an object; export the result of definePlugin({ … }) as default';
   const plugin = value as Partial<Plugin>;
-  if (plugin.apiVersion !== API_VERSION) {
-    return `it is written for apiVersion ${String(plugin.apiVersion)}, this Mountkeeper has apiVersion ${String(API_VERSION)}; install a version of the plugin made for it`;
-  }
+  if (plugin.apiVersion !== API_VERSION) return apiProblem(plugin.apiVersion);
   if (typeof plugin.name !== 'string' || !NAME.test(plugin.name)) return `its name ${JSON.stringify(plugin.name)} is not kebab-case; use small letters, digits and single hyphens`;
   if (RESERVED.has(plugin.name)) return `the name "${plugin.name}" is reserved; choose another`;
   if (plugin.name !== folder) return `its name is "${plugin.name}" but its folder is called "${folder}"; give both the same name`;
   return textProblem(plugin) ?? listProblem(plugin) ?? configProblem(plugin);
+}
+
+function apiProblem(written: unknown): string {
+  return `it is written for apiVersion ${String(written)}, this Mountkeeper has apiVersion ${String(API_VERSION)}; install a version of the plugin made for it`;
 }
 
 function textProblem(plugin: Partial<Plugin>): string | undefined {
@@ -75,23 +77,41 @@ function schemaProblem(where: string, schema: unknown): string | undefined {
 }
 
 function hasKey(schema: unknown, key: string): boolean {
-  return Object.hasOwn((described(schema as ObjectSchema) as { keys?: object }).keys ?? {}, key);
+  return keysOf(schema as ObjectSchema).includes(key);
+}
+
+/** What a third party's package.json has to say of the plugin, since its code is asked nothing while it is off. */
+export interface Declared {
+  readonly guard: boolean;
+  /** `config.section`. */
+  readonly section?: string;
+  /** Keys of `config.share`. */
+  readonly shareKeys: readonly string[];
 }
 
 /** Further rules for a plugin that does not come with the package. */
-export function thirdPartyProblem(plugin: Plugin, declaredGuard: boolean): string | undefined {
-  if (plugin.guard === true && !declaredGuard) {
+export function thirdPartyProblem(plugin: Plugin, declared: Declared): string | undefined {
+  if (plugin.guard === true && !declared.guard) {
     return 'a guard must say so in its package.json too ("mountkeeper": { "guard": true }), so that the door stays shut when it cannot be loaded';
   }
-  return undefined;
+  const { section, share } = plugin.config ?? {};
+  const why = 'so that the configuration stays valid while the plugin is off';
+  if (section !== declared.section) return `config.section must stand in its package.json too ("mountkeeper": { "section": ${JSON.stringify(section ?? '')} }), ${why}`;
+  const keys = share === undefined ? [] : keysOf(share);
+  const missing = keys.filter((key) => !declared.shareKeys.includes(key));
+  if (missing.length === 0) return undefined;
+  return `the keys of config.share must stand in its package.json too ("mountkeeper": { "shareKeys": ${JSON.stringify(keys)} }), ${why}`;
 }
 
-export interface PackageManifest {
+function keysOf(schema: ObjectSchema): readonly string[] {
+  return Object.keys((described(schema) as { keys?: object }).keys ?? {});
+}
+
+export interface PackageManifest extends Declared {
   readonly version: string;
   readonly description: string;
   /** Relative path of the ESM entry. */
   readonly entry: string;
-  readonly guard: boolean;
 }
 
 /** Reads what matters from a third party's package.json. Throws a sentence that says what to mend. */
@@ -101,16 +121,25 @@ export function readPackage(text: string): PackageManifest {
   if (clashes.length > 0) {
     throw new Error(`package.json lists ${clashes.join(', ')} under dependencies; take them from Mountkeeper: move "mountkeeper" to peerDependencies, drop the others and import Joi and Boom from 'mountkeeper'`);
   }
+  const own = asObject(json['mountkeeper']);
+  const api = own['apiVersion'] ?? API_VERSION;
+  if (api !== API_VERSION) throw new Error(apiProblem(api));
+  return {
+    entry: checkedEntry(json),
+    version: typeof json['version'] === 'string' ? json['version'] : '0.0.0',
+    description: typeof json['description'] === 'string' ? json['description'] : '',
+    guard: own['guard'] === true,
+    ...(typeof own['section'] === 'string' && { section: own['section'] }),
+    shareKeys: Array.isArray(own['shareKeys']) ? own['shareKeys'].filter((key) => typeof key === 'string') : [],
+  };
+}
+
+function checkedEntry(json: Readonly<Record<string, unknown>>): string {
   const entry = entryOf(json);
   if (entry.endsWith('.js') && json['type'] !== 'module') throw new Error('package.json lacks "type": "module"; add it, or name the entry .mjs');
   if (!/\.m?js$/.test(entry)) throw new Error(`the entry ${entry} is not an ES module; name a .js or .mjs file as "exports" in package.json`);
   if (entry.startsWith('/') || entry.split('/').includes('..')) throw new Error(`the entry ${entry} lies outside the plugin's folder`);
-  return {
-    entry: entry.replace(/^\.\//, ''),
-    version: typeof json['version'] === 'string' ? json['version'] : '0.0.0',
-    description: typeof json['description'] === 'string' ? json['description'] : '',
-    guard: asObject(json['mountkeeper'])['guard'] === true,
-  };
+  return entry.replace(/^\.\//, '');
 }
 
 function parseObject(text: string): Record<string, unknown> {

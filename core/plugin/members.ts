@@ -2,7 +2,7 @@
  * Planning a change: which instance stands for each plugin next. Computed beside what is in force; nothing is touched.
  */
 import type { Config, Plugin } from '../api.ts';
-import { enabledByDefault } from './found.ts';
+import { onUnlessSaid } from './found.ts';
 import type { FoundPlugin } from './found.ts';
 import type { Instance } from './instance.ts';
 import { emptyLedger } from './ledger.ts';
@@ -65,7 +65,7 @@ function choose(found: FoundPlugin, request: ChangeRequest, retry: boolean): Mem
   const before = request.current.get(found.name);
   const running = before?.instance;
   const member: Member = {
-    found, enabled: isEnabled(found.name, enabledByDefault(found), request.config),
+    found, enabled: isEnabled(found.name, onUnlessSaid(found), request.config),
     instance: undefined, fresh: false, previous: undefined, failure: undefined, nextConfig: undefined,
   };
   if (!member.enabled) return member;

@@ -18,16 +18,18 @@ function stateOf(member: Member, members: Members, coreServices: object): Pick<P
   const state = stateName(member);
   const runsOn = instance?.active ? `; version ${instance.plugin.version} as it was before runs on` : '';
   switch (state) {
-    case 'invalid': return { state, reason: `${found.plugin ? '' : found.problem}${runsOn}` };
+    case 'invalid': return { state, reason: `${found.problem ?? ''}${runsOn}` };
     case 'failed': return { state, reason: `${failure?.reason ?? ''}${runsOn}` };
     case 'waiting': return { state, reason: waitingReason(member, members, coreServices) };
+    // What will be in the way of switching it on.
+    case 'disabled': return { state, reason: found.problem };
     default: return { state, reason: undefined };
   }
 }
 
 function stateName(member: Member | undefined): PluginInfo['state'] {
   if (!member?.enabled) return 'disabled';
-  if (!member.found.plugin) return 'invalid';
+  if (member.found.problem !== undefined) return 'invalid';
   if (member.failure) return 'failed';
   return member.instance?.active ? 'active' : 'waiting';
 }

@@ -8,13 +8,14 @@ import { pino } from 'pino';
 import type { Plugin } from '../api.ts';
 import { dryRun } from './instance.ts';
 import { manifestProblem, pickPlugin, thirdPartyProblem } from './manifest.ts';
+import type { Declared } from './manifest.ts';
 import { sentence } from './members.ts';
 
-const [entry = '', name = '', guard = ''] = process.argv.slice(2);
+const [entry = '', name = '', declared = ''] = process.argv.slice(2);
 
 function check(namespace: Record<string, unknown>): string | undefined {
   const plugin = pickPlugin(namespace);
-  const problem = manifestProblem(plugin, name) ?? thirdPartyProblem(plugin as Plugin, guard === 'guard');
+  const problem = manifestProblem(plugin, name) ?? thirdPartyProblem(plugin as Plugin, JSON.parse(declared) as Declared);
   if (problem === undefined) dryRun(plugin as Plugin, pino({ level: 'silent' }));
   return problem;
 }
@@ -39,6 +40,6 @@ try {
 function placeOf(error: unknown): string {
   const folder = entry.slice(0, entry.indexOf('@') + 14);
   const frame = error instanceof Error ? error.stack?.split('\n').find((line) => line.includes(folder)) : undefined;
-  const place = frame && /(?:file:\/\/)?(\/[^()]+?):(\d+)(?::\d+)?\)?$/.exec(frame);
-  return place ? ` (${place[1]}:${place[2]})` : '';
+  const end = frame && /:(\d+)(?::\d+)?\)?$/.exec(frame);
+  return end ? ` (${frame.slice(frame.indexOf(folder), end.index)}:${end[1]})` : '';
 }

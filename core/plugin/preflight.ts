@@ -3,13 +3,15 @@
  */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { Declared } from './manifest.ts';
 
 const CHILD = fileURLToPath(new URL('./preflight-child.js', import.meta.url));
 
 export interface PreflightRequest {
   readonly entry: string;
   readonly name: string;
-  readonly guard: boolean;
+  /** What its package.json says. */
+  readonly declared: Declared;
   readonly timeoutMs: number;
 }
 
@@ -38,9 +40,9 @@ function syntaxProblem(stderr: string): string | undefined {
 }
 
 function runChild(request: PreflightRequest): Promise<ChildEnd> {
-  const { entry, name, guard, timeoutMs } = request;
+  const { entry, name, declared, timeoutMs } = request;
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [CHILD, entry, name, guard ? 'guard' : ''], {
+    const child = spawn(process.execPath, [CHILD, entry, name, JSON.stringify(declared)], {
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
       env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', LANG: process.env['LANG'] ?? '' },
       timeout: timeoutMs,

@@ -7,6 +7,8 @@ export function scaffold(name: string, hostVersion: string): Readonly<Record<str
     name, version: '0.1.0', description: `The plugin ${name} for Mountkeeper.`, type: 'module', exports: './index.js',
     scripts: { test: 'node --test' },
     peerDependencies: { mountkeeper: `^${hostVersion}` },
+    // All that is known of the plugin while it is off.
+    mountkeeper: { apiVersion: 1 },
     // The host brings it: npm must not look for it.
     peerDependenciesMeta: { mountkeeper: { optional: true } },
   };

@@ -3,19 +3,18 @@
  * that was imported once is never read again from the same place. `mountkeeper` resolves to the host from there.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { cp, lstat, readFile, readdir, readlink, rename, rm, symlink } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeFolder } from '../system/make-folder.ts';
+import { judgeContent, resolveTrusted } from '../system/ownership.ts';
+import { pluginFiles } from './plugin-files.ts';
+import type { PluginFile } from './plugin-files.ts';
 
 /** Folder of the host package, seen from the compiled file. */
 export const packageDir = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
 
-const MOST_FILES = 20_000;
-const MOST_BYTES = 256 * 1024 ** 2;
-const SKIPPED = new Set(['.git', '.DS_Store']);
-/** What an author's tests run with: in the daemon it would be a second Mountkeeper beside the one that loads the plugin. */
-const AUTHORS_HOST = path.join('node_modules', 'mountkeeper');
+const HASH_DIGITS = 12;
 
 export interface StagedPlugin {
   readonly folder: string;
@@ -27,23 +26,44 @@ export async function prepareStage(stateDir: string): Promise<void> {
   await linkHost(path.join(stateDir, 'plugins'));
 }
 
-/** Copies the plugin unless this content is there already. */
+/**
+ * Copies the plugin unless this content is there already. Rejects with Untrusted where somebody else could change what
+ * is copied, or the copy.
+ */
 export async function stagePlugin(source: string, name: string, stateDir: string): Promise<StagedPlugin> {
   const root = path.join(stateDir, 'plugins');
   await linkHost(root);
-  const known = path.join(root, `${name}@${await hashFolder(source)}`);
-  if (await exists(known)) return { folder: known, hash: known.slice(-12) };
+  const known = path.join(root, `${name}@${await hashOf(source)}`);
+  if (await exists(known)) return { folder: known, hash: known.slice(-HASH_DIGITS) };
 
   const draft = path.join(root, `.staging-${randomBytes(6).toString('hex')}`);
   try {
-    await cp(source, draft, { recursive: true, verbatimSymlinks: true, filter: (file) => isStaged(path.relative(source, file)) });
-    const hash = await hashFolder(draft);
+    // The hash of what was copied, not of what was there a moment ago.
+    const hash = await hashOf(source, draft);
     const folder = path.join(root, `${name}@${hash}`);
     if (!(await exists(folder))) await rename(draft, folder);
     return { folder, hash };
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
+}
+
+/** First digits of a SHA-256 over all names and contents, which are copied to `draft` on the way if it is given. */
+async function hashOf(source: string, draft?: string): Promise<string> {
+  const hash = createHash('sha256');
+  if (draft !== undefined) await mkdir(draft, { mode: 0o700 });
+  for await (const file of pluginFiles(source)) {
+    const { name, kind, content, isExecutable } = file;
+    hash.update(`${name}\0${kind}\0${String(isExecutable)}\0${String(content.length)}\0`).update(content);
+    if (draft !== undefined) await put(file, path.join(draft, name));
+  }
+  return hash.digest('hex').slice(0, HASH_DIGITS);
+}
+
+async function put({ kind, content, isExecutable }: PluginFile, target: string): Promise<void> {
+  if (kind === 'folder') await mkdir(target, { mode: 0o700 });
+  else if (kind === 'link') await symlink(content, target);
+  else await writeFile(target, content, { flag: 'wx', mode: isExecutable ? 0o700 : 0o600 });
 }
 
 /** Removes copies that are not in `kept`. Only at the start: modules that are loaded may still import from theirs. */
@@ -60,42 +80,14 @@ async function linkHost(root: string): Promise<void> {
   const modules = path.join(root, 'node_modules');
   const link = path.join(modules, 'mountkeeper');
   await makeFolder(modules);
+  // Whoever could swap the copies would be asked for nothing more.
+  const real = await resolveTrusted(modules);
+  judgeContent(real, await lstat(real));
   if ((await readlink(link).catch(() => '')) === packageDir) return;
   await rm(link, { recursive: true, force: true });
   await symlink(packageDir, link, 'dir');
 }
 
-function isStaged(name: string): boolean {
-  return name !== AUTHORS_HOST && !SKIPPED.has(path.basename(name));
-}
-
 async function exists(file: string): Promise<boolean> {
   return lstat(file).then(() => true, () => false);
-}
-
-/** First 12 digits of a SHA-256 over all names and contents. */
-export async function hashFolder(folder: string): Promise<string> {
-  const hash = createHash('sha256');
-  let files = 0;
-  let bytes = 0;
-  const walk = async (relative: string): Promise<void> => {
-    const entries = await readdir(path.join(folder, relative), { withFileTypes: true });
-    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      const name = path.join(relative, entry.name);
-      if (!isStaged(name)) continue;
-      if (entry.isDirectory()) await walk(name);
-      else await add(name, entry.isSymbolicLink());
-    }
-  };
-  const add = async (name: string, isLink: boolean): Promise<void> => {
-    const file = path.join(folder, name);
-    const { size } = await lstat(file);
-    files += 1;
-    bytes += size;
-    if (files > MOST_FILES || bytes > MOST_BYTES) throw new Error('the folder is too large for a plugin (more than 20,000 files or 256 MiB)');
-    const content = isLink ? Buffer.from(`-> ${await readlink(file)}`) : await readFile(file);
-    hash.update(`${name}\0${String(content.length)}\0`).update(content);
-  };
-  await walk('');
-  return hash.digest('hex').slice(0, 12);
 }

@@ -2,8 +2,10 @@
  * Watches the folders of third-party plugins, whatever is edited, added or removed in them, however deep. Whether the content is
  * another is for discovery to say: it goes by hashes, so an event too many changes nothing.
  */
+import { lstatSync } from 'node:fs';
 import path from 'node:path';
 import type { Clock, Logger, Release } from '../services.ts';
+import { isTrustedUser } from '../system/ownership.ts';
 
 export interface PluginWatchOptions {
   /** As in `[plugins] dirs`. */
@@ -19,6 +21,12 @@ export interface PluginWatchOptions {
 const UNWATCHED = new Set(['node_modules', '.git']);
 const DEEPEST = 8;
 
+/** Nothing of other users is loaded, and a link of theirs could lead the watcher into a mount that hangs. */
+function isForeign(file: string): boolean {
+  const stats = lstatSync(file, { throwIfNoEntry: false });
+  return stats !== undefined && !isTrustedUser(stats.uid);
+}
+
 /** Resolves once changes are noticed. */
 export async function watchPlugins({ dirs, debounceMs = 500, clock, log, onChange }: PluginWatchOptions): Promise<Release> {
   let isClosed = false;
@@ -27,7 +35,7 @@ export async function watchPlugins({ dirs, debounceMs = 500, clock, log, onChang
   const watcher = watch([...dirs], {
     ignoreInitial: true,
     depth: DEEPEST,
-    ignored: (file) => dirs.some((dir) => path.relative(dir, file).split(path.sep).some((part) => UNWATCHED.has(part))),
+    ignored: (file) => dirs.some((dir) => path.relative(dir, file).split(path.sep).some((part) => UNWATCHED.has(part))) || isForeign(file),
   });
   watcher.on('all', () => {
     cancel();

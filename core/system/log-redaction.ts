@@ -7,6 +7,7 @@ const MAX_DEPTH = 8;
 const SECRET_ENDINGS = [
   'password', 'passwd', 'passphrase', 'secret', 'token', 'authorization', 'cookie', 'credentials',
   'apikey', 'secretkey', 'secretaccesskey', 'accountkey', 'privatekey', 'keypem', 'passwords', 'secrets', 'tokens',
+  'webhookurl', 'connectionstring', 'accessgrant', 'sasurl',
 ];
 /** `pass` as a word of its own: `rc_pass`, `rcPass`, but not `compass`. */
 const PASS_WORD = /(?:^|[^A-Za-z])pass$|[a-z]Pass$|^(?:PASS|rcpass)$/;

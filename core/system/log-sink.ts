@@ -2,6 +2,7 @@
  * Where log lines go: a file that can be opened anew for rotation, or standard error. Every line is written before the call
  * returns, so that not even SIGKILL loses one. A disk that is full costs lines, never the daemon.
  */
+import { openSync } from 'node:fs';
 import { pino } from 'pino';
 
 type Destination = ReturnType<typeof pino.destination>;
@@ -12,51 +13,62 @@ export interface LogSink {
   close(): void;
 }
 
+export interface FileSink extends LogSink {
+  /** Number of the descriptor that lines go to now; undefined once it is closed. */
+  readonly descriptor: number | undefined;
+}
+
+interface Opened { readonly descriptor: number; readonly destination: Destination }
+
 const STDERR = 2;
 /** Lines that cannot be written now wait up to this much, then new ones are dropped. */
 const MAX_WAITING_BYTES = 1_048_576;
 
 export function createStderrSink(): LogSink {
-  const destination = open(STDERR, () => undefined);
+  const destination = writeTo(STDERR, () => undefined);
   return { write: (line) => void destination.write(line), reopen: () => undefined, close: () => undefined };
 }
 
 /** Throws a plain sentence when the file cannot be written. */
-export function createFileSink(file: string): LogSink {
+export function createFileSink(file: string): FileSink {
   let reported = false;
   const onError = (error: Error): void => {
     if (!reported) process.stderr.write(`mountkeeper: cannot write the log file ${file}: ${error.message}\n`);
     reported = true;
   };
-  let destination: Destination | undefined = openFile(file, onError);
+  let opened: Opened | undefined = openFile(file, onError);
   return {
-    write: (line) => void destination?.write(line),
+    get descriptor() {
+      return opened?.descriptor;
+    },
+    write: (line) => void opened?.destination.write(line),
     reopen: () => {
-      if (destination === undefined) return;
+      if (opened === undefined) return;
       // The old file is let go only when the new one is there.
       const next = openFile(file, onError);
-      destination.destroy();
-      destination = next;
+      opened.destination.destroy();
+      opened = next;
       reported = false;
     },
     close: () => {
       // Not flushed: every line that could be written has been, and flushing tries for ever on a disk that is full.
-      destination?.destroy();
-      destination = undefined;
+      opened?.destination.destroy();
+      opened = undefined;
     },
   };
 }
 
-function openFile(file: string, onError: (error: Error) => void): Destination {
+function openFile(file: string, onError: (error: Error) => void): Opened {
   try {
-    return open(file, onError);
+    const descriptor = openSync(file, 'a', 0o640);
+    return { descriptor, destination: writeTo(descriptor, onError) };
   } catch (cause) {
     throw new Error(`cannot write the log file ${file}: ${reasonOf(cause as NodeJS.ErrnoException)}`, { cause });
   }
 }
 
-function open(dest: string | number, onError: (error: Error) => void): Destination {
-  const destination = pino.destination({ dest, sync: true, append: true, mode: 0o640, maxLength: MAX_WAITING_BYTES });
+function writeTo(descriptor: number, onError: (error: Error) => void): Destination {
+  const destination = pino.destination({ dest: descriptor, sync: true, maxLength: MAX_WAITING_BYTES });
   destination.on('error', onError);
   return destination;
 }

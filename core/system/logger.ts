@@ -7,7 +7,9 @@ import type { Logger } from 'pino';
 import { formatLine } from './log-line.ts';
 import { createRedaction, maskAddresses } from './log-redaction.ts';
 import { createFileSink, createStderrSink } from './log-sink.ts';
-import type { LogSink } from './log-sink.ts';
+import type { FileSink, LogSink } from './log-sink.ts';
+import { readableLog } from './log-file.ts';
+import type { LogFileService } from '../services.ts';
 
 export interface LoggerOptions {
   /** Empty: standard error alone. */
@@ -20,6 +22,8 @@ export interface LoggerOptions {
 
 export interface LoggerHandle {
   readonly log: Logger;
+  /** The file that lines go to, for readers. */
+  readonly logFile: LogFileService;
   /** Opens the file anew, after it was renamed for rotation. Throws and goes on with the old one when that fails. */
   reopen(): void;
   setLevel(level: string): void;
@@ -27,7 +31,8 @@ export interface LoggerHandle {
 }
 
 export function createLogger(options: LoggerOptions): LoggerHandle {
-  const sinks = openSinks(options.file);
+  const fileSink = options.file === '' ? undefined : createFileSink(options.file);
+  const sinks = allSinks(fileSink);
   const redact = createRedaction(options.redact);
   const write = (json: string): void => {
     // After serialisation: what is masked here is what would be written, whichever way it came into the entry.
@@ -43,6 +48,7 @@ export function createLogger(options: LoggerOptions): LoggerHandle {
   }, { write });
   return {
     log,
+    logFile: readableLog(options.file, () => fileSink?.descriptor),
     reopen: () => sinks.forEach((sink) => sink.reopen()),
     setLevel: (level) => {
       log.level = level;
@@ -51,8 +57,7 @@ export function createLogger(options: LoggerOptions): LoggerHandle {
   };
 }
 
-function openSinks(file: string): LogSink[] {
-  if (file === '') return [createStderrSink()];
-  const sink = createFileSink(file);
-  return process.stderr.isTTY ? [sink, createStderrSink()] : [sink];
+function allSinks(file: FileSink | undefined): LogSink[] {
+  if (file === undefined) return [createStderrSink()];
+  return process.stderr.isTTY ? [file, createStderrSink()] : [file];
 }

@@ -62,7 +62,7 @@ async function load(folder: string, options: ContractOptions): Promise<Plugin> {
   const entry = options.entry ?? path.join(folder, manifest?.entry ?? '');
   const value = await importPlugin(entry);
   assert.equal(manifestProblem(value, path.basename(folder)), undefined);
-  if (manifest) assert.equal(thirdPartyProblem(value, manifest.guard), undefined);
+  if (manifest) assert.equal(thirdPartyProblem(value, manifest), undefined);
   return value;
 }
 
@@ -128,7 +128,7 @@ async function inTime<T>(clock: ManualClock, work: Promise<T>): Promise<T> {
 }
 
 function standIns(plugin: Plugin, given: Partial<Services> = {}): Partial<Services> {
-  const core = new Set(['clock', 'processes', 'mountTable', 'mountReader', 'config', 'secrets', 'status', 'shares', 'plugins', 'paths']);
+  const core = new Set(['clock', 'processes', 'mountTable', 'mountReader', 'config', 'secrets', 'status', 'shares', 'plugins', 'paths', 'logFile']);
   const missing = (plugin.requires ?? []).filter((name) => !core.has(name));
   const silent = new Proxy({}, { get: (_, key) => (key === 'then' ? undefined : async () => undefined) });
   return { ...Object.fromEntries(missing.map((name) => [name, silent])), ...given };

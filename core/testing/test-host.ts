@@ -24,6 +24,7 @@ import { packageDir } from '../plugin/stage.ts';
 import type { Clock, ConfigService, LoadedConfig, Logger, PluginInfo } from '../services.ts';
 import type { Commands, Services, ShareStatus, StatusRecord } from '../api.ts';
 import { emptyRecord, emptyShareStatus, StatusStore } from '../status.ts';
+import { readableLog } from '../system/log-file.ts';
 import { createMountReader } from '../system/mount-reader.ts';
 import { createMountTable } from '../system/mount-table.ts';
 import { createProcesses } from '../system/processes.ts';
@@ -170,7 +171,7 @@ class Bench implements TestHost {
       ...(options.limits && { limits: options.limits }),
       services: {
         config: this.config, status: this.#status, mountTable: createMountTable(), mountReader: this.#reader,
-        paths: { stateDir, packageDir }, shares: { list: () => [] },
+        paths: { stateDir, packageDir }, shares: { list: () => [] }, logFile: readableLog('', () => undefined),
         bandwidth: { read: () => ({ limit: { up: 0, down: 0 }, effective: { up: 0, down: 0 }, shares: [] }) },
         ...ownServices,
       },
@@ -182,7 +183,7 @@ class Bench implements TestHost {
   }
 
   async start(): Promise<void> {
-    await this.host.discover([], this.stateDir);
+    await this.host.discover({ thirdPartyDirs: [], stateDir: this.stateDir, enabled: new Set() });
     await this.configure(this.#options.config ?? {});
   }
 
@@ -194,7 +195,7 @@ class Bench implements TestHost {
 
   async setPlugins(plugins: readonly AnyPlugin[]): Promise<void> {
     this.#plugins = plugins;
-    await this.host.discover([], this.stateDir);
+    await this.host.discover({ thirdPartyDirs: [], stateDir: this.stateDir, enabled: new Set() });
     await this.#apply(await this.config.check(this.config.current.text, 'file'));
   }
 

@@ -3,6 +3,7 @@
  * they declare, for paths that nobody serves, and for requests that cannot be read.
  */
 import type { Lifecycle, Plugin, Server } from '@hapi/hapi';
+import { isFromCommandSocket } from 'mountkeeper';
 import type { Decision, Door } from './door.ts';
 
 const REFUSALS: Readonly<Record<Exclude<Decision, 'open'>, { status: number; error: string; message: string }>> = {
@@ -16,6 +17,8 @@ const RETRY_SECONDS = '8';
 
 export function httpBasic(door: Door): Plugin<object> {
   const onRequest: Lifecycle.Method = async (request, h) => {
+    // The kernel has asked already who it is.
+    if (isFromCommandSocket(request.raw.req)) return h.continue;
     const authorization = request.raw.req.headers.authorization;
     const decision = await door.decide({ authorization, address: request.info.remoteAddress });
     if (decision === 'open') return h.continue;

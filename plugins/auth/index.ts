@@ -3,7 +3,7 @@ import { hashPasswordCommand } from './cli.ts';
 import { schema } from './config.ts';
 import type { AuthConfig } from './config.ts';
 import { createDoor } from './door.ts';
-import { exposureOf } from './exposure.ts';
+import { exposureOf, passwordCheck } from './exposure.ts';
 import { httpBasic } from './http-basic.ts';
 
 export default definePlugin<AuthConfig>({
@@ -14,10 +14,11 @@ export default definePlugin<AuthConfig>({
   guard: true,
   config: { section: 'web', schema },
   register(ctx) {
-    const exposure = () => exposureOf(ctx.use('config').current.config.web);
+    const isRoot = process.geteuid?.() === 0;
+    const exposure = () => exposureOf(ctx.use('config').current.config.web, isRoot);
     const warn = (): void => {
-      const notice = exposure();
-      if (notice) ctx.log.warn({ advice: notice.message }, 'the web server is open to other machines without a password');
+      const found = exposure();
+      if (found) ctx.log.warn({ advice: found.notice.message }, found.line);
     };
     const door = createDoor({
       config: () => ctx.config,
@@ -28,9 +29,10 @@ export default definePlugin<AuthConfig>({
     });
     ctx.hapi(httpBasic(door), {});
     ctx.tap('collectNotices', () => {
-      const notice = exposure();
-      return notice ? [notice] : [];
+      const found = exposure();
+      return found ? [found.notice] : [];
     });
+    ctx.tap('collectChecks', ({ web }) => [passwordCheck(web, isRoot)]);
     ctx.tap('afterReload', warn);
     ctx.effect('look at who can reach the web server', () => {
       warn();

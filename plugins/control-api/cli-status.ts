@@ -1,5 +1,5 @@
 /** `mountkeeper status`: a table for people, the API's own JSON for machines. */
-import type { CliCommand, CliContext } from 'mountkeeper';
+import type { CliCommand, CliContext, Notice } from 'mountkeeper';
 import { fetchStatus } from './api-client.ts';
 import type { ShareView, StatusView } from './status-view.ts';
 
@@ -29,6 +29,14 @@ function summary(view: StatusView): string {
   return parts.join(' ');
 }
 
+/** What somebody should do something about; the rest is in `GET /api/notices`. */
+async function warnings(cli: CliContext): Promise<readonly string[]> {
+  const { status, body } = await cli.request('GET', '/api/notices');
+  if (status !== 200) return [];
+  const notices = JSON.parse(body) as readonly Notice[];
+  return notices.filter(({ level }) => level !== 'info').map(({ level, message }) => `${level}: ${message}`);
+}
+
 async function run(cli: CliContext): Promise<number> {
   if (cli.args.length > 0) {
     cli.printError('status takes no arguments; usage: mountkeeper status [--json]');
@@ -42,6 +50,7 @@ async function run(cli: CliContext): Promise<number> {
   if (view.shares.length > 0) cli.table([HEADER, ...view.shares.map(row)]);
   else cli.print('No shares are configured.');
   cli.print(summary(view));
+  for (const line of await warnings(cli)) cli.print(line);
   return 0;
 }
 

@@ -18,6 +18,6 @@ export const schema = Joi.object<DiscoveryConfig, true>({
 
 export function announcedName({ name }: DiscoveryConfig, machine: string = hostname()): string {
   if (name !== '') return name;
-  const label = (machine.split('.')[0] ?? '').replaceAll(/[^A-Za-z0-9-]+/g, '-').replaceAll(/^-+|-+$/g, '').slice(0, 63);
+  const label = (machine.split('.')[0] ?? '').replaceAll(/[^A-Za-z0-9-]+/g, '-').replaceAll(/^-+|(?<!-)-+$/g, '').slice(0, 63);
   return label === '' ? 'mountkeeper' : label;
 }

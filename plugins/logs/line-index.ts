@@ -4,8 +4,6 @@
  *
  * A line ends with LF, a CR before it is dropped, and a last line without LF counts.
  */
-import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { LINES_PER_MARK, totalLines } from './index-state.ts';
 import type { IndexState } from './index-state.ts';
@@ -74,13 +72,14 @@ async function isContinued(handle: FileHandle, state: IndexState, file: { identi
   return state.fingerprint.equals(await fingerprintOf(handle, state.bytes));
 }
 
-export function createLineIndex(file: string): LineIndex {
+/** `open` is called for every reading; what it gives is closed here. */
+export function createLineIndex(open: () => Promise<FileHandle>): LineIndex {
   let known = emptyState('');
   let queue: Promise<unknown> = Promise.resolve();
 
   async function refresh(handle: FileHandle): Promise<IndexState> {
     const stat = await handle.stat();
-    if (!stat.isFile()) throw new Error(`${file} is no regular file`);
+    if (!stat.isFile()) throw new Error('the log is no regular file');
     const identity = `${stat.dev}:${stat.ino}`;
     const base = (await isContinued(handle, known, { identity, size: stat.size })) ? known : emptyState(identity);
     known = base.bytes === stat.size ? base : await scan(handle, base, stat.size);
@@ -96,9 +95,7 @@ export function createLineIndex(file: string): LineIndex {
 
   return {
     async read(choose) {
-      // Non-blocking, else a named pipe in place of the file would hold a thread for ever.
-      // eslint-disable-next-line no-bitwise
-      const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+      const handle = await open();
       try {
         const state = await refreshInTurn(handle);
         const total = totalLines(state);

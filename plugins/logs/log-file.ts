@@ -1,15 +1,15 @@
-/** The log file that the configuration names now, with the index that belongs to it. */
+/** The file that the logger has open, with the index that belongs to it. */
 import { sep } from 'node:path';
-import type { Config } from 'mountkeeper';
+import type { Config, LogFileService } from 'mountkeeper';
 import { createLineIndex } from './line-index.ts';
-import type { LineIndex, LinePage } from './line-index.ts';
+import type { LinePage } from './line-index.ts';
 import { chooseLines } from './log-query.ts';
 import type { LogQuery } from './log-query.ts';
 
 const NOTHING: LinePage = { totalLines: 0, entries: [] };
 
 export interface LogFile {
-  /** Nothing when no file is named or it cannot be read. */
+  /** Nothing when no file is kept or it cannot be read. */
   read(query: LogQuery): Promise<LinePage>;
 }
 
@@ -21,22 +21,16 @@ function isBelowMount(file: string, config: Config): boolean {
   });
 }
 
-export function createLogFile(config: () => Config): LogFile {
-  let open: { readonly path: string; readonly index: LineIndex } | undefined;
-
-  function indexOf(path: string): LineIndex {
-    if (open?.path !== path) open = { path, index: createLineIndex(path) };
-    return open.index;
-  }
-
+export function createLogFile(source: () => LogFileService, config: () => Config): LogFile {
+  const index = createLineIndex(() => source().open());
   return {
     async read(query) {
-      const now = config();
-      const path = now.log.file;
-      if (path === '' || isBelowMount(path, now)) return NOTHING;
+      const { path } = source();
+      if (path === '' || isBelowMount(path, config())) return NOTHING;
       try {
-        return await indexOf(path).read(chooseLines(query));
+        return await index.read(chooseLines(query));
       } catch {
+        // The contract: a log that cannot be read is an empty one.
         return NOTHING;
       }
     },

@@ -15,7 +15,7 @@ function queryOf(query: Readonly<Record<string, unknown>>): LogQuery {
 }
 
 export function routes(ctx: PluginContext): ServerRoute[] {
-  const file = createLogFile(() => ctx.use('config').current.config);
+  const file = createLogFile(() => ctx.use('logFile'), () => ctx.use('config').current.config);
   return [
     {
       method: 'GET',

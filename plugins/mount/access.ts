@@ -14,7 +14,7 @@ export async function accessOf(): Promise<Access> {
 
 export async function userAllowOther(file = '/etc/fuse.conf'): Promise<boolean> {
   const text = await readFile(file, 'utf8').catch(() => '');
-  return /^\s*user_allow_other\s*$/m.test(text);
+  return /^[ \t]*user_allow_other[ \t\r]*$/m.test(text);
 }
 
 /** Why nothing can be mounted here at all; undefined when it can. */

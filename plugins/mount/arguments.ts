@@ -2,7 +2,6 @@ import { durationMs, sizeBytes } from 'mountkeeper';
 import type { Config, ShareSpec } from 'mountkeeper';
 import { rcloneDirCacheMs } from './listing-age.ts';
 import { REMOTE } from './remote-config.ts';
-import type { Rclone } from './rclone.ts';
 
 /** Where and as whom one rclone runs. */
 export interface Surroundings {
@@ -13,14 +12,12 @@ export interface Surroundings {
   readonly allowOther: boolean;
   readonly uid: number;
   readonly gid: number;
-  /** Most that the cache may take, where it is not what the configuration says. */
-  readonly cacheLimitBytes?: number | undefined;
 }
 
 /** Patient with a NAS that is slow or wakes up its disks; one that is known to be away is not even dialled. */
 export const TIMEOUT_FLAGS = { contimeout: '10s', timeout: '20s' } as const;
 
-/** How often rclone counts its cache and makes room in it. A count of 20,000 files takes it some 12 ms of processor time, in both versions. */
+/** How often rclone counts its cache and makes room in it. A count of 20,000 files takes it some 12 ms of processor time. */
 const CACHE_COUNT_EVERY = '15s';
 
 /** Tries of one call that fails in passing. */
@@ -37,17 +34,16 @@ export function deviceName(shareName: string): string {
   return `mountkeeper:${shareName}`;
 }
 
-export function mountArguments(spec: ShareSpec, config: Config, rclone: Rclone, around: Surroundings): readonly string[] {
+export function mountArguments(spec: ShareSpec, config: Config, around: Surroundings): readonly string[] {
   const tries = { 'low-level-retries': String(TRIES_ARE_DIALS.has(spec.connection.type) ? 1 : TRIES) };
   const flags = { ...TIMEOUT_FLAGS, ...tries, ...cacheFlags(config, around), ...transferFlags(config), ...accessFlags(around) };
-  const known = Object.entries(flags).filter(([name]) => rclone.flags.has(name)).map(([name, value]) => `--${name}=${value}`);
   return [
     'mount', remotePath(spec), spec.share.mount_point,
     `--config=${around.configFile}`,
     `--devname=${deviceName(spec.share.name)}`,
     '--rc', `--rc-addr=127.0.0.1:${around.rcPort}`,
     '--log-level=NOTICE',
-    ...known,
+    ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
     ...(around.allowOther ? ['--allow-other'] : []),
     ...(spec.share.read_only ? ['--read-only'] : []),
   ];
@@ -58,7 +54,7 @@ function cacheFlags({ cache, mount }: Config, around: Surroundings): Record<stri
     'cache-dir': around.cacheDir,
     'vfs-cache-mode': 'full',
     'vfs-cache-max-age': milliseconds(cache.max_age),
-    'vfs-cache-max-size': around.cacheLimitBytes === undefined ? limit(cache.max_size) : `${around.cacheLimitBytes}B`,
+    'vfs-cache-max-size': limit(cache.max_size),
     'vfs-cache-min-free-space': limit(cache.min_free_space),
     // Comparing hashes would have an SFTP server read every file through when it is opened.
     'vfs-fast-fingerprint': 'true',

@@ -5,8 +5,6 @@ type Tools = Pick<MountTools, 'processes'>;
 
 const TIME_TIMEOUT_MS = 10_000;
 const COPY_TIMEOUT_MS = 600_000;
-const QUEUE_TIMEOUT_MS = 30_000;
-const FILES_AT_ONCE = 200;
 
 /** Of a file below a mount. rclone saves what it knows of the file before it asks the remote. */
 export async function setTime(file: string, modifiedMs: number, { processes }: Tools): Promise<void> {
@@ -23,16 +21,4 @@ export async function cutTo(file: string, bytes: number, { processes }: Tools): 
 export async function copySparse(from: string, to: string, { processes }: Tools): Promise<void> {
   const { code, stderr } = await processes.run({ command: 'cp', args: ['--sparse=always', '--', from, to], timeoutMs: COPY_TIMEOUT_MS });
   if (code !== 0) throw new Error(`a file could not be copied: ${stderr.trim()}`);
-}
-
-/**
- * Lets files that wait for another try of their upload wait for no more than the write-back delay, in versions that have no call
- * for it: a file that waits is queued anew when it is closed. One byte of each is read, from the cache.
- */
-export async function requeue(files: readonly string[], { processes }: Tools, signal: AbortSignal): Promise<void> {
-  for (let start = 0; start < files.length; start += FILES_AT_ONCE) {
-    signal.throwIfAborted();
-    const args = ['-q', '-c', '1', '--', ...files.slice(start, start + FILES_AT_ONCE)];
-    await processes.run({ command: 'head', args, timeoutMs: QUEUE_TIMEOUT_MS, signal, maxOutputBytes: FILES_AT_ONCE });
-  }
 }

@@ -11,7 +11,7 @@ const FILES_AT_ONCE = 16;
 /** Dirty files of one cache folder, as its files on disk tell. `remotePath` is cut off the shown paths. */
 export async function pendingIn(cacheDir: string, remotePath = ''): Promise<PendingFiles> {
   const { data, meta } = treesOf(cacheDir);
-  const prefix = remotePath.replaceAll(/^\/+|\/+$/g, '');
+  const prefix = remotePath.replaceAll(/^\/+|(?<!\/)\/+$/g, '');
   const paths: string[] = [];
   let [count, bytes] = [0, 0];
   await eachOf(filesBelow(meta), FILES_AT_ONCE, async (path) => {

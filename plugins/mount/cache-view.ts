@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { sizeBytes } from 'mountkeeper';
 import type { CacheView } from 'mountkeeper';
-import { freeBytes } from './cache-limit.ts';
+import { freeBytes } from './free-bytes.ts';
 import { treesOf } from './cache-meta.ts';
 import type { CacheTrees } from './cache-meta.ts';
 import { holdsContent, isWholeInCache } from './cache-whole.ts';

@@ -35,14 +35,14 @@ function backendProblems(config: Config, providers: readonly Provider[]): Config
 function optionValueProblems(config: Config): ConfigProblem[] {
   return config.connections.flatMap((connection, index) =>
     Object.entries(connection.options ?? {}).flatMap(([name, value]) => {
-      const isTrouble = typeof value === 'string' && !isPasswordOption(undefined, connection.type, name) && /%\([^)]+\)s/.test(value);
+      const isTrouble = typeof value === 'string' && !isPasswordOption(undefined, connection.type, name) && /%\([^()]+\)s/.test(value);
       return isTrouble ? [{ path: `connections[${index}].options.${name}`, message: `the value of "${name}" holds "%(…)s", which rclone would replace` }] : [];
     }));
 }
 
 /** Two shares at one path would hide each other. */
 function samePlaceProblems(config: Config): ConfigProblem[] {
-  const places = config.shares.map((share) => share.mount_point.replace(/\/+$/, ''));
+  const places = config.shares.map((share) => share.mount_point.replace(/(?<!\/)\/+$/, ''));
   return places.flatMap((place, index) => {
     const other = places.findIndex((one, at) => at !== index && (one === place ? at < index : place.startsWith(`${one}/`)));
     if (other < 0) return [];

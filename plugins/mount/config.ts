@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { duration, filePath, Joi, size } from 'mountkeeper';
 import type { Config } from 'mountkeeper';
 
@@ -20,18 +22,26 @@ declare module 'mountkeeper' {
   interface Config {
     mount: MountConfig;
   }
+  interface ShareConfig {
+    exec?: boolean;
+  }
 }
 
-/** The environment names another rclone than the one on the PATH, for tests and for trying a new version. */
-export function defaultRclone(env: NodeJS.ProcessEnv = process.env): string {
+/** Where the set-up puts a current rclone when the one on the PATH is too old. */
+const FETCHED = fileURLToPath(new URL('../../../.cache/rclone/usr/bin/rclone', import.meta.url));
+
+/** The one that the environment names (for tests, and for trying a version), else the one that the set-up fetched, else the PATH's. */
+export function defaultRclone(env: NodeJS.ProcessEnv = process.env, fetched = FETCHED): string {
   const named = env['MOUNTKEEPER_RCLONE'];
-  return named === undefined || named === '' ? 'rclone' : named;
+  if (named !== undefined && named !== '') return named;
+  return existsSync(fetched) ? fetched : 'rclone';
 }
 
 export const schema = Joi.object<MountConfig, true>({
-  root: filePath().default('/mnt/mountkeeper').description('Folder in which shares are mounted that name no mount_point of their own.'),
-  rclone: Joi.string().default('rclone')
-    .description('The rclone to run: a name on the PATH or an absolute path. Left out, the environment variable MOUNTKEEPER_RCLONE overrides it.'),
+  root: filePath().default('/mnt/mountkeeper').meta({ fileOnly: true })
+    .description('Folder in which shares are mounted that name no mount_point of their own.'),
+  rclone: Joi.string().default('rclone').meta({ fileOnly: true })
+    .description('The rclone to run, 1.70 or later: a name on the PATH or an absolute path. Left out, it is the one that MOUNTKEEPER_RCLONE names, else the one that the set-up fetched, else the one on the PATH.'),
   chunk_size: size().default('16M').description('Bytes asked of the remote at once when a file is read.'),
   chunk_limit: size().default('64M').description('Size up to which the chunks double while a file is read on; "0" lets them grow without a limit.'),
   read_ahead: size().default('32M').description('Bytes read ahead of a reader into the cache on disk.'),
@@ -44,10 +54,15 @@ export const schema = Joi.object<MountConfig, true>({
   attr_timeout: duration().default('1s').description('How long the kernel trusts sizes and times of files.'),
 }).meta({ tier: 'global' });
 
-/** `rclone` of the environment, where the file names none, and mount points from the shares' names. */
+export const shareSchema = Joi.object({
+  exec: Joi.boolean().default(false).meta({ tier: 'per-share', fileOnly: 'but-default' })
+    .description('Let programs that lie on the share be run from its mount. Set-user-ID bits never count.'),
+});
+
+/** Which `rclone`, where the file names none, and mount points from the shares' names. */
 export function complete(config: Config): void {
   if (config.mount.rclone === 'rclone') config.mount.rclone = defaultRclone();
   for (const share of config.shares) {
-    if (!share.mount_point) share.mount_point = `${config.mount.root.replace(/\/+$/, '')}/${share.name}`;
+    if (!share.mount_point) share.mount_point = `${config.mount.root.replace(/(?<!\/)\/+$/, '')}/${share.name}`;
   }
 }

@@ -6,7 +6,9 @@ import { inPlainWords } from './words.ts';
 const LOOK_EVERY_MS = 5_000;
 const LOG_LINES = 1_000;
 /** `2026/11/21 07:48:04 ERROR : a/f1: vfs cache: failed to upload try #1, will retry in 2s: reason` */
-const FAILURE = /^(\d{4})\/(\d\d)\/(\d\d) (\d\d:\d\d:\d\d)\s+ERROR\s*: (.+): vfs cache: failed to upload try #\d+, will retry in [^:]+: (.*)$/;
+const HEAD = /^(\d{4})\/(\d\d)\/(\d\d) (\d\d:\d\d:\d\d)\s+ERROR\s*: /;
+const MARK = ': vfs cache: failed to upload try #';
+const TAIL = /^\d+, will retry in [^:]+: (.*)$/;
 /** What the remote's own state tells already. */
 const REMOTE_IS_AWAY = /dial |connection (refused|reset|lost|closed)|timed? ?out|deadline exceeded|no route|unreachable|EOF|broken pipe|no such host|failed to connect|couldn't connect|context canceled/i;
 
@@ -48,9 +50,12 @@ interface Failure { readonly atMs: number; readonly reason: string }
 function failuresIn(lines: readonly string[]): ReadonlyMap<string, Failure> {
   const failures = new Map<string, Failure>();
   for (const line of lines) {
-    const [, year, month, day, time, name, reason] = FAILURE.exec(line) ?? [];
+    const mark = line.lastIndexOf(MARK);
+    const [head, year, month, day, time] = (mark >= 0 && HEAD.exec(line)) || [];
+    const reason = TAIL.exec(line.slice(mark + MARK.length))?.[1];
+    if (head === undefined || reason === undefined) continue;
     // Whole seconds are cut off.
-    if (name !== undefined) failures.set(name, { atMs: new Date(`${year}-${month}-${day}T${time}`).getTime() + 999, reason: reason ?? '' });
+    failures.set(line.slice(head.length, mark), { atMs: new Date(`${year}-${month}-${day}T${time}`).getTime() + 999, reason });
   }
   return failures;
 }

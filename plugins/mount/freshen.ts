@@ -41,7 +41,7 @@ export async function freshenListings(dirty: Awaitable<readonly string[]>, recov
 }
 
 async function forget(paths: readonly string[], { rc, fs, clock, log }: Recovered, signal: AbortSignal): Promise<void> {
-  const root = fs.slice(fs.indexOf(':') + 1).replaceAll(/^\/+|\/+$/g, '');
+  const root = fs.slice(fs.indexOf(':') + 1).replaceAll(/^\/+|(?<!\/)\/+$/g, '');
   const files = paths.map((path, index) => [`file${index}`, root !== '' && path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path] as const);
   await rc.call('vfs/forget', { fs, ...Object.fromEntries(files) }, clock.deadline(CALL_TIMEOUT_MS, signal))
     .catch((error: unknown) => log.debug({ err: error }, 'listings not forgotten'));

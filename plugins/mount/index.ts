@@ -1,11 +1,11 @@
 import { definePlugin } from 'mountkeeper';
 import { check, finderFor } from './check.ts';
-import { complete, schema } from './config.ts';
+import { complete, schema, shareSchema } from './config.ts';
 import { checks } from './doctor.ts';
 import { createMounter } from './mounter.ts';
 import type { RcloneMounter } from './mounter.ts';
 import type { Notice } from './leftovers.ts';
-import { secretPaths } from './secret-options.ts';
+import { harmlessOptions } from './shown-options.ts';
 import { checkUntrusted } from './untrusted.ts';
 
 const LOOK_FOR_LEFTOVERS_EVERY_MS = 60_000;
@@ -15,7 +15,9 @@ export default definePlugin({
   version: '1.0.0',
   apiVersion: 1,
   description: 'Mounts shares with rclone, each by a process and a cache of its own.',
-  config: { section: 'mount', schema, complete, check, checkUntrusted, secrets: secretPaths },
+  config: {
+    section: 'mount', schema, share: shareSchema, complete, check, checkUntrusted, harmless: harmlessOptions,
+  },
   register(ctx) {
     const made: RcloneMounter[] = [];
     ctx.provide('mounter', () => {

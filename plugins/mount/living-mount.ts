@@ -5,7 +5,7 @@ import type { Awaitable, Bandwidth, CacheAccess, Logger, ManagedProcess, Mount, 
 import { deviceName } from './arguments.ts';
 import { askRemote } from './ask-remote.ts';
 import { forgetBoot } from './boot-note.ts';
-import { copySparse, cutTo, requeue, setTime } from './beside.ts';
+import { copySparse, cutTo, setTime } from './beside.ts';
 import { treesOf } from './cache-meta.ts';
 import type { CacheTrees } from './cache-meta.ts';
 import { pendingIn } from './cache-scan.ts';
@@ -66,7 +66,6 @@ export class LivingMount implements Mount {
   readonly #lookAtPlace: () => Promise<string | undefined>;
   readonly #unwatch: () => Promise<boolean>;
   readonly #end = new AbortController();
-  #calls: Promise<ReadonlySet<string>> | undefined;
   #isSealed = false;
   #isOffPath = false;
   #onSeal: ServeOptions['onSeal'] | undefined;
@@ -100,7 +99,7 @@ export class LivingMount implements Mount {
     });
     const failedUploads = createFailedUploads({ clock, metaRoot: join(trees.meta, this.#remotePath), tail: (lines) => process.tail(lines) });
     this.#readStats = createStatsReader({ rc: this.#rc, clock, log, pid: process.pid, trees, fs: notes.fs, guard: this.#guard, space, failedUploads, cut: (name, bytes) => cutTo(join(notes.plan.mountPoint, name), bytes, tools) });
-    this.flush = createFlush({ rc: this.#rc, fs: notes.fs, clock, calls: (signal) => this.#knownCalls(signal), requeue: (signal) => this.#requeue(signal) });
+    this.flush = createFlush(this.#rc, notes.fs);
     this.#lookAtPlace = createInPlace({ mountPoint: this.plan.mountPoint, device: deviceName(notes.share), mountTable: tools.mountTable, onLost: () => this.#endOffPath() });
     void freshenListings(recovered, { rc: this.#rc, fs: notes.fs, trees, clock, log }, this.#end.signal).catch(() => undefined);
     this.#unwatch = tools.writeOut.watch({ pid: process.pid, cacheDir: notes.cacheDir });
@@ -162,17 +161,8 @@ export class LivingMount implements Mount {
     this.#isSealed = true;
   }
 
-  /** A file that is open with changes is in no queue, and is not to be touched. */
-  async #requeue(signal: AbortSignal): Promise<void> {
-    const { paths } = await pendingIn(this.#notes.cacheDir);
-    const { dirty } = await openFiles(this.pid, treesOf(this.#notes.cacheDir));
-    const open = new Set(dirty.map(({ path }) => path));
-    await requeue(paths.filter((path) => !open.has(path)).map((path) => this.#inMount(path)), this.#tools, signal);
-  }
-
   async serve(options: ServeOptions): Promise<boolean> {
     this.#onSeal = options.onSeal;
-    if (!(await this.#knownCalls(options.signal)).has('serve/start')) return false;
     await serveInside(options, this.#rc, this.#notes.fs);
     return true;
   }
@@ -228,7 +218,7 @@ export class LivingMount implements Mount {
 
   /** Of a file of the cache. */
   #inMount(path: string): string {
-    const root = this.#remotePath.replaceAll(/^\/+|\/+$/g, '');
+    const root = this.#remotePath.replaceAll(/^\/+|(?<!\/)\/+$/g, '');
     return join(this.plan.mountPoint, root !== '' && path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path);
   }
 
@@ -238,14 +228,5 @@ export class LivingMount implements Mount {
 
   get #remotePath(): string {
     return this.#notes.fs.slice(this.#notes.fs.indexOf(':') + 1);
-  }
-
-  /** Asked of the running process: an adopted one may be older than what is installed now. */
-  #knownCalls(signal: AbortSignal): Promise<ReadonlySet<string>> {
-    const asked = this.#calls ?? this.#rc.call<{ commands?: { Path: string }[] }>('rc/list', {}, signal)
-      .then((answer) => new Set((answer.commands ?? []).map((call) => call.Path)));
-    this.#calls = asked;
-    asked.catch(() => (this.#calls = undefined));
-    return asked;
   }
 }

@@ -1,11 +1,8 @@
-import { join } from 'node:path';
 import type { Clock, Logger, MountStats } from 'mountkeeper';
-import { readMeta } from './cache-meta.ts';
 import type { CacheTrees } from './cache-meta.ts';
 import { createClosingFiles } from './closing-files.ts';
 import { createCutAnew } from './cut-anew.ts';
 import type { CutAnewOptions } from './cut-anew.ts';
-import { withDirections } from './directions.ts';
 import { failedUploadsTrouble } from './failed-uploads.ts';
 import type { FailedUploads } from './failed-uploads.ts';
 import type { Guard } from './guard.ts';
@@ -45,7 +42,6 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
   const meter = createUploadMeter();
   const cutAnew = createCutAnew(source);
   const closing = createClosingFiles({ metaRoot: source.trees.meta, clock: source.clock });
-  const metaRoot = join(source.trees.meta, source.fs.slice(source.fs.indexOf(':') + 1));
   const root = new RootLook(source);
   return async (signal) => {
     root.lookWhenDue();
@@ -58,7 +54,6 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
     const closed = await closing(files.dirty, queued);
     const tooLong = await cutAnew(queued + files.dirty.length + closed > 0, signal);
     const { core, speed } = await transfers(queued > 0 || files.open > 0, signal);
-    const transferring = await withDirections(core.transferring, cache.uploadsInProgress, (name) => isDirty(join(metaRoot, name)));
     const failed = await source.failedUploads(queued > 0 && core.errors > 0);
     const troubles = [await source.space(cache.outOfSpace), failedUploadsTrouble(failed), root.trouble].filter((text) => text !== undefined);
     return {
@@ -71,15 +66,10 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
       // What waits for its write-back delay, or for its next try, needs no bandwidth.
       uploading: cache.uploadsInProgress > 0,
       downloading: core.transferring.length > cache.uploadsInProgress,
-      uploadedBytes: meter({ bytes: core.bytes, transferring }, cache.uploadsInProgress),
+      uploadedBytes: meter(core, cache.uploadsInProgress),
       trouble: troubles.length > 0 ? troubles.join('; ') : undefined,
     };
   };
-}
-
-async function isDirty(metaFile: string): Promise<boolean> {
-  const meta = await readMeta(metaFile).catch(() => undefined);
-  return typeof meta === 'object' && meta.Dirty;
 }
 
 interface Transfers { readonly core: CoreStats; readonly speed: number }

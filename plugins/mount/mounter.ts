@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config, ManagedProcess, Mount, MountEntry, Mounter, MountPlan, ShareSpec } from 'mountkeeper';
+import type { ManagedProcess, Mount, MountEntry, Mounter, MountPlan, ShareSpec } from 'mountkeeper';
 import { accessOf, fuseProblem } from './access.ts';
 import { deviceName, mountArguments, remotePath } from './arguments.ts';
 import { noteBoot } from './boot-note.ts';
-import { cacheLimitBytes, cacheRoom } from './cache-limit.ts';
 import { treesOf } from './cache-meta.ts';
 import { settlePlace } from './cache-place.ts';
 import { repairCache } from './cache-repair.ts';
@@ -17,6 +16,7 @@ import { leftovers } from './leftovers.ts';
 import type { Notice } from './leftovers.ts';
 import { lockLater, prepareMountPoint, SEAL_SOURCE, unlockMountPoint } from './mount-point.ts';
 import { nasAddress } from './nas-address.ts';
+import { narrowMount } from './mount-flags.ts';
 import { fromNotes, toNotes } from './notes.ts';
 import type { MountNotes } from './notes.ts';
 import { cacheFolder, formerPlaceOf, placeOf, planMount } from './plan.ts';
@@ -26,7 +26,6 @@ import { createRcClient } from './rc-client.ts';
 import { awaitReady } from './ready.ts';
 import { releaseReserve } from './reserve.ts';
 import { locate } from './rclone.ts';
-import type { Rclone } from './rclone.ts';
 import { keepsConfig, remoteConfigText, writeRemoteConfig } from './remote-config.ts';
 import { userOfCache } from './sole-user.ts';
 import { killMount } from './take-down.ts';
@@ -96,6 +95,7 @@ async function mountShare(spec: ShareSpec, tools: MountingTools, signal: AbortSi
   try {
     const { process, notes } = await start(spec, plan, cacheDir, tools);
     await ready(spec, { process, notes }, tools, signal);
+    await narrowMount(spec.share, tools);
     return new LivingMount(process, notes, tools, dirty);
   } finally {
     await lock();
@@ -146,22 +146,16 @@ async function start(spec: ShareSpec, plan: MountPlan, cacheDir: string, tools: 
   await writeRemoteConfig(file, await remoteConfigText(spec.connection, { command: rclone.command, processes: tools.processes, secrets: tools.secrets, providers }));
   const rc = { port: await freePort(), user: 'mountkeeper', password: randomBytes(24).toString('base64url') };
   const notes: MountNotes = { share: spec.share.name, plan, rc, cacheDir, fs: remotePath(spec), nas: nasAddress(spec.connection) };
-  const around = { ...(await accessOf()), configFile: file, cacheDir, rcPort: rc.port, cacheLimitBytes: await ownLimit(rclone, cacheDir, config) };
+  const around = { ...(await accessOf()), configFile: file, cacheDir, rcPort: rc.port };
   const process = await tools.processes.start({
     key: processKey(spec.share.name),
     command: rclone.command,
-    args: mountArguments(spec, config, rclone, around),
+    args: mountArguments(spec, config, around),
     env: { RCLONE_RC_USER: rc.user, RCLONE_RC_PASS: rc.password },
     fingerprint: plan.fingerprint,
     notes: toNotes(notes),
   });
   return { process, notes };
-}
-
-/** The cache's limit where this rclone cannot keep a minimum of free space. */
-async function ownLimit(rclone: Rclone, cacheDir: string, { cache, shares }: Config): Promise<number | undefined> {
-  if (rclone.flags.has('vfs-cache-min-free-space')) return undefined;
-  return cacheLimitBytes(cache, await cacheRoom(cacheDir, shares.length));
 }
 
 function configFile(shareName: string, tools: MountTools): string {
@@ -179,12 +173,19 @@ async function adopt(key: string, tools: MountingTools): Promise<LivingMount | u
     await noteBoot(notes.cacheDir).catch(() => undefined);
     const mount = new LivingMount(process, notes, tools, pendingIn(notes.cacheDir).then(({ paths }) => paths));
     mount.isSealed = await isSealed(entry, notes.share, tools);
+    // It may be of a daemon that knew nothing of it.
+    const share = { name: notes.share, mount_point: entry.mountPoint, exec: mayRun(notes.share, tools) };
+    if (!mount.isSealed) await narrowMount(share, tools);
     return mount;
   }
   const isMounted = entry !== undefined;
   tools.log.warn({ share: notes.share, pid: process.pid, isMounted }, 'former mount does not work and is ended');
   await killMount(process, notes.plan.mountPoint, tools).catch((error: unknown) => tools.log.error({ share: notes.share, err: error }, 'former mount not cleared'));
   return undefined;
+}
+
+function mayRun(shareName: string, { config }: MountTools): boolean {
+  return config().shares.some(({ name, exec }) => name === shareName && exec === true);
 }
 
 /** Read-only though its share is not, or covered: a daemon that ended in the middle of a drain left it so. */

@@ -38,7 +38,12 @@ export function planMount(spec: ShareSpec, config: Config, secrets: Secrets): Mo
   return {
     mountPoint: share.mount_point,
     identity,
-    fingerprint: digest([identity, connection.type, [...options(spec, secrets)], share.mount_point, share.read_only, config.mount, config.cache]),
+    // `exec` stands in it only where it is on: mounts of a daemon that did not know it are adopted.
+    fingerprint: digest([
+      identity, connection.type, [...options(spec, secrets)], share.mount_point, share.read_only,
+      config.mount, config.cache,
+      ...(share.exec === true ? ['exec'] : []),
+    ]),
   };
 }
 

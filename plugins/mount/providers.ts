@@ -15,6 +15,9 @@ export interface Provider {
 interface RawOption { Name?: string; IsPassword?: boolean; Sensitive?: boolean }
 interface RawProvider { Name?: string; Prefix?: string; Aliases?: string[] | null; Options?: RawOption[] | null }
 
+/** The time that a comparison takes grows with the length; no name that rclone knows is this long. */
+const LONGEST_COMPARED = 64;
+
 /** Options that every backend takes from its section though no backend lists them in older versions. */
 const COMMON_OPTIONS = ['description', 'encoding'];
 
@@ -48,6 +51,7 @@ export function connectionProblems(providers: readonly Provider[], type: string,
 }
 
 export function suggestion(word: string, candidates: readonly string[]): string {
+  if (word.length > LONGEST_COMPARED) return '';
   const ranked = candidates.map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance);
   const best = ranked[0];

@@ -3,21 +3,11 @@ import { join } from 'node:path';
 import { writeWhole } from 'mountkeeper';
 import type { Provider, ProviderOption } from './providers.ts';
 
-/** What an installed rclone can do, as it said itself. */
-export interface Abilities {
-  /** First line of `rclone version`, for people. */
-  readonly version: string;
-  /** Names of the flags it takes, without dashes. */
-  readonly flags: ReadonlySet<string>;
-  /** Remote-control calls it knows. */
-  readonly calls: ReadonlySet<string>;
-}
-
 interface Written { readonly format: 1; readonly binary: string }
-interface WrittenAbilities extends Written { readonly version: string; readonly flags: readonly string[]; readonly calls: readonly string[] }
+interface WrittenVersion extends Written { readonly version: string }
 interface WrittenProviders extends Written { readonly providers: readonly Provider[] }
 
-/** Keeps the answers of the binary that was asked last over restarts: asking starts five processes before the first share. */
+/** Keeps the answers of the binary that was asked last over restarts: asking starts two processes before the first share. */
 export class RcloneMemory {
   readonly #stateDir: string;
 
@@ -25,16 +15,15 @@ export class RcloneMemory {
     this.#stateDir = stateDir;
   }
 
-  /** `binary` names one file at one age and size. Undefined when it is another one, or nothing can be read. */
-  async recall(binary: string): Promise<Abilities | undefined> {
-    const { version, flags, calls } = (await this.#read<WrittenAbilities>('rclone.json', binary)) ?? {};
-    if (typeof version !== 'string' || !isNames(flags) || !isNames(calls)) return undefined;
-    return { version, flags: new Set(flags), calls: new Set(calls) };
+  /** First line of `rclone version`. `binary` names one file at one age and size: undefined when it is another, or nothing can be read. */
+  async recall(binary: string): Promise<string | undefined> {
+    const { version } = (await this.#read<WrittenVersion>('rclone.json', binary)) ?? {};
+    return typeof version === 'string' && version !== '' ? version : undefined;
   }
 
   /** Never rejects: without it the next start asks again. Where no daemon has made the state folder yet, a look at the machine does not. */
-  async keep(binary: string, { version, flags, calls }: Abilities): Promise<void> {
-    await this.#write('rclone.json', { format: 1, binary, version, flags: [...flags], calls: [...calls] });
+  async keep(binary: string, version: string): Promise<void> {
+    await this.#write('rclone.json', { format: 1, binary, version });
   }
 
   /** The kinds of remote that it knows; as `recall`. */
@@ -55,7 +44,7 @@ export class RcloneMemory {
     return written?.format === 1 && written.binary === binary ? written : undefined;
   }
 
-  async #write(name: string, written: WrittenAbilities | WrittenProviders): Promise<void> {
+  async #write(name: string, written: WrittenVersion | WrittenProviders): Promise<void> {
     if (!(await stat(this.#stateDir).catch(() => undefined))?.isDirectory()) return;
     await writeWhole(join(this.#stateDir, 'mount', name), `${JSON.stringify(written)}\n`).catch(() => undefined);
   }

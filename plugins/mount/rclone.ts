@@ -5,19 +5,23 @@ import type { Processes, ShortCommandResult } from 'mountkeeper';
 import { parseProviders } from './providers.ts';
 import type { Provider } from './providers.ts';
 import { RcloneMemory } from './rclone-memory.ts';
-import type { Abilities } from './rclone-memory.ts';
 
 const ASK_TIMEOUT_MS = 15_000;
 const MAX_ANSWER_BYTES = 16 * 1_048_576;
 const SYSTEM_FOLDERS = ['/usr/local/bin', '/usr/bin', '/bin'];
 
-/** One installed rclone. What it can do is asked of it, once per binary, never told by its version number. */
-export interface Rclone extends Abilities {
+/** The oldest rclone that mounts shares: all that this plugin asks of one is there from this version on. */
+const FLOOR = [1, 70] as const;
+
+/** One installed rclone. */
+export interface Rclone {
   readonly command: string;
+  /** First line of `rclone version`, for people. */
+  readonly version: string;
 }
 
 export interface RcloneFinder {
-  /** Rejects with a plain sentence when it is missing or does not run. */
+  /** Rejects with a plain sentence when it is missing, does not run or is too old. */
   find(command: string): Promise<Rclone>;
   providers(command: string): Promise<readonly Provider[]>;
   /** Keeps what the binaries answer in this state folder from now on. */
@@ -25,7 +29,17 @@ export interface RcloneFinder {
 }
 
 export function notInstalled(command: string): string {
-  return `rclone is not installed or not at "${command}": install it (apt install rclone, or https://rclone.org/install/) or set mount.rclone to its path`;
+  return `rclone is not installed or not at "${command}": ${HOW_TO_GET_IT}`;
+}
+
+const HOW_TO_GET_IT = 'run "npm run setup" in the folder of Mountkeeper, or install one from https://rclone.org/downloads/ and set mount.rclone to its path';
+
+/** Why this version cannot be used; undefined when it can, or says no number. */
+export function tooOld(version: string): string | undefined {
+  const [, major, minor] = /v(\d{1,4})\.(\d{1,4})/.exec(version.slice(0, 200)) ?? [];
+  if (major === undefined || minor === undefined) return undefined;
+  const isOld = Number(major) < FLOOR[0] || (Number(major) === FLOOR[0] && Number(minor) < FLOOR[1]);
+  return isOld ? `${version} is too old, Mountkeeper needs ${FLOOR.join('.')} or later: ${HOW_TO_GET_IT}` : undefined;
 }
 
 /** The file that a command name stands for, and its age: the key under which answers are kept. */
@@ -46,11 +60,11 @@ export function createRcloneFinder(processes: Processes): RcloneFinder {
   return {
     rememberIn: (stateDir) => { memory ??= new RcloneMemory(stateDir); },
     find: (command) => once(known, command, async (binary) => {
-      const recalled = await memory?.recall(binary);
-      if (recalled) return { command, ...recalled };
-      const abilities = await ask(processes, command);
-      await memory?.keep(binary, abilities);
-      return { command, ...abilities };
+      const version = (await memory?.recall(binary)) ?? (await askVersion(processes, command));
+      const problem = tooOld(version);
+      if (problem !== undefined) throw new Error(problem);
+      await memory?.keep(binary, version);
+      return { command, version };
     }),
     providers: (command) => once(backends, command, async (binary) => {
       const recalled = await memory?.recallProviders(binary);
@@ -78,29 +92,8 @@ async function run(processes: Processes, command: string, args: readonly string[
   return result;
 }
 
-async function ask(processes: Processes, command: string): Promise<Abilities> {
-  const [version, mountHelp, globalHelp, calls] = await Promise.all([
-    run(processes, command, ['version']),
-    run(processes, command, ['mount', '--help']),
-    run(processes, command, ['help', 'flags']),
-    run(processes, command, ['rc', '--loopback', 'rc/list']),
-  ]);
-  return {
-    version: version.stdout.split('\n')[0] ?? '',
-    flags: new Set([...flagsIn(mountHelp.stdout), ...flagsIn(globalHelp.stdout)]),
-    calls: new Set(callsIn(calls.stdout)),
-  };
-}
-
-/** Names in the lines of a flag table; prose that only mentions a flag does not count. */
-export function flagsIn(help: string): readonly string[] {
-  return [...help.matchAll(/^\s+(?:-\w, )?--([a-z0-9][a-z0-9-]*)/gm)].map((match) => match[1] ?? '');
-}
-
-/** Paths in the answer to `rc/list`. */
-export function callsIn(text: string): readonly string[] {
-  const answer = JSON.parse(text) as { commands?: { Path?: string }[] };
-  return (answer.commands ?? []).map((call) => call.Path ?? '').filter((path) => path !== '');
+async function askVersion(processes: Processes, command: string): Promise<string> {
+  return (await run(processes, command, ['version'])).stdout.split('\n')[0] ?? '';
 }
 
 const obscured = new WeakMap<Processes, Map<string, Promise<string>>>();

@@ -34,7 +34,7 @@ export function createRefresher(source: RefreshSource): Refresher {
   return async (path, { recursive, signal }) => {
     if (running) throw new Error('a refresh of this share is under way already');
     signal.throwIfAborted();
-    const top = path.replaceAll(/^\/+|\/+$/g, '');
+    const top = path.replaceAll(/^\/+|(?<!\/)\/+$/g, '');
     // A connection of its own: the figures never queue up behind it.
     const rc = createRcClient(source.address);
     const refreshing = (recursive ? refreshTree : refreshOne)(top, { rc, fs: source.fs, end: source.end, signal });

@@ -39,7 +39,8 @@ export async function remoteConfigText(connection: ConnectionConfig, backend: Ba
 /** Backquotes keep quotes and outer spaces; a line end cannot stand in the file, and in keys it is written `\n`. */
 function quoted(value: string, name: string): string {
   const line = value.trim();
-  const single = /\n/.test(line) ? line.replaceAll(/\r?\n/g, name === 'key_pem' ? '\\n' : ' ') : value.replaceAll(/[\r\n]/g, '');
+  const end = name === 'key_pem' ? '\\n' : ' ';
+  const single = /[\r\n]/.test(line) ? line.replaceAll(/\r\n|\r|\n/g, end) : value.replaceAll(/[\r\n]/g, '');
   return `\`${single}\``;
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { freeBytes } from './cache-limit.ts';
+import { freeBytes } from './free-bytes.ts';
 
 const RESERVE_FILE = 'reserve';
 const RESERVE_BYTES = 2_097_152;

@@ -1,6 +1,6 @@
 import { formatBytes } from 'mountkeeper';
 import type { Clock, Logger } from 'mountkeeper';
-import { freeBytes } from './cache-limit.ts';
+import { freeBytes } from './free-bytes.ts';
 import { keepReserve } from './reserve.ts';
 
 const LOOK_EVERY_MS = 5_000;

@@ -1,63 +1,136 @@
-import type { Config, ConfigProblem } from 'mountkeeper';
-
 /**
- * What a document that came over HTTP may not bring in or change: whatever makes the daemon run a program, or read a file of
- * this machine as a command. The file on disk may.
+ * What a document that came over HTTP may say of connections and shares. An allowlist: whoever knows the
+ * password of the API may lead shares to any NAS, but may neither make rclone use a file, a program or
+ * another remote of this machine, nor have a secret that only the file refers to sent elsewhere.
  */
-const RUNS_A_PROGRAM = /(^|_)(command|cmd|exec|program|hook)(_|$)|^(ssh|metadata_mapper|md5sum_command|sha1sum_command|server_command|bearer_token_command|password_command|copy_links_command|process)$/;
-/** Any `name=value` inside a connection string, with the name in any of the spellings that rclone takes. */
-const OPTION_IN_STRING = /([a-z0-9_.-]+)\s*=/gi;
+import { isDeepStrictEqual } from 'node:util';
+import { onlyInFile } from 'mountkeeper';
+import type { Config, ConfigProblem, ConnectionConfig, ShareConfig } from 'mountkeeper';
+import { backendOf, kindOf, valueProblem } from './backends.ts';
+import type { Backend } from './backends.ts';
 
-export function runsProgram(name: string): boolean {
-  return RUNS_A_PROGRAM.test(name.toLowerCase().replaceAll('-', '_').replace(/^.*\./, ''));
-}
-
-/** Names in a value that would run a program once rclone reads it as a connection string. */
-export function programsInValue(value: unknown): readonly string[] {
-  if (typeof value !== 'string' || !value.includes(':')) return [];
-  return [...value.matchAll(OPTION_IN_STRING)].map((match) => match[1] ?? '').filter(isProgramOption);
-}
-
-/** In a connection string the name may carry the backend's prefix: `sftp_ssh`, `webdav_bearer_token_command`. */
-function isProgramOption(name: string): boolean {
-  return runsProgram(name) || /[_-]ssh$/i.test(name);
-}
-
-/** Options whose value rclone reads as the name of a remote, which may be a connection string. */
-const NAMES_REMOTES = /(^|_)(remote|upstreams)$/;
-
-/** What a reference leads to is read later, and may be another text by then. */
-function isHidden(name: string, value: unknown): boolean {
-  return typeof value === 'object' && value !== null && NAMES_REMOTES.test(name.toLowerCase().replaceAll('-', '_'));
-}
+const LONGEST_PATH = 4_096;
+const NOT_TAKEN = 'and is not taken over HTTP';
 
 export function checkUntrusted(next: Config, current: Config): readonly ConfigProblem[] {
-  const problems: ConfigProblem[] = [];
-  if (next.mount.rclone !== current.mount.rclone) {
-    problems.push({ path: 'mount.rclone', message: 'mount.rclone names a program and can only be changed in the file on disk' });
-  }
-  next.connections.forEach((connection, index) => {
-    const known = current.connections.find((one) => one.name === connection.name);
-    problems.push(...connectionChanges(connection, known, `connections[${index}].options`));
-  });
-  return [...problems, ...next.shares.flatMap((share, index) => remotePathProblem(share.remote_path, current.shares[index]?.remote_path, index))];
+  const known = new Map(current.connections.map((connection) => [connection.name, connection]));
+  return [
+    ...next.connections.flatMap((connection, index) =>
+      connectionProblems(connection, known.get(connection.name), `connections[${index}]`),
+    ),
+    ...next.shares.flatMap((share, index) => shareProblems(share, index, next, current)),
+  ];
 }
 
-type Connection = Config['connections'][number];
+/**
+ * Whether only the file may say where this connection leads: it uses something of this machine, or a secret
+ * that the API never saw.
+ */
+export function isBound(connection: ConnectionConfig): boolean {
+  return newProblems(connection, '').length > 0;
+}
 
-function connectionChanges(connection: Connection, known: Connection | undefined, path: string): ConfigProblem[] {
-  return Object.entries(connection.options ?? {}).flatMap(([name, value]) => {
-    const isSame = known?.type === connection.type && JSON.stringify(known.options[name]) === JSON.stringify(value);
-    if (isSame) return [];
-    if (isHidden(name, value)) return [{ path: `${path}.${name}`, message: `the option "${name}" of connection "${connection.name}" names a remote and can be a reference only in the file on disk` }];
-    const program = isProgramOption(name) ? name : programsInValue(value)[0];
-    if (program === undefined) return [];
-    return [{ path: `${path}.${name}`, message: `the option "${program}" of connection "${connection.name}" runs a program and can only be set in the file on disk` }];
+function connectionProblems(
+  connection: ConnectionConfig,
+  known: ConnectionConfig | undefined,
+  path: string,
+): ConfigProblem[] {
+  if (isDeepStrictEqual(connection, known)) return [];
+  return known && isBound(known) ? changeProblems(connection, known, path) : newProblems(connection, path);
+}
+
+/** Of a connection that is new, or of which the file holds nothing that HTTP could not bring in. */
+function newProblems({ name, type, options }: ConnectionConfig, path: string): ConfigProblem[] {
+  const backend = backendOf(type);
+  const kind = `the type "${type}" of the connection "${name}"`;
+  if (!backend) return [problem(`${path}.type`, `${kind} is not taken over HTTP`)];
+  const found = Object.entries(options ?? {}).flatMap(([option, value]) =>
+    optionProblems(backend, { name, option, value }, `${path}.options.${option}`),
+  );
+  if (type !== 'sftp' || options?.['pass'] || options?.['key_pem']) return found;
+  // rclone would ask the ssh-agent of the daemon's user.
+  const what = `the connection "${name}" has neither pass nor key_pem ${NOT_TAKEN}`;
+  return [...found, problem(`${path}.options`, what)];
+}
+
+interface Given {
+  readonly name: string;
+  readonly option: string;
+  readonly value: unknown;
+}
+
+function optionProblems(backend: Backend, { name, option, value }: Given, path: string): ConfigProblem[] {
+  const kind = kindOf(backend, option);
+  const what = `the option "${option}" of the connection "${name}"`;
+  if (kind === undefined) return [problem(path, `${what} is not taken over HTTP`)];
+  if (typeof value === 'object') return [problem(path, `${what} is a reference ${NOT_TAKEN}`)];
+  const wrong = valueProblem(kind, value as string | number | boolean);
+  return wrong === undefined ? [] : [problem(path, `${what} ${wrong} ${NOT_TAKEN}`)];
+}
+
+/** Of a bound connection: what decides where it leads, and as whom, stays. It may go as a whole. */
+function changeProblems(next: ConnectionConfig, known: ConnectionConfig, path: string): ConfigProblem[] {
+  const { name, type, options } = next;
+  const reason = `the connection "${name}" uses what only the configuration file may name, so its`;
+  if (type !== known.type) return [problem(`${path}.type`, `${reason} type cannot be changed over HTTP`)];
+  const backend = backendOf(type);
+  const all = new Set([...Object.keys(known.options ?? {}), ...Object.keys(options ?? {})]);
+  const changed = [...all].filter((option) => !isDeepStrictEqual(options?.[option], known.options?.[option]));
+  return changed.flatMap((option) => {
+    const at = `${path}.options.${option}`;
+    if (!backend || !Object.hasOwn(backend.tuning, option)) {
+      return [problem(at, `${reason} option "${option}" cannot be changed over HTTP`)];
+    }
+    const value = options?.[option];
+    return value === undefined ? [] : optionProblems(backend, { name, option, value }, at);
   });
 }
 
-/** A remote path is joined to a fixed remote's name, so it cannot name another remote; refused all the same if it tries. */
-function remotePathProblem(path: string, current: string | undefined, index: number): ConfigProblem[] {
-  const program = path === current ? undefined : programsInValue(path)[0];
-  return program === undefined ? [] : [{ path: `shares[${index}].remote_path`, message: `a remote_path cannot carry the option "${program}"` }];
+function shareProblems(share: ShareConfig, index: number, next: Config, current: Config): ConfigProblem[] {
+  const known = current.shares.find((one) => one.name === share.name);
+  const connection = next.connections.find((one) => one.name === share.connection);
+  const path = `shares[${index}]`;
+  return [
+    ...mountPointProblems(share, known, next.mount.root).map((why) => problem(`${path}.mount_point`, why)),
+    ...remotePathProblems(share, known).map((why) => problem(`${path}.remote_path`, why)),
+    ...(connection && !backendOf(connection.type)
+      ? diskProblems(share, known).map((why) => problem(path, why))
+      : []),
+  ];
+}
+
+function mountPointProblems(share: ShareConfig, known: ShareConfig | undefined, root: string): string[] {
+  const at = share.mount_point;
+  if (at === known?.mount_point) return [];
+  const prefix = root.endsWith('/') ? root : `${root}/`;
+  // eslint-disable-next-line no-control-regex
+  const isOdd = at.length > LONGEST_PATH || /[\x00-\x1f\x7f]/.test(at) || at.split('/').includes('..');
+  if (!isOdd && at.startsWith(prefix) && at.length > prefix.length) return [];
+  return [
+    `the mount point of share "${share.name}" is no plain path below mount.root (${root}) ${NOT_TAKEN}`,
+  ];
+}
+
+/** Joined to a fixed remote's name, it cannot name another remote; what tries is refused all the same. */
+function remotePathProblems(share: ShareConfig, known: ShareConfig | undefined): string[] {
+  const path = share.remote_path;
+  if (path === known?.remote_path) return [];
+  const where = `the remote_path of share "${share.name}"`;
+  if (path.length > LONGEST_PATH) return [`${where} is longer than ${LONGEST_PATH} characters ${NOT_TAKEN}`];
+  const isConnectionString =
+    path.trimStart().startsWith(':') || (path.includes(':') && /,\s*[\w.-]+\s*=/.test(path));
+  return isConnectionString ? [`${where} reads like a connection string ${NOT_TAKEN}`] : [];
+}
+
+/** A share on the disk of this machine, or on what may lead there, shows what the file says. */
+function diskProblems(share: ShareConfig, known: ShareConfig | undefined): string[] {
+  const where = `the share "${share.name}" lies on a connection that only the file may name, so`;
+  if (known === undefined) return [`${where} it cannot be added over HTTP`];
+  const isMoved = share.connection !== known.connection || share.remote_path !== known.remote_path;
+  if (isMoved) return [`${where} its place cannot be changed over HTTP`];
+  return known.read_only && !share.read_only ? [`${where} it cannot be made writable over HTTP`] : [];
+}
+
+function problem(path: string, what: string): ConfigProblem {
+  return { path, message: onlyInFile(what) };
 }

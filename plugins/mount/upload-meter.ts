@@ -1,4 +1,4 @@
-/** One entry of rclone's list of transfers. Current ones say where from and where to; 1.60 does not. */
+/** One entry of rclone's list of transfers: where from and where to, where it has begun. */
 export interface Transfer {
   readonly name: string;
   readonly bytes: number;

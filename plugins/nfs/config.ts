@@ -26,9 +26,13 @@ export const schema = Joi.object<NfsConfig, true>({
   enabled: Joi.boolean().default(false).description('Show the shares over NFS 4.'),
   port: Joi.number().integer().min(1).max(65_535).default(2049).description('TCP port.'),
   listen: address('forbidden').default('127.0.0.1').description('Address to listen on; "0.0.0.0" or "::" is all of them.'),
-  allowed_clients: Joi.array().items(address('optional')).max(1_000).unique().default(['127.0.0.0/8', '::1'])
-    .description('Addresses and networks whose machines are let in, every user of them. NFS knows no passwords.'),
+  allowed_clients: Joi.array().items(address('optional')).max(1_000).unique().default([])
+    .description('Addresses and networks whose machines may mount the shares; nobody may until some are named. NFS knows no passwords: '
+      + 'every user of such a machine reads and writes as the user of the daemon, loopback means every user of this machine.'),
 }).meta({ tier: 'protocol' });
+
+/** What is said of NFS that is on while nobody may use it, as by default. */
+export const NOBODY = 'nfs.allowed_clients is empty: no machine may mount the shares over NFS; name addresses or networks there';
 
 /** Whether one of the addresses or networks holds the address. */
 export function allows(clients: readonly string[], host: string): boolean {

@@ -1,4 +1,5 @@
 import type { Check, Config } from 'mountkeeper';
+import { NOBODY } from './config.ts';
 import { hasMountTable, MAKE_MOUNT_TABLE, missingPackages, NO_MOUNT_TABLE } from './ganesha.ts';
 
 export async function checks({ nfs }: Config): Promise<readonly Check[]> {
@@ -17,7 +18,7 @@ async function serverCheck(): Promise<Check> {
 
 function clientsCheck(nfs: Config['nfs']): Check {
   const title = 'NFS clients';
-  if (nfs.allowed_clients.length === 0) return { title, result: 'warning', detail: 'no machine is let in', advice: 'Name addresses or networks in nfs.allowed_clients.' };
+  if (nfs.allowed_clients.length === 0) return { title, result: 'warning', detail: NOBODY, advice: 'Name addresses or networks in nfs.allowed_clients, or set nfs.enabled = false.' };
   const isOpen = nfs.allowed_clients.some((client) => client.endsWith('/0'));
   if (isOpen) return { title, result: 'warning', detail: 'every machine is let in, without a password', advice: 'Name only the addresses or networks that belong in nfs.allowed_clients.' };
   return { title, result: 'ok', detail: nfs.allowed_clients.join(', '), advice: '' };

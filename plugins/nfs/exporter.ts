@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { addressProblem, exporterOf, keepServer, ownAddress, portProblem, showShares, writeWhole } from 'mountkeeper';
 import type { ExporterParts, ExporterTools, KeptServer, ManagedProcess, Mount, Notice, Offer, ProcessSpec, ServerAddress, ServingExporter, ShareSpec, ShownShares } from 'mountkeeper';
 import { askForRoot, isExported } from './ask.ts';
-import { allows } from './config.ts';
+import { allows, NOBODY } from './config.ts';
 import type { NfsConfig } from './config.ts';
 import { ExportBook } from './export-book.ts';
 import { awaitReady, findGanesha, forgetClients, GRACE_MS, PROCESS_KEY, reread, serverSpec } from './ganesha.ts';
@@ -65,7 +65,7 @@ class NfsParts implements ExporterParts<ServedExport> {
 
   /** A client finds every share that is to be found, and there is one. */
   isServing(): boolean {
-    return this.shown.entries.size > 0 && this.#lost.length === 0;
+    return this.#tools.settings.allowed_clients.length > 0 && this.shown.entries.size > 0 && this.#lost.length === 0;
   }
 
   offers(): readonly Offer[] {
@@ -75,7 +75,7 @@ class NfsParts implements ExporterParts<ServedExport> {
 
   notices(): readonly Notice[] {
     return [
-      ...(this.#tools.settings.allowed_clients.length === 0 ? [{ level: 'warning' as const, message: 'no machine is let in over NFS: name some in nfs.allowed_clients' }] : []),
+      ...(this.#tools.settings.allowed_clients.length === 0 ? [{ level: 'warning' as const, message: NOBODY }] : []),
       ...this.#lost.map((share) => ({ level: 'error' as const, message: `the share '${share}' is not found over NFS; reconnect it` })),
     ];
   }

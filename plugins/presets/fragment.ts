@@ -22,7 +22,7 @@ export function fragmentOf(profile: ProfileName, outcome: Outcome): string {
 /** The other way round, for the command line: the text without the element, and whether it tells of success. */
 export function readFragment(fragment: string): { readonly ok: boolean; readonly text: string } {
   const text = fragment
-    .replaceAll(/<[^>]*>/g, '')
+    .replaceAll(/<[^<>]*>/g, '')
     .replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&amp;', '&');
   return { ok: fragment.includes('class="ok"'), text };
 }

@@ -62,7 +62,7 @@ export async function findSamba(processes: Processes): Promise<Samba> {
 
 export async function hasModules(smbd: string, processes: Processes): Promise<boolean> {
   const { stdout } = await processes.run({ command: smbd, args: ['-b'], timeoutMs: ASK_MS }).catch(() => ({ stdout: '' }));
-  const folder = /^\s*MODULESDIR:\s*(\S.*)$/m.exec(stdout)?.[1]?.trim();
+  const folder = /^[ \t]*MODULESDIR:[ \t]*(\S.*)$/m.exec(stdout)?.[1]?.trim();
   if (folder === undefined) return false;
   const found = await Promise.all(MODULES.map((name) => locateReadable([join(folder, 'vfs', `${name}.so`)])));
   return found.every((file) => file !== undefined);

@@ -28,9 +28,9 @@ export async function statOf(gate: Gate, parts: readonly string[], host: string,
 export function parseFound(xml: string): Found {
   return {
     isFolder: /<(?:\w+:)?collection\b/.test(xml),
-    bytes: Number(/<(?:\w+:)?getcontentlength[^>]*>(\d+)</.exec(xml)?.[1] ?? 0),
-    etag: /<(?:\w+:)?getetag[^>]*>([^<]+)</.exec(xml)?.[1]?.replaceAll('&#34;', '"').replaceAll('&quot;', '"'),
-    modifiedMs: Date.parse(/<(?:\w+:)?getlastmodified[^>]*>([^<]+)</.exec(xml)?.[1] ?? '') || 0,
+    bytes: Number(/<(?:\w+:)?getcontentlength[^<>]*>(\d+)</.exec(xml)?.[1] ?? 0),
+    etag: /<(?:\w+:)?getetag[^<>]*>([^<]+)</.exec(xml)?.[1]?.replaceAll('&#34;', '"').replaceAll('&quot;', '"'),
+    modifiedMs: Date.parse(/<(?:\w+:)?getlastmodified[^<>]*>([^<]+)</.exec(xml)?.[1] ?? '') || 0,
   };
 }
 

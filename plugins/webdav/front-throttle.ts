@@ -53,7 +53,7 @@ export class Throttle {
 export function addressKey(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined || !isIPv6(address)) return mapped ?? address;
-  const [left, right] = address.replace(/%.*$/, '').toLowerCase().split('::').map((half) => (half === '' ? [] : half.split(':')));
+  const [left, right] = (address.split('%', 1)[0] ?? '').toLowerCase().split('::').map((half) => (half === '' ? [] : half.split(':')));
   if (!left || !right) return address.toLowerCase().split(':', 4).join(':');
   const zeros = Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0');
   return [...left, ...zeros, ...right].slice(0, 4).join(':');

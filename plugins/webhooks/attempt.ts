@@ -19,11 +19,11 @@ export interface AttemptOptions {
 export function createAttempt({ clock, secrets, config }: AttemptOptions): OutboxOptions['attempt'] {
   return async (delivery, signal) => {
     try {
-      const { webhook_url: address, webhook_format: wanted, webhook_secret: reference } = config();
+      const { webhook_url: address, webhook_format: wanted, webhook_secret: reference, allow_private: allowPrivate } = config();
       const url = new URL(address);
       const format = wanted === 'auto' ? formatOf(url) : wanted;
       const around = { host: hostname(), secret: secrets.resolve(reference), now: clock.now() };
-      return outcomeOf(format, await post(outgoing(format, delivery, { url, around }), signal), clock.now());
+      return outcomeOf(format, await post(outgoing(format, delivery, { url, around }), { signal, allowPrivate }), clock.now());
     } catch (error) {
       const isLate = signal.aborted && (signal.reason as Error | undefined)?.name === 'TimeoutError';
       return { ok: false, status: null, problem: isLate ? 'the receiver did not answer in time' : (error as Error).message };

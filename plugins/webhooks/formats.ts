@@ -57,7 +57,7 @@ function sentence({ event }: Delivery, { host }: Surroundings): string {
 function within(bytes: number, long: string): string {
   if (Buffer.byteLength(long) <= bytes) return long;
   const cut = Buffer.from(long).subarray(0, bytes - Buffer.byteLength('…')).toString();
-  return `${cut.replace(/\uFFFD+$/, '')}…`;
+  return `${cut.replace(/(?<!\uFFFD)\uFFFD+$/, '')}…`;
 }
 
 function json(url: URL, body: object): Outgoing {

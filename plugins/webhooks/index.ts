@@ -1,6 +1,6 @@
 import { definePlugin } from 'mountkeeper';
 import { webhookCommand } from './cli.ts';
-import { schema } from './config.ts';
+import { checks, checkUntrusted, notices, schema } from './config.ts';
 import type { WebhooksConfig } from './config.ts';
 import { routes } from './routes.ts';
 import { openStation } from './station.ts';
@@ -13,7 +13,7 @@ export default definePlugin<WebhooksConfig>({
   version: '1.0.0',
   apiVersion: 1,
   description: 'Delivers notifications over HTTP: signed, retried for hours, each once.',
-  config: { section: 'notifications', schema },
+  config: { section: 'notifications', schema, checkUntrusted },
   register(ctx) {
     let station: Station | undefined;
     ctx.effect('deliver notifications', async () => {
@@ -28,6 +28,8 @@ export default definePlugin<WebhooksConfig>({
     ctx.handle('notify', async (event) => void station?.outbox.add(event));
     ctx.tap('afterCycle', (snapshot) => station?.lookout.look(snapshot));
     ctx.tap('shareHealthChanged', (change) => station?.lookout.healthChanged(change));
+    ctx.tap('collectNotices', () => notices(ctx.config));
+    ctx.tap('collectChecks', (config) => checks(config));
     ctx.route(...routes({ outbox: () => station?.outbox, clock: () => ctx.use('clock'), signal: ctx.signal }));
     ctx.cli(webhookCommand);
   },

@@ -1,7 +1,8 @@
+import type { lookup } from 'node:dns';
 import { request as requestPlain } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { request as requestSecure } from 'node:https';
-import { addressProblem, hostOf, safeLookup } from './address.ts';
+import { addressProblem, hostOf, RefusedName, safeLookup, targetProblem } from './address.ts';
 import type { Outgoing } from './formats.ts';
 
 const MOST_BODY_BYTES = 64 * 1_024;
@@ -18,13 +19,24 @@ export interface Reply {
 
 interface Raw extends Reply { readonly location: string | undefined }
 
-/** One POST, with redirects on the same host followed. Rejects with a plain sentence, or the signal's reason. */
-export async function post(outgoing: Outgoing, signal: AbortSignal): Promise<Reply> {
+export interface PostOptions {
+  readonly signal: AbortSignal;
+  /** Whether loopback, link-local and metadata addresses may be connected to. */
+  readonly allowPrivate: boolean;
+  /** Default: the system's. */
+  readonly resolve?: typeof lookup;
+}
+
+/**
+ * One POST, with redirects on the same host followed; each address is judged, and each name where it is connected to.
+ * Rejects with a plain sentence, or the signal's reason.
+ */
+export async function post(outgoing: Outgoing, options: PostOptions): Promise<Reply> {
   let { url } = outgoing;
   for (let redirects = 0; ; redirects += 1) {
-    const problem = addressProblem(url.href);
+    const problem = addressProblem(url.href) ?? (options.allowPrivate ? undefined : targetProblem(url));
     if (problem !== undefined) throw new Error(`the address ${problem}`);
-    const reply = await once({ ...outgoing, url }, signal);
+    const reply = await once({ ...outgoing, url }, options);
     if (!REDIRECTS.has(reply.status) || reply.location === undefined) return reply;
     url = target(reply.location, url);
     if (redirects >= MOST_REDIRECTS) throw new Error('the receiver redirects too often');
@@ -39,17 +51,17 @@ function target(location: string, from: URL): URL {
   return next;
 }
 
-function once({ url, headers, body }: Outgoing, signal: AbortSignal): Promise<Raw> {
+function once({ url, headers, body }: Outgoing, { signal, allowPrivate, resolve }: PostOptions): Promise<Raw> {
   const send = url.protocol === 'https:' ? requestSecure : requestPlain;
   const bytes = Buffer.from(body);
-  return new Promise((resolve, reject) => {
+  return new Promise((done, reject) => {
     const fail = (error: Error): void => reject(signal.aborted ? (signal.reason as Error) : new Error(wordsOf(error), { cause: error }));
     const asked = send({
       protocol: url.protocol, hostname: hostOf(url.hostname), port: url.port, path: `${url.pathname}${url.search}`, method: 'POST',
       ...(url.username !== '' && { auth: `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}` }),
       headers: { 'user-agent': 'mountkeeper', ...headers, 'content-length': bytes.length },
-      agent: false, lookup: safeLookup, signal,
-    }, (response) => void read(response).then(resolve, fail));
+      agent: false, signal, ...(!allowPrivate && { lookup: safeLookup(resolve) }),
+    }, (response) => void read(response).then(done, fail));
     asked.on('error', fail);
     asked.end(bytes);
   });
@@ -74,5 +86,5 @@ function wordsOf(error: NodeJS.ErrnoException): string {
   if (error.code === 'ECONNRESET' || error.code === 'EPIPE') return 'the receiver broke the connection off';
   if (error.code?.startsWith('HPE_') === true) return 'the receiver answered something that is no HTTP';
   if (error.code !== undefined) return `the receiver cannot be reached (${error.code})`;
-  return error.message.startsWith('the name leads') ? error.message : 'the receiver cannot be reached';
+  return error instanceof RefusedName ? error.message : 'the receiver cannot be reached';
 }

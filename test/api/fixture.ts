@@ -2,14 +2,15 @@
  * The API on a real listener: the real plugin host, configuration service, status store and HTTP server, without a
  * supervisor. What would be sent to it is kept in `sent`.
  */
+import { mkdirSync } from 'node:fs';
 import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import pino from 'pino';
 import { Joi, definePlugin } from '../../core/api.ts';
-import type { Commands, LoadedConfig, Notice, Plugin, Secrets, ShareStatus, StatusRecord } from '../../core/api.ts';
+import type { Commands, LoadedConfig, Notice, Plugin, Processes, Secrets, ShareStatus, StatusRecord } from '../../core/api.ts';
 import { createConfigService } from '../../core/config/service.ts';
 import type { OwnedConfigService } from '../../core/config/service.ts';
 import { createSecrets } from '../../core/config/secrets.ts';
@@ -20,6 +21,8 @@ import type { PluginHost } from '../../core/plugin/host.ts';
 import { dryRun } from '../../core/plugin/instance.ts';
 import { emptyShareStatus, StatusStore } from '../../core/status.ts';
 import { createClock } from '../../core/system/clock.ts';
+import { createLogger } from '../../core/system/logger.ts';
+import type { LoggerHandle } from '../../core/system/logger.ts';
 import auth from '../../plugins/auth/index.ts';
 import controlApi from '../../plugins/control-api/index.ts';
 import logs from '../../plugins/logs/index.ts';
@@ -56,6 +59,8 @@ export interface ApiFixture {
   /** Set: `send` rejects with this sentence. */
   refusal: string | undefined;
   readonly logLines: Record<string, unknown>[];
+  /** The daemon's logger, which keeps `logFile` of the options open; nothing is logged to it. */
+  readonly logger: LoggerHandle;
   readonly port: number;
   call(call: Call): Promise<Answer>;
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
@@ -73,6 +78,12 @@ export interface FixtureOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly http?: Partial<HttpOptions>;
   readonly notices?: readonly Notice[];
+  /** For checks that ask installed programs; without it they find none. */
+  readonly processes?: Processes;
+  /** As in the daemon, a document that is sent to be carried out is the running one from then on. */
+  readonly commits?: boolean;
+  /** Name, inside the fixture's folder, of the file that the logger has open. Default: none. */
+  readonly logFile?: string;
   /** Wraps the service that the plugins see. */
   readonly wrapConfig?: (config: OwnedConfigService) => OwnedConfigService;
 }
@@ -161,7 +172,7 @@ function must(check: Awaited<ReturnType<OwnedConfigService['check']>>): LoadedCo
   return check.loaded;
 }
 
-interface Parts extends Pick<ApiFixture, 'folder' | 'configFile' | 'config' | 'host' | 'http' | 'status' | 'sent' | 'logLines'> {
+interface Parts extends Pick<ApiFixture, 'folder' | 'configFile' | 'config' | 'host' | 'http' | 'status' | 'sent' | 'logLines' | 'logger'> {
   readonly refused: { reason: string | undefined };
 }
 
@@ -170,6 +181,9 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
   const clock = createClock();
   const logLines: Record<string, unknown>[] = [];
   const log = memoryLog(logLines);
+  const logFile = options.logFile === undefined ? '' : join(folder, options.logFile);
+  if (logFile !== '') mkdirSync(dirname(logFile), { recursive: true });
+  const logger = createLogger({ file: logFile, level: 'info', json: false });
   const secrets: Secrets = createSecrets({ env: options.env ?? {} });
   const plugins = options.plugins ?? API_PLUGINS;
   const sent: Sent[] = [];
@@ -177,11 +191,12 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
   const status = new StatusStore({ clock, log });
   const http = createHttp({ clock, log, hostnames: () => config.current.config.web.hostnames, ...options.http });
   const config: OwnedConfigService = createConfigService({
-    file: configFile, entries: () => host.entries(), services: { secrets, clock, processes: {} as never }, log,
+    file: configFile, entries: () => host.entries(), log,
+    services: { secrets, clock, processes: options.processes ?? ({} as never) },
   });
   const host = createHost({
     dirs: { inTree: folder },
-    services: { clock, secrets, status, bandwidth: { read: () => BANDWIDTH }, config: options.wrapConfig?.(config) ?? config },
+    services: { clock, secrets, status, logFile: logger.logFile, bandwidth: { read: () => BANDWIDTH }, config: options.wrapConfig?.(config) ?? config },
     projectors: [http.projector],
     clock,
     log,
@@ -189,9 +204,10 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
     send: async (command, ...args) => {
       if (refused.reason !== undefined) throw new Error(refused.reason);
       sent.push({ command, args });
+      if (options.commits === true && command === 'reload') config.commit(args[0] as LoadedConfig);
     },
   }, async () => plugins.map((plugin) => found(plugin, log)));
-  return { folder, configFile, config, host, http, status, sent, logLines, refused };
+  return { folder, configFile, config, host, http, status, sent, logLines, logger, refused };
 }
 
 type Calls = Pick<ApiFixture, 'call' | 'get' | 'post'>;
@@ -235,6 +251,7 @@ function fixtureOf(parts: Parts): ApiFixture {
     async close() {
       await http.close();
       await host.stop('shutdown');
+      parts.logger.close();
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -249,7 +266,7 @@ export async function createApi(options: FixtureOptions = {}): Promise<ApiFixtur
   try {
     await writeFile(fixture.configFile, options.toml ?? SAMPLE, { mode: 0o600 });
     fixture.status.setNotices(options.notices ?? []);
-    await fixture.host.discover([], folder);
+    await fixture.host.discover({ thirdPartyDirs: [], stateDir: folder, enabled: new Set() });
     await fixture.apply(options.toml ?? SAMPLE);
     await fixture.http.listen({ host: '127.0.0.1', port: 0 });
     return fixture;

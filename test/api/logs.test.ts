@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFile, mkdir, rename, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { createApi, SAMPLE } from './fixture.ts';
@@ -16,7 +16,7 @@ describe('GET /api/logs', () => {
   let file: string;
 
   beforeEach(async () => {
-    api = await createApi();
+    api = await createApi({ logFile: 'daemon.log' });
     file = join(api.folder, 'daemon.log');
   });
   afterEach(() => api.close());
@@ -28,16 +28,20 @@ describe('GET /api/logs', () => {
     return answer.json();
   };
 
-  it('has nothing without a log file, with a missing one and with a folder in its place', async () => {
+  it('has nothing without a log file, and when it was removed', async (t) => {
+    const without = await createApi();
+    t.after(() => without.close());
+    assert.deepEqual((await without.get('/api/logs')).json(), NOTHING);
     assert.deepEqual(await read(), NOTHING);
-    await withLog(file);
+    await writeFile(file, 'a\n');
+    assert.deepEqual(await read(), { total_lines: 1, entries: ['a'] });
+    await rm(file);
     assert.deepEqual(await read(), NOTHING);
     await mkdir(file);
     assert.deepEqual(await read('?from_line=3'), NOTHING);
   });
 
   it('gives the last 200 lines at first, or as many as asked for', async () => {
-    await withLog(file);
     await writeFile(file, `${lines(0, 500).join('\n')}\n`);
     assert.deepEqual(await read(), { total_lines: 500, entries: lines(300, 500) });
     assert.deepEqual(await read('?lines=3'), { total_lines: 500, entries: lines(497, 500) });
@@ -47,7 +51,6 @@ describe('GET /api/logs', () => {
   });
 
   it('gives from from_line on, up to as many as asked for', async () => {
-    await withLog(file);
     await writeFile(file, `${lines(0, 500).join('\n')}\n`);
     assert.deepEqual(await read('?from_line=1&lines=2'), { total_lines: 500, entries: lines(1, 3) });
     assert.deepEqual(await read('?from_line=499'), { total_lines: 500, entries: lines(499, 500) });
@@ -56,39 +59,61 @@ describe('GET /api/logs', () => {
   });
 
   it('lets a client follow with the former total, over a rotation too', async () => {
-    await withLog(file);
     await writeFile(file, 'a\nb\n');
     assert.deepEqual(await read(), { total_lines: 2, entries: ['a', 'b'] });
     await appendFile(file, 'c\n');
     assert.deepEqual(await read('?from_line=2'), { total_lines: 3, entries: ['c'] });
     await rename(file, `${file}.1`);
+    assert.deepEqual(await read('?from_line=3'), { total_lines: 3, entries: [] }, 'the logger still writes to the old file');
     await writeFile(file, 'new\n');
+    api.logger.reopen();
     assert.deepEqual(await read('?from_line=3'), { total_lines: 1, entries: [] });
     assert.deepEqual(await read('?from_line=0'), { total_lines: 1, entries: ['new'] });
   });
 
-  it('reads the file that the running configuration names', async () => {
-    const other = join(api.folder, 'other.log');
-    await writeFile(file, 'one\n');
-    await writeFile(other, 'two\n');
-    await withLog(file);
-    assert.deepEqual(await read(), { total_lines: 1, entries: ['one'] });
+  it('reads what the logger has open, whatever the configuration names by now', async () => {
+    const other = join(api.folder, 'secret');
+    await writeFile(file, 'mine\n');
+    await writeFile(other, 'root:hash\n');
     await withLog(other);
-    assert.deepEqual(await read(), { total_lines: 1, entries: ['two'] });
+    assert.deepEqual(await read(), { total_lines: 1, entries: ['mine'] });
+    await withLog('');
+    assert.deepEqual(await read(), { total_lines: 1, entries: ['mine'] });
+  });
+
+  it('reads nothing that a daemon without a log file is told to name', async (t) => {
+    const without = await createApi();
+    t.after(() => without.close());
+    const other = join(without.folder, 'secret');
+    await writeFile(other, 'root:hash\n');
+    await without.apply(`${SAMPLE}\n[log]\nfile = ${JSON.stringify(other)}\n`);
+    assert.deepEqual((await without.get('/api/logs')).json(), NOTHING);
+  });
+
+  it('follows no link that was put in the place of the log, nor reads another file there', async () => {
+    const other = join(api.folder, 'secret');
+    await writeFile(file, 'mine\n');
+    await writeFile(other, 'root:hash\n');
+    await rename(file, `${file}.1`);
+    await symlink(other, file);
+    assert.deepEqual(await read(), { total_lines: 1, entries: ['mine'] });
+    await rm(file);
+    await writeFile(file, 'another\nfile\n');
+    assert.deepEqual(await read(), { total_lines: 1, entries: ['mine'] });
   });
 
   it('never touches a file below a mount point', async () => {
-    const mountPoint = join(api.folder, 'mnt');
-    await mkdir(mountPoint);
-    await writeFile(join(mountPoint, 'daemon.log'), 'text\n');
-    const toml = SAMPLE.replace('remote_path = "/photos"', `mount_point = ${JSON.stringify(mountPoint)}`);
-    await api.apply(`${toml}\n[log]\nfile = ${JSON.stringify(join(api.folder, 'mnt2.log'))}\n`);
-    await writeFile(join(api.folder, 'mnt2.log'), 'beside\n');
-    assert.deepEqual(await read(), { total_lines: 1, entries: ['beside'] });
-    const check = await api.config.check(`${toml}\n[log]\nfile = ${JSON.stringify(join(mountPoint, 'daemon.log'))}\n`, 'file');
-    if (!check.ok) return;
-    await api.apply(`${toml}\n[log]\nfile = ${JSON.stringify(join(mountPoint, 'daemon.log'))}\n`);
-    assert.deepEqual(await read(), NOTHING);
+    const behind = await createApi({ logFile: 'mnt/daemon.log' });
+    try {
+      const mounting = (folder: string): string => SAMPLE.replace('remote_path = "/photos"', `mount_point = ${JSON.stringify(join(behind.folder, folder))}`);
+      await writeFile(join(behind.folder, 'mnt', 'daemon.log'), 'text\n');
+      await behind.apply(mounting('mnt2'));
+      assert.deepEqual((await behind.get('/api/logs')).json(), { total_lines: 1, entries: ['text'] });
+      await behind.apply(mounting('mnt'));
+      assert.deepEqual((await behind.get('/api/logs')).json(), NOTHING);
+    } finally {
+      await behind.close();
+    }
   });
 
   it('refuses queries that are no whole numbers', async () => {
@@ -98,7 +123,6 @@ describe('GET /api/logs', () => {
   });
 
   it('gives as many lines as are asked for', async () => {
-    await withLog(file);
     await writeFile(file, `${lines(0, 12_000).join('\n')}\n`);
     assert.deepEqual(await read('?lines=11999'), { total_lines: 12_000, entries: lines(1, 12_000) });
     assert.deepEqual(await read('?lines=999999'), { total_lines: 12_000, entries: lines(0, 12_000) });

@@ -60,7 +60,7 @@ EXPORT { Export_Id = 1; Path = "${path}"; Pseudo = "/${SHARE}"; Access_Type = RW
 
 export async function benchNfs(scratch: Scratch): Promise<Figure[]> {
   const port = await freePort();
-  const stage = await openStage(scratch, { protocol: 'nfs', sections: { nfs: { enabled: true, port } } });
+  const stage = await openStage(scratch, { protocol: 'nfs', sections: { nfs: { enabled: true, port, allowed_clients: ['127.0.0.1'] } } });
   const byHand = await startByHand(scratch, stage.barePoint);
   await awaitFlag(stage.daemon, 'nfs_exported');
   const spans = await sideBySide(sideOf(port, stage.source), sideOf(byHand, stage.source));

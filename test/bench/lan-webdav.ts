@@ -1,8 +1,7 @@
 /** A share over WebDAV beside an `rclone serve webdav` that somebody started by the manual over a bare mount. */
 import { spawn } from 'node:child_process';
 import { freePort } from '../support/ports.ts';
-import { rclones } from '../support/rclones.ts';
-import type { RcloneChoice } from '../support/rclones.ts';
+import { currentRclone } from '../support/rclones.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { timed, until } from '../support/until.ts';
 import { runClient } from './client.ts';
@@ -50,21 +49,16 @@ async function startByHand(scratch: Scratch, path: string, rclone: string): Prom
   return { port, root: '' };
 }
 
-async function compare(scratch: Scratch, { label, command }: RcloneChoice, index: number): Promise<Figure[]> {
+/** Each share is served from within its mount. */
+export async function benchWebdav(scratch: Scratch): Promise<Figure[]> {
+  const rclone = currentRclone();
   const port = await freePort();
-  const stage = await openStage(scratch, { protocol: `webdav-${index}`, rclone: command, sections: { webdav: { enabled: true, port, users: [{ name: USER, password: PASSWORD }] } } });
-  const [ours, byHand] = [{ port, root: `/${SHARE}` }, await startByHand(scratch, stage.barePoint, command)];
+  const stage = await openStage(scratch, { protocol: 'webdav', rclone, sections: { webdav: { enabled: true, port, users: [{ name: USER, password: PASSWORD }] } } });
+  const [ours, byHand] = [{ port, root: `/${SHARE}` }, await startByHand(scratch, stage.barePoint, rclone)];
   await awaitFlag(stage.daemon, 'webdav_running');
   const [our, bare] = [sideOf(ours, stage.source), sideOf(byHand, stage.source)];
   for (const side of [our, bare]) await until('the share is shown', () => side.listing(), { timeoutMs: 15_000 });
   const spans = await sideBySide(our, bare);
   await stage.end();
-  return rows(spans, { protocol: `WebDAV, ${label}`, beside: 'rclone serve webdav by its defaults over a bare mount', note: 'Client: curl, with a password on both sides; the random reads are requests with a range on one connection.', notes: { list: 'By hand, the listing comes from that server\'s own memory and may be five minutes old; ours shows at once what has come in over other protocols.' } });
-}
-
-/** With the system's rclone each share has a server of its own; a current one serves from within the mount. */
-export async function benchWebdav(scratch: Scratch): Promise<Figure[]> {
-  const figures: Figure[] = [];
-  for (const [index, choice] of rclones().entries()) figures.push(...(await compare(scratch, choice, index)));
-  return figures;
+  return rows(spans, { protocol: 'WebDAV', beside: 'rclone serve webdav by its defaults over a bare mount', note: 'Client: curl, with a password on both sides; the random reads are requests with a range on one connection.', notes: { list: 'By hand, the listing comes from that server\'s own memory and may be five minutes old; ours shows at once what has come in over other protocols.' } });
 }

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { Daemon } from '../support/daemon.ts';
 import { NAS_PASSWORD, NAS_USER, Nas } from '../support/nas.ts';
 import { freePort } from '../support/ports.ts';
-import { rclones } from '../support/rclones.ts';
+import { currentRclone } from '../support/rclones.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { sleep, until } from '../support/until.ts';
 import { median, ms, times } from './figures.ts';
@@ -157,7 +157,7 @@ function besideFiles(): Record<string, number> {
 }
 
 export async function warmupFigures(scratch: Scratch): Promise<Figure[]> {
-  const rclone = rclones().at(-1)?.command ?? 'rclone';
+  const rclone = currentRclone();
   const nas = await Nas.create(scratch, { name: 'warm-nas', files: { ...filesOf('all'), ...partFiles(), ...besideFiles() } });
   const port = await farAway(scratch, nas.port);
   const daemon = await Daemon.create(scratch, { name: 'warm', rclone, connections: [nas.connection('nas', port)], shares: [{ name: 'far', connection: 'nas' }] });

@@ -19,6 +19,9 @@ function stage() {
       if (taken.has(wanted.port)) throw new Error(`port ${wanted.port} is taken`);
       address = wanted;
     },
+    listenForCommands: async (stateDir: string) => {
+      if (stateDir === '/full') throw new Error('no space left');
+    },
   };
   const status = { setStanding: (_key: string, next: Notice | undefined) => { notice = next; } };
   const entrance = new WebEntrance({ clock, log: pino({ level: 'silent' }), http, status });
@@ -48,6 +51,14 @@ describe('the web entrance', () => {
     assert.equal(notice(), undefined);
     await clock.advance(60_000);
     assert.deepEqual(asked, [1, 2]);
+  });
+
+  it('goes on without its command socket, and says so', async () => {
+    const { entrance, notice } = stage();
+    await entrance.listenForCommands('/fine');
+    assert.equal(notice(), undefined);
+    await entrance.listenForCommands('/full');
+    assert.match(notice()?.message ?? '', /command socket in \/full cannot be opened: no space left/);
   });
 
   it('tries no more once it is closed', async () => {

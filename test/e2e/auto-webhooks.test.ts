@@ -38,7 +38,7 @@ describe('webhooks', () => {
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas', relay.port)],
       shares: [{ name: 'work', connection: 'nas', remote_path: 'a' }, { name: 'late', connection: 'nas', remote_path: 'not-yet' }],
-      sections: { notifications: { webhook_url: receiver.url, webhook_secret: { file: scratch.path('secret') }, cache_threshold_pct: 0 } },
+      sections: { notifications: { webhook_url: receiver.url, allow_private: true, webhook_secret: { file: scratch.path('secret') }, cache_threshold_pct: 0 } },
     });
     await daemon.start();
     await daemon.healthy(['work']);

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../support/daemon.ts';
 import { Files } from '../support/files.ts';
 import { Nas } from '../support/nas.ts';
-import { rclones } from '../support/rclones.ts';
+import { currentRclone } from '../support/rclones.ts';
 import { Relay } from '../support/relay.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
@@ -30,7 +30,7 @@ describe('adaptive bandwidth', () => {
     const nas = await Nas.create(scratch);
     relay = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: 20 * MIB });
     daemon = await Daemon.create(scratch, {
-      rclone: rclones().at(-1)?.command ?? 'rclone',
+      rclone: currentRclone(),
       connections: [nas.connection('nas', relay.port)], shares: [{ name: 'work', connection: 'nas' }],
       sections: { bandwidth: { up: '6M', adaptive: true, adaptive_interval: '1s' }, supervisor: { poll_interval: '500ms' } },
     });

@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Nas } from '../support/nas.ts';
-import { rclones } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { sleep, timed, until } from '../support/until.ts';
@@ -14,9 +13,6 @@ import { pauses, transfersOf } from '../support/clients/stream.ts';
 
 const [PAUSE_MS, BACK_MS] = [2_000, 30_000];
 
-/** The newest one can serve from inside a mount's own process. */
-const rclone = rclones().at(-1);
-
 describe('a share that hangs', () => {
   let scratch: Scratch;
   let nas: Nas;
@@ -25,7 +21,7 @@ describe('a share that hangs', () => {
   before(async () => {
     scratch = await createScratch('cross-hang');
     nas = await Nas.create(scratch, { files: { 'hung/x.bin': 50_000, 'other/film.mov': 300_000_000 } });
-    house = await openHouse(scratch, { rclone: rclone?.command ?? 'rclone', connections: [nas.connection('nas')], shares: ['hung', 'other'].map((name) => ({ name, connection: 'nas', remote_path: name })) });
+    house = await openHouse(scratch, { connections: [nas.connection('nas')], shares: ['hung', 'other'].map((name) => ({ name, connection: 'nas', remote_path: name })) });
     await house.daemon.healthy();
     for (const share of ['hung', 'other']) await shownToAll(house.access, share);
   });

@@ -7,7 +7,7 @@ import { Daemon } from '../support/daemon.ts';
 import { Files, lostFiles, readLedger } from '../support/files.ts';
 import type { Tally } from '../support/files.ts';
 import { Nas } from '../support/nas.ts';
-import { rclones } from '../support/rclones.ts';
+import { currentRclone } from '../support/rclones.ts';
 import { Relay } from '../support/relay.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
@@ -17,64 +17,64 @@ const CUT_MS = 60_000;
 
 /** The minute passes for both at once. */
 describe(`a NAS cut off for ${CUT_MS / 1000} s`, { concurrency: true }, () => {
-  for (const rclone of rclones()) {
-    describe(`with ${rclone.label}`, () => {
-      let scratch: Scratch;
-      let nas: Nas;
-      let relay: Relay;
-      let daemon: Daemon;
-      let files: Files;
+  const rclone = currentRclone();
 
-      before(async () => {
-        scratch = await createScratch('cut');
-        nas = await Nas.create(scratch, { files: { 'cached.bin': 3_000_000, 'in/x.txt': 3 } });
-        relay = await Relay.start(scratch, { targetPort: nas.port });
-        files = new Files(scratch);
-        daemon = await Daemon.create(scratch, { rclone: rclone.command, connections: [nas.connection('nas', relay.port)], shares: [{ name: 'work', connection: 'nas' }] });
-        await daemon.start();
-        await daemon.healthy();
-      });
-      after(() => scratch.close());
+  describe('with rclone', () => {
+    let scratch: Scratch;
+    let nas: Nas;
+    let relay: Relay;
+    let daemon: Daemon;
+    let files: Files;
 
-      it('lets writers and cached reads go on, tells the truth within 10 s, and brings all up after the return by itself', async (t) => {
-        const mount = daemon.mountPoint('work');
-        const sum = await nas.checksum('cached.bin');
-        assert.equal(await files.checksum(`${mount}/cached.bin`), sum);
-        await files.ask({ op: 'list', path: `${mount}/in` });
-        const ledger = scratch.path('ledger');
-        const writer = files.begin<{ written: number; failed: number }>({ op: 'write-many', dir: `${mount}/in`, ledger, bytes: 400_000, count: 100_000, pauseMs: 700 });
-        const reader = files.begin<Tally>({ op: 'read-again', path: `${mount}/cached.bin`, sha256: sum });
-        await sleep(2_000);
-
-        await relay.cut();
-        const cutAt = performance.now();
-        await until('the status says that the NAS is away', async () => {
-          const share = await daemon.share('work');
-          return /does not answer/.test(share.health_message ?? '') && !(await daemon.status()).all_synced;
-        }, { timeoutMs: 10_000 });
-        t.diagnostic(`said so after ${Math.round(performance.now() - cutAt)} ms: ${(await daemon.share('work')).health_message}`);
-        const atCut = (await readLedger(ledger)).closed.size;
-        while (performance.now() - cutAt < CUT_MS) {
-          assert.equal((await daemon.status()).all_synced, false);
-          await sleep(1_000);
-        }
-        assert.ok((await readLedger(ledger)).closed.size > atCut + 20, 'the writer went on');
-        await until('what waits is counted', async () => (await daemon.share('work')).dirty_count > 20, { timeoutMs: 20_000 });
-
-        await relay.restore();
-        const backAt = performance.now();
-        await until('the share is healthy and nothing is wrong', async () => {
-          const share = await daemon.share('work');
-          return share.health === 'healthy' && share.health_message === null;
-        }, { timeoutMs: 60_000 });
-        await writer.stop();
-        assert.deepEqual((await reader.stop()).failures, []);
-        await daemon.synced(90_000);
-        const written = await readLedger(ledger);
-        t.diagnostic(`all ${written.closed.size} files up ${Math.round(performance.now() - backAt)} ms after the return`);
-        assert.deepEqual(written.failed, []);
-        assert.deepEqual(lostFiles(written, await nas.checksums('in')), []);
-      });
+    before(async () => {
+      scratch = await createScratch('cut');
+      nas = await Nas.create(scratch, { files: { 'cached.bin': 3_000_000, 'in/x.txt': 3 } });
+      relay = await Relay.start(scratch, { targetPort: nas.port });
+      files = new Files(scratch);
+      daemon = await Daemon.create(scratch, { rclone, connections: [nas.connection('nas', relay.port)], shares: [{ name: 'work', connection: 'nas' }] });
+      await daemon.start();
+      await daemon.healthy();
     });
-  }
+    after(() => scratch.close());
+
+    it('lets writers and cached reads go on, tells the truth within 10 s, and brings all up after the return by itself', async (t) => {
+      const mount = daemon.mountPoint('work');
+      const sum = await nas.checksum('cached.bin');
+      assert.equal(await files.checksum(`${mount}/cached.bin`), sum);
+      await files.ask({ op: 'list', path: `${mount}/in` });
+      const ledger = scratch.path('ledger');
+      const writer = files.begin<{ written: number; failed: number }>({ op: 'write-many', dir: `${mount}/in`, ledger, bytes: 400_000, count: 100_000, pauseMs: 700 });
+      const reader = files.begin<Tally>({ op: 'read-again', path: `${mount}/cached.bin`, sha256: sum });
+      await sleep(2_000);
+
+      await relay.cut();
+      const cutAt = performance.now();
+      await until('the status says that the NAS is away', async () => {
+        const share = await daemon.share('work');
+        return /does not answer/.test(share.health_message ?? '') && !(await daemon.status()).all_synced;
+      }, { timeoutMs: 10_000 });
+      t.diagnostic(`said so after ${Math.round(performance.now() - cutAt)} ms: ${(await daemon.share('work')).health_message}`);
+      const atCut = (await readLedger(ledger)).closed.size;
+      while (performance.now() - cutAt < CUT_MS) {
+        assert.equal((await daemon.status()).all_synced, false);
+        await sleep(1_000);
+      }
+      assert.ok((await readLedger(ledger)).closed.size > atCut + 20, 'the writer went on');
+      await until('what waits is counted', async () => (await daemon.share('work')).dirty_count > 20, { timeoutMs: 20_000 });
+
+      await relay.restore();
+      const backAt = performance.now();
+      await until('the share is healthy and nothing is wrong', async () => {
+        const share = await daemon.share('work');
+        return share.health === 'healthy' && share.health_message === null;
+      }, { timeoutMs: 60_000 });
+      await writer.stop();
+      assert.deepEqual((await reader.stop()).failures, []);
+      await daemon.synced(90_000);
+      const written = await readLedger(ledger);
+      t.diagnostic(`all ${written.closed.size} files up ${Math.round(performance.now() - backAt)} ms after the return`);
+      assert.deepEqual(written.failed, []);
+      assert.deepEqual(lostFiles(written, await nas.checksums('in')), []);
+    });
+  });
 });

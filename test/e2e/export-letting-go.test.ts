@@ -23,7 +23,7 @@ describe('servers let go of a share', () => {
     Object.assign(ports, { smb: await freePort(), nfs: await freePort() });
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')], shares: [share, other],
-      sections: { smb: { enabled: true, port: ports.smb, users: [{ name: 'alice', password: 'pw' }] }, nfs: { enabled: true, port: ports.nfs } },
+      sections: { smb: { enabled: true, port: ports.smb, users: [{ name: 'alice', password: 'pw' }] }, nfs: { enabled: true, port: ports.nfs, allowed_clients: ['127.0.0.1'] } },
     });
     await daemon.start();
     await daemon.healthy();

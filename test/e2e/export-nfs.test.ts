@@ -67,7 +67,7 @@ describe('shares over NFS', () => {
         { name: PHOTOS, connection: 'nas', remote_path: 'photos' }, { name: 'team', connection: 'nas', remote_path: 'team' },
         { name: 'archive', connection: 'nas', remote_path: 'archive', read_only: true, mount_point: scratch.path(ODD) }, { name: 'hidden', connection: 'nas', remote_path: 'team', protocols: ['smb'] },
       ],
-      sections: { nfs: { enabled: true, port } },
+      sections: { nfs: { enabled: true, port, allowed_clients: ['127.0.0.1', '::1'] } },
     });
     await daemon.start();
     await daemon.healthy();
@@ -89,6 +89,15 @@ describe('shares over NFS', () => {
     const parent = await question(operation.putRoot(), operation.lookup('team'), operation.lookup('..'), operation.lookup('..'), operation.lookup('etc'), operation.getHandle());
     assert.notEqual(parent.status, 0);
     assert.equal((await question(operation.putRoot(), operation.lookup('team'), operation.lookup('link'), operation.getHandle())).status, NOT_THERE);
+  });
+
+  it('lets in every user of an allowed machine, whoever they say they are, all as the owner of the mounts', async () => {
+    const { path } = await localFile(scratch, 'anybody', 2_000);
+    for (const uid of [0, 65_534, 12_345]) {
+      const sent = await runClient('nfs-cp', [path, `${url(`team/by ${uid}`)}&uid=${uid}&gid=${uid}`], 20_000);
+      assert.equal(sent.code, 0, sent.output);
+      assert.equal((await runClient('stat', ['-c', '%u', `${daemon.mountPoint('team')}/by ${uid}`], 10_000)).output.trim(), String(process.getuid?.()));
+    }
   });
 
   it('has files that were overwritten by clients on the NAS within 15 s', async () => {
@@ -187,6 +196,11 @@ describe('shares over NFS', () => {
       await daemon.submit(daemon.text({ sections: { nfs: { allowed_clients: ['192.0.2.77'] } } }));
       await until('this machine is refused again', async () => (await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status !== 0, { timeoutMs: 30_000 });
     }
+    await daemon.submit(daemon.text({ sections: { nfs: { allowed_clients: [] } } }));
+    await until('it is told that nobody is let in', async () => (await daemon.get('/api/notices')).text.includes('nfs.allowed_clients is empty: no machine may mount'), { timeoutMs: 30_000 });
+    await flagged(daemon, { nfs_exported: false });
+    assert.notEqual((await question(operation.putRoot(), operation.lookup(PHOTOS), operation.getType())).status, 0, 'nobody, this machine least of all');
+    assert.equal(typeof (await readBy(handle)), 'number');
     await daemon.submit(daemon.text({ sections: { nfs: { enabled: false } } }));
     await until('nothing of the server is left', async () => (await server()) === undefined, { timeoutMs: 30_000 });
     await flagged(daemon, { nfs_exported: false });
@@ -206,7 +220,7 @@ describe('shares over NFS whose cache has no room left', () => {
       const port = await freePort();
       const daemon = await Daemon.create(scratch, {
         connections: [nas.connection('nas')], shares: [{ name: 'team', connection: 'nas', remote_path: 'team' }],
-        sections: { nfs: { enabled: true, port }, cache: { dir: `${disk}/cache`, min_free_space: '4M' } },
+        sections: { nfs: { enabled: true, port, allowed_clients: ['127.0.0.1'] }, cache: { dir: `${disk}/cache`, min_free_space: '4M' } },
       });
       await daemon.start();
       const client = await until('a client comes in', () => NfsClient.connect(port), { timeoutMs: 30_000 });

@@ -87,7 +87,7 @@ describe('users and names over SMB', () => {
 
   it('lends files to clients no more once another protocol is switched on that may write them, and again when it is off', async () => {
     const lends = async () => (await torture(['smb2.oplock.exclusive1'], { share: 'team', port, user: 'alice%pw' }, 20_000)).get('smb2.oplock.exclusive1') === 'success';
-    const nfs = async (enabled: boolean) => assert.equal((await daemon.submit(daemon.text({ sections: { smb: { users: USERS.slice(0, 1) }, nfs: { enabled, port: nfsPort } } }))).body.ok, true);
+    const nfs = async (enabled: boolean) => assert.equal((await daemon.submit(daemon.text({ sections: { smb: { users: USERS.slice(0, 1) }, nfs: { enabled, port: nfsPort, allowed_clients: ['127.0.0.1'] } } }))).body.ok, true);
     assert.equal(await lends(), true);
     const session = new SmbSession('team', { port, user: 'alice%pw' }, scratch);
     assert.match(await session.run('ls'), /plain\.bin/);

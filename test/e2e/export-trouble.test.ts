@@ -65,7 +65,7 @@ if (!isApart) {
     Object.assign(ports, { smb: await freePort(), nfs: await freePort() });
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')], shares: [{ name: 'team', connection: 'nas', remote_path: 'team' }],
-      sections: { smb: { enabled: true, port: ports.smb, users }, nfs: { enabled: true, port: ports.nfs } },
+      sections: { smb: { enabled: true, port: ports.smb, users }, nfs: { enabled: true, port: ports.nfs, allowed_clients: ['127.0.0.1'] } },
     });
   });
   after(() => scratch.close());

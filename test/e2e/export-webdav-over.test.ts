@@ -3,7 +3,6 @@ import { after, before, describe, it } from 'node:test';
 import type { Daemon } from '../support/daemon.ts';
 import type { Nas } from '../support/nas.ts';
 import { allProcesses } from '../support/processes.ts';
-import { rclones } from '../support/rclones.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { sleep, until } from '../support/until.ts';
 import { openDavHouse } from '../support/exports/dav.ts';
@@ -12,73 +11,68 @@ import { localFile, runClient, sumOf } from '../support/exports/exports.ts';
 
 const BYTES = 24_000_000;
 
-for (const rclone of rclones()) {
-  describe(`a file that is moved over while something is killed, over WebDAV, with ${rclone.label}`, () => {
-    let scratch: Scratch;
-    let nas: Nas;
-    let daemon: Daemon;
-    let url: DavHouse['url'];
-    let dav: DavHouse['dav'];
+describe('a file that is moved over while something is killed, over WebDAV', () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let daemon: Daemon;
+  let url: DavHouse['url'];
+  let dav: DavHouse['dav'];
 
-    const get = async (name: string): Promise<string> => {
-      const { code, output } = await runClient('curl', ['-sS', '--fail', '-o', scratch.path('seen'), '-u', 'alice:wonder', url(name)], 45_000);
-      assert.equal(code, 0, output);
-      return sumOf(scratch.path('seen'));
-    };
-    /** Sent until it is answered at all: the front may be away for a moment. */
-    const wasPut = (from: string, name: string) => until(`${name} is taken`, async () => [201, 204].includes(await dav('-T', from, url(name))), { timeoutMs: 30_000, everyMs: 200 });
-    const pidOf = async (isIt: (command: string) => boolean): Promise<number> => {
-      const found = await until('it runs', async () => (await allProcesses()).find(({ command }) => isIt(command)), { timeoutMs: 30_000 });
-      return found.pid;
-    };
+  const get = async (name: string): Promise<string> => {
+    const { code, output } = await runClient('curl', ['-sS', '--fail', '-o', scratch.path('seen'), '-u', 'alice:wonder', url(name)], 45_000);
+    assert.equal(code, 0, output);
+    return sumOf(scratch.path('seen'));
+  };
+  /** Sent until it is answered at all: the front may be away for a moment. */
+  const wasPut = (from: string, name: string) => until(`${name} is taken`, async () => [201, 204].includes(await dav('-T', from, url(name))), { timeoutMs: 30_000, everyMs: 200 });
+  const pidOf = async (isIt: (command: string) => boolean): Promise<number> => {
+    const found = await until('it runs', async () => (await allProcesses()).find(({ command }) => isIt(command)), { timeoutMs: 30_000 });
+    return found.pid;
+  };
 
-    before(async () => {
-      ({ scratch, nas, daemon, url, dav } = await openDavHouse('dav-over', rclone));
-    });
-    after(() => scratch.close());
-
-    it('has the old or the new content of a file that is moved over, whatever is killed meanwhile', async (t) => {
-      const old = await localFile(scratch, 'old', BYTES);
-      const fresh = await localFile(scratch, 'fresh', BYTES + 1);
-      const victims = {
-        'the process behind the mount': () => daemon.rclonePid('team'),
-        'the front': () => pidOf((command) => command.includes('front-main.js') && command.includes(daemon.stateDir)),
-        ...(rclone.command === 'rclone' ? { 'the server beside the mount': () => pidOf((command) => command.includes('serve webdav') && command.includes(daemon.mountPoint('team'))) } : {}),
-      };
-      for (const [who, find] of Object.entries(victims)) {
-        await wasPut(old.path, 'kept.bin');
-        await until('the old one is on the NAS', async () => (await nas.has('team/kept.bin')) && (await nas.checksum('team/kept.bin')) === old.sum, { timeoutMs: 40_000, everyMs: 100 });
-        await wasPut(fresh.path, 'fresh.bin');
-        const victim = await find();
-        const absences: string[] = [];
-        const stop = new AbortController();
-        const watching = (async () => {
-          for (; !stop.signal.aborted; await sleep(5)) if (!(await nas.has('team/kept.bin'))) absences.push(who);
-        })();
-        const moving = dav('-X', 'MOVE', '-H', `Destination: ${url('kept.bin')}`, url('fresh.bin'));
-        // Reading the source takes some 50 ms, writing over the target as long again.
-        await sleep(90);
-        process.kill(victim, 'SIGKILL');
-        const status = await moving;
-        const sums = [old.sum, fresh.sum];
-        try {
-          const found = await until(`${who} is back, and the file whole`, async () => {
-            const sum = await get('kept.bin');
-            return sums.includes(sum) && sum;
-          }, { timeoutMs: 20_000, everyMs: 100 });
-          if (status === 204) assert.equal(found, fresh.sum, who);
-          // The move may be carried to its end just now: then it is here first, and there a moment later.
-          else await until(`${who}: the new content is somewhere`, async () => (await get('kept.bin')) === fresh.sum || (await get('fresh.bin')) === fresh.sum, { timeoutMs: 20_000, everyMs: 100 });
-          await until(`${who}: it is whole on the NAS`, async () => sums.includes(await nas.checksum('team/kept.bin')), { timeoutMs: 40_000, everyMs: 200 });
-        } finally {
-          stop.abort();
-          await watching;
-        }
-        // A server beside a mount removes what it could not write to its end; the front puts it there again out of its journal.
-        if (rclone.command === 'rclone' && who !== 'the process behind the mount') t.diagnostic(`${who}: the name was not there in ${absences.length} looks`);
-        else assert.deepEqual(absences, [], 'the target was taken away from the NAS for a moment');
-        await dav('-X', 'DELETE', url('fresh.bin'));
-      }
-    });
+  before(async () => {
+    ({ scratch, nas, daemon, url, dav } = await openDavHouse('dav-over'));
   });
-}
+  after(() => scratch.close());
+
+  it('has the old or the new content of a file that is moved over, whatever is killed meanwhile', async () => {
+    const old = await localFile(scratch, 'old', BYTES);
+    const fresh = await localFile(scratch, 'fresh', BYTES + 1);
+    const victims = {
+      'the process behind the mount': () => daemon.rclonePid('team'),
+      'the front': () => pidOf((command) => command.includes('front-main.js') && command.includes(daemon.stateDir)),
+    };
+    for (const [who, find] of Object.entries(victims)) {
+      await wasPut(old.path, 'kept.bin');
+      await until('the old one is on the NAS', async () => (await nas.has('team/kept.bin')) && (await nas.checksum('team/kept.bin')) === old.sum, { timeoutMs: 40_000, everyMs: 100 });
+      await wasPut(fresh.path, 'fresh.bin');
+      const victim = await find();
+      const absences: string[] = [];
+      const stop = new AbortController();
+      const watching = (async () => {
+        for (; !stop.signal.aborted; await sleep(5)) if (!(await nas.has('team/kept.bin'))) absences.push(who);
+      })();
+      const moving = dav('-X', 'MOVE', '-H', `Destination: ${url('kept.bin')}`, url('fresh.bin'));
+      // Reading the source takes some 50 ms, writing over the target as long again.
+      await sleep(90);
+      process.kill(victim, 'SIGKILL');
+      const status = await moving;
+      const sums = [old.sum, fresh.sum];
+      try {
+        const found = await until(`${who} is back, and the file whole`, async () => {
+          const sum = await get('kept.bin');
+          return sums.includes(sum) && sum;
+        }, { timeoutMs: 20_000, everyMs: 100 });
+        if (status === 204) assert.equal(found, fresh.sum, who);
+        // The move may be carried to its end just now: then it is here first, and there a moment later.
+        else await until(`${who}: the new content is somewhere`, async () => (await get('kept.bin')) === fresh.sum || (await get('fresh.bin')) === fresh.sum, { timeoutMs: 20_000, everyMs: 100 });
+        await until(`${who}: it is whole on the NAS`, async () => sums.includes(await nas.checksum('team/kept.bin')), { timeoutMs: 40_000, everyMs: 200 });
+      } finally {
+        stop.abort();
+        await watching;
+      }
+      assert.deepEqual(absences, [], 'the target was taken away from the NAS for a moment');
+      await dav('-X', 'DELETE', url('fresh.bin'));
+    }
+  });
+});

@@ -7,7 +7,7 @@ import { Files } from '../support/files.ts';
 import type { Tally } from '../support/files.ts';
 import { Nas } from '../support/nas.ts';
 import { pressure, tooLong } from '../support/pressure.ts';
-import { rclones } from '../support/rclones.ts';
+import { currentRclone } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { sleep, timed, until } from '../support/until.ts';
@@ -37,42 +37,42 @@ async function watchHealing(daemon: Daemon): Promise<Healing> {
   return { answerMs, unhealthyMs, healedMs: undefined };
 }
 
-for (const rclone of rclones()) {
-  describe(`SIGSTOP of one rclone, with ${rclone.label}`, () => {
-    let scratch: Scratch;
-    let nas: Nas;
-    let daemon: Daemon;
+const rclone = currentRclone();
 
-    before(async () => {
-      scratch = await createScratch('hang');
-      nas = await Nas.create(scratch, { files: { 'a/x.bin': 2_000_000, 'b/y.bin': 2_000_000 } });
-      daemon = await Daemon.create(scratch, { rclone: rclone.command, connections: [nas.connection('nas')], shares: [{ name: 'hung', connection: 'nas', remote_path: 'a' }, { name: 'other', connection: 'nas', remote_path: 'b' }] });
-      await daemon.start();
-      await daemon.healthy();
-    });
-    after(() => scratch.close());
+describe('SIGSTOP of one rclone', () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let daemon: Daemon;
 
-    it('answers as before, does not show the share healthy for longer than 20 s, and heals it within 30 s', async (t) => {
-      const other = new Files(scratch);
-      const stuck = [new Files(scratch), new Files(scratch), new Files(scratch)];
-      const reader = other.begin<Tally>({ op: 'read-again', path: `${daemon.mountPoint('other')}/y.bin`, sha256: await nas.checksum('b/y.bin') });
-      const sum = await nas.checksum('a/x.bin');
-      const pid = await daemon.rclonePid('hung');
-      process.kill(pid, 'SIGSTOP');
-      // Users who are caught in the hung mount, so that its healing has somebody to free.
-      const caught = stuck.map((files) => files.checksum(`${daemon.mountPoint('hung')}/x.bin`, 60_000).then(() => 'read', () => 'failed'));
-      const { answerMs, unhealthyMs, healedMs } = await watchHealing(daemon);
-      const tally = await reader.stop();
-      t.diagnostic(`not healthy after ${Math.round(unhealthyMs ?? -1)} ms, healed after ${Math.round(healedMs ?? -1)} ms, p99 of the status ${percentile(answerMs, 0.99).toFixed(1)} ms over ${answerMs.length}; the other share was read ${tally.reads} times`);
-      assert.ok(unhealthyMs !== undefined && unhealthyMs <= 20_000, 'shown healthy for too long');
-      assert.ok(healedMs !== undefined && healedMs <= 30_000, 'not healed in time');
-      assert.deepEqual(tooLong([{ ms: percentile(answerMs, 0.99), pressure: pressure() }], 100), []);
-      assert.deepEqual(tally.failures, []);
-      assert.ok(tally.reads > 50);
-      const fresh = new Files(scratch);
-      assert.equal(await fresh.checksum(`${daemon.mountPoint('hung')}/x.bin`), sum);
-      assert.notEqual(await daemon.rclonePid('hung'), pid);
-      await until('who was caught is free', () => Promise.all(caught), { timeoutMs: 10_000 });
-    });
+  before(async () => {
+    scratch = await createScratch('hang');
+    nas = await Nas.create(scratch, { files: { 'a/x.bin': 2_000_000, 'b/y.bin': 2_000_000 } });
+    daemon = await Daemon.create(scratch, { rclone, connections: [nas.connection('nas')], shares: [{ name: 'hung', connection: 'nas', remote_path: 'a' }, { name: 'other', connection: 'nas', remote_path: 'b' }] });
+    await daemon.start();
+    await daemon.healthy();
   });
-}
+  after(() => scratch.close());
+
+  it('answers as before, does not show the share healthy for longer than 20 s, and heals it within 30 s', async (t) => {
+    const other = new Files(scratch);
+    const stuck = [new Files(scratch), new Files(scratch), new Files(scratch)];
+    const reader = other.begin<Tally>({ op: 'read-again', path: `${daemon.mountPoint('other')}/y.bin`, sha256: await nas.checksum('b/y.bin') });
+    const sum = await nas.checksum('a/x.bin');
+    const pid = await daemon.rclonePid('hung');
+    process.kill(pid, 'SIGSTOP');
+    // Users who are caught in the hung mount, so that its healing has somebody to free.
+    const caught = stuck.map((files) => files.checksum(`${daemon.mountPoint('hung')}/x.bin`, 60_000).then(() => 'read', () => 'failed'));
+    const { answerMs, unhealthyMs, healedMs } = await watchHealing(daemon);
+    const tally = await reader.stop();
+    t.diagnostic(`not healthy after ${Math.round(unhealthyMs ?? -1)} ms, healed after ${Math.round(healedMs ?? -1)} ms, p99 of the status ${percentile(answerMs, 0.99).toFixed(1)} ms over ${answerMs.length}; the other share was read ${tally.reads} times`);
+    assert.ok(unhealthyMs !== undefined && unhealthyMs <= 20_000, 'shown healthy for too long');
+    assert.ok(healedMs !== undefined && healedMs <= 30_000, 'not healed in time');
+    assert.deepEqual(tooLong([{ ms: percentile(answerMs, 0.99), pressure: pressure() }], 100), []);
+    assert.deepEqual(tally.failures, []);
+    assert.ok(tally.reads > 50);
+    const fresh = new Files(scratch);
+    assert.equal(await fresh.checksum(`${daemon.mountPoint('hung')}/x.bin`), sum);
+    assert.notEqual(await daemon.rclonePid('hung'), pid);
+    await until('who was caught is free', () => Promise.all(caught), { timeoutMs: 10_000 });
+  });
+});

@@ -47,7 +47,7 @@ describe('a cache in which files wait', () => {
     await runs(daemon, late);
     const left = await files.write(`${daemon.mountPoint('work')}/left.bin`, 50_000);
     const isCounted = async (): Promise<boolean> => (await daemon.share('work')).dirty_count === 1 && (await daemon.share('work')).health === 'healthy';
-    await daemon.submit(soon(daemon, `${daemon.cacheDir}-3`));
+    await daemon.writeConfig(soon(daemon, `${daemon.cacheDir}-3`));
     await until('the change waits for the file', async () => /new settings wait/.test((await daemon.share('work')).health_message ?? ''), { timeoutMs: 20_000 });
     await daemon.request('POST', '/api/reconnect/work');
     await until('the file left behind is counted, once', async () => (await isCounted()) && /former settings/.test((await daemon.share('work')).health_message ?? ''), { timeoutMs: 20_000 });

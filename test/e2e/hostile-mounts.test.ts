@@ -6,7 +6,7 @@ import { applied, mountedAnew } from '../support/applied.ts';
 import { Daemon } from '../support/daemon.ts';
 import { Files } from '../support/files.ts';
 import { Nas } from '../support/nas.ts';
-import { rclones } from '../support/rclones.ts';
+import { currentRclone } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
@@ -15,48 +15,49 @@ function run(command: string, ...args: string[]): void {
   assert.equal(spawnSync(command, args).status, 0, `${command} ${args.join(' ')}`);
 }
 
-for (const [index, rclone] of rclones().entries()) {
-  describe(`a mount behind the daemon's back, with ${rclone.label}`, () => {
-    let scratch: Scratch;
-    let nas: Nas;
-    let daemon: Daemon;
-    let files: Files;
-    before(async () => {
-      scratch = await createScratch('behind');
-      nas = await Nas.create(scratch, { files: { 'x.bin': 50_000 } });
-      files = new Files(scratch);
-      daemon = await Daemon.create(scratch, { rclone: rclone.command, connections: [nas.connection('nas')], shares: [{ name: 'work', connection: 'nas' }] });
-      await daemon.start();
-      await daemon.healthy();
-    });
-    after(() => scratch.close());
+const rclone = currentRclone();
 
-    it('is taken off its path while a file is open: mounted again within seconds, and what was written goes up', async () => {
-      const mountPoint = daemon.mountPoint('work');
-      const rclone = await daemon.rclonePid('work');
-      const close = await files.holdForWriting(`${mountPoint}/held.bin`, 20_000);
-      run('umount', '-l', mountPoint);
-      await mountedAnew(daemon, 'work', rclone, 30_000);
-      assert.equal(await files.checksum(`${mountPoint}/x.bin`), await nas.checksum('x.bin'));
-      assert.match(await daemon.log(), /unmounted by somebody else/);
-      await close().catch(() => undefined);
-      await until('what was written is up', () => nas.has('held.bin'), { timeoutMs: 20_000 });
-      await daemon.synced(60_000);
-    });
+describe('a mount behind the daemon\'s back', () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let daemon: Daemon;
+  let files: Files;
+  before(async () => {
+    scratch = await createScratch('behind');
+    nas = await Nas.create(scratch, { files: { 'x.bin': 50_000 } });
+    files = new Files(scratch);
+    daemon = await Daemon.create(scratch, { rclone, connections: [nas.connection('nas')], shares: [{ name: 'work', connection: 'nas' }] });
+    await daemon.start();
+    await daemon.healthy();
+  });
+  after(() => scratch.close());
 
-    it('is covered by something else: the status says by what, until it is gone', async () => {
-      const message = async (): Promise<string> => (await daemon.share('work')).health_message ?? '';
-      run('mount', '-t', 'tmpfs', 'somebody', daemon.mountPoint('work'));
-      await until('the status tells', async () => /tmpfs, somebody/.test(await message()), { timeoutMs: 20_000 });
-      // Whoever looks into it in this very moment keeps it there.
-      await until('it is taken away', () => spawnSync('umount', [daemon.mountPoint('work')]).status === 0, { timeoutMs: 20_000 });
-      await until('nothing is wrong any more', async () => (await message()) === '', { timeoutMs: 20_000 });
-      assert.equal(await files.checksum(`${daemon.mountPoint('work')}/x.bin`), await nas.checksum('x.bin'));
-    });
+  it('is taken off its path while a file is open: mounted again within seconds, and what was written goes up', async () => {
+    const mountPoint = daemon.mountPoint('work');
+    const rclone = await daemon.rclonePid('work');
+    const close = await files.holdForWriting(`${mountPoint}/held.bin`, 20_000);
+    run('umount', '-l', mountPoint);
+    await mountedAnew(daemon, 'work', rclone, 30_000);
+    assert.equal(await files.checksum(`${mountPoint}/x.bin`), await nas.checksum('x.bin'));
+    assert.match(await daemon.log(), /unmounted by somebody else/);
+    await close().catch(() => undefined);
+    await until('what was written is up', () => nas.has('held.bin'), { timeoutMs: 20_000 });
+    await daemon.synced(60_000);
+  });
 
-    // A mount is sealed in two ways: read-only, or covered as long as a file is open. One for each rclone.
-    it('was being drained when its daemon was killed: the next one lets writers in again', async () => {
-      const isHeld = index > 0;
+  it('is covered by something else: the status says by what, until it is gone', async () => {
+    const message = async (): Promise<string> => (await daemon.share('work')).health_message ?? '';
+    run('mount', '-t', 'tmpfs', 'somebody', daemon.mountPoint('work'));
+    await until('the status tells', async () => /tmpfs, somebody/.test(await message()), { timeoutMs: 20_000 });
+    // Whoever looks into it in this very moment keeps it there.
+    await until('it is taken away', () => spawnSync('umount', [daemon.mountPoint('work')]).status === 0, { timeoutMs: 20_000 });
+    await until('nothing is wrong any more', async () => (await message()) === '', { timeoutMs: 20_000 });
+    assert.equal(await files.checksum(`${daemon.mountPoint('work')}/x.bin`), await nas.checksum('x.bin'));
+  });
+
+  // A mount is sealed in two ways: read-only, or covered as long as a file is open.
+  for (const isHeld of [false, true]) {
+    it(`was being drained with ${isHeld ? 'a file' : 'no file'} open when its daemon was killed: the next one lets writers in again`, async () => {
       const mountPoint = daemon.mountPoint('work');
       await applied(daemon, daemon.text({ sections: { mount: { write_back: '100s' } } }));
       const close = await files.holdForWriting(`${mountPoint}/drained.bin`, 20_000);
@@ -70,5 +71,5 @@ for (const [index, rclone] of rclones().entries()) {
       await until('writers are let in', () => files.write(`${mountPoint}/again.bin`, 10).then(() => true, () => false), { timeoutMs: 20_000, everyMs: 300 });
       if (isHeld) await close().catch(() => undefined);
     });
-  });
-}
+  }
+});

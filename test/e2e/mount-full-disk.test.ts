@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import type { Mount, MountStats } from 'mountkeeper';
 import { detachAll, mountsBelow } from '../support/mounts.ts';
 import { Nas } from '../support/nas.ts';
-import { rclones } from '../support/rclones.ts';
+import { currentRclone } from '../support/rclones.ts';
 import { Relay } from '../support/relay.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
@@ -63,45 +63,45 @@ async function smallDisk(scratch: Scratch, folder: string): Promise<void> {
   scratch.defer(async () => detachAll((await mountsBelow(folder)).filter(({ fsType }) => fsType === 'tmpfs')));
 }
 
-for (const { label, command } of rclones()) {
-  describe(`a full cache disk, with ${label}`, { skip: unlessRoot }, () => {
-    it('fails writers instead of hanging, says so, loses no closed file even when rclone is killed, and recovers by itself', { timeout: 180_000 }, async () => {
-      const scratch = await createScratch('full-disk');
-      try {
-        const nas = await Nas.create(scratch, { files: { 'old.bin': MB } });
-        const relay = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: 8 * MB });
-        await smallDisk(scratch, scratch.path('bench', 'cache'));
-        const bench = createWorkbench(scratch, { rclone: command, nas, cache: { min_free_space: '16M' } });
-        const spec = bench.spec('photos', {}, relay.port);
-        let mount = await bench.mount(spec);
-        assert.equal((await stats(mount)).trouble, undefined);
+const rclone = currentRclone();
 
-        const { done, failed } = await within('the writer ends', 60_000, write(mount, 0, FILES));
-        assert.ok(done.size >= 8 && failed.length === 3, `${done.size} done, failed: ${failed.join(', ')}`);
-        const trouble = await until('the trouble is told', async () => (await stats(mount)).trouble, { timeoutMs: 20_000 });
-        assert.match(trouble, /the disk of the cache is full/);
-        const [read = ''] = (await within('a closed file is read', 20_000, run('sha256sum', `${mount.plan.mountPoint}/f0`))).split(' ');
-        assert.equal(read, done.get('f0'));
+describe('a full cache disk, with rclone', { skip: unlessRoot }, () => {
+  it('fails writers instead of hanging, says so, loses no closed file even when rclone is killed, and recovers by itself', { timeout: 180_000 }, async () => {
+    const scratch = await createScratch('full-disk');
+    try {
+      const nas = await Nas.create(scratch, { files: { 'old.bin': MB } });
+      const relay = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: 8 * MB });
+      await smallDisk(scratch, scratch.path('bench', 'cache'));
+      const bench = createWorkbench(scratch, { rclone, nas, cache: { min_free_space: '16M' } });
+      const spec = bench.spec('photos', {}, relay.port);
+      let mount = await bench.mount(spec);
+      assert.equal((await stats(mount)).trouble, undefined);
 
-        process.kill(mount.pid, 'SIGKILL');
-        await mount.exited;
-        await mount.kill();
-        mount = await bench.mount(spec);
+      const { done, failed } = await within('the writer ends', 60_000, write(mount, 0, FILES));
+      assert.ok(done.size >= 8 && failed.length === 3, `${done.size} done, failed: ${failed.join(', ')}`);
+      const trouble = await until('the trouble is told', async () => (await stats(mount)).trouble, { timeoutMs: 20_000 });
+      assert.match(trouble, /the disk of the cache is full/);
+      const [read = ''] = (await within('a closed file is read', 20_000, run('sha256sum', `${mount.plan.mountPoint}/f0`))).split(' ');
+      assert.equal(read, done.get('f0'));
 
-        await run('mount', '-o', 'remount,size=128m', scratch.path('bench', 'cache'));
-        const late = await within('the later writer ends', 30_000, write(mount, FILES, FILES + 2));
-        assert.deepEqual(late.failed, []);
-        await until('all is clean', async () => (await stats(mount)).dirtyFiles === 0 && (await mount.pending()).count === 0, { timeoutMs: 60_000, everyMs: 250 });
-        await until('nothing is wrong any more', async () => (await stats(mount)).trouble === undefined, { timeoutMs: 20_000, everyMs: 250 });
-        const arrived = await nas.checksums();
-        for (const [name, sum] of [...done, ...late.done]) assert.equal(arrived.get(name), sum, `${name} arrived whole`);
-        await mount.unmount();
-      } finally {
-        await scratch.close();
-      }
-    });
+      process.kill(mount.pid, 'SIGKILL');
+      await mount.exited;
+      await mount.kill();
+      mount = await bench.mount(spec);
+
+      await run('mount', '-o', 'remount,size=128m', scratch.path('bench', 'cache'));
+      const late = await within('the later writer ends', 30_000, write(mount, FILES, FILES + 2));
+      assert.deepEqual(late.failed, []);
+      await until('all is clean', async () => (await stats(mount)).dirtyFiles === 0 && (await mount.pending()).count === 0, { timeoutMs: 60_000, everyMs: 250 });
+      await until('nothing is wrong any more', async () => (await stats(mount)).trouble === undefined, { timeoutMs: 20_000, everyMs: 250 });
+      const arrived = await nas.checksums();
+      for (const [name, sum] of [...done, ...late.done]) assert.equal(arrived.get(name), sum, `${name} arrived whole`);
+      await mount.unmount();
+    } finally {
+      await scratch.close();
+    }
   });
-}
+});
 
 /** Writes a file of random bytes and gives its checksum, once it is closed. */
 async function save(mount: Mount, name: string, bytes: number): Promise<[string, string]> {
@@ -142,7 +142,7 @@ describe('a power cut', { skip: unlessRoot }, () => {
         t.diagnostic(disk.message);
         return t.skip(SKIPS.loopDevice.reason);
       }
-      const first = createWorkbench(scratch, { rclone: 'rclone', nas, mount: { write_back: '1h' } });
+      const first = createWorkbench(scratch, { rclone: currentRclone(), nas, mount: { write_back: '1h' } });
       const mount = await first.mount(first.spec('photos'));
       const closed = new Map([await save(mount, 'new.bin', 5 * MB), await save(mount, 'small.bin', 100), await save(mount, 'old.bin', 250_000)]);
       const closedAtMs = Date.now();
@@ -160,7 +160,7 @@ describe('a power cut', { skip: unlessRoot }, () => {
       await mount.kill();
       await rebooted(disk);
 
-      const second = createWorkbench(scratch, { rclone: 'rclone', nas, mount: { write_back: '200ms' } });
+      const second = createWorkbench(scratch, { rclone: currentRclone(), nas, mount: { write_back: '200ms' } });
       const next = await second.mount(second.spec('photos'));
       await until('all is up', async () => (await stats(next)).dirtyFiles === 0 && (await next.pending()).count === 0, { timeoutMs: 40_000, everyMs: 100 });
       const arrived = await nas.checksums();

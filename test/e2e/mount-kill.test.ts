@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Mount, ShareSpec } from 'mountkeeper';
 import { Nas, checksumOf } from '../support/nas.ts';
-import { rclones } from '../support/rclones.ts';
+import { currentRclone } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
 import { createWorkbench } from '../support/mount/workbench.ts';
@@ -63,34 +63,34 @@ async function killAtRandom(bench: Workbench, spec: ShareSpec, first: Mount): Pr
   return { mount, slowestMs };
 }
 
-for (const { label, command } of rclones()) {
-  describe(`kill -9 of ${label} while files are written`, () => {
-    it('brings every file whose writer saw close succeed to the NAS', { timeout: 240_000 }, async () => {
-      const scratch = await createScratch('kill');
-      try {
-        const nas = await Nas.create(scratch);
-        const bench = createWorkbench(scratch, { rclone: command, nas, mount: { write_back: '500ms' } });
-        const spec = bench.spec('photos');
-        const first = await bench.mount(spec);
-        const journal = new Journal();
-        const writer = spawn(process.execPath, [WRITER, first.plan.mountPoint, '0.3'], { stdio: ['pipe', 'pipe', 'inherit'] });
-        scratch.defer(() => writer.kill('SIGKILL'));
-        const lines = createInterface({ input: writer.stdout });
-        lines.on('line', (line) => journal.take(line));
-        const { mount, slowestMs } = await killAtRandom(bench, spec, first);
-        const closed = once(lines, 'close');
-        writer.stdin.end();
-        await Promise.all([once(writer, 'exit'), closed]);
-        // A file that was opened and closed since the last look is not in the figures yet.
-        await until('nothing waits', async () => (await mount.stats(AbortSignal.timeout(5_000))).dirtyFiles === 0 && (await mount.pending()).count === 0, { timeoutMs: 60_000, everyMs: 200 });
-        await mount.unmount();
-        assert.equal((await mount.pending()).count, 0);
-        assert.deepEqual(await lostFiles(journal, nas), []);
-        assert.ok(journal.operations > KILLS * 5, `operations: ${journal.operations}`);
-        assert.ok(slowestMs < 3_000, `the mount was back after ${Math.round(slowestMs)} ms`);
-      } finally {
-        await scratch.close();
-      }
-    });
+const rclone = currentRclone();
+
+describe('kill -9 of rclone while files are written', () => {
+  it('brings every file whose writer saw close succeed to the NAS', { timeout: 240_000 }, async () => {
+    const scratch = await createScratch('kill');
+    try {
+      const nas = await Nas.create(scratch);
+      const bench = createWorkbench(scratch, { rclone, nas, mount: { write_back: '500ms' } });
+      const spec = bench.spec('photos');
+      const first = await bench.mount(spec);
+      const journal = new Journal();
+      const writer = spawn(process.execPath, [WRITER, first.plan.mountPoint, '0.3'], { stdio: ['pipe', 'pipe', 'inherit'] });
+      scratch.defer(() => writer.kill('SIGKILL'));
+      const lines = createInterface({ input: writer.stdout });
+      lines.on('line', (line) => journal.take(line));
+      const { mount, slowestMs } = await killAtRandom(bench, spec, first);
+      const closed = once(lines, 'close');
+      writer.stdin.end();
+      await Promise.all([once(writer, 'exit'), closed]);
+      // A file that was opened and closed since the last look is not in the figures yet.
+      await until('nothing waits', async () => (await mount.stats(AbortSignal.timeout(5_000))).dirtyFiles === 0 && (await mount.pending()).count === 0, { timeoutMs: 60_000, everyMs: 200 });
+      await mount.unmount();
+      assert.equal((await mount.pending()).count, 0);
+      assert.deepEqual(await lostFiles(journal, nas), []);
+      assert.ok(journal.operations > KILLS * 5, `operations: ${journal.operations}`);
+      assert.ok(slowestMs < 3_000, `the mount was back after ${Math.round(slowestMs)} ms`);
+    } finally {
+      await scratch.close();
+    }
   });
-}
+});

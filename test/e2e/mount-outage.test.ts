@@ -7,7 +7,7 @@ import { chmod, readFile, readdir, writeFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import type { Mount } from 'mountkeeper';
 import { Nas } from '../support/nas.ts';
-import { rclones } from '../support/rclones.ts';
+import { currentRclone } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
@@ -50,47 +50,45 @@ async function giveUp(nas: Nas, mount: Mount, scratch: Scratch): Promise<void> {
 
 /** They wait for rclone to give up, each in a room of its own: all beside each other. */
 describe('a file changed in place while the NAS is away', { concurrency: true }, () => {
-  for (const { label, command } of rclones()) {
-    describe(`by ${label}`, () => {
-      const inRoom = async (work: (room: { scratch: Scratch; nas: Nas; bench: Workbench; mount: Mount }) => Promise<void>): Promise<void> => {
-        const scratch = await createScratch('outage');
-        try {
-          const nas = await Nas.create(scratch, { files: { 'big.bin': 30_000_000 } });
-          const bench = createWorkbench(scratch, { rclone: await hasty(scratch, command), nas, mount: { chunk_size: '1M', read_ahead: '0', buffer_size: '0', multi_thread_streams: 0 } });
-          await work({ scratch, nas, bench, mount: await bench.mount(bench.spec('photos')) });
-        } finally {
-          await scratch.close();
-        }
-      };
-      const onNas = async (nas: Nas): Promise<string> => (await readFile(nas.path('big.bin'))).subarray(AT, AT + 4).toString('latin1');
+  describe('by rclone', () => {
+    const inRoom = async (work: (room: { scratch: Scratch; nas: Nas; bench: Workbench; mount: Mount }) => Promise<void>): Promise<void> => {
+      const scratch = await createScratch('outage');
+      try {
+        const nas = await Nas.create(scratch, { files: { 'big.bin': 30_000_000 } });
+        const bench = createWorkbench(scratch, { rclone: await hasty(scratch, currentRclone()), nas, mount: { chunk_size: '1M', read_ahead: '0', buffer_size: '0', multi_thread_streams: 0 } });
+        await work({ scratch, nas, bench, mount: await bench.mount(bench.spec('photos')) });
+      } finally {
+        await scratch.close();
+      }
+    };
+    const onNas = async (nas: Nas): Promise<string> => (await readFile(nas.path('big.bin'))).subarray(AT, AT + 4).toString('latin1');
 
-      it('arrives when the NAS is back, by a new start of rclone', { timeout: 200_000 }, () => inRoom(async ({ scratch, nas, bench, mount }) => {
-        await giveUp(nas, mount, scratch);
-        await nas.start();
-        const exited = mount.exited.then(() => true);
-        await until('rclone is ended for a new start', async () => {
-          await mount.stats(deadline()).catch(() => undefined);
-          await mount.checkRemote(deadline()).catch(() => undefined);
-          return Promise.race([exited, Promise.resolve(false)]);
-        }, { timeoutMs: 30_000, everyMs: 300 });
-        await mount.kill();
-        const next = await bench.mount(bench.spec('photos'));
-        await until('the change is on the NAS', async () => (await onNas(nas)) === 'EDIT', { timeoutMs: 30_000, everyMs: 200 });
-        await next.unmount();
-      }));
+    it('arrives when the NAS is back, by a new start of rclone', { timeout: 200_000 }, () => inRoom(async ({ scratch, nas, bench, mount }) => {
+      await giveUp(nas, mount, scratch);
+      await nas.start();
+      const exited = mount.exited.then(() => true);
+      await until('rclone is ended for a new start', async () => {
+        await mount.stats(deadline()).catch(() => undefined);
+        await mount.checkRemote(deadline()).catch(() => undefined);
+        return Promise.race([exited, Promise.resolve(false)]);
+      }, { timeoutMs: 30_000, everyMs: 300 });
+      await mount.kill();
+      const next = await bench.mount(bench.spec('photos'));
+      await until('the change is on the NAS', async () => (await onNas(nas)) === 'EDIT', { timeoutMs: 30_000, everyMs: 200 });
+      await next.unmount();
+    }));
 
-      it('is held when it is opened before, and rclone deletes it', { timeout: 200_000 }, () => inRoom(async ({ scratch, nas, mount }) => {
-        await giveUp(nas, mount, scratch);
-        await run(EDIT, mount.plan.mountPoint, 'LATE');
-        const folder = scratch.path('bench', 'cache', 'photos');
-        await until('the content is held, or still in the cache', async () => {
-          await mount.stats(deadline()).catch(() => undefined);
-          const names = await readdir(folder, { recursive: true });
-          const kept = names.find((name) => /(recovered\/.*|held\/\d+\/data|vfs\/nas)\/big\.bin$/.test(name) && !name.includes('vfsMeta'));
-          return kept !== undefined && (await readFile(`${folder}/${kept}`)).subarray(AT, AT + 4).toString('latin1') === 'EDIT';
-        }, { timeoutMs: 20_000, everyMs: 300 });
-        await mount.kill();
-      }));
-    });
-  }
+    it('is held when it is opened before, and rclone deletes it', { timeout: 200_000 }, () => inRoom(async ({ scratch, nas, mount }) => {
+      await giveUp(nas, mount, scratch);
+      await run(EDIT, mount.plan.mountPoint, 'LATE');
+      const folder = scratch.path('bench', 'cache', 'photos');
+      await until('the content is held, or still in the cache', async () => {
+        await mount.stats(deadline()).catch(() => undefined);
+        const names = await readdir(folder, { recursive: true });
+        const kept = names.find((name) => /(recovered\/.*|held\/\d+\/data|vfs\/nas)\/big\.bin$/.test(name) && !name.includes('vfsMeta'));
+        return kept !== undefined && (await readFile(`${folder}/${kept}`)).subarray(AT, AT + 4).toString('latin1') === 'EDIT';
+      }, { timeoutMs: 20_000, everyMs: 300 });
+      await mount.kill();
+    }));
+  });
 });

@@ -143,7 +143,10 @@ describe('a change of the configuration', () => {
     const secret = scratch.path('secret');
     await writeFile(secret, 'n4s-pass-Wort-7781');
     const connections = base.connections.map((one) => ({ ...one, options: { ...one.options, pass: { file: secret } } }));
-    await applied(daemon, daemon.text({ connections, sections: { 'plugins.someone-else': { token: 'keep me' } } }));
+    // A reference comes in by the file alone.
+    const text = daemon.text({ connections, sections: { 'plugins.someone-else': { token: 'keep me' } } });
+    await daemon.writeConfig(text);
+    await runs(daemon, text);
     const answer = await daemon.request('POST', '/api/preset/office');
     assert.equal(answer.status, 200);
     assert.match(answer.text, /<span class="ok">.*office.*<\/span>/s);

@@ -5,14 +5,13 @@ import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../support/daemon.ts';
 import { Nas } from '../support/nas.ts';
 import { freePort } from '../support/ports.ts';
-import { rclones } from '../support/rclones.ts';
+import { currentRclone } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
 import { SmbSession, exportStatus, localFile, smb, sumOf } from '../support/exports/exports.ts';
 import { startPlainSmbd, torture } from '../support/exports/smbtorture.ts';
 import type { TortureTarget, Verdicts } from '../support/exports/smbtorture.ts';
-import { SKIPS } from '../support/skips.ts';
 
 const USER = 'alice%pw';
 const LANE_MS = 60_000;
@@ -27,7 +26,6 @@ const LANES: Readonly<Record<string, readonly string[]>> = {
   leases: ofSuite('lease', 'nobreakself statopen2 upgrade upgrade2 upgrade3 lock1 complex1 v2_epoch1 v2_epoch2 v2_epoch3 v2_rename'),
   folders: [...ofSuite('dir', 'find fixed'), ...ofSuite('notify', 'tdis logoff session-reconnect tree file basedir rec rmdir1 rmdir2')],
 };
-const SHORT_LANES: Readonly<Record<string, readonly string[]>> = { basics: BASICS, handles: ['smb2.durable-open', 'smb2.durable-v2-open'] };
 /** What the file system below cannot do, as the README says with the reason. */
 const BEYOND = ['smb2.durable-open.alloc-size', 'smb2.lease.v2_rename', 'smb2.timestamps.delayed-write-vs-flush', 'smb2.timestamps.delayed-1write', 'smb2.timestamps.delayed-2write'];
 
@@ -72,79 +70,76 @@ async function watch(session: SmbSession, copy: string, signal: AbortSignal): Pr
   return sums;
 }
 
-for (const { label, command } of rclones()) {
-  const isSystem = command === 'rclone' && rclones().length > 1;
-  const lanes = isSystem ? SHORT_LANES : LANES;
+const rclone = currentRclone();
 
-  describe(`smbd over a mount by ${label}, before Samba's own tests`, () => {
-    let scratch: Scratch;
-    let nas: Nas;
-    let daemon: Daemon;
-    let target: TortureTarget;
+describe(`smbd over a mount by rclone, before Samba's own tests`, () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let daemon: Daemon;
+  let target: TortureTarget;
 
-    before(async () => {
-      scratch = await createScratch('torture');
-      nas = await Nas.create(scratch, { files: { 'alone/x': 10, 'both/x': 10 } });
-      const port = await freePort();
-      daemon = await Daemon.create(scratch, {
-        rclone: command, connections: [nas.connection('nas')],
-        shares: [{ name: 'alone', connection: 'nas', remote_path: 'alone', protocols: ['smb'] }, { name: 'both', connection: 'nas', remote_path: 'both' }],
-        sections: { smb: { enabled: true, port, users: [{ name: 'alice', password: 'pw' }] }, nfs: { enabled: true, port: await freePort() } },
-      });
-      await daemon.start();
-      await daemon.healthy();
-      await until('SMB is served', async () => (await exportStatus(daemon)).smbd_running, { timeoutMs: 30_000 });
-      target = { share: 'alone', port, user: USER };
-      await until('the shares are shown', async () => (await smb('alone', 'ls', target)).code === 0 && (await smb('both', 'ls', target)).code === 0, { timeoutMs: 30_000 });
+  before(async () => {
+    scratch = await createScratch('torture');
+    nas = await Nas.create(scratch, { files: { 'alone/x': 10, 'both/x': 10 } });
+    const port = await freePort();
+    daemon = await Daemon.create(scratch, {
+      rclone, connections: [nas.connection('nas')],
+      shares: [{ name: 'alone', connection: 'nas', remote_path: 'alone', protocols: ['smb'] }, { name: 'both', connection: 'nas', remote_path: 'both' }],
+      sections: { smb: { enabled: true, port, users: [{ name: 'alice', password: 'pw' }] }, nfs: { enabled: true, port: await freePort(), allowed_clients: ['127.0.0.1'] } },
     });
-    after(() => scratch.close());
-
-    it('keeps every save of two people who work on one document as Office does, and shows nobody half of one who reads while it is moved aside', async () => {
-      const [anna, bert, reader] = [new SmbSession('alone', target, scratch), new SmbSession('alone', target, scratch), new SmbSession('alone', target, scratch)];
-      const texts = await Promise.all(Array.from({ length: SAVES + 1 }, (_, index) => localFile(scratch, `text ${index}`, 300_000 + index)));
-      await orders(anna, `put "${texts[0]?.path}" ${DOCUMENT}`, `put "${texts[0]?.path}" ~$report.docx`);
-      const opened = /fnum (\d+)/.exec(await anna.run(`open ${DOCUMENT}`))?.[1];
-      assert.ok(opened !== undefined, 'it is open');
-      for (const command of [`del ${DOCUMENT}`, `rename ${DOCUMENT} other.docx`]) assert.match(await bert.run(command), /SHARING_VIOLATION/, command);
-      await orders(anna, `close ${opened}`);
-      const sums: string[] = [];
-      for (const [index, { path, sum }] of texts.slice(1).entries()) {
-        const [writer, other] = index % 4 < 2 ? [anna, bert] : [bert, anna];
-        const end = new AbortController();
-        scratch.defer(() => end.abort());
-        // rclone mixes up a file that is replaced at once with one that somebody is just opening, as the README says.
-        const seen = index % 2 === 0 ? watch(reader, scratch.path('seen'), end.signal) : [];
-        await orders(writer, `put "${path}" ~WRD0001.tmp`, ...(MANNERS[index % 2] ?? []));
-        await until(`the other one reads save ${index}`, async () => /getting file/.test(await other.run(`get ${DOCUMENT} "${scratch.path('read')}"`)), { timeoutMs: 15_000 });
-        assert.equal(await sumOf(scratch.path('read')), sum, `save ${index}`);
-        end.abort();
-        sums.push(...await seen);
-      }
-      await orders(anna, 'del ~$report.docx');
-      assert.deepEqual([sums.length > 0, sums.filter((sum) => !texts.some((text) => text.sum === sum))], [true, []]);
-      await daemon.synced(60_000);
-      assert.deepEqual([...await nas.checksums('alone')].filter(([name]) => name !== 'x'), [[DOCUMENT, texts.at(-1)?.sum]]);
-      [anna, bert, reader].forEach((session) => session.close());
-    });
-
-    it('passes every test that it passes over a local folder, save what the README names', async (t) => {
-      const plain = await startPlainSmbd(daemon, 'alone', { scratch, user: USER });
-      const [there, here] = await Promise.all([tortureAll(lanes, plain), tortureAll(lanes, target)]);
-      const passed = [...there].filter(([, verdict]) => verdict === 'success').map(([name]) => name);
-      assert.ok(passed.length >= (isSystem ? 120 : 170), `only ${passed.length} tests passed over a local folder`);
-      const lost = passed.filter((name) => here.get(name) !== 'success' && !BEYOND.includes(name));
-      assert.deepEqual(await stillLost(lost, target), []);
-      const held = passed.filter((name) => here.get(name) === 'success').length;
-      t.diagnostic(`${passed.length} pass over a local folder, ${held} over the mount; not: ${passed.filter((name) => here.get(name) !== 'success').join(', ') || 'none'}`);
-    });
-
-    it('lends files to clients only where no other protocol may write them', { skip: isSystem && SKIPS.otherRclone.reason }, async () => {
-      const tests = ['smb2.oplock.exclusive1', 'smb2.lease.upgrade'];
-      const shared = await torture(tests, { ...target, share: 'both' }, LANE_MS);
-      assert.deepEqual(tests.map((test) => shared.get(test)), ['failure', 'failure']);
-    });
+    await daemon.start();
+    await daemon.healthy();
+    await until('SMB is served', async () => (await exportStatus(daemon)).smbd_running, { timeoutMs: 30_000 });
+    target = { share: 'alone', port, user: USER };
+    await until('the shares are shown', async () => (await smb('alone', 'ls', target)).code === 0 && (await smb('both', 'ls', target)).code === 0, { timeoutMs: 30_000 });
   });
-}
+  after(() => scratch.close());
+
+  it('keeps every save of two people who work on one document as Office does, and shows nobody half of one who reads while it is moved aside', async () => {
+    const [anna, bert, reader] = [new SmbSession('alone', target, scratch), new SmbSession('alone', target, scratch), new SmbSession('alone', target, scratch)];
+    const texts = await Promise.all(Array.from({ length: SAVES + 1 }, (_, index) => localFile(scratch, `text ${index}`, 300_000 + index)));
+    await orders(anna, `put "${texts[0]?.path}" ${DOCUMENT}`, `put "${texts[0]?.path}" ~$report.docx`);
+    const opened = /fnum (\d+)/.exec(await anna.run(`open ${DOCUMENT}`))?.[1];
+    assert.ok(opened !== undefined, 'it is open');
+    for (const command of [`del ${DOCUMENT}`, `rename ${DOCUMENT} other.docx`]) assert.match(await bert.run(command), /SHARING_VIOLATION/, command);
+    await orders(anna, `close ${opened}`);
+    const sums: string[] = [];
+    for (const [index, { path, sum }] of texts.slice(1).entries()) {
+      const [writer, other] = index % 4 < 2 ? [anna, bert] : [bert, anna];
+      const end = new AbortController();
+      scratch.defer(() => end.abort());
+      // rclone mixes up a file that is replaced at once with one that somebody is just opening, as the README says.
+      const seen = index % 2 === 0 ? watch(reader, scratch.path('seen'), end.signal) : [];
+      await orders(writer, `put "${path}" ~WRD0001.tmp`, ...(MANNERS[index % 2] ?? []));
+      await until(`the other one reads save ${index}`, async () => /getting file/.test(await other.run(`get ${DOCUMENT} "${scratch.path('read')}"`)), { timeoutMs: 15_000 });
+      assert.equal(await sumOf(scratch.path('read')), sum, `save ${index}`);
+      end.abort();
+      sums.push(...await seen);
+    }
+    await orders(anna, 'del ~$report.docx');
+    assert.deepEqual([sums.length > 0, sums.filter((sum) => !texts.some((text) => text.sum === sum))], [true, []]);
+    await daemon.synced(60_000);
+    assert.deepEqual([...await nas.checksums('alone')].filter(([name]) => name !== 'x'), [[DOCUMENT, texts.at(-1)?.sum]]);
+    [anna, bert, reader].forEach((session) => session.close());
+  });
+
+  it('passes every test that it passes over a local folder, save what the README names', async (t) => {
+    const plain = await startPlainSmbd(daemon, 'alone', { scratch, user: USER });
+    const [there, here] = await Promise.all([tortureAll(LANES, plain), tortureAll(LANES, target)]);
+    const passed = [...there].filter(([, verdict]) => verdict === 'success').map(([name]) => name);
+    assert.ok(passed.length >= 170, `only ${passed.length} tests passed over a local folder`);
+    const lost = passed.filter((name) => here.get(name) !== 'success' && !BEYOND.includes(name));
+    assert.deepEqual(await stillLost(lost, target), []);
+    const held = passed.filter((name) => here.get(name) === 'success').length;
+    t.diagnostic(`${passed.length} pass over a local folder, ${held} over the mount; not: ${passed.filter((name) => here.get(name) !== 'success').join(', ') || 'none'}`);
+  });
+
+  it('lends files to clients only where no other protocol may write them', async () => {
+    const tests = ['smb2.oplock.exclusive1', 'smb2.lease.upgrade'];
+    const shared = await torture(tests, { ...target, share: 'both' }, LANE_MS);
+    assert.deepEqual(tests.map((test) => shared.get(test)), ['failure', 'failure']);
+  });
+});
 
 it('what Samba\'s tests find missing is named where people read it', async () => {
   const readme = await readFile(new URL('../../../plugins/smb/README.md', import.meta.url), 'utf8');

@@ -64,13 +64,19 @@ describe('the plugin that the README shows', () => {
     await until('the new version', async () => JSON.stringify(await greeting()).includes('good morning, friend'), { timeoutMs: 20_000 });
   });
 
-  it('is loaded by the command line for what it may bring alone, not for what is there without it', async () => {
+  it('is loaded by the command line for what it may bring alone, and only when it is on', async () => {
     const mark = scratch.path('imported');
     const file = scratch.path('marking.toml');
+    const sections = { plugins: { dirs: [scratch.path('plugins/marking')] }, supervisor: { state_dir: scratch.path('cli-state') } };
     await layDown(scratch, 'marking/marks', `import { writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(mark)}, '');\n${code.replaceAll('greeter', 'marks')}`);
-    await writeFile(file, daemon.text({ sections: { plugins: { dirs: [scratch.path('plugins/marking')] }, supervisor: { state_dir: scratch.path('cli-state') } } }));
+    await writeFile(file, daemon.text({ sections }));
+    assert.equal((await runCli(['nonsense', '--config', file])).code, 64);
+    assert.equal((await runCli(['check', '--config', file])).code, 0);
+    assert.equal((await runCli(['doctor', '--config', file])).code !== null, true);
+    assert.equal(existsSync(mark), false, 'it is off');
+    await writeFile(file, daemon.text({ sections: { ...sections, 'plugins.marks': { enabled: true } } }));
     assert.equal((await runCli(['status', '--config', file])).code, 0);
-    assert.equal(existsSync(mark), false);
+    assert.equal(existsSync(mark), false, 'status comes with the package');
     assert.equal((await runCli(['nonsense', '--config', file])).code, 64);
     assert.equal(existsSync(mark), true);
   });

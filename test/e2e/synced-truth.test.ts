@@ -4,67 +4,67 @@ import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../support/daemon.ts';
 import { Files } from '../support/files.ts';
 import { Nas } from '../support/nas.ts';
-import { rclones } from '../support/rclones.ts';
+import { currentRclone } from '../support/rclones.ts';
 import { Relay } from '../support/relay.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { sleep, until } from '../support/until.ts';
 
-for (const rclone of rclones()) {
-  describe(`what the status says about files, with ${rclone.label}`, () => {
-    let scratch: Scratch;
-    let nas: Nas;
-    let relay: Relay;
-    let daemon: Daemon;
-    let files: Files;
+const rclone = currentRclone();
 
-    before(async () => {
-      scratch = await createScratch('truth');
-      nas = await Nas.create(scratch, { protocol: 'webdav', files: { 'x.bin': 50_000 } });
-      relay = await Relay.start(scratch, { targetPort: nas.port });
-      files = new Files(scratch);
-      daemon = await Daemon.create(scratch, {
-        rclone: rclone.command, connections: [nas.connection('nas', relay.port), nas.connection('straight')],
-        shares: [{ name: 'work', connection: 'nas' }, { name: 'fixed', connection: 'straight', read_only: true }], sections: { supervisor: { stop_timeout: '1s' } },
-      });
-      await daemon.start();
-      await daemon.healthy();
+describe('what the status says about files', () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let relay: Relay;
+  let daemon: Daemon;
+  let files: Files;
+
+  before(async () => {
+    scratch = await createScratch('truth');
+    nas = await Nas.create(scratch, { protocol: 'webdav', files: { 'x.bin': 50_000 } });
+    relay = await Relay.start(scratch, { targetPort: nas.port });
+    files = new Files(scratch);
+    daemon = await Daemon.create(scratch, {
+      rclone, connections: [nas.connection('nas', relay.port), nas.connection('straight')],
+      shares: [{ name: 'work', connection: 'nas' }, { name: 'fixed', connection: 'straight', read_only: true }], sections: { supervisor: { stop_timeout: '1s' } },
     });
-    after(() => scratch.close());
-
-    const work = (path: string): string => `${daemon.mountPoint('work')}/${path}`;
-
-    it('says synced when nothing waits, not while a file is open with changes, and again when it is up', async () => {
-      await daemon.synced(60_000);
-      const close = await files.holdForWriting(work('held.bin'), 10_000);
-      await until('the open file is seen', async () => !(await daemon.status()).all_synced && (await daemon.share('work')).dirty_count > 0, { timeoutMs: 20_000 });
-      await sleep(4_000);
-      assert.equal((await daemon.status()).all_synced, false, 'still open');
-      await close();
-      await daemon.synced(60_000);
-      assert.equal((await daemon.share('work')).dirty_count, 0);
-      assert.ok(await nas.has('held.bin'));
-    });
-
-    it('refuses writes on a read-only share', async () => {
-      assert.equal(await files.checksum(`${daemon.mountPoint('fixed')}/x.bin`), await nas.checksum('x.bin'));
-      await assert.rejects(files.write(`${daemon.mountPoint('fixed')}/new.bin`, 10), { code: 'EROFS' });
-    });
-
-    it('counts the files on disk of a share that is not mounted, and brings them up when it is again', async () => {
-      await relay.cut();
-      const sum = await files.write(work('waits.bin'), 300_000);
-      assert.deepEqual(await daemon.stop('SIGTERM', 30_000), { code: 75, signal: null });
-      await daemon.start();
-      await until('the share is failed', async () => (await daemon.share('work')).health === 'failed', { timeoutMs: 30_000 });
-      await until('its file is counted', async () => (await daemon.share('work')).dirty_count === 1, { timeoutMs: 20_000 });
-      assert.equal((await daemon.status()).all_synced, false);
-      assert.equal((await daemon.share('work')).mounted, false);
-      await relay.restore();
-      await daemon.request('POST', '/api/reconnect/work');
-      await daemon.healthy();
-      await until('the file is up', async () => (await nas.has('waits.bin')) && (await nas.checksum('waits.bin')) === sum, { timeoutMs: 30_000 });
-      await daemon.synced(60_000);
-    });
+    await daemon.start();
+    await daemon.healthy();
   });
-}
+  after(() => scratch.close());
+
+  const work = (path: string): string => `${daemon.mountPoint('work')}/${path}`;
+
+  it('says synced when nothing waits, not while a file is open with changes, and again when it is up', async () => {
+    await daemon.synced(60_000);
+    const close = await files.holdForWriting(work('held.bin'), 10_000);
+    await until('the open file is seen', async () => !(await daemon.status()).all_synced && (await daemon.share('work')).dirty_count > 0, { timeoutMs: 20_000 });
+    await sleep(4_000);
+    assert.equal((await daemon.status()).all_synced, false, 'still open');
+    await close();
+    await daemon.synced(60_000);
+    assert.equal((await daemon.share('work')).dirty_count, 0);
+    assert.ok(await nas.has('held.bin'));
+  });
+
+  it('refuses writes on a read-only share', async () => {
+    assert.equal(await files.checksum(`${daemon.mountPoint('fixed')}/x.bin`), await nas.checksum('x.bin'));
+    await assert.rejects(files.write(`${daemon.mountPoint('fixed')}/new.bin`, 10), { code: 'EROFS' });
+  });
+
+  it('counts the files on disk of a share that is not mounted, and brings them up when it is again', async () => {
+    await relay.cut();
+    const sum = await files.write(work('waits.bin'), 300_000);
+    assert.deepEqual(await daemon.stop('SIGTERM', 30_000), { code: 75, signal: null });
+    await daemon.start();
+    await until('the share is failed', async () => (await daemon.share('work')).health === 'failed', { timeoutMs: 30_000 });
+    await until('its file is counted', async () => (await daemon.share('work')).dirty_count === 1, { timeoutMs: 20_000 });
+    assert.equal((await daemon.status()).all_synced, false);
+    assert.equal((await daemon.share('work')).mounted, false);
+    await relay.restore();
+    await daemon.request('POST', '/api/reconnect/work');
+    await daemon.healthy();
+    await until('the file is up', async () => (await nas.has('waits.bin')) && (await nas.checksum('waits.bin')) === sum, { timeoutMs: 30_000 });
+    await daemon.synced(60_000);
+  });
+});

@@ -33,9 +33,10 @@ async function survival(folder: string, mutation: Mutation): Promise<string | un
 }
 
 /** The sentences that are a reason to fail. */
-async function tryAll(chosen: readonly Mutation[], folder: string): Promise<readonly string[]> {
+async function faults(folder: string, chosen: readonly Mutation[]): Promise<readonly string[]> {
   const wrong: string[] = [];
-  for (const mutation of new Map(chosen.map((one) => [`${one.test} ${one.only ?? ''}`, one])).values()) {
+  const whole = new Map(chosen.map((mutation) => [`${mutation.test} ${mutation.only ?? ''}`, mutation]));
+  for (const mutation of whole.values()) {
     const { code, passed } = await test(folder, mutation);
     if (code !== 0 || passed === 0) wrong.push(`test/${mutation.test} does not pass when nothing is broken`);
   }
@@ -48,20 +49,19 @@ async function tryAll(chosen: readonly Mutation[], folder: string): Promise<read
 }
 
 async function main(words: readonly string[]): Promise<number> {
-  const chosen = MUTATIONS.filter(({ fault, file, test: name }) => words.length === 0 || words.some((word) => `${fault} ${file} ${name}`.includes(word)));
-  const rclone = currentRclone();
-  if (rclone !== undefined) process.env['MOUNTKEEPER_RCLONE'] = rclone;
-  if (chosen.length === 0) console.error(`no break has '${words.join("' or '")}' in it`);
-  if (chosen.length === 0) return 1;
+  const isMeant = ({ fault, file, test: name }: Mutation): boolean => words.some((word) => `${fault} ${file} ${name}`.includes(word));
+  const chosen = MUTATIONS.filter((mutation) => words.length === 0 || isMeant(mutation));
+  process.env['MOUNTKEEPER_RCLONE'] = currentRclone();
   const scratch = await createScratch('mutations');
+  const wrong = chosen.length === 0 ? [`no break has ${words.join(' or ')} in it`] : [];
   try {
-    const wrong = await tryAll(chosen, await copyOfBuild(scratch));
-    for (const sentence of wrong) console.error(sentence);
-    if (wrong.length === 0) console.log(`${chosen.length} breaks, all seen`);
-    return wrong.length === 0 ? 0 : 1;
+    wrong.push(...await faults(await copyOfBuild(scratch), chosen));
   } finally {
     await scratch.close();
   }
+  for (const sentence of wrong) console.error(sentence);
+  if (wrong.length === 0) console.log(`${chosen.length} breaks, all seen`);
+  return wrong.length === 0 ? 0 : 1;
 }
 
 process.exitCode = await main(process.argv.slice(2));

@@ -262,9 +262,12 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Runs the built command line to its end. */
-export async function runCli(args: readonly string[], timeoutMs = 60_000, env: Readonly<Record<string, string>> = {}): Promise<CliResult> {
-  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], HOME: '/nonexistent', LANG: 'C.UTF-8', ...env } });
+/** The user `nobody`, which every system has. */
+export const NOBODY = { uid: 65_534, gid: 65_534, cwd: '/' };
+
+/** Runs the built command line to its end, as another user where one is given. */
+export async function runCli(args: readonly string[], timeoutMs = 60_000, env: Readonly<Record<string, string>> = {}, as: Partial<typeof NOBODY> = {}): Promise<CliResult> {
+  const child = spawn(process.execPath, [MAIN, ...args], { ...as, stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], HOME: '/nonexistent', LANG: 'C.UTF-8', ...env } });
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (piece: Buffer) => (stdout += piece.toString()));

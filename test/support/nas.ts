@@ -10,6 +10,7 @@ import { dirname, join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { ConnectionText } from './config-text.ts';
 import { freePort } from './ports.ts';
+import { currentRclone } from './rclones.ts';
 import type { Scratch } from './scratch.ts';
 import { until } from './until.ts';
 
@@ -48,9 +49,9 @@ export class Nas {
   async start(): Promise<void> {
     const log = openSync(`${this.dir}.log`, 'a');
     const args = ['serve', this.protocol, '--addr', `127.0.0.1:${this.port}`, '--dir-cache-time', '0s', '--cache-dir', `${this.dir}.cache`, this.dir];
-    // Debian's 1.60 takes these from the environment as the newer ones do; a command line can be read by everyone.
+    // Not on the command line, which can be read by everyone.
     const env = { PATH: process.env['PATH'], HOME: `${this.dir}.home`, RCLONE_USER: NAS_USER, RCLONE_PASS: NAS_PASSWORD };
-    this.child = spawn('rclone', args, { stdio: ['ignore', log, log], env });
+    this.child = spawn(currentRclone(), args, { stdio: ['ignore', log, log], env });
     await until(`the NAS listens on ${this.port}`, () => this.answers(), { timeoutMs: 30_000 });
   }
 

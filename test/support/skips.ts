@@ -4,7 +4,6 @@
  */
 import { existsSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import { currentRclone } from './rclones.ts';
 
 export interface Machine {
   /** Continuous integration: what the set-up brings has to be there, and the tests run as root. */
@@ -13,7 +12,8 @@ export interface Machine {
   readonly hasFuse: boolean;
   readonly hasLoopDevices: boolean;
   readonly hasIpv6: boolean;
-  readonly hasCurrentRclone: boolean;
+  /** An IPv4 address that is not loopback. */
+  readonly hasNetwork: boolean;
 }
 
 export interface SkipRule {
@@ -25,13 +25,13 @@ export interface SkipRule {
 export const SKIPS = {
   root: { reason: 'needs root', isAllowed: ({ isCi, isRoot }) => !isCi && !isRoot },
   hangingMount: { reason: 'needs root and /dev/fuse', isAllowed: ({ isCi, isRoot, hasFuse }) => !isCi && !(isRoot && hasFuse) },
-  currentRclone: { reason: 'needs a current rclone', isAllowed: ({ isCi, hasCurrentRclone }) => !isCi && !hasCurrentRclone },
   // What lends devices to this machine may refuse to, though it has the file that they are asked for by.
   loopDevice: { reason: 'needs a loop device', isAllowed: ({ isCi, hasLoopDevices }) => !isCi || !hasLoopDevices },
   ipv6: { reason: 'needs IPv6', isAllowed: ({ hasIpv6 }) => !hasIpv6 },
+  network: { reason: 'needs an address beside loopback', isAllowed: ({ hasNetwork }) => !hasNetwork },
+  // The set-up brings it where it may.
+  chromium: { reason: 'needs Chromium', isAllowed: ({ isCi, isRoot }) => !isCi && !isRoot },
   blockMap: { reason: 'needs a file system that tells which blocks were written', isAllowed: () => true },
-  otherRclone: { reason: 'another rclone changes nothing', isAllowed: () => true },
-  servedInside: { reason: 'this rclone serves from inside the mount', isAllowed: () => true },
 } as const satisfies Readonly<Record<string, SkipRule>>;
 
 const RULES: ReadonlyMap<string, SkipRule> = new Map(Object.values(SKIPS).map((rule) => [rule.reason, rule]));
@@ -43,8 +43,8 @@ export function thisMachine(): Machine {
     isRoot: process.getuid?.() === 0,
     hasFuse: existsSync('/dev/fuse'),
     hasLoopDevices: existsSync('/dev/loop-control'),
+    hasNetwork: addresses.some(({ family, internal }) => family === 'IPv4' && !internal),
     hasIpv6: addresses.some(({ address }) => address === '::1'),
-    hasCurrentRclone: currentRclone() !== undefined,
   };
 }
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { findTarget, request } from '../../../core/cli/client.js';
@@ -80,6 +80,64 @@ describe('client of the command line', () => {
     });
     const answer = await request(await options(t, '', { url }), { method: 'POST', path: '/api/bwlimit', body: { up: '1M' } });
     assert.deepEqual(answer, { status: 400, body: 'POST /api/bwlimit application/json {"up":"1M"}' });
+  });
+
+  describe('with a command socket', () => {
+    /** A daemon's socket in the state folder of the configuration, beside one at the web address; each says who it is. */
+    async function both(t: TestContext, answer = (_: IncomingMessage, response: ServerResponse): void => { response.end('socket'); }): Promise<ClientOptions & { readonly stateDir: string }> {
+      const url = await daemon(t, (_, response) => { response.end('tcp'); });
+      const found = await options(t, `[web]\nport = ${new URL(url).port}\n[supervisor]\nstate_dir = "state"\n`);
+      const stateDir = join(dirname(found.configFile), 'state');
+      await mkdir(stateDir, { mode: 0o700 });
+      const server = createServer(answer);
+      await new Promise<void>((resolve) => { server.listen(join(stateDir, 'command.sock'), resolve); });
+      await chmod(join(stateDir, 'command.sock'), 0o600);
+      t.after(() => new Promise((resolve) => { server.close(resolve); server.closeAllConnections(); }));
+      return { ...found, stateDir };
+    }
+    const get = { method: 'GET', path: '/' } as const;
+
+    it('goes that way, and with no password at all', async (t) => {
+      let seen: IncomingHttpHeaders = {};
+      const found = await both(t, (incoming, response) => { seen = incoming.headers; response.end('socket'); });
+      assert.equal((await request({ ...found, env: { MOUNTKEEPER_PASSWORD: 'secret' } }, get)).body, 'socket');
+      assert.deepEqual([seen.authorization, seen.host], [undefined, 'localhost']);
+    });
+
+    it('goes to the address where one is given', async (t) => {
+      const found = await both(t);
+      const { url } = await findTarget(found);
+      assert.equal((await request({ ...found, url }, get)).body, 'tcp');
+      assert.equal((await request({ ...found, env: { MOUNTKEEPER_URL: url } }, get)).body, 'tcp');
+    });
+
+    it('goes to the address where the socket is left, or in the hands of others', async (t) => {
+      const found = await both(t);
+      await chmod(found.stateDir, 0o770);
+      assert.equal((await request(found, get)).body, 'tcp');
+      await chmod(found.stateDir, 0o700);
+      assert.equal((await request(found, get)).body, 'socket');
+      await chmod(join(found.stateDir, 'command.sock'), 0o606);
+      assert.equal((await request(found, get)).body, 'tcp');
+    });
+
+    it('asks once: what was sent and not answered is not sent again over TCP', async (t) => {
+      let asked = 0;
+      const found = await both(t, ({ socket }) => { asked += 1; socket.destroy(); });
+      await assert.rejects(request(found, { method: 'POST', path: '/' }), /the daemon does not answer over its socket in \S+state/);
+      assert.equal(asked, 1);
+    });
+
+    it('does not pass over a configuration that was named and cannot be read', async (t) => {
+      const found = await both(t);
+      await assert.rejects(request({ ...found, configFile: `${found.configFile}.not`, isConfigNamed: true }, get), /there is no such file/);
+    });
+
+    it('is interrupted there, too', async (t) => {
+      const interrupt = new AbortController();
+      const found = await both(t, () => interrupt.abort(new Error('interrupted')));
+      await assert.rejects(request({ ...found, signal: interrupt.signal }, get), /interrupted/);
+    });
   });
 
   it('ends as soon as it is interrupted', async (t) => {

@@ -19,7 +19,7 @@ describe('plugin list while no daemon runs', () => {
     }
     await writeFile(join(folder, 'plugins/shed/index.js'), 'export default');
     const file = join(folder, 'config.toml');
-    await writeFile(file, '[supervisor]\nstate_dir = "state"\n[plugins]\ndirs = ["plugins"]\n[plugins.garden]\nenabled = true\n');
+    await writeFile(file, '[supervisor]\nstate_dir = "state"\n[plugins]\ndirs = ["plugins"]\n[plugins.garden]\nenabled = true\n[plugins.shed]\nenabled = true\n');
     const rows = await listFound(file, join(folder, 'none'));
     assert.deepEqual(rows.map(({ name, state, third_party: isStranger }) => [name, state, isStranger]), [['garden', 'enabled', true], ['pond', 'disabled', true], ['shed', 'invalid', true]]);
     assert.match(rows[2]?.reason ?? '', /shed/);

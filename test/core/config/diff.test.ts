@@ -7,7 +7,7 @@ async function difference(before: string, after: string): Promise<ConfigDiff> {
   const room = openRoom({ env: { WORD: 'x' } });
   try {
     await room.run(before);
-    const check = await room.service.check(after, 'http');
+    const check = await room.service.check(after, 'file');
     assert.ok(check.ok, check.ok ? '' : check.message);
     return check.diff;
   } finally {

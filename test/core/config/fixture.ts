@@ -48,7 +48,8 @@ export function sampleEntries(): ContributionEntry[] {
         const { root } = (config as unknown as { mount: { root: string } }).mount;
         for (const share of config.shares) share.mount_point ??= `${root}/${share.name}`;
       },
-      secrets: (config) => config.connections.flatMap(({ options }, index) => ('odd_one' in options ? [`connections[${index}].options.odd_one`] : [])),
+      harmless: (config) => config.connections.flatMap((_connection, index) =>
+        ['host', 'user', 'port', 'key_file', 'url', 'long'].map((name) => `connections[${index}].options.${name}`)),
     }),
     entry('smb', { section: 'smb', schema: Joi.object({
       enabled: Joi.boolean().default(false).description('Serve SMB.'),

@@ -247,7 +247,7 @@ describe('a document that came over HTTP', () => {
     const opened = room();
     await opened.run(PHOTOS);
     const text = `${PHOTOS}[plugins]\ndirs = ["/tmp/evil"]\n`;
-    assert.match(refused(await opened.service.check(text, 'http')).message, /plugins\.dirs says where code is loaded from.*edit the configuration file \(line 13, column 1\)/);
+    assert.match(refused(await opened.service.check(text, 'http')).message, /plugins\.dirs cannot be changed over HTTP; it may stand in the configuration file.* \(line 13, column 1\)/);
     await opened.run(text);
     accepted(await opened.service.check(`${text}\n[web]\nport = 1\n`, 'http'));
     refused(await opened.service.check(PHOTOS, 'http'));

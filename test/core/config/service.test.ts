@@ -94,7 +94,7 @@ describe('the configuration service', () => {
     assert.deepEqual(accepted(await opened.service.loadFile()).document, before.document);
     assert.ok(readFileSync(opened.file, 'utf8').includes('# The remotes.'));
     assert.deepEqual(opened.service.keys().find((key) => key.path === 'web.password'), {
-      path: 'web.password', type: 'secret', description: 'Password.', default: '', tier: 'live', secret: true, owner: 'auth',
+      path: 'web.password', type: 'secret', description: 'Password.', default: '', tier: 'live', secret: true, fileOnly: false, owner: 'auth',
     });
   });
 });

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -51,6 +53,25 @@ describe('writing the configuration file', () => {
     assert.deepEqual(readdirSync(join(own, 'real')), ['config.toml']);
     symlinkSync('loop', join(own, 'loop'));
     await assert.rejects(replaceFile(join(own, 'loop'), 'x'), /too many symbolic links/);
+  });
+
+  it('has the content on the disk before the name leads to it, and then the name', async (t) => {
+    const file = join(place('synced'), 'config.toml');
+    writeFileSync(file, 'old');
+    const handle = await open(file);
+    const prototype = Object.getPrototypeOf(handle) as FileHandle;
+    await handle.close();
+    const synced: unknown[] = [];
+    // eslint-disable-next-line typescript/unbound-method
+    const { sync } = prototype;
+    t.mock.method(prototype, 'sync', async function record(this: FileHandle) {
+      const what = readlinkSync(`/proc/self/fd/${String(this.fd)}`);
+      const isFolder = statSync(what).isDirectory();
+      synced.push([isFolder ? 'folder' : readFileSync(what, 'utf8'), `there: ${readFileSync(file, 'utf8')}`]);
+      await sync.call(this);
+    });
+    await replaceFile(file, 'new');
+    assert.deepEqual(synced, [['new', 'there: old'], ['folder', 'there: new']]);
   });
 
   it('says what is wrong, and leaves nothing behind', async () => {

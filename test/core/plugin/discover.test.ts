@@ -20,7 +20,8 @@ interface Folders {
   readonly logged: () => Record<string, unknown>[];
   write(file: string, content: string): Promise<void>;
   plugin(name: string, entry: string, json?: object): Promise<void>;
-  discover(importMs?: number): Promise<readonly FoundPlugin[]>;
+  /** All that was written with `plugin` is on, unless said otherwise. */
+  discover(importMs?: number, enabled?: readonly string[]): Promise<readonly FoundPlugin[]>;
 }
 
 async function folders(t: TestContext): Promise<Folders> {
@@ -33,19 +34,24 @@ async function folders(t: TestContext): Promise<Folders> {
     await mkdir(path.dirname(path.join(root, file)), { recursive: true });
     await writeFile(path.join(root, file), content);
   };
+  const written = new Set<string>();
   return {
     root, write, logged: lines,
     async plugin(name, entry, json = {}) {
+      written.add(name);
       await write(`third/${name}/package.json`, JSON.stringify({ name, type: 'module', version: '1.2.3', main: 'index.js', ...json }));
       await write(`third/${name}/index.js`, entry);
     },
-    discover: (importMs = 20_000) => discoverPlugins({ inTree: path.join(root, 'tree'), thirdPartyDirs: [path.join(root, 'third')], stateDir: path.join(root, 'state'), log, importMs }),
+    discover: (importMs = 20_000, enabled) => discoverPlugins({
+      inTree: path.join(root, 'tree'), thirdPartyDirs: [path.join(root, 'third')], stateDir: path.join(root, 'state'),
+      enabled: enabled ? new Set(enabled) : written, log, importMs,
+    }),
   };
 }
 
 const problem = (found: readonly FoundPlugin[], name: string): string => {
   const one = found.find((each) => each.name === name);
-  assert.ok(one && !one.plugin, `${name} should be refused`);
+  assert.ok(one?.problem !== undefined, `${name} should be refused`);
   return one.problem;
 };
 
@@ -124,8 +130,8 @@ describe('discovery', () => {
     await at.plugin('old', shell('old').replace('apiVersion: 1', 'apiVersion: 0'));
     await at.plugin('heavy', shell('heavy'), { dependencies: { mountkeeper: '1' } });
     await at.plugin('empty', shell('empty'), { main: 'dist/index.js' });
-    await at.plugin('nosy', shell('nosy', '', "config: { section: 'web', schema: Joi.object({ port: Joi.number() }) },"));
-    await at.plugin('share', shell('share', '', 'config: { schema: Joi.object({}), share: Joi.object({ name: Joi.string() }) },'));
+    await at.plugin('nosy', shell('nosy', '', "config: { section: 'web', schema: Joi.object({ port: Joi.number() }) },"), { mountkeeper: { section: 'web' } });
+    await at.plugin('share', shell('share', '', 'config: { schema: Joi.object({}), share: Joi.object({ name: Joi.string() }) },'), { mountkeeper: { shareKeys: ['name'] } });
     await at.write('third/notes/readme.txt', 'no plugin');
     const found = await at.discover();
     assert.equal(found.find((one) => one.name === 'mount')?.thirdParty, false);

@@ -39,8 +39,15 @@ describe('manifest', () => {
   });
 
   it('of a stranger\'s guard must stand in package.json too', () => {
-    assert.match(thirdPartyProblem(small('lock', [], { guard: true }), false) ?? '', /"guard": true/);
-    assert.equal(thirdPartyProblem(small('lock', [], { guard: true }), true), undefined);
+    assert.match(thirdPartyProblem(small('lock', [], { guard: true }), { guard: false, shareKeys: [] }) ?? '', /"guard": true/);
+    assert.equal(thirdPartyProblem(small('lock', [], { guard: true }), { guard: true, shareKeys: [] }), undefined);
+  });
+
+  it('of a stranger\'s section and share keys must stand in package.json too', () => {
+    const plugin = small('garden', [], { config: { section: 'garden', schema: Joi.object({}), share: Joi.object({ depth: Joi.number() }) } });
+    assert.match(thirdPartyProblem(plugin, { guard: false, shareKeys: [] }) ?? '', /"section": "garden"/);
+    assert.match(thirdPartyProblem(plugin, { guard: false, section: 'garden', shareKeys: [] }) ?? '', /"shareKeys": \["depth"\]/);
+    assert.equal(thirdPartyProblem(plugin, { guard: false, section: 'garden', shareKeys: ['depth'] }), undefined);
   });
 });
 
@@ -62,6 +69,12 @@ describe('package.json of a stranger', () => {
     assert.equal(read({ exports: { '.': { default: './c.js' } } }).entry, 'c.js');
     assert.equal(read({ main: 'dist/d.js' }).entry, 'dist/d.js');
     assert.equal(read({}).entry, 'index.js');
+  });
+
+  it('tells its version of the contract, its section and its share keys', () => {
+    assert.throws(() => read({ mountkeeper: { apiVersion: 2 } }), /it is written for apiVersion 2/);
+    const { guard, section, shareKeys } = read({ mountkeeper: { apiVersion: 1, section: 'garden', shareKeys: ['depth', 4] } });
+    assert.deepEqual([guard, section, shareKeys], [false, 'garden', ['depth']]);
   });
 
   it('with host packages among its dependencies is refused', () => {

@@ -7,11 +7,11 @@ import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { createMountTable } from '../../../core/system/mount-table.ts';
+import { currentRclone } from '../../support/rclones.ts';
 import type { Scratch } from '../../support/scratch.ts';
 import { until } from '../../support/until.ts';
 
-export const CAN_HANG_A_MOUNT = existsSync('/dev/fuse') && process.getuid?.() === 0
-  && (process.env['PATH'] ?? '').split(':').some((folder) => existsSync(`${folder}/rclone`));
+export const CAN_HANG_A_MOUNT = existsSync('/dev/fuse') && process.getuid?.() === 0;
 
 export interface HangingMount {
   readonly mountPoint: string;
@@ -45,7 +45,7 @@ export async function mountOfSilence(scratch: Scratch): Promise<HangingMount & {
 async function mountOf(scratch: Scratch, remote: readonly string[]): Promise<HangingMount> {
   const mountPoint = scratch.path('mount 照');
   await mkdir(mountPoint);
-  const rclone = spawn('rclone', ['mount', ...remote.slice(0, 1), mountPoint, ...remote.slice(1), '--config', '/dev/null', '--cache-dir', scratch.path('cache')], { stdio: 'ignore' });
+  const rclone = spawn(currentRclone(), ['mount', ...remote.slice(0, 1), mountPoint, ...remote.slice(1), '--config', '/dev/null', '--cache-dir', scratch.path('cache')], { stdio: 'ignore' });
   const ended = once(rclone, 'exit');
   const end = async (): Promise<void> => {
     rclone.kill('SIGKILL');

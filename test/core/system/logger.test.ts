@@ -67,7 +67,7 @@ describe('logger', () => {
     for (const json of [true, false]) {
       const { log, text } = open({ json, redact: ['pin'] });
       const secret = 'hunter2';
-      const fields = { password: secret, rc_pass: secret, pass: secret, sftpPass: secret, a: { b: [{ webhook_secret: secret, 'Set-Cookie': secret }] }, apiKey: secret, headers: { authorization: secret }, PIN: secret };
+      const fields = { password: secret, rc_pass: secret, pass: secret, sftpPass: secret, a: { b: [{ webhook_secret: secret, 'Set-Cookie': secret }] }, apiKey: secret, webhook_url: secret, connection_string: secret, access_grant: secret, headers: { authorization: secret }, PIN: secret };
       log.child({ bearer_token: secret }).info({ ...fields, err: Object.assign(new Error('refused'), { password: secret }) }, 'called');
       log.info({ url: `sftp://user:${secret}@nas:22/x` }, `at http://user:${secret}@nas/`);
       assert.doesNotMatch(text(), /hunter2/);

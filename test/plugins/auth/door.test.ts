@@ -6,7 +6,7 @@ import { createManualClock } from '../../../core/testing/manual-clock.ts';
 import { createDoor } from '../../../plugins/auth/door.ts';
 import { parseCredentials } from '../../../plugins/auth/credentials.ts';
 import { makeHash, matchesHash, parseHash } from '../../../plugins/auth/password-hash.ts';
-import { exposureOf } from '../../../plugins/auth/exposure.ts';
+import { exposureOf, passwordCheck } from '../../../plugins/auth/exposure.ts';
 import { clientKey, createThrottle } from '../../../plugins/auth/throttle.ts';
 import { createVerifier } from '../../../plugins/auth/verifier.ts';
 
@@ -171,12 +171,21 @@ describe('hashes', () => {
 });
 
 describe('exposure', () => {
+  const web = { port: 1, hostnames: [], username: 'admin' };
+
   it('is everything but loopback without a password', () => {
-    const web = { port: 1, hostnames: [], username: 'admin' };
     for (const listen of ['0.0.0.0', '::', '192.168.1.2', 'fe80::1', 'nas.lan', '[::]']) {
-      assert.match(exposureOf({ ...web, listen, password: '' })?.message ?? '', /web\.password/, listen);
-      assert.equal(exposureOf({ ...web, listen, password: { env: 'X' } }), undefined);
+      assert.match(exposureOf({ ...web, listen, password: '' }, false)?.notice.message ?? '', /web\.password/, listen);
+      assert.equal(exposureOf({ ...web, listen, password: { env: 'X' } }, true), undefined);
     }
-    for (const listen of ['127.0.0.1', '127.1.2.3', '::1', '[::1]', 'localhost']) assert.equal(exposureOf({ ...web, listen, password: '' }), undefined, listen);
+    for (const listen of ['127.0.0.1', '127.1.2.3', '::1', '[::1]', 'localhost']) assert.equal(exposureOf({ ...web, listen, password: '' }, false), undefined, listen);
+  });
+
+  it('is loopback, too, where the daemon is root', () => {
+    const found = exposureOf({ ...web, listen: '127.0.0.1', password: '' }, true);
+    assert.match(found?.line ?? '', /every local user may change the configuration/);
+    assert.deepEqual([found?.notice.level, passwordCheck({ ...web, listen: '127.0.0.1', password: '' }, true).result], ['warning', 'warning']);
+    assert.match(found?.notice.message ?? '', /runs as root: every local user of this machine may change its configuration.*Set web\.password; the command line of root does not need it/);
+    assert.deepEqual([exposureOf({ ...web, listen: '127.0.0.1', password: 'x' }, true), passwordCheck({ ...web, listen: '::1', password: 'x' }, true).result], [undefined, 'ok']);
   });
 });

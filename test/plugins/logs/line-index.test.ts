@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { appendFile, mkdtemp, rename, rm, truncate, unlink, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { appendFile, mkdtemp, open, rename, rm, truncate, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -22,6 +23,7 @@ function linesOf(bytes: Buffer): string[] {
   return lines;
 }
 
+const indexOf = (file: string): LineIndex => createLineIndex(() => open(file, constants.O_RDONLY | constants.O_NONBLOCK));
 const everything = (index: LineIndex) => index.read((total) => ({ skip: 0, count: total }));
 
 describe('the line index', () => {
@@ -31,7 +33,7 @@ describe('the line index', () => {
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'mk-lines-'));
     file = join(folder, 'log');
-    index = createLineIndex(file);
+    index = indexOf(file);
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
@@ -41,7 +43,7 @@ describe('the line index', () => {
     ];
     for (const [text, expected] of cases) {
       await writeFile(file, text);
-      assert.deepEqual(await everything(createLineIndex(file)), { totalLines: expected.length, entries: expected }, JSON.stringify(text));
+      assert.deepEqual(await everything(indexOf(file)), { totalLines: expected.length, entries: expected }, JSON.stringify(text));
     }
   });
 
@@ -96,9 +98,9 @@ describe('the line index', () => {
 
   it('rejects a missing file, a folder and a named pipe at once', async () => {
     await assert.rejects(everything(index), { code: 'ENOENT' });
-    await assert.rejects(everything(createLineIndex(folder)), /no regular file|EISDIR/);
+    await assert.rejects(everything(indexOf(folder)), /no regular file|EISDIR/);
     await promisify(execFile)('mkfifo', [join(folder, 'pipe')]);
-    await assert.rejects(everything(createLineIndex(join(folder, 'pipe'))), /no regular file/);
+    await assert.rejects(everything(indexOf(join(folder, 'pipe'))), /no regular file/);
   });
 });
 

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import type { Config } from 'mountkeeper';
-import { complete } from '../../../plugins/mount/config.ts';
+import { complete, defaultRclone } from '../../../plugins/mount/config.ts';
 import { connectionProblems, parseProviders } from '../../../plugins/mount/providers.ts';
-import { callsIn, flagsIn } from '../../../plugins/mount/rclone.ts';
-import { isPasswordOption, isSecretOption, secretPaths } from '../../../plugins/mount/secret-options.ts';
-import { checkUntrusted } from '../../../plugins/mount/untrusted.ts';
+import { tooOld } from '../../../plugins/mount/rclone.ts';
+import { isPasswordOption } from '../../../plugins/mount/secret-options.ts';
+import { HARMLESS, harmlessOptions, isHarmlessOption } from '../../../plugins/mount/shown-options.ts';
+import { currentRclone } from '../../support/rclones.ts';
 
 const providers = parseProviders(JSON.stringify([
   { Name: 'sftp', Prefix: 'sftp', Options: [{ Name: 'host', Sensitive: true }, { Name: 'pass', IsPassword: true }, { Name: 'ssh' }] },
@@ -28,53 +31,44 @@ describe('connection options', () => {
     assert.deepEqual(connectionProblems(providers, 'gcs', []), []);
   });
 
-  it('are secret by what they hold, not by how they sound', () => {
-    for (const name of ['pass', 'key_pem', 'secret_access_key', 'access_key_id', 'token', 'bearer_token', 'key', 'client_secret', 'service_account_credentials', 'key_file_pass']) assert.ok(isSecretOption(name), name);
-    for (const name of ['host', 'user', 'key_file', 'token_url', 'key_use_agent', 'known_hosts_file', 'bearer_token_command', 'port', 'pubkey_file']) assert.ok(!isSecretOption(name), name);
+  it('are shown only where they are known to be harmless', () => {
+    const shown = (type: string, options: Record<string, unknown>): readonly string[] =>
+      harmlessOptions({ connections: [{ name: 'nas', type, options }] } as unknown as Config).map((path) => path.replace('connections[0].options.', ''));
+    const options = { host: 'h', port: 22, user: 'u', pass: 'x', key_pem: 'x', key_file: '/k', ssh: 'ssh -p', set_env: 'A=b', md5sum_command: 'x', '2fa': 123 };
+    assert.deepEqual(shown('sftp', options), ['host', 'port', 'user', 'key_file']);
+    assert.deepEqual(shown('http', { url: 'https://h/', headers: 'Cookie,geheim' }), ['url']);
+    assert.deepEqual(shown('azureblob', { account: 'a', key: 'k', sas_url: 'https://h/?sig=s', connection_string: 'x', chunk_size: '4M' }), ['chunk_size']);
+    assert.deepEqual(shown('storj', { access_grant: 'x', satellite_address: 'y' }), []);
+    assert.deepEqual(shown('s3', { provider: 'AWS', region: 'r', endpoint: 'e', access_key_id: 'x', session_token: 'x' }), ['provider', 'region', 'endpoint']);
+    assert.deepEqual(shown('no such backend', { host: 'h', user: 'u', use_it: 'true' }), ['use_it']);
   });
 
-  it('show connection strings that carry passwords as secrets', () => {
-    assert.deepEqual(secretPaths(config({ host: 'h', pass: 'x', remote: ':sftp,host=a,pass=b:p', root: { env: 'X' } })),
-      ['connections[0].options.pass', 'connections[0].options.remote', 'connections[0].options.root']);
+  it('are hidden where an address or a connection string may carry a password', () => {
+    const isShown = (type: string, name: string, value: string): boolean => isHarmlessOption(type, name, value);
+    for (const url of ['https://u:p@h/', 'https://token@h/', 'https://h/?sig=x', 'https://h/#x', 'h/x?y']) assert.ok(!isShown('webdav', 'url', url), url);
+    assert.ok(isShown('webdav', 'url', 'https://h:8443/dav/files/me'));
+    assert.ok(!isShown('crypt', 'remote', ':sftp,host=a,pass=b:p') && isShown('crypt', 'remote', 'other:folder'));
+    assert.ok(!isShown('union', 'upstreams', 'a:x :sftp,pass=b:p') && isShown('union', 'upstreams', 'a:x b:y'));
+    assert.ok(!isShown('ftp', 'socks_proxy', 'u:p@h:1080') && isShown('ftp', 'socks_proxy', 'h:1080'));
+  });
+
+  it('that are shown are none that an installed rclone calls a password', () => {
+    const commands = new Set(['rclone', currentRclone() ?? 'rclone']);
+    const told = [...commands].flatMap((command) => parseProviders(execFileSync(command, ['config', 'providers'], { encoding: 'utf8', maxBuffer: 64 * 1_048_576 })));
+    // Who and where, which rclone counts as sensitive, so that nobody pastes it into a forum.
+    const named = new Set(['host', 'namenode', 'user', 'username', 'domain', 'spn', 'url', 'tenant', 'tenant_domain']);
+    for (const [type, names] of HARMLESS) {
+      const options = told.filter(({ types }) => types.includes(type)).flatMap((provider) => provider.options);
+      assert.ok(options.length > 0, type);
+      const risky = options.filter(({ name, isPassword, isSensitive }) => names.has(name) && (isPassword || (isSensitive && !named.has(name))));
+      assert.deepEqual(risky.map(({ name }) => name), [], type);
+    }
   });
 
   it('are obscured when the installed rclone marks them as passwords', () => {
     assert.ok(isPasswordOption(providers, 'sftp', 'pass'));
     assert.ok(!isPasswordOption(providers, 'sftp', 'host'));
     assert.ok(isPasswordOption(undefined, 'sftp', 'pass'));
-  });
-});
-
-describe('a document over HTTP', () => {
-  const refused = (next: Config, current = config({ host: 'a' })): readonly string[] => checkUntrusted(next, current).map((problem) => problem.path ?? '');
-
-  it('brings in no option that runs a program', () => {
-    for (const name of ['ssh', 'server_command', 'bearer_token_command', 'password_command', 'md5sum_command', 'sha1sum_command', 'metadata_mapper', 'ssh_command', 'SSH']) {
-      assert.deepEqual(refused(config({ [name]: 'touch /tmp/x' })), [`connections[0].options.${name}`], name);
-    }
-  });
-
-  it('hides none in a connection string', () => {
-    for (const value of [':sftp,ssh="touch /tmp/x":', ':sftp,host=a,sftp-ssh=x:', 'a: :webdav,bearer_token_command=x:', ':crypt,remote=":sftp,ssh=x:":', ':sftp, SSH =x:']) {
-      assert.deepEqual(refused(config({ remote: value })), ['connections[0].options.remote'], value);
-      assert.deepEqual(refused(config({ upstreams: `a:/x ${value}` })), ['connections[0].options.upstreams'], value);
-    }
-  });
-
-  it('hides none behind a reference, which may lead to another text by the time it is read', () => {
-    for (const name of ['remote', 'upstreams']) assert.deepEqual(refused(config({ [name]: { file: '/tmp/x' } })), [`connections[0].options.${name}`], name);
-    assert.deepEqual(refused(config({ remote: { file: '/b' } }), config({ remote: { file: '/a' } })), ['connections[0].options.remote']);
-    assert.deepEqual(refused(config({ remote: { file: '/a' }, pass: { env: 'X' } }), config({ remote: { file: '/a' } })), []);
-  });
-
-  it('changes neither the program nor an option that names one', () => {
-    assert.deepEqual(refused(config({}, { rclone: '/tmp/evil' })), ['mount.rclone']);
-    assert.deepEqual(refused(config({ ssh: 'b' }), config({ ssh: 'a' })), ['connections[0].options.ssh']);
-  });
-
-  it('keeps what the file on disk had, and takes harmless changes', () => {
-    assert.deepEqual(refused(config({ ssh: 'a', host: 'b' }), config({ ssh: 'a', host: 'a' })), []);
-    assert.deepEqual(refused(config({ host: 'a', ciphers: 'x', remote: 'other:path' })), []);
   });
 });
 
@@ -86,11 +80,20 @@ describe('defaults of a document', () => {
   });
 });
 
-describe('the installed rclone\'s own tables', () => {
-  it('name its flags, without those that prose mentions', () => {
-    assert.deepEqual(flagsIn('Use --daemon to…\n      --vfs-refresh     Refresh\n  -o, --option string   Opt\n  see --other\n'), ['vfs-refresh', 'option']);
+describe('the installed rclone', () => {
+  it('is refused below 1.70, with the sentence how to get a newer one', () => {
+    for (const old of ['rclone v1.60.1-DEV', 'rclone v1.69.3', 'rclone v0.99.0']) {
+      assert.match(tooOld(old) ?? '', /too old, Mountkeeper needs 1\.70 or later: run "npm run setup"/, old);
+    }
+    for (const fine of ['rclone v1.70.0', 'rclone v1.75.2', 'rclone v1.100.0-beta.8500.abc', 'rclone v2.0.0', 'rclone']) {
+      assert.equal(tooOld(fine), undefined, fine);
+    }
   });
-  it('name its calls', () => {
-    assert.deepEqual(callsIn('{"commands":[{"Path":"vfs/queue"},{}]}'), ['vfs/queue']);
+
+  it('is the one that the environment names, else the one that the set-up fetched, else the one on the PATH', () => {
+    const here = fileURLToPath(import.meta.url);
+    assert.equal(defaultRclone({ MOUNTKEEPER_RCLONE: '/opt/rclone' }, here), '/opt/rclone');
+    assert.equal(defaultRclone({ MOUNTKEEPER_RCLONE: '' }, here), here);
+    assert.equal(defaultRclone({}, `${here}.none`), 'rclone');
   });
 });

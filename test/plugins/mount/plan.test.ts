@@ -21,6 +21,12 @@ describe('the plan of a mount', () => {
     assert.equal(plan(spec()).fingerprint, plan(spec()).fingerprint);
   });
 
+  it('is that of a daemon that did not know of programs on shares, unless they may be run', () => {
+    const { exec: _exec, ...before } = spec({}, { exec: false }).share;
+    assert.equal(plan(spec({}, { exec: false })).fingerprint, plan({ ...spec(), share: before }).fingerprint);
+    assert.notEqual(plan(spec({}, { exec: true })).fingerprint, plan(spec()).fingerprint);
+  });
+
   it('keeps its identity unless dirty files would go elsewhere', () => {
     const { identity } = plan(spec());
     assert.equal(plan(spec({ pass: 'other', shell_type: 'none' }, { read_only: true, mount_point: '/n' })).identity, identity);
@@ -51,26 +57,19 @@ describe('the plan of a mount', () => {
 
 describe('the arguments of rclone', () => {
   const around = { configFile: '/s/photos.conf', cacheDir: '/c/photos', rcPort: 5, allowOther: true, uid: 0, gid: 0 };
-  const rclone = (...flags: string[]): Parameters<typeof mountArguments>[2] => ({ command: 'rclone', version: '', flags: new Set(flags), calls: new Set() });
 
   it('have the cache counted every 15 s, so that the status is no older', () => {
-    assert.ok(mountArguments(spec(), config, rclone('vfs-cache-poll-interval'), around).includes('--vfs-cache-poll-interval=15s'));
+    assert.ok(mountArguments(spec(), config, around).includes('--vfs-cache-poll-interval=15s'));
   });
 
-  it('hold only flags that this rclone knows', () => {
-    const old = mountArguments(spec(), config, rclone('vfs-cache-mode'), around);
-    assert.ok(old.includes('--vfs-cache-mode=full'));
-    assert.ok(!old.some((argument) => argument.startsWith('--vfs-cache-min-free-space')));
-    assert.ok(mountArguments(spec(), config, rclone('vfs-cache-min-free-space'), around).includes('--vfs-cache-min-free-space=1073741824B'));
-  });
-
-  it('limit the cache as it is told, else as the configuration says', () => {
-    const known = rclone('vfs-cache-max-size');
-    assert.ok(mountArguments(spec(), config, known, around).includes('--vfs-cache-max-size=off'));
-    assert.ok(mountArguments(spec(), config, known, { ...around, cacheLimitBytes: 5_000 }).includes('--vfs-cache-max-size=5000B'));
+  it('limit the cache and keep room free as the configuration says', () => {
+    const limited = { ...config, cache: { ...config.cache, max_size: '5k' } };
+    assert.ok(mountArguments(spec(), config, around).includes('--vfs-cache-max-size=off'));
+    assert.ok(mountArguments(spec(), limited, around).includes('--vfs-cache-max-size=5120B'));
+    assert.ok(mountArguments(spec(), config, around).includes('--vfs-cache-min-free-space=1073741824B'));
   });
 
   it('hold no option of the connection', () => {
-    assert.doesNotMatch(mountArguments(spec(), config, rclone(), around).join(' '), /secret|host/);
+    assert.doesNotMatch(mountArguments(spec(), config, around).join(' '), /secret|host/);
   });
 });

@@ -8,9 +8,10 @@ import type { RcloneFinder } from '../../../plugins/mount/rclone.ts';
 
 const PROVIDERS = JSON.stringify([{ Name: 'sftp', Prefix: 'sftp', Options: [{ Name: 'host' }, { Name: 'pass', IsPassword: true, Sensitive: true }] }]);
 
-describe('what rclone can do, over restarts', () => {
+describe('what rclone is, over restarts', () => {
   let folder: string;
   let asked: string[];
+  let version: string;
   const binary = (): string => join(folder, 'rclone');
   const kept = (): string => join(folder, 'mount', 'rclone.json');
 
@@ -20,8 +21,7 @@ describe('what rclone can do, over restarts', () => {
       const question = args.slice(2).join(' ');
       asked.push(question);
       if (question === 'config providers') return { code: 0, signal: null, stdout: PROVIDERS, stderr: '' };
-      const stdout = question.startsWith('rc ') ? '{"commands":[{"Path":"vfs/stats"}]}' : question === 'version' ? 'rclone v1.99\nmore' : '      --vfs-cache-mode string\n';
-      return { code: 0, signal: null, stdout, stderr: '' };
+      return { code: 0, signal: null, stdout: `${version}\nmore`, stderr: '' };
     };
     const made = createRcloneFinder({ run } as unknown as Parameters<typeof createRcloneFinder>[0]);
     made.rememberIn(stateDir);
@@ -32,6 +32,7 @@ describe('what rclone can do, over restarts', () => {
   after(() => rm(folder, { recursive: true, force: true }));
   beforeEach(async () => {
     asked = [];
+    version = 'rclone v1.99';
     await rm(join(folder, 'mount'), { recursive: true, force: true });
     await writeFile(binary(), 'one');
     await chmod(binary(), 0o755);
@@ -39,34 +40,41 @@ describe('what rclone can do, over restarts', () => {
 
   it('makes no state folder where there is none', async () => {
     await finder(join(folder, 'none')).find(binary());
-    assert.equal(asked.length, 4);
+    assert.equal(asked.length, 1);
     await assert.rejects(stat(join(folder, 'none')), { code: 'ENOENT' });
   });
 
   it('is asked once, and is the same after a restart without asking', async () => {
     const first = await finder().find(binary());
-    assert.equal(asked.length, 4);
+    assert.equal(asked.length, 1);
     assert.deepEqual(await finder().find(binary()), first);
-    assert.deepEqual([first.command, first.version, [...first.flags], [...first.calls]], [binary(), 'rclone v1.99', ['vfs-cache-mode'], ['vfs/stats']]);
-    assert.equal(asked.length, 4);
+    assert.deepEqual(first, { command: binary(), version: 'rclone v1.99' });
+    assert.equal(asked.length, 1);
     assert.equal((await stat(kept())).mode & 0o777, 0o600);
+  });
+
+  it('is refused when it is too old, and asked again next time', async () => {
+    version = 'rclone v1.60.1-DEV';
+    await assert.rejects(finder().find(binary()), /v1\.60\.1-DEV is too old/);
+    await assert.rejects(finder().find(binary()), /too old/);
+    assert.equal(asked.length, 2, 'one that is refused is not kept');
   });
 
   it('is asked again once the binary is another one', async () => {
     await finder().find(binary());
     await utimes(binary(), new Date(), new Date(Date.now() - 60_000));
     await finder().find(binary());
-    assert.equal(asked.length, 8);
+    assert.equal(asked.length, 2);
   });
 
   it('is asked again when what was kept is torn, of another form or cannot be written', async () => {
     await finder().find(binary());
     const whole = await readFile(kept(), 'utf8');
-    for (const broken of [whole.slice(0, 40), 'null', '[]', whole.replace('"format":1', '"format":2'), whole.replace(/"flags":\[[^\]]*\]/, '"flags":[]'), whole.replace(/"calls":\[[^\]]*\]/, '"calls":[1]')]) {
+    for (const broken of [whole.slice(0, 40), 'null', '[]', whole.replace('"format":1', '"format":2'), whole.replace(/"version":"[^"]*"/, '"version":1')]) {
       asked = [];
       await writeFile(kept(), broken);
-      assert.deepEqual([...(await finder().find(binary())).flags], ['vfs-cache-mode'], broken.slice(0, 30));
-      assert.equal(asked.length, 4, broken.slice(0, 30));
+      assert.equal((await finder().find(binary())).version, 'rclone v1.99', broken.slice(0, 30));
+      assert.equal(asked.length, 1, broken.slice(0, 30));
     }
     await rm(join(folder, 'mount'), { recursive: true });
     await writeFile(join(folder, 'mount'), 'a file in the place of the folder');

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { withDirections } from '../../../plugins/mount/directions.ts';
 import { createUploadMeter } from '../../../plugins/mount/upload-meter.ts';
 
 const up = (name: string, bytes: number) => ({ name, bytes, srcFs: ':local:/cache', dstFs: 'nas:' });
@@ -36,26 +35,5 @@ describe('bytes that have gone up', () => {
     assert.equal(meter({ bytes: 5_000, transferring: [up('a', 220), down('s', 10)] }, 1), 220, 'r came down to its end, and others that nobody saw');
     assert.equal(meter({ bytes: 9_000, transferring: [up('b', 70), down('t', 10)] }, 1), undefined);
     assert.equal(meter({ bytes: 9_300, transferring: [up('b', 170), down('u', 10)] }, 1), 320);
-  });
-});
-
-describe('the direction of a transfer', () => {
-  const plain = (name: string) => ({ name, bytes: 1 });
-  const told = async (names: readonly string[], uploads: number, dirty: readonly string[]) =>
-    (await withDirections(names.map(plain), uploads, async (name) => dirty.includes(name))).map(({ srcFs, dstFs }) => (dstFs !== undefined ? 'up' : srcFs !== undefined ? 'down' : '?'));
-
-  it('is told by what the cache has marked as changed, where rclone does not', async () => {
-    assert.deepEqual(await told(['a', 'r', 'b'], 2, ['a', 'b']), ['up', 'down', 'up']);
-    assert.deepEqual(await told(['a', 'r'], 1, []), ['?', '?'], 'it is up already');
-    assert.deepEqual(await told(['a', 'r'], 1, ['a', 'r']), ['?', '?'], 'a changed file is being read');
-  });
-
-  it('is asked for only where it is in doubt', async () => {
-    const asked: string[] = [];
-    const ask = async (name: string): Promise<boolean> => asked.push(name) > 0;
-    await withDirections([plain('a')], 1, ask);
-    await withDirections([plain('r')], 0, ask);
-    await withDirections([up('a', 1), down('r', 1)], 1, ask);
-    assert.deepEqual(asked, []);
   });
 });

@@ -3,7 +3,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import type { Config } from 'mountkeeper';
 import { allows, schema } from '../../../plugins/nfs/config.ts';
+import { checks } from '../../../plugins/nfs/doctor.ts';
 import { ExportBook } from '../../../plugins/nfs/export-book.ts';
 import { placeIn } from '../../../plugins/nfs/place.ts';
 import { pathProblem, renderConfig, standing } from '../../../plugins/nfs/server-config.ts';
@@ -85,6 +87,15 @@ describe('allowed clients', () => {
     assert.deepEqual([allows(['127.0.0.0/8'], '127.0.0.1'), allows(['192.168.1.0/24'], '192.168.2.1'), allows(['10.0.0.5'], '10.0.0.5'), allows(['0.0.0.0/0'], '203.0.113.9'), allows(['::1'], '127.0.0.1'), allows(['::1'], '::1')],
       [true, false, true, true, false, true]);
     assert.deepEqual([allows(['fd00::/8'], 'fd12::1'), allows(['fd00::/8'], 'fe80::1'), allows(['::/0'], '2001:db8::1'), allows(['::/0'], '127.0.0.1'), allows([], '::1')], [true, false, true, false, false]);
+  });
+
+  it('are nobody until somebody is named, and that is told', async () => {
+    assert.deepEqual((schema.validate({}).value as { allowed_clients: string[] }).allowed_clients, []);
+    const told = async (allowed_clients: string[]) => (await checks({ nfs: { enabled: true, allowed_clients } } as unknown as Config)).find(({ title }) => title === 'NFS clients');
+    const empty = await told([]);
+    assert.deepEqual([empty?.result, empty?.detail], ['warning', 'nfs.allowed_clients is empty: no machine may mount the shares over NFS; name addresses or networks there']);
+    assert.equal((await told(['192.168.1.0/24']))?.result, 'ok');
+    assert.match((await told(['::/0']))?.detail ?? '', /every machine is let in/);
   });
 
   it('are named in a way that the server takes, all of them too', () => {

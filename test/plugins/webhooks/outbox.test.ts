@@ -20,8 +20,10 @@ function createKit(former: readonly Delivery[] = []) {
   const sent: { key: string; id: string; second: number }[] = [];
   const end = new AbortController();
   const receiver = { answer: (_delivery: Delivery): Outcome | Promise<Outcome> => GOOD, isOn: true, changes: 0 };
+  /** The disk: what is not saved yet waits for `saved`. */
+  const disk = { saved: Promise.resolve() };
   const outbox = new Outbox({
-    clock, log: pino({ level: 'silent' }), signal: end.signal, random: () => 0.5, isOn: () => receiver.isOn, onChange: () => void (receiver.changes += 1), saved: async () => undefined,
+    clock, log: pino({ level: 'silent' }), signal: end.signal, random: () => 0.5, isOn: () => receiver.isOn, onChange: () => void (receiver.changes += 1), saved: () => disk.saved,
     attempt: async (delivery) => {
       sent.push({ key: delivery.event.key, id: delivery.id, second: Math.round(clock.monotonic() / 1000) });
       return receiver.answer(delivery);
@@ -34,7 +36,7 @@ function createKit(former: readonly Delivery[] = []) {
     }
     await clock.advance(0);
   };
-  return { clock, wall, outbox, receiver, sent, pass, end, keys: () => sent.map(({ key }) => key) };
+  return { clock, wall, outbox, receiver, disk, sent, pass, end, keys: () => sent.map(({ key }) => key) };
 }
 
 describe('the outbox', () => {
@@ -46,6 +48,46 @@ describe('the outbox', () => {
     assert.deepEqual(kit.keys(), ['a', 'b']);
     assert.deepEqual(kit.outbox.deliveries.map(({ state, tries }) => [state, tries]), [['delivered', 1], ['delivered', 1]]);
     assert.equal(kit.clock.pending, 0);
+  });
+
+  it('sends nothing before it is kept', async () => {
+    const kit = createKit();
+    let kept: () => void = () => undefined;
+    kit.disk.saved = new Promise((resolve) => (kept = resolve));
+    kit.outbox.add(event('a'));
+    await kit.pass(60);
+    assert.deepEqual([kit.keys(), kit.outbox.deliveries.map(({ tries }) => tries)], [[], [0]], 'a daemon killed here sends it under the same id');
+    kept();
+    await kit.pass(1);
+    assert.deepEqual([kit.keys(), kit.outbox.deliveries.map(({ tries }) => tries)], [['a'], [1]]);
+  });
+
+  it('leaves what is not kept yet to the next daemon when it ends', async () => {
+    const kit = createKit();
+    let kept: () => void = () => undefined;
+    kit.disk.saved = new Promise((resolve) => (kept = resolve));
+    kit.outbox.add(event('a'));
+    await kit.pass(1);
+    kit.end.abort(new Error('shutdown'));
+    kept();
+    await kit.pass(1);
+    assert.deepEqual(kit.keys(), []);
+  });
+
+  it('tells who asked of an attempt only once that is kept', async () => {
+    const kit = createKit();
+    const id = kit.outbox.add(event('a'))?.id ?? '';
+    let kept: () => void = () => undefined;
+    let isTold = false;
+    kit.receiver.answer = () => {
+      kit.disk.saved = new Promise((resolve) => (kept = resolve));
+      return GOOD;
+    };
+    const told = kit.outbox.afterNextAttempt(id, new AbortController().signal).then(() => (isTold = true));
+    await kit.pass(5);
+    assert.deepEqual([kit.keys(), isTold], [['a'], false]);
+    kept();
+    await told;
   });
 
   it('takes no event twice, and none while there is nowhere to send to', async () => {

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
+import { stringify } from 'smol-toml';
+import { MASK } from 'mountkeeper';
 import { createTestHost } from 'mountkeeper/testing';
 import { NOTHING_CROSSED } from '../../../plugins/webhooks/crossings.ts';
 import webhooks from '../../../plugins/webhooks/index.ts';
@@ -19,9 +21,54 @@ describe('webhooks', () => {
     const host = await createTestHost({ plugins: [webhooks], config: {} });
     t.after(() => host.close());
     await assert.rejects(host.configure({ notifications: { webhook_url: 'ftp://x' } }), /http/);
-    await assert.rejects(host.configure({ notifications: { webhook_url: 'http://169.254.169.254/' } }), /link-local/);
     await assert.rejects(host.configure({ notifications: { webhook_format: 'fax' } }), /webhook_format/);
     await host.configure({ notifications: { webhook_url: 'https://example.org/x', webhook_secret: 'x', webhook_format: 'feishu' } });
+  });
+
+  it('takes no address over HTTP that only this machine reaches, but keeps what the file says', async (t) => {
+    const host = await createTestHost({ plugins: [webhooks], config: {} });
+    t.after(() => host.close());
+    const over = (notifications: object) => host.config.check(stringify({ connections: [], notifications }), 'http');
+    for (const webhook_url of ['http://127.0.0.1:9/x', 'http://localhost/', 'http://0x7f.1/', 'http://[64:ff9b::7f00:1]/', 'http://169.254.169.254/latest']) {
+      const check = await over({ webhook_url });
+      assert.match(check.ok ? 'accepted' : check.message, /notifications\.webhook_url names a (loopback|link-local) address.*notifications\.allow_private = true/, webhook_url);
+    }
+    assert.equal((await over({ webhook_url: 'http://192.168.1.5/' })).ok, true);
+    const kept = { webhook_url: 'http://127.0.0.1:9/x' };
+    await host.configure({ notifications: kept });
+    assert.equal((await over({ ...kept, writeback_depth: 5 })).ok, true);
+  });
+
+  it('tells of an address in the file that it does not send to, and sends there once it is allowed', async (t) => {
+    const webhook_url = 'http://localhost:1/x';
+    const host = await createTestHost({ plugins: [webhooks], config: { notifications: { webhook_url } } });
+    t.after(() => host.close());
+    const told = async () => [
+      ...(await host.hooks.collect('collectNotices')).map(({ message }) => message),
+      ...(await host.hooks.collect('collectChecks', host.config.current.config)).map(({ detail }) => detail),
+    ];
+    const test = async () => ((await host.inject({ method: 'POST', url: '/api/webhooks/test' })).json() as { message: string }).message;
+    const found = await told();
+    assert.equal(found.length, 2);
+    for (const message of found) assert.match(message, /^no notifications are sent: notifications\.webhook_url names a loopback address/);
+    assert.match(await test(), /^Not delivered: the address names a loopback address/);
+    await host.configure({ notifications: { webhook_url, allow_private: true } });
+    assert.deepEqual(await told(), []);
+    assert.match(await test(), /^Not delivered: the receiver refuses connections/);
+  });
+
+  it('shows its address to nobody: with chat services it is the secret', async (t) => {
+    const secret = 'https://hooks.slack.com/services/T0/B0/geheim-1';
+    const host = await createTestHost({ plugins: [webhooks], config: { notifications: { webhook_url: secret } } });
+    t.after(() => host.close());
+    const { notifications } = host.config.redacted() as { notifications: { webhook_url: string } };
+    assert.equal(notifications.webhook_url, MASK);
+    const other = await host.config.check(stringify({ connections: [], notifications: { webhook_url: secret.replace('-1', '-2') } }), 'http');
+    assert.equal(other.ok && other.diff.summary, 'notifications.webhook_url: changed');
+    const none = await host.config.check(stringify({ connections: [] }), 'http');
+    assert.equal(none.ok && none.diff.summary, 'notifications.webhook_url: cleared');
+    const masked = await host.config.check(stringify({ connections: [], notifications: { webhook_url: MASK } }), 'http');
+    assert.match(masked.ok ? 'accepted' : masked.message, /holds the mask/);
   });
 
   it('has nowhere to send to without an address, and says so', async (t) => {
@@ -33,7 +80,7 @@ describe('webhooks', () => {
   });
 
   it('takes events of any plugin, keeps them and goes on after it was switched off', async (t) => {
-    const config = { notifications: { webhook_url: 'http://127.0.0.1:1/x' } };
+    const config = { notifications: { webhook_url: 'http://127.0.0.1:1/x', allow_private: true } };
     const event = { type: 'mine.own', severity: 'info', message: 'm', data: {}, key: 'k' } as const;
     const { definePlugin } = await import('mountkeeper');
     const sender = definePlugin({ name: 'sender', version: '1.0.0', apiVersion: 1, description: 'Sends.', register: (ctx) => ctx.tap('afterCycle', () => ctx.send('notify', event)) });

@@ -18,7 +18,7 @@ export interface House {
 export async function openHouse(scratch: Scratch, traits: DaemonTraits): Promise<House> {
   const ports = { smb: await freePort(), nfs: await freePort(), webdav: await freePort() };
   const access: Access = { scratch, ports, user: `${USER.name}%${USER.password}` };
-  const sections = Object.fromEntries(CLIENTS.map(({ protocol }) => [protocol, { enabled: true, port: ports[protocol], ...(protocol === 'nfs' ? {} : { users: [USER] }) }]));
+  const sections = Object.fromEntries(CLIENTS.map(({ protocol }) => [protocol, { enabled: true, port: ports[protocol], ...(protocol === 'nfs' ? { allowed_clients: ['127.0.0.1'] } : { users: [USER] }) }]));
   const daemon = await Daemon.create(scratch, { ...traits, sections: { ...sections, ...traits.sections } });
   await daemon.start();
   return { daemon, access };

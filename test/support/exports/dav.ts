@@ -2,7 +2,6 @@
 import { Daemon } from '../daemon.ts';
 import { Nas } from '../nas.ts';
 import { freePort } from '../ports.ts';
-import type { RcloneChoice } from '../rclones.ts';
 import { createScratch } from '../scratch.ts';
 import type { Scratch } from '../scratch.ts';
 import { until } from '../until.ts';
@@ -23,12 +22,12 @@ export interface DavHouse {
   readonly dav: (...args: string[]) => Promise<number>;
 }
 
-export async function openDavHouse(name: string, rclone: RcloneChoice): Promise<DavHouse> {
+export async function openDavHouse(name: string): Promise<DavHouse> {
   const scratch = await createScratch(name);
   const nas = await Nas.create(scratch, { files: { [`${SHARE}/from nas.bin`]: 300_000 } });
   const port = await freePort();
   const daemon = await Daemon.create(scratch, {
-    rclone: rclone.command, connections: [nas.connection('nas')], shares: [{ name: SHARE, connection: 'nas', remote_path: SHARE }],
+    connections: [nas.connection('nas')], shares: [{ name: SHARE, connection: 'nas', remote_path: SHARE }],
     sections: { mount: { write_back: '1s' }, webdav: { enabled: true, port, users: [{ name: USER, password: PASSWORD }] } },
   });
   await daemon.start();

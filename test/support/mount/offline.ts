@@ -9,7 +9,6 @@ import { isExact } from '../../../plugins/mount/cache-ranges.ts';
 import type { MountConfig } from '../../../plugins/mount/config.ts';
 import { namesOf } from '../../../plugins/mount/given-up.ts';
 import { Nas } from '../nas.ts';
-import type { RcloneChoice } from '../rclones.ts';
 import { Relay } from '../relay.ts';
 import type { Scratch } from '../scratch.ts';
 import { sleep, until, within } from '../until.ts';
@@ -69,7 +68,7 @@ export function lookAfter(room: Room): () => Promise<void> {
 }
 
 export interface RoomTraits {
-  readonly rclone: RcloneChoice;
+  readonly rclone: string;
   readonly protocol: 'sftp' | 'webdav';
   readonly mount?: Partial<MountConfig>;
 }
@@ -77,7 +76,7 @@ export interface RoomTraits {
 export async function createRoom(scratch: Scratch, { rclone, protocol, mount: settings = {} }: RoomTraits): Promise<Room> {
   const nas = await Nas.create(scratch, { protocol, files: FILES });
   const relay = await Relay.start(scratch, { targetPort: nas.port });
-  const bench = createWorkbench(scratch, { rclone: rclone.command, nas, mount: { chunk_size: '1M', read_ahead: '0', buffer_size: '0', ...settings } });
+  const bench = createWorkbench(scratch, { rclone, nas, mount: { chunk_size: '1M', read_ahead: '0', buffer_size: '0', ...settings } });
   const mount = await bench.mount(bench.spec('photos', {}, relay.port));
   const room: Room = { nas, relay, bench, mount, hands: new Hands(scratch), path: (name) => `${mount.plan.mountPoint}/d/${name}` };
   await room.hands.do({ op: 'list', path: room.path('') });

@@ -1,0 +1,154 @@
+/**
+ * The contract of the write layer: what users write lands in an upper folder on the local disk, and the uploader brings it
+ * to the remote. The upper folder is an overlayfs `upperdir`; it is the difference between the remote and what users want.
+ * Paths are relative to the share, with `/` between names and none at either end; `''` is the share's root.
+ */
+
+/** One version of a remote file. `modifiedMs` is as exact as the backend keeps it; the hash is there where the backend has one. */
+export interface RemoteVersion {
+  readonly bytes: number;
+  readonly modifiedMs: number;
+  readonly hash?: { readonly kind: string; readonly value: string } | undefined;
+}
+
+export type RemoteEntry =
+  | { readonly name: string; readonly kind: 'folder' }
+  | { readonly name: string; readonly kind: 'file'; readonly version: RemoteVersion };
+
+/**
+ * A share's files on the remote, asked beside the mount: no cache stands between. Every call rejects with a `RemoteFailure`
+ * whose message is the remote's own words in a plain sentence. No call is repeated by itself: who calls looks first.
+ */
+export interface RemoteFiles {
+  /** How far two times of one file may lie apart and still be the same, in milliseconds: the backend's own precision. */
+  readonly precisionMs: number;
+  /** Undefined when there is nothing. `hash` asks the remote for it, which may read the whole file there. */
+  stat(path: string, options: { readonly signal: AbortSignal; readonly hash?: boolean }): Promise<RemoteEntry | undefined>;
+  /** Undefined when there is no such folder. */
+  list(folder: string, options: { readonly signal: AbortSignal }): Promise<readonly RemoteEntry[] | undefined>;
+  /**
+   * Brings a local file up with its time, beside the place and renamed where the backend can, so that a failure leaves the
+   * former version. `local` is an absolute path on the local disk. Resolves once the remote holds it.
+   */
+  upload(local: string, path: string, options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void }): Promise<void>;
+  /** The target must not exist. */
+  moveFile(from: string, to: string, options: { readonly signal: AbortSignal }): Promise<void>;
+  /** The target must not exist. */
+  moveFolder(from: string, to: string, options: { readonly signal: AbortSignal }): Promise<void>;
+  deleteFile(path: string, options: { readonly signal: AbortSignal }): Promise<void>;
+  /** With its parents; no error when it is there. */
+  makeFolder(path: string, options: { readonly signal: AbortSignal }): Promise<void>;
+  /** Rejects when it is not empty. */
+  removeFolder(path: string, options: { readonly signal: AbortSignal }): Promise<void>;
+  /** The share's mount reads these folders anew when they are next asked for. */
+  forget(folders: readonly string[], options: { readonly signal: AbortSignal }): Promise<void>;
+}
+
+/** The local half of a share. */
+export interface WriteLayer {
+  readonly shareName: string;
+  /** The overlay's `upperdir`. Read it freely; change it only as the methods here do. */
+  readonly upper: string;
+  /** A folder on the same file system that users do not see. */
+  readonly aside: string;
+  /** A folder for the uploader's own records, on the same file system. */
+  readonly records: string;
+  /** Paths that somebody has open for writing now. */
+  openForWriting(): Promise<ReadonlySet<string>>;
+  /** What lies below the upper folder at this path, as users would see it; asked outside the daemon's process, bounded. */
+  below(path: string, options: { readonly signal: AbortSignal }): Promise<RemoteEntry | undefined>;
+  /** What lies below, in a whole folder. */
+  listBelow(folder: string, options: { readonly signal: AbortSignal }): Promise<readonly RemoteEntry[] | undefined>;
+  /**
+   * Takes what the remote now has, too, out of the upper folder (files, whiteouts, marks of moved folders, folders that hold
+   * nothing any more), so that users see the remote's. Nothing that changed meanwhile, or is open for writing, is touched:
+   * resolves with the paths that were taken out.
+   */
+  takeOut(entries: readonly UpperEntry[]): Promise<readonly string[]>;
+}
+
+/** One entry of the upper folder. Times in nanoseconds since the epoch. */
+export interface UpperEntry {
+  readonly path: string;
+  /** `whiteout`: users deleted what lies below. `other`: a link, a socket or the like, which no remote takes. */
+  readonly kind: 'file' | 'folder' | 'whiteout' | 'other';
+  readonly inode: bigint;
+  readonly bytes: number;
+  readonly modifiedNs: bigint;
+  readonly changedNs: bigint;
+  /** Of a folder: nothing that lies below shows. */
+  readonly isOpaque: boolean;
+  /** Of a folder: where what lies below it comes from, before it was renamed. */
+  readonly movedFrom?: string | undefined;
+}
+
+export type QueueState = 'waiting' | 'uploading' | 'stuck';
+
+/** One thing that the remote does not have yet. */
+export interface QueueEntry {
+  readonly path: string;
+  readonly action: 'upload' | 'delete' | 'move' | 'make folder';
+  readonly state: QueueState;
+  readonly bytes: number;
+  /** Bytes that have gone up in the try under way. */
+  readonly sentBytes: number;
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+  /** A plain sentence why it is not there yet, with the remote's own words when it refused. */
+  readonly reason: string;
+  readonly tries: number;
+  /** Milliseconds since the epoch; undefined when it goes as soon as there is room. */
+  readonly nextTryAt?: number | undefined;
+}
+
+/** Two versions that both stay. */
+export interface Conflict {
+  readonly path: string;
+  /** Where the user's version went. */
+  readonly copy: string;
+  readonly what: 'changed' | 'deleted' | 'moved';
+  readonly at: number;
+}
+
+/** Figures from the last look at the upper folder. */
+export interface UploadFigures {
+  /** When that look began, in monotonic milliseconds. */
+  readonly lookedAtMs: number;
+  readonly dirtyFiles: number;
+  readonly dirtyBytes: number;
+  /** Milliseconds since the epoch; undefined when all is on the remote. */
+  readonly oldestDirtyAt?: number | undefined;
+  readonly stuckFiles: number;
+  /** Why the first of the stuck ones is. */
+  readonly stuckReason?: string | undefined;
+  readonly uploading: number;
+  readonly uploadedBytes: number;
+}
+
+/** Brings one share's upper folder to the remote, for as long as the share is mounted. */
+export interface ShareUploads {
+  readonly figures: UploadFigures | undefined;
+  /** Looks at the upper folder now; resolves with what it shows. */
+  look(signal: AbortSignal): Promise<UploadFigures>;
+  /** All that waits may go now: no quiet time, no pause between tries. */
+  flush(): void;
+  queue(): readonly QueueEntry[];
+  conflicts(): readonly Conflict[];
+  /** Ends what is under way; what waits stays in the upper folder. */
+  stop(): Promise<void>;
+}
+
+export interface UploadOptions {
+  readonly layer: WriteLayer;
+  readonly remote: RemoteFiles;
+  /** Quiet time after the last change of a closed file, in milliseconds. */
+  readonly writeBackMs: () => number;
+  readonly transfers: () => number;
+}
+
+/** Provided under the name `uploader`. */
+export interface Uploader {
+  start(options: UploadOptions): ShareUploads;
+  /** What waits in an upper folder that no mount carries. */
+  waiting(upper: string, records: string): Promise<{ readonly count: number; readonly bytes: number; readonly paths: readonly string[] }>;
+}

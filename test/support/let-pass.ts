@@ -1,0 +1,11 @@
+/** Other users may pass. */
+import { chmod, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** Lets other users pass through a folder and those above it, which a test run keeps to itself. */
+export async function letPass(folder: string): Promise<void> {
+  for (let at = folder; at !== '/'; at = dirname(at)) {
+    const { mode } = await stat(at);
+    if ((mode & 0o005) !== 0o005) await chmod(at, (mode & 0o7777) | 0o055);
+  }
+}
