@@ -25,6 +25,8 @@ export interface WebConfig {
   listen: string;
   port: number;
   hostnames: string[];
+  /** Addresses and CIDR ranges. */
+  trusted_proxies: string[];
 }
 
 /** Open: plugins that share the `[bandwidth]` section add their keys. Values as rclone's rates: `"10M"` is 10 MiB/s. */

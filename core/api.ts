@@ -17,6 +17,7 @@ export { default as Joi } from 'joi';
 export { default as Boom } from '@hapi/boom';
 export type * from './api-cli.ts';
 export type * from './api-config.ts';
+export type * from './api-http.ts';
 export type * from './api-status.ts';
 export type * from './ports.ts';
 export type * from './services.ts';
@@ -35,6 +36,12 @@ export { exporterOf, provideExporter } from './system/serving-exporter.ts';
 export type { ExporterParts, ExporterTools, ExporterWiring, ServingExporter } from './system/serving-exporter.ts';
 export { showShares } from './system/shown-shares.ts';
 export type { ShownShares, ShownSharesOptions } from './system/shown-shares.ts';
+export {
+  addressKey, clientAddress, ConnectionPool, CredentialDigest, parseBasicCredentials, Throttle, trustedProxies,
+} from './sdk/index.ts';
+export type {
+  Attempt, BasicCredentials, ConnectionPoolOptions, ThrottleOptions, TrustedProxies, Verdict,
+} from './sdk/index.ts';
 export { makeFolder } from './system/make-folder.ts';
 export { writeWhole } from './system/whole-file.ts';
 export { eventStream } from './http/event-stream.ts';

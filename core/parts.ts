@@ -72,7 +72,11 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     strangers: () => host.strangers,
     review: (next, diff) => host.hooks.veto('beforeReload', next, diff),
   });
-  const http = createHttp({ clock, log, hostnames: () => config.current.config.web.hostnames });
+  const http = createHttp({
+    clock, log,
+    hostnames: () => config.current.config.web.hostnames,
+    trustedProxies: () => config.current.config.web.trusted_proxies,
+  });
   const living: Parts['living'] = { shares: undefined, bandwidth: undefined };
   const services: Partial<Services> = {
     clock, processes, mountReader: reader, mountTable: createMountTable(), config, secrets, status,

@@ -11,7 +11,7 @@ import { faultsOf, mostOf, noted, remarksOf, Tally, withLines } from './tally.ts
 import type { Shown, Skip } from './tally.ts';
 
 const BUILT = fileURLToPath(new URL('.', import.meta.url));
-const FULL: Machine = { isCi: false, isRoot: true, hasFuse: true, hasLoopDevices: true, hasIpv6: true };
+const FULL: Machine = { isCi: false, isRoot: true, hasFuse: true, hasLoopDevices: true, hasIpv6: true, hasNetwork: true };
 const LIFE = 'test/e2e/life.test.ts';
 const SHARE = 'test/core/share.test.ts';
 
@@ -100,16 +100,17 @@ describe('a test that is left out', () => {
       allowed('root', {}), allowed('root', { isRoot: false }), allowed('root', { isRoot: false, isCi: true }),
       allowed('hangingMount', {}), allowed('hangingMount', { hasFuse: false }), allowed('hangingMount', { hasFuse: false, isCi: true }),
       allowed('loopDevice', { isCi: true }), allowed('loopDevice', {}), allowed('loopDevice', { isCi: true, hasLoopDevices: false }),
+      allowed('network', {}), allowed('network', { hasNetwork: false }), allowed('chromium', {}), allowed('chromium', { isRoot: false }),
       allowed('ipv6', {}), allowed('ipv6', { hasIpv6: false }), allowed('ipv6', { hasIpv6: false, isCi: true }),
     ];
-    assert.deepEqual(table, [false, true, false, false, true, false, false, true, true, false, true, true]);
+    assert.deepEqual(table, [false, true, false, false, true, false, false, true, true, false, true, false, true, false, true, true]);
     assert.match(wrongSkip('needs root', { ...FULL, isCi: true }) ?? '', /'needs root', which has to be there in continuous integration/);
   });
 
   it('takes its reason from the list, in every test', () => {
     const sources = readdirSync(join(PROJECT, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts') && name !== 'tally.test.ts');
     const own = sources.flatMap((name) => readFileSync(join(PROJECT, 'test', name), 'utf8').split('\n')
-      .filter((line) => /\{[^{}]*\b(skip|todo):[^{}]*\}, (async )?\(|\.(skip|todo)\(|\bonly: true|\b(it|describe)\.only\(/.test(line) && !/unlessRoot|SKIPS\.\w+\.reason/.test(line))
+      .filter((line) => /\{[^{}]*\b(skip|todo):[^{}]*\}, (async )?\(|\bskip: ['"`]|\.(skip|todo)\(|\bonly: true|\b(it|describe)\.only\(/.test(line) && !/unlessRoot|SKIPS\.\w+\.reason/.test(line))
       .map((line) => `${name}: ${line.trim()}`));
     assert.deepEqual(own, []);
   });

@@ -5,6 +5,10 @@ import { shareNameProblem } from './share-name.ts';
 import { duration, filePath, rate, secretReference, size } from './types.ts';
 
 const HOST_NAME = /^(?!.*\.\.)[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
+const NO_PROXY = {
+  'string.ip': '{{#label}} must be an address or a range such as "10.0.0.0/8"',
+  'string.ipVersion': '{{#label}} must be an address or a range such as "10.0.0.0/8"',
+};
 /** Longer waits overflow the timers of the platform. */
 const LONGEST_WAIT = '24d';
 
@@ -89,6 +93,10 @@ function web(): ObjectSchema {
     port: Joi.number().port().default(8090).description('Port of the dashboard and the API; 0 takes any free one.'),
     hostnames: Joi.array().items(Joi.string().pattern(HOST_NAME).messages({ 'string.pattern.base': '{{#label}} must be a host name' })).max(1_000).default([])
       .description('Names, beside localhost and addresses, under which the service may be addressed.'),
+    trusted_proxies: Joi.array().items(Joi.string().ip({ cidr: 'optional' }).messages(NO_PROXY))
+      .max(100).default([])
+      .description('Addresses, or ranges such as "10.0.0.0/8", of the proxies whose Forwarded or X-Forwarded-For header '
+        + 'says who a client is, to the API and to WebDAV. None: these headers count for nothing.'),
   }).meta({ tier: 'live' }).description('The dashboard and the API.');
 }
 

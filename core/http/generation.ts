@@ -7,6 +7,7 @@ import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node
 import type { Socket } from 'node:net';
 import { server as createHapiServer } from '@hapi/hapi';
 import type { Lifecycle, Request, Server, ServerRealm } from '@hapi/hapi';
+import type { RequestClient } from '../api.ts';
 import type { Clock, Logger } from '../services.ts';
 import type { Ledger } from '../plugin/ledger.ts';
 import { createDrain } from './drain.ts';
@@ -38,6 +39,8 @@ export interface GenerationOptions {
   readonly isActive: (plugin: string) => boolean;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Who sent a request: `request.client` of the routes and extensions. */
+  readonly clientOf: (req: IncomingMessage) => RequestClient;
 }
 
 /** Stands where hapi expects a listener of its own, and never listens. */
@@ -165,6 +168,7 @@ export async function buildGeneration(options: GenerationOptions): Promise<Gener
   const end = new AbortController();
   server.app.endOfGeneration = end.signal;
   server.app.clock = clock;
+  server.decorate('request', 'client', (request) => options.clientOf(request.raw.req), { apply: true });
   refuseWhileInactive(server, isActive);
   reportErrors(server, log);
   try {

@@ -3,6 +3,7 @@
  * To the plugin host it is one projector: routes follow the ledgers by building a new generation and swapping it in.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RequestClient } from '../api.ts';
 import type { Clock, Logger } from '../services.ts';
 import type { Projector } from '../plugin/ledger.ts';
 import type { Address } from './address.ts';
@@ -19,6 +20,8 @@ export interface HttpOptions {
   readonly log: Logger;
   /** Names the Host header may carry beside localhost and addresses. Asked at every request. */
   readonly hostnames: () => readonly string[];
+  /** Addresses and ranges of the proxies that say who their clients are; none by default. Asked at every request. */
+  readonly trustedProxies?: () => readonly string[];
   /** Why nobody may come in, such as an enabled guard that failed; undefined when the door is open. Asked at every request. */
   readonly guardState?: () => string | undefined;
   readonly limits?: Partial<ListenerLimits>;
@@ -46,6 +49,7 @@ export interface Http {
 
 const RETIRE_TIMEOUT_MS = 60_000;
 const CLOSE_TIMEOUT_MS = 5_000;
+const NO_PROXIES: readonly string[] = [];
 
 export function createHttp(options: HttpOptions): Http {
   return new HttpServer(options);
@@ -72,11 +76,13 @@ class HttpServer implements Http {
         for (const generation of this.#live) generation.socketClosed(socket);
       },
     };
-    this.#listener = createListener({ ...this.#reception, log });
+    const trustedProxies = options.trustedProxies ?? (() => NO_PROXIES);
+    this.#listener = createListener({ ...this.#reception, log, trustedProxies });
     this.projector = {
       name: 'http',
       build: async (ledgers, isActive) => {
-        const generation = await buildGeneration({ ledgers, isActive, clock, log });
+        const clientOf = (req: IncomingMessage): RequestClient => this.#listener.clientOf(req);
+        const generation = await buildGeneration({ ledgers, isActive, clock, log, clientOf });
         return { commit: () => this.#commit(generation), discard: () => generation.retire(0) };
       },
     };
@@ -112,7 +118,9 @@ class HttpServer implements Http {
     if (req.url === '/healthz' && (req.method === 'GET' || req.method === 'HEAD')) return answerHealth(req, res);
     const refusal = refusalOf(req, this.#names());
     if (refusal) {
-      this.#options.log.debug({ status: refusal.status, host: req.headers.host, origin: req.headers.origin }, 'request refused');
+      const { address } = this.#listener.clientOf(req);
+      const { host, origin } = req.headers;
+      this.#options.log.debug({ address, status: refusal.status, host, origin }, 'request refused');
       return answerProblem(req, res, refusal.status, refusal.message);
     }
     const reason = this.#closedReason(isFromCommandSocket(req));

@@ -2,9 +2,12 @@
  * The one listener of the daemon. It outlives every HTTP generation and moves between addresses: the new address is
  * listened on before the old one is let go. Times, sizes and numbers of connections are bounded here.
  */
-import { createServer, STATUS_CODES } from 'node:http';
+import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { RequestClient } from '../api.ts';
+import { clientAddress, ConnectionPool, trustedProxies } from '../sdk/index.ts';
+import type { TrustedProxies } from '../sdk/index.ts';
 import type { Clock, Logger } from '../services.ts';
 import { listenProblem, overlaps, plainHost, sameAddress } from './address.ts';
 import type { Address } from './address.ts';
@@ -15,6 +18,10 @@ export interface ListenerLimits {
   readonly keepAliveTimeoutMs: number;
   readonly maxHeaderBytes: number;
   readonly maxConnections: number;
+  /** For one IPv4 address, or one IPv6 network of 64 bits; not for a trusted proxy. */
+  readonly maxPerAddress: number;
+  /** A client that takes nothing of its answer for so long is cut off. */
+  readonly idleAnswerMs: number;
   /** How often overdue requests are looked for. */
   readonly checkIntervalMs: number;
   /** How long answers may go on over an address that was let go. */
@@ -26,8 +33,10 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   requestTimeoutMs: 60_000,
   keepAliveTimeoutMs: 20_000,
   maxHeaderBytes: 16_384,
-  maxConnections: 1_000,
-  checkIntervalMs: 2_000,
+  maxConnections: 3_000,
+  maxPerAddress: 2_500,
+  idleAnswerMs: 300_000,
+  checkIntervalMs: 500,
   letGoMs: 10_000,
 };
 
@@ -37,6 +46,8 @@ export interface ListenerOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly limits: ListenerLimits;
+  /** Addresses and ranges of the proxies that say who their clients are. Asked at every request. */
+  readonly trustedProxies: () => readonly string[];
   readonly onRequest: (event: RequestEvent, req: IncomingMessage, res: ServerResponse) => void;
   readonly onSocketClosed: (socket: Socket) => void;
 }
@@ -46,31 +57,34 @@ export interface Listener {
   readonly sockets: number;
   listen(address: Address): Promise<void>;
   close(): Promise<void>;
+  /** Who sent a request. */
+  clientOf(req: IncomingMessage): RequestClient;
 }
 
-const CLIENT_ERROR_STATUS: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
+/** Beyond it the kernel lets whoever comes in a crowd wait for a second. */
+const MAX_COMING = 4_096;
+/** That connections were refused or made way is said no more often. */
+const SAY_CROWDED_EVERY_MS = 60_000;
 
 interface Exchange {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
 }
 
-/** One server socket with its open connections. */
-interface Door {
+interface Entrance {
   readonly server: Server;
   /** Answers that are not finished. */
   readonly answers: Set<ServerResponse>;
+}
+
+/** One server socket with its open connections. */
+interface Door extends Entrance {
   readonly asked: Address;
   readonly bound: Address;
 }
 
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket, busy: boolean): void {
-  if (busy || !socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy();
-    return;
-  }
-  const status = CLIENT_ERROR_STATUS[error.code ?? ''] ?? 400;
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
 export function createListener(options: ListenerOptions): Listener {
@@ -80,13 +94,20 @@ export function createListener(options: ListenerOptions): Listener {
 class MovingListener implements Listener {
   readonly #options: ListenerOptions;
   readonly #sockets = new Set<Socket>();
-  /** Answers under way, by connection. */
-  readonly #busy = new WeakMap<Socket, number>();
+  readonly #pool: ConnectionPool;
+  #proxies: { readonly list: readonly string[]; readonly trusted: TrustedProxies } | undefined;
+  #saidCrowdedAt = -Infinity;
   #current: Door | undefined;
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(options: ListenerOptions) {
     this.#options = options;
+    const { clock, limits: { headersTimeoutMs: headMs, maxConnections, maxPerAddress } } = options;
+    this.#pool = new ConnectionPool({
+      clock, headMs, maxConnections, maxPerAddress,
+      isTrustedProxy: (address) => this.#trusted().has(address),
+      onCrowded: (address) => this.#sayCrowded(address),
+    });
   }
 
   get address(): Address | undefined {
@@ -107,6 +128,28 @@ class MovingListener implements Listener {
       this.#current = undefined;
       if (last) await this.#letGo(last);
     });
+  }
+
+  clientOf(req: IncomingMessage): RequestClient {
+    const { remoteAddress = '' } = req.socket;
+    return {
+      address: clientAddress(remoteAddress, req.headers, this.#trusted()),
+      markKnown: () => this.#pool.serve(req, 'known'),
+    };
+  }
+
+  #trusted(): TrustedProxies {
+    const list = this.#options.trustedProxies();
+    if (this.#proxies?.list !== list) this.#proxies = { list, trusted: trustedProxies(list) };
+    return this.#proxies.trusted;
+  }
+
+  #sayCrowded(address: string): void {
+    const { clock, limits: { maxConnections, maxPerAddress }, log } = this.#options;
+    if (clock.monotonic() - this.#saidCrowdedAt < SAY_CROWDED_EVERY_MS) return;
+    this.#saidCrowdedAt = clock.monotonic();
+    const message = 'too many connections to the web server; the longest idle make way';
+    log.warn({ address, maxConnections, maxPerAddress }, message);
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -148,7 +191,7 @@ class MovingListener implements Listener {
         reject(new Error(listenProblem(error, asked), { cause: error }));
       };
       server.once('error', fail);
-      server.listen({ host: plainHost(asked.host), port: asked.port }, () => {
+      server.listen({ host: plainHost(asked.host), port: asked.port, backlog: MAX_COMING }, () => {
         server.off('error', fail);
         server.on('error', (err) => this.#options.log.error({ err }, 'the web listener reported an error'));
         const bound = server.address() as AddressInfo;
@@ -158,20 +201,20 @@ class MovingListener implements Listener {
   }
 
   #createServer(answers: Set<ServerResponse>): Server {
-    const { limits, log } = this.#options;
+    const { limits } = this.#options;
     const server = createServer({
-      headersTimeout: limits.headersTimeoutMs,
+      // The pool ends new connections; this is for heads of later requests.
+      headersTimeout: limits.requestTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       maxHeaderSize: limits.maxHeaderBytes,
       connectionsCheckingInterval: limits.checkIntervalMs,
     });
-    server.maxConnections = limits.maxConnections;
+    this.#pool.attach(server);
     server.on('connection', (socket: Socket) => this.#track(socket));
-    server.on('request', (req, res) => this.#accept('request', { server, answers }, { req, res }));
-    server.on('checkContinue', (req, res) => this.#accept('checkContinue', { server, answers }, { req, res }));
-    server.on('clientError', (error, socket) => answerClientError(error, socket as Socket, (this.#busy.get(socket as Socket) ?? 0) > 0));
-    server.on('drop', () => log.warn({ maxConnections: limits.maxConnections }, 'too many connections, one was refused'));
+    for (const event of ['request', 'checkContinue'] as const) {
+      server.on(event, (req, res) => void this.#accept(event, { server, answers }, { req, res }));
+    }
     return server;
   }
 
@@ -183,16 +226,18 @@ class MovingListener implements Listener {
     });
   }
 
-  #accept(event: RequestEvent, { server, answers }: Pick<Door, 'server' | 'answers'>, { req, res }: Exchange): void {
-    const { socket } = req;
-    this.#busy.set(socket, (this.#busy.get(socket) ?? 0) + 1);
+  async #accept(event: RequestEvent, door: Entrance, { req, res }: Exchange): Promise<void> {
+    const { server, answers } = door;
     answers.add(res);
     res.once('close', () => {
-      this.#busy.set(socket, (this.#busy.get(socket) ?? 1) - 1);
       answers.delete(res);
       if (!server.listening) setImmediate(() => server.closeIdleConnections());
     });
     if (!server.listening) res.shouldKeepAlive = false;
+    res.setTimeout(this.#options.limits.idleAnswerMs, () => req.socket.destroy());
+    if (!(await this.#pool.turn(req, res))) return;
+    // Who sends a body slowly is not being served yet.
+    if (!hasBody(req)) this.#pool.serve(req, 'stranger');
     this.#options.onRequest(event, req, res);
   }
 

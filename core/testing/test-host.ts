@@ -161,7 +161,9 @@ class Bench implements TestHost {
     const secrets = createSecrets({ env: process.env });
     const ownServices = { clock, secrets, processes: this.#processes, ...options.services };
     this.config = createConfigService({ file: path.join(stateDir, 'mountkeeper.toml'), entries: () => this.host.entries(), services: ownServices, log });
-    this.#http = createHttp({ clock, log, hostnames: () => this.config.current.config.web.hostnames });
+    const web = () => this.config.current.config.web;
+    const trustedProxies = (): readonly string[] => web().trusted_proxies;
+    this.#http = createHttp({ clock, log, hostnames: () => web().hostnames, trustedProxies });
     this.host = createHost({
       dirs: { inTree: '' },
       projectors: [this.#http.projector],

@@ -1,13 +1,16 @@
 /** Decides about one request: let in, refused, or nobody is let in at all. */
-import type { Clock, Logger, Secret, Secrets } from 'mountkeeper';
+import { parseBasicCredentials, Throttle } from 'mountkeeper';
+import type { Clock, Logger, Secret, Secrets, Verdict } from 'mountkeeper';
 import type { AuthConfig } from './config.ts';
-import { parseCredentials } from './credentials.ts';
-import { createThrottle } from './throttle.ts';
-import type { Throttle } from './throttle.ts';
 import { createVerifier, TooManyAttempts } from './verifier.ts';
-import type { Examination, Verifier } from './verifier.ts';
+import type { Verifier } from './verifier.ts';
 
-export type Decision = 'open' | 'unauthorized' | 'too-many' | 'closed';
+/** `open`: nobody is asked who he is. `known`: the client's password is right. */
+export type Decision = 'open' | 'known' | 'unauthorized' | 'too-many' | 'closed';
+
+const DECISIONS: Readonly<Record<Verdict, Decision>> = {
+  right: 'known', wrong: 'unauthorized', 'too-many': 'too-many',
+};
 
 export interface DoorParts {
   readonly config: () => Readonly<AuthConfig>;
@@ -20,6 +23,8 @@ export interface DoorParts {
 export interface Visitor {
   readonly authorization: string | undefined;
   readonly address: string;
+  /** A signal that aborts when the client goes away. Asked for only where there is something to decide. */
+  readonly gone: () => AbortSignal;
 }
 
 export interface Door {
@@ -51,33 +56,31 @@ class PasswordDoor implements Door {
     this.#parts = parts;
   }
 
-  async decide({ authorization, address }: Visitor): Promise<Decision> {
+  async decide({ authorization, address, gone }: Visitor): Promise<Decision> {
     const lock = this.#currentLock();
     if (lock.kind === 'none') return 'open';
     if (lock.kind === 'closed') return 'closed';
-    const credentials = parseCredentials(authorization);
-    return credentials ? this.#judge(lock.verifier.examine(credentials), address) : 'unauthorized';
-  }
-
-  async #judge(examination: Examination, address: string): Promise<Decision> {
-    // A page that keeps sending one wrong password guesses nothing and earns no further pause.
-    if (examination.verdict === 'wrong') return 'unauthorized';
+    const credentials = parseBasicCredentials(authorization);
+    if (!credentials) return 'unauthorized';
     try {
-      return await this.#tryPassword(examination, address);
+      const examination = lock.verifier.examine(credentials);
+      return DECISIONS[await this.#throttled().examine({ address, signal: gone(), ...examination })];
     } catch (error) {
-      if (error instanceof TooManyAttempts || this.#parts.signal.aborted) return 'too-many';
+      if (error instanceof TooManyAttempts) return 'too-many';
       throw error;
     }
   }
 
-  async #tryPassword(examination: Examination, address: string): Promise<Decision> {
-    this.#throttle ??= createThrottle(this.#parts.clock());
-    // The right one waits like all others of its address: else its speed would tell a guesser that it is right.
-    if (!(await this.#throttle.enter(address, this.#parts.signal))) return 'too-many';
-    if (await examination.verify()) return 'open';
-    const failures = this.#throttle.failed(address);
-    this.#parts.log.warn({ address, failures }, 'wrong password');
-    return 'unauthorized';
+  #throttled(): Throttle {
+    if (this.#throttle) return this.#throttle;
+    const { clock, log, signal } = this.#parts;
+    const throttle = new Throttle({
+      clock: clock(), onWrong: (address, failures) => log.warn({ address, failures }, 'wrong password'),
+    });
+    this.#throttle = throttle;
+    if (signal.aborted) throttle.stop();
+    else signal.addEventListener('abort', () => throttle.stop(), { once: true });
+    return throttle;
   }
 
   #currentLock(): Lock {

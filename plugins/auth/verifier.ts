@@ -1,26 +1,24 @@
 /**
  * Tells right credentials from wrong ones. Only keyed digests are compared, in constant time. Of a hashed password the
- * costly derivation is done once per credential: the digest of the last right one is kept, and so are a few wrong ones.
+ * costly derivation is done once per right credential: its digest is kept.
  */
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Credentials } from './credentials.ts';
+import { timingSafeEqual } from 'node:crypto';
+import { CredentialDigest } from 'mountkeeper';
+import type { BasicCredentials } from 'mountkeeper';
 import { matchesHash, parseHash } from './password-hash.ts';
 import type { PasswordHash } from './password-hash.ts';
 
-/** What is known of credentials without any effort; `wrong` is said of what was found wrong before. */
-export type Verdict = 'right' | 'wrong' | 'unknown';
-
 export interface Examination {
-  readonly verdict: Verdict;
-  /** Finds out what is unknown. Rejects when too many are being verified. */
+  /** Names the credentials to this verifier, and tells nothing of them. */
+  readonly id: string;
+  /** Rejects when too many are being verified. */
   verify(): Promise<boolean>;
 }
 
 export interface Verifier {
-  examine(credentials: Credentials): Examination;
+  examine(credentials: BasicCredentials): Examination;
 }
 
-const MAX_KNOWN_WRONG = 500;
 /** The derivation takes tens of milliseconds of a thread of the pool that all file work shares. */
 const MAX_WAITING = 16;
 
@@ -31,51 +29,33 @@ export function createVerifier(username: string, password: string): Verifier {
 }
 
 class DigestVerifier implements Verifier {
-  readonly #key = randomBytes(32);
+  readonly #digest = new CredentialDigest();
   readonly #username: string;
   readonly #hash: PasswordHash | undefined;
   /** Digest of the right credentials; of a hashed password known from the first time on. */
   #right: Buffer | undefined;
-  readonly #wrong = new Set<string>();
   readonly #running = new Map<string, Promise<boolean>>();
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(username: string, password: string) {
     this.#username = username;
     this.#hash = parseHash(password);
-    if (!this.#hash) this.#right = this.#digest({ username, password: password.normalize('NFC') });
+    if (!this.#hash) this.#right = this.#digest.of({ username, password });
   }
 
-  examine(credentials: Credentials): Examination {
-    const given = this.#digest(credentials);
-    if (this.#isRight(given)) return { verdict: 'right', verify: async () => true };
+  examine(credentials: BasicCredentials): Examination {
+    const given = this.#digest.of(credentials);
     const id = given.toString('base64');
-    return { verdict: this.#wrong.has(id) ? 'wrong' : 'unknown', verify: () => this.#verify(credentials, id) };
+    return {
+      id,
+      verify: async () => {
+        if (this.#right !== undefined && timingSafeEqual(given, this.#right)) return true;
+        return this.#hash ? this.#deriveOnce(credentials, this.#hash, id) : false;
+      },
+    };
   }
 
-  async #verify(credentials: Credentials, id: string): Promise<boolean> {
-    if (this.#hash) return this.#deriveOnce(credentials, this.#hash, id);
-    this.#remember(id);
-    return false;
-  }
-
-  #digest({ username, password }: Credentials): Buffer {
-    return createHmac('sha256', this.#key).update(`${username}\0${password}`).digest();
-  }
-
-  #isRight(given: Buffer): boolean {
-    return this.#right !== undefined && timingSafeEqual(given, this.#right);
-  }
-
-  #remember(id: string): void {
-    this.#wrong.add(id);
-    for (const oldest of this.#wrong) {
-      if (this.#wrong.size <= MAX_KNOWN_WRONG) return;
-      this.#wrong.delete(oldest);
-    }
-  }
-
-  async #deriveOnce(credentials: Credentials, stored: PasswordHash, id: string): Promise<boolean> {
+  async #deriveOnce(credentials: BasicCredentials, stored: PasswordHash, id: string): Promise<boolean> {
     const same = this.#running.get(id);
     if (same) return same;
     if (this.#running.size >= MAX_WAITING) throw new TooManyAttempts('too many passwords are being checked');
@@ -83,20 +63,18 @@ class DigestVerifier implements Verifier {
     this.#queue = result.catch(() => undefined);
     this.#running.set(id, result);
     try {
-      const isRight = await result;
-      if (!isRight) this.#remember(id);
-      return isRight;
+      return await result;
     } finally {
       this.#running.delete(id);
     }
   }
 
   /** The name is compared after the derivation, so that the time taken does not tell a wrong name from a wrong password. */
-  async #derive(credentials: Credentials, stored: PasswordHash): Promise<boolean> {
+  async #derive(credentials: BasicCredentials, stored: PasswordHash): Promise<boolean> {
     const isPasswordRight = await matchesHash(credentials.password, stored);
-    const given = this.#digest({ username: credentials.username, password: '' });
-    const isNameRight = timingSafeEqual(given, this.#digest({ username: this.#username, password: '' }));
-    if (isPasswordRight && isNameRight) this.#right = this.#digest(credentials);
+    const given = this.#digest.of({ username: credentials.username, password: '' });
+    const isNameRight = timingSafeEqual(given, this.#digest.of({ username: this.#username, password: '' }));
+    if (isPasswordRight && isNameRight) this.#right = this.#digest.of(credentials);
     return isPasswordRight && isNameRight;
   }
 }

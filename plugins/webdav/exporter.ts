@@ -163,6 +163,7 @@ export class WebdavExporter implements ServingExporter {
     const { cache, web } = config();
     return {
       users, isOpen: settings.users.length === 0, hostnames: web.hostnames,
+      trustedProxies: web.trusted_proxies,
       spool: join(cache.dir, '~webdav'), minFreeBytes: sizeBytes(cache.min_free_space),
       shares: [...this.#shown.entries.values()], returning: [...this.#returning.keys()],
     };

@@ -15,18 +15,24 @@ const ORIGIN = { section: 'webdav' } as const;
 const READY_MS = 10_000;
 const LOOK_MS = 30;
 const HERE = fileURLToPath(new URL('.', import.meta.url));
+const SDK = fileURLToPath(new URL('.', import.meta.resolve('mountkeeper/sdk')));
 
 /** A front that runs goes on until what it is made of has changed. */
 export async function frontSpec(place: Place, { host, port }: Address): Promise<ProcessSpec> {
   const hash = createHash('sha256').update(JSON.stringify([process.execPath, place.root, host, port]));
-  const names = (await readdir(HERE)).filter((name) => name.startsWith('front') && name.endsWith('.js')).sort();
-  for (const name of names) hash.update(await readFile(join(HERE, name)));
+  const files = [...(await scriptsIn(HERE, 'front')), ...(await scriptsIn(SDK))];
+  for (const file of files) hash.update(await readFile(file));
   return {
     key: PROCESS_KEY,
     command: process.execPath,
     args: [join(HERE, 'front-main.js'), place.root, host, String(port)],
     fingerprint: hash.digest('hex').slice(0, 32),
   };
+}
+
+async function scriptsIn(folder: string, prefix = ''): Promise<readonly string[]> {
+  const names = (await readdir(folder)).filter((name) => name.startsWith(prefix) && name.endsWith('.js'));
+  return names.sort().map((name) => join(folder, name));
 }
 
 /** Tells the front what is wanted now. Resolves once it holds nothing of what is no more. */

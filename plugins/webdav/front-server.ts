@@ -1,11 +1,9 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { ConnectionPool, createClock } from 'mountkeeper/sdk';
+import type { ConnectionPoolOptions } from 'mountkeeper/sdk';
 import { answer } from './front-answer.ts';
 import type { Refusal } from './front-answer.ts';
-import { after } from './front-clock.ts';
-import { Connections } from './front-connections.ts';
 import type { Door } from './front-door.ts';
 import { enginePath, Refused } from './front-exchange.ts';
 import { NOT_HERE, Unavailable } from './front-gate.ts';
@@ -16,12 +14,15 @@ import { serveRoot } from './front-root.ts';
 import { METHODS, serve } from './front-share-request.ts';
 
 const HEAD_MS = 20_000;
-const LOOK_FOR_LATE_MS = 2_000;
-const LINGER_MS = 1_000;
-/** They count for nothing meanwhile. */
-const LINGER_BUSY_MS = 100;
+/** Of a connection on which there have been requests. */
+const LATER_HEAD_MS = 60_000;
+const LOOK_FOR_LATE_MS = 500;
+/** Each takes some 12 kB. Where one address opens more, each makes another one go: that costs more than to hold it. */
+const LIMITS: FrontLimits = { maxConnections: 3_000, maxPerAddress: 2_500 };
 const KEEP_ALIVE_MS = 65_000;
 const MAX_HEAD_BYTES = 32_768;
+
+export type FrontLimits = Pick<ConnectionPoolOptions, 'maxConnections' | 'maxPerAddress'>;
 
 export interface FrontTools {
   readonly door: Door;
@@ -30,40 +31,24 @@ export interface FrontTools {
   readonly log: (sentence: string) => void;
 }
 
-/** What cannot be read, in words: the rest is a 400. */
-const UNREADABLE: Readonly<Record<string, string>> = { ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout', HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large' };
-const BUSY = '503 Service Unavailable\r\nRetry-After: 5';
-
 /** The server that clients see. */
-export function createFront(tools: FrontTools): Server {
-  const connections = new Connections();
-  // A transfer may take days; what must not is the head of a request.
-  const server = createServer({ maxHeaderSize: MAX_HEAD_BYTES, headersTimeout: HEAD_MS, connectionsCheckingInterval: LOOK_FOR_LATE_MS, requestTimeout: 0, keepAliveTimeout: KEEP_ALIVE_MS, keepAlive: true, noDelay: true });
-  const take = (expectsContinue: boolean) => (request: IncomingMessage, response: ServerResponse): void => void handle(request, response, { ...tools, connections, expectsContinue });
-  server.on('connection', (socket) => {
-    socket.on('error', () => undefined);
-    if (!connections.enter(socket)) sayAndClose(socket, BUSY, LINGER_BUSY_MS);
+export function createFront(tools: FrontTools, limits = LIMITS): Server {
+  const connections = new ConnectionPool({
+    clock: createClock(), headMs: HEAD_MS, ...limits,
+    isTrustedProxy: (address) => tools.door.isTrustedProxy(address),
   });
+  // A transfer may take days; what must not is the head of a request.
+  const server = createServer({ maxHeaderSize: MAX_HEAD_BYTES, headersTimeout: LATER_HEAD_MS, connectionsCheckingInterval: LOOK_FOR_LATE_MS, requestTimeout: 0, keepAliveTimeout: KEEP_ALIVE_MS, keepAlive: true, noDelay: true });
+  const take = (expectsContinue: boolean) => (request: IncomingMessage, response: ServerResponse): void => void handle(request, response, { ...tools, connections, expectsContinue });
+  connections.attach(server);
   server.on('request', take(false));
   server.on('checkContinue', take(true));
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => answer(request, response, { status: 417, text: 'This cannot be expected here.' }));
-  server.on('connect', (_request, socket) => sayAndClose(socket, '405 Method Not Allowed'));
-  server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Duplex) => {
-    if (connections.isAnswering(socket as Socket)) socket.destroy();
-    else sayAndClose(socket, UNREADABLE[code] ?? '400 Bad Request');
-  });
   return server;
 }
 
-/** A client that is cut off while it sends may never read why: it is given a while. */
-function sayAndClose(socket: Duplex, status: string, lingerMs = LINGER_MS): void {
-  if (!socket.writable) return void socket.destroy();
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
-  socket.once('close', after(lingerMs, () => socket.destroy()));
-}
-
 interface HandleTools extends FrontTools {
-  readonly connections: Connections;
+  readonly connections: ConnectionPool;
   readonly expectsContinue: boolean;
 }
 
@@ -74,9 +59,9 @@ async function handle(request: IncomingMessage, response: ServerResponse, tools:
   response.on('error', () => undefined);
   try {
     if (!(await tools.connections.turn(request, response))) return;
-    const refusal = await tools.door.refusal(request) ?? methodRefusal(request);
+    const refusal = await tools.door.refusal(request, gone.signal) ?? methodRefusal(request);
     if (refusal) return answer(request, response, refusal);
-    tools.connections.serve(request);
+    tools.connections.serve(request, 'known');
     await route(request, response, { ...tools, gone: gone.signal });
   } catch (error) {
     if (!gone.signal.aborted) return answer(request, response, refusalOf(error, tools.log));

@@ -6,6 +6,8 @@ export interface FrontState {
   readonly isOpen: boolean;
   /** Names, beside localhost and addresses, that clients may call this machine by. */
   readonly hostnames: readonly string[];
+  /** Addresses and ranges of the proxies that say who their clients are. */
+  readonly trustedProxies: readonly string[];
   /** Where what overwrites a file is kept until all of it is there. */
   readonly spool: string;
   /** Room that uploads leave on that disk. */

@@ -4,6 +4,7 @@ import { Door } from './front-door.ts';
 import { Gate } from './front-gate.ts';
 import { Journal } from './front-journal.ts';
 import { createFront } from './front-server.ts';
+import type { FrontLimits } from './front-server.ts';
 import { prepareSpool } from './front-spool.ts';
 import type { FrontReport, FrontState } from './front-state.ts';
 
@@ -53,8 +54,9 @@ export class Front {
   }
 
   /** A server without a state lets nobody in. */
-  createServer(): ReturnType<typeof createFront> {
-    return createFront({ door: this.door, gates: this.gates, log: this.#log, put: { journal: this.journal, spool: () => this.#spool(), clearUp: this.clearUp } });
+  createServer(limits?: FrontLimits): ReturnType<typeof createFront> {
+    const put = { journal: this.journal, spool: () => this.#spool(), clearUp: this.clearUp };
+    return createFront({ door: this.door, gates: this.gates, log: this.#log, put }, limits);
   }
 
   #spool(): { folder: string; minFreeBytes: number } {

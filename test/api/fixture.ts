@@ -189,7 +189,7 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
   const sent: Sent[] = [];
   const refused: Parts['refused'] = { reason: undefined };
   const status = new StatusStore({ clock, log });
-  const http = createHttp({ clock, log, hostnames: () => config.current.config.web.hostnames, ...options.http });
+  const http = createHttp({ clock, log, hostnames: () => config.current.config.web.hostnames, trustedProxies: () => config.current.config.web.trusted_proxies, ...options.http });
   const config: OwnedConfigService = createConfigService({
     file: configFile, entries: () => host.entries(), log,
     services: { secrets, clock, processes: options.processes ?? ({} as never) },

@@ -12,7 +12,8 @@ const CONTRACT = ['api.ts', 'services.ts', 'ports.ts'];
 const MAY: Readonly<Record<string, { readonly values: readonly string[]; readonly types: readonly string[] }>> = {
   config: { values: [], types: CONTRACT },
   system: { values: [], types: CONTRACT },
-  http: { values: [], types: [...CONTRACT, 'plugin'] },
+  sdk: { values: ['system'], types: CONTRACT },
+  http: { values: ['sdk'], types: [...CONTRACT, 'plugin'] },
   plugin: { values: ['api.ts', 'hooks.ts', 'config', 'system', 'testing'], types: CONTRACT },
 };
 

@@ -39,7 +39,7 @@ function ask(page: Page, url: string, init: RequestInit = {}): Promise<Seen> {
   }, { url, init: init as Record<string, unknown> });
 }
 
-describe('a hostile page', { skip: !hasBrowser && SKIPS.browser.reason }, () => {
+describe('a hostile page', { skip: !hasBrowser && SKIPS.chromium.reason }, () => {
   let scratch: Scratch;
   let daemon: Daemon;
   let nas: Nas;

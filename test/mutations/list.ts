@@ -28,6 +28,17 @@ export const MUTATIONS: readonly Mutation[] = [
   { fault: 'a torn WebDAV upload is noted, and left to nobody', file: COMMIT, from: 'this.#left = journal.leave(this.#upload);', to: '', test: FAILED_COMMIT },
   { fault: 'the note of a WebDAV upload is not on the disk', file: 'plugins/webdav/front-journal.ts', from: 'await rename(`${file}.new`, file);', to: '', test: FAILED_COMMIT },
   { fault: 'a former rclone is not ended before a new mount', file: 'plugins/mount/mounter.ts', from: 'await endFormer(spec.share.name, tools);', to: '', test: 'e2e/mount-life', only: 'nobody adopted' },
+  {
+    fault: 'a name and a password that are divided elsewhere come in', test: 'plugins/auth/verifier',
+    file: 'plugins/auth/verifier.ts', from: '${username}\\0${password}', to: '${username}${password}',
+  },
+  {
+    fault: 'a webhook is sent before it is saved', test: 'plugins/webhooks/outbox',
+    file: 'plugins/webhooks/outbox.ts', from: 'never under another.\n        await saved();', to: 'never under another.',
+  },
+  { fault: 'the configuration is not on the disk before its name is', file: 'core/config/write.ts', from: '    }\n    await handle.sync();', to: '    }', test: 'core/config/write' },
+  { fault: 'hash-password prints the password', file: 'plugins/auth/cli.ts', from: '{ hash }) : hash', to: '{ hash }) : hash + password', test: 'plugins/auth/hash-password' },
+  { fault: 'an unexpected error takes the mounts down', file: 'core/cli/daemon-command.ts', from: 'void daemon.handOver().then((ended)', to: 'void daemon.stop().then((ended)', test: 'e2e/uncaught' },
   { fault: 'logs -f fails when it is interrupted', file: 'plugins/logs/cli.ts', from: '.catch((error) => orEnd(cli, from, error))', to: '', test: 'plugins/logs/cli' },
   { fault: 'tests that are gone are not missed', file: 'test/tally.ts', from: '(counts[source] ?? 0) < count', to: 'false', test: 'tally' },
   { fault: 'a test may be left out for any reason', file: 'test/support/skips.ts', from: 'if (!rule)', to: 'if (!rule && reason === "")', test: 'tally' },

@@ -46,7 +46,7 @@ describe('the document as it is shown', () => {
         secret_access_key: MASK, odd_one: MASK, from_env: MASK, url: MASK, remote: MASK, use_token: true, long: MASK,
       });
       assert.deepEqual(shown['smb'].users, [{ name: 'anna', password: MASK }]);
-      assert.deepEqual(shown['web'], { listen: '127.0.0.1', port: 8090, hostnames: [], username: 'admin', password: MASK });
+      assert.deepEqual(shown['web'], { listen: '127.0.0.1', port: 8090, hostnames: [], trusted_proxies: [], username: 'admin', password: MASK });
       assert.deepEqual(shown['plugins'].undiscovered, { api_key: MASK, level: MASK, on: true, nested: { token: MASK, list: [{ passphrase: MASK }, MASK] } });
     } finally {
       room.close();

@@ -43,6 +43,9 @@ describe('the rendered document', () => {
 #port = 8090
 # Names, beside localhost and addresses, under which the service may be addressed.
 #hostnames = []
+# Addresses, or ranges such as "10.0.0.0/8", of the proxies whose Forwarded or X-Forwarded-For
+# header says who a client is, to the API and to WebDAV. None: these headers count for nothing.
+#trusted_proxies = []
 # User name.
 #username = "admin"
 # Password.

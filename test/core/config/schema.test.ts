@@ -40,7 +40,7 @@ describe('share names', () => {
 describe('the assembled schema', () => {
   it('fills in every default of the core and of all plugins', () => {
     const value = assemble(sampleEntries()).schema.validate({ connections: [] }).value as Record<string, unknown>;
-    assert.deepEqual(value['web'], { listen: '127.0.0.1', port: 8090, hostnames: [], username: 'admin', password: '' });
+    assert.deepEqual(value['web'], { listen: '127.0.0.1', port: 8090, hostnames: [], trusted_proxies: [], username: 'admin', password: '' });
     assert.deepEqual(value['shares'], []);
     assert.deepEqual(value['plugins'], { dirs: [], auth: { enabled: true }, mount: { enabled: true }, smb: { enabled: true }, warmup: { enabled: true } });
   });

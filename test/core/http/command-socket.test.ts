@@ -14,9 +14,10 @@ import { letPass } from '../../support/let-pass.ts';
 import { until } from '../../support/until.ts';
 import { ask, createServer, ledger } from './server.ts';
 import type { TestServer } from './server.ts';
+import { unlessRoot } from '../../support/skips.ts';
 
 const NOBODY = 65_534;
-const asRoot = process.getuid?.() === 0 ? {} : { skip: 'being another user needs root' };
+const asRoot = { skip: unlessRoot };
 
 describe('the command socket', () => {
   let server: TestServer;

@@ -81,7 +81,7 @@ describe('a generation', () => {
     await server.swap(ledger('a', { routes: [{ method: 'GET', path: '/slow', handler: async () => { await gate.opened; return 'x'; } }] }));
     const wire = await dial(server.port);
     wire.socket.write('GET /slow HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(5));
-    await until('all run', () => server.http.stats().inFlight === 5, { timeoutMs: 20_000, everyMs: 2 });
+    await until('the first runs', () => server.http.stats().inFlight === 1, { timeoutMs: 20_000, everyMs: 2 });
     wire.socket.resetAndDestroy();
     await until('none is left', () => server.http.stats().inFlight === 0, { timeoutMs: 20_000, everyMs: 2 });
     await server.swap(ledger('a'));

@@ -13,10 +13,11 @@ import { discoverPlugins } from '../../../core/plugin/discover.js';
 import type { FoundPlugin } from '../../../core/plugin/found.js';
 import { judgeContent, resolveTrusted, Untrusted } from '../../../core/system/ownership.js';
 import { pluginFiles } from '../../../core/plugin/plugin-files.js';
+import { unlessRoot } from '../../support/skips.ts';
 
 const NOBODY = 65_534;
 /** Who is not root can give nothing away. */
-const asRoot = process.getuid?.() === 0 ? {} : { skip: 'giving files away needs root' };
+const asRoot = { skip: unlessRoot };
 
 interface Room {
   readonly root: string;

@@ -94,8 +94,8 @@ export class FrontHouse {
   private constructor(folder: string) {
     this.folder = folder;
     this.front = new Front(join(folder, 'front'), () => undefined);
-    this.#server = this.front.createServer();
-    this.state = { users: [{ name: 'alice', password: 'wonder:land' }], isOpen: false, hostnames: [], spool: join(folder, 'spool'), minFreeBytes: 0, shares: [], returning: [] };
+    this.#server = this.front.createServer({ maxConnections: 2_000, maxPerAddress: 500 });
+    this.state = { users: [{ name: 'alice', password: 'wonder:land' }], isOpen: false, hostnames: [], trustedProxies: [], spool: join(folder, 'spool'), minFreeBytes: 0, shares: [], returning: [] };
   }
 
   static async open(): Promise<FrontHouse> {

@@ -44,6 +44,16 @@ describe('what the front of WebDAV does not let clients do', () => {
     assert.deepEqual([response.statusCode, house.engine.files.has('/team/endless')], [507, false]);
   });
 
+  it('slows down the client that a trusted proxy names, and no other behind the proxy', async () => {
+    const from = (address: string, password: string) => house.ask('GET', '/', { headers: { authorization: basic('alice', password), 'x-forwarded-for': address } });
+    await house.tell({ trustedProxies: ['127.0.0.1'] });
+    let isOver = false;
+    const guessing = Promise.all(Array.from({ length: 12 }, (_, index) => from('192.0.2.66', `guess ${index}`))).finally(() => (isOver = true));
+    assert.equal((await from('192.0.2.7', 'wonder:land')).status, 200);
+    assert.equal(isOver, false, 'the guesser waits meanwhile');
+    assert.ok((await guessing).every(({ status }) => status !== 200));
+  });
+
   it('lets no lock outlive its client by more than an hour', async () => {
     house.engine.before = ({ method }, response) => method === 'LOCK' && Boolean(response.writeHead(200).end());
     for (const timeout of ['Infinite, Second-4100000000', 'Second-600', '']) await house.ask('LOCK', '/team/a', { headers: timeout === '' ? {} : { timeout } });

@@ -6,7 +6,6 @@ import { toClient, toEngine } from '../../../plugins/webdav/front-headers.ts';
 import type { LeftUpload } from '../../../plugins/webdav/front-journal.ts';
 import { formatPath, hasTrailingSlash, parseDestination, parsePath } from '../../../plugins/webdav/front-path.ts';
 import { parseFound } from '../../../plugins/webdav/front-stat.ts';
-import { addressKey } from '../../../plugins/webdav/front-throttle.ts';
 
 describe('a path that a WebDAV client asks for', () => {
   it('is taken apart and put together again', () => {
@@ -85,16 +84,5 @@ describe('what lies at a path', () => {
     assert.equal(isTornBy(upload, { isFolder: false, modifiedMs: 900_000 }), false);
     assert.equal(isTornBy(upload, { isFolder: false, modifiedMs: 1_200_000 }), false);
     assert.equal(isTornBy(upload, { isFolder: true, modifiedMs: 1_030_000 }), false);
-  });
-});
-
-describe('addresses that guess passwords', () => {
-  it('count as one where one machine has many', () => {
-    assert.equal(addressKey('::ffff:192.0.2.7'), '192.0.2.7');
-    assert.equal(addressKey('192.0.2.7'), '192.0.2.7');
-    assert.equal(addressKey('2001:db8:1:2:3:4:5:6'), '2001:db8:1:2');
-    assert.equal(addressKey('2001:db8:1:2::9'), '2001:db8:1:2');
-    assert.equal(addressKey('fe80::1%eth0'), 'fe80:0:0:0');
-    assert.notEqual(addressKey('2001:db8:1:3::9'), addressKey('2001:db8:1:2::9'));
   });
 });

@@ -157,7 +157,7 @@ describe('clients of the front of WebDAV that ask for too much', () => {
     assert.deepEqual(answered.splice(0), ['alice 200', 'alice before her password was changed 401', 'alice 200', 'guess 401', 'guess 401']);
     // A process that stands still for as long as a guesser waits, answers both at once.
     for (let round = 0; round < 5 && answered.at(-2) !== 'alice 200'; round += 1) {
-      const slowed = ask('guess', wrong);
+      const slowed = ask('guess', { authorization: basic('alice', `another guess ${round}`) });
       await ask('alice');
       await slowed;
     }

@@ -1,0 +1,147 @@
+/**
+ * Two thousand connections to each port that get nowhere, while a right client asks each of them. Ten seconds, or as
+ * many as MOUNTKEEPER_CROWD_SECONDS says.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Daemon } from '../support/daemon.ts';
+import { Nas } from '../support/nas.ts';
+import { freePort } from '../support/ports.ts';
+import { allProcesses, openFiles, residentBytes } from '../support/processes.ts';
+import { currentRclone } from '../support/rclones.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { sleep, until, within } from '../support/until.ts';
+
+const SECONDS = Number(process.env['MOUNTKEEPER_CROWD_SECONDS'] ?? 10);
+const EACH = 2_000;
+const ASK_EVERY_MS = 100;
+const LONGEST_ANSWER_MS = 1_000;
+const MOST_GROWTH_BYTES = 50 * 1_048_576;
+/** Go keeps some 25 kB for each, and gives back what it had for those that are gone only after a while. */
+const MOST_GROWTH_OF_RCLONE_BYTES = 2 * MOST_GROWTH_BYTES;
+const CROWD = fileURLToPath(new URL('../support/crowd.js', import.meta.url));
+
+interface Question {
+  readonly name: 'the API' | 'WebDAV' | 'the remote control';
+  readonly url: string;
+  readonly method: string;
+  readonly authorization: string;
+  readonly status: number;
+}
+
+function basic(name: string, password: string): string {
+  return `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
+}
+
+/** The credentials of a mount's remote control, from the record that the daemon keeps for the next one. */
+async function remoteControl(stateDir: string): Promise<{ readonly port: number; readonly authorization: string }> {
+  const names = await readdir(stateDir, { recursive: true });
+  for (const name of names.filter((one) => one.endsWith('.json'))) {
+    const { notes } = JSON.parse(await readFile(join(stateDir, name), 'utf8')) as { notes?: Record<string, string> };
+    if (notes?.['rcPort'] === undefined) continue;
+    return { port: Number(notes['rcPort']), authorization: basic(notes['rcUser'] ?? '', notes['rcPassword'] ?? '') };
+  }
+  throw new Error('no mount has a remote control');
+}
+
+const rclone = currentRclone();
+
+describe(`${EACH} connections that get nowhere`, () => {
+  let scratch: Scratch;
+  let daemon: Daemon;
+  let questions: readonly Question[];
+  let ports: readonly number[];
+
+  before(async () => {
+    scratch = await createScratch('crowd');
+    const nas = await Nas.create(scratch, { files: { 'x.bin': 100_000 } });
+    const port = await freePort();
+    daemon = await Daemon.create(scratch, {
+      rclone,
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'work', connection: 'nas' }],
+      sections: { webdav: { enabled: true, port, users: [{ name: 'alice', password: 'wonder:land' }] } },
+    });
+    await daemon.start();
+    await daemon.healthy();
+    const control = await remoteControl(daemon.stateDir);
+    assert.equal((await daemon.share('work')).rc_port, control.port);
+    await daemon.submit(daemon.text({ sections: { web: { password: 'pw' } } }));
+    await until('the password is asked for', async () => (await daemon.get('/api/status')).status === 401, { timeoutMs: 20_000 });
+    ports = [daemon.port, port, control.port];
+    const url = (to: number, path: string): string => `http://127.0.0.1:${to}${path}`;
+    questions = [
+      { name: 'the API', url: url(daemon.port, '/api/status'), method: 'GET', authorization: basic('admin', 'pw'), status: 200 },
+      { name: 'WebDAV', url: url(port, '/work/'), method: 'PROPFIND', authorization: basic('alice', 'wonder:land'), status: 207 },
+      { name: 'the remote control', url: url(control.port, '/core/pid'), method: 'POST', authorization: control.authorization, status: 200 },
+    ];
+  });
+  after(() => scratch.close());
+
+  /** The milliseconds until the right answer was there. */
+  const ask = async ({ name, url, method, authorization, status }: Question): Promise<number> => {
+    const start = performance.now();
+    const headers = { authorization, depth: '0', connection: 'close' };
+    const response = await fetch(url, { method, headers, signal: AbortSignal.timeout(10_000) });
+    await response.arrayBuffer();
+    assert.equal(response.status, status, name);
+    return performance.now() - start;
+  };
+  const crowd = async (): Promise<ChildProcess> => {
+    const args = [CROWD, String(EACH), ...ports.map(String)];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { PATH: process.env['PATH'] } });
+    scratch.defer(() => child.kill('SIGKILL'));
+    await within('all are opened', 60_000, once(child.stdout as NodeJS.ReadableStream, 'data'));
+    return child;
+  };
+  const processesAsked = async (): Promise<Readonly<Record<Question['name'], number>>> => {
+    const front = (await allProcesses()).find(({ args }) => args[1]?.endsWith('front-main.js') === true && args[2]?.startsWith(daemon.stateDir) === true);
+    return { 'the API': daemon.pid, WebDAV: front?.pid ?? 0, 'the remote control': await daemon.rclonePid('work') };
+  };
+
+  it('keep no right client waiting for a second, and take little memory', async (context) => {
+    const pids = await processesAsked();
+    for (const question of questions) for (let count = 0; count < 30; count += 1) await ask(question);
+    const before = questions.map(({ name }) => residentBytes(pids[name]));
+    const worst = questions.map(() => 0);
+    const most = questions.map(() => 0);
+    const descriptors = questions.map(() => 0);
+    let asked = 0;
+    const round = async (): Promise<void> => {
+      const took = await Promise.all(questions.map(ask));
+      asked += 1;
+      for (const [index, { name }] of questions.entries()) {
+        worst[index] = Math.max(worst[index] ?? 0, took[index] ?? 0);
+        most[index] = Math.max(most[index] ?? 0, residentBytes(pids[name]) - (before[index] ?? 0));
+        descriptors[index] = Math.max(descriptors[index] ?? 0, openFiles(pids[name]));
+      }
+    };
+    let end = Infinity;
+    const opening = crowd().finally(() => (end = performance.now() + SECONDS * 1_000));
+    while (performance.now() < end) await Promise.all([round(), sleep(ASK_EVERY_MS)]);
+    const child = await opening;
+    child.kill('SIGKILL');
+    for (const [index, { name }] of questions.entries()) {
+      context.diagnostic(`${name}: asked ${asked} times, ${Math.round(worst[index] ?? 0)} ms at most, `
+        + `${((most[index] ?? 0) / 1_048_576).toFixed(1)} MiB more, ${descriptors[index]} descriptors`);
+    }
+    assert.ok(asked > SECONDS * 3, `asked ${asked} times`);
+    for (const [index, { name }] of questions.entries()) {
+      assert.ok((worst[index] ?? 0) < LONGEST_ANSWER_MS, `${name} took ${worst[index]} ms`);
+      const limit = name === 'the remote control' ? MOST_GROWTH_OF_RCLONE_BYTES : MOST_GROWTH_BYTES;
+      assert.ok((most[index] ?? 0) < limit, `${name} took ${most[index]} bytes more`);
+    }
+    assert.deepEqual(await processesAsked(), pids, 'nothing was restarted');
+    assert.ok(!(await daemon.log()).includes('figures are not fresh'));
+    const { body } = await daemon.request<{ shares: { health: string }[] }>('GET', '/api/status', undefined, { authorization: basic('admin', 'pw') });
+    assert.deepEqual(body.shares.map(({ health }) => health), ['healthy']);
+    await until('their descriptors are free', () => openFiles(daemon.pid) < 200, { timeoutMs: 20_000 });
+  });
+});
