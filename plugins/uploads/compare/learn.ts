@@ -2,7 +2,7 @@
  * Finds out what users changed: what lies below at a place when a change of it is first seen. That is the version they saw, so
  * it is the only one that may be replaced or deleted on the remote.
  */
-import type { RemoteEntry, WriteLayer } from 'mountkeeper';
+import type { RemoteEntry, RemoteFiles, WriteLayer } from 'mountkeeper';
 import { below, isAtOrInside, nameOf, parentOf } from './paths.ts';
 import type { Lesson } from './plan.ts';
 import { NOTHING } from './records.ts';
@@ -13,6 +13,7 @@ const LIST_FROM = 3;
 
 export interface LearnOptions {
   readonly layer: Pick<WriteLayer, 'below' | 'listBelow'>;
+  readonly remote: Pick<RemoteFiles, 'forget' | 'stat'>;
   readonly records: Records;
   /** What is to be moved is not removed with the folder that it was in. */
   readonly sources: readonly string[];
@@ -31,7 +32,7 @@ export async function learn(lessons: readonly Lesson[], options: LearnOptions): 
   for (const lesson of lessons) {
     const { place } = lesson;
     try {
-      const found = await look(place, (counts.get(parentOf(place)) ?? 0) >= LIST_FROM ? folders : undefined, options);
+      const found = lesson.isGone === true ? await shown(place, options) : await look(place, (counts.get(parentOf(place)) ?? 0) >= LIST_FROM ? folders : undefined, options);
       if (found?.kind === 'folder' && (isStill ??= await options.isStill()) === false) failed.set(place, 'Folders are being renamed just now.');
       else await note(lesson, found, options);
     } catch (error) {
@@ -53,6 +54,16 @@ async function look(
     folders.set(parent, entries && new Map(entries.map((entry) => [entry.name, entry])));
   }
   return folders.get(parent)?.get(nameOf(place));
+}
+
+/** What we brought to the remote ourselves; the share has to show it before it can tell what is in it. */
+async function shown(place: string, { layer, remote, signal }: LearnOptions): Promise<RemoteEntry | undefined> {
+  const found = await layer.below(place, { signal });
+  if (found !== undefined) return found;
+  await remote.forget([parentOf(place), place], { signal });
+  const now = await layer.below(place, { signal });
+  if (now === undefined && (await remote.stat(place, { signal })) !== undefined) throw new Error('the share does not show it yet');
+  return now;
 }
 
 async function note({ place, inode }: Lesson, found: RemoteEntry | undefined, options: LearnOptions): Promise<void> {

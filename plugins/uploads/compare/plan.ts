@@ -12,7 +12,7 @@ import type { LeavingEntry, QueueEntry, UpperEntry } from 'mountkeeper';
 import { ancestors, isAtOrInside, isInside, parentOf } from './paths.ts';
 import { findPlaces } from './places.ts';
 import type { PendingMove, Places } from './places.ts';
-import { identityOf, isSameFile, mayBeThere, NOTHING } from './records.ts';
+import { identityOf, isSameFile, mayBeThere } from './records.ts';
 import type { MoveRecord, PlaceRecord } from './records.ts';
 import type { Scan } from './scan.ts';
 
@@ -42,6 +42,8 @@ export interface Item {
 export interface Lesson {
   readonly place: string;
   readonly isTree: boolean;
+  /** We brought it there and users removed it: all that is there is what they saw. */
+  readonly isGone?: boolean;
   /** The folder that users put there. */
   readonly inode?: string;
 }
@@ -127,8 +129,9 @@ class Draft {
 
   #addWhiteout(entry: UpperEntry, place: string): void {
     this.#whiteouts.add(place);
+    const record = this.#known.places.get(place);
     if (this.#isTreeKnown(place) ? false : this.#isHidden(entry)) this.#learn(entry, place, true);
-    else if (!mayBeThere(this.#known.places.get(place) ?? { remote: NOTHING })) this.#markDone(entry, place);
+    else if (record === undefined || !mayBeThere(record)) this.#markDone(record?.isKept === true ? { ...entry, copy: place } : entry, place);
   }
 
   #addFile(entry: UpperEntry, place: string): void {
@@ -253,8 +256,16 @@ class Draft {
     const isInTheWay = [place, ...ancestors(place)].some((one) => this.#needsRoom(one));
     const entry = this.#scan.entries.get(path);
     const whiteout = entry?.kind === 'whiteout' ? { entry } : {};
-    const hold = isMoving ? 'A folder in it has to be moved on the remote first.' : undefined;
+    const isUnlearnt = this.#isGoneUnlearnt(place);
+    if (isUnlearnt) this.#lessons.push({ place, isTree: true, isGone: true });
+    const hold = isUnlearnt ? 'What users changed here has not been found out yet.' : isMoving ? 'A folder in it has to be moved on the remote first.' : undefined;
     this.#put({ action: 'delete', path, place, bytes: 0, isInTheWay, ...whiteout }, { hold });
+  }
+
+  /** A folder that is gone from the upper folder without a whiteout, and others had put things into it that showed. */
+  #isGoneUnlearnt(place: string): boolean {
+    const record = this.#known.places.get(place);
+    return record?.remote.kind === 'folder' && record.isShown === true && record.isTree !== true && !this.#whiteouts.has(place);
   }
 
   #needsRoom(place: string): boolean {

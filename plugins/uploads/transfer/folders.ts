@@ -37,28 +37,29 @@ export async function deletePlace(item: Item, tools: StepTools): Promise<void> {
   if (record === undefined || !mayBeThere(record)) return;
   const stats = await localStats(layer, path);
   if (stats !== undefined && stats.kind !== 'whiteout' && isInTheWay !== true) throw new Changed();
-  const isKept = await removeFrom(item, record, tools);
+  const left = await removeFrom(item, record, tools);
   // What is to stand in its place tells of it otherwise.
-  if (isKept && isInTheWay !== true) await tell(tools, { path: place, copy: place, what: 'deleted' });
+  if (left === 'untold' && isInTheWay !== true) await tell(tools, { path: place, copy: place, what: 'deleted' });
   tools.touched(parentOf(place));
-  records.set(place, { remote: NOTHING });
+  records.set(place, { remote: NOTHING, ...(left !== 'nothing' && { isKept: true }) });
   await records.saved();
 }
 
-/** True when something stays there that has to be told of. */
-async function removeFrom({ place }: Item, record: PlaceRecord, tools: StepTools): Promise<boolean> {
+/** What stays there, and whether that was told of. */
+async function removeFrom({ place }: Item, record: PlaceRecord, tools: StepTools): Promise<'nothing' | 'told' | 'untold'> {
   const { remote, signal } = tools;
   const now = await ask(tools, place);
-  if (now.kind === 'nothing') return false;
+  if (now.kind === 'nothing') return 'nothing';
   if (now.kind === 'folder') {
-    if (record.remote.kind === 'file') return true;
-    return !(await removeFolder(place, tools)) && (await hasUntold(place, tools));
+    if (record.remote.kind === 'file') return 'untold';
+    if (await removeFolder(place, tools)) return 'nothing';
+    return (await hasUntold(place, tools)) ? 'untold' : 'told';
   }
   const isOurs = record.sending !== undefined && looksLike(now.version, record.sending, remote.precisionMs);
-  if (!isOurs && !isSameThing(now, record.remote, remote.precisionMs)) return true;
+  if (!isOurs && !isSameThing(now, record.remote, remote.precisionMs)) return 'untold';
   await remote.deleteFile(place, { signal });
   if ((await ask(tools, place)).kind !== 'nothing') throw new Error('The remote still shows what was deleted.');
-  return false;
+  return 'nothing';
 }
 
 /** False when something is left in it. */
@@ -105,7 +106,7 @@ export async function moveFolder({ path, entry, move }: Item, tools: StepTools):
   await bring(move.source, target, tools);
   records.setMove(entry.inode, here);
   records.renamed(move.source, target);
-  if (!move.isDetour) records.set(path, { remote: { kind: 'folder' }, inode: String(entry.inode) });
+  if (!move.isDetour) records.set(path, { remote: { kind: 'folder' }, inode: String(entry.inode), isShown: true });
   await records.saved();
   for (const folder of [parentOf(move.source), parentOf(target)]) tools.touched(folder);
   tools.touched(target);
@@ -117,6 +118,7 @@ async function wentAlready(known: MoveRecord | undefined, tools: StepTools): Pro
   const [from, to] = [await ask(tools, known.at), await ask(tools, known.going)];
   if (from.kind !== 'nothing' || to.kind !== 'folder') return false;
   tools.records.renamed(known.at, known.going);
+  tools.records.set(known.going, { remote: { kind: 'folder' }, isShown: true });
   for (const folder of [parentOf(known.at), parentOf(known.going), known.going]) tools.touched(folder);
   return true;
 }

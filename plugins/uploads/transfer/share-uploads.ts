@@ -173,7 +173,7 @@ export class ShareUploader implements ShareUploads {
   }
 
   async #plan(scan: Scan, records: Records, signal: AbortSignal): Promise<Plan> {
-    const { layer, clock } = this.#options;
+    const { layer, remote, clock } = this.#options;
     const isHurried = clock.monotonic() < this.#hurriedUntil;
     const nowNs = BigInt(Math.trunc(clock.now())) * 1_000_000n;
     const quietNs = nowNs - BigInt(Math.trunc(this.#options.writeBackMs())) * 1_000_000n;
@@ -183,7 +183,7 @@ export class ShareUploader implements ShareUploads {
     const first = planUpper(scan, records, { isOpen: () => false, inUse: new Set(), isQuiet, isRested });
     let failed: ReadonlyMap<string, string> = new Map();
     if (first.lessons.length > 0) {
-      failed = await learn(first.lessons, { layer, records, sources: first.sources, isStill: () => this.#scanner.isStill(scan, signal), signal });
+      failed = await learn(first.lessons, { layer, remote, records, sources: first.sources, isStill: () => this.#scanner.isStill(scan, signal), signal });
     }
     const actions = new Set([...first.items.values()].map(({ action }) => action));
     this.#forgetRefusals(scan);

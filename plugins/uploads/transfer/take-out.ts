@@ -18,6 +18,7 @@ export async function takeOutDone(entries: readonly LeavingEntry[], folders: rea
     if (!taken.has(entry.path)) setLeaving(entry.path, false, tools);
     else if (entry.movedFrom !== undefined) records.setMove(entry.inode, null);
     else if (leavesItself(entry)) records.drop(entry.path);
+    else setShown(entry.path, tools);
   }
   await records.saved();
   return taken;
@@ -26,6 +27,11 @@ export async function takeOutDone(entries: readonly LeavingEntry[], folders: rea
 /** Of a folder with a mark only the mark goes. */
 function leavesItself({ kind, isOpaque, movedFrom }: UpperEntry): boolean {
   return kind !== 'folder' || (!isOpaque && movedFrom === undefined);
+}
+
+function setShown(path: string, { records }: StepTools): void {
+  const record = records.places.get(path);
+  if (record !== undefined) records.set(path, { ...record, isShown: true });
 }
 
 function setLeaving(path: string, isLeaving: boolean, { records }: StepTools): void {

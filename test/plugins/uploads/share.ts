@@ -8,7 +8,7 @@ import { copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import type { Clock, Conflict, Processes, RemoteEntry, RemoteFailure, RemoteFiles, UpperEntry, WriteLayer } from 'mountkeeper';
+import type { Clock, Conflict, LeavingEntry, Processes, RemoteEntry, RemoteFailure, RemoteFiles, WriteLayer } from 'mountkeeper';
 import { createClock } from '../../../core/system/clock.ts';
 import { runShortCommand } from '../../../core/system/short-command.ts';
 import { ShareUploader } from '../../../plugins/uploads/transfer/share-uploads.ts';
@@ -83,18 +83,18 @@ export class TestShare {
     };
   }
 
-  #takeOut(entries: readonly UpperEntry[]): string[] {
+  #takeOut(entries: readonly LeavingEntry[]): string[] {
     this.down();
     const taken = entries.filter((entry) => this.#takeOne(entry)).map(({ path }) => path);
     this.up();
     return taken;
   }
 
-  #takeOne({ path, kind, inode, changedNs, movedFrom, isOpaque }: UpperEntry): boolean {
+  #takeOne({ path, kind, inode, changedNs, movedFrom, isOpaque, copy }: LeavingEntry): boolean {
     const full = join(this.upper, path);
     const stats = lstatSync(full, { bigint: true, throwIfNoEntry: false });
     if (kind === 'whiteout') {
-      if (stats?.isCharacterDevice() !== true || existsSync(join(this.nas, path))) return false;
+      if (stats?.isCharacterDevice() !== true || (copy === undefined && existsSync(join(this.nas, path)))) return false;
       unlinkSync(full);
       return true;
     }
