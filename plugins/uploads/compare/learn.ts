@@ -4,7 +4,7 @@
  */
 import type { RemoteEntry, RemoteFiles, WriteLayer } from 'mountkeeper';
 import { below, isAtOrInside, nameOf, parentOf } from './paths.ts';
-import type { Lesson } from './plan.ts';
+import type { Lesson } from './plan-types.ts';
 import { NOTHING } from './records.ts';
 import type { Records, Thing } from './records.ts';
 
@@ -25,27 +25,34 @@ export interface LearnOptions {
 /** Puts on record what can be found out now. Resolves with why the others could not, by place. */
 export async function learn(lessons: readonly Lesson[], options: LearnOptions): Promise<Map<string, string>> {
   const failed = new Map<string, string>();
-  const folders = new Map<string, Map<string, RemoteEntry> | undefined>();
   const counts = new Map<string, number>();
   for (const { place } of lessons) counts.set(parentOf(place), (counts.get(parentOf(place)) ?? 0) + 1);
-  let isStill: boolean | undefined;
+  const folders: Listings = new Map();
+  let still: Promise<boolean> | undefined;
+  const isStill = (): Promise<boolean> => (still ??= options.isStill());
   for (const lesson of lessons) {
-    const { place } = lesson;
+    const isCrowd = (counts.get(parentOf(lesson.place)) ?? 0) >= LIST_FROM;
     try {
-      const found = lesson.isGone === true ? await shown(place, options) : await look(place, (counts.get(parentOf(place)) ?? 0) >= LIST_FROM ? folders : undefined, options);
-      if (found?.kind === 'folder' && (isStill ??= await options.isStill()) === false) failed.set(place, 'Folders are being renamed just now.');
-      else await note(lesson, found, options);
+      await learnOne(lesson, { ...options, isStill }, isCrowd ? folders : undefined);
     } catch (error) {
       options.signal.throwIfAborted();
-      failed.set(place, `What users changed here cannot be found out: ${(error as Error).message}`);
+      failed.set(lesson.place, `What users changed here cannot be found out: ${(error as Error).message}`);
     }
   }
   await options.records.saved();
   return failed;
 }
 
+type Listings = Map<string, ReadonlyMap<string, RemoteEntry> | undefined>;
+
+async function learnOne(lesson: Lesson, options: LearnOptions, folders: Listings | undefined): Promise<void> {
+  const found = lesson.isGone === true ? await shown(lesson.place, options) : await look(lesson.place, folders, options);
+  if (found?.kind === 'folder' && !(await options.isStill())) throw new Error('folders are being renamed just now');
+  await note(lesson, found, options);
+}
+
 async function look(
-  place: string, folders: Map<string, Map<string, RemoteEntry> | undefined> | undefined, { layer, signal }: LearnOptions,
+  place: string, folders: Listings | undefined, { layer, signal }: LearnOptions,
 ): Promise<RemoteEntry | undefined> {
   if (folders === undefined) return layer.below(place, { signal });
   const parent = parentOf(place);

@@ -1,7 +1,8 @@
 /** Folders on the remote: made, moved, removed, and files deleted. Each step asks first and can be done again. */
+import type { WriteLayer } from 'mountkeeper';
 import { below, isAtOrInside, parentOf } from '../compare/paths.ts';
-import { DETOUR_PREFIX } from '../compare/plan.ts';
-import type { Item } from '../compare/plan.ts';
+import { DETOUR_PREFIX } from '../compare/plan-types.ts';
+import type { Item } from '../compare/plan-types.ts';
 import { mayBeThere, NOTHING } from '../compare/records.ts';
 import type { MoveRecord, PlaceRecord } from '../compare/records.ts';
 import { isSameThing, looksLike } from '../proof/versions.ts';
@@ -10,8 +11,7 @@ import type { StepTools } from './step-tools.ts';
 
 export async function makeFolder({ place, path, entry }: Item, tools: StepTools): Promise<void> {
   const { remote, records, layer, signal } = tools;
-  const stats = await localStats(layer, path);
-  if (stats?.kind !== 'folder' || stats.inode !== entry?.inode) throw new Changed();
+  await checkFolder(path, entry?.inode, layer);
   const now = await ask(tools, place);
   if (now.kind === 'file') {
     // Someone else's file stands where the folder is to be. It gives way under another name, since all in the folder follows.
@@ -25,8 +25,13 @@ export async function makeFolder({ place, path, entry }: Item, tools: StepTools)
     await remote.makeFolder(place, { signal });
   }
   tools.touched(parentOf(place));
-  records.set(place, { remote: { kind: 'folder' }, inode: String(stats.inode) });
+  records.set(place, { remote: { kind: 'folder' }, inode: String(entry?.inode) });
   await records.saved();
+}
+
+async function checkFolder(path: string, inode: bigint | undefined, layer: WriteLayer): Promise<void> {
+  const stats = await localStats(layer, path);
+  if (stats?.kind !== 'folder' || stats.inode !== inode) throw new Changed();
 }
 
 /** Deletes what users saw there when they deleted it; what others made of it since stays and shows again. */
@@ -90,14 +95,13 @@ async function hasUntold(place: string, { remote, records, signal }: StepTools):
 export async function moveFolder({ path, entry, move }: Item, tools: StepTools): Promise<void> {
   const { records, layer } = tools;
   if (move === undefined || entry?.movedFrom === undefined) throw new Changed();
-  const stats = await localStats(layer, path);
-  if (stats?.kind !== 'folder' || stats.inode !== entry.inode) throw new Changed();
+  await checkFolder(path, entry.inode, layer);
   const target = move.isDetour ? `${DETOUR_PREFIX}${entry.inode.toString(36)}` : path;
   const here = { from: entry.movedFrom, at: move.source };
-  const went = await wentAlready(records.moves.get(String(entry.inode)), tools);
-  if (went || move.source === path) {
+  if (await wentAlready(records.moves.get(String(entry.inode)), tools)) throw new Changed();
+  if (move.source === path) {
     // Users took it back, and the remote has never moved it.
-    if (!went) records.setMove(entry.inode, here);
+    records.setMove(entry.inode, here);
     await records.saved();
     throw new Changed();
   }
@@ -120,6 +124,7 @@ async function wentAlready(known: MoveRecord | undefined, tools: StepTools): Pro
   tools.records.renamed(known.at, known.going);
   tools.records.set(known.going, { remote: { kind: 'folder' }, isShown: true });
   for (const folder of [parentOf(known.at), parentOf(known.going), known.going]) tools.touched(folder);
+  await tools.records.saved();
   return true;
 }
 

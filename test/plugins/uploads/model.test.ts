@@ -94,7 +94,7 @@ class Play {
       case 'delete': return rmSync(at);
       case 'rename': return lstatSync(at).isFile() ? renameSync(at, this.share.at(act.to)) : undefined;
       case 'rename folder': return renameSync(at, this.share.at(act.to));
-      case 'make folder': return void mkdirSync(at);
+      case 'make folder': mkdirSync(at); return undefined;
       default: return rmSync(at, { recursive: true });
     }
   }
