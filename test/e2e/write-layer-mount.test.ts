@@ -60,7 +60,7 @@ describe('a share with a write layer', { skip: rclone === undefined }, () => {
 
   before(async () => {
     scratch = await createScratch('layer');
-    const files = { 'one': 100_000, 'gone': 3_000, 'tree/two': 2_000, 'tree/sub/three': 3_000, 'old/x': 10, 'others': 5_000, 'aaa': 40, 'stays': 50 };
+    const files = { 'one': 100_000, 'gone': 3_000, 'tree/two': 2_000, 'tree/sub/three': 3_000, 'old/x': 10, 'deep/in/z': 9, 'others': 5_000, 'aaa': 40, 'stays': 50 };
     nas = await Nas.create(scratch, { files });
     bench = createWorkbench(scratch, { rclone: rclone ?? '', nas, mount: { write_layer: true }, uploader });
     mount = await bench.mount(bench.spec('s'));
@@ -69,9 +69,9 @@ describe('a share with a write layer', { skip: rclone === undefined }, () => {
   after(() => scratch.close());
 
   it('takes what is written into the upper folder, and the NAS has nothing of it', async () => {
-    await sh('printf hello > new; printf more >> one; mv tree moved; rm moved/two gone; rm -r old; mkdir old; printf y > old/y');
+    await sh('printf hello > new; printf more >> one; mv tree moved; rm moved/two gone; mv deep/in deep/out; rm -r old; mkdir old; printf y > old/y');
     assert.equal(await sh('cat new'), 'hello');
-    assert.deepEqual((await readdir(layer.upper)).sort(), ['gone', 'moved', 'new', 'old', 'one', 'tree']);
+    assert.deepEqual((await readdir(layer.upper)).sort(), ['deep', 'gone', 'moved', 'new', 'old', 'one', 'tree']);
     assert.equal(await nas.has('new'), false);
     assert.equal((await stat(nas.path('one'))).size, 100_000);
   });
@@ -143,6 +143,10 @@ describe('a share with a write layer', { skip: rclone === undefined }, () => {
       assert.deepEqual([...taken].sort(), ['gone', 'moved', 'tree']);
       assert.deepEqual((await sh('ls; ls moved')).split('\n').filter((name) => ['gone', 'tree', 'moved', 'sub', 'two'].includes(name)), ['moved', 'sub']);
       assert.equal(await sh('wc -c < moved/sub/three'), '3000');
+      await remote.moveFolder('deep/in', 'deep/out', { signal: signal() });
+      // The kernel notes a name in the same folder, an uploader the whole path.
+      assert.deepEqual(await layer.takeOut([{ ...(await entry('deep/out')), movedFrom: 'deep/in' }]), ['deep/out']);
+      assert.equal(await sh('wc -c < deep/out/z'), '9');
       // What is in it comes in a second round, then the folder itself.
       assert.deepEqual(await layer.takeOut([await entry('moved/two')]), ['moved/two']);
       assert.deepEqual(await layer.takeOut([await entry('moved')]), ['moved']);

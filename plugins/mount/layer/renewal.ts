@@ -20,7 +20,7 @@ export interface RenewalOptions {
 export class Renewal {
   readonly #options: RenewalOptions;
   readonly #due = new Set<string>();
-  #running: Promise<void> | undefined;
+  #isRunning = false;
 
   constructor(options: RenewalOptions) {
     this.#options = options;
@@ -28,7 +28,9 @@ export class Renewal {
 
   forgotten(folders: readonly string[]): void {
     for (const folder of folders) if (this.#due.size < MOST) this.#due.add(folder);
-    this.#running ??= this.#run().finally(() => (this.#running = undefined));
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    void this.#run().finally(() => (this.#isRunning = false));
   }
 
   async #run(): Promise<void> {

@@ -21,12 +21,10 @@ const REST_MS = 60_000;
 const MARK_TIMEOUT_MS = 10_000;
 const LOOK_TIMEOUT_MS = 20_000;
 const NAMES_AT_ONCE = 500;
-/** The folder, the redirect that it is to have, and its time of change. */
+/** The folder, and its time of change: a rename by its user changes that. One that has no such mark is no failure. */
 const REMOVE_MARKS = `
-[ "$(getfattr --absolute-names --only-values -n trusted.overlay.redirect -- "$1" 2>/dev/null)" = "$2" ] || exit 3
-case "$(stat -L -c %.9Z -- "$1")" in "$3") ;; *) exit 4 ;; esac
-[ -z "$2" ] || setfattr -x trusted.overlay.redirect -- "$1" || exit 5
-setfattr -x trusted.overlay.opaque -- "$1" 2>/dev/null
+[ "$(stat -L -c %.9Z -- "$1")" = "$2" ] || exit 3
+for mark in redirect opaque; do setfattr -x "trusted.overlay.$mark" -- "$1" 2>/dev/null; done
 exit 0`;
 
 export interface TakeOutOptions {
@@ -225,7 +223,7 @@ export class TakeOut {
     try {
       const stats = fstatSync(folder, { bigint: true });
       if (stats.ino !== entry.inode || stats.ctimeNs !== entry.changedNs) return false;
-      const args = ['-c', REMOVE_MARKS, 'sh', `/proc/${process.pid}/fd/${folder}`, entry.movedFrom ?? '', inSeconds(entry.changedNs)];
+      const args = ['-c', REMOVE_MARKS, 'sh', `/proc/${process.pid}/fd/${folder}`, inSeconds(entry.changedNs)];
       const { code } = await processes.run({ command: 'sh', args, env: { LC_ALL: 'C' }, timeoutMs: MARK_TIMEOUT_MS });
       return code === 0;
     } finally {

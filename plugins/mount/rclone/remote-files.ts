@@ -131,6 +131,8 @@ export class RcloneFiles implements RemoteFiles {
     if (folders.length === 0) return;
     // A file's name has its folder alone read anew, a folder's name all that is below it, too.
     const files = folders.map((folder, index) => [`file${index}`, posix.join(folder, 'any')] as const);
+    // A listing that is forgotten while the remote is away cannot be had again: the folder would be closed to everybody.
+    for (const folder of folders) await this.#asked(signal, () => this.#list(folder, signal, { noModTime: true }));
     await this.#asked(signal, () => this.#rc.call('vfs/forget', { fs: this.#options.fs, ...Object.fromEntries(files) }, signal));
     this.#options.onForget?.(folders);
   }

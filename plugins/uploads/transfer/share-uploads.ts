@@ -25,6 +25,8 @@ const HURRY_MS = 30_000;
 const LOOK_SHARE = 50;
 /** What could not be taken out is tried again after this. */
 const REST_MS = 30_000;
+/** Of a folder that was moved on the remote: until then what only lies there is out of sight. */
+const MOVED_REST_MS = 1_000;
 const PAUSE_MS = 5_000;
 const LONGEST_FRESH_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
@@ -257,7 +259,7 @@ export class ShareUploader implements ShareUploads {
       // What lies below is read anew then: what users changed of it until now has to be known before.
       await this.#learnFirst();
       const taken = await takeOutDone(entries, folders, this.#tools());
-      for (const { path } of entries) this.#refused.set(path, taken.has(path) ? 0 : this.#options.clock.monotonic() + REST_MS);
+      for (const { movedFrom, path } of entries) this.#refused.set(path, taken.has(path) ? 0 : this.#options.clock.monotonic() + (movedFrom === undefined ? REST_MS : MOVED_REST_MS));
       if (taken.size > 0) this.#isLookDue = true;
     } catch (error) {
       for (const folder of folders) this.#touched.add(folder);
