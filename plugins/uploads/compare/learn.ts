@@ -3,7 +3,7 @@
  * it is the only one that may be replaced or deleted on the remote.
  */
 import type { RemoteEntry, RemoteFiles, WriteLayer } from 'mountkeeper';
-import { below, isAtOrInside, nameOf, parentOf } from './paths.ts';
+import { below, isAtOrInside, isInside, nameOf, parentOf } from './paths.ts';
 import type { Lesson } from './plan-types.ts';
 import { NOTHING } from './records.ts';
 import type { Records, Thing } from './records.ts';
@@ -76,7 +76,9 @@ async function shown(place: string, { layer, remote, signal }: LearnOptions): Pr
 async function note({ place, inode }: Lesson, found: RemoteEntry | undefined, options: LearnOptions): Promise<void> {
   const { records } = options;
   // All of a folder or nothing of it: half a listing would be taken for the whole.
-  const inside = found?.kind === 'folder' ? await tree(place, options) : [];
+  // A folder that was moved out of it goes its own way; one that it went along in does not count.
+  const sources = options.sources.filter((source) => isInside(source, place));
+  const inside = found?.kind === 'folder' ? await tree(place, { ...options, sources }) : [];
   for (const [path, thing] of inside) if (!records.places.has(path)) records.set(path, { remote: thing, isTree: true });
   const former = records.places.get(place);
   // What we brought there ourselves is what users saw, even where the mount has not seen it yet.

@@ -259,13 +259,17 @@ export class ShareUploader implements ShareUploads {
       // What lies below is read anew then: what users changed of it until now has to be known before.
       await this.#learnFirst();
       const taken = await takeOutDone(entries, folders, this.#tools());
-      for (const { movedFrom, path } of entries) this.#refused.set(path, taken.has(path) ? 0 : this.#options.clock.monotonic() + (movedFrom === undefined ? REST_MS : MOVED_REST_MS));
-      if (taken.size > 0) this.#isLookDue = true;
+      for (const { movedFrom, path } of entries) this.#refused.set(path, taken.has(path) || this.#isKept(path) ? 0 : this.#options.clock.monotonic() + (movedFrom === undefined ? REST_MS : MOVED_REST_MS));
+      if (taken.size > 0 || entries.some(({ path, copy }) => copy === undefined && this.#isKept(path))) this.#isLookDue = true;
     } catch (error) {
       for (const folder of folders) this.#touched.add(folder);
       this.#takeOutFrom = this.#options.clock.monotonic() + PAUSE_MS;
       if (!this.#end.signal.aborted) throw error;
     }
+  }
+
+  #isKept(path: string): boolean {
+    return this.#records?.places.get(path)?.isKept === true;
   }
 
   async #learnFirst(): Promise<void> {
