@@ -1,15 +1,24 @@
 import { definePlugin } from 'mountkeeper';
+import { queueCommand } from './cli.ts';
+import { routes } from './routes.ts';
 import { createUploader } from './uploader.ts';
+import type { RunningUploader } from './uploader.ts';
 
 export default definePlugin({
   name: 'uploads',
   version: '1.0.0',
   apiVersion: 1,
-  description: 'Brings what users write on the local disk to the remote: only what they saw is replaced, nothing is lost.',
+  description: 'Brings what users write on the local disk to the remote; only what they saw is replaced there.',
   requires: ['processes', 'clock'],
   register(ctx) {
-    ctx.provide('uploader', () => createUploader({
-      clock: ctx.use('clock'), processes: ctx.use('processes'), log: ctx.log, notify: (event) => ctx.send('notify', event),
-    }));
+    let uploader: RunningUploader | undefined;
+    ctx.provide('uploader', () => {
+      uploader = createUploader({
+        clock: ctx.use('clock'), processes: ctx.use('processes'), log: ctx.log, notify: (event) => ctx.send('notify', event),
+      });
+      return uploader;
+    });
+    ctx.route(...routes(() => uploader?.shares ?? new Map()));
+    ctx.cli(queueCommand);
   },
 });

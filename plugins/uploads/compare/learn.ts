@@ -2,9 +2,9 @@
  * Finds out what users changed: what lies below at a place when a change of it is first seen. That is the version they saw, so
  * it is the only one that may be replaced or deleted on the remote.
  */
-import type { RemoteEntry, WriteLayer } from 'mountkeeper';
-import { below, isAtOrInside, nameOf, parentOf } from './paths.ts';
-import type { Lesson } from './plan.ts';
+import type { RemoteEntry, RemoteFiles, WriteLayer } from 'mountkeeper';
+import { below, isAtOrInside, isInside, nameOf, parentOf } from './paths.ts';
+import type { Lesson } from './plan-types.ts';
 import { NOTHING } from './records.ts';
 import type { Records, Thing } from './records.ts';
 
@@ -13,6 +13,7 @@ const LIST_FROM = 3;
 
 export interface LearnOptions {
   readonly layer: Pick<WriteLayer, 'below' | 'listBelow'>;
+  readonly remote: Pick<RemoteFiles, 'forget' | 'stat'>;
   readonly records: Records;
   /** What is to be moved is not removed with the folder that it was in. */
   readonly sources: readonly string[];
@@ -24,27 +25,34 @@ export interface LearnOptions {
 /** Puts on record what can be found out now. Resolves with why the others could not, by place. */
 export async function learn(lessons: readonly Lesson[], options: LearnOptions): Promise<Map<string, string>> {
   const failed = new Map<string, string>();
-  const folders = new Map<string, Map<string, RemoteEntry> | undefined>();
   const counts = new Map<string, number>();
   for (const { place } of lessons) counts.set(parentOf(place), (counts.get(parentOf(place)) ?? 0) + 1);
-  let isStill: boolean | undefined;
+  const folders: Listings = new Map();
+  let still: Promise<boolean> | undefined;
+  const isStill = (): Promise<boolean> => (still ??= options.isStill());
   for (const lesson of lessons) {
-    const { place } = lesson;
+    const isCrowd = (counts.get(parentOf(lesson.place)) ?? 0) >= LIST_FROM;
     try {
-      const found = await look(place, (counts.get(parentOf(place)) ?? 0) >= LIST_FROM ? folders : undefined, options);
-      if (found?.kind === 'folder' && (isStill ??= await options.isStill()) === false) failed.set(place, 'Folders are being renamed just now.');
-      else await note(lesson, found, options);
+      await learnOne(lesson, { ...options, isStill }, isCrowd ? folders : undefined);
     } catch (error) {
       options.signal.throwIfAborted();
-      failed.set(place, `What users changed here cannot be found out: ${(error as Error).message}`);
+      failed.set(lesson.place, `What users changed here cannot be found out: ${(error as Error).message}`);
     }
   }
   await options.records.saved();
   return failed;
 }
 
+type Listings = Map<string, ReadonlyMap<string, RemoteEntry> | undefined>;
+
+async function learnOne(lesson: Lesson, options: LearnOptions, folders: Listings | undefined): Promise<void> {
+  const found = lesson.isGone === true ? await shown(lesson.place, options) : await look(lesson.place, folders, options);
+  if (found?.kind === 'folder' && !(await options.isStill())) throw new Error('folders are being renamed just now');
+  await note(lesson, found, options);
+}
+
 async function look(
-  place: string, folders: Map<string, Map<string, RemoteEntry> | undefined> | undefined, { layer, signal }: LearnOptions,
+  place: string, folders: Listings | undefined, { layer, signal }: LearnOptions,
 ): Promise<RemoteEntry | undefined> {
   if (folders === undefined) return layer.below(place, { signal });
   const parent = parentOf(place);
@@ -55,10 +63,22 @@ async function look(
   return folders.get(parent)?.get(nameOf(place));
 }
 
+/** What we brought to the remote ourselves; the share has to show it before it can tell what is in it. */
+async function shown(place: string, { layer, remote, signal }: LearnOptions): Promise<RemoteEntry | undefined> {
+  const found = await layer.below(place, { signal });
+  if (found !== undefined) return found;
+  await remote.forget([parentOf(place), place], { signal });
+  const now = await layer.below(place, { signal });
+  if (now === undefined && (await remote.stat(place, { signal })) !== undefined) throw new Error('the share does not show it yet');
+  return now;
+}
+
 async function note({ place, inode }: Lesson, found: RemoteEntry | undefined, options: LearnOptions): Promise<void> {
   const { records } = options;
   // All of a folder or nothing of it: half a listing would be taken for the whole.
-  const inside = found?.kind === 'folder' ? await tree(place, options) : [];
+  // A folder that was moved out of it goes its own way; one that it went along in does not count.
+  const sources = options.sources.filter((source) => isInside(source, place));
+  const inside = found?.kind === 'folder' ? await tree(place, { ...options, sources }) : [];
   for (const [path, thing] of inside) if (!records.places.has(path)) records.set(path, { remote: thing, isTree: true });
   const former = records.places.get(place);
   // What we brought there ourselves is what users saw, even where the mount has not seen it yet.

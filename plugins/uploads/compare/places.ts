@@ -27,13 +27,7 @@ export interface Places {
 
 export function findPlaces(scan: Scan, known: ReadonlyMap<string, MoveRecord>): Places {
   const marked = [...scan.entries.values()].filter(({ movedFrom }) => movedFrom !== undefined);
-  const sources = new Map(marked.map((entry) => [entry.path, sourceOf(entry, marked, known)]));
-  const moves = new Map<string, PendingMove>();
-  for (const entry of marked) {
-    const source = sources.get(entry.path) ?? '';
-    const isUnderWay = known.get(String(entry.inode))?.going !== undefined;
-    if (source !== entry.path || isUnderWay) moves.set(entry.path, { entry, source });
-  }
+  const moves = pendingMoves(marked, known);
   const pending = [...moves.values()].map(({ source }) => source);
   const of = new Map<string, string | undefined>();
   const pure = new Set<string>();
@@ -43,6 +37,12 @@ export function findPlaces(scan: Scan, known: ReadonlyMap<string, MoveRecord>): 
     of.set(path, moves.get(path)?.source ?? inherited(path, of, { pending, moves }));
   }
   return { of, moves, pure, moved: marked.filter(({ path }) => !moves.has(path)) };
+}
+
+function pendingMoves(marked: readonly UpperEntry[], known: ReadonlyMap<string, MoveRecord>): Map<string, PendingMove> {
+  const isPending = ({ entry, source }: PendingMove): boolean => source !== entry.path || known.get(String(entry.inode))?.going !== undefined;
+  const all = marked.map((entry) => ({ entry, source: sourceOf(entry, marked, known) }));
+  return new Map(all.filter(isPending).map((move) => [move.entry.path, move]));
 }
 
 function inherited(

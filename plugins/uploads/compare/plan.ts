@@ -8,69 +8,14 @@
  *   ever replaced or deleted on the remote.
  * - Moves come first, then folders, then contents; deletions last. What is in the way of something else goes before it.
  */
-import type { LeavingEntry, QueueEntry, UpperEntry } from 'mountkeeper';
+import type { LeavingEntry, UpperEntry } from 'mountkeeper';
 import { ancestors, isAtOrInside, isInside, parentOf } from './paths.ts';
 import { findPlaces } from './places.ts';
 import type { PendingMove, Places } from './places.ts';
-import { identityOf, isSameFile, mayBeThere, NOTHING } from './records.ts';
-import type { MoveRecord, PlaceRecord } from './records.ts';
+import { DETOUR_PREFIX } from './plan-types.ts';
+import type { Conditions, Item, Known, Lesson, Plan } from './plan-types.ts';
+import { identityOf, isSameFile, mayBeThere } from './records.ts';
 import type { Scan } from './scan.ts';
-
-export const DETOUR_PREFIX = '.mountkeeper-moving-';
-
-export interface Item {
-  readonly id: string;
-  readonly action: QueueEntry['action'];
-  /** As users see it. */
-  readonly path: string;
-  /** Where it is about on the remote. */
-  readonly place: string;
-  readonly bytes: number;
-  readonly entry?: UpperEntry;
-  readonly move?: PendingMove & { readonly isDetour: boolean };
-  /** Ids of what must be done before. */
-  readonly needs: Set<string>;
-  /** Why it cannot go now, whatever the remote says. */
-  readonly hold?: string;
-  /** A deletion that makes room for something else. */
-  readonly isInTheWay?: boolean;
-  /** It will never go up as it is. */
-  readonly isRefused?: boolean;
-}
-
-/** What has to be found out below: the one place, or all that is at and in it. */
-export interface Lesson {
-  readonly place: string;
-  readonly isTree: boolean;
-  /** The folder that users put there. */
-  readonly inode?: string;
-}
-
-export interface Plan {
-  readonly items: ReadonlyMap<string, Item>;
-  readonly lessons: readonly Lesson[];
-  /** Places of folders that are to be moved: what lies there belongs to them. */
-  readonly sources: readonly string[];
-  /** Records that say nothing any more. */
-  readonly spent: readonly string[];
-  /** What the remote has, too, and hides its later changes for no use. */
-  readonly done: readonly LeavingEntry[];
-}
-
-export interface Known {
-  readonly places: ReadonlyMap<string, PlaceRecord>;
-  readonly moves: ReadonlyMap<string, MoveRecord>;
-}
-
-export interface Conditions {
-  readonly isOpen: (path: string) => boolean;
-  /** True for what nobody has changed for a while. */
-  readonly isRested: (changedNs: bigint) => boolean;
-  /** Folders that must not be moved on the remote now. */
-  readonly inUse: ReadonlySet<string>;
-  /** False for what was changed a moment ago: nanoseconds since the epoch. */
-  readonly isQuiet: (changedNs: bigint) => boolean;
-}
 
 export function planUpper(scan: Scan, known: Known, conditions: Conditions): Plan {
   const draft = new Draft(scan, known, conditions);
@@ -127,18 +72,19 @@ class Draft {
 
   #addWhiteout(entry: UpperEntry, place: string): void {
     this.#whiteouts.add(place);
+    const record = this.#known.places.get(place);
     if (this.#isTreeKnown(place) ? false : this.#isHidden(entry)) this.#learn(entry, place, true);
-    else if (!mayBeThere(this.#known.places.get(place) ?? { remote: NOTHING })) this.#markDone(entry, place);
+    else if (record === undefined || !mayBeThere(record)) this.#markDone(record?.isKept === true ? { ...entry, copy: place } : entry, place);
   }
 
   #addFile(entry: UpperEntry, place: string): void {
     const record = this.#known.places.get(place);
-    if (isSameFile(record?.proved, identityOf(entry))) {
-      if (record?.copy !== undefined) this.#markDone({ ...entry, copy: record.copy.path }, place);
+    if (record !== undefined && isSameFile(record.proved, identityOf(entry))) {
+      if (record.copy !== undefined) this.#markDone({ ...entry, copy: record.copy.path }, place);
       return;
     }
-    if (record === undefined && this.#isHidden(entry)) return this.#learn(entry, place, false);
-    if (record !== undefined && !this.#isTreeKnown(place)) return this.#learn(entry, place, true);
+    const isUnlearnt = record === undefined ? this.#isHidden(entry) : !this.#isTreeKnown(place);
+    if (isUnlearnt) return this.#learn(entry, place, record !== undefined);
     this.#add(entry, place, { hold: this.#holdOf(entry) });
     if (record?.remote.kind === 'folder') this.#addDeletion(place, entry.path);
   }
@@ -146,14 +92,14 @@ class Draft {
   #addFolder(entry: UpperEntry, place: string): void {
     if (!this.#places.pure.has(entry.path)) return;
     const record = this.#known.places.get(place);
-    const isOurs = record?.remote.kind === 'folder' && record.inode === String(entry.inode);
-    if (isOurs) return;
-    if (record?.remote.kind === 'folder' || (record === undefined && this.#isHidden(entry))) {
+    const kind = record?.remote.kind;
+    if (kind === 'folder' && record?.inode === String(entry.inode)) return;
+    if (kind === 'folder' || (kind === undefined && this.#isHidden(entry))) {
       this.#unlearnt.add(entry.path);
       return this.#learn(entry, place, true);
     }
     this.#add(entry, place, { hold: this.#holdOf(entry) });
-    if (record?.remote.kind === 'file') this.#addDeletion(place, entry.path);
+    if (kind === 'file') this.#addDeletion(place, entry.path);
   }
 
   /** In a folder that is yet to be moved nothing is taken out: what shows there then is not of this place. */
@@ -225,11 +171,11 @@ class Draft {
   #addMove(move: PendingMove): void {
     const { path } = move.entry;
     const hold = this.#conditions.inUse.has(path) ? 'Somebody has the folder open; it is moved on the remote once that is closed.' : undefined;
-    const isLearnt = this.#isTreeKnown(path) || (!this.#known.places.has(path) && !this.#isHidden(move.entry));
+    const record = this.#known.places.get(path);
+    const isLearnt = record === undefined ? !this.#isHidden(move.entry) : this.#isTreeKnown(path);
     if (!isLearnt && !this.#unlearnt.has(parentOf(path))) this.#lessons.push({ place: path, isTree: true });
     this.#putMove(move, false, isLearnt ? hold : 'What users changed here has not been found out yet.');
-    const kind = this.#known.places.get(path)?.remote.kind ?? 'nothing';
-    if (isLearnt && kind !== 'nothing') this.#addDeletion(path, path);
+    if (isLearnt && record !== undefined && record.remote.kind !== 'nothing') this.#addDeletion(path, path);
   }
 
   #putMove(move: PendingMove, isDetour: boolean, hold: string | undefined): void {
@@ -253,8 +199,16 @@ class Draft {
     const isInTheWay = [place, ...ancestors(place)].some((one) => this.#needsRoom(one));
     const entry = this.#scan.entries.get(path);
     const whiteout = entry?.kind === 'whiteout' ? { entry } : {};
-    const hold = isMoving ? 'A folder in it has to be moved on the remote first.' : undefined;
+    const isUnlearnt = this.#isGoneUnlearnt(place);
+    if (isUnlearnt) this.#lessons.push({ place, isTree: true, isGone: true });
+    const hold = isUnlearnt ? 'What users changed here has not been found out yet.' : isMoving ? 'A folder in it has to be moved on the remote first.' : undefined;
     this.#put({ action: 'delete', path, place, bytes: 0, isInTheWay, ...whiteout }, { hold });
+  }
+
+  /** A folder that is gone from the upper folder without a whiteout, and others had put things into it that showed. */
+  #isGoneUnlearnt(place: string): boolean {
+    const record = this.#known.places.get(place);
+    return record?.remote.kind === 'folder' && record.isShown === true && record.isTree !== true && !this.#whiteouts.has(place);
   }
 
   #needsRoom(place: string): boolean {
@@ -290,19 +244,22 @@ class Draft {
   }
 
   #orderDeletion(item: Item, sent: ReadonlyMap<string, string[]>): void {
-    // Whatever is at one of the places above it: a folder's deletion, or what is to stand there.
-    for (const action of ['delete', 'upload', 'make folder', 'move'] as const) {
-      for (const above of [item.place, ...ancestors(item.place)]) {
-        const other = this.#items.get(idOf(action, above));
-        if (other !== undefined && other !== item && (action !== 'make folder' || above === item.place)) other.needs.add(item.id);
-      }
-    }
+    for (const above of [item.place, ...ancestors(item.place)]) this.#makeWait(item, above);
     const remote = this.#known.places.get(item.place)?.remote;
     if (item.isInTheWay === true || remote?.kind !== 'file') return;
     // A file that was renamed here: its content must be on the remote under the new name before the old one goes.
     const { bytes, modifiedMs } = remote.version;
     const second = Math.floor(modifiedMs / 1_000);
     for (const one of [second - 1, second, second + 1]) for (const id of sent.get(`${bytes} ${one}`) ?? []) item.needs.add(id);
+  }
+
+  /** Whatever is at or above it: a folder's deletion, or what is to stand there. */
+  #makeWait(deletion: Item, above: string): void {
+    for (const action of ['delete', 'upload', 'move', 'make folder'] as const) {
+      if (action === 'make folder' && above !== deletion.place) continue;
+      const other = this.#items.get(idOf(action, above));
+      if (other !== deletion) other?.needs.add(deletion.id);
+    }
   }
 
   #need(item: Item, action: Item['action'], place: string): void {

@@ -36,6 +36,10 @@ export interface PlaceRecord {
   readonly copy?: { readonly path: string; readonly version?: RemoteVersion };
   /** Of a folder that users removed or replaced: all that was in it is on record, too. */
   readonly isTree?: boolean;
+  /** Of a folder: what others put into it shows to users, so they know all that is in it. */
+  readonly isShown?: boolean;
+  /** Users deleted it, but others had made something else of it: that stays and is to show again. */
+  readonly isKept?: boolean;
   /** Inode of the local folder that the remote's was made for. */
   readonly inode?: string;
   /** Being taken out of the upper folder: when it is gone from there, no user deleted it. */

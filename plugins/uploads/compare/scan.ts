@@ -42,18 +42,8 @@ interface Line {
 }
 
 export function createScanner(upper: string, processes: Pick<Processes, 'run'>): Scanner {
+  const find = (tests: readonly string[], signal: AbortSignal): Promise<Line[]> => list(upper, tests, { processes, signal });
   let known = new Map<string, { readonly changedNs: bigint; readonly inode: bigint; readonly marks: Marks }>();
-
-  const find = async (tests: readonly string[], signal: AbortSignal): Promise<Line[]> => {
-    const { stdout, stderr, code } = await processes.run({
-      command: 'find', args: [upper, ...tests, '-printf', FORMAT], timeoutMs: TIMEOUT_MS, signal, maxOutputBytes: MAX_OUTPUT_BYTES,
-    });
-    const lines = stdout.split('\0').slice(0, -1).map(lineOf);
-    if (lines[0]?.path !== '') throw new Error(`the upper folder cannot be read: ${stderr.trim() || `find ended with ${String(code)}`}`);
-    const trouble = stderr.split('\n').find((line) => line !== '' && !line.includes('No such file or directory'));
-    if (trouble !== undefined) throw new Error(`the upper folder cannot be read whole: ${trouble}`);
-    return lines;
-  };
 
   const marksOf = async (folders: readonly Line[], signal: AbortSignal): Promise<ReadonlyMap<string, Marks>> => {
     const asked = folders.filter(({ path, inode, changedNs }) => {
@@ -86,6 +76,20 @@ export function createScanner(upper: string, processes: Pick<Processes, 'run'>):
       return now.size === scan.folders.size && [...now].every(([path, line]) => scan.folders.get(path) === line);
     },
   };
+}
+
+interface Asking { readonly processes: Pick<Processes, 'run'>; readonly signal: AbortSignal }
+
+/** The folder itself comes first. */
+async function list(upper: string, tests: readonly string[], { processes, signal }: Asking): Promise<Line[]> {
+  const { stdout, stderr, code } = await processes.run({
+    command: 'find', args: [upper, ...tests, '-printf', FORMAT], env: { LC_ALL: 'C' }, timeoutMs: TIMEOUT_MS, signal, maxOutputBytes: MAX_OUTPUT_BYTES,
+  });
+  const lines = stdout.split('\0').slice(0, -1).map(lineOf);
+  if (lines[0]?.path !== '') throw new Error(`the upper folder cannot be read: ${stderr.trim() || `find ended with ${String(code)}`}`);
+  const trouble = stderr.split('\n').find((line) => line !== '' && !line.includes('No such file or directory'));
+  if (trouble !== undefined) throw new Error(`the upper folder cannot be read whole: ${trouble}`);
+  return lines;
 }
 
 function standOf(folders: readonly Line[]): Map<string, string> {
@@ -156,9 +160,7 @@ function joined(folder: string, name: string): string {
   return folder === '' ? name : `${folder}/${name}`;
 }
 
-async function readMarks(
-  upper: string, folders: readonly string[], { processes, signal }: { readonly processes: Pick<Processes, 'run'>; readonly signal: AbortSignal },
-): Promise<Map<string, Marks>> {
+async function readMarks(upper: string, folders: readonly string[], { processes, signal }: Asking): Promise<Map<string, Marks>> {
   const { stdout } = await processes.run({
     command: 'tar',
     args: ['-C', upper, '--create', '--file=-', '--format=posix', '--no-recursion', '--ignore-failed-read', '--xattrs',

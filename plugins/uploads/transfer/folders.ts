@@ -1,7 +1,8 @@
 /** Folders on the remote: made, moved, removed, and files deleted. Each step asks first and can be done again. */
+import type { WriteLayer } from 'mountkeeper';
 import { below, isAtOrInside, parentOf } from '../compare/paths.ts';
-import { DETOUR_PREFIX } from '../compare/plan.ts';
-import type { Item } from '../compare/plan.ts';
+import { DETOUR_PREFIX } from '../compare/plan-types.ts';
+import type { Item } from '../compare/plan-types.ts';
 import { mayBeThere, NOTHING } from '../compare/records.ts';
 import type { MoveRecord, PlaceRecord } from '../compare/records.ts';
 import { isSameThing, looksLike } from '../proof/versions.ts';
@@ -10,8 +11,7 @@ import type { StepTools } from './step-tools.ts';
 
 export async function makeFolder({ place, path, entry }: Item, tools: StepTools): Promise<void> {
   const { remote, records, layer, signal } = tools;
-  const stats = await localStats(layer, path);
-  if (stats?.kind !== 'folder' || stats.inode !== entry?.inode) throw new Changed();
+  await checkFolder(path, entry?.inode, layer);
   const now = await ask(tools, place);
   if (now.kind === 'file') {
     // Someone else's file stands where the folder is to be. It gives way under another name, since all in the folder follows.
@@ -25,8 +25,13 @@ export async function makeFolder({ place, path, entry }: Item, tools: StepTools)
     await remote.makeFolder(place, { signal });
   }
   tools.touched(parentOf(place));
-  records.set(place, { remote: { kind: 'folder' }, inode: String(stats.inode) });
+  records.set(place, { remote: { kind: 'folder' }, inode: String(entry?.inode) });
   await records.saved();
+}
+
+async function checkFolder(path: string, inode: bigint | undefined, layer: WriteLayer): Promise<void> {
+  const stats = await localStats(layer, path);
+  if (stats?.kind !== 'folder' || stats.inode !== inode) throw new Changed();
 }
 
 /** Deletes what users saw there when they deleted it; what others made of it since stays and shows again. */
@@ -37,28 +42,29 @@ export async function deletePlace(item: Item, tools: StepTools): Promise<void> {
   if (record === undefined || !mayBeThere(record)) return;
   const stats = await localStats(layer, path);
   if (stats !== undefined && stats.kind !== 'whiteout' && isInTheWay !== true) throw new Changed();
-  const isKept = await removeFrom(item, record, tools);
+  const left = await removeFrom(item, record, tools);
   // What is to stand in its place tells of it otherwise.
-  if (isKept && isInTheWay !== true) await tell(tools, { path: place, copy: place, what: 'deleted' });
+  if (left === 'untold' && isInTheWay !== true) await tell(tools, { path: place, copy: place, what: 'deleted' });
   tools.touched(parentOf(place));
-  records.set(place, { remote: NOTHING });
+  records.set(place, { remote: NOTHING, ...(left !== 'nothing' && { isKept: true }) });
   await records.saved();
 }
 
-/** True when something stays there that has to be told of. */
-async function removeFrom({ place }: Item, record: PlaceRecord, tools: StepTools): Promise<boolean> {
+/** What stays there, and whether that was told of. */
+async function removeFrom({ place }: Item, record: PlaceRecord, tools: StepTools): Promise<'nothing' | 'told' | 'untold'> {
   const { remote, signal } = tools;
   const now = await ask(tools, place);
-  if (now.kind === 'nothing') return false;
+  if (now.kind === 'nothing') return 'nothing';
   if (now.kind === 'folder') {
-    if (record.remote.kind === 'file') return true;
-    return !(await removeFolder(place, tools)) && (await hasUntold(place, tools));
+    if (record.remote.kind === 'file') return 'untold';
+    if (await removeFolder(place, tools)) return 'nothing';
+    return (await hasUntold(place, tools)) ? 'untold' : 'told';
   }
   const isOurs = record.sending !== undefined && looksLike(now.version, record.sending, remote.precisionMs);
-  if (!isOurs && !isSameThing(now, record.remote, remote.precisionMs)) return true;
+  if (!isOurs && !isSameThing(now, record.remote, remote.precisionMs)) return 'untold';
   await remote.deleteFile(place, { signal });
   if ((await ask(tools, place)).kind !== 'nothing') throw new Error('The remote still shows what was deleted.');
-  return false;
+  return 'nothing';
 }
 
 /** False when something is left in it. */
@@ -89,14 +95,13 @@ async function hasUntold(place: string, { remote, records, signal }: StepTools):
 export async function moveFolder({ path, entry, move }: Item, tools: StepTools): Promise<void> {
   const { records, layer } = tools;
   if (move === undefined || entry?.movedFrom === undefined) throw new Changed();
-  const stats = await localStats(layer, path);
-  if (stats?.kind !== 'folder' || stats.inode !== entry.inode) throw new Changed();
+  await checkFolder(path, entry.inode, layer);
   const target = move.isDetour ? `${DETOUR_PREFIX}${entry.inode.toString(36)}` : path;
   const here = { from: entry.movedFrom, at: move.source };
-  const went = await wentAlready(records.moves.get(String(entry.inode)), tools);
-  if (went || move.source === path) {
+  if (await wentAlready(records.moves.get(String(entry.inode)), tools)) throw new Changed();
+  if (move.source === path) {
     // Users took it back, and the remote has never moved it.
-    if (!went) records.setMove(entry.inode, here);
+    records.setMove(entry.inode, here);
     await records.saved();
     throw new Changed();
   }
@@ -105,7 +110,7 @@ export async function moveFolder({ path, entry, move }: Item, tools: StepTools):
   await bring(move.source, target, tools);
   records.setMove(entry.inode, here);
   records.renamed(move.source, target);
-  if (!move.isDetour) records.set(path, { remote: { kind: 'folder' }, inode: String(entry.inode) });
+  if (!move.isDetour) records.set(path, { remote: { kind: 'folder' }, inode: String(entry.inode), isShown: true });
   await records.saved();
   for (const folder of [parentOf(move.source), parentOf(target)]) tools.touched(folder);
   tools.touched(target);
@@ -117,7 +122,9 @@ async function wentAlready(known: MoveRecord | undefined, tools: StepTools): Pro
   const [from, to] = [await ask(tools, known.at), await ask(tools, known.going)];
   if (from.kind !== 'nothing' || to.kind !== 'folder') return false;
   tools.records.renamed(known.at, known.going);
+  tools.records.set(known.going, { remote: { kind: 'folder' }, isShown: true });
   for (const folder of [parentOf(known.at), parentOf(known.going), known.going]) tools.touched(folder);
+  await tools.records.saved();
   return true;
 }
 

@@ -1,7 +1,7 @@
 /** What may go next, and what became of the tries so far. Pure but for its own memory. */
 import type { QueueEntry, RemoteFailure } from 'mountkeeper';
 import { isAtOrInside } from '../compare/paths.ts';
-import type { Item, Plan } from '../compare/plan.ts';
+import type { Item, Plan } from '../compare/plan-types.ts';
 
 const FIRST_PAUSE_MS = 5_000;
 const LONGEST_PAUSE_MS = 60_000;

@@ -7,14 +7,11 @@ import { hostname } from 'node:os';
 import type {
   Clock, Conflict, LeavingEntry, Logger, Processes, QueueEntry, RemoteFailure, ShareUploads, UploadFigures, UploadOptions,
 } from 'mountkeeper';
-import { learn } from '../compare/learn.ts';
 import { parentOf } from '../compare/paths.ts';
-import { planUpper } from '../compare/plan.ts';
-import type { Item, Plan } from '../compare/plan.ts';
+import type { Item } from '../compare/plan-types.ts';
 import { Records } from '../compare/records.ts';
-import { createScanner } from '../compare/scan.ts';
-import type { Scan, Scanner } from '../compare/scan.ts';
 import { deletePlace, makeFolder, moveFolder } from './folders.ts';
+import { Planner, revive } from './planner.ts';
 import { Queue } from './queue.ts';
 import type { Running } from './queue.ts';
 import { Changed } from './step-tools.ts';
@@ -24,12 +21,8 @@ import { uploadFile } from './upload.ts';
 
 /** How long "all may go now" holds. */
 const HURRY_MS = 30_000;
-/** A clock that was set back must not let files wait until it is there again. */
-const FUTURE_NS = 2_000_000_000n;
 /** A look costs at most this part of the time. */
 const LOOK_SHARE = 50;
-/** What users work with is left alone. */
-const REST_BEFORE_OUT_MS = 60_000;
 /** What could not be taken out is tried again after this. */
 const REST_MS = 30_000;
 /** Of a folder that was moved on the remote: until then what only lies there is out of sight. */
@@ -52,7 +45,7 @@ export interface ShareUploaderOptions extends UploadOptions {
 
 export class ShareUploader implements ShareUploads {
   readonly #options: ShareUploaderOptions;
-  readonly #scanner: Scanner;
+  readonly #planner: Planner;
   readonly #queue = new Queue();
   readonly #end = new AbortController();
   readonly #touched = new Set<string>();
@@ -75,7 +68,7 @@ export class ShareUploader implements ShareUploads {
 
   constructor(options: ShareUploaderOptions) {
     this.#options = options;
-    this.#scanner = createScanner(options.layer.upper, options.processes);
+    this.#planner = new Planner(options);
     this.#loop = options.isSelfDriven === false ? Promise.resolve() : this.#drive();
   }
 
@@ -163,54 +156,17 @@ export class ShareUploader implements ShareUploads {
     const lookedAtMs = clock.monotonic();
     this.#isLookDue = false;
     const records = await this.#open();
-    const scan = await this.#scanner.scan(signal);
-    this.#forgetMarks(scan, records);
-    const plan = await this.#plan(scan, records, signal);
+    const scan = await this.#planner.scan(signal);
+    if (this.#figures === undefined) revive(scan, records);
+    const { plan, isMoreToLearn } = await this.#planner.plan(scan, records, { isHurried: lookedAtMs < this.#hurriedUntil, signal });
+    this.#isLookDue ||= isMoreToLearn;
+    for (const path of this.#refused.keys()) if (!scan.entries.has(path)) this.#refused.delete(path);
     this.#queue.adopt(plan, clock.now());
     this.#done = plan.done.filter(({ path }) => (this.#refused.get(path) ?? 0) <= lookedAtMs);
     this.#lookMs = clock.monotonic() - lookedAtMs;
     this.#figures = this.#count(lookedAtMs);
     this.#start();
     return this.#figures;
-  }
-
-  async #plan(scan: Scan, records: Records, signal: AbortSignal): Promise<Plan> {
-    const { layer, clock } = this.#options;
-    const isHurried = clock.monotonic() < this.#hurriedUntil;
-    const nowNs = BigInt(Math.trunc(clock.now())) * 1_000_000n;
-    const quietNs = nowNs - BigInt(Math.trunc(this.#options.writeBackMs())) * 1_000_000n;
-    const isQuiet = (changedNs: bigint): boolean => isHurried || changedNs <= quietNs || changedNs > nowNs + FUTURE_NS;
-    const restedNs = nowNs - BigInt(this.#options.restMs ?? REST_BEFORE_OUT_MS) * 1_000_000n;
-    const isRested = (changedNs: bigint): boolean => changedNs <= restedNs;
-    const first = planUpper(scan, records, { isOpen: () => false, inUse: new Set(), isQuiet, isRested });
-    let failed: ReadonlyMap<string, string> = new Map();
-    if (first.lessons.length > 0) {
-      failed = await learn(first.lessons, { layer, records, sources: first.sources, isStill: () => this.#scanner.isStill(scan, signal), signal });
-    }
-    const actions = new Set([...first.items.values()].map(({ action }) => action));
-    this.#forgetRefusals(scan);
-    const open = actions.has('upload') ? await layer.openForWriting() : new Set<string>();
-    const inUse = actions.has('move') && !isHurried ? await layer.inUse() : new Set<string>();
-    const isAsBefore = first.lessons.length === 0 && open.size === 0 && inUse.size === 0;
-    const plan = isAsBefore ? first : planUpper(scan, records, { isOpen: (path) => open.has(path), inUse, isQuiet, isRested });
-    for (const place of plan.spent) records.drop(place);
-    // Folders can be learnt of one after the other: what is in one that users made depends on what it hides.
-    this.#isLookDue ||= plan.lessons.some(({ place }) => !failed.has(place));
-    return failed.size === 0 ? plan : { ...plan, items: withReasons(plan.items, failed) };
-  }
-
-  #forgetMarks({ entries }: Scan, records: Records): void {
-    const marked = new Set([...entries.values()].filter(({ movedFrom }) => movedFrom !== undefined).map(({ inode }) => String(inode)));
-    for (const inode of records.moves.keys()) if (!marked.has(inode)) records.setMove(BigInt(inode), null);
-    if (this.#figures !== undefined) return;
-    // A former run wanted these taken out and was ended before: what is still here counts again.
-    for (const [place, record] of records.places) {
-      if (record.isLeaving === true && entries.has(place)) records.set(place, { ...record, isLeaving: false });
-    }
-  }
-
-  #forgetRefusals({ entries }: Scan): void {
-    for (const path of this.#refused.keys()) if (!entries.has(path)) this.#refused.delete(path);
   }
 
   #count(lookedAtMs: number): UploadFigures {
@@ -303,8 +259,8 @@ export class ShareUploader implements ShareUploads {
       // What lies below is read anew then: what users changed of it until now has to be known before.
       await this.#learnFirst();
       const taken = await takeOutDone(entries, folders, this.#tools());
-      for (const { movedFrom, path } of entries) this.#refused.set(path, taken.has(path) ? 0 : this.#options.clock.monotonic() + (movedFrom === undefined ? REST_MS : MOVED_REST_MS));
-      if (taken.size > 0) this.#isLookDue = true;
+      for (const { movedFrom, path } of entries) this.#refused.set(path, taken.has(path) || this.#isKept(path) ? 0 : this.#options.clock.monotonic() + (movedFrom === undefined ? REST_MS : MOVED_REST_MS));
+      if (taken.size > 0 || entries.some(({ path, copy }) => copy === undefined && this.#isKept(path))) this.#isLookDue = true;
     } catch (error) {
       for (const folder of folders) this.#touched.add(folder);
       this.#takeOutFrom = this.#options.clock.monotonic() + PAUSE_MS;
@@ -312,9 +268,13 @@ export class ShareUploader implements ShareUploads {
     }
   }
 
+  #isKept(path: string): boolean {
+    return this.#records?.places.get(path)?.isKept === true;
+  }
+
   async #learnFirst(): Promise<void> {
     const { signal } = this.#end;
-    await this.#plan(await this.#scanner.scan(signal), await this.#open(), signal);
+    await this.#planner.plan(await this.#planner.scan(signal), await this.#open(), { isHurried: false, signal });
   }
 
   async #open(): Promise<Records> {
@@ -328,11 +288,4 @@ export class ShareUploader implements ShareUploads {
     this.#records = await this.#opening;
     return this.#records;
   }
-}
-
-function withReasons(items: ReadonlyMap<string, Item>, failed: ReadonlyMap<string, string>): Map<string, Item> {
-  return new Map([...items].map(([id, item]) => {
-    const reason = item.hold === undefined ? undefined : failed.get(item.place);
-    return [id, reason === undefined ? item : { ...item, hold: reason }];
-  }));
 }

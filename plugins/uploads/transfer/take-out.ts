@@ -1,5 +1,7 @@
 /** Takes out of the upper folder what would only hide the remote from now on. */
 import type { LeavingEntry, UpperEntry } from 'mountkeeper';
+import { NOTHING } from '../compare/records.ts';
+import { ask } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
 /**
@@ -15,9 +17,10 @@ export async function takeOutDone(entries: readonly LeavingEntry[], folders: rea
   await records.saved();
   const taken = new Set(await layer.takeOut(entries));
   for (const entry of entries) {
-    if (!taken.has(entry.path)) setLeaving(entry.path, false, tools);
+    if (!taken.has(entry.path)) await stays(entry, tools);
     else if (entry.movedFrom !== undefined) records.setMove(entry.inode, null);
     else if (leavesItself(entry)) records.drop(entry.path);
+    else setShown(entry.path, tools);
   }
   await records.saved();
   return taken;
@@ -26,6 +29,19 @@ export async function takeOutDone(entries: readonly LeavingEntry[], folders: rea
 /** Of a folder with a mark only the mark goes. */
 function leavesItself({ kind, isOpaque, movedFrom }: UpperEntry): boolean {
   return kind !== 'folder' || (!isOpaque && movedFrom === undefined);
+}
+
+/** A whiteout that stays although the deletion is done may hide what others have put there since: that is to show. */
+async function stays({ path, kind, copy }: LeavingEntry, tools: StepTools): Promise<void> {
+  setLeaving(path, false, tools);
+  const record = tools.records.places.get(path) ?? { remote: NOTHING };
+  const isHiding = kind === 'whiteout' && copy === undefined && record.remote.kind === 'nothing';
+  if (isHiding && (await ask(tools, path)).kind !== 'nothing') tools.records.set(path, { ...record, isKept: true });
+}
+
+function setShown(path: string, { records }: StepTools): void {
+  const record = records.places.get(path);
+  if (record !== undefined) records.set(path, { ...record, isShown: true });
 }
 
 function setLeaving(path: string, isLeaving: boolean, { records }: StepTools): void {

@@ -4,10 +4,11 @@
  */
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { RemoteVersion } from 'mountkeeper';
 import { parentOf } from '../compare/paths.ts';
-import type { Item } from '../compare/plan.ts';
+import type { Item } from '../compare/plan-types.ts';
 import { identityOf, isSameFile, NOTHING } from '../compare/records.ts';
-import type { Identity, PlaceRecord, Thing } from '../compare/records.ts';
+import type { Identity, PlaceRecord, Records, Thing } from '../compare/records.ts';
 import { couldBe, hasSameContent, isSameThing, looksLike } from '../proof/versions.ts';
 import type { Look } from '../proof/versions.ts';
 import { ask, Changed, freePath, localStats, tell } from './step-tools.ts';
@@ -87,13 +88,18 @@ async function decide({ now, expected, local, record, target, file }: Case, step
   if (now.kind === 'folder') return 'conflict';
   const isExpected = isSameThing(now, expected, precisionMs);
   if (looksLike(now.version, lookOf(local), precisionMs)) {
-    const hashed = await ask(step, target, true);
-    const isSame = hashed.kind === 'file' ? await hasSameContent(file, hashed.version, step.signal) : undefined;
+    const isSame = await compared(file, target, step);
     // Size and time alone say nothing of a file that was changed within the remote's second, or whose time was set back.
-    if (isSame === true || (isSame === undefined && !isExpected)) return 'is there';
+    if (isSame ?? !isExpected) return 'is there';
   }
   const isOurs = record.sending !== undefined && couldBe(now.version, record.sending, precisionMs);
   return isExpected || isOurs ? 'send' : 'conflict';
+}
+
+/** Undefined where the remote has no hash that could tell. */
+async function compared(file: string, target: string, step: UploadStep): Promise<boolean | undefined> {
+  const hashed = await ask(step, target, true);
+  return hashed.kind === 'file' ? hasSameContent(file, hashed.version, step.signal) : undefined;
 }
 
 /** Someone else's version keeps the place; the user's goes beside. */
@@ -123,19 +129,18 @@ async function prove(item: Item, { target, local, now }: Sent, step: UploadStep)
   if (now.kind !== 'file') throw new Error('The remote does not show the file that was brought there.');
   const after = await localStats(layer, item.path);
   const isUnchanged = after !== undefined && isSameFile(local, identityOf(after));
-  const isIt = couldBe(now.version, lookOf(local), remote.precisionMs)
-    && (!isUnchanged || (await hasSameContent(join(layer.upper, item.path), now.version, signal)) !== false);
-  if (!isIt && isUnchanged) throw new Error('The remote shows another file than the one that was brought there.');
-  if (!isIt) throw new Changed();
-  const copy = target === item.place ? undefined : { path: target, version: now.version };
-  const before = records.places.get(item.place)?.remote ?? NOTHING;
-  records.set(item.place, {
-    remote: copy === undefined ? { kind: 'file', version: now.version } : before,
-    ...(copy !== undefined && { copy }),
-    ...(isUnchanged && { proved: local }),
-  });
+  const isLike = couldBe(now.version, lookOf(local), remote.precisionMs);
+  if (!isUnchanged && !isLike) throw new Changed();
+  const isWrong = isUnchanged && (await hasSameContent(join(layer.upper, item.path), now.version, signal)) === false;
+  if (!isLike || isWrong) throw new Error('The remote shows another file than the one that was brought there.');
+  records.set(item.place, { ...arrived(item.place, target, now.version, records), ...(isUnchanged && { proved: local }) });
   await records.saved();
   if (!isUnchanged) throw new Changed();
+}
+
+function arrived(place: string, target: string, version: RemoteVersion, { places }: Records): PlaceRecord {
+  if (target === place) return { remote: { kind: 'file', version } };
+  return { remote: places.get(place)?.remote ?? NOTHING, copy: { path: target, version } };
 }
 
 function lookOf({ bytes, modifiedNs }: Identity): Look {

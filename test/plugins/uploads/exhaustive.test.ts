@@ -76,7 +76,7 @@ describe('every sequence of two operations', () => {
     await one.check();
   });
 
-  for (const calls of [3, 40, 200, 700, 1_500, 2_600]) {
+  for (const calls of [3, 200, 1_500, 2_600]) {
     it(`comes to the NAS when the uploader is killed after ${calls} calls in between`, async () => {
       const one = stage();
       one.perform(0);

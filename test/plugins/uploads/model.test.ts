@@ -94,7 +94,7 @@ class Play {
       case 'delete': return rmSync(at);
       case 'rename': return lstatSync(at).isFile() ? renameSync(at, this.share.at(act.to)) : undefined;
       case 'rename folder': return renameSync(at, this.share.at(act.to));
-      case 'make folder': return void mkdirSync(at);
+      case 'make folder': mkdirSync(at); return undefined;
       default: return rmSync(at, { recursive: true });
     }
   }
@@ -112,7 +112,10 @@ class Play {
     const isDone = attempt(() => {
       if (!existsSync(dirname(file))) return;
       if (existsSync(file)) this.foreign.delete(readFileSync(file, 'latin1'));
-      writeFileSync(file, content);
+      // Another inode: overlayfs takes one that was copied up for what it was, which the real layer sees to.
+      const beside = join(this.share.root, 'other');
+      writeFileSync(beside, content);
+      renameSync(beside, file);
       // Another second than any other version, as the NAS keeps no more.
       utimesSync(file, 1_700_000_000 + this.#count, 1_700_000_000 + this.#count);
       this.foreign.add(content);

@@ -8,7 +8,7 @@ import { copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import type { Clock, Conflict, Processes, RemoteEntry, RemoteFailure, RemoteFiles, UpperEntry, WriteLayer } from 'mountkeeper';
+import type { Clock, Conflict, LeavingEntry, Processes, RemoteEntry, RemoteFailure, RemoteFiles, WriteLayer } from 'mountkeeper';
 import { createClock } from '../../../core/system/clock.ts';
 import { runShortCommand } from '../../../core/system/short-command.ts';
 import { ShareUploader } from '../../../plugins/uploads/transfer/share-uploads.ts';
@@ -83,35 +83,34 @@ export class TestShare {
     };
   }
 
-  #takeOut(entries: readonly UpperEntry[]): string[] {
+  #takeOut(entries: readonly LeavingEntry[]): string[] {
     this.down();
     const taken = entries.filter((entry) => this.#takeOne(entry)).map(({ path }) => path);
     this.up();
     return taken;
   }
 
-  #takeOne({ path, kind, inode, changedNs, movedFrom, isOpaque }: UpperEntry): boolean {
+  #takeOne({ path, kind, inode, changedNs, movedFrom, isOpaque, copy }: LeavingEntry): boolean {
     const full = join(this.upper, path);
     const stats = lstatSync(full, { bigint: true, throwIfNoEntry: false });
-    if (kind === 'whiteout') {
-      if (stats?.isCharacterDevice() !== true || existsSync(join(this.nas, path))) return false;
-      unlinkSync(full);
-      return true;
-    }
+    if (kind === 'whiteout') return this.#takeWhiteout(path, copy !== undefined);
     if (stats?.ino !== inode || (kind === 'file' && stats.ctimeNs !== changedNs)) return false;
-    if (kind === 'file') unlinkSync(full);
-    else if (movedFrom !== undefined) unmark(full, 'redirect');
-    else if (isOpaque) unmark(full, 'opaque');
-    else if (readdirSync(full).length > 0) return false;
-    else rmdirSync(full);
+    if (movedFrom !== undefined || isOpaque) unmark(full, isOpaque ? 'opaque' : 'redirect');
+    else return remove(full, kind);
     return true;
+  }
+
+  #takeWhiteout(path: string, isKept: boolean): boolean {
+    const isAgreed = isKept || !existsSync(join(this.nas, path));
+    if (isAgreed && lstatSync(join(this.upper, path), { throwIfNoEntry: false })?.isCharacterDevice() === true) unlinkSync(join(this.upper, path));
+    return isAgreed;
   }
 
   remote(): RemoteFiles {
     const at = (path: string): string => join(this.nas, path);
-    const share = this;
+    const precisionMs = (): number => this.precisionMs;
     return {
-      get precisionMs() { return share.precisionMs; },
+      get precisionMs() { return precisionMs(); },
       stat: async (path) => entryAt(at(path)),
       list: async (folder) => listing(at(folder)),
       upload: async (local, path) => {
@@ -130,6 +129,14 @@ export class TestShare {
       forget: async () => undefined,
     };
   }
+}
+
+/** False for a folder that holds something. */
+function remove(full: string, kind: LeavingEntry['kind']): boolean {
+  if (kind === 'file') unlinkSync(full);
+  else if (readdirSync(full).length > 0) return false;
+  else rmdirSync(full);
+  return true;
 }
 
 function unmark(folder: string, mark: string): void {

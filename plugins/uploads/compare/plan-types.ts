@@ -1,0 +1,63 @@
+/** What a plan is made of. */
+import type { LeavingEntry, QueueEntry, UpperEntry } from 'mountkeeper';
+import type { PendingMove } from './places.ts';
+import type { MoveRecord, PlaceRecord } from './records.ts';
+
+/** Folders that two moves in each other's way go over, in the share's root on the remote. */
+export const DETOUR_PREFIX = '.mountkeeper-moving-';
+
+export interface Item {
+  readonly id: string;
+  readonly action: QueueEntry['action'];
+  /** As users see it. */
+  readonly path: string;
+  /** Where it is about on the remote. */
+  readonly place: string;
+  readonly bytes: number;
+  readonly entry?: UpperEntry;
+  readonly move?: PendingMove & { readonly isDetour: boolean };
+  /** Ids of what must be done before. */
+  readonly needs: Set<string>;
+  /** Why it cannot go now, whatever the remote says. */
+  readonly hold?: string;
+  /** A deletion that makes room for something else. */
+  readonly isInTheWay?: boolean;
+  /** It will never go up as it is. */
+  readonly isRefused?: boolean;
+}
+
+/** What has to be found out below: the one place, or all that is at and in it. */
+export interface Lesson {
+  readonly place: string;
+  readonly isTree: boolean;
+  /** We brought it there and users removed it: all that is there is what they saw. */
+  readonly isGone?: boolean;
+  /** The folder that users put there. */
+  readonly inode?: string;
+}
+
+export interface Plan {
+  readonly items: ReadonlyMap<string, Item>;
+  readonly lessons: readonly Lesson[];
+  /** Places of folders that are to be moved: what lies there belongs to them. */
+  readonly sources: readonly string[];
+  /** Records that say nothing any more. */
+  readonly spent: readonly string[];
+  /** What the remote has, too, and hides its later changes for no use. */
+  readonly done: readonly LeavingEntry[];
+}
+
+export interface Known {
+  readonly places: ReadonlyMap<string, PlaceRecord>;
+  readonly moves: ReadonlyMap<string, MoveRecord>;
+}
+
+export interface Conditions {
+  readonly isOpen: (path: string) => boolean;
+  /** True for what nobody has changed for a while. */
+  readonly isRested: (changedNs: bigint) => boolean;
+  /** Folders that must not be moved on the remote now. */
+  readonly inUse: ReadonlySet<string>;
+  /** False for what was changed a moment ago: nanoseconds since the epoch. */
+  readonly isQuiet: (changedNs: bigint) => boolean;
+}

@@ -1,0 +1,89 @@
+/** One look at the upper folder, from what lies there to what has to be done. */
+import type { Clock, Processes, UploadOptions } from 'mountkeeper';
+import { learn } from '../compare/learn.ts';
+import { planUpper } from '../compare/plan.ts';
+import type { Conditions, Item, Plan } from '../compare/plan-types.ts';
+import type { Records } from '../compare/records.ts';
+import { createScanner } from '../compare/scan.ts';
+import type { Scan, Scanner } from '../compare/scan.ts';
+
+/** A clock that was set back must not let files wait until it is there again. */
+const FUTURE_NS = 2_000_000_000n;
+/** What users work with is left alone. */
+const REST_BEFORE_OUT_MS = 60_000;
+
+export interface PlannerOptions extends UploadOptions {
+  readonly clock: Clock;
+  readonly processes: Pick<Processes, 'run'>;
+  readonly restMs?: number;
+}
+
+export class Planner {
+  readonly #options: PlannerOptions;
+  readonly #scanner: Scanner;
+
+  constructor(options: PlannerOptions) {
+    this.#options = options;
+    this.#scanner = createScanner(options.layer.upper, options.processes);
+  }
+
+  scan(signal: AbortSignal): Promise<Scan> {
+    return this.#scanner.scan(signal);
+  }
+
+  /** Finds out what is new before it says what to do about it. */
+  async plan(
+    scan: Scan, records: Records, { isHurried, signal }: { readonly isHurried: boolean; readonly signal: AbortSignal },
+  ): Promise<{ readonly plan: Plan; readonly isMoreToLearn: boolean }> {
+    const { layer, remote } = this.#options;
+    forgetMarks(scan, records);
+    const times = this.#times(isHurried);
+    const first = planUpper(scan, records, { isOpen: () => false, inUse: new Set(), ...times });
+    const isStill = (): Promise<boolean> => this.#scanner.isStill(scan, signal);
+    const failed = first.lessons.length === 0 ? new Map<string, string>()
+      : await learn(first.lessons, { layer, remote, records, sources: first.sources, isStill, signal });
+    const actions = new Set([...first.items.values()].map(({ action }) => action));
+    const open = actions.has('upload') ? await layer.openForWriting() : new Set<string>();
+    const inUse = actions.has('move') && !isHurried ? await layer.inUse() : new Set<string>();
+    const isAsBefore = first.lessons.length === 0 && open.size === 0 && inUse.size === 0;
+    const plan = isAsBefore ? first : planUpper(scan, records, { isOpen: (path) => open.has(path), inUse, ...times });
+    for (const place of plan.spent) records.drop(place);
+    // What is in a folder that users made depends on what it hides: that is learnt one after the other.
+    const isMoreToLearn = plan.lessons.some(({ place }) => !failed.has(place));
+    return { plan: failed.size === 0 ? plan : { ...plan, items: withReasons(plan.items, failed) }, isMoreToLearn };
+  }
+
+  #times(isHurried: boolean): Pick<Conditions, 'isQuiet' | 'isRested'> {
+    const { clock, writeBackMs, restMs = REST_BEFORE_OUT_MS } = this.#options;
+    const now = nanoseconds(clock.now());
+    const quietSince = now - nanoseconds(writeBackMs());
+    const restedSince = now - nanoseconds(restMs);
+    return {
+      isQuiet: (changed) => isHurried || changed <= quietSince || changed > now + FUTURE_NS,
+      isRested: (changed) => changed <= restedSince,
+    };
+  }
+}
+
+/** After a start: a former run wanted these taken out and was ended before; what is still here counts again. */
+export function revive({ entries }: Scan, records: Records): void {
+  for (const [place, record] of records.places) {
+    if (record.isLeaving === true && entries.has(place)) records.set(place, { ...record, isLeaving: false });
+  }
+}
+
+function forgetMarks({ entries }: Scan, records: Records): void {
+  const marked = new Set([...entries.values()].filter(({ movedFrom }) => movedFrom !== undefined).map(({ inode }) => String(inode)));
+  for (const inode of records.moves.keys()) if (!marked.has(inode)) records.setMove(BigInt(inode), null);
+}
+
+function withReasons(items: ReadonlyMap<string, Item>, failed: ReadonlyMap<string, string>): Map<string, Item> {
+  return new Map([...items].map(([id, item]) => {
+    const reason = item.hold === undefined ? undefined : failed.get(item.place);
+    return [id, reason === undefined ? item : { ...item, hold: reason }];
+  }));
+}
+
+function nanoseconds(ms: number): bigint {
+  return BigInt(Math.trunc(ms)) * 1_000_000n;
+}
