@@ -4,7 +4,7 @@
 import { chmod, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Logger } from 'pino';
-import type { BandwidthState, Clock, Commands, Exporter, LiveShare, LoadedConfig, PluginInfo, Services } from './api.ts';
+import type { BandwidthState, Clock, Commands, Exporter, LiveShare, LoadedConfig, PluginInfo, Services, WebConfig } from './api.ts';
 import { CommandChannel } from './commands.ts';
 import type { CommandName } from './commands.ts';
 import { shareStatus, statusFields } from './contributions.ts';
@@ -72,11 +72,8 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     strangers: () => host.strangers,
     review: (next, diff) => host.hooks.veto('beforeReload', next, diff),
   });
-  const http = createHttp({
-    clock, log,
-    hostnames: () => config.current.config.web.hostnames,
-    trustedProxies: () => config.current.config.web.trusted_proxies,
-  });
+  const web = (): WebConfig => config.current.config.web;
+  const http = createHttp({ clock, log, hostnames: () => web().hostnames, trustedProxies: () => web().trusted_proxies });
   const living: Parts['living'] = { shares: undefined, bandwidth: undefined };
   const services: Partial<Services> = {
     clock, processes, mountReader: reader, mountTable: createMountTable(), config, secrets, status,

@@ -14,7 +14,7 @@ interface Late {
 export class LateConnections<T extends object> {
   readonly #clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly #all = new Map<T, Late>();
-  #cancel: (() => void) | undefined;
+  #isLooking = false;
 
   constructor(clock: Pick<Clock, 'monotonic' | 'after'>) {
     this.#clock = clock;
@@ -23,14 +23,21 @@ export class LateConnections<T extends object> {
   /** Calls `end` once `ms` are over, or somewhat later; in place of what was set before. */
   set(connection: T, ms: number, end: () => void): void {
     this.#all.set(connection, { dueAt: this.#clock.monotonic() + ms, end });
-    this.#cancel ??= this.#clock.after(LOOK_EVERY_MS, () => this.#look());
+    this.#lookLater();
   }
 
   clear(connection: T): void {
     this.#all.delete(connection);
   }
 
+  #lookLater(): void {
+    if (this.#isLooking || this.#all.size === 0) return;
+    this.#isLooking = true;
+    this.#clock.after(LOOK_EVERY_MS, () => this.#look());
+  }
+
   #look(): void {
+    this.#isLooking = false;
     const now = this.#clock.monotonic();
     let ended = 0;
     for (const [connection, { dueAt, end }] of this.#all) {
@@ -40,6 +47,6 @@ export class LateConnections<T extends object> {
       ended += 1;
       if (ended === MOST_AT_A_LOOK) break;
     }
-    this.#cancel = this.#all.size > 0 ? this.#clock.after(LOOK_EVERY_MS, () => this.#look()) : undefined;
+    this.#lookLater();
   }
 }

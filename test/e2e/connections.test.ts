@@ -109,34 +109,32 @@ describe(`${EACH} connections that get nowhere`, () => {
   it('keep no right client waiting for a second, and take little memory', async (context) => {
     const pids = await processesAsked();
     for (const question of questions) for (let count = 0; count < 30; count += 1) await ask(question);
-    const before = questions.map(({ name }) => residentBytes(pids[name]));
-    const worst = questions.map(() => 0);
-    const most = questions.map(() => 0);
-    const descriptors = questions.map(() => 0);
+    const seen = questions.map((question) => ({
+      ...question, pid: pids[question.name], before: residentBytes(pids[question.name]), worstMs: 0, grownBytes: 0, descriptors: 0,
+    }));
     let asked = 0;
     const round = async (): Promise<void> => {
-      const took = await Promise.all(questions.map(ask));
       asked += 1;
-      for (const [index, { name }] of questions.entries()) {
-        worst[index] = Math.max(worst[index] ?? 0, took[index] ?? 0);
-        most[index] = Math.max(most[index] ?? 0, residentBytes(pids[name]) - (before[index] ?? 0));
-        descriptors[index] = Math.max(descriptors[index] ?? 0, openFiles(pids[name]));
-      }
+      await Promise.all(seen.map(async (one) => {
+        one.worstMs = Math.max(one.worstMs, await ask(one));
+        one.grownBytes = Math.max(one.grownBytes, residentBytes(one.pid) - one.before);
+        one.descriptors = Math.max(one.descriptors, openFiles(one.pid));
+      }));
     };
     let end = Infinity;
     const opening = crowd().finally(() => (end = performance.now() + SECONDS * 1_000));
     while (performance.now() < end) await Promise.all([round(), sleep(ASK_EVERY_MS)]);
     const child = await opening;
     child.kill('SIGKILL');
-    for (const [index, { name }] of questions.entries()) {
-      context.diagnostic(`${name}: asked ${asked} times, ${Math.round(worst[index] ?? 0)} ms at most, `
-        + `${((most[index] ?? 0) / 1_048_576).toFixed(1)} MiB more, ${descriptors[index]} descriptors`);
+    for (const { name, worstMs, grownBytes, descriptors } of seen) {
+      const grown = (grownBytes / 1_048_576).toFixed(1);
+      context.diagnostic(`${name}: asked ${asked} times, ${Math.round(worstMs)} ms at most, ${grown} MiB more, ${descriptors} descriptors`);
     }
     assert.ok(asked > SECONDS * 3, `asked ${asked} times`);
-    for (const [index, { name }] of questions.entries()) {
-      assert.ok((worst[index] ?? 0) < LONGEST_ANSWER_MS, `${name} took ${worst[index]} ms`);
+    for (const { name, worstMs, grownBytes } of seen) {
+      assert.ok(worstMs < LONGEST_ANSWER_MS, `${name} took ${worstMs} ms`);
       const limit = name === 'the remote control' ? MOST_GROWTH_OF_RCLONE_BYTES : MOST_GROWTH_BYTES;
-      assert.ok((most[index] ?? 0) < limit, `${name} took ${most[index]} bytes more`);
+      assert.ok(grownBytes < limit, `${name} took ${grownBytes} bytes more`);
     }
     assert.deepEqual(await processesAsked(), pids, 'nothing was restarted');
     assert.ok(!(await daemon.log()).includes('figures are not fresh'));

@@ -30,7 +30,7 @@ export const MUTATIONS: readonly Mutation[] = [
   { fault: 'a former rclone is not ended before a new mount', file: 'plugins/mount/mounter.ts', from: 'await endFormer(spec.share.name, tools);', to: '', test: 'e2e/mount-life', only: 'nobody adopted' },
   {
     fault: 'a name and a password that are divided elsewhere come in', test: 'plugins/auth/verifier',
-    file: 'plugins/auth/verifier.ts', from: '${username}\\0${password}', to: '${username}${password}',
+    file: 'core/sdk/basic-credentials.ts', from: '${name.length}:${name}${word}', to: '${name}${word}',
   },
   {
     fault: 'a webhook is sent before it is saved', test: 'plugins/webhooks/outbox',
