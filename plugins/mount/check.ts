@@ -17,10 +17,17 @@ export function finderFor(processes: Services['processes'], stateDir?: string): 
 
 /** Problems that only the installed rclone can tell. Without one there are none: the mount then fails with the sentence that mends it. */
 export async function check(config: Config, services: Pick<Services, 'processes' | 'secrets' | 'clock'>): Promise<readonly ConfigProblem[]> {
-  const problems = [...optionValueProblems(config), ...samePlaceProblems(config)];
+  const problems = [...optionValueProblems(config), ...samePlaceProblems(config), ...unfinishedProblems(config)];
   if (config.connections.length === 0) return problems;
   const providers = await finderFor(services.processes, config.supervisor.state_dir).providers(config.mount.rclone).catch(() => undefined);
   return providers ? [...problems, ...backendProblems(config, providers)] : problems;
+}
+
+/** It is known to lose changes in cases that decision 26 names: nobody shall have it by a line that he copied. */
+function unfinishedProblems({ mount }: Config): ConfigProblem[] {
+  if (!mount.write_layer || process.env['MOUNTKEEPER_UNFINISHED'] === 'write-layer') return [];
+  const message = 'mount.write_layer is unfinished and can lose changes, so it is refused: take the line out';
+  return [{ path: 'mount.write_layer', message }];
 }
 
 function backendProblems(config: Config, providers: readonly Provider[]): ConfigProblem[] {

@@ -53,8 +53,8 @@ export const schema = Joi.object<MountConfig, true>({
   transfers: Joi.number().integer().min(1).max(64).default(4).description('Files of one share uploaded in parallel.'),
   dir_cache_time: duration().default('15m').description('How long a folder listing is trusted; changes made elsewhere on the remote show no later than this.'),
   attr_timeout: duration().default('1s').description('How long the kernel trusts sizes and times of files.'),
-  write_layer: Joi.boolean().default(false)
-    .description('Users write to the local disk, and the daemon brings it to the remote; rclone only reads. Needs root and overlayfs.'),
+  write_layer: Joi.boolean().default(false).meta({ fileOnly: true })
+    .description('Unfinished, and refused outside of tests: users write to the local disk, and the daemon brings it to the remote.'),
 }).meta({ tier: 'global' });
 
 export const shareSchema = Joi.object({

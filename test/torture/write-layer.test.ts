@@ -57,6 +57,7 @@ for (const protocol of ['sftp', 'webdav'] as const) {
       cpSync(nas.path('team'), model, { recursive: true });
       house = await openHouse(scratch, {
         rclone: rclone ?? '', connections: [nas.connection('nas')], shares: [{ name: SHARE, connection: 'nas', remote_path: 'team' }],
+        env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
         sections: { mount: { write_layer: true } },
       });
       ({ daemon } = house);

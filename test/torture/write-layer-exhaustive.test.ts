@@ -106,6 +106,7 @@ for (const fault of FAULTS) {
       await nas.start();
       const daemon = await Daemon.create(scratch, {
         rclone: rclone ?? '', connections: [nas.connection('nas')], shares: [{ name: 's', connection: 'nas', remote_path: 's' }],
+        env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
         sections: { mount: { write_layer: true, chunk_size: '64k', chunk_limit: '64k', read_ahead: '0', buffer_size: '0' }, supervisor: { stop_timeout: '240s' } },
       });
       await daemon.start();
