@@ -66,20 +66,20 @@ describe(`${EACH} connections that get nowhere`, () => {
     daemon = await Daemon.create(scratch, {
       rclone,
       connections: [nas.connection('nas')],
-      shares: [{ name: 'work', connection: 'nas' }],
+      shares: [{ name: 'files', connection: 'nas' }],
       sections: { webdav: { enabled: true, port, users: [{ name: 'alice', password: 'wonder:land' }] } },
     });
     await daemon.start();
     await daemon.healthy();
     const control = await remoteControl(daemon.stateDir);
-    assert.equal((await daemon.share('work')).rc_port, control.port);
+    assert.equal((await daemon.share('files')).rc_port, control.port);
     await daemon.submit(daemon.text({ sections: { web: { password: 'pw' } } }));
     await until('the password is asked for', async () => (await daemon.get('/api/status')).status === 401, { timeoutMs: 20_000 });
     ports = [daemon.port, port, control.port];
     const url = (to: number, path: string): string => `http://127.0.0.1:${to}${path}`;
     questions = [
       { name: 'the API', url: url(daemon.port, '/api/status'), method: 'GET', authorization: basic('admin', 'pw'), status: 200 },
-      { name: 'WebDAV', url: url(port, '/work/'), method: 'PROPFIND', authorization: basic('alice', 'wonder:land'), status: 207 },
+      { name: 'WebDAV', url: url(port, '/files/'), method: 'PROPFIND', authorization: basic('alice', 'wonder:land'), status: 207 },
       { name: 'the remote control', url: url(control.port, '/core/pid'), method: 'POST', authorization: control.authorization, status: 200 },
     ];
   });
@@ -103,7 +103,7 @@ describe(`${EACH} connections that get nowhere`, () => {
   };
   const processesAsked = async (): Promise<Readonly<Record<Question['name'], number>>> => {
     const front = (await allProcesses()).find(({ args }) => args[1]?.endsWith('front-main.js') === true && args[2]?.startsWith(daemon.stateDir) === true);
-    return { 'the API': daemon.pid, WebDAV: front?.pid ?? 0, 'the remote control': await daemon.rclonePid('work') };
+    return { 'the API': daemon.pid, WebDAV: front?.pid ?? 0, 'the remote control': await daemon.rclonePid('files') };
   };
 
   it('keep no right client waiting for a second, and take little memory', async (context) => {

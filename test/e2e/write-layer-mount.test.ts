@@ -25,7 +25,7 @@ const clock = createClock();
 const signal = (): AbortSignal => clock.deadline(20_000);
 const FIGURES = { lookedAtMs: 0, dirtyFiles: 0, dirtyBytes: 0, stuckFiles: 0, uploading: 0, uploadedBytes: 0 };
 
-describe('a share with a write layer', { skip: rclone === undefined }, () => {
+describe('a share with a write layer', () => {
   let scratch: Scratch;
   let nas: Nas;
   let bench: Workbench;
@@ -62,7 +62,7 @@ describe('a share with a write layer', { skip: rclone === undefined }, () => {
     scratch = await createScratch('layer');
     const files = { 'one': 100_000, 'gone': 3_000, 'tree/two': 2_000, 'tree/sub/three': 3_000, 'old/x': 10, 'deep/in/z': 9, 'others': 5_000, 'aaa': 40, 'stays': 50 };
     nas = await Nas.create(scratch, { files });
-    bench = createWorkbench(scratch, { rclone: rclone ?? '', nas, mount: { write_layer: true }, uploader });
+    bench = createWorkbench(scratch, { rclone, nas, mount: { write_layer: true }, uploader });
     mount = await bench.mount(bench.spec('s'));
     root = mount.plan.mountPoint;
   });

@@ -87,7 +87,7 @@ function assertOnNas({ nas, model }: Bench, when: string): void {
 }
 
 for (const fault of FAULTS) {
-  describe(`all sequences of ${LENGTH} operations, ${fault.name}`, { skip: rclone === undefined }, () => {
+  describe(`all sequences of ${LENGTH} operations, ${fault.name}`, () => {
     let scratch: Scratch | undefined;
     const all = CACHED.flatMap((cached) => sequences(LENGTH).map((operations, index) => ({ cached, operations, folder: `${cached.replace(' ', '-')}/${index}` }))).filter((_, index) => index % EVERY === 0);
 
@@ -105,7 +105,7 @@ for (const fault of FAULTS) {
       cpSync(nas.path('s'), model, { recursive: true });
       await nas.start();
       const daemon = await Daemon.create(scratch, {
-        rclone: rclone ?? '', connections: [nas.connection('nas')], shares: [{ name: 's', connection: 'nas', remote_path: 's' }],
+        rclone, connections: [nas.connection('nas')], shares: [{ name: 's', connection: 'nas', remote_path: 's' }],
         env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
         sections: { mount: { write_layer: true, chunk_size: '64k', chunk_limit: '64k', read_ahead: '0', buffer_size: '0' }, supervisor: { stop_timeout: '240s' } },
       });

@@ -23,7 +23,7 @@ const rclone = currentRclone();
 const clients = CLIENTS.filter(({ protocol }) => protocol !== 'nfs');
 
 for (const protocol of ['sftp', 'webdav'] as const) {
-  describe(`a share with a write layer and a NAS over ${protocol}`, { skip: rclone === undefined }, () => {
+  describe(`a share with a write layer and a NAS over ${protocol}`, () => {
     let scratch: Scratch;
     let nas: Nas;
     let house: House;
@@ -56,7 +56,7 @@ for (const protocol of ['sftp', 'webdav'] as const) {
       hands = new Hands(scratch);
       cpSync(nas.path('team'), model, { recursive: true });
       house = await openHouse(scratch, {
-        rclone: rclone ?? '', connections: [nas.connection('nas')], shares: [{ name: SHARE, connection: 'nas', remote_path: 'team' }],
+        rclone, connections: [nas.connection('nas')], shares: [{ name: SHARE, connection: 'nas', remote_path: 'team' }],
         env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
         sections: { mount: { write_layer: true } },
       });
