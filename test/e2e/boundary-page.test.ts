@@ -1,3 +1,4 @@
+// @load loud
 /** What a hostile page in the administrator's browser can reach: nothing. Real Chromium, the real daemon. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

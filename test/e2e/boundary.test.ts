@@ -1,3 +1,4 @@
+// @load loud
 /**
  * The boundary: a daemon that runs as root without a password, and a local user without rights who knows every door of it. What he
  * tries is refused with a sentence, and the daemon goes on. What a page in a browser can do stands in `boundary-page.test.ts`, what

@@ -1,3 +1,4 @@
+// @load alone
 /**
  * Two thousand connections to each port that get nowhere, while a right client asks each of them. Ten seconds, or as
  * many as MOUNTKEEPER_CROWD_SECONDS says.

@@ -10,7 +10,7 @@ import { dirname, join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { ConnectionText } from './config-text.ts';
 import { freePort } from './ports.ts';
-import { currentRclone } from './rclones.ts';
+import { nasRclone } from './rclones.ts';
 import type { Scratch } from './scratch.ts';
 import { until } from './until.ts';
 
@@ -51,7 +51,7 @@ export class Nas {
     const args = ['serve', this.protocol, '--addr', `127.0.0.1:${this.port}`, '--dir-cache-time', '0s', '--cache-dir', `${this.dir}.cache`, this.dir];
     // Not on the command line, which can be read by everyone.
     const env = { PATH: process.env['PATH'], HOME: `${this.dir}.home`, RCLONE_USER: NAS_USER, RCLONE_PASS: NAS_PASSWORD };
-    this.child = spawn(currentRclone(), args, { stdio: ['ignore', log, log], env });
+    this.child = spawn(nasRclone(), args, { stdio: ['ignore', log, log], env });
     await until(`the NAS listens on ${this.port}`, () => this.answers(), { timeoutMs: 30_000 });
   }
 

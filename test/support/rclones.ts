@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { delimiter } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const FETCHED = fileURLToPath(new URL('../../../.cache/rclone/usr/bin/rclone', import.meta.url));
@@ -8,4 +9,10 @@ export function currentRclone(): string {
   const named = process.env['MOUNTKEEPER_RCLONE'];
   if (named !== undefined && named !== '') return named;
   return existsSync(FETCHED) ? FETCHED : 'rclone';
+}
+
+/** The rclone that plays a NAS: the machine's own where it has one, which is another version than the daemon's on most. */
+export function nasRclone(): string {
+  const isOnPath = (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(`${folder}/rclone`));
+  return isOnPath ? 'rclone' : currentRclone();
 }

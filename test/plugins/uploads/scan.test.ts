@@ -4,7 +4,7 @@ import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, truncateSyn
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { createScanner } from '../../../plugins/uploads/compare/scan.ts';
-import { processes, TestShare } from './share.ts';
+import { processes, TestShare } from '../../support/layer/share.ts';
 
 describe('the scanner', () => {
   let share: TestShare;

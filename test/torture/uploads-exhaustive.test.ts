@@ -6,10 +6,10 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { BEGINNING, carryOut, sequences } from '../../support/layer/operations.ts';
-import { differences, treeOf } from '../../support/layer/tree.ts';
-import { crashAfter } from './crash.ts';
-import { settle, TestShare } from './share.ts';
+import { BEGINNING, carryOut, sequences } from '../support/layer/operations.ts';
+import { differences, treeOf } from '../support/layer/tree.ts';
+import { crashAfter } from '../support/layer/crash.ts';
+import { settle, TestShare } from '../support/layer/share.ts';
 
 const ALL = [...sequences(1), ...sequences(2)];
 

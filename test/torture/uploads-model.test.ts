@@ -8,9 +8,9 @@ import { appendFileSync, existsSync, lstatSync, mkdirSync, readFileSync, renameS
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { crashAfter, lookOnly } from './crash.ts';
-import { refusal, settle, TestShare, treeOf } from './share.ts';
-import type { Fault } from './share.ts';
+import { crashAfter, lookOnly } from '../support/layer/crash.ts';
+import { refusal, settle, TestShare, treeOf } from '../support/layer/share.ts';
+import type { Fault } from '../support/layer/share.ts';
 
 const NAMES = ['a', 'b', 'c.txt', 'line\nbreak'];
 const FOLDERS = ['', 'd', 'e', 'd/s', 'e/s'];
