@@ -62,7 +62,7 @@ export async function startNas(room: DemoRoom): Promise<DemoNas> {
   const nas = { folder: room.path('nas'), port: await freePort(), password: randomBytes(12).toString('hex') };
   await writeSample(nas.folder);
   const log = openSync(room.path('nas.log'), 'w');
-  const child = room.start(existsSync(FETCHED) ? FETCHED : 'rclone', ['serve', 'sftp', '--addr', `127.0.0.1:${nas.port}`, '--cache-dir', room.path('nas-cache'), nas.folder], {
+  const child = room.start(process.env['MOUNTKEEPER_RCLONE'] ?? (existsSync(FETCHED) ? FETCHED : 'rclone'), ['serve', 'sftp', '--addr', `127.0.0.1:${nas.port}`, '--cache-dir', room.path('nas-cache'), nas.folder], {
     graceMs: 1_000, stdio: ['ignore', log, log], env: { PATH: process.env['PATH'], HOME: room.folder, RCLONE_USER: USER, RCLONE_PASS: nas.password },
   });
   await until('the start of the demo NAS', async () => {

@@ -1,6 +1,7 @@
 /** Rules for the name of a share: it is a folder, a name on SMB, a part of URLs and a word on the command line. */
 
-const RESERVED = new Set(['global', 'homes', 'printers', 'pipe', 'mailslot']);
+/** Samba reads a section's name without its white space, and `globals` as `global`. */
+const RESERVED = new Set(['global', 'globals', 'homes', 'printers', 'pipe', 'mailslot']);
 const MAX_CHARACTERS = 63;
 
 /** Why a name cannot be used, or undefined. */
@@ -11,7 +12,7 @@ export function shareNameProblem(name: string): string | undefined {
   if (name !== name.trim()) return `"${name}" begins or ends with a space`;
   if (/[^\p{L}\p{M}\p{N}._\- ]/u.test(name)) return `"${name}" may hold letters, digits, ".", "_", "-" and inner spaces only`;
   if (/^\.|\.$/.test(name)) return `"${name}" begins or ends with a dot, which file-sharing clients drop or hide`;
-  if (RESERVED.has(name.toLowerCase())) return `"${name}" is a name that SMB keeps for itself; choose another`;
+  if (RESERVED.has(name.toLowerCase().replaceAll(/\s/g, ''))) return `"${name}" is a name that SMB keeps for itself; choose another`;
   return undefined;
 }
 

@@ -211,16 +211,18 @@ class MovingListener implements Listener {
       connectionsCheckingInterval: limits.checkIntervalMs,
     });
     this.#pool.attach(server);
-    server.on('connection', (socket: Socket) => this.#track(socket));
+    server.on('connection', (socket: Socket) => this.#track(socket, answers));
     for (const event of ['request', 'checkContinue'] as const) {
       server.on(event, (req, res) => void this.#accept(event, { server, answers }, { req, res }));
     }
     return server;
   }
 
-  #track(socket: Socket): void {
+  #track(socket: Socket, answers: Set<ServerResponse>): void {
     this.#sockets.add(socket);
     socket.once('close', () => {
+      // An answer that still waits for its turn is never closed when its connection dies.
+      for (const res of answers) if (res.req.socket === socket) answers.delete(res);
       this.#sockets.delete(socket);
       this.#options.onSocketClosed(socket);
     });
@@ -228,6 +230,8 @@ class MovingListener implements Listener {
 
   async #accept(event: RequestEvent, door: Entrance, { req, res }: Exchange): Promise<void> {
     const { server, answers } = door;
+    // What was read before the connection was cut is answered to nobody.
+    if (req.socket.destroyed) return;
     answers.add(res);
     res.once('close', () => {
       answers.delete(res);

@@ -42,7 +42,7 @@ function backendProblems(config: Config, providers: readonly Provider[]): Config
 function optionValueProblems(config: Config): ConfigProblem[] {
   return config.connections.flatMap((connection, index) =>
     Object.entries(connection.options ?? {}).flatMap(([name, value]) => {
-      const isTrouble = typeof value === 'string' && !isPasswordOption(undefined, connection.type, name) && /%\([^()]+\)s/.test(value);
+      const isTrouble = typeof value === 'string' && !isPasswordOption(undefined, connection.type, name) && value.includes('%(');
       return isTrouble ? [{ path: `connections[${index}].options.${name}`, message: `the value of "${name}" holds "%(…)s", which rclone would replace` }] : [];
     }));
 }

@@ -91,12 +91,21 @@ function shareProblems(share: ShareConfig, index: number, next: Config, current:
   const connection = next.connections.find((one) => one.name === share.connection);
   const path = `shares[${index}]`;
   return [
+    ...(share.exec === true ? programProblems(share, known, next, current) : []).map((why) => problem(path, why)),
     ...mountPointProblems(share, known, next.mount.root).map((why) => problem(`${path}.mount_point`, why)),
     ...remotePathProblems(share, known).map((why) => problem(`${path}.remote_path`, why)),
     ...(connection && !backendOf(connection.type)
       ? diskProblems(share, known).map((why) => problem(path, why))
       : []),
   ];
+}
+
+/** What runs programs from it would run those of another NAS. */
+function programProblems(share: ShareConfig, known: ShareConfig | undefined, next: Config, current: Config): string[] {
+  const connectionOf = (config: Config, name: string | undefined): ConnectionConfig | undefined => config.connections.find((one) => one.name === name);
+  const isSame = share.connection === known?.connection && share.remote_path === known.remote_path
+    && isDeepStrictEqual(connectionOf(next, share.connection), connectionOf(current, known.connection));
+  return isSame ? [] : [`programs may be run from the share "${share.name}", so where it leads cannot be changed over HTTP`];
 }
 
 function mountPointProblems(share: ShareConfig, known: ShareConfig | undefined, root: string): string[] {

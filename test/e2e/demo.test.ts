@@ -103,7 +103,7 @@ describe('the demo', () => {
   });
 
   it('says in a sentence what is wrong and leaves nothing when it cannot start', async () => {
-    const { child, output } = start({ PATH: '/nonexistent' });
+    const { child, output } = start({ MOUNTKEEPER_RCLONE: '/nonexistent/rclone' });
     const [code] = (await within('its end', 60_000, once(child, 'exit'))) as [number | null];
     assert.equal(code, 1, output());
     assert.match(output(), /could not go on: .*rclone/);

@@ -107,7 +107,7 @@ describe('strange documents', { concurrency: true }, () => {
       const keeper = await openKeeper(scratch);
       const { daemon, base, running } = keeper;
       const random = seeded(SEED + 1 + part);
-      const marked = (mark: number): string => `[plugins.someone-else]\nmark = ${mark}\n\n${base}`;
+      const marked = (mark: number): string => `[notifications]\nwriteback_depth = ${mark + 1}\n\n${base}`;
       for (let index = 0; index < ON_DISK / DAEMONS; index += 1) {
         // A burst: a strange one, and soon after one that is good; by rename and in place in turn.
         await writeFile(daemon.configFile, strangeDocument(base, random));
@@ -118,7 +118,7 @@ describe('strange documents', { concurrency: true }, () => {
           await writeFile(`${daemon.configFile}.new`, good);
           await rename(`${daemon.configFile}.new`, daemon.configFile);
         }
-        await until(`good document ${index} runs`, async () => (await running()).includes(`"mark":${index}`), { timeoutMs: 30_000, everyMs: 20 });
+        await until(`good document ${index} runs`, async () => (await running()).includes(`"writeback_depth":${index + 1},`), { timeoutMs: 30_000, everyMs: 20 });
       }
       await isWell(keeper);
     });

@@ -1,13 +1,14 @@
 /** What can be wrong with the machine: each said in a clear sentence, and the other shares go on. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { spawnSync } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
 import { Daemon, runCli } from '../support/daemon.ts';
 import { Files } from '../support/files.ts';
 import { Nas } from '../support/nas.ts';
+import { currentRclone } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
@@ -91,12 +92,12 @@ describe('a fault of the machine', () => {
     const binary = scratch.path('bin-later/rclone');
     const daemon = await Daemon.create(scratch, { name: 'no-rclone', rclone: binary, connections: [nas.connection('nas')], shares: [{ name: 'good', connection: 'nas' }] });
     await daemon.start();
-    assert.match(await failure(daemon, 'good'), new RegExp(`rclone is not installed or not at "${binary}": install it .* or set mount\\.rclone to its path`));
+    assert.match(await failure(daemon, 'good'), new RegExp(`rclone is not installed or not at "${binary}": run "npm run setup" .* set mount\\.rclone to its path`));
     const doctor = await daemon.cli('doctor');
     assert.notEqual(doctor.code, 0);
     assert.match(doctor.stdout, /rclone is not installed or not at /);
     await mkdir(scratch.path('bin-later'));
-    await symlink(spawnSync('sh', ['-c', 'command -v rclone'], { encoding: 'utf8' }).stdout.trim(), binary);
+    await symlink(await realpath(currentRclone()), binary);
     await daemon.request('POST', '/api/reconnect/good');
     await daemon.healthy();
     await daemon.stop();
@@ -105,7 +106,8 @@ describe('a fault of the machine', () => {
   it('a PATH with nothing but rclone and node: what mounts is found in the system\'s own folders', async () => {
     const bin = scratch.path('bare-bin');
     await mkdir(bin);
-    for (const command of ['rclone', 'node']) await symlink(spawnSync('sh', ['-c', `command -v ${command}`], { encoding: 'utf8' }).stdout.trim(), `${bin}/${command}`);
+    await symlink(await realpath(currentRclone()), `${bin}/rclone`);
+    await symlink(process.execPath, `${bin}/node`);
     const daemon = await Daemon.create(scratch, { name: 'no-fuse', env: { PATH: bin }, connections: [nas.connection('nas')], shares: [{ name: 'good', connection: 'nas' }] });
     await daemon.start();
     await daemon.healthy();
@@ -120,7 +122,7 @@ describe('a fault of the machine', () => {
     await chmod(odd, 0o755);
     const daemon = await Daemon.create(scratch, { name: 'odd', rclone: odd, connections: [nas.connection('nas')], shares: [{ name: 'good', connection: 'nas' }] });
     await daemon.start();
-    assert.equal(await failure(daemon, 'good'), `${odd} rc --loopback rc/list failed: this is no rclone`);
+    assert.equal(await failure(daemon, 'good'), `${odd} version failed: this is no rclone`);
     await daemon.stop();
   });
 

@@ -25,7 +25,7 @@ describe('a cache in which files wait', () => {
   after(() => scratch.close());
 
   const create = (name: string, sections: DaemonTraits['sections'] = {}): Promise<Daemon> => Daemon.create(scratch, {
-    name, rclone: '/usr/bin/rclone', connections: [nas.connection('nas')], shares: [{ name: 'work', connection: 'nas' }],
+    name, connections: [nas.connection('nas')], shares: [{ name: 'work', connection: 'nas' }],
     sections: { supervisor: { stop_timeout: '500ms' }, mount: { write_back: '5m' }, ...sections },
   });
   const soon = (daemon: Daemon, dir: string): string => daemon.text({ sections: { cache: { dir }, mount: { write_back: '1s' } } });

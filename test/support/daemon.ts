@@ -9,6 +9,7 @@ import { configText } from './config-text.ts';
 import type { ConfigParts, TomlValue } from './config-text.ts';
 import { freePort } from './ports.ts';
 import { isAlive, rcloneOf } from './processes.ts';
+import { currentRclone } from './rclones.ts';
 import type { Scratch } from './scratch.ts';
 import { until, within } from './until.ts';
 
@@ -106,7 +107,7 @@ export class Daemon {
   text(changes: Partial<DaemonTraits> = {}): string {
     const base: Record<string, Record<string, TomlValue>> = {
       web: { port: this.port },
-      mount: { root: this.mountRoot, rclone: this.traits.rclone ?? 'rclone', write_back: '1s' },
+      mount: { root: this.mountRoot, rclone: this.traits.rclone ?? currentRclone(), write_back: '1s' },
       cache: { dir: this.cacheDir, min_free_space: '100M' },
       supervisor: { state_dir: this.stateDir, poll_interval: '1s', stop_timeout: '60s' },
       log: { file: this.logFile, level: 'info' },

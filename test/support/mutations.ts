@@ -22,7 +22,7 @@ const ACCEPTED = [
   (random: Random): string => `[bandwidth]\nup = "${1 + Math.floor(random() * 50)}M"\n`,
   (random: Random): string => `[probe]\ntimeout = "${5 + Math.floor(random() * 60)}s"\n`,
   (random: Random): string => `[plugins.example]\nenabled = ${random() < 0.5}\n`,
-  (random: Random): string => `[plugins.someone-else]\nnumber = ${Math.floor(random() * 1e6)}\n`,
+  (random: Random): string => `[notifications]\nwriteback_depth = ${Math.floor(random() * 1e6)}\n`,
 ];
 
 function mutateText(text: string, random: Random): string {
