@@ -11,7 +11,11 @@ import { Nas } from '../support/nas.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
+import { Relay } from '../support/relay.ts';
 import { unlessRoot } from '../support/skips.ts';
+
+/** Bytes per second: all goes at once, or 50 kB take longer than a stop waits and a probe still gets through. */
+const [LINE, THIN_LINE] = [50_000_000, 8_000];
 
 describe('a cache in which files wait', () => {
   let scratch: Scratch;
@@ -24,20 +28,24 @@ describe('a cache in which files wait', () => {
   });
   after(() => scratch.close());
 
-  const create = (name: string, sections: DaemonTraits['sections'] = {}): Promise<Daemon> => Daemon.create(scratch, {
-    name, connections: [nas.connection('nas')], shares: [{ name: 'work', connection: 'nas' }],
+  const create = (name: string, sections: DaemonTraits['sections'] = {}, port = nas.port): Promise<Daemon> => Daemon.create(scratch, {
+    name, connections: [nas.connection('nas', port)], shares: [{ name: 'work', connection: 'nas' }],
     sections: { supervisor: { stop_timeout: '500ms' }, mount: { write_back: '5m' }, ...sections },
   });
   const soon = (daemon: Daemon, dir: string): string => daemon.text({ sections: { cache: { dir }, mount: { write_back: '1s' } } });
 
   it('is moved with its folder: they go up from there; left behind, they are counted and named until cache.dir leads there again', async () => {
-    const daemon = await create('moved');
+    const relay = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: LINE });
+    const daemon = await create('moved', {}, relay.port);
     await daemon.start();
     await daemon.healthy();
+    // What is written now is not up before the daemon has ended.
+    relay.setRate(THIN_LINE);
     const moved = await files.write(`${daemon.mountPoint('work')}/moved.bin`, 50_000);
     assert.equal((await daemon.stop()).code, 75);
     await rename(daemon.cacheDir, `${daemon.cacheDir}-2`);
     await daemon.writeConfig(soon(daemon, `${daemon.cacheDir}-2`));
+    relay.setRate(LINE);
     await daemon.start();
     await daemon.synced(60_000);
     assert.equal(await nas.checksum('moved.bin'), moved);
@@ -45,6 +53,7 @@ describe('a cache in which files wait', () => {
     const late = daemon.text({ sections: { cache: { dir: `${daemon.cacheDir}-2` } } });
     await daemon.writeConfig(late);
     await runs(daemon, late);
+    relay.setRate(THIN_LINE);
     const left = await files.write(`${daemon.mountPoint('work')}/left.bin`, 50_000);
     const isCounted = async (): Promise<boolean> => (await daemon.share('work')).dirty_count === 1 && (await daemon.share('work')).health === 'healthy';
     await daemon.writeConfig(soon(daemon, `${daemon.cacheDir}-3`));
@@ -56,6 +65,7 @@ describe('a cache in which files wait', () => {
     await daemon.healthy();
     await until('it is counted by the next daemon, too', isCounted, { timeoutMs: 30_000 });
     assert.equal((await daemon.status()).all_synced, false);
+    relay.setRate(LINE);
     await daemon.writeConfig(soon(daemon, `${daemon.cacheDir}-2`));
     await until('it is up', async () => (await nas.has('left.bin')) && (await nas.checksum('left.bin')) === left, { timeoutMs: 30_000 });
     await daemon.synced(60_000);
