@@ -139,7 +139,7 @@ describe('the life of a mount by rclone', () => {
     await assert.rejects(bench.mount(wrong), /refuses connections/);
     assert.deepEqual(await mountsBelow(scratch.root), []);
     const missing = createWorkbench(scratch, { rclone: scratch.path('no-rclone'), nas, name: 'missing' });
-    await assert.rejects(missing.mount(missing.spec('x')), /rclone is not installed .*install it/);
+    await assert.rejects(missing.mount(missing.spec('x')), /rclone is not installed .*npm run setup/);
   }));
 
   it('lets the wrong NAS have nothing: dirty files wait for their place', () => inRoom(rclone, async ({ scratch, nas, bench }) => {

@@ -19,7 +19,7 @@ import { sleep, until } from '../support/until.ts';
 /** Longer than a share needs to be probed, which is when its connection is used for the first time. */
 const PROBED_MS = 2_500;
 const SENTENCE =
-  /^Validation error: .*it may stand in the configuration file, written by somebody with a shell/s;
+  /^Validation error: .*(it may stand in the configuration file, written by somebody with a shell|it cannot be switched on over HTTP, edit the configuration)/s;
 
 describe('a document over HTTP', () => {
   let scratch: Scratch;
