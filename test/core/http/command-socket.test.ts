@@ -95,10 +95,15 @@ describe('the command socket', () => {
   });
 
   it('is there however long the folder\'s name is', async () => {
-    dir = join(dir, 'a'.repeat(120));
-    await mkdir(dir, { mode: 0o700 });
-    await server.http.listenForCommands(dir);
-    assert.equal(typeof await overSocket('/who'), 'object');
+    const scratch = dir;
+    try {
+      dir = join(scratch, 'a'.repeat(120));
+      await mkdir(dir, { mode: 0o700 });
+      await server.http.listenForCommands(dir);
+      assert.equal(typeof await overSocket('/who'), 'object');
+    } finally {
+      dir = scratch;
+    }
   });
 
   it('is not believed where others could have put it, and not there where nobody listens', asRoot, async () => {
