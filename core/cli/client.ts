@@ -7,7 +7,6 @@ import { peekConfig } from '../peek.ts';
 import { createClock } from '../system/clock.ts';
 import { UsageFault } from './arguments.ts';
 import { askOverSocket } from './command-socket.ts';
-import type { NoSocket } from './command-socket.ts';
 
 /** Nothing listens where the daemon should be, or it does not answer. */
 export class NoDaemon extends Error {}
@@ -36,14 +35,23 @@ export interface Answer {
   readonly body: string;
 }
 
-/** Where the daemon listens and how to get in: `--url` and MOUNTKEEPER_PASSWORD first, then the file, then the defaults. */
+/**
+ * Where the daemon listens and how to get in: `--url` and MOUNTKEEPER_PASSWORD first, then the file, then the defaults.
+ * The file's password is for an address that the user has named: at the usual one any local user may listen while the daemon is down.
+ */
 export async function findTarget(options: ClientOptions): Promise<Target> {
   const web = await readWebSection(options.configFile, options.isConfigNamed === true && options.url === undefined);
-  const url = parseUrl(options.url ?? options.env.MOUNTKEEPER_URL ?? `http://${reachable(web.listen)}:${web.port}`);
+  const named = namedAddress(options);
+  const url = parseUrl(named ?? `http://${reachable(web.listen)}:${web.port}`);
   const username = url.username === '' ? web.username : decodeURIComponent(url.username);
-  const password = decodeURIComponent(url.password) || (options.env.MOUNTKEEPER_PASSWORD ?? clear(web.password, options));
+  const own = named === undefined ? '' : clear(web.password, options);
+  const password = decodeURIComponent(url.password) || (options.env.MOUNTKEEPER_PASSWORD ?? own);
   const credentials = Buffer.from(`${username}:${password}`, 'utf8').toString('base64');
   return { url: `${url.origin}${url.pathname}`.replace(/(?<!\/)\/+$/, ''), authorization: password === '' ? undefined : `Basic ${credentials}` };
+}
+
+function namedAddress({ url, env }: ClientOptions): string | undefined {
+  return url ?? env.MOUNTKEEPER_URL;
 }
 
 function parseUrl(text: string): URL {
@@ -58,30 +66,35 @@ export interface Call {
   readonly body?: unknown;
 }
 
-/** Over the daemon's socket where this user may open it, without any password; else, and where an address was given, over TCP. */
+/**
+ * Over the daemon's socket where this user may open it, without any password; over TCP where an address was named, and for users who
+ * may not open the socket. Where the socket should be and is not there is no daemon: who holds its port now is somebody else.
+ */
 export async function request(options: ClientOptions, call: Call): Promise<Answer> {
-  const { env, isConfigNamed, signal, url } = options;
-  if (url !== undefined || env.MOUNTKEEPER_URL !== undefined) return requestOverTcp(options, call);
+  const { isConfigNamed, signal } = options;
+  if (namedAddress(options) !== undefined) return requestOverTcp(options, call);
   await readWebSection(options.configFile, isConfigNamed === true);
   const { stateDir } = await peekConfig(options.configFile);
   const answer = await askOverSocket(stateDir, call, createClock().deadline(ANSWER_TIMEOUT_MS, signal)).catch((cause: unknown) => {
     signal.throwIfAborted();
     throw new NoDaemon(`the daemon does not answer over its socket in ${stateDir}: ${(cause as Error).message}`, { cause });
   });
-  return typeof answer === 'string' ? requestOverTcp(options, call, answer) : answer;
+  if (answer === 'absent') throw new NoDaemon(`no daemon answers over a socket of its own in ${stateDir}; is it running? Name another with --config or --url`);
+  return answer === 'forbidden' ? requestOverTcp(options, call) : answer;
 }
 
-export async function requestOverTcp(options: ClientOptions, call: Call, socket: NoSocket = 'absent'): Promise<Answer> {
+async function requestOverTcp(options: ClientOptions, call: Call): Promise<Answer> {
   const target = await findTarget(options);
   const response = await send(target, options.signal, call);
-  if (response.status === 401) throw new Error(target.authorization ? `the daemon refuses the password; ${PASSWORD_ADVICE[socket]}` : `the daemon asks for a password; ${PASSWORD_ADVICE[socket]}`);
+  if (response.status === 401) throw new Error(`the daemon ${target.authorization ? 'refuses the password' : 'asks for a password'}; ${passwordAdvice(options)}`);
   return { status: response.status, body: await response.text() };
 }
 
-const PASSWORD_ADVICE: Readonly<Record<NoSocket, string>> = {
-  absent: 'give it in the environment variable MOUNTKEEPER_PASSWORD, or name the configuration with --config',
-  forbidden: 'give it in the environment variable MOUNTKEEPER_PASSWORD, or run this as root or as the user the daemon runs as, who need none',
-};
+function passwordAdvice(options: ClientOptions): string {
+  const given = 'give it in the environment variable MOUNTKEEPER_PASSWORD, or';
+  if (namedAddress(options) !== undefined) return `${given} name the configuration with --config`;
+  return `${given} run this as root or as the user the daemon runs as, who need none`;
+}
 
 async function send(target: Target, signal: AbortSignal, call: Call): Promise<Response> {
   const headers: Record<string, string> = { accept: 'application/json, text/html;q=0.9' };

@@ -3,7 +3,7 @@ import { access, constants } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { Check, Config, PluginInfo } from '../api.ts';
 import { adviceOn, problemLines } from './check-command.ts';
-import { requestOverTcp } from './client.ts';
+import { request } from './client.ts';
 import type { Invocation } from './dispatch.ts';
 import { EXIT } from './exit-codes.ts';
 
@@ -67,7 +67,7 @@ async function webPortCheck({ args, configFile, offline }: Invocation, config: C
   const title = `web port ${host}:${port}`;
   const problem = await bindProblem(host, port);
   if (problem === undefined) return { title, result: 'ok', detail: 'free', advice: '' };
-  const ours = await requestOverTcp({ configFile, url: args.url, env: process.env, secrets: offline.secrets, signal: offline.clock.deadline(3_000) }, { method: 'GET', path: '/healthz' }).catch(() => undefined);
+  const ours = await request({ configFile, url: args.url, env: process.env, secrets: offline.secrets, signal: offline.clock.deadline(3_000) }, { method: 'GET', path: '/healthz' }).catch(() => undefined);
   if (ours?.status === 200) return { title, result: 'ok', detail: 'the daemon answers', advice: '' };
   return { title, result: 'error', detail: problem, advice: problem === 'EADDRINUSE' ? 'another program holds the port; set web.port to a free one' : 'set web.listen to an address of this machine' };
 }

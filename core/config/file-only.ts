@@ -4,8 +4,8 @@
  * - what the schema marks `fileOnly` stays as it is (`'but-default'`: or goes back to its default);
  * - a reference to a file, a variable or a credential stays at its key, as it is;
  * - a path holds no `..`;
- * - a plugin that nobody has found is not switched on, and one that is on already stays as it is: nobody
- *   could judge its keys.
+ * - of a plugin that nobody has found, nothing but `enabled = false` is taken: nobody could judge its keys, and
+ *   they would wait for the day when it is there.
  *
  * Tables with names are compared by them. What is new is compared with the defaults, and whole tables may go.
  */
@@ -113,9 +113,18 @@ function judgeKey({ written, next, now, node, path }: Place, key: string): Confi
 function judgeUnknownPlugin(place: Place): ConfigProblem[] {
   const { next, now, path } = place;
   if (next === undefined || isDeepStrictEqual(next, now)) return [];
-  if (!isOn(next)) return judge(place);
+  if (isOnlyOff(next, now)) return [];
+  if (!isOn(next)) return [refused(path, 'is of a plugin that is not there and cannot be set over HTTP')];
   const what = `cannot be ${isOn(now) ? 'changed' : 'switched on'} over HTTP`;
   return [refused(path, `is of a plugin that is not there and ${what}`)];
+}
+
+/** As it is, and off; keys may go. */
+function isOnlyOff(next: unknown, now: unknown): boolean {
+  if (!isTable(next) || isOn(next)) return false;
+  return Object.entries(next).every(
+    ([key, value]) => key === 'enabled' || isDeepStrictEqual(value, isTable(now) ? now[key] : undefined),
+  );
 }
 
 function isOn(table: unknown): boolean {

@@ -8,7 +8,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Clock } from '../services.ts';
+import type { Clock, Logger } from '../services.ts';
 import type { ListenerLimits, RequestEvent } from './listener.ts';
 
 /** Its name in the state folder, which has mode 0700. */
@@ -23,6 +23,7 @@ export function isFromCommandSocket(request: IncomingMessage): boolean {
 
 export interface CommandSocketOptions {
   readonly clock: Clock;
+  readonly log: Logger;
   readonly limits: ListenerLimits;
   readonly stateDir: string;
   readonly onRequest: (event: RequestEvent, req: IncomingMessage, res: ServerResponse) => void;
@@ -52,7 +53,7 @@ function unlessMissing(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error;
 }
 
-function serverOf({ limits, onRequest, onSocketClosed }: CommandSocketOptions): Server {
+function serverOf({ limits, log, onRequest, onSocketClosed }: CommandSocketOptions): Server {
   const server = createServer({
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
@@ -61,6 +62,8 @@ function serverOf({ limits, onRequest, onSocketClosed }: CommandSocketOptions): 
     connectionsCheckingInterval: limits.checkIntervalMs,
   });
   server.maxConnections = limits.maxConnections;
+  // For instance no descriptor is left for who comes: that ends nothing.
+  server.on('error', (err) => { if (server.listening) log.error({ err }, 'the command socket reported an error'); });
   server.on('connection', (socket: Socket) => {
     ownConnections.add(socket);
     socket.once('close', () => onSocketClosed(socket));

@@ -97,7 +97,7 @@ class HttpServer implements Http {
   }
 
   async listenForCommands(stateDir: string): Promise<void> {
-    this.#closeCommandSocket = await openCommandSocket({ ...this.#reception, stateDir });
+    this.#closeCommandSocket = await openCommandSocket({ ...this.#reception, log: this.#options.log, stateDir });
   }
 
   async close(): Promise<void> {

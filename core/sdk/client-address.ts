@@ -54,7 +54,7 @@ export function clientAddress(peer: string, headers: IncomingHttpHeaders, proxie
   return named.size === 1 ? only : own;
 }
 
-/** One key for all addresses that one client has at hand: an IPv6 client owns a whole /64. */
+/** One key for all addresses that one client on a network has at hand: an IPv6 client owns a whole /64. */
 export function addressKey(address: string): string {
   const plain = plainAddress(address);
   if (isIP(plain) !== 6) return plain;
@@ -62,6 +62,16 @@ export function addressKey(address: string): string {
     .slice(0, 4)
     .map((group) => group.toString(16))
     .join(':')}::/64`;
+}
+
+/**
+ * The same for who guesses passwords: a user of this machine comes from any of the 16 million addresses of
+ * 127.0.0.0/8.
+ */
+export function guesserKey(address: string): string {
+  const plain = plainAddress(address);
+  const isLoopback = isIP(plain) === 6 ? plain === '::1' : plain.startsWith('127.');
+  return isLoopback ? 'loopback' : addressKey(plain);
 }
 
 /** Without the name of an interface, in lower case; an IPv4 address also where it comes mapped into IPv6. */

@@ -77,7 +77,8 @@ export class ConnectionPool {
   async turn(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
     const { socket } = request;
     const connection = this.#connections.get(socket);
-    if (!connection) return false;
+    // What comes after the last answer must not put off the end of the connection.
+    if (!connection || !socket.writable) return false;
     if (connection.open >= MAX_AHEAD) {
       this.#leave(connection);
       return false;

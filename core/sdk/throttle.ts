@@ -3,7 +3,7 @@
  * waiting. Of all others so many of an address are looked at each second, in the order in which they came. Who was
  * wrong several times is answered late: so a few who guess, one guess after the other, leave room for who is right.
  */
-import { addressKey } from './client-address.ts';
+import { guesserKey } from './client-address.ts';
 import { TokenBucket } from './token-bucket.ts';
 import type { Clock } from '../services.ts';
 
@@ -97,7 +97,7 @@ export class Throttle {
   async examine(attempt: Attempt): Promise<Verdict> {
     // A page that keeps sending one wrong password guesses nothing.
     if (this.#wrong.has(attempt.id)) return 'wrong';
-    const key = addressKey(attempt.address);
+    const key = guesserKey(attempt.address);
     const visits = this.#visitsOf(key);
     const isKnown = this.#right.has(`${key} ${attempt.id}`);
     if (visits.asked.isEmpty) return this.#hold('too-many', attempt);

@@ -2,7 +2,7 @@
  * Where log lines go: a file that can be opened anew for rotation, or standard error. Every line is written before the call
  * returns, so that not even SIGKILL loses one. A disk that is full costs lines, never the daemon.
  */
-import { openSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { pino } from 'pino';
 
 type Destination = ReturnType<typeof pino.destination>;
@@ -21,6 +21,7 @@ export interface FileSink extends LogSink {
 interface Opened { readonly descriptor: number; readonly destination: Destination }
 
 const STDERR = 2;
+const NO_FILE = 'it is no file; name one in log.file';
 /** Lines that cannot be written now wait up to this much, then new ones are dropped. */
 const MAX_WAITING_BYTES = 1_048_576;
 
@@ -60,11 +61,23 @@ export function createFileSink(file: string): FileSink {
 
 function openFile(file: string, onError: (error: Error) => void): Opened {
   try {
-    const descriptor = openSync(file, 'a', 0o640);
+    // A named pipe that nobody reads would hold the daemon for ever.
+    // eslint-disable-next-line no-bitwise
+    const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
+    const descriptor = openSync(file, flags, 0o640);
+    expectPlain(descriptor);
     return { descriptor, destination: writeTo(descriptor, onError) };
   } catch (cause) {
     throw new Error(`cannot write the log file ${file}: ${reasonOf(cause as NodeJS.ErrnoException)}`, { cause });
   }
+}
+
+/** A terminal and `/dev/null` will do as well. What does not is closed. */
+function expectPlain(descriptor: number): void {
+  const found = fstatSync(descriptor);
+  if (found.isFile() || found.isCharacterDevice()) return;
+  closeSync(descriptor);
+  throw new Error(NO_FILE);
 }
 
 function writeTo(descriptor: number, onError: (error: Error) => void): Destination {
@@ -78,6 +91,8 @@ function reasonOf(error: NodeJS.ErrnoException): string {
     case 'ENOENT': return 'its folder does not exist; create it or change log.file';
     case 'EISDIR': return 'it is a folder; name a file in log.file';
     case 'EACCES': case 'EPERM': return 'permission denied; change log.file or the rights of its folder';
+    // A named pipe without a reader, or a socket.
+    case 'ENXIO': return NO_FILE;
     case 'EROFS': return 'the file system is read-only; change log.file';
     default: return error.message;
   }

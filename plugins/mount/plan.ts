@@ -5,7 +5,7 @@ import type { Config, MountPlan, Secret, Secrets, ShareSpec } from 'mountkeeper'
 /** Options that name the place itself; all others are ways to get there. Behind one address each port may lead to another NAS. */
 const PLACE = new Set([
   'host', 'port', 'url', 'endpoint', 'remote', 'upstreams', 'user', 'username', 'account', 'account_id', 'domain', 'provider', 'region', 'bucket',
-  'namenode', 'root_folder_id', 'team_drive', 'drive_id', 'site_id', 'tenant', 'storage_zone',
+  'auth', 'storage_url', 'user_id', 'tenant_id', 'tenant_domain', 'namenode', 'root_folder_id', 'team_drive', 'drive_id', 'site_id', 'tenant', 'storage_zone',
 ]);
 
 export function cacheFolder(config: Config, shareName: string): string {

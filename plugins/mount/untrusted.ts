@@ -8,6 +8,7 @@ import { onlyInFile } from 'mountkeeper';
 import type { Config, ConfigProblem, ConnectionConfig, ShareConfig } from 'mountkeeper';
 import { backendOf, kindOf, valueProblem } from './backends.ts';
 import type { Backend } from './backends.ts';
+import { leadsHere } from './this-machine.ts';
 
 const LONGEST_PATH = 4_096;
 const NOT_TAKEN = 'and is not taken over HTTP';
@@ -94,7 +95,7 @@ function shareProblems(share: ShareConfig, index: number, next: Config, current:
     ...(share.exec === true ? programProblems(share, known, next, current) : []).map((why) => problem(path, why)),
     ...mountPointProblems(share, known, next.mount.root).map((why) => problem(`${path}.mount_point`, why)),
     ...remotePathProblems(share, known).map((why) => problem(`${path}.remote_path`, why)),
-    ...(connection && !backendOf(connection.type)
+    ...(connection && mayHoldThisMachine(connection)
       ? diskProblems(share, known).map((why) => problem(path, why))
       : []),
   ];
@@ -129,6 +130,17 @@ function remotePathProblems(share: ShareConfig, known: ShareConfig | undefined):
   const isConnectionString =
     path.trimStart().startsWith(':') || (path.includes(':') && /,\s*[\w.-]+\s*=/.test(path));
   return isConnectionString ? [`${where} reads like a connection string ${NOT_TAKEN}`] : [];
+}
+
+/**
+ * The disk of this machine, what may lead there, or this machine's own server with a key that only the file may
+ * name: whoever has root's key here could otherwise have any folder of this machine shown and written.
+ */
+function mayHoldThisMachine(connection: ConnectionConfig): boolean {
+  const backend = backendOf(connection.type);
+  if (!backend) return true;
+  const hasOwnMeans = Object.keys(connection.options ?? {}).some((option) => kindOf(backend, option) === undefined);
+  return hasOwnMeans && leadsHere(connection);
 }
 
 /** A share on the disk of this machine, or on what may lead there, shows what the file says. */

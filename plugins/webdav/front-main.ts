@@ -36,7 +36,11 @@ async function main([folder = '', host = '', port = '']: readonly string[]): Pro
   server.off('error', fail).on('error', (error) => log(error.message));
   const socket = join(folder, 'control.sock');
   await rm(socket, { force: true });
-  createServer((request, response) => void control(front, request, response)).once('error', fail).listen(socket, () => void chmod(socket, 0o600));
+  const desk = createServer((request, response) => void control(front, request, response));
+  await new Promise<void>((resolve) => desk.once('error', fail).listen(socket, resolve));
+  // Later ones, as when no descriptor is left for who comes, end nothing.
+  desk.off('error', fail).on('error', (error) => log(error.message));
+  await chmod(socket, 0o600);
   process.once('SIGTERM', () => process.exit(0));
 }
 

@@ -83,7 +83,7 @@ describe('the command socket of a daemon that asks for a password', { skip }, ()
     const pid = await daemon.rclonePid('work');
     await daemon.stop('SIGKILL');
     assert.equal(existsSync(socket()), true);
-    assert.match((await daemon.cli('status')).stderr, /no daemon answers at http/);
+    assert.match((await daemon.cli('status')).stderr, /no daemon answers over a socket of its own in/);
     await works();
     assert.deepEqual(await daemon.stop('SIGUSR2'), { code: 0, signal: null });
     assert.equal(existsSync(socket()), false);

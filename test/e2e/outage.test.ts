@@ -47,7 +47,8 @@ describe('an outage of the NAS', () => {
     // Other programs want the processor, too: what they take of it is not what the mount takes.
     const slowestOwn = Math.max(...spans.map(({ ms, queuedMs }) => ms - queuedMs));
     t.diagnostic(`${when}: slowest of ${spans.length} cached opens ${slowest.toFixed(1)} ms, ${slowestOwn.toFixed(1)} ms without the queue for the processor (pressure ${pressure().toFixed(1)})`);
-    assert.ok(slowestOwn < 50, `${when}: ${slowestOwn.toFixed(1)} ms`);
+    // A mount that asked a silent NAS would take seconds for each; how fast it is otherwise is for the benchmarks.
+    assert.ok(slowestOwn < 500, `${when}: ${slowestOwn.toFixed(1)} ms`);
     assert.ok(spans.filter(({ ms }) => ms < 50).length > spans.length / 2, `${when}: half of them take longer, whoever is to blame`);
   };
 

@@ -44,14 +44,22 @@ describe('client of the command line', () => {
     });
   }
 
-  it('takes the password of the file, also one that is named relative to it', async (t) => {
-    assert.equal((await findTarget(await options(t, '[web]\npassword = "geheim"\nusername = "me"\n'))).authorization, basic('me:geheim'));
-    assert.equal((await findTarget(await options(t, '[web]\npassword = { file = "password" }\n'))).authorization, basic('admin:from a file'));
+  const named = { env: { MOUNTKEEPER_URL: 'http://127.0.0.1:9' } };
+
+  it('takes the password of the file for an address that is given, also one that is named relative to it', async (t) => {
+    assert.equal((await findTarget(await options(t, '[web]\npassword = "geheim"\nusername = "me"\n', named))).authorization, basic('me:geheim'));
+    assert.equal((await findTarget(await options(t, '[web]\npassword = { file = "password" }\n', { url: 'http://127.0.0.1:9' }))).authorization, basic('admin:from a file'));
+  });
+
+  it('keeps the password of the file from whoever listens at the usual address', async (t) => {
+    const found = await options(t, '[web]\npassword = "geheim"\n');
+    assert.equal((await findTarget(found)).authorization, undefined);
+    assert.equal((await findTarget({ ...found, env: { MOUNTKEEPER_PASSWORD: 'given' } })).authorization, basic('admin:given'));
   });
 
   it('sends no hash and nothing that it does not know', async (t) => {
-    assert.equal((await findTarget(await options(t, '[web]\npassword = "scrypt$16384$8$1$abc$def"\n'))).authorization, undefined);
-    assert.equal((await findTarget(await options(t, '[web]\npassword = { env = "MISSING" }\n'))).authorization, undefined);
+    assert.equal((await findTarget(await options(t, '[web]\npassword = "scrypt$16384$8$1$abc$def"\n', named))).authorization, undefined);
+    assert.equal((await findTarget(await options(t, '[web]\npassword = { env = "MISSING" }\n', named))).authorization, undefined);
   });
 
   it('prefers the environment and the address given', async (t) => {
@@ -111,14 +119,21 @@ describe('client of the command line', () => {
       assert.equal((await request({ ...found, env: { MOUNTKEEPER_URL: url } }, get)).body, 'tcp');
     });
 
-    it('goes to the address where the socket is left, or in the hands of others', async (t) => {
+    it('asks nobody at the usual address where the socket is gone, left behind, or in the hands of others', async (t) => {
       const found = await both(t);
+      const noDaemon = (): Promise<void> => assert.rejects(request({ ...found, env: { MOUNTKEEPER_PASSWORD: 'secret' } }, get), /no daemon answers over a socket of its own in \S+state; is it running\?/);
       await chmod(found.stateDir, 0o770);
-      assert.equal((await request(found, get)).body, 'tcp');
+      await noDaemon();
       await chmod(found.stateDir, 0o700);
       assert.equal((await request(found, get)).body, 'socket');
       await chmod(join(found.stateDir, 'command.sock'), 0o606);
-      assert.equal((await request(found, get)).body, 'tcp');
+      await noDaemon();
+      await rm(join(found.stateDir, 'command.sock'));
+      await noDaemon();
+      await writeFile(join(found.stateDir, 'command.sock'), '');
+      await noDaemon();
+      await rm(found.stateDir, { recursive: true });
+      await noDaemon();
     });
 
     it('asks once: what was sent and not answered is not sent again over TCP', async (t) => {

@@ -122,7 +122,10 @@ describe('over HTTP', () => {
       'plugins.absent',
     ]);
     assert.deepEqual(await refusals(absent('enabled = true'), absent('enabled = true')), []);
-    assert.deepEqual(await refusals(absent('token = "t"'), absent('enabled = true')), []);
+    assert.deepEqual(await refusals(absent('program = "/x"')), ['plugins.absent'], 'no key waits for it');
+    assert.deepEqual(await refusals(absent('enabled = false\nprogram = "/x"'), absent('enabled = true')), ['plugins.absent']);
+    assert.deepEqual(await refusals(absent('enabled = false\nkey = 1'), absent('enabled = true\nkey = 1\nmore = 2')), []);
+    assert.deepEqual(await refusals(absent('enabled = false')), []);
     assert.deepEqual(await refusals(PHOTOS, absent('enabled = true')), []);
   });
 
@@ -168,7 +171,7 @@ describe('over HTTP', () => {
       PHOTOS.replace('"correct horse"', word).replace('pass =', `${place} =`);
     assert.deepEqual(await refusals(option('key'), option('pass')), ['connections[0].options.key']);
     const undeclared = (value: string): string => `${PHOTOS}[plugins.absent]\ndeep = { token = ${value} }\n`;
-    assert.deepEqual(await refusals(undeclared(word)), ['plugins.absent.deep.token'], 'wherever it stands');
+    assert.deepEqual(await refusals(undeclared(word)), ['plugins.absent'], 'wherever it stands');
   });
 
   it('a path does not climb', async () => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { describe, it } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -18,6 +19,30 @@ function collectedHeapBytes(): number {
   gc();
   return process.memoryUsage().heapUsed;
 }
+
+describe('connections that die while requests wait on them', () => {
+  it('leave no memory behind', async () => {
+    const server = await createServer();
+    let asked = 0;
+    await server.swap(ledger('a', { routes: [{ method: 'GET', path: '/held', handler: async ({ raw }) => { asked += 1; await once(raw.req.socket, 'close'); return 'x'; } }] }));
+    const round = async (connections: number): Promise<void> => {
+      for (let count = 0; count < connections; count += 1) {
+        const before = asked;
+        const { socket } = await dial(server.port);
+        socket.write('GET /held HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(AHEAD));
+        await until('the first is asked', () => asked > before, { timeoutMs: 20_000, everyMs: 0 });
+        socket.destroy();
+      }
+      await until('they are gone', () => server.http.stats().sockets === 0, { timeoutMs: 20_000 });
+    };
+    await round(100);
+    const before = collectedHeapBytes();
+    await round(400);
+    const grown = collectedHeapBytes() - before;
+    await server.http.close();
+    assert.ok(grown < 4_000_000, `the heap grew by ${grown} bytes`);
+  });
+});
 
 describe('many requests and many swaps', () => {
   it('leave no memory, connection or generation behind', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { addressKey, clientAddress, trustedProxies } from '../../../core/sdk/client-address.ts';
+import { addressKey, clientAddress, guesserKey, trustedProxies } from '../../../core/sdk/client-address.ts';
 
 const PROXIES = trustedProxies(['127.0.0.1', '10.0.0.0/8', '2001:db8:f::/48']);
 const behind = (headers: Record<string, string>, peer = '127.0.0.1'): string =>
@@ -96,6 +96,13 @@ describe('the client of a request', () => {
     }
     const { user } = process.cpuUsage(started);
     assert.ok(user < 1_000_000, `${user} µs of processor`);
+  });
+});
+
+describe('the addresses of one who guesses', () => {
+  it('count as one on this machine, however many loopback has', () => {
+    for (const own of ['::1', '127.0.0.1', '127.4.5.6', '::ffff:127.0.0.9']) assert.equal(guesserKey(own), 'loopback', own);
+    for (const other of ['::2', '128.0.0.1', '10.0.0.1', '2001:db8::1']) assert.equal(guesserKey(other), addressKey(other), other);
   });
 });
 

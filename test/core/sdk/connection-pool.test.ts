@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { ConnectionPool, createClock } from '../../../core/sdk/index.ts';
+import { createManualClock } from '../../../core/testing/manual-clock.ts';
 import { until } from '../../support/until.ts';
 
 const SOON = { timeoutMs: 20_000, everyMs: 5 };
@@ -159,6 +160,23 @@ describe('a connection pool', () => {
       assert.equal(socket.writableEnded, false);
     });
   }
+
+  it('ends a connection some time after its last answer, whatever the client goes on sending', async () => {
+    const clock = createManualClock();
+    pool = new ConnectionPool({ clock, headMs: 3_000, maxConnections: MAX, maxPerAddress: MAX_PER_ADDRESS });
+    server.removeAllListeners('connection').removeAllListeners('connect').removeAllListeners('clientError');
+    server = createServer((request, response) => void handle(request, response));
+    pool.attach(server);
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { socket, heard } = await dial('POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 4\r\n\r\n', '127.0.0.1', { allowHalfOpen: true });
+    await until('it is answered', () => heard().includes('answer'), SOON);
+    const seen = once(server, 'request');
+    socket.write(`body${get('/')}`);
+    await seen;
+    assert.equal(pool.size, 1, 'the client may read its answer first');
+    await clock.advance(10_500);
+    await until('its descriptor is free', () => pool.size === 0, SOON);
+  });
 
   it('serves what is sent ahead in turn, and cuts off who sends too much ahead', async () => {
     const { socket } = await dial(get('/held').repeat(5));
