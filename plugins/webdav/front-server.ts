@@ -18,7 +18,7 @@ const HEAD_MS = 20_000;
 const LATER_HEAD_MS = 60_000;
 const LOOK_FOR_LATE_MS = 500;
 /** Each takes some 12 kB. Where one address opens more, each makes another one go: that costs more than to hold it. */
-const LIMITS: FrontLimits = { maxConnections: 3_000, maxPerAddress: 2_500 };
+const LIMITS: FrontLimits = { maxConnections: 2_500, maxPerAddress: 2_100 };
 const KEEP_ALIVE_MS = 65_000;
 const MAX_HEAD_BYTES = 32_768;
 

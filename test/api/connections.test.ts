@@ -115,6 +115,16 @@ describe('the API in a crowd', () => {
     assert.equal(api.logLines.filter(({ msg }) => String(msg).startsWith('too many connections')).length, 1);
   });
 
+  it('cuts off nobody who has logged in: when all are being served, who comes is told so', async () => {
+    await open(`${SAMPLE}${PASSWORD}`);
+    const streams: (() => string)[] = [];
+    for (let opened = 0; opened < LIMITS.maxPerAddress; opened += 1) streams.push(await begin('/events', RIGHT));
+    const refused = await api.get('/api/status', RIGHT);
+    assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '5']);
+    for (const sink of sinks) sink.send({ event: 'news', data: 'here' });
+    await until('all go on', () => streams.every((heard) => heard().includes('data: here')), SOON);
+  });
+
   it('without a password lets the silent make way before an event stream', async () => {
     await open(SAMPLE);
     const events = await begin('/events', {});
