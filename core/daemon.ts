@@ -72,6 +72,7 @@ export class Daemon {
   /** Rejects with ConfigRefused, or with a sentence about what else is in the way; nothing is left running then. */
   static async start(options: DaemonOptions): Promise<Daemon> {
     const parts = await buildParts(options);
+    options.onPlugins?.(parts);
     try {
       const check = await parts.config.loadFile();
       if (!check.ok) throw new ConfigRefused(check);

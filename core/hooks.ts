@@ -4,6 +4,7 @@
  */
 import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesHook, SyncWaterfallHook } from 'tapable';
 import type { Hooks } from './api.ts';
+import { bandwidth, check, notice } from './plugin/given.ts';
 import type { Ledger, Projector, TapEntry } from './plugin/ledger.ts';
 import { TimeBoxError, timeBox } from './plugin/time-box.ts';
 import type { Clock, Logger } from './services.ts';
@@ -27,6 +28,14 @@ export const hookKinds: Readonly<Record<keyof Hooks, HookKind>> = {
   collectNotices: 'collect',
   collectChecks: 'collect',
 };
+
+/** Makes sure of what taps answer; throws a sentence about what cannot be used. */
+const ANSWERS: Readonly<Record<ResolveHook | CollectHook, (answer: unknown) => unknown>> = {
+  resolveBandwidth: bandwidth, collectNotices: notice, collectChecks: check,
+};
+/** A reason is shown to people. */
+const LONGEST_REASON = 1_000;
+const MOST_ITEMS = 200;
 
 /** Runs hooks of the projection in force. Nothing here ever rejects or throws because of a plugin. */
 export interface HookRunner {
@@ -95,12 +104,28 @@ function resolveTap(tap: Tap, isActive: IsActive, log: Logger): (value: unknown)
     try {
       const result = (tap.fn as AnyFn)(value);
       if (result instanceof Promise) void result.catch(() => undefined);
-      else if (result === undefined || (typeof result === typeof value && result !== null)) return result;
+      else return result === undefined ? undefined : ANSWERS[tap.hook as ResolveHook](result);
       return skip(new Error(`${tap.hook} must return a value of the kind it got, at once`));
     } catch (error) {
       return skip(error);
     }
   };
+}
+
+/** Items that are what the hook gathers; the log says once per call what is wrong with the others. */
+function usable(list: readonly unknown[], { plugin, hook }: Tap, log: Logger): unknown[] {
+  const reasons = new Set<string>();
+  const items = Array.from(list.slice(0, MOST_ITEMS)).flatMap((item) => {
+    try {
+      return [ANSWERS[hook as CollectHook](item)];
+    } catch (error) {
+      reasons.add((error as Error).message);
+      return [];
+    }
+  });
+  if (list.length > MOST_ITEMS) reasons.add(`there are more than ${MOST_ITEMS}`);
+  if (reasons.size > 0) log.error({ plugin, hook, reasons: [...reasons] }, 'plugin gave a hook what cannot be used; it was left out');
+  return items;
 }
 
 function memo<H>(map: Map<string, H>, key: string, create: () => H): H {
@@ -117,7 +142,7 @@ function addTap(set: HookSet, tap: Tap, isActive: IsActive, options: HookOptions
     case 'veto':
       memo(set.veto, tap.hook, () => new AsyncSeriesBailHook<[unknown[]], string | undefined>(['args'])).tapPromise(at, async (args) => {
         const reason = await guarded(args);
-        if (typeof reason === 'string') return reason;
+        if (typeof reason === 'string') return reason.slice(0, LONGEST_REASON);
         if (reason !== undefined) ignore('a string');
         return undefined;
       });
@@ -133,7 +158,7 @@ function addTap(set: HookSet, tap: Tap, isActive: IsActive, options: HookOptions
       const place = hook.taps.length;
       hook.tapPromise(at, async (args, lists) => {
         const list = await guarded(args);
-        if (Array.isArray(list)) lists[place] = list;
+        if (Array.isArray(list)) lists[place] = usable(list, tap, options.log);
         else if (list !== undefined) ignore('an array');
       });
     }

@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import type { BandwidthState, Clock, Commands, Exporter, LiveShare, LoadedConfig, PluginInfo, Services, WebConfig } from './api.ts';
 import { CommandChannel } from './commands.ts';
 import type { CommandName } from './commands.ts';
-import { shareStatus, statusFields } from './contributions.ts';
+import { Contributions } from './contributions.ts';
 import { createSecrets } from './config/secrets.ts';
 import { createConfigService } from './config/service.ts';
 import { createHttp } from './http/http.ts';
@@ -25,6 +25,7 @@ import { createMountTable } from './system/mount-table.ts';
 import { IN_TREE_PLUGINS, PACKAGE_DIR } from './system/package.ts';
 import { createProcesses } from './system/processes.ts';
 import { createScheduler } from './system/scheduler.ts';
+import type { Judge } from './uncaught.ts';
 
 const NO_LIMIT = { up: 0, down: 0 };
 
@@ -32,6 +33,8 @@ export interface DaemonOptions {
   readonly configFile: string;
   readonly json: boolean;
   readonly env: NodeJS.ProcessEnv;
+  /** Called when there are plugins, before any is up. */
+  readonly onPlugins?: (judge: Judge) => void;
 }
 
 /** Everything the daemon consists of. */
@@ -128,12 +131,13 @@ export async function closeParts(parts: Parts): Promise<void> {
 /** What the supervisor sees of the plugins; they come and go. */
 export function pluginsOf(parts: Parts): SupervisorPlugins {
   const { host, log } = parts;
+  const contributions = new Contributions({ ledgers: () => host.ledgers(), log });
   return {
     get hooks() { return host.hooks; },
     mounter: () => host.service('mounter'),
     prober: () => host.service('prober'),
     exporters: () => host.services('exporter:').map(([, exporter]) => exporter as Exporter),
-    statusFields: () => statusFields(host.ledgers(), log),
-    shareStatus: (share) => shareStatus(host.ledgers(), share, log),
+    statusFields: () => contributions.statusFields(),
+    shareStatus: (share) => contributions.shareStatus(share),
   };
 }

@@ -8,6 +8,8 @@ import { formatBytes } from '../api.ts';
 import { ConfigRefused, Daemon } from '../daemon.ts';
 import type { DaemonEnd } from '../daemon.ts';
 import { peekConfig } from '../peek.ts';
+import { createClock } from '../system/clock.ts';
+import { endProcess, UncaughtErrors } from '../uncaught.ts';
 
 /** Files of a share that are named one by one when they could not be uploaded in time. */
 const NAMED_FILES = 20;
@@ -15,25 +17,39 @@ const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2'] as const;
 
 export async function runDaemon(args: Arguments, configFile: string): Promise<number> {
   const early = rememberSignals();
+  const uncaught = new UncaughtErrors();
+  uncaught.install();
   let daemon: Daemon;
   try {
     await refuseBeforeState(configFile);
-    daemon = await Daemon.start({ configFile, json: args.json, env: process.env });
+    daemon = await Daemon.start({ configFile, json: args.json, env: process.env, onPlugins: (judge) => uncaught.judgedBy(judge) });
   } catch (error) {
     if (!(error instanceof ConfigRefused)) throw error;
     for (const line of [...problemLines(configFile, error.check), ...adviceOn(configFile)]) process.stderr.write(`${line}\n`);
     return EXIT.config;
   }
-  const ended = untilEnd(daemon);
+  const ended = untilEnd(daemon, uncaught);
   early.handOn();
-  return exitCode(await ended);
+  const code = exitCode(await ended);
+  endInAnyCase(code);
+  return code;
+}
+
+const LEFT_OPEN_MS = 1_000;
+
+/** What a plugin has left open would keep a process alive that does nothing any more and hears no signal. */
+function endInAnyCase(code: number): void {
+  createClock().after(LEFT_OPEN_MS, () => {
+    process.stderr.write(`mountkeeper: plugins have left open: ${[...new Set(process.getActiveResourcesInfo())].join(', ')}; the process ends all the same\n`);
+    endProcess(code);
+  });
 }
 
 /** While it starts nobody listens, and the system would end the process: by a reload of its log rotation, and as if all were well. */
 function rememberSignals(): { handOn(): void } {
   const came = new Set<NodeJS.Signals>();
   const remember = (signal: NodeJS.Signals): void => {
-    if (came.has(signal) && isStop(signal)) process.exit(EXIT.failure);
+    if (came.has(signal) && isStop(signal)) endProcess(EXIT.failure);
     came.add(signal);
   };
   for (const signal of SIGNALS) process.on(signal, remember);
@@ -61,7 +77,7 @@ async function refuseBeforeState(configFile: string): Promise<void> {
 }
 
 /** SIGTERM and SIGINT drain and stop, a second one leaves at once; SIGHUP reads the file again; SIGUSR2 hands over. */
-function untilEnd(daemon: Daemon): Promise<DaemonEnd & { readonly crashed?: true }> {
+function untilEnd(daemon: Daemon, uncaught: UncaughtErrors): Promise<DaemonEnd & { readonly crashed?: true }> {
   return new Promise((resolve) => {
     const crashed = (error: unknown): void => {
       daemon.log.fatal({ err: error }, 'the daemon did not end cleanly; the next one takes over what it left');
@@ -74,12 +90,11 @@ function untilEnd(daemon: Daemon): Promise<DaemonEnd & { readonly crashed?: true
       daemon.reopenLog();
       void daemon.reloadFile().then(() => daemon.rediscover()).catch((error: unknown) => daemon.log.error({ err: error }, 'configuration file not reloaded'));
     });
-    process.on('unhandledRejection', (error) => daemon.log.error({ err: error }, 'a promise was rejected and nobody listened'));
     // What failed is unknown, so is the state: the next daemon adopts the mounts, no user notices.
-    process.on('uncaughtException', (error) => {
+    uncaught.onFatal = (error) => {
       daemon.log.fatal({ err: error }, 'unexpected error, the daemon ends and leaves its mounts to the next one');
       void daemon.handOver().then((ended) => resolve({ ...ended, crashed: true }), crashed);
-    });
+    };
   });
 }
 

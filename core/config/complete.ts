@@ -4,27 +4,60 @@ import type { Config } from '../api.ts';
 import type { ConfigProblem } from '../services.ts';
 import { copy, isTable } from './document.ts';
 import type { KeyNode } from './key-tree.ts';
-import type { Assembly } from './schema.ts';
+import { isOn } from './schema.ts';
+import type { Assembly, ContributionEntry } from './schema.ts';
 import { isReference } from './secrets.ts';
 
-export interface Completed { readonly config: Config; readonly problems: readonly ConfigProblem[] }
+export interface Completed {
+  readonly config: Config;
+  readonly problems: readonly ConfigProblem[];
+  /** What third parties' plugins could not do: it makes no document wrong. */
+  readonly warnings: readonly string[];
+}
 
 /** `validated` is changed in place; `folder` is the one that relative paths start from. */
 export function complete(validated: Record<string, unknown>, assembly: Assembly, folder: string): Completed {
   let config = absolutePaths(validated, assembly.root, folder) as Config;
   const problems: ConfigProblem[] = [];
-  for (const { owner, contribution } of assembly.entries) {
-    if (contribution.complete === undefined) continue;
+  const warnings: string[] = [];
+  for (const entry of assembly.entries) {
+    const { owner, contribution, thirdParty } = entry;
+    if (contribution.complete === undefined || !isOn(entry, config)) continue;
     const draft = copy(config);
     try {
       contribution.complete(draft);
-      config = draft;
+      config = thirdParty ? withOwnKeys(config, draft, entry) : draft;
     } catch (error) {
-      problems.push({ message: `plugin ${owner} could not fill in its defaults: ${(error as Error).message}` });
+      const message = `plugin ${owner} could not fill in its defaults: ${(error as Error).message}`;
+      if (thirdParty) warnings.push(message);
+      else problems.push({ message });
     }
   }
   for (const share of config.shares) share.mount_point ??= '';
-  return { config, problems };
+  return { config, problems, warnings };
+}
+
+/** Of a third party's draft only what is its own: the keys that it declares, in its section and in each share. */
+function withOwnKeys(config: Config, draft: Config, { owner, contribution }: ContributionEntry): Config {
+  const next = copy(config);
+  const { section, schema, share } = contribution;
+  const places = (of: Config): Record<string, unknown> => (section === undefined ? of.plugins : of as unknown as Record<string, unknown>);
+  const name = section ?? owner;
+  if (isTable(places(next)[name])) places(next)[name] = taken(places(next)[name], places(draft)[name], keysOf(schema));
+  if (share !== undefined) {
+    next.shares = next.shares.map((one, index) => taken(one, draft.shares[index], keysOf(share)) as Config['shares'][number]);
+  }
+  return next;
+}
+
+function keysOf(schema: NonNullable<ContributionEntry['contribution']['share']>): readonly string[] {
+  return Object.keys((schema.describe() as { keys?: object }).keys ?? {});
+}
+
+function taken(table: unknown, from: unknown, keys: readonly string[]): unknown {
+  if (!isTable(table) || !isTable(from)) return table;
+  const own = keys.filter((key) => Object.hasOwn(from, key)).map((key) => [key, structuredClone(from[key])]);
+  return { ...table, ...Object.fromEntries(own) as Record<string, unknown> };
 }
 
 function absolutePaths(value: unknown, node: KeyNode | undefined, folder: string): unknown {

@@ -12,9 +12,12 @@ import { copy, deepFreeze, isTable, parseDocument } from './document.ts';
 import type { Document } from './document.ts';
 import { fileOnlyProblems } from './file-only.ts';
 import { describeProblems, locate, schemaProblems } from './problems.ts';
+import { isOn } from './schema.ts';
 import type { Assembly, ContributionEntry } from './schema.ts';
 
 const CHECK_TIMEOUT_MS = 10_000;
+/** The file is read with it at every start: who is slow holds up the mounts. */
+const STRANGERS_CHECK_TIMEOUT_MS = 3_000;
 
 const SCHEMA_OPTIONS = { abortEarly: false, convert: false, errors: { wrap: { label: false } } } as const;
 const MOST_WARNINGS = 20;
@@ -51,7 +54,7 @@ export async function load(text: string, options: LoadOptions): Promise<LoadResu
 async function loadSteps(text: string, options: LoadOptions): Promise<LoadResult> {
   const parsed = parseDocument(text);
   if ('problem' in parsed) return failure('parse', [parsed.problem]);
-  const { config, problems } = validate(parsed.document, options);
+  const { config, problems, warnings: told = [] } = validate(parsed.document, options);
   if (config === undefined) return failure('validate', locate(problems, text));
   deepFreeze(config);
   // First of all: a reference is read, and a plugin's check may run a program that the document names.
@@ -59,17 +62,22 @@ async function loadSteps(text: string, options: LoadOptions): Promise<LoadResult
   if (untrusted.length > 0) return failure('validate', locate([...problems, ...untrusted], text));
   const wrong = [...problems, ...secretProblems(config, options.services.secrets)];
   if (wrong.length > 0) return failure('validate', locate(wrong, text));
-  const found = await pluginProblems(config, options);
-  if (found.length > 0) return failure('validate', locate(found, text));
+  const found = await pluginFindings(config, options);
+  if (found.problems.length > 0) return failure('validate', locate(found.problems, text));
   const document = deepFreeze(parsed.document);
-  return { ok: true, loaded: Object.freeze({ text, document, config, warnings: Object.freeze(warnings(document, options.assembly)) }) };
+  const all = Object.freeze([...warnings(document, options.assembly), ...told, ...found.warnings]);
+  return { ok: true, loaded: Object.freeze({ text, document, config, warnings: all }) };
 }
 
 export function failure(stage: 'parse' | 'validate', problems: readonly ConfigProblem[]): LoadFailure {
   return { ok: false, stage, problems, message: describeProblems(problems) };
 }
 
-export interface Validated { readonly config?: Config; readonly problems: readonly ConfigProblem[] }
+export interface Validated {
+  readonly config?: Config;
+  readonly problems: readonly ConfigProblem[];
+  readonly warnings?: readonly string[];
+}
 
 /** The completed document, or why there is none. Leaves `document` as it is; reads nothing that it names. */
 export function validate(document: Document, options: Pick<LoadOptions, 'assembly' | 'file'>): Validated {
@@ -83,27 +91,39 @@ export function validate(document: Document, options: Pick<LoadOptions, 'assembl
   }
   const completed = complete(checked.value as Document, assembly, dirname(file));
   if (completed.problems.length > 0) return { problems: completed.problems };
-  return { config: completed.config, problems: crossProblems(completed.config, file) };
+  return { config: completed.config, problems: crossProblems(completed.config, file), warnings: completed.warnings };
 }
 
-async function pluginProblems(config: Config, options: LoadOptions): Promise<ConfigProblem[]> {
-  const found = await Promise.all(options.assembly.entries.map((entry) => checkedBy(entry, config, options.services)));
-  return found.flat();
+interface Findings { readonly problems: readonly ConfigProblem[]; readonly warnings: readonly string[] }
+
+async function pluginFindings(config: Config, options: LoadOptions): Promise<Findings> {
+  const asked = options.assembly.entries.filter((entry) => entry.contribution.check !== undefined && isOn(entry, config));
+  const found = await Promise.all(asked.map((entry) => checkedBy(entry, config, options.services)));
+  return { problems: found.flatMap(({ problems }) => problems), warnings: found.flatMap(({ warnings: some }) => some) };
 }
 
-async function checkedBy({ owner, contribution }: ContributionEntry, config: Config, services: CheckServices): Promise<readonly ConfigProblem[]> {
-  if (contribution.check === undefined) return [];
+/** A third party's check that throws, hangs or answers nonsense makes no document wrong. */
+async function checkedBy({ owner, contribution, thirdParty }: ContributionEntry, config: Config, services: CheckServices): Promise<Findings> {
+  const limitMs = thirdParty ? STRANGERS_CHECK_TIMEOUT_MS : CHECK_TIMEOUT_MS;
   const waiting = new AbortController();
   try {
-    const late = services.clock.sleep(CHECK_TIMEOUT_MS, waiting.signal).then(() => { throw new Error(`no answer within ${CHECK_TIMEOUT_MS / 1000} s`); });
+    const late = services.clock.sleep(limitMs, waiting.signal).then(() => { throw new Error(`no answer within ${limitMs / 1000} s`); });
     late.catch(() => { /* Ended by the race or by the abort below. */ });
-    const found = await Promise.race([contribution.check(config, services), late]);
-    return Array.isArray(found) ? (found as readonly ConfigProblem[]) : [];
+    const found: unknown = await Promise.race([contribution.check?.(config, services), late]);
+    return { problems: Array.isArray(found) ? Array.from(found as unknown[], problemOf) : [], warnings: [] };
   } catch (error) {
-    return [{ message: `plugin ${owner} could not check the document: ${(error as Error).message}` }];
+    const message = `plugin ${owner} could not check the document: ${(error as Error).message}`;
+    return thirdParty ? { problems: [], warnings: [message] } : { problems: [{ message }], warnings: [] };
   } finally {
     waiting.abort();
   }
+}
+
+/** Throws a sentence. */
+function problemOf(given: unknown): ConfigProblem {
+  const { message, path } = (given ?? {}) as Partial<ConfigProblem>;
+  if (typeof message !== 'string') throw new Error('its answer holds what is no problem: each needs a message');
+  return typeof path === 'string' ? { message, path } : { message };
 }
 
 /** What a document over HTTP may not bring in or change: by the schema's marks, and by what plugins say. */

@@ -18,6 +18,14 @@ export interface ContributionEntry {
   readonly version: string;
 }
 
+/** Whether a document has the plugin on. Those that come with the package are asked in any case. */
+export function isOn({ owner, enabledByDefault, thirdParty }: ContributionEntry, document: unknown): boolean {
+  if (!thirdParty) return true;
+  const { plugins } = document as { plugins?: Record<string, { enabled?: unknown } | undefined> };
+  const said = plugins?.[owner]?.enabled;
+  return typeof said === 'boolean' ? said : enabledByDefault;
+}
+
 export interface Rejection { readonly owner: string; readonly reason: string }
 
 export interface Assembly {

@@ -2,12 +2,13 @@
  * The plugin host: one change of the plugin set at a time. Declare all, project all, swap in one go, dispose what was
  * replaced (last in first out), activate what is new. One plugin's failure is that plugin's state, never the others' outage.
  */
-import type { Commands, Config, Services } from '../api.ts';
+import type { Commands, Config, Plugin, Services } from '../api.ts';
 import { createHooks } from '../hooks.ts';
 import type { HookRunner } from '../hooks.ts';
 import type { StrangerPlugins } from '../config/strangers.ts';
 import type { Clock, ConfigDiff, LoadedConfig, Logger, PluginInfo } from '../services.ts';
 import { activateMembers, inspectMembers } from './activate.ts';
+import { pluginToBlame } from './blame.ts';
 import { discoverPlugins } from './discover.ts';
 import { compareFound, entryOf } from './found.ts';
 import type { ContributionEntry, FoundPlugin } from './found.ts';
@@ -16,9 +17,10 @@ import type { Instance, InstanceEnv } from './instance.ts';
 import { createLatestQueue } from './latest.ts';
 import { isEmptyLedger } from './ledger.ts';
 import type { Ledger, Projector } from './ledger.ts';
-import { ledgersOf, planMembers, restartDependants } from './members.ts';
+import { ledgersOf, planMembers, restartDependants, sentence } from './members.ts';
 import type { ChangeRequest, MakeInstance, Member, Members } from './members.ts';
 import { describeMember, reportStates } from './plugin-info.ts';
+import { isEnabled } from './own-config.ts';
 import { buildMembers, createBuilder } from './project.ts';
 import type { Build, Builder } from './project.ts';
 import type { JobScheduler } from './recurring.ts';
@@ -52,6 +54,11 @@ export interface PluginHost {
   entries(): readonly ContributionEntry[];
   /** One change at a time; a burst becomes one with the latest document. Rejects only when nothing could be changed. */
   apply(next: LoadedConfig, diff?: ConfigDiff): Promise<void>;
+  /**
+   * Takes a third party's plugin out in whose code an error began that nobody caught; it comes back when its files change or it is
+   * switched off and on. Its name; undefined when it is nobody's, or the core's.
+   */
+  condemn(error: unknown): string | undefined;
   /** Enabled plugins with their services and hooks, but without any effect: what `doctor` looks through. */
   inspect(next: LoadedConfig): Promise<void>;
   /** Ledgers of all usable plugins, written without activation. */
@@ -102,6 +109,8 @@ class Host implements PluginHost {
   #living: readonly Instance[] = [];
   #stopping = false;
   #discovering: Promise<void> = Promise.resolve();
+  #lastConfig: Config | undefined;
+  readonly #condemned = new Map<Plugin, string>();
   #lastDiscovery: DiscoveryRequest = { thirdPartyDirs: [], stateDir: '', enabled: new Set() };
 
   constructor(options: PluginHostOptions, discovery: Discovery) {
@@ -109,6 +118,8 @@ class Host implements PluginHost {
     this.#options = options;
     this.#discovery = discovery;
     this.#coreServices = { plugins: { list: () => this.list() }, ...options.services };
+    // Everybody holds the same objects: nobody puts his own function into another's hands.
+    for (const service of Object.values(this.#coreServices)) Object.freeze(service);
     const hooks = createHooks({ clock, log, timeoutMs: limits.hookMs ?? 5_000 });
     this.hooks = hooks.runner;
     this.#hookProjector = hooks.projector;
@@ -152,7 +163,19 @@ class Host implements PluginHost {
   }
 
   apply(next: LoadedConfig): Promise<void> {
+    this.#lastConfig = next.config;
     return this.#queue.push(next.config);
+  }
+
+  condemn(error: unknown): string | undefined {
+    const folders = this.#found.flatMap((one) => (one.plugin && one.stagedFolder !== undefined ? [[one.name, one.stagedFolder] as const] : []));
+    const name = pluginToBlame(error, new Map(folders));
+    const plugin = this.#found.find((one) => one.name === name)?.plugin;
+    if (name === undefined || !plugin || !this.#lastConfig) return undefined;
+    this.#condemned.set(plugin, `it broke off with an error that nobody caught: ${sentence(error)}; mend it, or switch it off and on`);
+    const { log } = this.#options;
+    void this.#queue.push(this.#lastConfig).catch((err: unknown) => log.error({ plugin: name, err }, 'a plugin that broke off could not be taken out'));
+    return name;
   }
 
   async inspect(next: LoadedConfig): Promise<void> {
@@ -210,7 +233,10 @@ class Host implements PluginHost {
   }
 
   #request(config: Config): ChangeRequest {
-    return { found: this.#found, current: this.#members, config, make: this.#make, isCoreService: this.#isCoreService };
+    for (const { name, plugin, thirdParty } of this.#found) {
+      if (plugin && thirdParty && !isEnabled(name, false, config)) this.#condemned.delete(plugin);
+    }
+    return { found: this.#found, current: this.#members, config, make: this.#make, isCoreService: this.#isCoreService, condemned: this.#condemned };
   }
 
   /** One change from beginning to end. Up to the swap it may reject, with nothing changed; from there on it never does. */

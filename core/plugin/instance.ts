@@ -167,7 +167,7 @@ class LivingInstance implements Instance {
 
   #createServices(): void {
     this.#started = true;
-    for (const service of this.ledger.services) this.#provided.set(service.name, service.create());
+    for (const service of this.ledger.services) this.#provided.set(service.name, Object.freeze(service.create()));
   }
 
   async #startRecurring(): Promise<void> {

@@ -4,6 +4,7 @@
 import type { Config, Plugin } from '../api.ts';
 import { onUnlessSaid } from './found.ts';
 import type { FoundPlugin } from './found.ts';
+import { isCoreField } from './given.ts';
 import type { Instance } from './instance.ts';
 import { emptyLedger } from './ledger.ts';
 import type { Ledger } from './ledger.ts';
@@ -41,6 +42,8 @@ export interface ChangeRequest {
   readonly config: Config;
   readonly make: MakeInstance;
   readonly isCoreService: (name: string) => boolean;
+  /** Plugins that broke off while they ran, with the sentence why. They stay off until they are others. */
+  readonly condemned?: ReadonlyMap<Plugin, string>;
 }
 
 /** The next plugin set. Failed plugins get another try only when the set changes anyway. */
@@ -71,6 +74,8 @@ function choose(found: FoundPlugin, request: ChangeRequest, retry: boolean): Mem
   if (!member.enabled) return member;
   if (!found.plugin) return { ...member, instance: living(running) };
   const wanted = wantedOf(found.plugin, request.config);
+  const guilt = request.condemned?.get(found.plugin);
+  if (guilt !== undefined) return { ...member, failure: { plugin: found.plugin, config: {}, reason: guilt, stage: 'activate' } };
   if ('reason' in wanted) return { ...member, instance: living(running), failure: { ...wanted, stage: 'declare' } };
   if (isHeld(before, wanted, retry)) return { ...member, instance: running, failure: before?.failure };
   return keep(member, running, wanted) ?? renew(member, { ...wanted, previous: living(running) }, request.make);
@@ -144,6 +149,8 @@ interface Taken { readonly owners: ReadonlyMap<string, string>; readonly isCoreS
 function findConflict(ledger: Ledger, { owners, isCoreService }: Taken): string | undefined {
   const core = ledger.services.find((entry) => isCoreService(entry.name));
   if (core) return `it provides the service "${core.name}", which is the core's own; choose another name`;
+  const field = ledger.statusFields.find((entry) => isCoreField(entry.field));
+  if (field) return `it fills the status field "${field.field}", which is the core's own; choose another name`;
   const seen = new Set<string>();
   for (const claim of claims(ledger)) {
     const owner = owners.get(claim);

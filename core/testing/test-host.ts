@@ -10,7 +10,7 @@ import { stringify } from 'smol-toml';
 import type { Plugin } from '../api.ts';
 import { createSecrets } from '../config/secrets.ts';
 import { createConfigService } from '../config/service.ts';
-import { shareStatus, statusFields } from '../contributions.ts';
+import { Contributions } from '../contributions.ts';
 import type { HookRunner } from '../hooks.ts';
 import { createHttp } from '../http/http.ts';
 import type { FoundPlugin } from '../plugin/found.ts';
@@ -229,11 +229,15 @@ class Bench implements TestHost {
   }
 
   status(): StatusRecord {
-    return { ...emptyRecord(this.clock.now()), ...statusFields(this.host.ledgers(), this.#log) };
+    return { ...emptyRecord(this.clock.now()), ...this.#contributions().statusFields() };
   }
 
   shareStatus(share: string): ShareStatus {
-    return { ...emptyShareStatus(share), ...shareStatus(this.host.ledgers(), share, this.#log) };
+    return { ...emptyShareStatus(share), ...this.#contributions().shareStatus(share) };
+  }
+
+  #contributions(): Contributions {
+    return new Contributions({ ledgers: () => this.host.ledgers(), log: this.#log });
   }
 
   async inject(request: string | InjectRequest): Promise<InjectResponse> {

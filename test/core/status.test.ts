@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createManualClock } from 'mountkeeper/testing';
 import type { Snapshot, StatusRecord, WarmupRuleStatus } from 'mountkeeper';
-import { shareStatus, statusFields } from '../../core/contributions.js';
+import { Contributions } from '../../core/contributions.js';
 import { emptyLedger } from '../../core/plugin/ledger.js';
 import { StatusStore, emptyRecord, emptyShareStatus } from '../../core/status.js';
+import { listeningLog } from './plugin/fixtures.ts';
 import { collectedLines } from './fake-shares.ts';
 
 function store() {
@@ -109,7 +110,48 @@ describe('contributions to the status', () => {
       { ...emptyLedger('quiet', false), statusFields: [{ field: 'smbdRunning' as const, read: () => undefined }], shareStatus: [() => ({ warmupDone: undefined }) as never] },
       { ...emptyLedger('good', false), statusFields: [{ field: 'nfsExported' as const, read: () => true }], shareStatus: [(share: string) => ({ warmupTotal: share.length })] },
     ];
-    assert.deepEqual(statusFields(ledgers, log), { nfsExported: true });
-    assert.deepEqual(shareStatus(ledgers, 'photos', log), { warmupTotal: 6 });
+    const contributions = new Contributions({ ledgers: () => ledgers, log });
+    assert.deepEqual(contributions.statusFields(), { nfsExported: true });
+    assert.deepEqual(contributions.shareStatus('photos'), { warmupTotal: 6 });
+  });
+
+  const endless: Record<string, unknown> = {};
+  endless['self'] = endless;
+  const UNFIT: Readonly<Record<string, unknown>> = {
+    'what holds itself': endless, 'a list that holds itself': ((list: unknown[]) => { list.push(list); return list; })([]),
+    'a function': () => 1, 'a symbol': Symbol('x'), 'a big integer': 1n, 'not a number': NaN, infinity: Infinity, 'a date': new Date(0),
+    'a map': new Map(), 'a promise': Promise.resolve(true), 'a long text': 'x'.repeat(100_000), 'a long list': Array.from({ length: 200_000 }, () => 1),
+    'a getter that throws': { get x() { throw new Error('defect'); } },
+    'a proxy that throws': new Proxy({}, { ownKeys() { throw new Error('defect'); } }),
+  };
+  for (const [what, value] of Object.entries(UNFIT)) {
+    it(`leave out ${what}, and name the plugin once`, () => {
+      const { log, lines } = listeningLog();
+      const ledgers = [
+        { ...emptyLedger('odd', false), statusFields: [{ field: 'oddCount' as never, read: () => value }], shareStatus: [() => ({ oddShare: value }) as never] },
+        { ...emptyLedger('good', false), statusFields: [{ field: 'nfsExported' as const, read: () => true }] },
+      ];
+      const contributions = new Contributions({ ledgers: () => ledgers, log });
+      for (let cycle = 0; cycle < 3; cycle += 1) {
+        assert.deepEqual(contributions.statusFields(), { nfsExported: true });
+        assert.deepEqual(contributions.shareStatus('photos'), {});
+      }
+      assert.deepEqual(lines().map(({ plugin, field }) => [plugin, field]), [['odd', 'oddCount'], ['odd', 'oddShare']]);
+    });
+  }
+
+  it("are of the contract's kind, and leave what is the core's or another's", () => {
+    const { log, lines } = listeningLog();
+    const said = { mounted: true, dirtyCount: 0, health: 'healthy', name: 'other', warmupState: 'done', warmupDone: -1, lastDirRefreshAt: 'now', warmupTotal: 5 };
+    const ledgers = [
+      { ...emptyLedger('a', false), statusFields: [{ field: 'nasOffline' as const, read: () => 'no' }, { field: 'allSynced' as const, read: () => true }, { field: 'warmup' as const, read: () => [{ share: 'x' }] }] },
+      { ...emptyLedger('b', false), shareStatus: [() => said as never] },
+      { ...emptyLedger('c', false), shareStatus: [() => ({ warmupTotal: 7, warmupDone: 2, ownField: { deep: [1] } }) as never] },
+    ];
+    const contributions = new Contributions({ ledgers: () => ledgers, log });
+    assert.deepEqual(contributions.statusFields(), {});
+    assert.deepEqual(contributions.shareStatus('photos'), { warmupTotal: 5, warmupDone: 2, ownField: { deep: [1] } });
+    const refused = lines().map(({ plugin, field }) => `${String(plugin)} ${String(field)}`);
+    assert.deepEqual(refused, ['a nasOffline', 'a warmup', 'b mounted', 'b dirtyCount', 'b health', 'b name', 'b warmupState', 'b warmupDone', 'b lastDirRefreshAt', 'c warmupTotal']);
   });
 });

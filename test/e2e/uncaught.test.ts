@@ -11,10 +11,11 @@ import { isAlive } from '../support/processes.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
 
+/** An error of which nobody can tell where it began. */
 const PLUGIN = `import { definePlugin } from 'mountkeeper';
 export default definePlugin({ name: 'bomb', version: '1.0.0', apiVersion: 1, description: 'Throws where nobody catches.',
   register(ctx) {
-    ctx.route({ method: 'POST', path: '/api/bomb', handler: () => { setImmediate(() => { throw new Error('nobody caught this'); }); return 'lit'; } });
+    ctx.route({ method: 'POST', path: '/api/bomb', handler: () => { setImmediate(() => { throw Object.assign(new Error('nobody caught this'), { stack: 'Error: nobody caught this' }); }); return 'lit'; } });
   } });`;
 
 describe('an error that nobody caught', () => {

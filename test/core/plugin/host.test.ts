@@ -148,13 +148,13 @@ describe('plugin host', () => {
     const runs: string[] = [];
     const test = await open(t, [small('a', [], { declare: (ctx) => {
       ctx.status('nasOffline', () => true);
-      ctx.shareStatus((share) => ({ cacheBytes: share.length }));
+      ctx.shareStatus((share) => ({ warmupTotal: share.length }));
       ctx.handle('blink', async (times) => { blinks.push(times); });
       ctx.job({ name: 'nightly', cron: () => '0 3 * * *', run: async () => { runs.push('job'); } });
       ctx.every({ name: 'tick', ms: () => 1_000, run: async () => { runs.push('tick'); await ctx.send('blink', 3); } });
     } })]);
     assert.equal(test.status().nasOffline, true);
-    assert.equal(test.shareStatus('photos').cacheBytes, 6);
+    assert.equal(test.shareStatus('photos').warmupTotal, 6);
     assert.deepEqual(test.effects(), ['a: a', 'a: every tick', 'a: job nightly']);
     await test.advance(1_000);
     await test.runJob('a/nightly');

@@ -1,0 +1,109 @@
+// @load quiet
+/** Third parties' plugins that give nonsense, throw where nobody catches, end the process or leave things open: the daemon goes on. */
+import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../support/daemon.ts';
+import { Nas } from '../support/nas.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+import { sleep, until } from '../support/until.ts';
+
+/** What stands in `register`, by the plugin's name. */
+const PLUGINS: Readonly<Record<string, string>> = {
+  'cyclic-status': "const endless = {}; endless.self = endless; ctx.status('odd', () => endless); ctx.shareStatus(() => ({ own: endless }));",
+  'lying-status': "ctx.shareStatus(() => ({ mounted: false, dirtyCount: 9, health: 'failed', name: 'x' }));",
+  'core-status': "ctx.status('allSynced', () => true);",
+  'odd-notices': "ctx.tap('collectNotices', () => [null, 1, { level: 'loud', message: 'x' }, { level: 'info', message: 'a good one' }]);",
+  'odd-bandwidth': "ctx.tap('resolveBandwidth', () => ({ up: NaN, down: -1 }));",
+  meddler: "ctx.every({ name: 'meddle', ms: () => 500, run: async () => { ctx.use('status').publish = () => undefined; } });",
+  'throws-later': "ctx.effect('timer', () => { setTimeout(() => { throw new Error('out of a timer'); }, 300); return () => undefined; });",
+  'rejects-later': "ctx.effect('timer', () => { setTimeout(() => { void Promise.reject(new Error('out of a promise')); }, 300); return () => undefined; });",
+  'ends-all': "ctx.effect('timer', () => { setTimeout(() => process.exit(0), 300); return () => undefined; });",
+  leaks: "ctx.effect('leaks', () => { setInterval(() => undefined, 1000); createServer().listen(0, '127.0.0.1'); return () => undefined; });",
+};
+const BREAK_OFF = ['throws-later', 'rejects-later', 'ends-all'];
+
+function source(name: string, body: string, imports = "import { createServer } from 'node:net';"): string {
+  return `import { definePlugin } from 'mountkeeper';\n${imports}\nexport default definePlugin({ name: '${name}', version: '1.0.0', apiVersion: 1, description: 'Hostile.',\n  register(ctx) { void createServer; ${body} } });\n`;
+}
+
+interface PluginJson { readonly name: string; readonly state: string; readonly reason?: string }
+
+describe("hostile plugins in the daemon's process", () => {
+  let scratch: Scratch;
+  let daemon: Daemon;
+
+  const place = async (name: string, text: string): Promise<void> => {
+    await mkdir(scratch.path('plugins', name), { recursive: true });
+    await writeFile(scratch.path('plugins', name, 'package.json'), '{ "type": "module" }');
+    await writeFile(scratch.path('plugins', name, 'index.js'), text);
+  };
+  const plugin = async (name: string): Promise<PluginJson | undefined> => {
+    const { body } = await daemon.request<{ plugins: PluginJson[] } | PluginJson[]>('GET', '/api/plugins');
+    return (Array.isArray(body) ? body : body.plugins).find((one) => one.name === name);
+  };
+  const logged = async (name: string, sentence: string): Promise<boolean> =>
+    (await daemon.log()).split('\n').some((line) => line.includes(` ${name}: `) && line.includes(sentence));
+
+  before(async () => {
+    scratch = await createScratch('hostile');
+    const nas = await Nas.create(scratch, { files: { 'a.bin': 1_000 } });
+    for (const [name, body] of Object.entries(PLUGINS)) await place(name, source(name, body));
+    const on = Object.fromEntries(Object.keys(PLUGINS).map((name) => [`plugins.${name}`, { enabled: true }]));
+    daemon = await Daemon.create(scratch, {
+      connections: [nas.connection('nas')], shares: [{ name: 'files', connection: 'nas' }],
+      sections: { plugins: { dirs: [scratch.path('plugins')] }, ...on },
+    });
+    await daemon.start();
+    await daemon.healthy();
+  });
+  after(() => scratch.close());
+
+  it('answers all the while, with the status as it is', async () => {
+    for (const until_ = performance.now() + 3_000; performance.now() < until_; await sleep(20)) {
+      const { status, body } = await daemon.get<{ all_synced: boolean; shares: { name: string; mounted: boolean; health: string; dirty_count: number }[] }>('/api/status');
+      assert.equal(status, 200);
+      assert.deepEqual(body.shares.map(({ name, mounted, health, dirty_count: dirty }) => [name, mounted, health, dirty]), [['files', true, 'healthy', 0]]);
+    }
+    const { status, body } = await daemon.get<{ message: string }[] | { notices: { message: string }[] }>('/api/notices');
+    assert.equal(status, 200);
+    const messages = (Array.isArray(body) ? body : body.notices).map(({ message }) => message);
+    assert.ok(messages.includes('a good one') && messages.every((message) => typeof message === 'string'), JSON.stringify(messages));
+    const limits = await daemon.get<{ effective?: { up: number } }>('/api/bwlimit').catch(() => undefined);
+    assert.ok(limits === undefined || limits.status < 500);
+  });
+
+  it('takes out those that broke off, says why, and keeps the others', async () => {
+    for (const name of BREAK_OFF) {
+      const { state, reason = '' } = await until(`${name} is out`, async () => {
+        const found = await plugin(name);
+        return found !== undefined && found.state !== 'active' ? found : undefined;
+      }, { timeoutMs: 20_000 });
+      assert.equal(state, 'failed', name);
+      assert.match(reason, /broke off with an error that nobody caught: .*(out of a timer|out of a promise|process\.exit\(0\))/, name);
+    }
+    assert.equal((await plugin('lying-status'))?.state, 'active');
+    assert.match((await plugin('core-status'))?.reason ?? '', /fills the status field "allSynced", which is the core's own/);
+  });
+
+  it('names each in its log', async () => {
+    for (const [name, sentence] of [
+      ['cyclic-status', 'nested more than'], ['lying-status', "is the core's own"], ['odd-notices', 'needs a text as level'],
+      ['odd-bandwidth', 'needs up and down'], ['meddler', 'not extensible'], ['throws-later', 'out of a timer'],
+    ] as const) {
+      await until(`${name} is named: ${sentence}`, () => logged(name, sentence), { timeoutMs: 20_000 });
+    }
+  });
+
+  it('has one back when its files are mended, without a restart', async () => {
+    const { pid } = daemon;
+    await place('throws-later', source('throws-later', "ctx.status('mended', () => true);"));
+    await until('it is up again', async () => (await plugin('throws-later'))?.state === 'active', { timeoutMs: 30_000 });
+    assert.equal(daemon.pid, pid);
+  });
+
+  it('ends by a signal, though things are left open', async () => {
+    assert.deepEqual(await daemon.stop(), { code: 0, signal: null });
+  });
+});
