@@ -197,8 +197,11 @@ export interface ConfigService {
   readonly current: LoadedConfig;
   /** Parses, validates and compares with the running document. Changes nothing. */
   check(text: string, origin: ConfigOrigin): Promise<ConfigCheck>;
-  /** Atomic: temporary file, fsync, rename; permissions and symlinks kept. Rejects with the reason and leaves the old file whole. */
-  write(text: string): Promise<void>;
+  /**
+   * Atomic: temporary file, fsync, rename; permissions and symlinks kept. Rejects with the reason and leaves the old file whole. With
+   * `basis`, the running document that the text was made from: rejects when it runs no more, or the file holds what nobody has read yet.
+   */
+  write(text: string, basis?: LoadedConfig): Promise<void>;
   /** Commented TOML of a document: every comment is the schema's description. Explicit keys only; the rest stands commented out with its default. */
   render(document: Readonly<Record<string, unknown>>): string;
   /** The running document with defaults filled in and every secret as `"********"`. */

@@ -2,7 +2,7 @@
 import Joi from 'joi';
 import type { ArraySchema, ObjectSchema, StringSchema } from 'joi';
 import { shareNameProblem } from './share-name.ts';
-import { duration, filePath, rate, secretReference, size } from './types.ts';
+import { duration, filePath, LONGEST_PATH, rate, secretReference, size } from './types.ts';
 
 const HOST_NAME = /^(?!.*\.\.)[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
 const NO_PROXY = {
@@ -33,6 +33,13 @@ function connection(): ObjectSchema {
   });
 }
 
+/** rclone keeps its cache in folders of these names: with `..` it would take files of this machine for cached ones. */
+function remotePath(): StringSchema {
+  return plainText().max(LONGEST_PATH).custom((value: string, helpers) => (value.split(/[/\\]/).includes('..')
+    ? helpers.message({ custom: '{{#label}} holds "..", which no path on a remote may; write the path that is meant' })
+    : value));
+}
+
 /** Keys of a share that belong to the core; plugins add theirs. */
 export function shareKeys(): ObjectSchema {
   return Joi.object({
@@ -41,7 +48,7 @@ export function shareKeys(): ObjectSchema {
       return reason === undefined ? value : helpers.message({ custom: '{{#label}} {{#reason}}' }, { reason });
     }).description('Name of the share: letters, digits, ".", "_", "-" and inner spaces, up to 63; unique, whatever the case.'),
     connection: Joi.string().required().example('nas').description('Name of the connection it lies on.'),
-    remote_path: plainText().allow('').default('').example('/volume1/photos').description('Path on the remote; empty for its root.'),
+    remote_path: remotePath().allow('').default('').example('/volume1/photos').description('Path on the remote, without ".."; empty for its root.'),
     mount_point: filePath().pattern(/^\//, 'absolute').example('/srv/photos')
       .messages({ 'string.pattern.name': '{{#label}} must be an absolute path' })
       .description('Folder where it is mounted; absolute. Left out: a folder of the share\'s name below the mount root.'),

@@ -9,11 +9,22 @@ const MAX_CHARACTERS = 1_048_576;
 const MAX_DEPTH = 32;
 /** Far more than the largest sensible document; keeps a hostile one from holding the daemon up. */
 const MAX_VALUES = 25_000;
+/** Texts and comments hold some, too. */
+const MAX_MARKS = 2 * MAX_VALUES;
 
-/** Parses TOML 1.0 into plain objects, with `Date`s for dates. Never throws. */
+let last: { readonly text: string; readonly result: ParseResult } | undefined;
+
+/** Parses TOML 1.0 into plain objects, with `Date`s for dates. Never throws. Who asks twice in a row gets the same result, not to be changed. */
 export function parseDocument(text: string): ParseResult {
+  if (last?.text !== text) last = { text, result: parseAnew(text) };
+  return last.result;
+}
+
+function parseAnew(text: string): ParseResult {
   if (text.length > MAX_CHARACTERS) return { problem: { message: `the document is larger than ${MAX_CHARACTERS} characters` } };
   if (/\p{Surrogate}/u.test(text)) return { problem: { message: 'the document holds half a surrogate pair, which cannot be written as UTF-8' } };
+  const tooMany = countProblem(text);
+  if (tooMany !== undefined) return { problem: { message: tooMany } };
   try {
     // A byte order mark is what some editors on Windows put in front.
     const table = parse(text.replace(/^\uFEFF/, ''), { unsafeKeyBehaviour: 'throw', maxDepth: MAX_DEPTH });
@@ -23,6 +34,16 @@ export function parseDocument(text: string): ParseResult {
   } catch (error) {
     return { problem: parseProblem(error) };
   }
+}
+
+/** Parsing costs far more for each key than counting what keys are made of. */
+function countProblem(text: string): string | undefined {
+  for (const mark of ['=', '.', '[', ',', '\n']) {
+    let count = 0;
+    for (let at = text.indexOf(mark); at !== -1; at = text.indexOf(mark, at + 1)) count += 1;
+    if (count > MAX_MARKS) return `the document holds more than ${MAX_VALUES} keys and values`;
+  }
+  return undefined;
 }
 
 function parseProblem(error: unknown): ConfigProblem {

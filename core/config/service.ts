@@ -52,6 +52,8 @@ class FileConfigService implements OwnedConfigService {
   readonly #options: ConfigServiceOptions;
   readonly #write: (text: string) => Promise<void>;
   #current: LoadedConfig | undefined;
+  /** What stands in the file and cannot run. */
+  #refused: string | undefined;
   #assembly: Assembly | undefined;
   #assembledFrom: readonly ContributionEntry[] = [];
   #assembledBefore = new WeakMap<LoadedConfig, Assembly>();
@@ -91,6 +93,7 @@ class FileConfigService implements OwnedConfigService {
       return failure('parse', [{ message: `the configuration file cannot be read: ${readReason(error)}` }]);
     }
     const check = await this.check(read.text, 'file');
+    this.#refused = check.ok ? undefined : read.text;
     return check.ok && read.isOpen ? this.#withWarning(check) : check;
   }
 
@@ -110,8 +113,14 @@ class FileConfigService implements OwnedConfigService {
     return diffConfig(before, after, this.#assemble());
   }
 
-  write(text: string): Promise<void> {
-    return this.#write(text);
+  async write(text: string, basis?: LoadedConfig): Promise<void> {
+    const found = await readFile(this.file, 'utf8').catch(() => undefined);
+    const isSettled = found === undefined || found === this.#current?.text || found === this.#refused;
+    // The watcher reads what is there, and then it runs or is known to be wrong.
+    if (basis !== undefined && (basis !== this.#current || !isSettled)) {
+      throw new Error('the configuration has just been changed by somebody else; look at it and try again');
+    }
+    await this.#write(text);
   }
 
   render(document: Readonly<Record<string, unknown>>): string {

@@ -49,10 +49,13 @@ export function rate(limits: Limits = {}): StringSchema {
   return text('rate', rateBytes, limits);
 }
 
+/** Linux takes no longer one. */
+export const LONGEST_PATH = 4_096;
+
 /** A path; a relative one is taken from the configuration file's folder and is absolute in the completed document. */
 export function filePath(): StringSchema {
   // eslint-disable-next-line no-control-regex
-  return Joi.string().pattern(/^[^\0]*$/).meta({ type: 'path' }).messages({ 'string.pattern.base': '{{#label}} holds a NUL character, which no path can' });
+  return Joi.string().max(LONGEST_PATH).pattern(/^[^\0]*$/).meta({ type: 'path' }).messages({ 'string.pattern.base': '{{#label}} holds a NUL character, which no path can' });
 }
 
 const SECRET_FORMS = 'write the secret itself, { env = "NAME" }, { file = "/path" } or { credential = "name" }';

@@ -6,10 +6,13 @@ const DURATION_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_0
 const SIZE_UNITS = 'BKMGTPE';
 /** rclone keeps sizes in a signed 64-bit integer. */
 const SIZE_LIMIT = 2 ** 63;
+/** Nobody writes a longer one; a million characters would be looked at for seconds, again and again. */
+const LONGEST = 64;
 const DISPLAY_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;
 
 /** Milliseconds of `"1h30m"`, `"5s"` or `"0"`. Throws a sentence that names the accepted form. */
 export function durationMs(text: string): number {
+  if (text.length > LONGEST) throw new Error(`a text of ${text.length} characters is not a duration; write it like "500ms", "30s", "15m", "12h" or "7d"`);
   const trimmed = text.trim();
   if (trimmed === '0') return 0;
   const parts = [...trimmed.matchAll(/(\d+(?:\.\d+)?)(ms|[smhdw])/gy)];
@@ -22,6 +25,7 @@ export function durationMs(text: string): number {
 
 /** Bytes of `"128M"`, `"1.5G"`, `"1Mi"`, `"100"` (KiB, as rclone reads a bare number) or `"0"`. */
 export function sizeBytes(text: string): number {
+  if (text.length > LONGEST) throw new Error(`a text of ${text.length} characters is not a size; write it like "0", "512K", "128M" or "1.5G"`);
   const match = /^(\d+(?:\.\d+)?)\s*(?:(B)|([KMGTPE])(?:iB?)?)?$/i.exec(text.trim());
   const power = SIZE_UNITS.indexOf((match?.[2] ?? match?.[3] ?? 'K').toUpperCase());
   const bytes = Math.round(Number(match?.[1]) * 1024 ** power);
@@ -31,6 +35,7 @@ export function sizeBytes(text: string): number {
 
 /** Bytes per second of `"10M"` (10 MiB/s), `"512K"`, `"off"` or `"0"`; 0 means unlimited. */
 export function rateBytes(text: string): number {
+  if (text.length > LONGEST) throw new Error(`a text of ${text.length} characters is not a rate; write it like "0" (no limit), "512K" or "10M" (10 MiB/s)`);
   const trimmed = text.trim();
   if (trimmed === 'off' || trimmed === '') return 0;
   try {

@@ -20,10 +20,18 @@ const FIELDS: readonly Field[] = [
   { name: 'month', min: 1, max: 12, words: MONTHS },
   { name: 'weekday', min: 0, max: 7, words: WEEKDAYS },
 ];
+/** Room for every minute of an hour by itself. */
+const LONGEST = 256;
 const ITEM = /^(?:\*|(\w+)(?:-(\w+))?)(?:\/(\d+))?$/;
 
 /** A sentence that says what is wrong with the expression or the time zone; undefined when nothing is. */
 export function cronProblem(expression: string, timezone?: string): string | undefined {
+  const isLong = [expression, timezone].some((text) => text !== undefined && text.length > LONGEST);
+  return isLong ? `a schedule and its time zone have ${LONGEST} characters each at most` : fieldsProblem(expression, timezone);
+}
+
+function fieldsProblem(expression: string, timezone: string | undefined): string | undefined {
+  if (expression.length > LONGEST || (timezone ?? '').length > LONGEST) return `a schedule and its time zone have ${LONGEST} characters each at most`;
   const parts = expression.trim().split(/\s+/);
   if (expression.trim().startsWith('@')) return `"${expression.trim()}" is a nickname; write five fields instead, such as "0 3 * * *" for every day at 03:00`;
   const count = expression.trim() === '' ? 0 : parts.length;

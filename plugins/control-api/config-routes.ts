@@ -27,6 +27,7 @@ function refused(status: number, message: string, diffSummary: string | null = n
 /** The order of the steps is the API's: nothing is written before all checks, nothing is sent before it is written. */
 async function submit(ctx: PluginContext, text: string): Promise<ConfigAnswer> {
   const service = ctx.use('config');
+  const basis = service.current;
   const check = await service.check(text, 'http');
   if (!check.ok) {
     return refused(400, `${check.stage === 'parse' ? 'TOML parse error' : 'Validation error'}: ${check.message}`);
@@ -34,7 +35,7 @@ async function submit(ctx: PluginContext, text: string): Promise<ConfigAnswer> {
   const { summary } = check.diff;
   if (check.diff.changes.length === 0) return { status: 200, ok: true, message: 'No changes detected', diffSummary: summary };
   try {
-    await service.write(text);
+    await service.write(text, basis);
   } catch (error) {
     return refused(500, `Failed to write config file: ${reasonOf(error)}`, summary);
   }

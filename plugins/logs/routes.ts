@@ -1,4 +1,5 @@
 /** GET /api/logs. */
+import { finished } from 'node:stream';
 import type { ServerRoute } from '@hapi/hapi';
 import { Boom } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
@@ -14,14 +15,23 @@ function queryOf(query: Readonly<Record<string, unknown>>): LogQuery {
   }
 }
 
+/** Each may take some ten times its 16 MiB, until its client has read it. */
+const MOST_ANSWERS = 4;
+
 export function routes(ctx: PluginContext): ServerRoute[] {
+  const answers = new Set<object>();
   const file = createLogFile(() => ctx.use('logFile'), () => ctx.use('config').current.config);
   return [
     {
       method: 'GET',
       path: '/api/logs',
       handler: async (request, h) => {
-        const page = await file.read(queryOf(request.query as Record<string, unknown>));
+        const query = queryOf(request.query as Record<string, unknown>);
+        if (answers.size >= MOST_ANSWERS) throw Boom.serverUnavailable(`the log is being sent to ${MOST_ANSWERS} others; ask again`);
+        const { res } = request.raw;
+        answers.add(res);
+        finished(res, () => answers.delete(res));
+        const page = await file.read(query);
         return h.response({ total_lines: page.totalLines, entries: page.entries });
       },
     },

@@ -40,14 +40,15 @@ export const BACKENDS: Readonly<Record<string, Backend>> = {
       key_exchange: 'text',
       macs: 'text',
       host_key_algorithms: 'text',
+      // What rclone says to a shell on the remote, where there is one: with "cmd" a path is not quoted for any other.
+      path_override: 'text',
+      shell_type: 'word',
+      hashes: 'text',
     },
     tuning: {
       ...COMMON,
       disable_hashcheck: 'flag',
-      path_override: 'text',
       set_modtime: 'flag',
-      shell_type: 'word',
-      hashes: 'text',
       skip_links: 'flag',
       use_fstat: 'flag',
       disable_concurrent_reads: 'flag',

@@ -39,7 +39,8 @@ async function environment(spec: ShareSpec, command: string, tools: MountTools):
   const environment: Record<string, string> = { GOGC: GARBAGE_PERCENT, [`${prefix}_TYPE`]: spec.connection.type };
   for (const [name, value] of clearOptions(spec.connection, tools.secrets)) {
     const isPassword = isPasswordOption(providers, spec.connection.type, name);
-    environment[`${prefix}_${name.toUpperCase()}`] = isPassword ? await obscure(tools.processes, command, value) : value;
+    const plain = name === 'key_pem' ? value.trim().replaceAll(/\r\n|\r|\n/g, String.raw`\n`) : value;
+    environment[`${prefix}_${name.toUpperCase()}`] = isPassword ? await obscure(tools.processes, command, value) : plain;
   }
   return environment;
 }

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import type { ConnectionConfig, Processes, Secrets } from 'mountkeeper';
 import type { Provider } from './providers.ts';
 import { obscure } from './rclone.ts';
+import { hideOption } from './hidden-values.ts';
 import { isPasswordOption } from './secret-options.ts';
 
 /**
@@ -22,8 +23,11 @@ export interface Backend {
 
 /** The connection's options in clear, as text. Throws a sentence naming the secret that is missing. */
 export function clearOptions(connection: ConnectionConfig, secrets: Secrets): ReadonlyMap<string, string> {
-  return new Map(Object.entries(connection.options ?? {}).map(([name, value]) =>
-    [name, typeof value === 'object' ? secrets.resolve(value) : String(value)] as const));
+  return new Map(Object.entries(connection.options ?? {}).map(([name, value]) => {
+    const clear = typeof value === 'object' ? secrets.resolve(value) : String(value);
+    hideOption(connection.type, name, clear);
+    return [name, clear] as const;
+  }));
 }
 
 /** The whole text of the configuration file that one rclone reads. */

@@ -11,6 +11,8 @@ LOOPBACK.addAddress('::', 'ipv6');
 
 /** Options that lead to another place than `host` says, or run a program that does. */
 const DETOURS = ['ssh', 'server_command', 'unix_socket', 'socks_proxy', 'http_proxy'] as const;
+/** Debian's /etc/hosts has them. */
+const OWN_NAMES = new Set(['localhost', 'localhost.localdomain', 'ip6-localhost', 'ip6-loopback']);
 const HOST_OPTIONS = ['host', 'url', 'endpoint'] as const;
 
 /**
@@ -20,7 +22,12 @@ const HOST_OPTIONS = ['host', 'url', 'endpoint'] as const;
 export function leadsHere({ options: given }: ConnectionConfig): boolean {
   const options = given ?? {};
   if (DETOURS.some((option) => Boolean(options[option]))) return true;
-  return HOST_OPTIONS.some((option) => isOwn(hostIn(options[option])));
+  return HOST_OPTIONS.some((option) => isOwn(unmapped(hostIn(options[option]))));
+}
+
+/** An IPv4 address that is mapped into IPv6 as it is. */
+function unmapped(host: string): string {
+  return /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/.exec(host)?.[1] ?? host;
 }
 
 function hostIn(value: unknown): string {
@@ -38,5 +45,5 @@ function isOwn(host: string): boolean {
 }
 
 function isOwnName(name: string): boolean {
-  return name === 'localhost' || name.endsWith('.localhost') || name === hostname().toLowerCase();
+  return OWN_NAMES.has(name) || name.endsWith('.localhost') || name === hostname().toLowerCase();
 }

@@ -1,4 +1,5 @@
 import type { RemoteEvidence, RemoteFailure } from 'mountkeeper';
+import { masked } from './hidden-values.ts';
 
 /** rclone's words → words for people, and what they show about the remote. The first that matches wins. */
 const SENTENCES: readonly (readonly [said: RegExp, sentence: string, remote?: RemoteEvidence])[] = [
@@ -61,6 +62,6 @@ function bare(line: string): string {
 }
 
 function shortened(line: string): string {
-  const clean = line.replaceAll(/\s+/g, ' ');
+  const clean = masked(line.replaceAll(/\s+/g, ' '));
   return clean.length > MAX_DETAIL ? `${clean.slice(0, MAX_DETAIL)}…` : clean;
 }

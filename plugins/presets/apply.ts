@@ -19,12 +19,19 @@ function detailOf(error: unknown): string {
 }
 
 async function save(config: ConfigService, profile: ProfileName): Promise<LoadedConfig> {
-  const running = config.current.document;
+  const basis = config.current;
+  const running = basis.document;
   const text = config.render(withProfile(running, profile));
   const check = await config.check(text, 'http');
   if (!check.ok) throw new Error(check.message);
   await keepHandWritten(config.file, [config.render(running), text]);
-  await config.write(text);
+  try {
+    await config.write(text, basis);
+  } catch (error) {
+    // A preset changes what is there, whatever that is by now.
+    if (config.current !== basis) return save(config, profile);
+    throw error;
+  }
   return check.loaded;
 }
 

@@ -42,9 +42,19 @@ export const schema = Joi.object<SmbConfig, true>({
   listen: Joi.array().items(Joi.string().pattern(/^[^\s\x00-\x1f\x7f;#"]{1,64}$/).messages({ 'string.pattern.base': '{{#label}} must be an address or the name of a network interface' }))
     .min(1).max(64).unique().default(['127.0.0.1']).description('Addresses or names of network interfaces to listen on; "0.0.0.0" or "::" is all of them.'),
   guest: Joi.boolean().default(false).description('Let everybody in without a password, to read and write.'),
-  users: Joi.array().items(user).max(1_000).default([]).unique((a: SmbUser, b: SmbUser) => a.name.toLowerCase() === b.name.toLowerCase())
+  users: Joi.array().items(user).max(1_000).default([]).custom(withoutDoubles)
     .description('Who may log in. Nobody, when there is no user and no guest.'),
 }).meta({ tier: 'protocol' });
+
+/** Samba tells no case apart. Joi's own `unique` compares each with each. */
+function withoutDoubles(users: readonly SmbUser[], helpers: Joi.CustomHelpers): unknown {
+  const names = users.map(({ name }) => name.toLowerCase());
+  const first = new Map(names.toReversed().map((name, index) => [name, names.length - 1 - index]));
+  const pos = names.findIndex((name, index) => first.get(name) !== index);
+  if (pos === -1) return users;
+  const dupePos = first.get(names[pos] ?? '');
+  return helpers.error('array.unique', { pos, dupePos, value: users[pos], dupeValue: users[dupePos ?? 0] }, helpers.state.localize?.([...(helpers.state.path ?? []), pos]) as never);
+}
 
 /** What a schema cannot see. */
 export function check({ smb }: Config): readonly ConfigProblem[] {

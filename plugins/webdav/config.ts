@@ -32,7 +32,7 @@ export const schema = Joi.object<WebdavConfig, true>({
   enabled: Joi.boolean().default(false).description('Show the shares over WebDAV, each at /<name>/.'),
   port: Joi.number().integer().min(1).max(65_535).default(8091).description('TCP port.'),
   listen: Joi.string().ip({ cidr: 'forbidden' }).messages({ 'string.ip': '{{#label}} must be an address', 'string.ipVersion': '{{#label}} must be an address' }).default('127.0.0.1').description('Address to listen on; "0.0.0.0" or "::" is all of them.'),
-  users: Joi.array().items(user).max(1_000).default([]).unique((a: WebdavUser, b: WebdavUser) => a.name === b.name)
+  users: Joi.array().items(user).max(1_000).default([]).unique('name')
     .description('Who may log in. With no user at all everybody is let in.'),
 }).meta({ tier: 'protocol' });
 

@@ -204,7 +204,7 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
     send: async (command, ...args) => {
       if (refused.reason !== undefined) throw new Error(refused.reason);
       sent.push({ command, args });
-      if (options.commits === true && command === 'reload') config.commit(args[0] as LoadedConfig);
+      if (options.commits !== false && command === 'reload') config.commit(args[0] as LoadedConfig);
     },
   }, async () => plugins.map((plugin) => found(plugin, log)));
   return { folder, configFile, config, host, http, status, sent, logLines, logger, refused };

@@ -50,6 +50,14 @@ describe('GET /api/logs', () => {
     assert.deepEqual(await read('?lines=0'), { total_lines: 500, entries: [] });
   });
 
+  it('is sent to four at a time, so that nobody fills the memory with answers', async () => {
+    await writeFile(file, `${lines(0, 500).join('\n')}\n`);
+    const answers = await Promise.all(Array.from({ length: 6 }, () => api.get('/api/logs')));
+    assert.deepEqual(answers.filter(({ status }) => status === 200).length, 4);
+    assert.match(answers.find(({ status }) => status === 503)?.body ?? '', /ask again/);
+    for (let count = 0; count < 10; count += 1) await read();
+  });
+
   it('gives from from_line on, up to as many as asked for', async () => {
     await writeFile(file, `${lines(0, 500).join('\n')}\n`);
     assert.deepEqual(await read('?from_line=1&lines=2'), { total_lines: 500, entries: lines(1, 3) });

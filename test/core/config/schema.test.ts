@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { Joi } from '../../../core/api.ts';
 import { listKeys } from '../../../core/config/key-tree.ts';
 import { assemble, contributionProblems } from '../../../core/config/schema.ts';
+import { accepted, openRoom, PHOTOS, refused } from './fixture.ts';
 import { foldName, shareNameProblem } from '../../../core/config/share-name.ts';
 import { entry, sampleEntries } from './fixture.ts';
 
@@ -18,6 +19,22 @@ function foreignJoi(): typeof Joi {
   for (const [file, module] of kept) require.cache[file] = module;
   return copy;
 }
+
+describe('the path on a remote', () => {
+  it('does not climb, whoever writes it', async () => {
+    const room = openRoom();
+    try {
+      const at = (path: string): string => `${PHOTOS}remote_path = '${path}'\n`;
+      for (const origin of ['file', 'http'] as const) {
+        for (const path of ['..', '../x', 'a/..', 'a/../../b', '/volume1/../etc', '..\\x', 'a\\..\\b'])
+          assert.match(refused(await room.service.check(at(path), origin)).message, /remote_path holds "\.\."/, path);
+        for (const path of ['', '/volume1/photos', '..a', 'a..', 'a/.../b', '.', 'a/./b', 'a//b/']) accepted(await room.service.check(at(path), origin));
+      }
+    } finally {
+      room.close();
+    }
+  });
+});
 
 describe('share names', () => {
   it('may be in any script, with inner spaces, up to 63 characters', () => {

@@ -85,6 +85,32 @@ describe('the configuration service', () => {
     assert.deepEqual(warnings, ['plugin rival is left out: plugin rival and the core both declare the key web.port']);
   });
 
+  it('writes over nothing that nobody has read, and no text that was made from another', async () => {
+    const opened = openRoom({ text: PHOTOS });
+    const { service, file } = opened;
+    try {
+      const first = accepted(await service.loadFile());
+      service.commit(first);
+      const saved = `${PHOTOS}[web]\nport = 1\n`;
+      writeFileSync(file, saved);
+      await assert.rejects(service.write(PHOTOS, first), /has just been changed by somebody else/);
+      assert.equal(readFileSync(file, 'utf8'), saved);
+      const second = accepted(await service.loadFile());
+      await assert.rejects(service.write(PHOTOS, first), /changed by somebody else/, 'it is read, and does not run yet');
+      service.commit(second);
+      await assert.rejects(service.write(PHOTOS, first), /changed by somebody else/);
+      await service.write(PHOTOS, second);
+      await assert.rejects(service.write(saved, second), /changed by somebody else/, 'what was written does not run yet');
+      service.commit(accepted(await service.loadFile()));
+      writeFileSync(file, 'no = [toml');
+      assert.equal((await service.loadFile()).ok, false);
+      await service.write(saved, service.current);
+      assert.equal(readFileSync(file, 'utf8'), saved, 'what cannot run is in nobody\'s way');
+    } finally {
+      opened.close();
+    }
+  });
+
   it('compares, writes, renders and lists through one door', async () => {
     const opened = room();
     const before = await opened.run(PHOTOS);

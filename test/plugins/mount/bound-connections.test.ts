@@ -87,6 +87,11 @@ describe('a connection of the file', () => {
     ]);
   });
 
+  it('that does says nothing else to a shell of the remote', () => {
+    for (const changes of [{ path_override: '$(id)' }, { shell_type: 'cmd' }, { hashes: 'md5' }])
+      assert.deepEqual(refused(over(keyed, changes), keyed), [`connections[0].options.${Object.keys(changes)[0]}`]);
+  });
+
   it('that does may be tuned', () => {
     assert.deepEqual(refused(over(keyed, { concurrency: 8, idle_timeout: '5m' }), keyed), []);
     const { concurrency: _gone, ...rest } = keyed.options;
