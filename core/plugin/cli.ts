@@ -128,7 +128,7 @@ function contributions(ledger: Ledger): readonly string[] {
     ['services', ledger.services.map((entry) => entry.name)],
     ['jobs', [...ledger.jobs, ...ledger.intervals].map((entry) => entry.name)],
     ['metrics', ledger.metrics.map((metric) => metric.name)],
-    ['tabs', ledger.tabs.map((tab) => tab.title)],
+    ['dashboard', ledger.tabs.map(({ id, place = 'tab' }) => (place === 'share' ? `${id} (on each share)` : `${id} (${place})`))],
     ['effects', ledger.effects.map((effect) => effect.label)],
   ];
   return kinds.filter(([, names]) => names.length > 0).map(([kind, names]) => `${kind}: ${[...new Set(names)].join(', ')}`);
