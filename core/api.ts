@@ -46,6 +46,8 @@ export type {
   Attempt, BasicCredentials, ConnectionPoolOptions, ThrottleOptions, TrustedProxies, Verdict,
 } from './sdk/index.ts';
 export { makeFolder } from './system/make-folder.ts';
+export { inEveryLanguage, readTexts } from './system/texts.ts';
+export type { Texts } from './system/texts.ts';
 export { writeWhole } from './system/whole-file.ts';
 export { eventStream } from './http/event-stream.ts';
 export type { EventSink, EventStreamOptions, StreamEvent } from './http/event-stream.ts';

@@ -45,6 +45,8 @@ export interface View {
    * `<name>…</name>` in a message is given to the function of that name in `values`.
    */
   t(key: string, values?: MessageValues): Content;
+  /** A message without nodes, as plain text: for attributes and outcomes. */
+  plain(key: string, values?: Readonly<Record<string, string | number>>): string;
   /** Sizes in bytes and rates in bytes per second, as everywhere in Mountkeeper. */
   bytes(bytes: number): string;
   rate(bytesPerSecond: number): string;

@@ -5,6 +5,8 @@ import { Feeds } from './live/feeds.ts';
 import { Recent } from './live/recent.ts';
 import { Sources } from './pages/sources.ts';
 import { routes } from './routes.ts';
+import { doctorTab } from './tabs/doctor-tab.ts';
+import { pluginsTab } from './tabs/plugins-tab.ts';
 import { ownTabs } from './tabs/share-controls.ts';
 
 /** How often readers hear that the line is good. */
@@ -51,6 +53,6 @@ export default definePlugin({
       sources, feeds: () => present(feeds), assets: () => present(assets),
       isPasswordSet: () => ctx.use('config').current.config.web.password !== '',
     }));
-    for (const tab of ownTabs(ctx, sources)) ctx.tab(tab);
+    for (const tab of [...ownTabs(ctx, sources), pluginsTab(ctx), doctorTab(ctx)]) ctx.tab(tab);
   },
 });

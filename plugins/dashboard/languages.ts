@@ -1,16 +1,15 @@
 /** The languages of the dashboard: catalogues of messages in ICU's format, and which one a reader gets. */
-import { createRequire } from 'node:module';
 import { IntlMessageFormat } from 'intl-messageformat';
+import { inEveryLanguage, readTexts } from 'mountkeeper';
 import type { Content, LocalText, MessageValues } from 'mountkeeper';
 
 export type Catalogue = Readonly<Record<string, string>>;
 
-const load = (name: string): Catalogue => createRequire(import.meta.url)(`./locales/${name}.json`) as Catalogue;
-
-/** By the code that `<html lang>` has; the first is what stands in for a language that is not here. */
-export const CATALOGUES: Readonly<Record<string, Catalogue>> = { en: load('en'), zh: load('zh') };
+/** By the code that `<html lang>` has. */
+export const CATALOGUES: Readonly<Record<string, Catalogue>> = readTexts(import.meta.url);
 export const LANGUAGES: readonly string[] = Object.keys(CATALOGUES);
-const [FALLBACK = 'en'] = LANGUAGES;
+/** Stands in for a language that is not here. */
+const FALLBACK = 'en';
 /** A plugin's messages are kept compiled; a plugin that makes new ones at every rendering must not fill memory. */
 const MOST_COMPILED = 2_000;
 
@@ -29,10 +28,7 @@ export function textOf(text: LocalText, language: string): string {
   return typeof text === 'string' ? text : (text[language] ?? text[FALLBACK] ?? Object.values(text)[0] ?? '');
 }
 
-/** One message in all languages. Without values. */
-export function everywhere(key: string): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(CATALOGUES).map(([language, catalogue]) => [language, catalogue[key] ?? key]));
-}
+export const everywhere = (key: string): Readonly<Record<string, string>> => inEveryLanguage(CATALOGUES, key);
 
 /** Messages of one language, compiled when they are first used. */
 export class Messages {
@@ -45,9 +41,14 @@ export class Messages {
 
   /** The message of the first catalogue that has the key; the key itself where none has it. */
   format(key: string, values: MessageValues | undefined, ...catalogues: readonly (Catalogue | undefined)[]): Content {
-    const message = catalogues.find((one) => one !== undefined && Object.hasOwn(one, key))?.[key];
-    if (message === undefined) return key;
-    return this.#compile(message).format(values as Record<string, string>) as Content;
+    const message = messageOf(key, catalogues);
+    return message === undefined ? key : (this.#compile(message).format(values as Record<string, string>) as Content);
+  }
+
+  /** The same where no value is a node. */
+  plain(key: string, values: Readonly<Record<string, string | number>> | undefined, ...catalogues: readonly (Catalogue | undefined)[]): string {
+    const message = messageOf(key, catalogues);
+    return message === undefined ? key : [this.#compile(message).format<string>(values)].flat().join('');
   }
 
   #compile(message: string): IntlMessageFormat {
@@ -58,6 +59,10 @@ export class Messages {
     this.#compiled.set(message, made);
     return made;
   }
+}
+
+function messageOf(key: string, catalogues: readonly (Catalogue | undefined)[]): string | undefined {
+  return catalogues.find((one) => one !== undefined && Object.hasOwn(one, key))?.[key];
 }
 
 const known = new Map<string, Messages>();

@@ -47,6 +47,10 @@ class ReaderView implements View {
     return messagesIn(this.language).format(key, values, ...this.#catalogues);
   }
 
+  plain(key: string, values?: Readonly<Record<string, string | number>>): string {
+    return messagesIn(this.language).plain(key, values, ...this.#catalogues);
+  }
+
   bytes(bytes: number): string {
     return formatBytes(bytes);
   }

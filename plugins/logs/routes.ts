@@ -1,8 +1,7 @@
 /** GET /api/logs. */
 import type { ServerRoute } from '@hapi/hapi';
 import { Boom } from 'mountkeeper';
-import type { PluginContext } from 'mountkeeper';
-import { createLogFile } from './log-file.ts';
+import type { LogFile } from './log-file.ts';
 import { parseLogQuery } from './log-query.ts';
 import type { LogQuery } from './log-query.ts';
 
@@ -14,8 +13,7 @@ function queryOf(query: Readonly<Record<string, unknown>>): LogQuery {
   }
 }
 
-export function routes(ctx: PluginContext): ServerRoute[] {
-  const file = createLogFile(() => ctx.use('logFile'), () => ctx.use('config').current.config);
+export function routes(file: LogFile): ServerRoute[] {
   return [
     {
       method: 'GET',

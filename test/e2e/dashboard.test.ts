@@ -1,7 +1,7 @@
 // @load loud
 /** The dashboard in real Chromium beside the real daemon: what happens to the shares shows at once, and nothing shown is untrue. */
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
 import { hasBrowser, openBrowser } from '../support/browser.ts';
@@ -118,6 +118,63 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     watched.assertClean();
   });
 
+  it('follows the log, by level, share and words, and stops when told to', async () => {
+    const page = await WatchedPage.open(browser, origin());
+    await page.page.goto(`${origin()}/tabs/logs`);
+    const lines = page.page.locator('#log-lines li');
+    await shows('lines', async () => (await lines.count()) > 5, 5_000);
+    await page.page.locator('input[name=search]').fill('bandwidth limit');
+    await shows('those that hold the words', async () => (await lines.allInnerTexts()).every((line) => /bandwidth limit/i.test(line)), 5_000);
+    const before = await lines.count();
+    await daemon.request('POST', '/api/bwlimit', { up: '4M', down: '0' });
+    await shows('the next one', async () => (await lines.count()) === before + 1, 5_000);
+    await page.page.locator('input[name=follow]').uncheck();
+    await shows('it has stopped', async () => (await page.page.locator('#log-more').count()) === 0, 5_000);
+    await page.page.locator('input[name=search]').fill('');
+    await page.page.locator('select[name=share]').selectOption('团队 team');
+    await shows('those of a share', async () => (await lines.count()) > 0 && (await lines.allInnerTexts()).every((line) => line.includes('share="团队 team"')), 5_000);
+    await page.page.locator('select[name=level]').selectOption('error');
+    await shows('errors alone', async () => (await lines.count()) === 0, 5_000);
+    page.assertClean();
+    await page.context.close();
+  });
+
+  it('switches a plugin off and on, keeps notes in the file, and its tab goes and comes', async () => {
+    const text = `# Ada's notes\n${daemon.text()}\n[plugins.warmup] # mine\n# it is on\nenabled = true\n`;
+    await daemon.writeConfig(text);
+    await until('it is in force', async () => (await daemon.log()).includes('configuration') && (await daemon.get('/')).text.includes('/tabs/warmup'), { timeoutMs: 10_000 });
+    const page = await WatchedPage.open(browser, origin());
+    await page.page.goto(`${origin()}/tabs/plugins`);
+    const card = page.page.locator('#plugin-warmup');
+    page.page.on('dialog', (dialog) => void dialog.accept());
+    const click = async (label: string): Promise<void> => {
+      await until(`the page offers: ${label}`, async () => {
+        await card.locator('button', { hasText: label }).click({ timeout: 1_000 });
+        return true;
+      }, { timeoutMs: 15_000 });
+    };
+    await click('Switch off');
+    await shows('it is off', async () => /^Off$/.test(await card.locator('.badge').innerText()), 10_000);
+    assert.equal((await daemon.get('/tabs/warmup')).status, 404);
+    assert.equal(await readFile(daemon.configFile, 'utf8'), text.replace('# it is on\nenabled = true', '# it is on\nenabled = false'));
+    await click('Switch on');
+    await shows('it is on', async () => /^On$/.test(await card.locator('.badge').innerText()), 10_000);
+    await page.page.goto(`${origin()}/tabs/warmup`);
+    assert.match(await page.page.locator('main').innerText(), /There is no warmup rule/);
+    page.assertClean();
+    await page.context.close();
+  });
+
+  it('tells what the doctor finds, and looks again', async () => {
+    const page = await WatchedPage.open(browser, origin());
+    await page.page.goto(`${origin()}/tabs/doctor`);
+    await shows('findings', async () => /Node\.js/.test(await page.page.locator('main').innerText()), 30_000);
+    await page.page.locator('button', { hasText: 'Look again' }).click();
+    await shows('the outcome', async () => /Done/.test(await page.page.locator('main output').innerText()), 30_000);
+    page.assertClean();
+    await page.context.close();
+  });
+
   it('has nothing that keeps people out, in both themes and languages, narrow and wide', async () => {
     for (const [colorScheme, locale, width] of [['light', 'en', 1440], ['dark', 'zh-CN', 360]] as const) {
       const other = await WatchedPage.open(browser, origin(), { colorScheme, locale, viewport: { width, height: 800 } });
@@ -138,7 +195,7 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     daemon.signal('SIGSTOP');
     const banner = watched.page.locator('#lost');
     await banner.waitFor({ state: 'visible', timeout: 15_000 });
-    assert.match(await banner.innerText(), /No word from Mountkeeper for 1\d seconds/);
+    await until('it says what is wrong', async () => /No word from Mountkeeper for 1\d seconds/.test(await banner.innerText()), { timeoutMs: 5_000 });
     assert.equal(await watched.page.locator('html').getAttribute('data-stale'), '');
     daemon.signal('SIGCONT');
     await banner.waitFor({ state: 'hidden', timeout: 15_000 });

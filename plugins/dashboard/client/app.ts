@@ -36,9 +36,18 @@ function heard(event: MessageEvent<string>): void {
 }
 
 htmx.createEventSource = (url) => {
-  source = new EventSource(url);
-  source.addEventListener('beat', heard);
-  return source;
+  const made = new EventSource(url);
+  source = made;
+  made.addEventListener('beat', heard);
+  // While the browser connects again by itself there is nothing to report; the extension takes over where it has given up.
+  Object.defineProperty(made, 'onerror', {
+    set: (report: (event: Event) => void) => {
+      made.addEventListener('error', (event) => {
+        if (made.readyState === EventSource.CLOSED) report(event);
+      });
+    },
+  });
+  return made;
 };
 
 // ---------------------------------------------------------------- old figures
@@ -111,6 +120,27 @@ setInterval(writeTimes, TIMES_MS);
 document.addEventListener('htmx:afterSettle', writeTimes);
 document.addEventListener('htmx:sseMessage', writeTimes);
 writeTimes();
+
+// ---------------------------------------------------------------- long lists
+
+/** Keeps the newest entries of a list that grows, and shows them to whoever was at its end. */
+function tend(list: HTMLElement, box: HTMLElement): void {
+  const most = Number(list.dataset['most']);
+  while (list.childElementCount > most) list.firstElementChild?.remove();
+  const newest = list.lastElementChild?.textContent ?? '';
+  if (list.dataset['seen'] === newest) return;
+  const wasAtEnd = Number(list.dataset['height'] ?? 0) - box.scrollTop - box.clientHeight < 40;
+  list.dataset['seen'] = newest;
+  list.dataset['height'] = String(box.scrollHeight);
+  if (wasAtEnd) box.scrollTop = box.scrollHeight;
+}
+
+function tendLists(): void {
+  for (const list of document.querySelectorAll<HTMLElement>('[data-most]')) if (list.parentElement) tend(list, list.parentElement);
+}
+
+document.addEventListener('htmx:afterSettle', tendLists);
+document.addEventListener('htmx:oobAfterSwap', tendLists);
 
 // ---------------------------------------------------------------- copying
 

@@ -24,7 +24,16 @@ function catalogues(): ReadonlyMap<string, Readonly<Record<string, Catalogue>>> 
 
 /** Names of what a message is given. */
 function namesIn(message: string): readonly string[] {
-  return [...new Set([...message.matchAll(/\{(\w+)/g)].map(([, name = '']) => name))].sort();
+  const names = new Set<string>();
+  // Every element of a parsed message that stands for something has its name in \`value\`; texts have type 0, the sign of a plural type 7.
+  const walk = (node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return;
+    const { type, value } = node as { type?: unknown; value?: unknown };
+    if (typeof type === 'number' && type !== 0 && type !== 7 && typeof value === 'string') names.add(value);
+    Object.values(node).forEach(walk);
+  };
+  walk(new IntlMessageFormat(message, 'en').getAst());
+  return [...names].sort();
 }
 
 describe('the catalogues', () => {
@@ -45,7 +54,7 @@ describe('the catalogues', () => {
     it(`of ${plugin} have every message that its code asks for`, () => {
       const sources = readdirSync(join(PLUGINS, plugin), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
       const text = sources.map((name) => readFileSync(join(PLUGINS, plugin, name), 'utf8')).join('\n');
-      const asked = [...text.matchAll(/(?:\.t|everywhere)\('([\w-]+)'/g)].map(([, key = '']) => key);
+      const asked = [...text.matchAll(/(?:\.t|\.plain|everywhere|text)\('([\w-]+)'/g)].map(([, key = '']) => key);
       assert.ok(asked.length > 0);
       assert.deepEqual([...new Set(asked)].filter((key) => !Object.hasOwn(languages['en'] ?? {}, key)), []);
     });
