@@ -23,7 +23,9 @@ const SCRIPT = 'text/javascript; charset=utf-8';
 const STYLE = 'text/css; charset=utf-8';
 
 /** On every page, in this order. */
-export const SCRIPTS = ['htmx.js', 'app.js', 'sse.js', 'morph.js'] as const;
+export const SCRIPTS: readonly string[] = ['htmx.js', 'app.js', 'sse.js', 'morph.js'];
+/** On the page of a share. */
+export const CHART_FILES: readonly string[] = ['uplot.css', 'uplot.js', 'charts.js'];
 
 /** `packageDir`: the folder of the package itself. */
 export async function loadAssets(packageDir: string): Promise<Assets> {
@@ -38,6 +40,9 @@ export async function loadAssets(packageDir: string): Promise<Assets> {
     ['sse.js', SCRIPT, inPackage('htmx-ext-sse', 'dist/sse.min.js')],
     ['morph.js', SCRIPT, morph],
     ['app.js', SCRIPT, join(client, 'app.js')],
+    ['uplot.js', SCRIPT, inPackage('uplot', 'dist/uPlot.iife.min.js')],
+    ['charts.js', SCRIPT, join(client, 'charts.js')],
+    ['uplot.css', STYLE, inPackage('uplot', 'dist/uPlot.min.css')],
     ['style.css', STYLE, join(own, 'style.css')],
     ['icon.svg', 'image/svg+xml', join(own, 'icon.svg')],
   ];

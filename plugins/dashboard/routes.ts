@@ -3,7 +3,7 @@ import type { Request, ResponseObject, ResponseToolkit, RouteOptions, ServerRout
 import { eventStream, html } from 'mountkeeper';
 import { createView } from './view.ts';
 import { everywhere } from './languages.ts';
-import { SCRIPTS } from './assets.ts';
+import { CHART_FILES, SCRIPTS } from './assets.ts';
 import type { Assets } from './assets.ts';
 import type { Feeds, PageName, PageRequest } from './live/feeds.ts';
 import { htmlAnswer, queryOf, takesGzip } from './pages/answer.ts';
@@ -11,13 +11,17 @@ import { actionRoute, partRoute } from './pages/tab-routes.ts';
 import { preferenceRoute, readerOf, themeOf } from './pages/preferences.ts';
 import { shell, toHtml } from './pages/shell.ts';
 import type { Sources } from './pages/sources.ts';
+import { SPANS } from './live/series.ts';
+import type { Series } from './live/series.ts';
+import { spanOf } from './tabs/share-panels.ts';
 import { signOutRoute } from './pages/sign-out.ts';
 
 export interface RouteParts {
   readonly sources: Sources;
-  /** Both throw while the plugin comes up. */
+  /** All throw while the plugin comes up. */
   readonly feeds: () => Feeds;
   readonly assets: () => Assets;
+  readonly series: () => Series;
   readonly isPasswordSet: () => boolean;
 }
 
@@ -42,7 +46,7 @@ async function answerPage(parts: RouteParts, request: Request, h: ResponseToolki
   const view = createView(asked.reader);
   const { build } = parts.assets();
   const common = {
-    view, theme: themeOf(request), path: `${request.path}${request.url.search}`, tabs: parts.sources.tabs('tab'), build, scripts: SCRIPTS,
+    view, theme: themeOf(request), path: `${request.path}${request.url.search}`, tabs: parts.sources.tabs('tab'), build, scripts: page.kind === 'share' ? [...SCRIPTS, ...CHART_FILES] : SCRIPTS,
     asset: (name: string) => `/dashboard/assets/${build}/${name}`, canSignOut: parts.isPasswordSet(),
   };
   if (!feed) return htmlAnswer(request, h, shell({ ...common, title: view.text(everywhere('not-found')), events: undefined, main: toHtml(html`<h1>${view.t('not-found')}</h1><p>${view.t('not-found-help')}</p>`) }), 404);
@@ -85,6 +89,13 @@ export function routes(parts: RouteParts): ServerRoute[] {
         const response = h.response(isZipped ? asset.zipped : asset.plain).type(asset.type).header('cache-control', A_YEAR).header('vary', 'accept-encoding')
           .header('content-security-policy', NOTHING);
         return isZipped ? response.header('content-encoding', 'gzip') : response;
+      },
+    },
+    {
+      method: 'GET', path: '/dashboard/charts/{share}', options: OPTIONS,
+      handler: (request, h) => {
+        const span = spanOf(queryOf(request)['span']);
+        return h.response({ stepSeconds: SPANS[span].stepMs / 1_000, points: parts.series().of(String(request.params['share']), span) });
       },
     },
     partRoute(parts.sources, OPTIONS),

@@ -175,6 +175,20 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await page.context.close();
   });
 
+  it('has a page for each share, with what has happened to it and charts', async () => {
+    const page = await WatchedPage.open(browser, origin());
+    await page.page.goto(`${origin()}/`);
+    await page.page.locator('.share h3 a', { hasText: 'files' }).click();
+    await page.page.waitForURL(/\/shares\/files$/);
+    const history = await page.page.locator('.events').innerText();
+    assert.match(history, /The NAS is back[^]*The NAS went offline[^]*Failed[^]*Nothing waits any more[^]*1 file waits to be uploaded/);
+    await shows('charts', async () => (await page.page.locator('.chart canvas').count()) === 3, 5_000);
+    await page.page.locator('button', { hasText: '7 days' }).click();
+    await shows('the week', async () => (await page.page.locator('[data-choose=week]').getAttribute('aria-pressed')) === 'true');
+    page.assertClean();
+    await page.context.close();
+  });
+
   it('has nothing that keeps people out, in both themes and languages, narrow and wide', async () => {
     for (const [colorScheme, locale, width] of [['light', 'en', 1440], ['dark', 'zh-CN', 360]] as const) {
       const other = await WatchedPage.open(browser, origin(), { colorScheme, locale, viewport: { width, height: 800 } });

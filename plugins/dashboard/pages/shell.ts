@@ -47,7 +47,7 @@ export function shell(traits: ShellTraits): string {
       <title>${title} · Mountkeeper</title>
       <link rel="icon" type="image/svg+xml" href=${asset('icon.svg')} />
       <link rel="stylesheet" href=${asset('style.css')} />
-      ${scripts.map((name) => html`<script type=${name === 'app.js' ? 'module' : undefined} defer src=${asset(name)}></script>`)}
+      ${scripts.map((name) => loaded(name, asset(name)))}
     </head>
     <body hx-ext="sse,morph" sse-connect=${traits.events}>
       <a class="skip" href="#main">${view.t('skip')}</a>
@@ -57,6 +57,12 @@ export function shell(traits: ShellTraits): string {
       ${footer(traits)}
     </body></html>`;
   return `<!doctype html>${render(document)}`;
+}
+
+/** The dashboard's own scripts are modules; the packages' are not. */
+function loaded(name: string, address: string): Content {
+  if (name.endsWith('.css')) return html`<link rel="stylesheet" href=${address} />`;
+  return html`<script type=${name === 'app.js' || name === 'charts.js' ? 'module' : undefined} defer src=${address}></script>`;
 }
 
 function header({ view, tabs, path }: ShellTraits): Content {

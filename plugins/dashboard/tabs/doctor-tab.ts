@@ -78,8 +78,7 @@ function findings(doctor: Doctor, view: View): Content {
   if (!last) return html`<p class="empty">${view.t(isLooking ? 'doctor-looking' : 'doctor-nothing')}</p>`;
   const of = (result: Check['result']): number => last.checks.filter((check) => check.result === result).length;
   const sorted = [...last.checks].sort((a, b) => ORDER[a.result] - ORDER[b.result]);
-  return html`<div class="drawn"><p>${view.t('doctor-sum', { bad: of('error'), warn: of('warning'), good: of('ok') })}
-    <small>${isLooking ? view.t('doctor-looking') : view.time(last.at, 'ago')}</small></p>
+  return html`<div class="drawn"><p>${view.t('doctor-sum', { bad: of('error'), warn: of('warning'), good: of('ok') })}${' '}<small>${isLooking ? view.t('doctor-looking') : view.time(last.at, 'ago')}</small></p>
     <ul class="notices">${sorted.map((check) => finding(check, view))}</ul></div>`;
 }
 
