@@ -1,6 +1,6 @@
 /**
- * The README's pictures of the dashboard, taken of the real daemon at work: `npm run screenshots`, after the build. A share that
- * uploads, one that warms up, one whose NAS is away.
+ * The README's pictures of the dashboard, taken of the real daemon at work: `npm run screenshots`, after the build. One share
+ * uploads, the other is at rest.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ try {
     },
   });
   await daemon.writeConfig(`${daemon.text()}\n[[warmup.rules]]\nshare = "photos"\npath = "2024"\n`);
-  daemon.spawn();
+  void daemon.spawn();
   const credentials = { username: 'admin', password: 'only for the pictures' };
   const headers = { authorization: `Basic ${Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64')}` };
   const status = async () => (await daemon.request<{ readonly warmup: readonly { readonly state: string }[]; readonly webdav_running: boolean }>('GET', '/api/status', undefined, headers)).body;
@@ -41,8 +41,8 @@ try {
   await sleep(4_000);
   const browser = await openBrowser(scratch);
   await mkdir(FOLDER, { recursive: true });
-  for (const [name, path, colorScheme] of [['dashboard', '/', 'light'], ['dashboard-share', '/shares/photos', 'dark']] as const) {
-    const context = await browser.newContext({ locale: 'en', colorScheme, viewport: { width: 1100, height: 760 }, httpCredentials: credentials });
+  for (const [name, path, colorScheme, width] of [['dashboard', '/', 'light', 780], ['dashboard-share', '/shares/photos', 'dark', 1100]] as const) {
+    const context = await browser.newContext({ locale: 'en', colorScheme, viewport: { width, height: 860 }, httpCredentials: credentials });
     const page = await context.newPage();
     await page.goto(`http://127.0.0.1:${daemon.port}${path}`);
     await sleep(2_000);

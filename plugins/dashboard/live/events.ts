@@ -65,14 +65,12 @@ export class ShareEvents {
     const before = this.#known.get(name);
     // What a share that is down has waiting is not known well enough to say that it is saved.
     if (!mounted) return;
+    const wasOffline = before?.isOffline === true;
     // One look that fails is no outage yet; one that succeeds is the end of it.
-    const isOffline = answers === false ? nasOffline || before?.isOffline === true : answers === undefined && before?.isOffline === true;
-    this.#known.set(name, { dirtyCount, erroredFiles, isOffline });
-    if (!before) return;
-    if (before.isOffline !== isOffline) this.#add(name, { kind: isOffline ? 'offline' : 'online' });
-    if (before.dirtyCount === 0 && dirtyCount > 0) this.#add(name, { kind: 'waiting', files: dirtyCount });
-    if (before.dirtyCount > 0 && dirtyCount === 0) this.#add(name, { kind: 'saved' });
-    if (erroredFiles > before.erroredFiles) this.#add(name, { kind: 'refused', files: erroredFiles });
+    const isOffline = answers === false ? nasOffline || wasOffline : answers === undefined && wasOffline;
+    const now = { dirtyCount, erroredFiles, isOffline };
+    this.#known.set(name, now);
+    for (const event of before ? differences(before, now) : []) this.#add(name, event);
   }
 
   #add(share: string, event: Omit<ShareEvent, 'at'>): void {
@@ -85,6 +83,15 @@ export class ShareEvents {
     for (const oldest of this.#events.keys()) if (this.#events.size > MOST_SHARES) this.#events.delete(oldest);
     this.#onChange();
   }
+}
+
+function differences(before: Known, { dirtyCount, erroredFiles, isOffline }: Known): readonly Omit<ShareEvent, 'at'>[] {
+  return [
+    ...(before.isOffline === isOffline ? [] : [{ kind: isOffline ? 'offline' as const : 'online' as const }]),
+    ...(before.dirtyCount === 0 && dirtyCount > 0 ? [{ kind: 'waiting' as const, files: dirtyCount }] : []),
+    ...(before.dirtyCount > 0 && dirtyCount === 0 ? [{ kind: 'saved' as const }] : []),
+    ...(erroredFiles > before.erroredFiles ? [{ kind: 'refused' as const, files: erroredFiles }] : []),
+  ];
 }
 
 /** Out of a file that anything may have happened to. */

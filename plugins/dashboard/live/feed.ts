@@ -93,7 +93,7 @@ export class Feed {
     const parts = this.model.parts();
     const drawn = await Promise.all(parts.map(async (part) => [part.id, await this.#redraw(part, this.#drawn.get(part.id))] as const));
     const next = new Map(drawn);
-    const changed = drawn.filter(([id, one]) => one !== this.#drawn.get(id)).map(([id]) => id);
+    const changed = drawn.filter(([id, one]) => one.changedAt !== this.#drawn.get(id)?.changedAt).map(([id]) => id);
     const isOther = [...next.keys()].join() !== [...this.#drawn.keys()].join();
     this.#drawn = next;
     if (isOther) {
@@ -109,7 +109,7 @@ export class Feed {
     const signature = part.signature?.();
     if (known && signature !== undefined && signature === known.signature) return known;
     const html = await this.#draw(part, known);
-    if (known?.html === html) return known;
+    if (known?.html === html) return { ...known, signature: signature ?? '' };
     this.#sequence += 1;
     return { signature: signature ?? '', html, changedAt: this.#sequence };
   }

@@ -46,12 +46,9 @@ function unsavedOf(shares: readonly ShareData[], offlineSince: number | undefine
   };
 }
 
-function sentencePart(sources: Sources, reader: Reader, view: View): Part {
-  const now = () => {
-    const { record } = sources;
-    return sentenceOf(record, unsavedOf(dataOf(sources, reader, record), record.nasOfflineSince ?? undefined));
-  };
-  return { id: 'sentence', signature: () => JSON.stringify(now()), draw: () => toHtml(sentencePanel(now(), view)) };
+function sentencePart(record: StatusRecord, shares: readonly ShareData[], view: View): Part {
+  const sentence = sentenceOf(record, unsavedOf(shares, record.nasOfflineSince ?? undefined));
+  return { id: 'sentence', signature: () => JSON.stringify(sentence), draw: () => toHtml(sentencePanel(sentence, view)) };
 }
 
 /** A share's own part is named by its hash, so that no panel's name can be that of a share. */
@@ -91,18 +88,18 @@ export function overviewModel(traits: ModelTraits): PageModel {
   const plugins = new PluginParts(traits);
   const viewOf = ({ tab }: OwnedTab): View => createView({ ...reader, tab });
   let shares: readonly ShareData[] = [];
-  const shareParts = (): readonly Part[] => {
-    shares = dataOf(sources, reader, sources.record);
-    return shares.map((data) => ({ id: shareId(data.status.name), signature: () => JSON.stringify(data), draw: () => toHtml(shareCard(data, view)) }));
+  const ownParts = (): readonly Part[] => {
+    const { notices, record } = sources;
+    shares = dataOf(sources, reader, record);
+    return [
+      sentencePart(record, shares, view),
+      { id: 'notices', signature: () => JSON.stringify(notices), draw: () => toHtml(noticesPanel(notices, view)) },
+      ...shares.map((data) => ({ id: shareId(data.status.name), signature: () => JSON.stringify(data), draw: () => toHtml(shareCard(data, view)) })),
+    ];
   };
   return {
     title: view.text(everywhere('overview')),
-    parts: () => [
-      sentencePart(sources, reader, view),
-      { id: 'notices', signature: () => JSON.stringify(sources.notices), draw: () => toHtml(noticesPanel(sources.notices, view)) },
-      ...shareParts(),
-      ...sources.tabs('card').map((owned) => plugins.of(owned, viewOf(owned))),
-    ],
+    parts: () => [...ownParts(), ...sources.tabs('card').map((owned) => plugins.of(owned, viewOf(owned)))],
     frame: (drawn) => toHtml(html`<h1 class="unseen">${view.t('overview')}</h1>
       ${slot('sentence', drawn, { role: 'status' })}${slot('notices', drawn)}
       <section class="shares" aria-labelledby="shares-title"><h2 id="shares-title">${view.t('shares')}</h2>
@@ -143,14 +140,16 @@ export function shareModel(share: string, query: Readonly<Record<string, string>
   const plugins = new PluginParts(traits);
   const panels = (): readonly OwnedTab[] => sources.tabs('share');
   const viewOf = ({ tab }: OwnedTab): View => createView({ ...reader, share, query, tab });
-  const data = (): ShareData | undefined => dataOf(sources, reader, sources.record).find(({ status }) => status.name === share);
-  const own = (): Part => {
-    const now = data();
-    return { id: shareId(share), signature: () => JSON.stringify(now ?? null), draw: () => toHtml(now ? shareCard(now, view) : html`<p class="empty">${view.t('share-gone')}</p>`) };
+  const own = (): readonly Part[] => {
+    const { record } = sources;
+    const shares = dataOf(sources, reader, record);
+    const now = shares.find(({ status }) => status.name === share);
+    const drawn = (): Content => (now ? shareCard(now, view) : html`<p class="empty">${view.t('share-gone')}</p>`);
+    return [sentencePart(record, shares, view), { id: shareId(share), signature: () => JSON.stringify(now ?? null), draw: () => toHtml(drawn()) }];
   };
   return {
     title: share,
-    parts: () => [sentencePart(sources, reader, view), own(), ...panels().map((owned) => plugins.of(owned, viewOf(owned)))],
+    parts: () => [...own(), ...panels().map((owned) => plugins.of(owned, viewOf(owned)))],
     frame: (drawn) => toHtml(html`<nav class="crumbs"><a href="/">${view.t('overview')}</a></nav><h1><bdi>${share}</bdi></h1>
       ${slot('sentence', drawn, { role: 'status' })}
       <article class="card">${slot(shareId(share), drawn)}<div class="actions">${shareButtons(sources, share, reader)}</div></article>

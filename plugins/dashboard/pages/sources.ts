@@ -73,9 +73,17 @@ export class Sources {
   }
 }
 
+const ids = new Map<string, string>();
+const MOST_IDS = 10_000;
+
 /** An id for the page and its events: names of shares may hold anything. */
 export function shareId(share: string): string {
-  return `share-${createHash('sha256').update(share).digest('hex').slice(0, 12)}`;
+  const known = ids.get(share);
+  if (known !== undefined) return known;
+  if (ids.size > MOST_IDS) ids.clear();
+  const id = `share-${createHash('sha256').update(share).digest('hex').slice(0, 12)}`;
+  ids.set(share, id);
+  return id;
 }
 
 /** Buttons of all plugins for one share, drawn once: what came of a click stays where it is. */

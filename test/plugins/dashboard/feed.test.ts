@@ -51,6 +51,20 @@ describe('a feed', () => {
     assert.equal(page.drawings, before + 1);
   });
 
+  it('draws once what is other and looks the same', async () => {
+    let signature = 'a';
+    let drawings = 0;
+    const feed = new Feed({
+      title: 'page', frame: () => '', parts: () => [{ id: 'x', signature: () => signature, draw: () => { drawings += 1; return '<p>same</p>'; } }],
+    }, log);
+    await feed.refresh();
+    const reader = new Reader();
+    feed.join(reader, feed.position);
+    signature = 'b';
+    for (let times = 0; times < 3; times += 1) await feed.refresh();
+    assert.deepEqual([drawings, reader.take()], [2, []]);
+  });
+
   it('gives a reader who comes back what has changed since, and all of it to one of another time', async () => {
     const page = await opened({ a: '1', b: '1' });
     const seen = page.feed.position;

@@ -18,7 +18,7 @@ function record(share: Partial<ShareStatus>, traits: Partial<StatusRecord> = {})
 }
 
 describe('the history of a share', () => {
-  function opened(former: unknown = undefined) {
+  function opened(former?: unknown) {
     const clock = createManualClock();
     let changes = 0;
     const events = new ShareEvents(clock, eventsFrom(former), () => { changes += 1; });
