@@ -17,6 +17,7 @@ declare const htmx: Htmx;
 /** Figures older than this are shown with their age. */
 const OLD_MS = 10_000;
 const LOOK_MS = 1_000;
+const HIDDEN_MS = 30_000;
 const TIMES_MS = 15_000;
 
 const root = document.documentElement;
@@ -39,11 +40,12 @@ htmx.createEventSource = (url) => {
   const made = new EventSource(url);
   source = made;
   made.addEventListener('beat', heard);
-  // While the browser connects again by itself there is nothing to report; the extension takes over where it has given up.
+  // While the browser connects again by itself there is nothing to do; the extension takes over where it has given up. Without an
+  // event it does so without a word in the console: the page itself says that the line is down.
   Object.defineProperty(made, 'onerror', {
-    set: (report: (event: Event) => void) => {
-      made.addEventListener('error', (event) => {
-        if (made.readyState === EventSource.CLOSED) report(event);
+    set: (renew: () => void) => {
+      made.addEventListener('error', () => {
+        if (made.readyState === EventSource.CLOSED) renew();
       });
     },
   });
@@ -81,8 +83,21 @@ function reconnect(): void {
   source.dispatchEvent(new Event('error'));
 }
 
+/** A browser has few connections for one server: a page that nobody sees gives its own back, and says on its return how old it is. */
+let leaving: ReturnType<typeof setTimeout> | undefined;
+
+function seenOrNot(): void {
+  clearTimeout(leaving);
+  if (document.hidden) {
+    leaving = setTimeout(() => source?.close(), HIDDEN_MS);
+    return;
+  }
+  look();
+  if (source?.readyState === EventSource.CLOSED) source.dispatchEvent(new Event('error'));
+}
+
 setInterval(look, LOOK_MS);
-document.addEventListener('visibilitychange', look);
+document.addEventListener('visibilitychange', seenOrNot);
 addEventListener('online', () => {
   triedAt = -Infinity;
   look();
