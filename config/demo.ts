@@ -79,6 +79,7 @@ async function story(room: DemoRoom, minutes: number, end: AbortSignal): Promise
   say('Starting a demo NAS (rclone serving a sample folder over SFTP on loopback) and Mountkeeper…');
   const nas = await startNas(room);
   const daemon = await startDaemon(room, nas);
+  say(`The page: ${daemon.url}/   (shows what follows as it happens)`);
   say();
   await showMainJob(room, nas, daemon);
   await showWhatToTry(room, { nas, daemon }, minutes);

@@ -7,6 +7,7 @@ import type { CliCommand } from './api-cli.ts';
 import type { Config, ConfigContribution } from './api-config.ts';
 import type { Health, ShareStatus, StatusRecord } from './api-status.ts';
 import type { Bandwidth, DirectoryRefresher, Exporter, Mounter, Prober, RemoteEvidence } from './ports.ts';
+import type { Tab, TabsService } from './contract/dashboard.ts';
 import type { Uploader } from './contract/write-layer.ts';
 import type {
   BandwidthService, Clock, ConfigDiff, ConfigService, LoadedConfig, LogFileService, Logger, MountReader, MountTable, Paths,
@@ -21,7 +22,9 @@ export type * from './api-http.ts';
 export type * from './api-status.ts';
 export type * from './ports.ts';
 export type * from './services.ts';
+export type * from './contract/dashboard.ts';
 export type * from './contract/write-layer.ts';
+export { Fragment, h, html } from './html.ts';
 export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeBytes } from './config/units.ts';
 export { isLoopback } from './http/address.ts';
 export { isFromCommandSocket } from './http/command-socket.ts';
@@ -43,6 +46,8 @@ export type {
   Attempt, BasicCredentials, ConnectionPoolOptions, ThrottleOptions, TrustedProxies, Verdict,
 } from './sdk/index.ts';
 export { makeFolder } from './system/make-folder.ts';
+export { inEveryLanguage, readTexts } from './system/texts.ts';
+export type { Texts } from './system/texts.ts';
 export { writeWhole } from './system/whole-file.ts';
 export { eventStream } from './http/event-stream.ts';
 export type { EventSink, EventStreamOptions, StreamEvent } from './http/event-stream.ts';
@@ -126,6 +131,7 @@ export interface Services {
   shares: SharesService;
   bandwidth: BandwidthService;
   plugins: PluginsService;
+  tabs: TabsService;
   paths: Paths;
   logFile: LogFileService;
   mounter: Mounter;
@@ -137,8 +143,6 @@ export interface Services {
 
 // ---------------------------------------------------------------- plugins
 
-/** A tab of the dashboard. `render` returns an HTML fragment. */
-export interface Tab { readonly id: string; readonly title: string; render(): string }
 export interface Metric { readonly name: string; readonly help: string; read(): number }
 
 /** A job on a 5-field cron expression: `run` in the daemon's process, or `worker` in a worker thread of its own. */

@@ -23,6 +23,10 @@ export interface MountStats {
   readonly cacheBytes: number;
   /** Files whose content is not yet on the remote: queued, uploading, or open with changes. */
   readonly dirtyFiles: number;
+  /** Of those files; left out while it cannot be told for all of them. */
+  readonly dirtyBytes?: number | undefined;
+  /** When the oldest of their changes was made, in milliseconds since the epoch; left out where nobody keeps it. */
+  readonly oldestDirtyAt?: number | undefined;
   readonly erroredFiles: number;
   readonly speed: number;
   readonly transfers: number;

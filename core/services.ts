@@ -284,6 +284,8 @@ export interface PluginInfo {
   readonly reason: string | undefined;
   /** Labels of what it holds now: effects, jobs, intervals. */
   readonly effects: readonly string[];
+  /** Names of what it declares, by kind such as `routes`; left out where nothing of it is known. */
+  readonly contributes?: readonly (readonly [kind: string, names: readonly string[]])[];
   readonly thirdParty: boolean;
 }
 

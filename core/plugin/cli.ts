@@ -16,7 +16,7 @@ import type { DiscoveryOptions } from './discover.ts';
 import { entryOf } from './found.ts';
 import type { FoundPlugin, UsablePlugin } from './found.ts';
 import { dryRun } from './instance.ts';
-import type { Ledger } from './ledger.ts';
+import { contributedBy } from './contributed.ts';
 import { NAME } from './manifest.ts';
 import { scaffold } from './scaffold.ts';
 import { packageDir } from './stage.ts';
@@ -110,26 +110,9 @@ interface Findings {
 function print(found: FoundPlugin, { problems, advice }: Findings, cli: CliContext): void {
   if (found.plugin) {
     cli.print(`${found.name} ${found.version}: ${found.description}`);
-    for (const line of contributions(found.ledger)) cli.print(`  ${line}`);
+    for (const line of contributedBy(found.ledger).map(([kind, names]) => `${kind}: ${names.join(', ')}`)) cli.print(`  ${line}`);
   }
   for (const problem of problems) cli.printError(`${found.name}: ${problem}`);
   for (const line of advice) cli.print(`before others use it: ${line}`);
   if (problems.length === 0) cli.print(`${found.name} is fine`);
-}
-
-/** What the plugin would contribute, one line for each kind. */
-function contributions(ledger: Ledger): readonly string[] {
-  const kinds: readonly (readonly [string, readonly string[]])[] = [
-    ['hooks', ledger.taps.map((tap) => tap.hook)],
-    ['routes', ledger.routes.map((route) => `${[route.method].flat().join('|')} ${route.path}`)],
-    ['subcommands', ledger.cli.map((command) => command.name)],
-    ['commands', ledger.handlers.map((handler) => handler.command)],
-    ['status fields', ledger.statusFields.map((entry) => entry.field)],
-    ['services', ledger.services.map((entry) => entry.name)],
-    ['jobs', [...ledger.jobs, ...ledger.intervals].map((entry) => entry.name)],
-    ['metrics', ledger.metrics.map((metric) => metric.name)],
-    ['tabs', ledger.tabs.map((tab) => tab.title)],
-    ['effects', ledger.effects.map((effect) => effect.label)],
-  ];
-  return kinds.filter(([, names]) => names.length > 0).map(([kind, names]) => `${kind}: ${[...new Set(names)].join(', ')}`);
 }

@@ -2,7 +2,7 @@
  * What a plugin gets as `ctx`: declaring verbs write into the recorder until `register()` returns; `config`, `use` and
  * `send` work from activation on.
  */
-import type { PluginContext } from '../api.ts';
+import type { PluginContext, Tab } from '../api.ts';
 import { hookKinds } from '../hooks.ts';
 import type { Logger } from '../services.ts';
 import type { EffectEntry, HandlerEntry, HapiEntry, Recorder, ServiceEntry, StatusEntry, TapEntry } from './ledger.ts';
@@ -39,6 +39,13 @@ const checks = {
     demand(fns.every((fn) => typeof fn === 'function'), `ctx.${verb}("${entry.name}") lacks a function`);
     return entry;
   },
+  tab(tab: Tab): Tab {
+    demand(isText(tab.id) && /^[a-z][a-z0-9-]*$/.test(tab.id), 'ctx.tab() needs an id of lower-case letters, digits and hyphens');
+    demand(isText(tab.title) || isText((tab.title as Record<string, string> | undefined)?.['en']), `ctx.tab("${tab.id}") needs a title, at least in English`);
+    demand(typeof tab.render === 'function', `ctx.tab("${tab.id}") needs a function that renders it`);
+    demand([undefined, 'tab', 'card', 'share'].includes(tab.place), `the place of ctx.tab("${tab.id}") must be "tab", "card" or "share"`);
+    return tab;
+  },
   effect(entry: EffectEntry): EffectEntry {
     demand(isText(entry.label), 'ctx.effect() needs a label that says what it holds');
     demand(typeof entry.acquire === 'function', `ctx.effect("${entry.label}") needs a function that returns its release`);
@@ -56,7 +63,7 @@ function declaringVerbs(recorder: Recorder): Declaring {
     shareStatus: (read) => recorder.record('shareStatus', 'shareStatus', read),
     route: (...routes) => recorder.record('route', 'routes', ...routes),
     hapi: (plugin, options) => recorder.record('hapi', 'hapi', { plugin: plugin as HapiEntry['plugin'], options }),
-    tab: (tab) => recorder.record('tab', 'tabs', tab),
+    tab: (tab) => recorder.record('tab', 'tabs', checks.tab(tab)),
     cli: (command) => recorder.record('cli', 'cli', checks.named('cli', command, [command.run])),
     metric: (metric) => recorder.record('metric', 'metrics', checks.named('metric', metric, [metric.read])),
     provide: (name, create) => recorder.record('provide', 'services', checks.named('provide', { name, create } as ServiceEntry, [create])),

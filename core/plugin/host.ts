@@ -31,7 +31,7 @@ export type { ContributionEntry } from './found.ts';
 
 export interface PluginHostOptions {
   readonly dirs: { readonly inTree: string };
-  /** The core's own services; `plugins` is added by the host. */
+  /** The core's own services; `plugins` and `tabs` are added by the host. */
   readonly services: Partial<Services>;
   readonly projectors: readonly Projector[];
   readonly clock: Clock;
@@ -117,7 +117,8 @@ class Host implements PluginHost {
     const { clock, log, scheduler, limits = {} } = options;
     this.#options = options;
     this.#discovery = discovery;
-    this.#coreServices = { plugins: { list: () => this.list() }, ...options.services };
+    const tabs = { list: () => this.ledgers().flatMap(({ plugin, tabs: own }) => own.map((tab) => ({ plugin, tab }))) };
+    this.#coreServices = { plugins: { list: () => this.list() }, tabs, ...options.services };
     // Everybody holds the same objects: nobody puts his own function into another's hands.
     for (const service of Object.values(this.#coreServices)) Object.freeze(service);
     const hooks = createHooks({ clock, log, timeoutMs: limits.hookMs ?? 5_000 });

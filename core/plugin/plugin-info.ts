@@ -2,6 +2,7 @@
  * What is said about a plugin: its state, why, and what it holds.
  */
 import type { Logger, PluginInfo } from '../services.ts';
+import { contributedBy } from './contributed.ts';
 import { providerOf } from './members.ts';
 import type { Member, Members } from './members.ts';
 import { findCircle } from './order.ts';
@@ -10,7 +11,8 @@ export function describeMember(member: Member, members: Members, coreServices: o
   const { found, instance } = member;
   const { name, description, thirdParty } = found;
   const version = instance?.plugin.version ?? found.version;
-  return { name, version, description, thirdParty, effects: instance?.effects ?? [], ...stateOf(member, members, coreServices) };
+  const contributes = found.plugin ? contributedBy(found.ledger) : [];
+  return { name, version, description, thirdParty, contributes, effects: instance?.effects ?? [], ...stateOf(member, members, coreServices) };
 }
 
 function stateOf(member: Member, members: Members, coreServices: object): Pick<PluginInfo, 'state' | 'reason'> {

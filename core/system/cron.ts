@@ -31,7 +31,6 @@ export function cronProblem(expression: string, timezone?: string): string | und
 }
 
 function fieldsProblem(expression: string, timezone: string | undefined): string | undefined {
-  if (expression.length > LONGEST || (timezone ?? '').length > LONGEST) return `a schedule and its time zone have ${LONGEST} characters each at most`;
   const parts = expression.trim().split(/\s+/);
   if (expression.trim().startsWith('@')) return `"${expression.trim()}" is a nickname; write five fields instead, such as "0 3 * * *" for every day at 03:00`;
   const count = expression.trim() === '' ? 0 : parts.length;

@@ -6,6 +6,7 @@ import { createRounds } from './rounds.ts';
 import { routes } from './routes.ts';
 import { createShareRefresher } from './share-refresher.ts';
 import type { ShareRefresher } from './share-refresher.ts';
+import { refreshTab } from './tab.ts';
 
 const LOOK_EVERY_MS = 1_000;
 
@@ -38,6 +39,7 @@ export default definePlugin<DirRefreshConfig>({
       };
     });
     ctx.route(...routes(ctx));
+    ctx.tab(refreshTab(ctx));
     ctx.cli(refreshCommand);
   },
 });

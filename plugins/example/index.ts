@@ -1,4 +1,4 @@
-import { definePlugin } from 'mountkeeper';
+import { definePlugin, html } from 'mountkeeper';
 import { createCounter } from './counter.ts';
 import type { Counter } from './counter.ts';
 import { schema } from './config.ts';
@@ -39,7 +39,11 @@ export default definePlugin<ExampleConfig>({
         return h.continue;
       });
     } }, {});
-    ctx.tab({ id: 'example', title: 'Example', render: () => `<p>${String(count())}</p>` });
+    ctx.tab({
+      id: 'example', title: { en: 'Example', zh: '示例' }, texts: { en: { counted: '{count, plural, one {# step} other {# steps}} so far' }, zh: { counted: '已数 {count} 步' } },
+      actions: { more: async () => { await ctx.send('count', 1); return { ok: true, message: { en: 'Counted.', zh: '已加一。' } }; } },
+      render: (view) => html`<p>${view.t('counted', { count: count() })} ${view.button({ action: 'more', label: { en: 'Count', zh: '加一' } })}</p>`,
+    });
     ctx.cli({ name: 'example', usage: '', summary: 'Show what the example has counted.', run: async (cli) => {
       cli.print((await cli.request('GET', '/example')).body);
       return 0;

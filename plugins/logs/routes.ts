@@ -2,8 +2,7 @@
 import { finished } from 'node:stream';
 import type { ServerRoute } from '@hapi/hapi';
 import { Boom } from 'mountkeeper';
-import type { PluginContext } from 'mountkeeper';
-import { createLogFile } from './log-file.ts';
+import type { LogFile } from './log-file.ts';
 import { parseLogQuery } from './log-query.ts';
 import type { LogQuery } from './log-query.ts';
 
@@ -18,9 +17,8 @@ function queryOf(query: Readonly<Record<string, unknown>>): LogQuery {
 /** Each may take some ten times its 16 MiB, until its client has read it. */
 const MOST_ANSWERS = 4;
 
-export function routes(ctx: PluginContext): ServerRoute[] {
+export function routes(file: LogFile): ServerRoute[] {
   const answers = new Set<object>();
-  const file = createLogFile(() => ctx.use('logFile'), () => ctx.use('config').current.config);
   return [
     {
       method: 'GET',

@@ -7,6 +7,7 @@ import { failedUploadsTrouble } from './failed-uploads.ts';
 import type { FailedUploads } from './failed-uploads.ts';
 import type { Guard } from './guard.ts';
 import { openFiles } from './open-files.ts';
+import { queuedBytes } from './queued-bytes.ts';
 import type { RcClient } from './rc-client.ts';
 import { RootLook } from './root-look.ts';
 import type { SpaceWatch } from './space-watch.ts';
@@ -56,9 +57,12 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
     const { core, speed } = await transfers(queued > 0 || files.open > 0, signal);
     const failed = await source.failedUploads(queued > 0 && core.errors > 0);
     const troubles = [await source.space(cache.outOfSpace), failedUploadsTrouble(failed), root.trouble].filter((text) => text !== undefined);
+    const dirtyFiles = queued + files.dirty.length + closed + source.guard.heldFiles + tooLong;
+    const dirtyBytes = queued > 0 && dirtyFiles === queued ? await queuedBytes(source, queued, signal) : undefined;
     return {
       cacheBytes: cache.bytesUsed,
-      dirtyFiles: queued + files.dirty.length + closed + source.guard.heldFiles + tooLong,
+      dirtyFiles,
+      ...(dirtyBytes !== undefined && { dirtyBytes }),
       erroredFiles: cache.erroredFiles + failed.count,
       speed,
       transfers: core.transferring.length,

@@ -9,6 +9,13 @@ import type { Outages } from './outage-file.ts';
 import { NasWatcher } from './watcher.ts';
 import { welcomeBack } from './welcome.ts';
 
+declare module 'mountkeeper' {
+  interface StatusRecord {
+    /** Since when the NAS that went first has been offline, in milliseconds since the epoch; null when none is. */
+    nasOfflineSince?: number | null;
+  }
+}
+
 const LOOK_EVERY_MS = 500;
 
 /** A service that the daemon can do without. */
@@ -65,5 +72,6 @@ export default definePlugin<NasWatchConfig>({
       message: `The NAS behind the connection ${connection} has been offline for ${formatDuration(ctx.use('clock').now() - since)}; cached files stay readable, writes wait.`,
     })));
     ctx.status('nasOffline', () => (watcher?.offline.length ?? 0) > 0);
+    ctx.status('nasOfflineSince', () => (watcher?.offline ?? []).reduce<number | null>((first, { since }) => Math.min(first ?? since, since), null));
   },
 });

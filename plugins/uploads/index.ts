@@ -1,6 +1,8 @@
 import { definePlugin } from 'mountkeeper';
+import type { ShareUploads } from 'mountkeeper';
 import { queueCommand } from './cli.ts';
 import { routes } from './routes.ts';
+import { uploadsPanel } from './tab.ts';
 import { createUploader } from './uploader.ts';
 import type { RunningUploader } from './uploader.ts';
 
@@ -18,7 +20,9 @@ export default definePlugin({
       });
       return uploader;
     });
-    ctx.route(...routes(() => uploader?.shares ?? new Map()));
+    const shares = (): ReadonlyMap<string, ShareUploads> => uploader?.shares ?? new Map();
+    ctx.route(...routes(shares));
+    ctx.tab(uploadsPanel(shares));
     ctx.cli(queueCommand);
   },
 });

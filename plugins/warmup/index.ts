@@ -2,6 +2,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Boom, definePlugin } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
+import { warmupTabs } from './tab.ts';
 import { warmupCommand } from './cli.ts';
 import { check, schema } from './config.ts';
 import type { WarmupConfig } from './config.ts';
@@ -91,6 +92,7 @@ export default definePlugin<WarmupConfig>({
     })));
     ctx.shareStatus((share) => summaryOf((station?.rules ?? []).filter(({ target }) => target.share === share)));
     ctx.route(...routes({ ctx, station: opened }));
+    for (const tab of warmupTabs({ ctx, station: opened })) ctx.tab(tab);
     ctx.cli(warmupCommand);
   },
 });

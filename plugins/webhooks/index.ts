@@ -5,6 +5,7 @@ import type { WebhooksConfig } from './config.ts';
 import { routes } from './routes.ts';
 import { openStation } from './station.ts';
 import type { Station } from './station.ts';
+import { notificationsTab } from './tab.ts';
 
 const LOOK_EVERY_MS = 1_000;
 
@@ -30,7 +31,9 @@ export default definePlugin<WebhooksConfig>({
     ctx.tap('shareHealthChanged', (change) => station?.lookout.healthChanged(change));
     ctx.tap('collectNotices', () => notices(ctx.config));
     ctx.tap('collectChecks', (config) => checks(config));
-    ctx.route(...routes({ outbox: () => station?.outbox, clock: () => ctx.use('clock'), signal: ctx.signal }));
+    const access = { outbox: () => station?.outbox, clock: () => ctx.use('clock'), signal: ctx.signal };
+    ctx.route(...routes(access));
+    ctx.tab(notificationsTab(access, () => ctx.config.webhook_url !== ''));
     ctx.cli(webhookCommand);
   },
 });

@@ -60,7 +60,7 @@ async function outcomeOf(outbox: Outbox, id: string, { clock, signal }: RouteOpt
   }
 }
 
-async function test(options: RouteOptions): Promise<WebhookAnswer> {
+export async function sendTest(options: RouteOptions): Promise<WebhookAnswer> {
   const outbox = options.outbox();
   const key = `test/${randomUUID()}`;
   const delivery = outbox?.add({ type: 'test', severity: 'info', message: 'This is a test notification.', data: {}, key });
@@ -68,7 +68,7 @@ async function test(options: RouteOptions): Promise<WebhookAnswer> {
   return outcomeOf(outbox, delivery.id, options);
 }
 
-async function resend(options: RouteOptions, id: string): Promise<WebhookAnswer> {
+export async function resend(options: RouteOptions, id: string): Promise<WebhookAnswer> {
   const outbox = options.outbox();
   if (outbox?.resend(id) !== true) return answer(false, `Delivery '${id}' not found`);
   return outcomeOf(outbox, id, options);
@@ -79,7 +79,7 @@ export function routes(options: RouteOptions): ServerRoute[] {
   const unread = { payload: { maxBytes: MAX_BODY_BYTES, parse: false, output: 'data', failAction: 'ignore' } } as const;
   return [
     { method: 'GET', path: '/api/webhooks/deliveries', handler: () => ({ deliveries: (options.outbox()?.deliveries ?? []).map(viewOf) }) },
-    { method: 'POST', path: '/api/webhooks/test', options: unread, handler: async (_request, h) => h.response(await test(options)) },
+    { method: 'POST', path: '/api/webhooks/test', options: unread, handler: async (_request, h) => h.response(await sendTest(options)) },
     { method: 'POST', path: '/api/webhooks/deliveries/{id}/resend', options: unread, handler: async (request, h) => h.response(await resend(options, String(request.params['id']))) },
   ];
 }

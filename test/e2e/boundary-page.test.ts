@@ -93,12 +93,13 @@ describe('a hostile page', { skip: !hasBrowser && SKIPS.chromium.reason }, () =>
     const toml = `${before}\n[bandwidth]\nup = "1M"\n`;
     const commands = [
       '/api/config', '/api/bwlimit', '/api/reconnect/files', '/api/preset/video', '/api/refresh/files', '/api/warmup/files',
-      '/api/warmup/files/cancel', '/api/webhooks/test',
+      '/api/warmup/files/cancel', '/api/webhooks/test', '/dashboard/do/share-controls/reconnect', '/dashboard/do/limit/set',
     ];
     const rclone = await daemon.rclonePid('files');
     for (const path of commands) {
       for (const type of ['text/plain', 'application/x-www-form-urlencoded']) {
-        const body = path === '/api/config' ? JSON.stringify({ toml }) : '{"up":"1"}';
+        const json = path === '/api/config' ? JSON.stringify({ toml }) : '{"up":"1"}';
+        const body = path.startsWith('/dashboard/') ? 'share=files&up=1&down=1' : json;
         const headers = { 'content-type': type };
         await ask(page, api(path), { method: 'POST', mode: 'no-cors', body, headers });
       }

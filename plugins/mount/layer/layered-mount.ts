@@ -198,6 +198,8 @@ function withUploads(reading: MountStats, waiting: UploadFigures, inTheWay: stri
   return {
     ...reading,
     dirtyFiles: reading.dirtyFiles + waiting.dirtyFiles,
+    dirtyBytes: reading.dirtyFiles === 0 ? waiting.dirtyBytes : undefined,
+    oldestDirtyAt: waiting.oldestDirtyAt,
     erroredFiles: reading.erroredFiles + waiting.stuckFiles,
     uploading: reading.uploading || waiting.uploading > 0,
     downloading: reading.transfers > waiting.uploading,

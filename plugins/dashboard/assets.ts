@@ -1,0 +1,59 @@
+/** The files that the page loads: its own and those of packages, read once, compressed once, kept under an address that names their content. */
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+
+export interface Asset {
+  readonly type: string;
+  readonly plain: Buffer;
+  readonly zipped: Buffer;
+}
+
+export interface Assets {
+  /** Changes with every byte of them. */
+  readonly build: string;
+  find(name: string): Asset | undefined;
+}
+
+const SCRIPT = 'text/javascript; charset=utf-8';
+const STYLE = 'text/css; charset=utf-8';
+
+/** On every page, in this order. */
+export const SCRIPTS: readonly string[] = ['htmx.js', 'app.js', 'sse.js', 'morph.js'];
+/** On the page of a share. */
+export const CHART_FILES: readonly string[] = ['uplot.css', 'uplot.js', 'charts.js'];
+
+/** `packageDir`: the folder of the package itself. */
+export async function loadAssets(packageDir: string): Promise<Assets> {
+  const { resolve } = createRequire(import.meta.url);
+  const inPackage = (name: string, path: string): string => join(resolve(`${name}/package.json`), '..', path);
+  // This one hides its description, and shows its module.
+  const morph = join(fileURLToPath(import.meta.resolve('idiomorph')), '../idiomorph-ext.min.js');
+  const client = join(packageDir, 'dist/plugins/dashboard/client');
+  const own = join(packageDir, 'plugins/dashboard/assets');
+  const files: readonly (readonly [name: string, type: string, path: string])[] = [
+    ['htmx.js', SCRIPT, inPackage('htmx.org', 'dist/htmx.min.js')],
+    ['sse.js', SCRIPT, inPackage('htmx-ext-sse', 'dist/sse.min.js')],
+    ['morph.js', SCRIPT, morph],
+    ['app.js', SCRIPT, join(client, 'app.js')],
+    ['uplot.js', SCRIPT, inPackage('uplot', 'dist/uPlot.iife.min.js')],
+    ['charts.js', SCRIPT, join(client, 'charts.js')],
+    ['uplot.css', STYLE, inPackage('uplot', 'dist/uPlot.min.css')],
+    ['style.css', STYLE, join(own, 'style.css')],
+    ['icon.svg', 'image/svg+xml', join(own, 'icon.svg')],
+  ];
+  const read = await Promise.all(files.map(async ([name, type, path]) => [name, await assetOf(type, path)] as const));
+  const hash = createHash('sha256');
+  for (const [, { plain }] of read) hash.update(plain);
+  const byName = new Map(read);
+  return { build: hash.digest('hex').slice(0, 12), find: (name) => byName.get(name) };
+}
+
+async function assetOf(type: string, path: string): Promise<Asset> {
+  const plain = await readFile(path);
+  return { type, plain, zipped: await promisify(gzip)(plain) };
+}

@@ -1,0 +1,220 @@
+/**
+ * What the page does by itself, beside htmx: it says when its figures are old, writes times in the reader's zone, copies addresses,
+ * and tells what went wrong with a click where the click was.
+ */
+
+interface Beat {
+  readonly age: number;
+  readonly build: string;
+}
+
+interface Htmx {
+  createEventSource: (url: string) => EventSource;
+}
+
+declare const htmx: Htmx;
+
+/** Figures older than this are shown with their age. */
+const OLD_MS = 10_000;
+const LOOK_MS = 1_000;
+const HIDDEN_MS = 30_000;
+const TIMES_MS = 15_000;
+
+const root = document.documentElement;
+let source: EventSource | undefined;
+/** By the page's own clock: when the daemon was last heard, and how old its figures were then. */
+let heardAt = performance.now();
+let ageThen = 0;
+let triedAt = performance.now();
+
+function heard(event: MessageEvent<string>): void {
+  const beat = JSON.parse(event.data) as Beat;
+  heardAt = performance.now();
+  ageThen = beat.age;
+  // Another version of the page is there: this one would not understand it.
+  if (beat.build !== root.dataset['build']) location.reload();
+  look();
+}
+
+htmx.createEventSource = (url) => {
+  const made = new EventSource(url);
+  source = made;
+  made.addEventListener('beat', heard);
+  // While the browser connects again by itself there is nothing to do; the extension takes over where it has given up. Without an
+  // event it does so without a word in the console: the page itself says that the line is down.
+  Object.defineProperty(made, 'onerror', {
+    set: (renew: () => void) => {
+      made.addEventListener('error', () => {
+        if (made.readyState === EventSource.CLOSED) renew();
+      });
+    },
+  });
+  return made;
+};
+
+// ---------------------------------------------------------------- old figures
+
+function seconds(ms: number): string {
+  const whole = Math.round(ms / 1_000);
+  const [value, unit] = whole < 120 ? [whole, 'second'] : whole < 7_200 ? [Math.round(whole / 60), 'minute'] : [Math.round(whole / 3_600), 'hour'];
+  return new Intl.NumberFormat(root.lang, { style: 'unit', unit, unitDisplay: 'long' }).format(value as number);
+}
+
+function look(): void {
+  const banner = document.getElementById('lost');
+  if (!banner || !document.body.hasAttribute('sse-connect')) return;
+  const silentMs = performance.now() - heardAt;
+  const isLost = silentMs > OLD_MS;
+  const ageMs = ageThen + silentMs;
+  const isOld = isLost || ageMs > OLD_MS;
+  root.toggleAttribute('data-stale', isOld);
+  const text = isOld ? ((isLost ? banner.dataset['lost'] : banner.dataset['old']) ?? '').replace('%', seconds(ageMs)) : '';
+  // Written only when it changes: a screen reader reads it each time.
+  if (banner.textContent !== text) banner.textContent = text;
+  banner.hidden = !isOld;
+  if (isLost && performance.now() - triedAt > OLD_MS) reconnect();
+}
+
+/** After a sleep a line may be dead and not know it. The extension connects anew by itself when its source has failed. */
+function reconnect(): void {
+  triedAt = performance.now();
+  if (source?.readyState !== EventSource.OPEN) return;
+  source.close();
+  source.dispatchEvent(new Event('error'));
+}
+
+/** A browser has few connections for one server: a page that nobody sees gives its own back, and says on its return how old it is. */
+let leaving: ReturnType<typeof setTimeout> | undefined;
+
+function seenOrNot(): void {
+  clearTimeout(leaving);
+  if (document.hidden) {
+    leaving = setTimeout(() => source?.close(), HIDDEN_MS);
+    return;
+  }
+  look();
+  if (source?.readyState === EventSource.CLOSED) source.dispatchEvent(new Event('error'));
+}
+
+setInterval(look, LOOK_MS);
+document.addEventListener('visibilitychange', seenOrNot);
+addEventListener('online', () => {
+  triedAt = -Infinity;
+  look();
+});
+// From the browser's memory: what it shows is as old as the visit before.
+addEventListener('pageshow', (event) => {
+  if (event.persisted) location.reload();
+});
+
+// ---------------------------------------------------------------- times
+
+const STEPS: readonly (readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number])[] = [['day', 86_400], ['hour', 3_600], ['minute', 60], ['second', 1]];
+
+function ago(at: number): string {
+  const passed = Math.max(0, (Date.now() - at) / 1_000);
+  const [unit, size] = STEPS.find(([, step]) => passed >= step) ?? ['second', 1];
+  return new Intl.RelativeTimeFormat(root.lang, { numeric: 'auto' }).format(-Math.floor(passed / size), unit);
+}
+
+function moment(at: number): string {
+  const isToday = new Date(at).toDateString() === new Date().toDateString();
+  return new Intl.DateTimeFormat(root.lang, isToday ? { timeStyle: 'short' } : { dateStyle: 'medium', timeStyle: 'short' }).format(at);
+}
+
+function writeTimes(): void {
+  for (const element of document.querySelectorAll<HTMLTimeElement>('time[data-at]')) {
+    const at = Number(element.dataset['at']);
+    const text = element.dataset['style'] === 'ago' ? ago(at) : moment(at);
+    if (element.textContent !== text) element.textContent = text;
+    element.title = new Intl.DateTimeFormat(root.lang, { dateStyle: 'full', timeStyle: 'medium' }).format(at);
+  }
+}
+
+setInterval(writeTimes, TIMES_MS);
+document.addEventListener('htmx:afterSettle', writeTimes);
+document.addEventListener('htmx:sseMessage', writeTimes);
+writeTimes();
+
+// ---------------------------------------------------------------- long lists
+
+/** Keeps the newest entries of a list that grows, and shows them to whoever was at its end. */
+function tend(list: HTMLElement, box: HTMLElement): void {
+  const most = Number(list.dataset['most']);
+  while (list.childElementCount > most) list.firstElementChild?.remove();
+  const newest = list.lastElementChild?.textContent ?? '';
+  if (list.dataset['seen'] === newest) return;
+  const wasAtEnd = Number(list.dataset['height'] ?? 0) - box.scrollTop - box.clientHeight < 40;
+  list.dataset['seen'] = newest;
+  list.dataset['height'] = String(box.scrollHeight);
+  if (wasAtEnd) box.scrollTop = box.scrollHeight;
+}
+
+function tendLists(): void {
+  for (const list of document.querySelectorAll<HTMLElement>('[data-most]')) if (list.parentElement) tend(list, list.parentElement);
+}
+
+document.addEventListener('htmx:afterSettle', tendLists);
+document.addEventListener('htmx:oobAfterSwap', tendLists);
+
+// ---------------------------------------------------------------- copying
+
+/** Without https there is no clipboard for scripts, but there is a selection that can be copied. */
+async function copy(text: string): Promise<void> {
+  if (isSecureContext) return navigator.clipboard.writeText(text);
+  const field = document.createElement('textarea');
+  field.value = text;
+  field.className = 'unseen';
+  document.body.append(field);
+  field.select();
+  document.execCommand('copy');
+  field.remove();
+}
+
+document.addEventListener('click', (event) => {
+  const button = event.target instanceof Element ? event.target.closest<HTMLButtonElement>('button[data-copy]') : null;
+  if (!button) return;
+  void copy(button.dataset['copy'] ?? '').then(() => {
+    const label = button.firstChild;
+    const before = label?.textContent ?? '';
+    if (!label || button.dataset['copied'] === 'yes') return;
+    button.dataset['copied'] = 'yes';
+    label.textContent = button.dataset['done'] ?? before;
+    setTimeout(() => {
+      label.textContent = before;
+      delete button.dataset['copied'];
+    }, 1_500);
+  });
+});
+
+// ---------------------------------------------------------------- what went wrong
+
+interface SwapEvent extends Event {
+  readonly detail: { readonly xhr: XMLHttpRequest; serverResponse: string; readonly target: Element };
+}
+
+function escaped(text: string): string {
+  const box = document.createElement('span');
+  box.textContent = text;
+  return box.innerHTML;
+}
+
+function problem(text: string): string {
+  return `<span class="outcome" data-tone="bad">${escaped(text)}</span>`;
+}
+
+/** The daemon's own refusals are JSON with a sentence in it. */
+document.addEventListener('htmx:beforeSwap', (event) => {
+  const { detail } = event as SwapEvent;
+  if (!(detail.xhr.getResponseHeader('content-type') ?? '').startsWith('application/json')) return;
+  const { message } = JSON.parse(detail.xhr.responseText) as { message?: string };
+  detail.serverResponse = problem(message ?? `HTTP ${detail.xhr.status}`);
+});
+
+document.addEventListener('htmx:sendError', (event) => {
+  const { detail } = event as SwapEvent;
+  const banner = document.getElementById('lost');
+  detail.target.innerHTML = problem((banner?.dataset['lost'] ?? '').replace('%', seconds(performance.now() - heardAt)));
+});
+
+export {};

@@ -1,0 +1,121 @@
+/** Charts on the page of a share: drawn with uPlot, renewed while one looks. */
+
+type Columns = readonly [at: readonly number[], ...values: (readonly (number | null)[])[]];
+
+interface Chart {
+  setData(data: Columns): void;
+  setSize(size: { width: number; height: number }): void;
+  destroy(): void;
+}
+
+declare const uPlot: new (options: object, data: Columns, target: HTMLElement) => Chart;
+
+interface Answer {
+  readonly stepSeconds: number;
+  readonly points: readonly (readonly [at: number, speed: number, cache: number, dirty: number])[];
+}
+
+const HEIGHT = 150;
+const RENEW_MS = 15_000;
+const COLUMN = { speed: 1, cache: 2, dirty: 3 } as const;
+type ChartName = keyof typeof COLUMN;
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+const charts = new Map<HTMLElement, Chart>();
+
+function bytes(value: number): string {
+  let rest = value;
+  let unit = 0;
+  while (rest >= 1_024 && unit < UNITS.length - 1) {
+    rest /= 1_024;
+    unit += 1;
+  }
+  return `${rest >= 10 || unit === 0 ? Math.round(rest) : rest.toFixed(1)} ${UNITS[unit]}`;
+}
+
+function written(name: ChartName, value: number | null): string {
+  if (value === null) return '';
+  if (name === 'dirty') return String(Math.round(value));
+  return name === 'speed' ? `${bytes(value)}/s` : bytes(value);
+}
+
+/** A time without a point is a gap: nobody knows what was then. */
+function columns({ points, stepSeconds }: Answer, column: number): Columns {
+  const at: number[] = [];
+  const values: (number | null)[] = [];
+  for (const point of points) {
+    const before = at.at(-1);
+    if (before !== undefined && point[0] - before > stepSeconds * 2) {
+      at.push(before + stepSeconds);
+      values.push(null);
+    }
+    at.push(point[0]);
+    values.push(point[column] ?? null);
+  }
+  return [at, values];
+}
+
+function options(name: ChartName, box: HTMLElement): object {
+  const colours = getComputedStyle(document.documentElement);
+  const [ink, line, fill] = [colours.getPropertyValue('--soft'), colours.getPropertyValue('--line'), colours.getPropertyValue('--bar-clean')];
+  const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
+  const clock = new Intl.DateTimeFormat(document.documentElement.lang, { hour: '2-digit', minute: '2-digit' });
+  const day = new Intl.DateTimeFormat(document.documentElement.lang, { month: 'short', day: 'numeric' });
+  return {
+    width: box.clientWidth, height: HEIGHT, legend: { show: false }, padding: [8, 28, 0, 0], cursor: { drag: { x: false, y: false } },
+    scales: { y: { range: (_: unknown, __: number, most: number) => [0, Math.max(most * 1.1, name === 'dirty' ? 4 : 1_024)] } },
+    axes: [
+      { ...axis, values: (_: unknown, ticks: readonly number[]) => ticks.map((tick) => (tick % 86_400 === 0 ? day : clock).format(tick * 1_000)) },
+      { ...axis, size: 80, values: (_: unknown, ticks: number[]) => ticks.map((tick) => (name === 'dirty' && tick % 1 !== 0 ? '' : written(name, tick))) },
+    ],
+    series: [{}, { stroke: fill, fill: `${fill.trim()}33`, width: 1.5, points: { show: false } }],
+  };
+}
+
+function describe(box: HTMLElement, name: ChartName, data: Columns): void {
+  const values = (data[1] ?? []).filter((value): value is number => value !== null);
+  box.dataset['caption'] ??= box.getAttribute('aria-label') ?? '';
+  box.setAttribute('aria-label', values.length === 0 ? box.dataset['caption'] : `${box.dataset['caption']}: ${written(name, Math.min(...values))} – ${written(name, Math.max(...values))}`);
+}
+
+async function renew(group: HTMLElement): Promise<void> {
+  const response = await fetch(`${group.dataset['charts']}?span=${group.dataset['span']}`);
+  if (!response.ok) return;
+  const answer = await response.json() as Answer;
+  const hint = group.querySelector<HTMLElement>('[data-empty]');
+  if (hint) hint.hidden = answer.points.length > 1;
+  for (const box of group.querySelectorAll<HTMLElement>('[data-chart]')) {
+    const name = box.dataset['chart'] as ChartName;
+    const data = columns(answer, COLUMN[name]);
+    describe(box, name, data);
+    const known = charts.get(box);
+    if (known) known.setData(data);
+    else charts.set(box, new uPlot(options(name, box), data, box));
+  }
+}
+
+/** A line that is down is told on top of the page. */
+function renewAll(): void {
+  for (const group of document.querySelectorAll<HTMLElement>('[data-charts]')) void renew(group).catch(() => undefined);
+}
+
+function choose(button: HTMLButtonElement): void {
+  const group = button.closest<HTMLElement>('[data-charts]');
+  if (!group) return;
+  group.dataset['span'] = button.dataset['choose'] ?? 'hour';
+  for (const other of group.querySelectorAll('[data-choose]')) other.setAttribute('aria-pressed', other === button ? 'true' : 'false');
+  renewAll();
+}
+
+document.addEventListener('click', (event) => {
+  const button = event.target instanceof Element ? event.target.closest<HTMLButtonElement>('[data-choose]') : null;
+  if (button) choose(button);
+});
+addEventListener('resize', () => {
+  for (const [box, chart] of charts) chart.setSize({ width: box.clientWidth, height: HEIGHT });
+});
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => location.reload());
+setInterval(renewAll, RENEW_MS);
+renewAll();
+
+export {};

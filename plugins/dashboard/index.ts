@@ -1,0 +1,96 @@
+import { definePlugin } from 'mountkeeper';
+import type { PluginContext } from 'mountkeeper';
+import { loadAssets } from './assets.ts';
+import type { Assets } from './assets.ts';
+import { eventsFrom, ShareEvents } from './live/events.ts';
+import { Feeds } from './live/feeds.ts';
+import { Memory } from './live/memory.ts';
+import { Recent } from './live/recent.ts';
+import { Series, seriesFrom } from './live/series.ts';
+import { Sources } from './pages/sources.ts';
+import { routes } from './routes.ts';
+import { doctorTab } from './tabs/doctor-tab.ts';
+import { pluginsTab } from './tabs/plugins-tab.ts';
+import { ownTabs } from './tabs/share-controls.ts';
+import { sharePanels } from './tabs/share-panels.ts';
+
+/** How often readers hear that the line is good. */
+const BEAT_MS = 2_000;
+/** What a kill may cost of the charts. */
+const SAVE_SERIES_MS = 300_000;
+const EVENTS = 'events.json';
+const SERIES = 'series.json';
+
+interface Living {
+  readonly recent: Recent;
+  readonly assets: Assets;
+  readonly feeds: Feeds;
+  readonly events: ShareEvents;
+  readonly series: Series;
+  readonly seriesFile: Memory;
+  close(): Promise<void>;
+}
+
+async function open(ctx: PluginContext, sources: Sources): Promise<Living> {
+  const [clock, { stateDir, packageDir }, { log }] = [ctx.use('clock'), ctx.use('paths'), ctx];
+  const recent = new Recent(clock);
+  const assets = await loadAssets(packageDir);
+  const feeds = new Feeds(sources, assets.build);
+  const series = new Series(clock, seriesFrom(await Memory.read(stateDir, SERIES)));
+  const seriesFile = new Memory({ clock, log, stateDir, name: SERIES, content: () => series.all() });
+  const eventFile = new Memory({ clock, log, stateDir, name: EVENTS, content: () => events.all() });
+  const events: ShareEvents = new ShareEvents(clock, eventsFrom(await Memory.read(stateDir, EVENTS)), () => eventFile.changed());
+  const stop = ctx.use('status').onPublish((snapshot) => {
+    recent.heard(snapshot);
+    const { live } = sources;
+    events.heard(snapshot.record, (share) => live.get(share)?.remoteAnswers);
+    feeds.changed();
+  });
+  return {
+    recent, assets, feeds, events, series, seriesFile,
+    close: async () => {
+      stop();
+      feeds.close();
+      seriesFile.changed();
+      await Promise.all([seriesFile.close(), eventFile.close()]);
+    },
+  };
+}
+
+export default definePlugin({
+  name: 'dashboard',
+  version: '1.0.0',
+  apiVersion: 1,
+  description: 'The page for people: what is safe, what is wrong, what to do.',
+  requires: ['clock', 'status', 'shares', 'bandwidth', 'tabs'],
+  register(ctx) {
+    let living: Living | undefined;
+    const now = (): Living => {
+      if (!living) throw new Error('the dashboard is coming up');
+      return living;
+    };
+    const sources = new Sources(ctx, () => now().recent);
+    ctx.effect('keep the pages that are read', async () => {
+      living = await open(ctx, sources);
+      return async () => {
+        const last = living;
+        living = undefined;
+        await last?.close();
+      };
+    });
+    ctx.tap('afterCycle', (snapshot) => {
+      living?.recent.sample(snapshot);
+      living?.series.sample(snapshot.record);
+      living?.feeds.changed();
+    });
+    ctx.tap('shareHealthChanged', (change) => living?.events.healthChanged(change));
+    ctx.every({ name: 'tell readers that the line is good', ms: () => BEAT_MS, run: async () => living?.feeds.beat() });
+    ctx.every({ name: 'keep the charts', ms: () => SAVE_SERIES_MS, run: async () => living?.seriesFile.changed() });
+    ctx.route(...routes({
+      sources, feeds: () => now().feeds, assets: () => now().assets, series: () => now().series,
+      isPasswordSet: () => ctx.use('config').current.config.web.password !== '',
+    }));
+    const panels = sharePanels({ events: () => now().events, series: () => now().series });
+    for (const tab of [...ownTabs(ctx, sources), ...panels, pluginsTab(ctx), doctorTab(ctx)]) ctx.tab(tab);
+  },
+});

@@ -1,0 +1,68 @@
+/** What the status does not keep: each share's speed over the last minutes, since when it is as it is, and how old the figures are. */
+import type { Clock, Snapshot } from 'mountkeeper';
+
+/** At the usual interval of 2 s: two minutes. */
+const SAMPLES = 60;
+
+interface Trail {
+  readonly speeds: number[];
+  health: string;
+  since: number | undefined;
+}
+
+export class Recent {
+  readonly #clock: Clock;
+  readonly #trails = new Map<string, Trail>();
+  #heardAtMs: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#heardAtMs = clock.monotonic();
+  }
+
+  /** Takes in what a cycle of the supervisor found. */
+  sample({ record }: Snapshot): void {
+    const names = new Set(record.shares.map(({ name }) => name));
+    for (const name of this.#trails.keys()) if (!names.has(name)) this.#trails.delete(name);
+    for (const { name, speed } of record.shares) {
+      const trail = this.#trail(name);
+      trail.speeds.push(Math.round(speed));
+      if (trail.speeds.length > SAMPLES) trail.speeds.shift();
+    }
+  }
+
+  /** Every publication; more come than cycles. */
+  heard({ record }: Snapshot): void {
+    this.#heardAtMs = this.#clock.monotonic();
+    for (const { name, health } of record.shares) {
+      const isNew = !this.#trails.has(name);
+      const trail = this.#trail(name);
+      if (trail.health === health) continue;
+      trail.health = health;
+      // What was there before anybody looked has come at a time that nobody knows.
+      trail.since = isNew ? undefined : this.#clock.now();
+    }
+  }
+
+  speeds(share: string): readonly number[] {
+    const { speeds = [] } = this.#trails.get(share) ?? {};
+    return speeds.some((speed) => speed > 0) ? speeds : [];
+  }
+
+  since(share: string): number | undefined {
+    return this.#trails.get(share)?.since;
+  }
+
+  /** Of the status, in milliseconds. */
+  get ageMs(): number {
+    return this.#clock.monotonic() - this.#heardAtMs;
+  }
+
+  #trail(share: string): Trail {
+    const known = this.#trails.get(share);
+    if (known) return known;
+    const made: Trail = { speeds: [], health: '', since: undefined };
+    this.#trails.set(share, made);
+    return made;
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * The one sentence: whether the plug may be pulled. "All saved" stands there exactly when `all_synced` of the status is true;
+ * in every other case the sentence names what is in the way, as far as it is known.
+ */
+import type { ShareStatus, StatusRecord } from 'mountkeeper';
+
+/** What the status does not tell, over all shares. Undefined where it is not known for every share that has some. */
+export interface Unsaved {
+  /** Of what is not on the NAS. */
+  readonly bytes: number | undefined;
+  /** Milliseconds since the epoch. */
+  readonly oldestAt: number | undefined;
+  /** Shares whose remote does not answer. */
+  readonly cutOff: readonly string[];
+  /** When the NAS went offline. */
+  readonly offlineSince: number | undefined;
+}
+
+export type Tone = 'good' | 'warn' | 'bad' | 'wait';
+
+export interface Sentence {
+  readonly tone: Tone;
+  /** Key of the catalogues. */
+  readonly key: 'saved' | 'saved-nothing-shared' | 'offline' | 'offline-cached' | 'unsaved' | 'refused' | 'unreachable' | 'starting' | 'unknown' | 'no-shares';
+  readonly files: number;
+  readonly bytes: number | undefined;
+  readonly oldestAt: number | undefined;
+  /** When the NAS went offline. */
+  readonly since: number | undefined;
+  readonly shares: readonly string[];
+}
+
+const sum = (shares: readonly ShareStatus[], field: 'dirtyCount' | 'erroredFiles'): number => shares.reduce((total, share) => total + share[field], 0);
+
+/** Cached files are promised only where every share that is cut off is still mounted. */
+function offline(shares: readonly ShareStatus[], cutOff: readonly string[]): Pick<Sentence, 'tone' | 'key' | 'shares'> {
+  const areUsable = shares.filter(({ name }) => cutOff.includes(name)).every(({ mounted }) => mounted);
+  return { tone: 'bad', key: areUsable ? 'offline-cached' : 'offline', shares: cutOff.length < shares.length ? cutOff : [] };
+}
+
+export function sentenceOf(record: StatusRecord, unsaved: Unsaved): Sentence {
+  const { shares, allSynced, nasOffline } = record;
+  const files = sum(shares, 'dirtyCount');
+  const rest = { files, bytes: unsaved.bytes, oldestAt: unsaved.oldestAt, since: unsaved.offlineSince };
+  const named = (chosen: readonly ShareStatus[]): { readonly shares: readonly string[] } => ({ shares: chosen.map(({ name }) => name) });
+  if (allSynced) return { tone: 'good', key: shares.length > 0 ? 'saved' : 'saved-nothing-shared', ...rest, shares: [] };
+  if (nasOffline) return { ...rest, ...offline(shares, unsaved.cutOff) };
+  const refused = shares.filter(({ erroredFiles }) => erroredFiles > 0);
+  if (refused.length > 0) return { tone: 'bad', key: 'refused', ...rest, files: sum(refused, 'erroredFiles'), ...named(refused) };
+  if (files > 0) return { tone: 'warn', key: 'unsaved', ...rest, ...named(shares.filter(({ dirtyCount }) => dirtyCount > 0)) };
+  const failed = shares.filter(({ health }) => health === 'failed');
+  if (failed.length > 0) return { tone: 'bad', key: 'unreachable', ...rest, ...named(failed) };
+  const starting = shares.filter(({ health }) => health !== 'healthy');
+  if (starting.length > 0) return { tone: 'wait', key: 'starting', ...rest, ...named(starting) };
+  if (shares.length === 0) return { tone: 'wait', key: 'no-shares', ...rest, shares: [] };
+  return { tone: 'wait', key: 'unknown', ...rest, shares: [] };
+}

@@ -1,0 +1,159 @@
+/** The pages: the overview, a plugin's tab, a share. Each says which parts it has and how they stand together. */
+import { html } from 'mountkeeper';
+import type { Content, OwnedTab, StatusRecord, View } from 'mountkeeper';
+import { everywhere } from '../languages.ts';
+import { noticesPanel, sentencePanel } from '../overview/panels.ts';
+import { sentenceOf } from '../overview/sentence.ts';
+import type { Unsaved } from '../overview/sentence.ts';
+import { shareCard } from '../overview/share-card.ts';
+import { shareData } from '../overview/share-data.ts';
+import type { ShareData } from '../overview/share-data.ts';
+import type { PageModel, Part } from '../live/feed.ts';
+import { createView } from '../view.ts';
+import { PluginPart } from './plugin-part.ts';
+import { drawnInto, toHtml } from './shell.ts';
+import { controlsOf, shareButtons, shareId } from './sources.ts';
+import type { Reader, Sources } from './sources.ts';
+
+export interface ModelTraits {
+  readonly sources: Sources;
+  readonly reader: Reader;
+  /** Draw the page anew: a plugin was through late. */
+  readonly onLate: () => void;
+}
+
+type Drawn = (id: string) => string;
+
+/** Where a part stands: its content is replaced by the event of its name. */
+function slot(id: string, drawn: Drawn, attributes: Readonly<Record<string, string>> = {}): Content {
+  return drawnInto('div', { id, 'class': 'slot', 'sse-swap': id, 'hx-swap': 'morph:innerHTML', ...attributes }, drawn(id));
+}
+
+function dataOf(sources: Sources, reader: Reader, record: StatusRecord): readonly ShareData[] {
+  const { config, live, offers, recent } = sources;
+  const from = { config, live, offers, host: reader.host, since: (share: string) => recent.since(share), speeds: (share: string) => recent.speeds(share) };
+  return record.shares.map((status) => shareData(status, from));
+}
+
+function unsavedOf(shares: readonly ShareData[], offlineSince: number | undefined): Unsaved {
+  const waiting = shares.filter(({ status }) => status.dirtyCount > 0);
+  const sizes = waiting.map(({ dirtyBytes }) => dirtyBytes);
+  const ages = waiting.map(({ oldestDirtyAt }) => oldestDirtyAt);
+  return {
+    offlineSince, cutOff: shares.filter(({ isCutOff }) => isCutOff).map(({ status }) => status.name),
+    bytes: sizes.reduce<number | undefined>((sum, size) => (sum === undefined || size === undefined ? undefined : sum + size), 0),
+    oldestAt: ages.length === 0 || ages.includes(undefined) ? undefined : Math.min(...ages.map((at) => at ?? Infinity)),
+  };
+}
+
+function sentencePart(record: StatusRecord, shares: readonly ShareData[], view: View): Part {
+  const sentence = sentenceOf(record, unsavedOf(shares, record.nasOfflineSince ?? undefined));
+  return { id: 'sentence', signature: () => JSON.stringify(sentence), draw: () => toHtml(sentencePanel(sentence, view)) };
+}
+
+/** A share's own part is named by its hash, so that no panel's name can be that of a share. */
+function partId({ tab }: OwnedTab): string {
+  return `${tab.place === 'share' ? 'panel' : (tab.place ?? 'tab')}-${tab.id}`;
+}
+
+/** Draws what plugins show, each on its own; kept over the drawings of one page. */
+class PluginParts {
+  readonly #traits: ModelTraits;
+  readonly #known = new Map<string, { readonly owned: OwnedTab; readonly part: PluginPart }>();
+
+  constructor(traits: ModelTraits) {
+    this.#traits = traits;
+  }
+
+  of(owned: OwnedTab, view: View): Part {
+    const { plugin, tab } = owned;
+    const id = partId(owned);
+    const known = this.#known.get(id);
+    if (known?.owned.tab === tab) return { id, draw: () => known.part.draw() };
+    const { sources: { clock, log }, onLate } = this.#traits;
+    const ownWords = createView({ language: view.language, host: view.host });
+    const part = new PluginPart({
+      clock, log, plugin, onLate, render: () => tab.render(view) as Content | Promise<Content>,
+      toHtml: (content) => toHtml(html`<div class="drawn">${content}</div>`),
+      failed: () => toHtml(html`<p class="failed" role="alert">${ownWords.t('not-drawn', { plugin })}</p>`),
+    });
+    this.#known.set(id, { owned, part });
+    return { id, draw: () => part.draw() };
+  }
+}
+
+export function overviewModel(traits: ModelTraits): PageModel {
+  const { sources, reader } = traits;
+  const view = createView({ ...reader });
+  const plugins = new PluginParts(traits);
+  const viewOf = ({ tab }: OwnedTab): View => createView({ ...reader, tab });
+  let shares: readonly ShareData[] = [];
+  const ownParts = (): readonly Part[] => {
+    const { notices, record } = sources;
+    shares = dataOf(sources, reader, record);
+    return [
+      sentencePart(record, shares, view),
+      { id: 'notices', signature: () => JSON.stringify(notices), draw: () => toHtml(noticesPanel(notices, view)) },
+      ...shares.map((data) => ({ id: shareId(data.status.name), signature: () => JSON.stringify(data), draw: () => toHtml(shareCard(data, view)) })),
+    ];
+  };
+  return {
+    title: view.text(everywhere('overview')),
+    parts: () => [...ownParts(), ...sources.tabs('card').map((owned) => plugins.of(owned, viewOf(owned)))],
+    frame: (drawn) => toHtml(html`<h1 class="unseen">${view.t('overview')}</h1>
+      ${slot('sentence', drawn, { role: 'status' })}${slot('notices', drawn)}
+      <section class="shares" aria-labelledby="shares-title"><h2 id="shares-title">${view.t('shares')}</h2>
+        ${shares.length === 0 ? html`<p class="empty">${view.t('no-shares-help')}</p>` : null}
+        <div class="cards">${shares.map(({ status: { name } }) => html`<article class="card" key=${name} id=${`card-${shareId(name)}`}>
+          ${slot(shareId(name), drawn)}<div class="actions">${shareButtons(sources, name, reader)}</div></article>`)}</div></section>
+      <section class="cards side" aria-label=${view.t('daemon')}>${sources.tabs('card').map((owned) => card({ sources, owned, drawn }, viewOf(owned)))}</section>`),
+  };
+}
+
+function card({ sources, owned, drawn }: { readonly sources: Sources; readonly owned: OwnedTab; readonly drawn: Drawn }, view: View): Content {
+  const { id, title } = owned.tab;
+  return html`<article class="card" id=${`frame-${id}`}><h2>${view.text(title)}</h2>${slot(partId(owned), drawn)}${controlsOf(sources, owned, view)}</article>`;
+}
+
+export function tabModel(owned: OwnedTab, query: Readonly<Record<string, string>>, traits: ModelTraits): PageModel {
+  const { sources, reader } = traits;
+  const view = createView({ ...reader, query, tab: owned.tab });
+  const plugins = new PluginParts(traits);
+  const current = (): OwnedTab | undefined => sources.tab(owned.tab.id);
+  return {
+    title: view.text(owned.tab.title),
+    parts: () => {
+      const now = current();
+      return now ? [plugins.of(now, createView({ ...reader, query, tab: now.tab }))] : [];
+    },
+    frame: (drawn) => {
+      const now = current();
+      return toHtml(html`<h1>${view.text(owned.tab.title)}</h1>
+        ${now ? html`${controlsOf(sources, now, createView({ ...reader, query, tab: now.tab }))}${slot(partId(owned), drawn)}` : html`<p class="empty">${createView({ ...reader }).t('tab-off')}</p>`}`);
+    },
+  };
+}
+
+export function shareModel(share: string, query: Readonly<Record<string, string>>, traits: ModelTraits): PageModel {
+  const { sources, reader } = traits;
+  const view = createView({ ...reader, share });
+  const plugins = new PluginParts(traits);
+  const panels = (): readonly OwnedTab[] => sources.tabs('share');
+  const viewOf = ({ tab }: OwnedTab): View => createView({ ...reader, share, query, tab });
+  const own = (): readonly Part[] => {
+    const { record } = sources;
+    const shares = dataOf(sources, reader, record);
+    const now = shares.find(({ status }) => status.name === share);
+    const drawn = (): Content => (now ? shareCard(now, view) : html`<p class="empty">${view.t('share-gone')}</p>`);
+    return [sentencePart(record, shares, view), { id: shareId(share), signature: () => JSON.stringify(now ?? null), draw: () => toHtml(drawn()) }];
+  };
+  return {
+    title: share,
+    parts: () => [...own(), ...panels().map((owned) => plugins.of(owned, viewOf(owned)))],
+    frame: (drawn) => toHtml(html`<nav class="crumbs"><a href="/">${view.t('overview')}</a></nav><h1><bdi>${share}</bdi></h1>
+      ${slot('sentence', drawn, { role: 'status' })}
+      <article class="card">${slot(shareId(share), drawn)}<div class="actions">${shareButtons(sources, share, reader)}</div></article>
+      ${panels().map((owned) => html`<section class="card panel" id=${`frame-${owned.tab.id}`}><h2>${view.text(owned.tab.title)}</h2>
+        ${slot(partId(owned), drawn)}${controlsOf(sources, owned, viewOf(owned))}</section>`)}`),
+  };
+}

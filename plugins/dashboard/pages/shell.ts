@@ -1,0 +1,94 @@
+/** The document around every page: head, navigation, footer. Nothing in it comes from another host, and no script stands in it. */
+import { Fragment, h, html } from 'mountkeeper';
+import type { Content, OwnedTab, View } from 'mountkeeper';
+import { render } from 'preact-render-to-string';
+import { LANGUAGES } from '../languages.ts';
+import { drawing, icon } from './nodes.ts';
+
+export interface ShellTraits {
+  readonly title: string;
+  readonly view: View;
+  readonly theme: 'auto' | 'light' | 'dark';
+  /** Path of this page with its query. */
+  readonly path: string;
+  readonly tabs: readonly OwnedTab[];
+  /** Address of the stream of this page's changes; undefined where it has none. */
+  readonly events: string | undefined;
+  /** Address of a file of the dashboard's own. */
+  readonly asset: (name: string) => string;
+  readonly scripts: readonly string[];
+  readonly canSignOut: boolean;
+  /** Changes with every version of the page. */
+  readonly build: string;
+  /** Markup of the main content. */
+  readonly main: string;
+}
+
+const HTMX_CONFIG = JSON.stringify({
+  allowEval: false, allowScriptTags: false, includeIndicatorStyles: false, selfRequestsOnly: true, historyEnabled: false, scrollIntoViewOnBoost: false,
+  responseHandling: [{ code: '204', swap: false }, { code: '[23]..', swap: true }, { code: '[45]..', swap: true, error: false }],
+});
+
+export const toHtml = (content: Content): string => render(h(Fragment, null, content));
+
+/** The one place where markup is put in as it is: it was made by `toHtml`. */
+export function drawnInto(tag: string, attributes: Readonly<Record<string, string | undefined>>, markup: string): Content {
+  return html`<${tag} ...${attributes} dangerouslySetInnerHTML=${{ __html: markup }} />`;
+}
+
+export function shell(traits: ShellTraits): string {
+  const { title, view, theme, asset, scripts, build } = traits;
+  const document = html`<html lang=${view.language} data-theme=${theme === 'auto' ? undefined : theme} data-build=${build}>
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="color-scheme" content="light dark" />
+      <meta name="htmx-config" content=${HTMX_CONFIG} />
+      <title>${title} · Mountkeeper</title>
+      <link rel="icon" type="image/svg+xml" href=${asset('icon.svg')} />
+      <link rel="stylesheet" href=${asset('style.css')} />
+      ${scripts.map((name) => loaded(name, asset(name)))}
+    </head>
+    <body hx-ext="sse,morph" sse-connect=${traits.events}>
+      <a class="skip" href="#main">${view.t('skip')}</a>
+      ${header(traits)}
+      ${lostBanner(view)}
+      ${drawnInto('main', { 'id': 'main', 'tabindex': '-1', 'sse-swap': traits.events === undefined ? undefined : 'frame', 'hx-swap': 'morph:innerHTML' }, traits.main)}
+      ${footer(traits)}
+    </body></html>`;
+  return `<!doctype html>${render(document)}`;
+}
+
+/** The dashboard's own scripts are modules; the packages' are not. */
+function loaded(name: string, address: string): Content {
+  if (name.endsWith('.css')) return html`<link rel="stylesheet" href=${address} />`;
+  return html`<script type=${name === 'app.js' || name === 'charts.js' ? 'module' : undefined} defer src=${address}></script>`;
+}
+
+function header({ view, tabs, path }: ShellTraits): Content {
+  const current = path.split('?')[0];
+  const links = [
+    { href: '/', label: view.t('overview'), drawn: icon('overview') },
+    ...tabs.map(({ tab }) => ({ href: `/tabs/${tab.id}`, label: view.text(tab.title), drawn: tab.icon === undefined ? null : drawing(tab.icon) })),
+  ];
+  return html`<header class="top"><a class="brand" href="/">Mountkeeper</a>
+    <nav aria-label=${view.t('navigation')}><ul>${links.map(({ href, label, drawn }) => html`<li>
+      <a href=${href} aria-current=${href === current ? 'page' : undefined}>${drawn}<span>${label}</span></a></li>`)}</ul></nav></header>`;
+}
+
+/** Shown by the page's script: without it, nothing here changes and nothing is promised. */
+function lostBanner(view: View): Content {
+  return html`<div id="lost" class="lost" role="alert" hidden data-lost=${view.t('lost', { age: '%' })} data-old=${view.t('old', { age: '%' })}></div>
+    <noscript><p class="lost">${view.t('no-script')}</p></noscript>`;
+}
+
+function footer({ view, theme, path, canSignOut }: ShellTraits): Content {
+  const back = html`<input type="hidden" name="back" value=${path} />`;
+  const choice = (name: string, value: string, label: Content, isChosen: boolean): Content => html`<button type="submit" class="quiet" name=${name} value=${value}
+    aria-pressed=${isChosen ? 'true' : 'false'}>${label}</button>`;
+  return html`<footer><form method="post" action="/dashboard/preferences" class="preferences">${back}
+      <span role="group" aria-label=${view.t('language')}>${LANGUAGES.map((language) => choice('language', language, view.t(`language-${language}`), language === view.language))}</span>
+      <span role="group" aria-label=${view.t('theme')}>${(['auto', 'light', 'dark'] as const).map((one) => choice('theme', one, view.t(`theme-${one}`), one === theme))}</span>
+    </form>
+    ${canSignOut ? html`<form method="post" action="/dashboard/sign-out"><button type="submit" class="quiet">${view.t('sign-out')}</button></form>` : null}</footer>`;
+}

@@ -1,0 +1,109 @@
+/** Everything that pages are made from, read when it is needed: a page shows what holds now. */
+import { createHash } from 'node:crypto';
+import type { Clock, Config, Content, Exporter, LiveShare, Logger, Notice, Offer, OwnedTab, PluginContext, Tab, View } from 'mountkeeper';
+import { createView } from '../view.ts';
+import type { Recent } from '../live/recent.ts';
+
+const EXPORTERS = ['exporter:smb', 'exporter:nfs', 'exporter:webdav'] as const;
+
+/** Who reads a page. */
+export interface Reader {
+  readonly language: string;
+  /** The name under which this machine was asked. */
+  readonly host: string;
+}
+
+export class Sources {
+  readonly #ctx: PluginContext;
+  readonly #recent: () => Recent;
+
+  constructor(ctx: PluginContext, recent: () => Recent) {
+    this.#ctx = ctx;
+    this.#recent = recent;
+  }
+
+  get recent(): Recent {
+    return this.#recent();
+  }
+
+  get clock(): Clock {
+    return this.#ctx.use('clock');
+  }
+
+  get log(): Logger {
+    return this.#ctx.log;
+  }
+
+  get config(): Config {
+    return this.#ctx.use('config').current.config;
+  }
+
+  get record() {
+    return this.#ctx.use('status').snapshot.record;
+  }
+
+  get notices(): readonly Notice[] {
+    return this.#ctx.use('status').notices;
+  }
+
+  get live(): ReadonlyMap<string, LiveShare> {
+    return new Map(this.#ctx.use('shares').list().map((share) => [share.spec.share.name, share]));
+  }
+
+  get offers(): readonly Offer[] {
+    return EXPORTERS.flatMap((name) => this.#exporter(name)?.offers?.() ?? []);
+  }
+
+  tabs(place: NonNullable<Tab['place']>): readonly OwnedTab[] {
+    const all = this.#ctx.use('tabs').list().filter(({ tab }) => (tab.place ?? 'tab') === place);
+    return [...all].sort((a, b) => (a.tab.order ?? 50) - (b.tab.order ?? 50) || (a.tab.id < b.tab.id ? -1 : 1));
+  }
+
+  tab(id: string): OwnedTab | undefined {
+    return this.#ctx.use('tabs').list().find(({ tab }) => tab.id === id);
+  }
+
+  #exporter(name: (typeof EXPORTERS)[number]): Exporter | undefined {
+    try {
+      return this.#ctx.use(name);
+    } catch {
+      // That protocol's plugin is off.
+      return undefined;
+    }
+  }
+}
+
+const ids = new Map<string, string>();
+const MOST_IDS = 10_000;
+
+/** An id for the page and its events: names of shares may hold anything. */
+export function shareId(share: string): string {
+  const known = ids.get(share);
+  if (known !== undefined) return known;
+  if (ids.size > MOST_IDS) ids.clear();
+  const id = `share-${createHash('sha256').update(share).digest('hex').slice(0, 12)}`;
+  ids.set(share, id);
+  return id;
+}
+
+/** Buttons of all plugins for one share, drawn once: what came of a click stays where it is. */
+export function shareButtons(sources: Sources, share: string, reader: Reader): Content {
+  return sources.tabs('share').map(({ plugin, tab }) => {
+    const view = createView({ ...reader, share, tab });
+    return isolated(sources, plugin, () => (tab.buttons?.(view) ?? []).map((button) => view.button(button)));
+  });
+}
+
+export function controlsOf(sources: Sources, { plugin, tab }: OwnedTab, view: View): Content {
+  return isolated(sources, plugin, () => tab.controls?.(view));
+}
+
+/** A plugin that throws leaves a gap, and nothing else. */
+function isolated(sources: Sources, plugin: string, draw: () => Content): Content {
+  try {
+    return draw();
+  } catch (err) {
+    sources.log.warn({ shownBy: plugin, err }, 'controls of the dashboard were not drawn');
+    return null;
+  }
+}

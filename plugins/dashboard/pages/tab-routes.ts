@@ -1,0 +1,70 @@
+/** Parts and actions that tabs declare. An action answers with what came of it, to be shown where it was clicked. */
+import type { Request, RouteOptions, ServerRoute } from '@hapi/hapi';
+import { html } from 'mountkeeper';
+import type { Content, OwnedTab, Outcome, View } from 'mountkeeper';
+import { htmlAnswer, queryOf } from './answer.ts';
+import { createView } from '../view.ts';
+import { icon } from './nodes.ts';
+import { readerOf } from './preferences.ts';
+import { toHtml } from './shell.ts';
+import type { Sources } from './sources.ts';
+
+const MAX_BODY_BYTES = 1024 * 1024;
+
+/** Only what the plugin itself has declared, never what every object has. */
+function own<T>(record: Readonly<Record<string, T>> | undefined, name: string): T | undefined {
+  return record !== undefined && Object.hasOwn(record, name) ? record[name] : undefined;
+}
+
+function asked(sources: Sources, request: Request, form: Readonly<Record<string, string>> = {}): { readonly owned: OwnedTab; readonly view: View; readonly name: string } | undefined {
+  const owned = sources.tab(String(request.params['tab']));
+  if (!owned) return undefined;
+  const query = queryOf(request);
+  const share = form['share'] ?? query['share'];
+  const view = createView({ ...readerOf(request), query, form, tab: owned.tab, ...(share !== undefined && { share }) });
+  return { owned, view, name: String(request.params['name']) };
+}
+
+export function outcomeNode({ ok, message }: Outcome, view: View): Content {
+  return html`<span class="outcome" data-tone=${ok ? 'good' : 'bad'}>${icon(ok ? 'good' : 'bad')}<bdi>${view.text(message)}</bdi></span>`;
+}
+
+export function partRoute(sources: Sources, options: RouteOptions): ServerRoute {
+  return {
+    method: 'GET', path: '/dashboard/parts/{tab}/{name}', options,
+    handler: async (request, h) => {
+      const found = asked(sources, request);
+      const part = found && own(found.owned.tab.parts, found.name);
+      if (!found || !part) return h.response().code(404);
+      return htmlAnswer(request, h, toHtml(await part(found.view)));
+    },
+  };
+}
+
+function formOf(payload: unknown): Readonly<Record<string, string>> {
+  if (typeof payload !== 'object' || payload === null) return {};
+  return Object.fromEntries(Object.entries(payload).filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+}
+
+async function outcomeOf(sources: Sources, { owned, view }: { readonly owned: OwnedTab; readonly view: View }, act: (view: View) => Outcome | Promise<Outcome>): Promise<Outcome> {
+  try {
+    return await act(view);
+  } catch (err) {
+    sources.log.warn({ shownBy: owned.plugin, err }, 'an action of the dashboard failed');
+    return { ok: false, message: err instanceof Error ? err.message : String(err) };
+  }
+}
+
+export function actionRoute(sources: Sources, options: RouteOptions): ServerRoute {
+  return {
+    method: 'POST', path: '/dashboard/do/{tab}/{name}',
+    options: { ...options, payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/x-www-form-urlencoded' } },
+    handler: async (request, h) => {
+      const found = asked(sources, request, formOf(request.payload));
+      const act = found && own(found.owned.tab.actions, found.name);
+      if (!found || !act) return h.response().code(404);
+      const outcome = await outcomeOf(sources, found, act);
+      return htmlAnswer(request, h, toHtml(outcomeNode(outcome, found.view)));
+    },
+  };
+}

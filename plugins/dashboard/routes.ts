@@ -1,0 +1,106 @@
+/** The page's routes: pages, their streams, parts and actions of tabs, files, preferences, signing out. */
+import type { Request, ResponseObject, ResponseToolkit, RouteOptions, ServerRoute } from '@hapi/hapi';
+import { eventStream, html } from 'mountkeeper';
+import { createView } from './view.ts';
+import { everywhere } from './languages.ts';
+import { CHART_FILES, SCRIPTS } from './assets.ts';
+import type { Assets } from './assets.ts';
+import type { Feeds, PageName, PageRequest } from './live/feeds.ts';
+import { htmlAnswer, queryOf, takesGzip } from './pages/answer.ts';
+import { actionRoute, partRoute } from './pages/tab-routes.ts';
+import { preferenceRoute, readerOf, themeOf } from './pages/preferences.ts';
+import { shell, toHtml } from './pages/shell.ts';
+import type { Sources } from './pages/sources.ts';
+import { SPANS } from './live/series.ts';
+import type { Series } from './live/series.ts';
+import { spanOf } from './tabs/share-panels.ts';
+import { signOutRoute } from './pages/sign-out.ts';
+
+export interface RouteParts {
+  readonly sources: Sources;
+  /** All throw while the plugin comes up. */
+  readonly feeds: () => Feeds;
+  readonly assets: () => Assets;
+  readonly series: () => Series;
+  readonly isPasswordSet: () => boolean;
+}
+
+const NOTHING = "default-src 'none'";
+const A_YEAR = 'private, max-age=31536000, immutable';
+/** Cookies of other services on this machine are not this page's business. */
+const OPTIONS: RouteOptions = { state: { parse: false, failAction: 'ignore' } };
+
+function pageRequest(request: Request, page: PageName): PageRequest {
+  return { page, reader: readerOf(request), query: page.kind === 'overview' ? {} : queryOf(request) };
+}
+
+/** Where the stream of a page's changes is. */
+function streamOf(page: PageName, query: Readonly<Record<string, string>>, since: string): string {
+  const name = page.kind === 'overview' ? {} : { name: page.name };
+  return `/dashboard/events?${new URLSearchParams({ ...query, ':page': page.kind, ...(name.name === undefined ? {} : { ':name': name.name }), ':since': since }).toString()}`;
+}
+
+async function answerPage(parts: RouteParts, request: Request, h: ResponseToolkit, page: PageName): Promise<ResponseObject> {
+  const asked = pageRequest(request, page);
+  const feed = await parts.feeds().open(asked);
+  const view = createView(asked.reader);
+  const { build } = parts.assets();
+  const common = {
+    view, theme: themeOf(request), path: `${request.path}${request.url.search}`, tabs: parts.sources.tabs('tab'), build, scripts: page.kind === 'share' ? [...SCRIPTS, ...CHART_FILES] : SCRIPTS,
+    asset: (name: string) => `/dashboard/assets/${build}/${name}`, canSignOut: parts.isPasswordSet(),
+  };
+  if (!feed) return htmlAnswer(request, h, shell({ ...common, title: view.text(everywhere('not-found')), events: undefined, main: toHtml(html`<h1>${view.t('not-found')}</h1><p>${view.t('not-found-help')}</p>`) }), 404);
+  const { position } = feed;
+  return htmlAnswer(request, h, shell({ ...common, title: feed.model.title, events: streamOf(page, asked.query, position), main: feed.html() }));
+}
+
+/** The page that a stream is of, and what its reader has seen. */
+function streamRequest(request: Request): { readonly asked: PageRequest; readonly seen: string | undefined } | undefined {
+  const { ':page': kind, ':name': name = '', ':since': since, ...query } = queryOf(request);
+  const last = request.headers['last-event-id'];
+  const seen = typeof last === 'string' && last !== '' ? last : since;
+  const reader = readerOf(request);
+  if (kind === 'overview') return { asked: { page: { kind }, reader, query: {} }, seen };
+  return kind === 'share' || kind === 'tab' ? { asked: { page: { kind, name }, reader, query }, seen } : undefined;
+}
+
+export function routes(parts: RouteParts): ServerRoute[] {
+  const page = (path: string, pageOf: (request: Request) => PageName): ServerRoute => ({
+    method: 'GET', path, options: OPTIONS, handler: (request, h) => answerPage(parts, request, h, pageOf(request)),
+  });
+  return [
+    page('/', () => ({ kind: 'overview' })),
+    page('/shares/{name}', (request) => ({ kind: 'share', name: String(request.params['name']) })),
+    page('/tabs/{name}', (request) => ({ kind: 'tab', name: String(request.params['name']) })),
+    {
+      method: 'GET', path: '/dashboard/events', options: OPTIONS,
+      handler: (request, h) => {
+        const stream = streamRequest(request);
+        if (!stream) return h.response().code(404);
+        return eventStream(request, h, (sink) => parts.feeds().join(stream.asked, sink, stream.seen) as () => void, { retryMs: 1_000 });
+      },
+    },
+    {
+      method: 'GET', path: '/dashboard/assets/{build}/{name}', options: OPTIONS,
+      handler: (request, h) => {
+        const asset = parts.assets().find(String(request.params['name']));
+        if (!asset) return h.response().code(404);
+        const isZipped = takesGzip(request);
+        const response = h.response(isZipped ? asset.zipped : asset.plain).type(asset.type).header('cache-control', A_YEAR).header('vary', 'accept-encoding')
+          .header('content-security-policy', NOTHING);
+        return isZipped ? response.header('content-encoding', 'gzip') : response;
+      },
+    },
+    {
+      method: 'GET', path: '/dashboard/charts/{share}', options: OPTIONS,
+      handler: (request, h) => {
+        const span = spanOf(queryOf(request)['span']);
+        return h.response({ stepSeconds: SPANS[span].stepMs / 1_000, points: parts.series().of(String(request.params['share']), span) });
+      },
+    },
+    partRoute(parts.sources, OPTIONS),
+    actionRoute(parts.sources, OPTIONS),
+    preferenceRoute(OPTIONS),
+    signOutRoute(OPTIONS),
+  ];
+}

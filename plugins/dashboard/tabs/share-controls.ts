@@ -1,0 +1,44 @@
+/** What the dashboard itself lets people do with a share, and the cards that stand beside the shares. */
+import { rateBytes } from 'mountkeeper';
+import type { Outcome, PluginContext, Tab, View } from 'mountkeeper';
+import { CATALOGUES, everywhere } from '../languages.ts';
+import { limitForm, limitPanel, serversPanel } from '../overview/panels.ts';
+import type { Sources } from '../pages/sources.ts';
+
+async function reconnect(ctx: PluginContext, share: string): Promise<Outcome> {
+  if (!ctx.use('config').current.config.shares.some(({ name }) => name === share)) return { ok: false, message: everywhere('share-gone') };
+  await ctx.send('reconnect', share);
+  return { ok: true, message: everywhere('reconnecting') };
+}
+
+async function setLimit(ctx: PluginContext, { form: { up = '', down = '' } }: View): Promise<Outcome> {
+  for (const rate of [up, down]) {
+    try {
+      rateBytes(rate);
+    } catch (error) {
+      return { ok: false, message: (error as Error).message };
+    }
+  }
+  await ctx.send('bwlimit', { up, down });
+  return { ok: true, message: everywhere('limit-done') };
+}
+
+export function ownTabs(ctx: PluginContext, sources: Sources): readonly Tab[] {
+  return [
+    {
+      id: 'share-controls', place: 'share', order: 10, title: everywhere('share'), render: () => null,
+      actions: { reconnect: (view) => reconnect(ctx, view.share ?? '') },
+      buttons: () => [{ action: 'reconnect', label: everywhere('reconnect'), confirm: everywhere('reconnect-confirm') }],
+    },
+    {
+      id: 'servers', place: 'card', order: 10, title: everywhere('servers'), texts: CATALOGUES,
+      render: (view) => serversPanel({ record: sources.record, offers: sources.offers, host: view.host }, view),
+    },
+    {
+      id: 'limit', place: 'card', order: 20, title: everywhere('limit'), texts: CATALOGUES,
+      render: (view) => limitPanel(ctx.use('bandwidth').read(), view),
+      controls: (view) => limitForm(view.action('set'), view),
+      actions: { set: (view) => setLimit(ctx, view) },
+    },
+  ];
+}

@@ -1,0 +1,94 @@
+/** What is handed to whoever renders: the reader's language and formats, and the addresses of the tab's own parts and actions. */
+import { formatBytes, formatRate, html } from 'mountkeeper';
+import type { ActionButton, Content, LocalText, MessageValues, Tab, View } from 'mountkeeper';
+import { CATALOGUES, messagesIn, textOf } from './languages.ts';
+import type { Catalogue } from './languages.ts';
+
+export interface ViewTraits {
+  readonly language: string;
+  readonly host: string;
+  readonly share?: string | undefined;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly form?: Readonly<Record<string, string>>;
+  /** Whose view it is; the dashboard's own pages have none. */
+  readonly tab?: Tab;
+}
+
+const NONE: Readonly<Record<string, string>> = {};
+
+export function createView(traits: ViewTraits): View {
+  return new ReaderView(traits);
+}
+
+class ReaderView implements View {
+  readonly language: string;
+  readonly host: string;
+  readonly share: string | undefined;
+  readonly query: Readonly<Record<string, string>>;
+  readonly form: Readonly<Record<string, string>>;
+  readonly #tab: Tab | undefined;
+  readonly #catalogues: readonly (Catalogue | undefined)[];
+
+  constructor({ language, host, share, query = NONE, form = NONE, tab }: ViewTraits) {
+    this.language = language;
+    this.host = host;
+    this.share = share;
+    this.query = query;
+    this.form = form;
+    this.#tab = tab;
+    this.#catalogues = tab ? [tab.texts?.[language], tab.texts?.['en']] : [CATALOGUES[language], CATALOGUES['en']];
+  }
+
+  text(text: LocalText): string {
+    return textOf(text, this.language);
+  }
+
+  t(key: string, values?: MessageValues): Content {
+    return messagesIn(this.language).format(key, values, ...this.#catalogues);
+  }
+
+  plain(key: string, values?: Readonly<Record<string, string | number>>): string {
+    return messagesIn(this.language).plain(key, values, ...this.#catalogues);
+  }
+
+  bytes(bytes: number): string {
+    return formatBytes(bytes);
+  }
+
+  rate(bytesPerSecond: number): string {
+    return formatRate(bytesPerSecond);
+  }
+
+  number(value: number): string {
+    return new Intl.NumberFormat(this.language).format(value);
+  }
+
+  /** The browser writes it in its own time zone; what stands here is for whoever has no script. */
+  time(at: number, style: 'time' | 'ago' = 'time'): Content {
+    const iso = new Date(at).toISOString();
+    return html`<time datetime=${iso} data-at=${String(at)} data-style=${style}>${iso.slice(0, 16).replace('T', ' ')} UTC</time>`;
+  }
+
+  button({ action, label, confirm, values = NONE }: ActionButton): Content {
+    const fields = Object.entries({ ...values, ...(this.share === undefined ? {} : { share: this.share }) });
+    return html`<form class="act" method="post" action=${this.action(action)} hx-post=${this.action(action)}
+      hx-target="find output" hx-swap="innerHTML" hx-disabled-elt="find button" hx-confirm=${confirm === undefined ? undefined : this.text(confirm)}>
+      ${fields.map(([name, value]) => html`<input type="hidden" name=${name} value=${value} />`)}
+      <button type="submit">${this.text(label)}</button><output aria-live="polite"></output></form>`;
+  }
+
+  part(name: string, query: Readonly<Record<string, string | number>> = {}): string {
+    const all = { ...query, ...(this.share === undefined ? {} : { share: this.share }) };
+    const search = new URLSearchParams(Object.entries(all).map(([key, value]) => [key, String(value)])).toString();
+    return `/dashboard/parts/${this.#id()}/${encodeURIComponent(name)}${search === '' ? '' : `?${search}`}`;
+  }
+
+  action(name: string): string {
+    return `/dashboard/do/${this.#id()}/${encodeURIComponent(name)}`;
+  }
+
+  #id(): string {
+    if (!this.#tab) throw new Error('this view belongs to no tab');
+    return this.#tab.id;
+  }
+}

@@ -1,0 +1,50 @@
+/** On the page of a share: what waits, goes up or is stuck, with the remote's own words, and both versions of what two have changed. */
+import { html, inEveryLanguage, readTexts } from 'mountkeeper';
+import type { Conflict, Content, Outcome, QueueEntry, ShareUploads, Tab, View } from 'mountkeeper';
+
+const TEXTS = readTexts(import.meta.url);
+const text = (key: string) => inEveryLanguage(TEXTS, key);
+const TONES = { waiting: 'wait', uploading: 'good', stuck: 'bad' } as const;
+const ORDER = { stuck: 0, uploading: 1, waiting: 2 } as const;
+const MOST_SHOWN = 200;
+
+function row(entry: QueueEntry, view: View): Content {
+  const { path, action, state, bytes, sentBytes, since, reason, tries, nextTryAt } = entry;
+  return html`<tr><th scope="row"><bdi>${path}</bdi> <small>${view.t(`action-${action.replace(' ', '-')}`)}</small></th>
+    <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>${reason === '' ? null : html` <small><bdi>${reason}</bdi></small>`}</td>
+    <td>${state === 'uploading' ? view.t('sent', { sent: view.bytes(sentBytes), bytes: view.bytes(bytes) }) : view.bytes(bytes)}</td>
+    <td>${view.time(since, 'ago')}</td><td>${view.number(tries)}${nextTryAt === undefined ? null : html` <small>${view.t('next', { time: view.time(nextTryAt) })}</small>`}</td></tr>`;
+}
+
+function conflict({ path, copy, at }: Conflict, view: View): Content {
+  return html`<li data-tone="warn"><div><p><bdi>${path}</bdi> <small>${view.time(at)}</small></p><p class="help">${view.t('copy-at', { copy: html`<bdi>${copy}</bdi>` })}</p></div></li>`;
+}
+
+function table(uploads: ShareUploads, view: View): Content {
+  const entries = [...uploads.queue()].sort((a, b) => ORDER[a.state] - ORDER[b.state]);
+  const conflicts = uploads.conflicts();
+  const heads = ['file', 'state', 'size', 'since', 'tries'];
+  return html`<div class="drawn">${entries.length === 0 ? html`<p class="help">${view.t('none')}</p>` : html`<div class="scroll" tabindex="0" role="region"
+      aria-label=${view.plain('title')}><table><thead><tr>${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead>
+      <tbody>${entries.slice(0, MOST_SHOWN).map((entry) => row(entry, view))}</tbody></table></div>`}
+    ${entries.length > MOST_SHOWN ? html`<p class="help">${view.t('more', { count: entries.length - MOST_SHOWN })}</p>` : null}
+    ${conflicts.length === 0 ? null : html`<h3>${view.t('conflicts')}</h3><ul class="notices">${conflicts.map((one) => conflict(one, view))}</ul>`}</div>`;
+}
+
+export function uploadsPanel(shares: () => ReadonlyMap<string, ShareUploads>): Tab {
+  const send = (view: View): Outcome => {
+    const uploads = shares().get(view.share ?? '');
+    uploads?.flush();
+    return uploads ? { ok: true, message: text('sending') } : { ok: false, message: text('nothing-to-send') };
+  };
+  return {
+    id: 'uploads', place: 'share', order: 40, title: text('title'), texts: TEXTS,
+    // Without the write layer rclone keeps the queue, and the card counts it.
+    render: (view) => {
+      const uploads = shares().get(view.share ?? '');
+      return uploads ? table(uploads, view) : null;
+    },
+    buttons: ({ share = '' }) => (shares().has(share) ? [{ action: 'send', label: text('send') }] : []),
+    actions: { send },
+  };
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { IntlMessageFormat } from 'intl-messageformat';
+import { CATALOGUES, messagesIn, pickLanguage, textOf } from '../../../plugins/dashboard/languages.ts';
+
+const PLUGINS = fileURLToPath(new URL('../../../../plugins/', import.meta.url));
+
+type Catalogue = Readonly<Record<string, string>>;
+
+/** Every plugin's catalogues, by plugin and language. */
+function catalogues(): ReadonlyMap<string, Readonly<Record<string, Catalogue>>> {
+  const found = new Map<string, Readonly<Record<string, Catalogue>>>();
+  for (const plugin of readdirSync(PLUGINS, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name)) {
+    const folder = join(PLUGINS, plugin, 'locales');
+    const files = readdirSync(join(PLUGINS, plugin)).includes('locales') ? readdirSync(folder) : [];
+    if (files.length === 0) continue;
+    found.set(plugin, Object.fromEntries(files.map((file) => [file.replace('.json', ''), JSON.parse(readFileSync(join(folder, file), 'utf8')) as Catalogue])));
+  }
+  return found;
+}
+
+/** Names of what a message is given. */
+function namesIn(message: string): readonly string[] {
+  const names = new Set<string>();
+  // Every element of a parsed message that stands for something has its name in \`value\`; texts have type 0, the sign of a plural type 7.
+  const walk = (node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return;
+    const { type, value } = node as { type?: unknown; value?: unknown };
+    if (typeof type === 'number' && type !== 0 && type !== 7 && typeof value === 'string') names.add(value);
+    Object.values(node).forEach(walk);
+  };
+  walk(new IntlMessageFormat(message, 'en').getAst());
+  return [...names].sort();
+}
+
+describe('the catalogues', () => {
+  for (const [plugin, languages] of catalogues()) {
+    it(`of ${plugin} say the same in every language, with the same values`, () => {
+      assert.deepEqual(Object.keys(languages).sort(), Object.keys(CATALOGUES).sort());
+      const english = languages['en'] ?? {};
+      for (const [language, catalogue] of Object.entries(languages)) {
+        assert.deepEqual(Object.keys(catalogue).sort(), Object.keys(english).sort(), language);
+        for (const [key, message] of Object.entries(catalogue)) {
+          assert.notEqual(message.trim(), '', `${language} ${key}`);
+          assert.ok(new IntlMessageFormat(message, language), key);
+          assert.deepEqual(namesIn(message), namesIn(english[key] ?? ''), `${language} ${key}`);
+        }
+      }
+    });
+
+    it(`of ${plugin} have every message that its code asks for`, () => {
+      const sources = readdirSync(join(PLUGINS, plugin), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+      const text = sources.map((name) => readFileSync(join(PLUGINS, plugin, name), 'utf8')).join('\n');
+      const asked = [...text.matchAll(/(?:\.t|\.plain|everywhere|text)\('([\w-]+)'/g)].map(([, key = '']) => key);
+      assert.ok(asked.length > 0);
+      assert.deepEqual([...new Set(asked)].filter((key) => !Object.hasOwn(languages['en'] ?? {}, key)), []);
+    });
+  }
+});
+
+describe('languages', () => {
+  it('are the reader\'s own choice, else what the browser asks for, else English', () => {
+    assert.equal(pickLanguage('zh', 'en'), 'zh');
+    assert.equal(pickLanguage('xx', 'zh-TW,en;q=0.5'), 'zh');
+    assert.equal(pickLanguage(undefined, 'fr, en;q=0.3, zh-CN;q=0.8'), 'zh');
+    assert.equal(pickLanguage(undefined, 'zh;q=0'), 'en');
+    assert.equal(pickLanguage(undefined, 'fr,de'), 'en');
+    assert.equal(pickLanguage(undefined, undefined), 'en');
+  });
+
+  it('have their own plurals, and English stands in for what a plugin does not say', () => {
+    const { en = {}, zh = {} } = CATALOGUES;
+    assert.equal(messagesIn('en').format('files', { count: 1 }, en), '1 file');
+    assert.equal(messagesIn('en').format('files', { count: 1_234 }, en), '1,234 files');
+    assert.equal(messagesIn('zh').format('files', { count: 2 }, zh), '2 个文件');
+    assert.equal(textOf({ en: 'Garden' }, 'zh'), 'Garden');
+    assert.equal(messagesIn('zh').format('nobody-has-this', undefined, zh, en), 'nobody-has-this');
+  });
+});
