@@ -4,7 +4,7 @@ import { fuseProblem } from './access.ts';
 import { adoptAll } from './adopting.ts';
 import { noteBoot } from './boot-note.ts';
 import { treesOf } from './cache-meta.ts';
-import { settlePlace } from './cache-place.ts';
+import { isPlace, settlePlace } from './cache-place.ts';
 import { repairCache } from './cache-repair.ts';
 import { createCacheRoots } from './cache-roots.ts';
 import { cachedShares, pendingIn, pendingInAll } from './cache-scan.ts';
@@ -47,6 +47,7 @@ export function createMounter(given: MountTools): RcloneMounter {
   return {
     plan: (spec) => planMount(spec, tools.config(), tools.secrets),
     probe: (spec, signal) => probeRemote(spec, tools, signal),
+    mountsWithoutRemote: async (spec) => tools.config().mount.write_layer && isPlace(cacheFolder(tools.config(), spec.share.name), placeOf(spec, tools.secrets)),
     mount: async (spec, signal) => {
       await roots.note(tools.config().cache.dir);
       const mount = await mountShare(spec, tools, signal);

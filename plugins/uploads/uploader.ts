@@ -42,6 +42,7 @@ export function createUploader(tools: UploaderTools): RunningUploader {
       shares.set(name, handle);
       return handle;
     },
+    settle: () => Promise.resolve(),
     waiting: (upper, records) => waiting(upper, records, tools),
   };
 }

@@ -40,6 +40,7 @@ describe('a share with a write layer', () => {
       ({ layer, remote } = options);
       return { figures: FIGURES, look: () => Promise.resolve(FIGURES), flush: () => undefined, queue: () => [], conflicts: () => [], stop: () => Promise.resolve() };
     },
+    settle: () => Promise.resolve(),
     waiting: () => Promise.resolve({ count: 0, bytes: 0, paths: [] }),
   };
   /** In the share, by a child with a deadline. */
@@ -135,26 +136,45 @@ describe('a share with a write layer', () => {
       assert.equal(await readFile(join(layer.upper, 'new'), 'utf8'), 'hello againmore');
     });
 
-    it('lets go of a deletion once the NAS has it, and of a folder that was moved there', async () => {
+    it('lets go of a deletion once the NAS has it', async () => {
       assert.deepEqual(await layer.takeOut([await entry('gone')]), [], 'the NAS still has it');
       await remote.deleteFile('gone', { signal: signal() });
-      await remote.deleteFile('tree/two', { signal: signal() });
-      await remote.moveFolder('tree', 'moved', { signal: signal() });
-      const taken = await layer.takeOut(await Promise.all(['gone', 'tree', 'moved'].map(entry)));
-      assert.deepEqual([...taken].sort(), ['gone', 'moved', 'tree']);
-      assert.deepEqual((await sh('ls; ls moved')).split('\n').filter((name) => ['gone', 'tree', 'moved', 'sub', 'two'].includes(name)), ['moved', 'sub']);
-      assert.equal(await sh('wc -c < moved/sub/three'), '3000');
-      await remote.moveFolder('deep/in', 'deep/out', { signal: signal() });
-      // The kernel notes a name in the same folder, an uploader the whole path.
-      assert.deepEqual(await layer.takeOut([{ ...(await entry('deep/out')), movedFrom: 'deep/in' }]), ['deep/out']);
-      assert.equal(await sh('wc -c < deep/out/z'), '9');
-      // What is in it comes in a second round, then the folder itself.
-      assert.deepEqual(await layer.takeOut([await entry('moved/two')]), ['moved/two']);
-      assert.deepEqual(await layer.takeOut([await entry('moved')]), ['moved']);
-      assert.equal(await sh('wc -c < moved/sub/three'), '3000');
+      assert.deepEqual(await layer.takeOut([await entry('gone')]), ['gone']);
       await nas.put('gone', 7);
       await mount.refreshDirectories('', { recursive: false, signal: signal() });
       assert.equal(await sh('wc -c < gone'), '7', 'somebody else may have the name again');
+    });
+
+    /** Moved on the NAS, and told to the overlay. */
+    const movedThere = async (path: string, nowAt: string): Promise<readonly string[]> => layer.takeOut([{ ...(await entry(path)), nowAt }]);
+    const markOf = async (path: string): Promise<string | undefined> => (await entry(path)).movedFrom;
+
+    it('rewrites the mark of a folder that was moved on the NAS, and never removes it', async () => {
+      await remote.deleteFile('tree/two', { signal: signal() });
+      await remote.moveFolder('tree', 'moved', { signal: signal() });
+      assert.deepEqual(await movedThere('moved', 'moved'), ['moved']);
+      assert.equal(await markOf('moved'), '/moved');
+      assert.deepEqual(await layer.takeOut([await entry('tree')]), ['tree']);
+      assert.deepEqual((await sh('ls; ls moved')).split('\n').filter((name) => ['tree', 'moved', 'sub', 'two'].includes(name)), ['moved', 'sub']);
+      assert.equal(await sh('wc -c < moved/sub/three'), '3000');
+      await remote.moveFolder('deep/in', 'deep/out', { signal: signal() });
+      assert.deepEqual(await movedThere('deep/out', 'deep/out'), ['deep/out']);
+      assert.equal(await sh('wc -c < deep/out/z'), '9');
+      assert.deepEqual(await layer.takeOut([await entry('moved/two')]), ['moved/two']);
+      // Moved once more, to another parent: whatever overlayfs had in mind, what lies below it is to be seen.
+      await sh('mv moved deep/moved');
+      assert.equal(await sh('wc -c < deep/moved/sub/three; mv deep/moved moved; wc -c < moved/sub/three'), '3000\n3000');
+      assert.deepEqual(await layer.takeOut([await entry('deep/out'), await entry('moved')]), [], 'folders stay');
+    });
+
+    it('keeps a mark that its user has changed meanwhile', async () => {
+      const seen = await entry('deep/out');
+      await sh('mv deep/out deep/there');
+      assert.deepEqual(await layer.takeOut([{ ...seen, nowAt: 'deep/out' }]), []);
+      assert.deepEqual(await layer.takeOut([{ ...seen, path: 'deep/there', nowAt: 'deep/out' }]), []);
+      await remote.moveFolder('deep/out', 'deep/there', { signal: signal() });
+      assert.deepEqual(await movedThere('deep/there', 'deep/there'), ['deep/there']);
+      assert.equal(await sh('cat deep/there/z | wc -c'), '9');
     });
 
     it('lets go of a folder that was made anew in place of another', async () => {
@@ -162,8 +182,29 @@ describe('a share with a write layer', () => {
       await bringUp('old/y');
       assert.deepEqual(await layer.takeOut([await entry('old')]), ['old']);
       assert.deepEqual(await layer.takeOut([await entry('old/y')]), ['old/y']);
-      assert.deepEqual(await layer.takeOut([await entry('old')]), ['old']);
+      assert.equal((await entry('old')).isOpaque, false);
       assert.equal(await sh('ls old; cat old/y'), 'y\ny');
+    });
+
+    it('keeps what would be out of sight for somebody who stands in the folder', async () => {
+      await sh('mkdir stood; printf s > stood/s');
+      await remote.makeFolder('stood', { signal: signal() });
+      await bringUp('stood/s');
+      const there = runClient('sh', ['-c', `cd "${root}/stood" && sleep 2 && cat s`]);
+      await until('somebody stands in it', async () => (await layer.inUse()).has('stood'), { timeoutMs: 2_000 });
+      assert.deepEqual(await layer.takeOut([await entry('stood')]), []);
+      await layer.takeOut([await entry('stood/s')]);
+      assert.equal((await there).output, 's');
+    });
+
+    it('keeps a file that is held open through a name which is gone, or mapped', async () => {
+      await sh('printf held > held');
+      await bringUp('held');
+      const holder = runClient('perl', ['-e', `open(my $f, '+<', '${root}/held') or die; sleep 2; syswrite($f, 'HELD'); close $f`]);
+      await until('it is open', async () => (await layer.openForWriting()).has('held'), { timeoutMs: 2_000 });
+      assert.deepEqual(await layer.takeOut([await entry('held')]), []);
+      await holder;
+      assert.equal(await sh('cat held'), 'HELD');
     });
 
     it('brings back what is written just while the kernel still has the old name in mind', async () => {
@@ -173,7 +214,7 @@ describe('a share with a write layer', () => {
       let written = 0;
       const options: TakeOutOptions = {
         paths, mountPoint: root, marks: new UpperMarks(paths.upper, bench.tools.processes), processes: bench.tools.processes, clock, log: bench.tools.log, precisionMs: () => 1_000,
-        listLower: (folder) => layer.listBelow(folder, { signal: signal() }),
+        listLower: (folder) => layer.listBelow(folder, { signal: signal() }), forget: (folders) => remote.forget(folders, { signal: signal() }),
         dropNames: async () => {
           if (written++ === 0) await sh('printf version2 > busy');
           await mount.refreshDirectories('', { recursive: false, signal: signal() });
@@ -200,7 +241,7 @@ describe('a share with a write layer', () => {
       const recovered = (await readdir(paths.upper)).filter((name) => name.startsWith('both (recovered'));
       assert.equal(await readFile(join(paths.upper, recovered[0] ?? ''), 'utf8'), 'aside');
       await Promise.all(recovered.map((name) => rm(join(paths.upper, name))));
-      assert.deepEqual((await readdir(paths.upper)).filter((name) => ['tree', 'moved', 'busy '].includes(name)), [], 'what had been taken out stays out');
+      assert.deepEqual((await readdir(paths.upper)).filter((name) => ['tree', 'gone', 'busy '].includes(name)), [], 'what had been taken out stays out');
     });
   });
 
@@ -261,6 +302,24 @@ describe('a share with a write layer', () => {
     mount = await bench.mount(bench.spec('s'));
     await writer;
     assert.equal(await sh('cat last; wc -c < aaa'), 'beforeafter40');
+  });
+
+  it('comes up while its NAS is away, and shows nothing that would look like a deletion', async () => {
+    await sh('printf kept > kept');
+    assert.equal(await bench.mounter.mountsWithoutRemote?.(bench.spec('s')), true);
+    assert.equal(await bench.mounter.mountsWithoutRemote?.(bench.spec('s', { remote_path: 'tree' })), false, 'never seen there');
+    await mount.unmount();
+    await nas.stop();
+    mount = await bench.mount(bench.spec('s'));
+    assert.match((await mount.stats(signal())).trouble ?? '', /nothing can be read from the remote just now/);
+    assert.equal(await sh('cat kept; printf more >> kept; cat kept'), 'keptkeptmore');
+    const { code, output } = await runClient('sh', ['-c', `cd "${root}"; ls; cat aaa; echo x > aaa; rm aaa; mkdir tree; rmdir moved/sub`]);
+    assert.notEqual(code, 0);
+    assert.doesNotMatch(output, /No such file|not empty/);
+    await nas.start();
+    await until('the remote is there', async () => mount.checkRemote(clock.deadline(2_000)).then(() => true, () => false), { timeoutMs: 20_000 });
+    assert.equal(await sh('cat kept; wc -c < aaa; ls moved/sub'), 'keptmore40\nfour\nthree');
+    assert.equal((await mount.stats(signal())).trouble, undefined);
   });
 
   it('refuses new writes when it is sealed, also after names were dropped', async () => {

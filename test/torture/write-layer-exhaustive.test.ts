@@ -3,7 +3,7 @@
  * acknowledged, and nothing else. Each sequence has a folder of its own, and one fault strikes all of them.
  */
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { Daemon } from '../support/daemon.ts';
@@ -55,6 +55,19 @@ async function killDaemon({ daemon }: Bench): Promise<void> {
   await daemon.healthy(['s']);
 }
 
+/** A number of the kernel's, another one for each mount. */
+function mountNumber({ daemon }: Bench): string | undefined {
+  const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n').map((line) => line.split(' '));
+  return lines.find((fields) => fields[4] === daemon.mountPoint('s'))?.[0];
+}
+
+async function reconnect(bench: Bench): Promise<void> {
+  const former = mountNumber(bench);
+  await bench.daemon.request('POST', '/api/reconnect/s');
+  await until('the share is mounted anew', () => ![undefined, former].includes(mountNumber(bench)), { timeoutMs: 60_000 });
+  await bench.daemon.healthy(['s']);
+}
+
 /** An end with exit 0 says that all is on the NAS. */
 async function stop(bench: Bench): Promise<void> {
   const { daemon } = bench;
@@ -71,6 +84,7 @@ const FAULTS: readonly Fault[] = [
   { name: 'rclone killed', between: killRclone, atEnd: killRclone },
   { name: 'the daemon killed', between: killDaemon, atEnd: killDaemon },
   { name: 'an orderly stop', between: stop, atEnd: stop },
+  { name: 'a reconnect', between: reconnect, atEnd: reconnect },
   {
     name: 'the NAS away', between: async ({ nas }) => nas.stop(),
     atEnd: async ({ nas, daemon }) => {

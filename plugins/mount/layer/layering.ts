@@ -2,21 +2,25 @@
 /** How a share with a write layer is mounted, adopted and looked at: what the mounter does beside what it does for any share. */
 import { readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config, ManagedProcess, MountEntry, MountPlan, PendingFiles, ShareSpec } from 'mountkeeper';
+import type { Config, ManagedProcess, MountEntry, MountPlan, PendingFiles, RemoteFailure, ShareSpec } from 'mountkeeper';
 import { remotePath } from '../arguments.ts';
 import { asideFolders } from '../cache-place.ts';
 import type { LivingMount } from '../living-mount.ts';
 import { clearMountPoint } from '../mount-point.ts';
 import type { OverlayNotes } from '../notes.ts';
 import { cacheFolder, planMount } from '../plan.ts';
+import { RcloneFiles } from '../rclone/remote-files.ts';
 import type { MountingTools, MountTools } from '../tools.ts';
 import { recoverAside } from './aside.ts';
 import { LayeredMount } from './layered-mount.ts';
 import { isOverlaySource, mountOverlay, overlaySource } from './overlay.ts';
 import { layerPaths, stackPaths } from './paths.ts';
 import type { LayerPaths, StackPaths } from './paths.ts';
+import { RemoteBelow } from './remote-below.ts';
 import { clearFresh, clearStack, endPassingOn, isPassedOn, moveIn, moveMount, passOn, prepareStack, setGuard, stackKey, takeOff } from './stack.ts';
 import { fromStackNotes, toStackNotes } from './stack-notes.ts';
+
+const SETTLE_MS = 20_000;
 
 export interface Layering {
   /** As users see the share. */
@@ -56,19 +60,22 @@ export async function planLayer(spec: ShareSpec, tools: MountTools): Promise<Lay
   };
 }
 
-/** Mounts the whole: rclone, bindfs over it, the overlay over that. When one of them fails, nothing stays mounted. */
+/**
+ * Mounts the whole: rclone, bindfs over it, the overlay over that. When one of them fails, nothing stays mounted; but a remote that is
+ * silent keeps nobody from what was written here: rclone comes when it can.
+ */
 export async function raiseLayer(layering: Layering, start: StartLower, tools: MountingTools, signal: AbortSignal): Promise<LayeredMount> {
   const { shown, paths, overlay, stack, lowerSpec: { share: { name } } } = layering;
   await prepareStack(stack, tools);
   let [bindfs, lower]: [ManagedProcess?, LivingMount?] = [];
   try {
-    lower = await start(layering, signal);
+    lower = await unlessSilent(start(layering, signal), layering, tools);
     await clearUpper(layering, lower, tools, signal);
     bindfs = await passOn(name, stack, { fingerprint: shown.fingerprint, notes: toStackNotes(layering) }, tools);
     // Over the bare folder, which nobody has seen by the time that the overlay is moved to where users are.
     await mountOverlay({ ...overlay, shareName: name, paths, lower: stack.lower, staging: stack.staging }, tools);
     await setGuard(stack, tools);
-    await moveIn(name, stack, tools);
+    if (lower) await moveIn(name, stack, tools);
     await moveMount(stack.staging, shown.mountPoint, tools);
     return layeredMount(layering, { bindfs, lower, start, adopted: false }, tools);
   } catch (error) {
@@ -78,9 +85,31 @@ export async function raiseLayer(layering: Layering, start: StartLower, tools: M
 }
 
 /** What a former daemon, or a former overlay, left in the middle is settled while no overlay looks. */
-async function clearUpper({ paths, lowerSpec: { share } }: Layering, _lower: LivingMount, tools: MountTools, _signal: AbortSignal): Promise<void> {
-  const count = await recoverAside(paths, tools.log);
-  if (count > 0) tools.log.info({ share: share.name, files: count }, 'what was being taken out of the write layer is in it again');
+async function clearUpper({ paths, overlay, lowerSpec }: Layering, lower: LivingMount | undefined, tools: MountTools, signal: AbortSignal): Promise<void> {
+  const { log } = tools;
+  const { name } = lowerSpec.share;
+  const count = await recoverAside(paths, log);
+  if (count > 0) log.info({ share: name, files: count }, 'what was being taken out of the write layer is in it again');
+  const remote = new RemoteBelow(() => 'the remote does not answer');
+  if (lower) remote.use(new RcloneFiles({ address: lower.address, fs: remotePath(lowerSpec), type: overlay.type, clock: tools.clock }));
+  try {
+    await tools.uploader().settle({ upper: paths.upper, records: paths.records, remote, signal: tools.clock.deadline(SETTLE_MS, signal) });
+  } catch (error) {
+    // What is left is brought up to date on the living overlay, with folders out of sight for a moment.
+    log.warn({ share: name, err: error }, 'marks of the write layer not settled');
+  } finally {
+    remote.use(undefined);
+  }
+}
+
+async function unlessSilent(starting: Promise<LivingMount>, layering: Layering, { log }: MountTools): Promise<LivingMount | undefined> {
+  try {
+    return await starting;
+  } catch (error) {
+    if ((error as RemoteFailure).remote !== 'silent') throw error;
+    log.warn({ share: layering.lowerSpec.share.name, err: error }, 'share comes up without its remote');
+    return undefined;
+  }
 }
 
 interface Parts {
