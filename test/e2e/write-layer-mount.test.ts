@@ -1,32 +1,26 @@
 /** A share with a write layer, mounted for real; what brings it to the NAS is played by the test. */
 import assert from 'node:assert/strict';
-import { mkdir, readFile, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import type { Mount, RemoteFiles, UpperEntry, Uploader, WriteLayer } from 'mountkeeper';
-import { createClock } from '../../core/system/clock.ts';
+import type { Mount, RemoteFiles, UpperEntry, WriteLayer } from 'mountkeeper';
 import { recoverAside } from '../../plugins/mount/layer/aside.ts';
 import { TakeOut } from '../../plugins/mount/layer/take-out.ts';
 import type { TakeOutOptions } from '../../plugins/mount/layer/take-out.ts';
-import { layerPaths, stackPaths } from '../../plugins/mount/layer/paths.ts';
+import { layerPaths } from '../../plugins/mount/layer/paths.ts';
 import { UpperMarks } from '../../plugins/mount/layer/upper-marks.ts';
+import { LayerBench } from '../support/layer/bench.ts';
 import { upperEntry } from '../support/layer/upper-entry.ts';
-import { createWorkbench } from '../support/mount/workbench.ts';
 import type { Workbench } from '../support/mount/workbench.ts';
 import { runClient } from '../support/exports/exports.ts';
-import { checksumOf, Nas } from '../support/nas.ts';
-import { rcloneOf } from '../support/processes.ts';
-import { currentRclone } from '../support/rclones.ts';
-import { createScratch } from '../support/scratch.ts';
+import type { Nas } from '../support/nas.ts';
 import type { Scratch } from '../support/scratch.ts';
 import { until } from '../support/until.ts';
 
-const rclone = currentRclone();
-const clock = createClock();
-const signal = (): AbortSignal => clock.deadline(20_000);
-const FIGURES = { lookedAtMs: 0, dirtyFiles: 0, dirtyBytes: 0, stuckFiles: 0, uploading: 0, uploadedBytes: 0 };
+const { clock } = LayerBench;
 
 describe('a share with a write layer', () => {
+  let house: LayerBench;
   let scratch: Scratch;
   let nas: Nas;
   let bench: Workbench;
@@ -35,38 +29,18 @@ describe('a share with a write layer', () => {
   let layer: WriteLayer;
   let remote: RemoteFiles;
 
-  const uploader: Uploader = {
-    start: (options) => {
-      ({ layer, remote } = options);
-      return { figures: FIGURES, look: () => Promise.resolve(FIGURES), flush: () => undefined, queue: () => [], conflicts: () => [], stop: () => Promise.resolve() };
-    },
-    settle: () => Promise.resolve(),
-    waiting: () => Promise.resolve({ count: 0, bytes: 0, paths: [] }),
-  };
-  /** In the share, by a child with a deadline. */
-  const sh = async (script: string): Promise<string> => {
-    const { code, output } = await runClient('sh', ['-c', `cd "${root}" && { ${script}; }`], 20_000);
-    assert.equal(code, 0, `${script}: ${output}`);
-    return output.trim();
-  };
+  const signal = (): AbortSignal => house.signal();
+  const sh = (script: string): Promise<string> => house.sh(script);
+  const bringUp = (path: string): Promise<void> => house.bringUp(path);
   const entry = (path: string): Promise<UpperEntry> => upperEntry(layer.upper, path);
   const below = (path: string) => layer.below(path, { signal: signal() });
   const bytesBelow = async (path: string): Promise<number | undefined> => {
     const found = await below(path);
     return found?.kind === 'file' ? found.version.bytes : undefined;
   };
-  /** What an uploader would do. */
-  const bringUp = async (path: string): Promise<void> => {
-    await remote.upload(join(layer.upper, path), path, { signal: signal() });
-  };
-
   before(async () => {
-    scratch = await createScratch('layer');
-    const files = { 'one': 100_000, 'gone': 3_000, 'tree/two': 2_000, 'tree/sub/three': 3_000, 'old/x': 10, 'deep/in/z': 9, 'others': 5_000, 'aaa': 40, 'stays': 50 };
-    nas = await Nas.create(scratch, { files });
-    bench = createWorkbench(scratch, { rclone, nas, mount: { write_layer: true }, uploader });
-    mount = await bench.mount(bench.spec('s'));
-    root = mount.plan.mountPoint;
+    house = await LayerBench.create({ 'one': 100_000, 'gone': 3_000, 'tree/two': 2_000, 'tree/sub/three': 3_000, 'old/x': 10, 'deep/in/z': 9, 'others': 5_000 });
+    ({ scratch, nas, bench, mount, root, layer, remote } = house);
   });
   after(() => scratch.close());
 
@@ -243,83 +217,6 @@ describe('a share with a write layer', () => {
       await Promise.all(recovered.map((name) => rm(join(paths.upper, name))));
       assert.deepEqual((await readdir(paths.upper)).filter((name) => ['tree', 'gone', 'busy '].includes(name)), [], 'what had been taken out stays out');
     });
-  });
-
-  const fresh = (): string => stackPaths(join(scratch.path('bench'), 'state'), 's').fresh;
-
-  it('goes on after a kill of rclone: nobody above notices, and no file shows another\'s content', async () => {
-    await utimes(nas.path('stays'), 1_700_000_000, 1_700_000_000);
-    await sh('printf x >> stays');
-    // One program stands in a folder of the remote, and writes through handles that it had before.
-    const script = `cd "${root}/moved/sub" && exec 3>>"${root}/long" && printf before >&3 && read -r _ < "${scratch.path('go')}"; printf after >&3; wc -c < three; printf new > four`;
-    await runClient('mkfifo', [scratch.path('go')]);
-    const writer = runClient('sh', ['-c', script], 20_000);
-    await until('it is open', async () => (await layer.openForWriting()).has('long'), { timeoutMs: 3_000 });
-    const [overlay, former] = [await bench.tools.mountTable.find(root), await rcloneOf(fresh())];
-    assert.ok(former);
-    await nas.put('since', 33);
-    process.kill(former.pid, 'SIGKILL');
-    await until('another rclone is there', async () => ((await rcloneOf(fresh()))?.pid ?? former.pid) !== former.pid, { timeoutMs: 10_000, everyMs: 20 });
-    await mount.checkRemote(signal());
-    assert.deepEqual(await bench.tools.mountTable.find(root), overlay, 'the very same overlay');
-    await writeFile(scratch.path('go'), 'on\n');
-    const { output, code } = await writer;
-    assert.deepEqual([code, output.trim()], [0, '3000']);
-    assert.equal(await sh('cat long moved/sub/four'), 'beforeafternew');
-    // In another order than before, so that other files get the numbers that these had.
-    const names = ['aaa', 'others', 'one', 'later', 'stays', 'moved/sub/three', 'since', 'aaa'];
-    const sums = (await sh(`for round in 1 2; do for name in ${names.join(' ')}; do sha256sum $name; done; done`)).split('\n');
-    const wanted = await Promise.all(names.map(async (name) => {
-      const upper = join(layer.upper, name);
-      return `${await checksumOf(await stat(upper).then(() => upper, () => nas.path(name)))}  ${name}`;
-    }));
-    assert.deepEqual(sums, [...wanted, ...wanted]);
-    assert.equal((await mount.stats(signal())).trouble, undefined);
-  });
-
-  it('answers with errors while there is no rclone, never with nothing', async () => {
-    await nas.stop();
-    const former = await rcloneOf(fresh());
-    process.kill(former?.pid ?? 0, 'SIGKILL');
-    const isToldOf = async (): Promise<boolean> => mount.stats(signal()).then(({ trouble = '' }) => trouble.includes('nothing can be read from the remote just now'), () => false);
-    await until('the status says that there is none', isToldOf, { timeoutMs: 10_000 });
-    await assert.rejects(mount.checkRemote(signal()), /connection refused/);
-    const { code, output } = await runClient('sh', ['-c', `cat "${root}/one" | wc -c; cat "${root}/aaa"; ls "${root}/moved/sub"; rm "${root}/aaa"; rmdir "${root}/moved/sub"`]);
-    assert.notEqual(code, 0);
-    assert.doesNotMatch(output, /No such file/);
-    assert.equal((await stat(nas.path('aaa'))).size, 40);
-    await nas.start();
-    await until('the remote is back', async () => mount.checkRemote(clock.deadline(2_000)).then(() => true, () => false), { timeoutMs: 20_000 });
-    assert.equal(await sh('wc -c < aaa; ls moved/sub'), '40\nfour\nthree');
-  });
-
-  it('is a share anew when bindfs has ended', async () => {
-    const writer = runClient('sh', ['-c', `exec 3>>"${root}/last"; printf before >&3; sleep 2; printf after >&3`], 20_000);
-    await until('it is open', async () => (await layer.openForWriting()).has('last'), { timeoutMs: 3_000 });
-    process.kill(mount.pid, 'SIGKILL');
-    assert.equal(await mount.exited, 'bindfs below the share has ended');
-    await mount.kill();
-    mount = await bench.mount(bench.spec('s'));
-    await writer;
-    assert.equal(await sh('cat last; wc -c < aaa'), 'beforeafter40');
-  });
-
-  it('comes up while its NAS is away, and shows nothing that would look like a deletion', async () => {
-    await sh('printf kept > kept');
-    assert.equal(await bench.mounter.mountsWithoutRemote?.(bench.spec('s')), true);
-    assert.equal(await bench.mounter.mountsWithoutRemote?.(bench.spec('s', { remote_path: 'tree' })), false, 'never seen there');
-    await mount.unmount();
-    await nas.stop();
-    mount = await bench.mount(bench.spec('s'));
-    assert.match((await mount.stats(signal())).trouble ?? '', /nothing can be read from the remote just now/);
-    assert.equal(await sh('cat kept; printf more >> kept; cat kept'), 'keptkeptmore');
-    const { code, output } = await runClient('sh', ['-c', `cd "${root}"; ls; cat aaa; echo x > aaa; rm aaa; mkdir tree; rmdir moved/sub`]);
-    assert.notEqual(code, 0);
-    assert.doesNotMatch(output, /No such file|not empty/);
-    await nas.start();
-    await until('the remote is there', async () => mount.checkRemote(clock.deadline(2_000)).then(() => true, () => false), { timeoutMs: 20_000 });
-    assert.equal(await sh('cat kept; wc -c < aaa; ls moved/sub'), 'keptmore40\nfour\nthree');
-    assert.equal((await mount.stats(signal())).trouble, undefined);
   });
 
   it('refuses new writes when it is sealed, also after names were dropped', async () => {
