@@ -20,6 +20,8 @@ import { until } from '../support/until.ts';
 const LENGTH = Number(process.env['MOUNTKEEPER_SEQUENCE_LENGTH'] ?? 2);
 /** Every so many-th of them, for a machine that has other work. */
 const EVERY = Number(process.env['MOUNTKEEPER_SEQUENCE_EVERY'] ?? 1);
+/** Only those whose operations, joined by commas, this expression finds. */
+const ONLY = new RegExp(process.env['MOUNTKEEPER_SEQUENCE_ONLY'] ?? '');
 const CACHED = ['cached', 'partly cached', 'not cached'] as const;
 const SYNCED_MS = 240_000;
 const rclone = currentRclone();
@@ -103,7 +105,8 @@ function assertOnNas({ nas, model }: Bench, when: string): void {
 for (const fault of FAULTS) {
   describe(`all sequences of ${LENGTH} operations, ${fault.name}`, () => {
     let scratch: Scratch | undefined;
-    const all = CACHED.flatMap((cached) => sequences(LENGTH).map((operations, index) => ({ cached, operations, folder: `${cached.replace(' ', '-')}/${index}` }))).filter((_, index) => index % EVERY === 0);
+    const all = CACHED.flatMap((cached) => sequences(LENGTH).map((operations, index) => ({ cached, operations, folder: `${cached.replace(' ', '-')}/${index}` })))
+      .filter(({ operations }, index) => index % EVERY === 0 && ONLY.test(operations.join(',')));
 
     // Not before all tests: those of other faults may have been left out.
     const setUp = async (): Promise<Bench> => {

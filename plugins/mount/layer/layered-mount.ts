@@ -90,7 +90,7 @@ export class LayeredMount implements Mount {
     });
     const layer = new LocalLayer({
       shareName, paths, lower: options.stack.lower, mountPoint: plan.mountPoint, processes, clock, log,
-      forget: (folders) => this.#forget(folders), dropNames: () => this.#dropNames(), precisionMs: () => this.#remote.precisionMs,
+      forget: (folders, change) => this.#forget(folders, change), dropNames: () => this.#dropNames(), precisionMs: () => this.#remote.precisionMs,
     });
     this.#uploads = options.uploader.start({
       layer, remote: this.#remote, writeBackMs: () => durationMs(tools.config().mount.write_back), transfers: () => tools.config().mount.transfers,
@@ -235,9 +235,10 @@ export class LayeredMount implements Mount {
     await this.#uploads.look(this.#options.tools.clock.deadline(LOOK_MS, this.#end.signal));
   }
 
-  async #forget(folders: readonly string[]): Promise<void> {
+  async #forget(folders: readonly string[], change?: () => Promise<void>): Promise<void> {
+    if (folders.length === 0) return;
     await this.#look();
-    await this.#remote.forget(folders, { signal: this.#options.tools.clock.deadline(FORGET_MS, this.#end.signal) });
+    await this.#remote.forget(folders, { signal: this.#options.tools.clock.deadline(FORGET_MS, this.#end.signal), change });
   }
 
   /** After a change of what lies below. One that comes while names are being dropped has them dropped once more. */

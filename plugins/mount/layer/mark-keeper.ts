@@ -26,14 +26,16 @@ export class MarkKeeper {
 
   /**
    * The marks of folders (and of files without data) that the remote has moved are written anew. They are never removed: overlayfs keeps the former one in
-   * memory, and a folder without any would lose what lies below it at its user's next rename.
+   * memory, and a folder without any would lose what lies below it at its user's next rename. Between the mark and the listings
+   * there must be no time: a folder whose mark leads nowhere shows empty, and its user may remove it.
    */
   async rewrite(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
+    if (entries.length === 0) return [];
     const { dropNames, forget } = this.#options;
     const done: LeavingEntry[] = [];
-    for (const entry of entries) if (await this.#onEntry(entry, REWRITE, `/${entry.nowAt ?? ''}`)) done.push(entry);
-    if (done.length === 0) return [];
-    await forget(placesOf(done));
+    await forget(placesOf(entries), async () => {
+      for (const entry of entries) if (await this.#onEntry(entry, REWRITE, `/${entry.nowAt ?? ''}`)) done.push(entry);
+    });
     await dropNames();
     const shown: string[] = [];
     for (const entry of done) if (await this.#isShown(entry)) shown.push(entry.path);

@@ -58,7 +58,9 @@ export class RemoteBelow implements RemoteFiles {
     await this.#now().removeFolder(path, options);
   }
 
-  async forget(folders: readonly string[], options: { readonly signal: AbortSignal }): Promise<void> {
+  async forget(
+    folders: readonly string[], options: { readonly signal: AbortSignal; readonly change?: (() => Promise<void>) | undefined },
+  ): Promise<void> {
     await this.#now().forget(folders, options);
   }
 

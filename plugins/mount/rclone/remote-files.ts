@@ -127,12 +127,16 @@ export class RcloneFiles implements RemoteFiles {
     await this.#asked(signal, () => unlessMissing(this.#jobs.run('operations/rmdir', { fs: this.#options.fs, remote: path }, { signal })));
   }
 
-  async forget(folders: readonly string[], { signal }: { readonly signal: AbortSignal }): Promise<void> {
+  /** `change`: done when the remote is known to answer, right before the listings go. */
+  async forget(
+    folders: readonly string[], { signal, change }: { readonly signal: AbortSignal; readonly change?: (() => Promise<void>) | undefined },
+  ): Promise<void> {
     if (folders.length === 0) return;
     // A file's name has its folder alone read anew, a folder's name all that is below it, too.
     const files = folders.map((folder, index) => [`file${index}`, posix.join(folder, 'any')] as const);
     // A listing that is forgotten while the remote is away cannot be had again: the folder would be closed to everybody.
     for (const folder of folders) await this.#asked(signal, () => this.#list(folder, signal, { noModTime: true }));
+    await change?.();
     await this.#asked(signal, () => this.#rc.call('vfs/forget', { fs: this.#options.fs, ...Object.fromEntries(files) }, signal));
     this.#options.onForget?.(folders);
   }
