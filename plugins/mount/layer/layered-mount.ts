@@ -235,7 +235,7 @@ export class LayeredMount implements Mount {
     await this.#uploads.look(this.#options.tools.clock.deadline(LOOK_MS, this.#end.signal));
   }
 
-  async #forget(folders: readonly string[], change?: () => Promise<void>): Promise<void> {
+  async #forget(folders: readonly string[], change?: () => Promise<readonly string[]>): Promise<void> {
     if (folders.length === 0) return;
     await this.#look();
     await this.#remote.forget(folders, { signal: this.#options.tools.clock.deadline(FORGET_MS, this.#end.signal), change });

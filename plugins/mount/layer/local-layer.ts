@@ -20,8 +20,8 @@ export interface LocalLayerOptions {
   readonly processes: Processes;
   readonly clock: Clock;
   readonly log: Logger;
-  /** rclone reads these folders anew. `change`: done when the remote is known to answer, right before. */
-  readonly forget: (folders: readonly string[], change?: () => Promise<void>) => Promise<void>;
+  /** rclone reads these folders anew. `change`: done right before; names those that are to be read. */
+  readonly forget: (folders: readonly string[], change?: () => Promise<readonly string[]>) => Promise<void>;
   /** The kernel drops the names that it keeps of the overlay. */
   readonly dropNames: () => Promise<void>;
   /** How far two times of one file may lie apart. */

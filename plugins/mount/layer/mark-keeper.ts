@@ -35,6 +35,8 @@ export class MarkKeeper {
     const done: LeavingEntry[] = [];
     await forget(placesOf(entries), async () => {
       for (const entry of entries) if (await this.#onEntry(entry, REWRITE, `/${entry.nowAt ?? ''}`)) done.push(entry);
+      // Of one that its user has just renamed, the former mark is to lead to something until the next try.
+      return placesOf(done);
     });
     await dropNames();
     const shown: string[] = [];

@@ -59,7 +59,7 @@ export class RemoteBelow implements RemoteFiles {
   }
 
   async forget(
-    folders: readonly string[], options: { readonly signal: AbortSignal; readonly change?: (() => Promise<void>) | undefined },
+    folders: readonly string[], options: { readonly signal: AbortSignal; readonly change?: (() => Promise<readonly string[]>) | undefined },
   ): Promise<void> {
     await this.#now().forget(folders, options);
   }

@@ -41,8 +41,8 @@ export interface TakeOutOptions {
   readonly marks: UpperMarks;
   /** What the lower layer has in a folder of this name, read anew, whatever the upper one makes of it. */
   readonly listLower: (folder: string) => Promise<readonly RemoteEntry[] | undefined>;
-  /** The lower layer reads these folders anew when they are next asked for. `change`: done right before. */
-  readonly forget: (folders: readonly string[], change?: () => Promise<void>) => Promise<void>;
+  /** The lower layer reads these folders anew when they are next asked for. `change`: done right before; it names those to be read. */
+  readonly forget: (folders: readonly string[], change?: () => Promise<readonly string[]>) => Promise<void>;
   readonly dropNames: () => Promise<void>;
   readonly processes: Pick<Processes, 'run'>;
   readonly clock: Clock;

@@ -127,18 +127,19 @@ export class RcloneFiles implements RemoteFiles {
     await this.#asked(signal, () => unlessMissing(this.#jobs.run('operations/rmdir', { fs: this.#options.fs, remote: path }, { signal })));
   }
 
-  /** `change`: done when the remote is known to answer, right before the listings go. */
+  /** `change`: done when the remote is known to answer, right before the listings go; it names those that are to go. */
   async forget(
-    folders: readonly string[], { signal, change }: { readonly signal: AbortSignal; readonly change?: (() => Promise<void>) | undefined },
+    folders: readonly string[], { signal, change }: { readonly signal: AbortSignal; readonly change?: (() => Promise<readonly string[]>) | undefined },
   ): Promise<void> {
     if (folders.length === 0) return;
-    // A file's name has its folder alone read anew, a folder's name all that is below it, too.
-    const files = folders.map((folder, index) => [`file${index}`, posix.join(folder, 'any')] as const);
     // A listing that is forgotten while the remote is away cannot be had again: the folder would be closed to everybody.
     for (const folder of folders) await this.#asked(signal, () => this.#list(folder, signal, { noModTime: true }));
-    await change?.();
+    const going = change ? await change() : folders;
+    if (going.length === 0) return;
+    // A file's name has its folder alone read anew, a folder's name all that is below it, too.
+    const files = going.map((folder, index) => [`file${index}`, posix.join(folder, 'any')] as const);
     await this.#asked(signal, () => this.#rc.call('vfs/forget', { fs: this.#options.fs, ...Object.fromEntries(files) }, signal));
-    this.#options.onForget?.(folders);
+    this.#options.onForget?.(going);
   }
 
   close(): void {
