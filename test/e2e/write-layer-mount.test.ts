@@ -39,6 +39,7 @@ describe('a share with a write layer', () => {
       ({ layer, remote } = options);
       return { figures: FIGURES, look: () => Promise.resolve(FIGURES), flush: () => undefined, queue: () => [], conflicts: () => [], stop: () => Promise.resolve() };
     },
+    settle: () => Promise.resolve(),
     waiting: () => Promise.resolve({ count: 0, bytes: 0, paths: [] }),
   };
   /** In the share, by a child with a deadline. */
