@@ -94,9 +94,10 @@ export interface LeavingEntry extends UpperEntry {
   /** Where the remote has it, when someone else's version has its place. */
   readonly copy?: string | undefined;
   /**
-   * Of a folder whose mark is out of date: where the remote has what lies below it now. Its mark is written anew to say so and
-   * is never removed while an overlay is mounted, for overlayfs remembers the former one: mark first, then the mount reads the
-   * folders anew, then names are dropped. Taken out means that a look through the overlay has shown the folder since.
+   * Of a folder, or a file without data, whose mark is out of date: where the remote has what lies below it now. Its mark is
+   * written anew to say so and is never removed while an overlay is mounted, for overlayfs remembers the former one: mark first,
+   * then the mount reads the folders anew, then names are dropped. Taken out means that a look through the overlay has shown it
+   * since; it stays in the upper folder.
    */
   readonly nowAt?: string | undefined;
 }

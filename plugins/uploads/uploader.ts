@@ -4,6 +4,7 @@ import type { Clock, Conflict, Logger, NotificationEvent, Processes, ShareUpload
 import { planUpper } from './compare/plan.ts';
 import { Records } from './compare/records.ts';
 import { createScanner } from './compare/scan.ts';
+import { settleUpper } from './transfer/settle.ts';
 import { ShareUploader } from './transfer/share-uploads.ts';
 
 const MOST_PATHS = 1_000;
@@ -42,7 +43,7 @@ export function createUploader(tools: UploaderTools): RunningUploader {
       shares.set(name, handle);
       return handle;
     },
-    settle: () => Promise.resolve(),
+    settle: (options) => settleUpper(options, tools.processes),
     waiting: (upper, records) => waiting(upper, records, tools),
   };
 }
