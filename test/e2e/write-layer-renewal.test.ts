@@ -56,6 +56,7 @@ describe('what lies below a share with a write layer', () => {
     process.kill(former.pid, 'SIGSTOP');
     await house.mount.checkAlive(1_000);
     await until('another rclone is there', async () => ((await rcloneOf(fresh()))?.pid ?? former.pid) !== former.pid, { timeoutMs: 10_000, everyMs: 20 });
+    await house.mount.checkRemote(house.signal());
     assert.equal(await house.sh('wc -c < tree/sub/three'), '3000');
   });
 

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
+import { stackPaths } from '../../plugins/mount/layer/paths.ts';
 import { Daemon } from '../support/daemon.ts';
 import { Hands } from '../support/layer/hands.ts';
 import { BEGINNING, carryOut, sequences } from '../support/layer/operations.ts';
@@ -44,30 +45,33 @@ interface Fault {
 
 const nothing = (): Promise<void> => Promise.resolve();
 
-async function killRclone({ daemon }: Bench): Promise<void> {
-  const pid = await daemon.rclonePid('s');
-  process.kill(pid, 'SIGKILL');
-  await until('another rclone serves the share', async () => (await daemon.rclonePid('s')) !== pid, { timeoutMs: 30_000 });
-  await daemon.healthy(['s']);
-}
-
 async function killDaemon({ daemon }: Bench): Promise<void> {
   await daemon.end();
   await daemon.start();
   await daemon.healthy(['s']);
 }
 
-/** A number of the kernel's, another one for each mount. */
-function mountNumber({ daemon }: Bench): string | undefined {
+/** A number of the kernel's, another one for each mount of this source at this path. */
+function mountNumber(path: string, source: string): string | undefined {
   const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n').map((line) => line.split(' '));
-  return lines.find((fields) => fields[4] === daemon.mountPoint('s'))?.[0];
+  return lines.findLast((fields) => fields[4] === path && fields.includes(source))?.[0];
 }
 
-async function reconnect(bench: Bench): Promise<void> {
-  const former = mountNumber(bench);
-  await bench.daemon.request('POST', '/api/reconnect/s');
-  await until('the share is mounted anew', () => ![undefined, former].includes(mountNumber(bench)), { timeoutMs: 60_000 });
-  await bench.daemon.healthy(['s']);
+async function mountedAnew(path: string, source: string, strike: () => Promise<void>): Promise<void> {
+  const former = mountNumber(path, source);
+  await strike();
+  const isAnew = (): boolean => ![undefined, former].includes(mountNumber(path, source));
+  await until(`another ${source} is mounted at ${path}`, isAnew, { timeoutMs: 60_000, everyMs: 20 });
+}
+
+async function killRclone({ daemon }: Bench): Promise<void> {
+  await mountedAnew(stackPaths(daemon.stateDir, 's').place, 'mountkeeper:s', async () => void process.kill(await daemon.rclonePid('s'), 'SIGKILL'));
+  await daemon.healthy(['s']);
+}
+
+async function reconnect({ daemon }: Bench): Promise<void> {
+  await mountedAnew(daemon.mountPoint('s'), 'mountkeeper-layer:s', async () => { await daemon.request('POST', '/api/reconnect/s'); });
+  await daemon.healthy(['s']);
 }
 
 /** An end with exit 0 says that all is on the NAS. */

@@ -11,6 +11,7 @@ import { pendingIn } from '../cache-scan.ts';
 import { createInPlace } from '../in-place.ts';
 import type { LivingMount } from '../living-mount.ts';
 import { RcloneFiles } from '../rclone/remote-files.ts';
+import type { Outdated } from '../rclone/remote-files.ts';
 import type { RcAddress } from '../rc-client.ts';
 import { clearMountPoint } from '../mount-point.ts';
 import { sealMount } from '../seal.ts';
@@ -235,7 +236,7 @@ export class LayeredMount implements Mount {
     await this.#uploads.look(this.#options.tools.clock.deadline(LOOK_MS, this.#end.signal));
   }
 
-  async #forget(folders: readonly string[], change?: () => Promise<readonly string[]>): Promise<void> {
+  async #forget(folders: readonly string[], change?: () => Promise<Outdated>): Promise<void> {
     if (folders.length === 0) return;
     await this.#look();
     await this.#remote.forget(folders, { signal: this.#options.tools.clock.deadline(FORGET_MS, this.#end.signal), change });

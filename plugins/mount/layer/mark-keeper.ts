@@ -36,7 +36,7 @@ export class MarkKeeper {
     await forget(placesOf(entries), async () => {
       for (const entry of entries) if (await this.#onEntry(entry, REWRITE, `/${entry.nowAt ?? ''}`)) done.push(entry);
       // Of one that its user has just renamed, the former mark is to lead to something until the next try.
-      return placesOf(done);
+      return { folders: placesOf(done), trees: treesOf(done) };
     });
     await dropNames();
     const shown: string[] = [];
@@ -93,4 +93,10 @@ export class MarkKeeper {
     const here = await readdir(join(paths.upper, folder));
     return ((await listLower(folder)) ?? []).every(({ name }) => here.includes(name));
   }
+}
+
+/** rclone keeps what it knows of a folder when another one has taken its place in the meantime. */
+function treesOf(entries: readonly LeavingEntry[]): readonly string[] {
+  const folders = entries.filter(({ kind }) => kind === 'folder');
+  return [...new Set(folders.flatMap(({ movedFrom, nowAt }) => [movedFrom, nowAt].filter((path) => path !== undefined)))];
 }

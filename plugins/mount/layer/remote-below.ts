@@ -1,6 +1,6 @@
 /** A share's files on the remote by the rclone of the moment: the uploader keeps this one while rclones come and go. */
 import type { RemoteEntry, RemoteFailure, RemoteFiles } from 'mountkeeper';
-import type { RcloneFiles } from '../rclone/remote-files.ts';
+import type { Outdated, RcloneFiles } from '../rclone/remote-files.ts';
 
 export class RemoteBelow implements RemoteFiles {
   readonly #problem: () => string;
@@ -59,7 +59,7 @@ export class RemoteBelow implements RemoteFiles {
   }
 
   async forget(
-    folders: readonly string[], options: { readonly signal: AbortSignal; readonly change?: (() => Promise<readonly string[]>) | undefined },
+    folders: readonly string[], options: { readonly signal: AbortSignal; readonly change?: (() => Promise<Outdated>) | undefined },
   ): Promise<void> {
     await this.#now().forget(folders, options);
   }

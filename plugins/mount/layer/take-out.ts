@@ -14,6 +14,7 @@ import { NAMES, isTouchedSince, putBack } from './aside.ts';
 import { MarkKeeper } from './mark-keeper.ts';
 import type { Note } from './aside.ts';
 import { foldersInUse, openForWriting } from './open-for-writing.ts';
+import type { Outdated } from '../rclone/remote-files.ts';
 import type { LayerPaths } from './paths.ts';
 import { inSeconds, isStill, isUnchanged, parentOf, placesOf } from './upper-look.ts';
 import type { UpperMarks } from './upper-marks.ts';
@@ -41,8 +42,8 @@ export interface TakeOutOptions {
   readonly marks: UpperMarks;
   /** What the lower layer has in a folder of this name, read anew, whatever the upper one makes of it. */
   readonly listLower: (folder: string) => Promise<readonly RemoteEntry[] | undefined>;
-  /** The lower layer reads these folders anew when they are next asked for. `change`: done right before; it names those to be read. */
-  readonly forget: (folders: readonly string[], change?: () => Promise<readonly string[]>) => Promise<void>;
+  /** The lower layer reads these folders anew when they are next asked for. `change`: done right before; it tells which. */
+  readonly forget: (folders: readonly string[], change?: () => Promise<Outdated>) => Promise<void>;
   readonly dropNames: () => Promise<void>;
   readonly processes: Pick<Processes, 'run'>;
   readonly clock: Clock;
