@@ -13,6 +13,7 @@ import { BEGINNING, carryOut, sequences } from '../support/layer/operations.ts';
 import type { Step } from '../support/layer/operations.ts';
 import { differences, treeOf } from '../support/layer/tree.ts';
 import { Nas } from '../support/nas.ts';
+import { allProcesses } from '../support/processes.ts';
 import { currentRclone } from '../support/rclones.ts';
 import { createScratch } from '../support/scratch.ts';
 import type { Scratch } from '../support/scratch.ts';
@@ -51,26 +52,26 @@ async function killDaemon({ daemon }: Bench): Promise<void> {
   await daemon.healthy(['s']);
 }
 
-/** A number of the kernel's, another one for each mount of this source at this path. */
-function mountNumber(path: string, source: string): string | undefined {
+function isMounted(path: string, source: string): boolean {
   const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n').map((line) => line.split(' '));
-  return lines.findLast((fields) => fields[4] === path && fields.includes(source))?.[0];
-}
-
-async function mountedAnew(path: string, source: string, strike: () => Promise<void>): Promise<void> {
-  const former = mountNumber(path, source);
-  await strike();
-  const isAnew = (): boolean => ![undefined, former].includes(mountNumber(path, source));
-  await until(`another ${source} is mounted at ${path}`, isAnew, { timeoutMs: 60_000, everyMs: 20 });
+  return lines.some((fields) => fields[4] === path && fields.includes(source));
 }
 
 async function killRclone({ daemon }: Bench): Promise<void> {
-  await mountedAnew(stackPaths(daemon.stateDir, 's').place, 'mountkeeper:s', async () => void process.kill(await daemon.rclonePid('s'), 'SIGKILL'));
-  await daemon.healthy(['s']);
+  const former = await daemon.rclonePid('s');
+  process.kill(former, 'SIGKILL');
+  const { place } = stackPaths(daemon.stateDir, 's');
+  // The former one is taken off before the next one starts.
+  await until('another rclone serves the share', async () => (await daemon.rclonePid('s')) !== former && isMounted(place, 'mountkeeper:s'), { timeoutMs: 60_000, everyMs: 20 });
 }
 
 async function reconnect({ daemon }: Bench): Promise<void> {
-  await mountedAnew(daemon.mountPoint('s'), 'mountkeeper-layer:s', async () => { await daemon.request('POST', '/api/reconnect/s'); });
+  const { through } = stackPaths(daemon.stateDir, 's');
+  const bindfs = async (): Promise<number | undefined> => (await allProcesses()).find(({ args }) => args.includes(through))?.pid;
+  const former = await bindfs();
+  await daemon.request('POST', '/api/reconnect/s');
+  const isAnew = async (): Promise<boolean> => ![undefined, former].includes(await bindfs()) && isMounted(daemon.mountPoint('s'), 'mountkeeper-layer:s');
+  await until('the share is mounted anew', isAnew, { timeoutMs: 60_000 });
   await daemon.healthy(['s']);
 }
 
