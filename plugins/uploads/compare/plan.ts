@@ -15,7 +15,7 @@ import { findPlaces } from './places.ts';
 import type { PendingMove, Places } from './places.ts';
 import { DETOUR_PREFIX } from './plan-types.ts';
 import type { Conditions, Item, Known, Lesson, Plan } from './plan-types.ts';
-import { identityOf, isSameFile, mayBeThere } from './records.ts';
+import { identityOf, isSameFile, mayBeFile, mayBeThere } from './records.ts';
 import type { Scan, ScanEntry } from './scan.ts';
 
 export function planUpper(scan: Scan, known: Known, conditions: Conditions): Plan {
@@ -131,7 +131,7 @@ class Draft {
       return this.#learn(entry, place, true);
     }
     this.#add(entry, place, { hold: this.#holdOf(entry) });
-    if (kind === 'file') this.#addDeletion(place, entry.path);
+    if (record !== undefined && mayBeFile(record)) this.#addDeletion(place, entry.path);
   }
 
   /** In a folder that is yet to be moved nothing is taken out: what shows there then is not of this place. */
@@ -275,7 +275,7 @@ class Draft {
     const record = this.#known.places.get(place);
     const kind = this.#wanted.get(place)?.kind;
     if (record === undefined || kind === undefined) return false;
-    return (kind === 'file' && record.remote.kind === 'folder') || (kind === 'folder' && record.remote.kind === 'file');
+    return (kind === 'file' && record.remote.kind === 'folder') || (kind === 'folder' && mayBeFile(record));
   }
 
   /** Folders that hide what others put into them. Plain ones stay: users may stand in them. */

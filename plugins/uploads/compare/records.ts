@@ -235,3 +235,8 @@ async function syncFolder(folder: string): Promise<void> {
 export function mayBeThere({ remote, sending, isMaking }: PlaceRecord): boolean {
   return remote.kind !== 'nothing' || sending !== undefined || isMaking === true;
 }
+
+/** True when a file of the user's may be there: one that users saw, or one that was being sent. */
+export function mayBeFile({ remote, sending }: PlaceRecord): boolean {
+  return remote.kind === 'file' || sending !== undefined;
+}
