@@ -2,6 +2,7 @@
 /** How a share with a write layer is mounted, adopted and looked at: what the mounter does beside what it does for any share. */
 import { readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeFolder } from 'mountkeeper';
 import type { Config, ManagedProcess, MountEntry, MountPlan, PendingFiles, RemoteFailure, ShareSpec } from 'mountkeeper';
 import { remotePath } from '../arguments.ts';
 import { asideFolders } from '../cache-place.ts';
@@ -90,6 +91,7 @@ async function clearUpper({ paths, overlay, lowerSpec }: Layering, lower: Living
   const { name } = lowerSpec.share;
   const count = await recoverAside(paths, log);
   if (count > 0) log.info({ share: name, files: count }, 'what was being taken out of the write layer is in it again');
+  for (const folder of [paths.upper, paths.records]) await makeFolder(folder);
   const remote = new RemoteBelow(() => 'the remote does not answer');
   if (lower) remote.use(new RcloneFiles({ address: lower.address, fs: remotePath(lowerSpec), type: overlay.type, clock: tools.clock }));
   try {

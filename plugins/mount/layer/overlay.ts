@@ -29,7 +29,7 @@ const SOURCE_PREFIX = 'mountkeeper-layer:';
  * layer alone, overlayfs looks files up by numbers that it noted earlier, and shows one file's content under another's name. A
  * second lower layer without a UUID (an empty ramfs) keeps it from ever doing so.
  */
-const OPTIONS = 'index=off,nfs_export=off,redirect_dir=on,xino=on,metacopy=off';
+const OPTIONS = 'index=off,nfs_export=off,redirect_dir=on,xino=on,metacopy=on';
 
 /**
  * A work folder of its own for each overlay: the kernel empties it, and one that was taken off the path may still be at work in the former.

@@ -220,6 +220,7 @@ export class ShareUploader implements ShareUploads {
     } catch (error) {
       if (this.#end.signal.aborted) return;
       if (error instanceof Changed) {
+        this.#queue.putOff(item);
         this.#isLookDue = true;
         return;
       }
