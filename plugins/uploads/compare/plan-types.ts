@@ -64,5 +64,5 @@ export interface Conditions {
   /** Folders that must not be moved on the remote now. */
   readonly inUse: ReadonlySet<string>;
   /** False for what was changed a moment ago: nanoseconds since the epoch. */
-  readonly isQuiet: (changedNs: bigint) => boolean;
+  readonly isQuiet: (changedNs: bigint, path: string) => boolean;
 }

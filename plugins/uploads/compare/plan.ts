@@ -161,7 +161,7 @@ class Draft {
     if (this.#carrier(path) !== undefined) return 'The folder that it is in has to be moved on the remote first.';
     if (kind !== 'file') return undefined;
     if (this.#conditions.isOpen(path)) return 'It is open for writing; it goes up once it is closed.';
-    return this.#conditions.isQuiet(changedNs) ? undefined : JUST_CHANGED;
+    return this.#conditions.isQuiet(changedNs, path) ? undefined : JUST_CHANGED;
   }
 
   #carrier(path: string): PendingMove | undefined {

@@ -19,6 +19,14 @@ export interface PlannerOptions extends UploadOptions {
   readonly restMs?: number;
 }
 
+export interface PlanningOptions {
+  /** All may go: no quiet time, and nobody is waited for who stands in a folder. */
+  readonly isHurried: boolean;
+  /** Paths that need no quiet time. */
+  readonly isUrgent?: (path: string) => boolean;
+  readonly signal: AbortSignal;
+}
+
 export interface TimedScan extends Scan {
   /** In monotonic milliseconds. */
   readonly startedMs: number;
@@ -45,12 +53,12 @@ export class Planner {
 
   /** Finds out what is new before it says what to do about it. */
   async plan(
-    scan: TimedScan, records: Records, { isHurried, signal }: { readonly isHurried: boolean; readonly signal: AbortSignal },
+    scan: TimedScan, records: Records, { isHurried, isUrgent = () => false, signal }: PlanningOptions,
   ): Promise<{ readonly plan: Plan; readonly isMoreToLearn: boolean }> {
     const { layer, remote } = this.#options;
     adoptMoves(scan, records);
     this.#forgetMoves(scan, records);
-    const times = this.#times(isHurried);
+    const times = this.#times(isHurried, isUrgent);
     const first = planUpper(scan, records, { isOpen: () => false, inUse: new Set(), ...times });
     const isStill = (): Promise<boolean> => this.#scanner.isStill(scan, signal);
     const failed = first.lessons.length === 0 ? new Map<string, string>()
@@ -86,13 +94,13 @@ export class Planner {
     }
   }
 
-  #times(isHurried: boolean): Pick<Conditions, 'isQuiet' | 'isRested'> {
+  #times(isHurried: boolean, isUrgent: (path: string) => boolean): Pick<Conditions, 'isQuiet' | 'isRested'> {
     const { clock, writeBackMs, restMs = REST_BEFORE_OUT_MS } = this.#options;
     const now = nanoseconds(clock.now());
     const quietSince = now - nanoseconds(writeBackMs());
     const restedSince = now - nanoseconds(restMs);
     return {
-      isQuiet: (changed) => isHurried || changed <= quietSince || changed > now + FUTURE_NS,
+      isQuiet: (changed, path) => isHurried || isUrgent(path) || changed <= quietSince || changed > now + FUTURE_NS,
       isRested: (changed) => changed <= restedSince,
     };
   }

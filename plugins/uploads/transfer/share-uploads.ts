@@ -38,7 +38,17 @@ export interface ShareUploaderOptions extends UploadOptions {
   readonly isSelfDriven?: boolean;
 }
 
-export class ShareUploader implements ShareUploads {
+/** What people may ask of a share's uploader. */
+export interface ManagedUploads extends ShareUploads {
+  /** Milliseconds since the epoch; undefined when nothing is paused. */
+  readonly pausedUntil: number | undefined;
+  /** Nothing begins to go until then but what `sendNow` names; `flush` ends it. 0: goes on at once. */
+  pause(until: number): void;
+  /** A path, and what is in it, goes next, without quiet time and through a pause. */
+  sendNow(path: string): void;
+}
+
+export class ShareUploader implements ManagedUploads {
   readonly #options: ShareUploaderOptions;
   readonly #planner: Planner;
   readonly #queue = new Queue();
@@ -71,18 +81,36 @@ export class ShareUploader implements ShareUploads {
   }
 
   queue(): readonly QueueEntry[] {
-    return this.#queue.entries();
+    return this.#queue.entries(this.#options.clock.now());
   }
 
   conflicts(): readonly Conflict[] {
     return this.#records?.conflicts ?? [];
   }
 
+  get pausedUntil(): number | undefined {
+    return this.#queue.pausedUntil(this.#options.clock.now());
+  }
+
+  pause(until: number): void {
+    this.#queue.pause(until);
+    this.#lookSoon();
+  }
+
+  sendNow(path: string): void {
+    this.#queue.prefer(path);
+    this.#lookSoon();
+  }
+
+  #lookSoon(): void {
+    this.#isLookDue = true;
+    this.#wake();
+  }
+
   flush(): void {
     this.#hurriedUntil = this.#options.clock.monotonic() + HURRY_MS;
     this.#queue.hurry();
-    this.#isLookDue = true;
-    this.#wake();
+    this.#lookSoon();
   }
 
   /** A look that began before the call may not know what the caller knows, so another one follows it. */
@@ -152,7 +180,9 @@ export class ShareUploader implements ShareUploads {
     const records = await this.#open();
     const scan = await this.#planner.scan(signal);
     if (this.#figures === undefined) revive(scan, records);
-    const { plan, isMoreToLearn } = await this.#planner.plan(scan, records, { isHurried: lookedAtMs < this.#hurriedUntil, signal });
+    const { plan, isMoreToLearn } = await this.#planner.plan(scan, records, {
+      isHurried: lookedAtMs < this.#hurriedUntil, isUrgent: (path) => this.#queue.isUrgent(path), signal,
+    });
     this.#isLookDue ||= isMoreToLearn;
     this.#queue.adopt(plan, clock.now());
     this.#leaving.adopt(scan, plan);
@@ -163,6 +193,7 @@ export class ShareUploader implements ShareUploads {
   }
 
   #count(lookedAtMs: number): UploadFigures {
+    const { clock } = this.#options;
     const { items } = this.#queue;
     const stuck = items.filter((item) => this.#queue.isStuck(item));
     const oldest = items.length === 0 ? undefined : Math.min(...items.map((item) => this.#queue.since(item)));
@@ -172,7 +203,7 @@ export class ShareUploader implements ShareUploads {
       dirtyBytes: items.reduce((sum, { bytes }) => sum + bytes, 0),
       ...(oldest !== undefined && { oldestDirtyAt: oldest }),
       stuckFiles: stuck.length,
-      ...(stuck[0] !== undefined && { stuckReason: `${stuck[0].path}: ${this.#queue.reason(stuck[0])}` }),
+      ...(stuck[0] !== undefined && { stuckReason: `${stuck[0].path}: ${this.#queue.reason(stuck[0], clock.now())}` }),
       uploading: [...this.#queue.running.values()].filter(({ item }) => item.action === 'upload').length,
       uploadedBytes: this.#uploadedBytes,
     };
@@ -222,6 +253,7 @@ export class ShareUploader implements ShareUploads {
       if (error instanceof Changed) {
         this.#queue.putOff(item);
         this.#isLookDue = true;
+        this.#queue.postponed(item);
         return;
       }
       const failure = error as RemoteFailure;

@@ -31,6 +31,8 @@ export class TestShare {
   readonly records = join(this.root, 'records');
   readonly conflicts: Conflict[] = [];
   precisionMs = 1_000;
+  /** Another way to the folder that is the NAS. */
+  files: RemoteFiles | undefined;
   /** `remembers`: names are never dropped, so the kernel goes by the marks that it read first. */
   live: 'no' | 'remembers' | 'drops names' = 'no';
   readonly #metacopy: 'on' | 'off';
@@ -131,6 +133,7 @@ export class TestShare {
   }
 
   remote(): RemoteFiles {
+    if (this.files !== undefined) return this.files;
     const at = (path: string): string => join(this.nas, path);
     const precisionMs = (): number => this.precisionMs;
     return {
