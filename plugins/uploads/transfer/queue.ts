@@ -89,11 +89,6 @@ export class Queue {
     this.#lanes = { upload: new Map(), small: new Map(), late: new Map() };
   }
 
-  /** Not what was planned any more: it waits for the next plan, or it would be tried again and again at once. */
-  putOff(item: Item): void {
-    this.#lanes[laneOf(item)].delete(item.id);
-  }
-
   hurry(): void {
     this.#silence = undefined;
     this.#pausedUntil = 0;

@@ -251,7 +251,6 @@ export class ShareUploader implements ManagedUploads {
     } catch (error) {
       if (this.#end.signal.aborted) return;
       if (error instanceof Changed) {
-        this.#queue.putOff(item);
         this.#isLookDue = true;
         this.#queue.postponed(item);
         return;
