@@ -157,6 +157,11 @@ export interface Mounter {
   plan(spec: ShareSpec): MountPlan;
   /** Resolves when the remote path is listable. Rejects with the reason in plain words, as a `RemoteFailure` where it can; ended by the signal. */
   probe(spec: ShareSpec, signal: AbortSignal): Promise<void>;
+  /**
+   * Whether this share is of use while its remote is silent, since what users write waits on the local disk: it is mounted then all
+   * the same. Not there at all: no share is.
+   */
+  mountsWithoutRemote?(spec: ShareSpec): Promise<boolean>;
   /** Resolves when the kernel shows the mount and it answers; clears a stale mount point first. Rejects in plain words. */
   mount(spec: ShareSpec, signal: AbortSignal): Promise<Mount>;
   /** Living mounts that a former daemon left, by share name, whatever they were started with. */

@@ -28,7 +28,8 @@ export async function raise(options: RaiseOptions): Promise<Raised> {
   if (!mounter) return { reason: 'no mounter is active; see `mountkeeper plugin list`' };
   try {
     const probed = await withGrace(probe(options), { clock, signal, graceMs: PROBE_GRACE_MS });
-    if (!probed.ok) return { reason: probed.reason, remote: probed.remote };
+    const isOfUse = probed.ok || (probed.remote === 'silent' && (await mounter.mountsWithoutRemote?.(spec)) === true);
+    if (!isOfUse) return { reason: probed.reason, remote: probed.remote };
     signal.throwIfAborted();
     const veto = await around.hooks().veto('beforeMount', spec.share.name);
     if (veto !== undefined) return { reason: veto };

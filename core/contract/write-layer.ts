@@ -55,7 +55,7 @@ export interface WriteLayer {
   readonly records: string;
   /** Paths that somebody has open for writing now. */
   openForWriting(): Promise<ReadonlySet<string>>;
-  /** Folders that somebody has open or stands in, with all above them: on the remote they had better stay where they are. */
+  /** What somebody has open or stands in, files and folders, with all above: on the remote it had better stay where it is. */
   inUse(): Promise<ReadonlySet<string>>;
   /**
    * What the lower layer has at this path of its own: whiteouts and marks in the upper folder do not count. Asked outside the
@@ -83,13 +83,23 @@ export interface UpperEntry {
   readonly changedNs: bigint;
   /** Of a folder: nothing that lies below shows. */
   readonly isOpaque: boolean;
-  /** Of a folder: where what lies below it comes from, before it was renamed. */
+  /** Of a folder, or a file without data: where what lies below it comes from by its mark, before it was renamed. */
   readonly movedFrom?: string | undefined;
+  /** A file of which overlayfs keeps only that it was renamed or has another mode (`metacopy`). Its bytes are no content. */
+  readonly hasNoData?: boolean | undefined;
 }
 
-/** One entry that the remote has, too. `copy`: where, when someone else's version has its place. */
+/** One entry that the remote has, too. A file without data may go whatever lies below: it holds nothing of the user's. */
 export interface LeavingEntry extends UpperEntry {
+  /** Where the remote has it, when someone else's version has its place. */
   readonly copy?: string | undefined;
+  /**
+   * Of a folder, or a file without data, whose mark is out of date: where the remote has what lies below it now. Its mark is
+   * written anew to say so and is never removed while an overlay is mounted, for overlayfs remembers the former one: mark first,
+   * then the mount reads the folders anew, then names are dropped. Taken out means that a look through the overlay has shown it
+   * since; it stays in the upper folder.
+   */
+  readonly nowAt?: string | undefined;
 }
 
 export type QueueState = 'waiting' | 'uploading' | 'stuck';
@@ -156,9 +166,23 @@ export interface UploadOptions {
   readonly transfers: () => number;
 }
 
+/** An upper folder that no overlay uses. */
+export interface SettleOptions {
+  readonly upper: string;
+  readonly records: string;
+  /** Asked about moves whose answer was never seen. */
+  readonly remote: Pick<RemoteFiles, 'stat'>;
+  readonly signal: AbortSignal;
+}
+
 /** Provided under the name `uploader`. */
 export interface Uploader {
   start(options: UploadOptions): ShareUploads;
+  /**
+   * Right before an overlay is mounted anew: writes the marks of folders as the remote has them now, and takes out what only an
+   * overlay needed that lived until now. Nobody may use the upper folder meanwhile, and no uploader may run on it.
+   */
+  settle(options: SettleOptions): Promise<void>;
   /** What waits in an upper folder that no mount carries. */
   waiting(upper: string, records: string): Promise<{ readonly count: number; readonly bytes: number; readonly paths: readonly string[] }>;
 }

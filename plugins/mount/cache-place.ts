@@ -30,6 +30,11 @@ export async function settlePlace(cacheDir: string, identity: string, hasDirtyFi
   return { setAside };
 }
 
+/** Whether the cache folder belongs to this place: a share of it was mounted before. */
+export async function isPlace(cacheDir: string, identity: string): Promise<boolean> {
+  return (await readPlace(cacheDir)) === identity;
+}
+
 /** Undefined for a cache folder that never had a place: what is in it stays. */
 async function readPlace(cacheDir: string): Promise<string | undefined> {
   const text = await readFile(join(cacheDir, PLACE_FILE), 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -42,6 +42,8 @@ export interface ListingAgeSource {
    * forgotten. Rclone lets no listing grow old by itself then.
    */
   readonly inUse?: (() => ReadonlySet<string>) | undefined;
+  /** Asked before each renewal; one that rejects prevents it. */
+  readonly beforeRenewal?: () => Promise<void>;
   /** Told of each renewal; it never rejects. */
   readonly onRenewal?: (running: Promise<void>) => void;
 }
@@ -92,6 +94,7 @@ export class ListingAge {
 
   async #renew(): Promise<void> {
     const { address, dataRoot, end, fs, inUse } = this.#source;
+    await this.#source.beforeRenewal?.();
     const kept = new Set([...(await foldersBelow(dataRoot)), ...(inUse?.() ?? [])]);
     // A connection of its own: the figures never queue up behind it.
     const rc = createRcClient(address);

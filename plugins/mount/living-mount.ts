@@ -25,7 +25,7 @@ import { createNasLook } from './nas-look.ts';
 import type { MountNotes } from './notes.ts';
 import { deletedFiles, openFiles } from './open-files.ts';
 import { createRcClient } from './rc-client.ts';
-import type { RcClient } from './rc-client.ts';
+import type { RcAddress, RcClient } from './rc-client.ts';
 import { createRefresher } from './refresh.ts';
 import type { Refresher } from './refresh.ts';
 import { sealMount } from './seal.ts';
@@ -54,6 +54,8 @@ export class LivingMount implements Mount {
   readonly flush: Mount['flush'];
   /** A former daemon had sealed it. */
   isSealed = false;
+  /** Of a mount below an overlay: asked before each change of what it shows. One that rejects prevents it. */
+  beforeChange: () => Promise<void> = () => Promise.resolve();
   /** Of a mount below an overlay: told after each change of what it shows. */
   onChange: () => Promise<void> = () => Promise.resolve();
   readonly #process: ManagedProcess;
@@ -127,7 +129,7 @@ export class LivingMount implements Mount {
     return new ListingAge({
       address, fs, dataRoot: join(trees.data, this.#remotePath), dirCacheMs: durationMs(config().mount.dir_cache_time),
       isNew: !this.adopted, clock, log, end: this.#end.signal,
-      ...(overlay && { inUse: () => foldersInUse(overlay.mountPoint), onRenewal: (running: Promise<void>) => void running.then(() => this.onChange()) }),
+      ...(overlay && { inUse: () => foldersInUse(overlay.mountPoint), beforeRenewal: () => this.beforeChange(), onRenewal: (running: Promise<void>) => void running.then(() => this.onChange()) }),
     });
   }
 
@@ -179,6 +181,7 @@ export class LivingMount implements Mount {
 
   async refreshDirectories(path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult> {
     const isAll = options.recursive && path.replaceAll('/', '') === '';
+    await this.beforeChange();
     try {
       return await this.#listings.during(isAll, () => this.#refresher(path, options));
     } finally {
@@ -238,6 +241,11 @@ export class LivingMount implements Mount {
 
   get cacheRoot(): string {
     return dirname(this.#notes.cacheDir);
+  }
+
+  /** Of its remote control. */
+  get address(): RcAddress {
+    return this.#notes.rc;
   }
 
   get #remotePath(): string {

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { detachOverlay, isOverlaySource } from './layer/overlay.ts';
+import { GUARD_SOURCE } from './layer/stack.ts';
 import type { MountEntry, MountReader, MountTable, Processes } from 'mountkeeper';
 
 export interface MountPointTools {
@@ -76,7 +77,8 @@ export async function unlockMountPoint(path: string, tools: MountPointTools): Pr
 export async function clearMountPoint(path: string, tools: MountPointTools, { living }: { readonly living: 'refuse' | 'detach' }): Promise<void> {
   for (let layer = 0; layer < MAX_LAYERS; layer += 1) {
     const entry = await tools.mountTable.find(path);
-    if (!entry) return;
+    // The dead mount below a share with a write layer stays for as long as the share's overlay does.
+    if (!entry || entry.source === GUARD_SOURCE) return;
     if (entry.source === SEAL_SOURCE) await unseal(path, tools);
     else if (isOverlaySource(entry.source)) await detachOverlay(path, tools);
     else await clearLayer(entry, tools, living);

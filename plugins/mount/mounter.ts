@@ -1,41 +1,29 @@
-import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ManagedProcess, Mount, MountEntry, Mounter, ShareSpec } from 'mountkeeper';
-import { accessOf, fuseProblem } from './access.ts';
-import { deviceName, mountArguments, remotePath } from './arguments.ts';
+import type { Mount, Mounter, ShareSpec } from 'mountkeeper';
+import { fuseProblem } from './access.ts';
+import { adoptAll } from './adopting.ts';
 import { noteBoot } from './boot-note.ts';
 import { treesOf } from './cache-meta.ts';
-import { settlePlace } from './cache-place.ts';
+import { isPlace, settlePlace } from './cache-place.ts';
 import { repairCache } from './cache-repair.ts';
 import { createCacheRoots } from './cache-roots.ts';
 import { cachedShares, pendingIn, pendingInAll } from './cache-scan.ts';
-import { freePort } from './free-port.ts';
-import { adoptLayer, pendingInLayer, pendingInLayers, planLayer, raiseLayer, refuseHiddenLayer } from './layer/layering.ts';
-import type { LayeredMount } from './layer/layered-mount.ts';
+import { pendingInLayer, pendingInLayers, planLayer, raiseLayer, refuseHiddenLayer } from './layer/layering.ts';
 import { LivingMount } from './living-mount.ts';
 import { leftovers } from './leftovers.ts';
 import type { Notice } from './leftovers.ts';
-import { clearMountPoint, lockLater, prepareMountPoint, SEAL_SOURCE, unlockMountPoint } from './mount-point.ts';
-import { nasAddress } from './nas-address.ts';
+import { lockLater, prepareMountPoint, unlockMountPoint } from './mount-point.ts';
 import { narrowMount } from './mount-flags.ts';
-import { fromNotes, toNotes } from './notes.ts';
-import type { MountNotes } from './notes.ts';
 import { cacheFolder, formerPlaceOf, placeOf, planMount } from './plan.ts';
 import { clearAfterPowerCut } from './power-cut.ts';
 import { probeRemote } from './probe.ts';
-import { createRcClient } from './rc-client.ts';
-import { awaitReady } from './ready.ts';
 import { releaseReserve } from './reserve.ts';
 import { locate } from './rclone.ts';
-import { keepsConfig, remoteConfigText, writeRemoteConfig } from './remote-config.ts';
 import { userOfCache } from './sole-user.ts';
-import { killMount } from './take-down.ts';
-import { PROCESS_PREFIX, processKey } from './tools.ts';
+import { endFormer, ready, start, startLower } from './starting.ts';
 import type { MountingTools, MountTools } from './tools.ts';
 import { endsWithin, WriteOut } from './write-out.ts';
 
-const ADOPT_ANSWER_MS = 3_000;
 const LAST_WRITE_OUT_MS = 3_000;
 const MAX_PATHS = 1_000;
 
@@ -59,6 +47,7 @@ export function createMounter(given: MountTools): RcloneMounter {
   return {
     plan: (spec) => planMount(spec, tools.config(), tools.secrets),
     probe: (spec, signal) => probeRemote(spec, tools, signal),
+    mountsWithoutRemote: async (spec) => tools.config().mount.write_layer && isPlace(cacheFolder(tools.config(), spec.share.name), placeOf(spec, tools.secrets)),
     mount: async (spec, signal) => {
       await roots.note(tools.config().cache.dir);
       const mount = await mountShare(spec, tools, signal);
@@ -66,7 +55,7 @@ export function createMounter(given: MountTools): RcloneMounter {
       return mount;
     },
     adopt: async () => {
-      const mounts = (await Promise.all((await tools.processes.recorded(PROCESS_PREFIX)).map((key) => adopt(key, tools)))).filter((mount) => mount !== undefined);
+      const mounts = await adoptAll(tools);
       for (const mount of mounts) mountPoints.add(mount.plan.mountPoint);
       await Promise.all([tools.config().cache.dir, ...mounts.map((mount) => mount.cacheRoot)].map(roots.note)).catch((error: unknown) => tools.log.warn({ err: error }, 'folders of caches not noted'));
       return mounts;
@@ -87,26 +76,24 @@ export function createMounter(given: MountTools): RcloneMounter {
 }
 
 async function mountShare(spec: ShareSpec, tools: MountingTools, signal: AbortSignal): Promise<Mount> {
-  const shown = planMount(spec, tools.config(), tools.secrets);
+  const plan = planMount(spec, tools.config(), tools.secrets);
   const cacheDir = cacheFolder(tools.config(), spec.share.name);
-  const layering = tools.config().mount.write_layer ? await planLayer(spec, shown, cacheDir, tools) : undefined;
-  const plan = layering?.lowerPlan ?? shown;
+  const layering = tools.config().mount.write_layer ? await planLayer(spec, tools) : undefined;
   const problem = await fuseProblem(locate);
   if (problem !== undefined) throw new Error(problem);
   await endFormer(spec.share.name, tools);
   const user = await userOfCache(cacheDir);
   if (user !== undefined) throw new Error(`another rclone (process ${user}) works on the cache folder ${cacheDir}; end it, or the daemon that it belongs to, or choose another cache.dir`);
-  await prepareMountPoint(shown.mountPoint, tools);
-  await clearMountPoint(plan.mountPoint, tools, { living: 'refuse' });
+  await prepareMountPoint(plan.mountPoint, tools);
   const dirty = await readyCache(spec, cacheDir, tools, signal)
     .catch((error: unknown) => Promise.reject(new Error(`the cache folder ${cacheDir} cannot be used: ${(error as Error).message}`, { cause: error })));
   signal.throwIfAborted();
+  if (layering) return raiseLayer(layering, (one, ended) => startLower(one, tools, ended), tools, signal);
   const lock = await lockLater(plan.mountPoint);
   try {
-    const { process, notes } = await start(layering?.lowerSpec ?? spec, { plan, overlay: layering?.overlay }, cacheDir, tools);
+    const { process, notes } = await start(spec, { plan }, cacheDir, tools);
     await ready(spec, { process, notes }, tools, signal);
     const living = new LivingMount(process, notes, tools, dirty);
-    if (layering) return await raiseLayer(living, notes, layering, tools);
     await narrowMount(spec.share, tools);
     return living;
   } finally {
@@ -129,102 +116,4 @@ async function readyCache(spec: ShareSpec, cacheDir: string, tools: MountingTool
   await refuseHiddenLayer(config(), cacheDir, tools);
   if (wasCut) await endsWithin(tools.writeOut.settle(cacheDir), LAST_WRITE_OUT_MS, clock);
   return dirty;
-}
-
-async function ready(spec: ShareSpec, { process, notes }: { process: ManagedProcess; notes: MountNotes }, tools: MountTools, signal: AbortSignal): Promise<void> {
-  try {
-    await awaitReady({ process, notes, device: deviceName(spec.share.name) }, tools, signal);
-  } catch (error) {
-    await killMount(process, notes.plan.mountPoint, tools).catch((cause: unknown) => tools.log.error({ share: spec.share.name, err: cause }, 'failed mount not cleared'));
-    throw error;
-  } finally {
-    if (!keepsConfig(spec.connection)) await rm(configFile(spec.share.name, tools), { force: true });
-  }
-}
-
-/** One that a former daemon left and nobody adopted: two processes on one cache folder would harm it. */
-async function endFormer(shareName: string, tools: MountTools): Promise<void> {
-  const former = await tools.processes.adopt(processKey(shareName));
-  if (!former) return;
-  const mountPoint = fromNotes(former)?.plan.mountPoint;
-  if (mountPoint === undefined) await former.stop({ graceMs: 1_000 });
-  else await killMount(former, mountPoint, tools);
-}
-
-async function start(spec: ShareSpec, { plan, overlay }: Pick<MountNotes, 'plan' | 'overlay'>, cacheDir: string, tools: MountTools): Promise<{ process: ManagedProcess; notes: MountNotes }> {
-  const config = tools.config();
-  const rclone = await tools.finder.find(config.mount.rclone);
-  const providers = await tools.finder.providers(config.mount.rclone).catch(() => undefined);
-  const file = configFile(spec.share.name, tools);
-  await writeRemoteConfig(file, await remoteConfigText(spec.connection, { command: rclone.command, processes: tools.processes, secrets: tools.secrets, providers }));
-  const rc = { port: await freePort(), user: 'mountkeeper', password: randomBytes(24).toString('base64url') };
-  const notes: MountNotes = { share: spec.share.name, plan, rc, cacheDir, fs: remotePath(spec), nas: nasAddress(spec.connection), overlay };
-  const around = { ...(await accessOf()), configFile: file, cacheDir, rcPort: rc.port, isLower: overlay !== undefined };
-  const process = await tools.processes.start({
-    key: processKey(spec.share.name),
-    command: rclone.command,
-    args: mountArguments(spec, config, around),
-    env: { RCLONE_RC_USER: rc.user, RCLONE_RC_PASS: rc.password },
-    fingerprint: plan.fingerprint,
-    notes: toNotes(notes),
-  });
-  return { process, notes };
-}
-
-function configFile(shareName: string, tools: MountTools): string {
-  return join(tools.paths.stateDir, 'mount', `${shareName}.conf`);
-}
-
-/** The living mount that a record tells of. A process without its mount, or one that does not answer, is ended. */
-async function adopt(key: string, tools: MountingTools): Promise<LivingMount | LayeredMount | undefined> {
-  const process = await tools.processes.adopt(key);
-  const notes = process && fromNotes(process);
-  if (!process || !notes) return undefined;
-  const entry = (await tools.mountTable.list()).find((one) => one.mountPoint === notes.plan.mountPoint && one.source === deviceName(notes.share));
-  const adopted = entry && (await answers(notes, tools)) ? await takeOver(process, notes, entry, tools) : undefined;
-  if (adopted) return adopted;
-  const isMounted = entry !== undefined;
-  tools.log.warn({ share: notes.share, pid: process.pid, isMounted }, 'former mount does not work and is ended');
-  await endFaulty(process, notes, tools).catch((error: unknown) => tools.log.error({ share: notes.share, err: error }, 'former mount not cleared'));
-  return undefined;
-}
-
-async function takeOver(process: ManagedProcess, notes: MountNotes, entry: MountEntry, tools: MountingTools): Promise<LivingMount | LayeredMount | undefined> {
-  // A daemon of a version that took no notes may have left it.
-  await noteBoot(notes.cacheDir).catch(() => undefined);
-  const living = new LivingMount(process, notes, tools, pendingIn(notes.cacheDir).then(({ paths }) => paths));
-  const shown = notes.overlay ? await adoptLayer(living, notes, tools) : { mount: living, entry };
-  if (!shown) return undefined;
-  shown.mount.isSealed = await isSealed(shown.entry, notes.share, tools);
-  // It may be of a daemon that knew nothing of it; an overlay is mounted so.
-  const share = { name: notes.share, mount_point: shown.entry.mountPoint, exec: mayRun(notes.share, tools) };
-  if (!notes.overlay && !shown.mount.isSealed) await narrowMount(share, tools);
-  return shown.mount;
-}
-
-function mayRun(shareName: string, { config }: MountTools): boolean {
-  return config().shares.some(({ name, exec }) => name === shareName && exec === true);
-}
-
-async function endFaulty(process: ManagedProcess, { plan, overlay }: MountNotes, tools: MountTools): Promise<void> {
-  await killMount(process, plan.mountPoint, tools);
-  if (overlay) await clearMountPoint(overlay.mountPoint, tools, { living: 'detach' });
-}
-
-/** Read-only though its share is not, or covered: a daemon that ended in the middle of a drain left it so. */
-async function isSealed(entry: MountEntry, shareName: string, { config, mountTable }: MountTools): Promise<boolean> {
-  if ((await mountTable.find(entry.mountPoint))?.source === SEAL_SOURCE) return true;
-  return entry.readOnly && config().shares.find((share) => share.name === shareName)?.read_only === false;
-}
-
-async function answers(notes: MountNotes, { clock }: MountTools): Promise<boolean> {
-  const rc = createRcClient(notes.rc);
-  try {
-    await rc.call('core/pid', {}, clock.deadline(ADOPT_ANSWER_MS));
-    return true;
-  } catch {
-    return false;
-  } finally {
-    rc.close();
-  }
 }

@@ -1,7 +1,7 @@
 import type { ManagedProcess } from 'mountkeeper';
 import type { MountNotes } from './notes.ts';
 import type { MountTools } from './tools.ts';
-import { inPlainWords } from './words.ts';
+import { remoteFailure } from './words.ts';
 
 const LOOK_EVERY_MS = 30;
 const TOUCH_TIMEOUT_MS = 2_000;
@@ -34,7 +34,7 @@ export async function awaitReady(starting: StartingMount, tools: MountTools, sig
 async function failure(process: ManagedProcess): Promise<never> {
   const exit = await process.exited;
   const lines = await process.tail(LAST_LINES).catch(() => exit.lastLines);
-  throw new Error(inPlainWords(lines, exit.signal === null ? 'rclone could not mount the share' : `rclone was ended by ${exit.signal} while it mounted the share`));
+  throw remoteFailure(lines, exit.signal === null ? 'rclone could not mount the share' : `rclone was ended by ${exit.signal} while it mounted the share`);
 }
 
 async function appears({ process, notes, device }: StartingMount, { clock, mountTable, mountReader }: MountTools, signal: AbortSignal): Promise<void> {

@@ -1,10 +1,12 @@
 /** The service `uploader`: one uploader for each share that is mounted. */
 import { lstat } from 'node:fs/promises';
-import type { Clock, Conflict, Logger, NotificationEvent, Processes, ShareUploads, Uploader, UploadOptions } from 'mountkeeper';
+import type { Clock, Conflict, Logger, NotificationEvent, Processes, Uploader, UploadOptions } from 'mountkeeper';
 import { planUpper } from './compare/plan.ts';
 import { Records } from './compare/records.ts';
 import { createScanner } from './compare/scan.ts';
+import { settleUpper } from './transfer/settle.ts';
 import { ShareUploader } from './transfer/share-uploads.ts';
+import type { ManagedUploads } from './transfer/share-uploads.ts';
 
 const MOST_PATHS = 1_000;
 const LOOK_TIMEOUT_MS = 60_000;
@@ -18,20 +20,33 @@ export interface UploaderTools {
 
 export interface RunningUploader extends Uploader {
   /** By the share's name. */
-  readonly shares: ReadonlyMap<string, ShareUploads>;
+  readonly shares: ReadonlyMap<string, ManagedUploads>;
 }
 
 export function createUploader(tools: UploaderTools): RunningUploader {
-  const shares = new Map<string, ShareUploads>();
+  const shares = new Map<string, ManagedUploads>();
+  /** A pause outlives a mount. */
+  const pauses = new Map<string, number>();
   return {
     shares,
     start: (options) => {
       const name = options.layer.shareName;
       const uploads = startShare(options, tools);
-      const handle: ShareUploads = {
+      const until = pauses.get(name) ?? 0;
+      if (until > tools.clock.now()) uploads.pause(until);
+      const handle: ManagedUploads = {
         get figures() { return uploads.figures; },
+        get pausedUntil() { return uploads.pausedUntil; },
+        pause: (time) => {
+          pauses.set(name, time);
+          uploads.pause(time);
+        },
+        sendNow: (path) => uploads.sendNow(path),
         look: (signal) => uploads.look(signal),
-        flush: () => uploads.flush(),
+        flush: () => {
+          pauses.delete(name);
+          uploads.flush();
+        },
         queue: () => uploads.queue(),
         conflicts: () => uploads.conflicts(),
         stop: async () => {
@@ -42,6 +57,7 @@ export function createUploader(tools: UploaderTools): RunningUploader {
       shares.set(name, handle);
       return handle;
     },
+    settle: (options) => settleUpper(options, tools.processes),
     waiting: (upper, records) => waiting(upper, records, tools),
   };
 }

@@ -227,7 +227,7 @@ export class Daemon {
 
   /** The id of the rclone process that serves a share now. */
   async rclonePid(share: string): Promise<number> {
-    const found = await until(`an rclone serves ${share}`, async () => (await rcloneOf(this.mountPoint(share))) ?? rcloneOf(`${this.stateDir}/mount/lower/${share}`), { timeoutMs: 30_000 });
+    const found = await until(`an rclone serves ${share}`, async () => (await rcloneOf(this.mountPoint(share))) ?? rcloneOf(`${this.stateDir}/mount/lower/${share}/fresh`), { timeoutMs: 30_000 });
     return found.pid;
   }
 

@@ -54,7 +54,7 @@ describe('conflicts', () => {
       const found = places.map((one) => join(share.nas, one)).filter((one) => existsSync(one)).flatMap((one) => contentOf(one));
       for (const { keeps } of [ours, theirs]) if (keeps !== undefined) assert.ok(found.includes(keeps), `${what}: "${keeps}" is gone, there is ${found.join(', ')}`);
     }
-    share.renew();
+    await share.renew();
     assert.deepEqual(treeOf(share.mount), treeOf(share.nas), 'users see both');
   });
 
@@ -74,7 +74,7 @@ describe('conflicts', () => {
           writeFileSync(join(share.nas, path), `${round} of others`);
         }
       }
-      share.renew();
+      await share.renew();
       const uploader = share.uploader();
       await settle(uploader);
       await uploader.stop();

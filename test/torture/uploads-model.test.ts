@@ -121,7 +121,7 @@ class Play {
       this.foreign.add(content);
       this.#isAlone = false;
     });
-    if (isDone) this.share.renew();
+    if (isDone) await this.share.renew();
   }
 
   async #run(fault: Fault): Promise<void> {
@@ -149,7 +149,7 @@ class Play {
     const uploader = this.share.uploader();
     await settle(uploader);
     await uploader.stop();
-    this.share.renew();
+    await this.share.renew();
     const nas = treeOf(this.share.nas);
     assert.deepEqual(Object.fromEntries(treeOf(this.share.mount)), Object.fromEntries(nas), 'users see what is on the NAS');
     const contents = new Set(nas.values());

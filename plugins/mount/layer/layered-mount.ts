@@ -1,31 +1,44 @@
 /**
- * The handle of a share with a write layer: rclone mounted read-only for reading, an overlay that users see, an uploader that
- * brings the upper folder to the remote. What concerns reading and the remote is the rclone mount's.
+ * The handle of a share with a write layer: rclone for reading, bindfs over it, an overlay that users see, an uploader that brings the
+ * upper folder to the remote. It lives as long as bindfs does; rclones below it come and go.
  */
+import { dirname } from 'node:path';
 import type {
-  Bandwidth, CacheAccess, Mount, MountPlan, MountStats, PendingFiles, RefreshResult, ShareUploads, UploadFigures, Uploader,
+  Bandwidth, CacheAccess, ManagedProcess, Mount, MountPlan, MountStats, PendingFiles, RefreshResult, ShareUploads, UploadFigures, Uploader,
 } from 'mountkeeper';
 import { durationMs } from 'mountkeeper';
+import { pendingIn } from '../cache-scan.ts';
 import { createInPlace } from '../in-place.ts';
 import type { LivingMount } from '../living-mount.ts';
 import { RcloneFiles } from '../rclone/remote-files.ts';
+import type { Outdated } from '../rclone/remote-files.ts';
 import type { RcAddress } from '../rc-client.ts';
 import { clearMountPoint } from '../mount-point.ts';
 import { sealMount } from '../seal.ts';
 import type { MountTools } from '../tools.ts';
 import { LocalLayer } from './local-layer.ts';
+import { LowerSupervisor } from './lower-supervisor.ts';
 import { dropNames, overlaySource } from './overlay.ts';
-import type { LayerPaths } from './paths.ts';
+import type { LayerPaths, StackPaths } from './paths.ts';
+import { RemoteBelow } from './remote-below.ts';
 import { Renewal } from './renewal.ts';
+import { clearStack, endPassingOn } from './stack.ts';
 
 const FORGET_MS = 5_000;
+const LOOK_MS = 10_000;
+const LIMIT_MS = 5_000;
+const UNMOUNTED = 'the share was unmounted by somebody else';
+const NOT_PASSED_ON = 'bindfs below the share has ended';
 
 export interface LayeredMountOptions {
-  /** rclone's mount, for the overlay alone. */
-  readonly lower: LivingMount;
+  readonly shareName: string;
   readonly plan: MountPlan;
+  /** A former daemon left it. */
+  readonly adopted: boolean;
+  readonly bindfs: ManagedProcess;
   readonly paths: LayerPaths;
-  readonly address: RcAddress;
+  readonly stack: StackPaths;
+  readonly cacheDir: string;
   /** The remote as rclone names it. */
   readonly fs: string;
   /** The backend, as rclone calls it. */
@@ -33,74 +46,100 @@ export interface LayeredMountOptions {
   readonly uploader: Uploader;
   readonly exec: boolean;
   readonly readOnly: boolean;
+  /** Starts an rclone and puts it in its place. */
+  readonly start: (signal: AbortSignal) => Promise<LivingMount>;
+  /** The rclone that is in its place already. */
+  readonly lower?: LivingMount | undefined;
   readonly tools: MountTools;
 }
 
 export class LayeredMount implements Mount {
   readonly shareName: string;
   readonly plan: MountPlan;
-  readonly rcPort: number;
-  readonly pid: number;
   readonly adopted: boolean;
   readonly exited: Promise<string>;
   /** A former daemon had sealed it. */
   isSealed = false;
   readonly #options: LayeredMountOptions;
-  readonly #lower: LivingMount;
-  readonly #remote: RcloneFiles;
+  readonly #supervisor: LowerSupervisor;
+  readonly #remote: RemoteBelow;
+  readonly #renewal: Renewal;
   readonly #uploads: ShareUploads;
   readonly #lookAtPlace: () => Promise<string | undefined>;
   readonly #end = new AbortController();
+  #address: RcAddress = { port: 0, user: '', password: '' };
+  #latest: LivingMount | undefined;
+  #limit: Bandwidth | undefined;
   #isSealed = false;
   #dropping: Promise<void> | undefined;
   #isDropDue = false;
+  #lose: (reason: string) => void = () => undefined;
 
   constructor(options: LayeredMountOptions) {
-    const { lower, plan, paths, tools } = options;
+    const { bindfs, lower, paths, plan, shareName, start, tools } = options;
+    const { clock, log, mountTable, processes } = tools;
     this.#options = options;
-    this.#lower = lower;
-    this.shareName = lower.shareName;
+    this.shareName = shareName;
     this.plan = plan;
-    this.rcPort = lower.rcPort;
-    this.pid = lower.pid;
-    this.adopted = lower.adopted;
-    const renewal = new Renewal({ clock: tools.clock, end: this.#end.signal, read: (folder, signal) => lower.refreshDirectories(folder, { recursive: false, signal }) });
-    this.#remote = new RcloneFiles({ address: options.address, fs: options.fs, type: options.type, clock: tools.clock, onForget: (folders) => renewal.forgotten(folders) });
+    this.adopted = options.adopted;
+    this.#supervisor = new LowerSupervisor({
+      shareName, start, clock, log, onUp: (living) => this.#useLower(living), onDown: () => this.#remote.use(undefined),
+    });
+    this.#remote = new RemoteBelow(() => this.#supervisor.problem);
+    this.#renewal = new Renewal({
+      clock, end: this.#end.signal, read: (folder, signal) => this.refreshDirectories(folder, { recursive: false, signal }),
+    });
     const layer = new LocalLayer({
-      shareName: lower.shareName, paths, lower: lower.plan.mountPoint, mountPoint: plan.mountPoint, processes: tools.processes, clock: tools.clock, log: tools.log,
-      forget: (folders) => this.#remote.forget(folders, { signal: tools.clock.deadline(FORGET_MS, this.#end.signal) }),
-      dropNames: () => this.#dropNames(), precisionMs: () => this.#remote.precisionMs,
+      shareName, paths, lower: options.stack.lower, mountPoint: plan.mountPoint, processes, clock, log,
+      forget: (folders, change) => this.#forget(folders, change), dropNames: () => this.#dropNames(), precisionMs: () => this.#remote.precisionMs,
     });
     this.#uploads = options.uploader.start({
       layer, remote: this.#remote, writeBackMs: () => durationMs(tools.config().mount.write_back), transfers: () => tools.config().mount.transfers,
     });
+    const lost = new Promise<string>((resolve) => (this.#lose = resolve));
     this.#lookAtPlace = createInPlace({
-      mountPoint: plan.mountPoint, device: overlaySource(lower.shareName), mountTable: tools.mountTable, onLost: () => void lower.kill().catch(() => undefined),
+      mountPoint: plan.mountPoint, device: overlaySource(shareName), mountTable, onLost: () => this.#lose(UNMOUNTED),
     });
-    lower.onChange = () => this.#dropNames();
-    this.exited = lower.exited.then(async (reason) => {
+    this.exited = Promise.race([lost, bindfs.exited.then(() => NOT_PASSED_ON)]).then(async (reason) => {
       await this.#stopUploads();
       return reason;
     });
+    if (lower) this.#supervisor.adopt(lower);
+    else this.#supervisor.begin();
+  }
+
+  /** Of the process that the share stands and falls with: rclones below it come and go. */
+  get pid(): number {
+    return this.#options.bindfs.pid;
+  }
+
+  /** Of the last rclone. */
+  get rcPort(): number {
+    return this.#address.port;
   }
 
   async stats(signal: AbortSignal): Promise<MountStats> {
-    const [inTheWay, reading, waiting] = await Promise.all([this.#lookAtPlace(), this.#lower.stats(signal), this.#uploads.look(signal)]);
+    const [inTheWay, reading, waiting] = await Promise.all([this.#lookAtPlace(), this.#reading(signal), this.#uploads.look(signal)]);
     return withUploads(reading, waiting, inTheWay);
   }
 
-  checkRemote(signal: AbortSignal): Promise<void> {
-    return this.#lower.checkRemote(signal);
+  async checkRemote(signal: AbortSignal): Promise<void> {
+    const lower = await this.#supervisor.obtain(signal);
+    await lower.checkRemote(signal);
   }
 
-  /** The overlay answers from its upper folder alone, so what is below is asked, too. */
+  /** An rclone that hangs is replaced below the share, which answers on: only what it stands on counts. */
   async checkAlive(timeoutMs: number): Promise<void> {
-    const { tools } = this.#options;
-    await Promise.all([this.#lower.checkAlive(timeoutMs), tools.mountReader.touch(this.plan.mountPoint, { timeoutMs })]);
+    const { bindfs, tools } = this.#options;
+    if (!bindfs.isAlive()) throw new Error(NOT_PASSED_ON);
+    const lower = this.#supervisor.living;
+    await lower?.checkAlive(timeoutMs).catch(() => this.#supervisor.replace(lower, 'rclone does not answer'));
+    await tools.mountReader.touch(this.plan.mountPoint, { timeoutMs });
   }
 
-  setBandwidth(limit: Bandwidth, signal: AbortSignal): Promise<void> {
-    return this.#lower.setBandwidth(limit, signal);
+  async setBandwidth(limit: Bandwidth, signal: AbortSignal): Promise<void> {
+    this.#limit = limit;
+    await this.#supervisor.living?.setBandwidth(limit, signal);
   }
 
   async seal(): Promise<void> {
@@ -121,45 +160,86 @@ export class LayeredMount implements Mount {
     return Promise.resolve();
   }
 
-  refreshDirectories(path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult> {
-    return this.#lower.refreshDirectories(path, options);
+  async refreshDirectories(path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult> {
+    const lower = await this.#supervisor.obtain(options.signal);
+    return lower.refreshDirectories(path, options);
   }
 
   async unmount(): Promise<void> {
     this.#end.abort();
+    const lower = await this.#supervisor.stop();
     await this.#stopUploads();
     await this.#takeOffPath();
-    await this.#lower.unmount();
+    await endPassingOn(this.#options.bindfs);
+    await lower?.unmount();
+    await clearStack(this.#options.stack, this.#options.tools);
   }
 
   /** rclone first: calls that wait in the overlay end with it. */
   async kill(): Promise<void> {
     this.#end.abort();
     const stopped = this.#stopUploads();
-    await this.#lower.kill();
+    const lower = await this.#supervisor.stop();
+    await lower?.kill();
+    await endPassingOn(this.#options.bindfs);
     await this.#takeOffPath();
+    await clearStack(this.#options.stack, this.#options.tools);
     await stopped;
   }
 
   cacheAccess(): CacheAccess {
-    const { module, parameters } = this.#lower.cacheAccess();
+    if (!this.#latest) throw new Error(`the cache of the share cannot be looked into: ${this.#supervisor.problem}`);
+    const { module, parameters } = this.#latest.cacheAccess();
     return { module, parameters: { ...parameters, upper: this.#options.paths.upper } };
   }
 
   async pending(): Promise<PendingFiles> {
-    const { paths, uploader } = this.#options;
-    const [written, cached] = await Promise.all([uploader.waiting(paths.upper, paths.records), this.#lower.pending()]);
+    const { cacheDir, fs, paths, uploader } = this.#options;
+    const [written, cached] = await Promise.all([
+      uploader.waiting(paths.upper, paths.records), pendingIn(cacheDir, fs.slice(fs.indexOf(':') + 1)),
+    ]);
     return { count: written.count + cached.count, bytes: written.bytes + cached.bytes, paths: [...written.paths, ...cached.paths] };
   }
 
   release(): void {
     this.#end.abort();
     void this.#stopUploads();
-    this.#lower.release();
+    void this.#supervisor.stop().then((lower) => lower?.release());
+    this.#options.bindfs.release();
   }
 
   get cacheRoot(): string {
-    return this.#lower.cacheRoot;
+    return dirname(this.#options.cacheDir);
+  }
+
+  /** A new rclone knows no limit of bandwidth, and nothing of what the kernel has looked up by the former one. */
+  #useLower(lower: LivingMount): void {
+    const { fs, tools, type } = this.#options;
+    this.#latest = lower;
+    this.#address = lower.address;
+    this.#remote.use(new RcloneFiles({ address: lower.address, fs, type, clock: tools.clock, onForget: (folders) => this.#renewal.forgotten(folders) }));
+    lower.beforeChange = () => this.#look();
+    lower.onChange = () => this.#dropNames();
+    if (this.#limit) {
+      void lower.setBandwidth(this.#limit, tools.clock.deadline(LIMIT_MS, this.#end.signal))
+        .catch((error: unknown) => tools.log.warn({ share: this.shareName, err: error }, 'limit of bandwidth not told to the new rclone'));
+    }
+    void this.#dropNames();
+  }
+
+  #reading(signal: AbortSignal): Promise<MountStats> {
+    return this.#supervisor.living?.stats(signal) ?? Promise.resolve({ ...NOTHING_READ, trouble: `nothing can be read from the remote just now (${this.#supervisor.problem})` });
+  }
+
+  /** What users changed of the versions they see must be on record before they see others. */
+  async #look(): Promise<void> {
+    await this.#uploads.look(this.#options.tools.clock.deadline(LOOK_MS, this.#end.signal));
+  }
+
+  async #forget(folders: readonly string[], change?: () => Promise<Outdated>): Promise<void> {
+    if (folders.length === 0) return;
+    await this.#look();
+    await this.#remote.forget(folders, { signal: this.#options.tools.clock.deadline(FORGET_MS, this.#end.signal), change });
   }
 
   /** After a change of what lies below. One that comes while names are being dropped has them dropped once more. */
@@ -173,7 +253,7 @@ export class LayeredMount implements Mount {
     const { exec, readOnly, tools } = this.#options;
     while (this.#isDropDue && !this.#isSealed && !this.isSealed && !this.#end.signal.aborted) {
       this.#isDropDue = false;
-      await dropNames({ mountPoint: this.plan.mountPoint, exec, readOnly }, tools)
+      await dropNames(this.plan.mountPoint, { exec, readOnly }, tools)
         .catch((error: unknown) => tools.log.warn({ share: this.shareName, err: error }, 'names not dropped, some may show what was before'));
     }
   }
@@ -186,9 +266,11 @@ export class LayeredMount implements Mount {
   /** What waits stays in the upper folder: a failure here is in nobody's way. */
   async #stopUploads(): Promise<void> {
     await this.#uploads.stop().catch((error: unknown) => this.#options.tools.log.warn({ share: this.shareName, err: error }, 'uploads not ended'));
-    this.#remote.close();
+    this.#remote.use(undefined);
   }
 }
+
+const NOTHING_READ: MountStats = { cacheBytes: 0, dirtyFiles: 0, erroredFiles: 0, speed: 0, transfers: 0, errors: 0, uploading: false };
 
 /** Figures of reading, with those of the uploader. */
 function withUploads(reading: MountStats, waiting: UploadFigures, inTheWay: string | undefined): MountStats {

@@ -1,41 +1,59 @@
 /** How a share with a write layer is mounted, adopted and looked at: what the mounter does beside what it does for any share. */
+/** How a share with a write layer is mounted, adopted and looked at: what the mounter does beside what it does for any share. */
 import { readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from 'mountkeeper';
-import type { Config, MountEntry, MountPlan, PendingFiles, ShareSpec } from 'mountkeeper';
+import type { Config, ManagedProcess, MountEntry, MountPlan, PendingFiles, RemoteFailure, ShareSpec } from 'mountkeeper';
+import { remotePath } from '../arguments.ts';
 import { asideFolders } from '../cache-place.ts';
 import type { LivingMount } from '../living-mount.ts';
-import type { MountNotes, OverlayNotes } from '../notes.ts';
+import { clearMountPoint } from '../mount-point.ts';
+import type { OverlayNotes } from '../notes.ts';
+import { cacheFolder, planMount } from '../plan.ts';
+import { RcloneFiles } from '../rclone/remote-files.ts';
 import type { MountingTools, MountTools } from '../tools.ts';
 import { recoverAside } from './aside.ts';
 import { LayeredMount } from './layered-mount.ts';
-import { mountOverlay, overlaySource } from './overlay.ts';
-import { layerPaths, lowerFolder } from './paths.ts';
-import type { LayerPaths } from './paths.ts';
+import { isOverlaySource, mountOverlay, overlaySource } from './overlay.ts';
+import { layerPaths, stackPaths } from './paths.ts';
+import type { LayerPaths, StackPaths } from './paths.ts';
+import { RemoteBelow } from './remote-below.ts';
+import { clearFresh, clearStack, endPassingOn, isPassedOn, moveIn, moveMount, passOn, prepareStack, setGuard, stackKey, takeOff } from './stack.ts';
+import { fromStackNotes, toStackNotes } from './stack-notes.ts';
+
+const SETTLE_MS = 20_000;
 
 export interface Layering {
   /** As users see the share. */
   readonly shown: MountPlan;
   /** What rclone is told: read-only, and elsewhere. */
   readonly lowerSpec: ShareSpec;
+  /** Where rclone is in the end. */
   readonly lowerPlan: MountPlan;
+  readonly cacheDir: string;
   readonly paths: LayerPaths;
+  readonly stack: StackPaths;
   readonly overlay: OverlayNotes;
 }
 
+/** Starts an rclone that is mounted at `fresh`. */
+export type StartLower = (layering: Layering, signal: AbortSignal) => Promise<LivingMount>;
+
 /** Rejects with a plain sentence where no write layer can be had. */
-export async function planLayer(spec: ShareSpec, shown: MountPlan, cacheDir: string, tools: MountTools): Promise<Layering> {
+export async function planLayer(spec: ShareSpec, tools: MountTools): Promise<Layering> {
   if (process.getuid?.() !== 0) throw new Error('mount.write_layer needs root, since only root may mount an overlay: run the daemon as root, or set write_layer = false');
   // Told before anything is mounted.
   tools.uploader();
-  const folder = lowerFolder(tools.paths.stateDir, spec.share.name);
-  await makeFolder(folder);
+  const config = tools.config();
+  const shown = planMount(spec, config, tools.secrets);
+  const cacheDir = cacheFolder(config, spec.share.name);
   // The kernel knows it without links.
-  const lower = await realpath(folder);
+  const stateDir = await realpath(tools.paths.stateDir);
+  const stack = stackPaths(stateDir, spec.share.name);
   return {
-    shown, paths: layerPaths(cacheDir),
-    lowerSpec: { ...spec, share: { ...spec.share, mount_point: lower, read_only: true } },
-    lowerPlan: { ...shown, mountPoint: lower },
+    shown, cacheDir, stack, paths: layerPaths(cacheDir),
+    lowerSpec: { ...spec, share: { ...spec.share, mount_point: stack.fresh, read_only: true } },
+    lowerPlan: { ...shown, mountPoint: stack.place },
     overlay: {
       mountPoint: shown.mountPoint, type: spec.connection.type, readOnly: spec.share.read_only,
       exec: (spec.share as { readonly exec?: boolean }).exec === true,
@@ -43,35 +61,140 @@ export async function planLayer(spec: ShareSpec, shown: MountPlan, cacheDir: str
   };
 }
 
-/** Lays the upper folder over rclone's mount; without it nothing stays mounted. */
-export async function raiseLayer(lower: LivingMount, notes: MountNotes, { shown, paths, overlay }: Layering, tools: MountingTools): Promise<LayeredMount> {
+/**
+ * Mounts the whole: rclone, bindfs over it, the overlay over that. When one of them fails, nothing stays mounted; but a remote that is
+ * silent keeps nobody from what was written here: rclone comes when it can.
+ */
+export async function raiseLayer(layering: Layering, start: StartLower, tools: MountingTools, signal: AbortSignal): Promise<LayeredMount> {
+  const { shown, paths, overlay, stack, lowerSpec: { share: { name } } } = layering;
+  await prepareStack(stack, tools);
+  let [bindfs, lower]: [ManagedProcess?, LivingMount?] = [];
   try {
-    const count = await recoverAside(paths, tools.log);
-    if (count > 0) tools.log.info({ share: lower.shareName, files: count }, 'what was being taken out of the write layer is in it again');
-    await mountOverlay({ ...overlay, shareName: lower.shareName, paths, lower: lower.plan.mountPoint }, tools);
-    return layeredMount(lower, notes, { shown, overlay }, tools);
+    lower = await unlessSilent(start(layering, signal), layering, tools);
+    await clearUpper(layering, lower, tools, signal);
+    bindfs = await passOn(name, stack, { fingerprint: shown.fingerprint, notes: toStackNotes(layering) }, tools);
+    // Over the bare folder, which nobody has seen by the time that the overlay is moved to where users are.
+    await mountOverlay({ ...overlay, shareName: name, paths, lower: stack.lower, staging: stack.staging }, tools);
+    await setGuard(stack, tools);
+    if (lower) await moveIn(name, stack, tools);
+    await moveMount(stack.staging, shown.mountPoint, tools);
+    return layeredMount(layering, { bindfs, lower, start, adopted: false }, tools);
   } catch (error) {
-    await lower.kill().catch((cause: unknown) => tools.log.error({ share: lower.shareName, err: cause }, 'failed mount not cleared'));
+    await undo(layering, { bindfs, lower }, tools).catch((cause: unknown) => tools.log.error({ share: name, err: cause }, 'failed mount not cleared'));
     throw error;
   }
 }
 
-/** The share that a former daemon left; undefined when its overlay is gone, or nobody could bring up what is written to it. */
-export async function adoptLayer(lower: LivingMount, notes: MountNotes, tools: MountingTools): Promise<{ readonly mount: LayeredMount; readonly entry: MountEntry } | undefined> {
-  const { overlay } = notes;
-  if (!overlay) return undefined;
+/** What a former daemon, or a former overlay, left in the middle is settled while no overlay looks. */
+async function clearUpper({ paths, overlay, lowerSpec }: Layering, lower: LivingMount | undefined, tools: MountTools, signal: AbortSignal): Promise<void> {
+  const { log } = tools;
+  const { name } = lowerSpec.share;
+  const count = await recoverAside(paths, log);
+  if (count > 0) log.info({ share: name, files: count }, 'what was being taken out of the write layer is in it again');
+  for (const folder of [paths.upper, paths.records]) await makeFolder(folder);
+  const remote = new RemoteBelow(() => 'the remote does not answer');
+  if (lower) remote.use(new RcloneFiles({ address: lower.address, fs: remotePath(lowerSpec), type: overlay.type, clock: tools.clock }));
   try {
-    const entry = (await tools.mountTable.list()).find((one) => one.mountPoint === overlay.mountPoint && one.source === overlaySource(notes.share));
-    const shown = { ...notes.plan, mountPoint: overlay.mountPoint };
-    return entry && { mount: layeredMount(lower, notes, { shown, overlay }, tools), entry };
+    await tools.uploader().settle({ upper: paths.upper, records: paths.records, remote, signal: tools.clock.deadline(SETTLE_MS, signal) });
   } catch (error) {
-    tools.log.error({ share: notes.share, err: error }, 'write layer not adopted');
+    // What is left is brought up to date on the living overlay, with folders out of sight for a moment.
+    log.warn({ share: name, err: error }, 'marks of the write layer not settled');
+  } finally {
+    remote.use(undefined);
+  }
+}
+
+async function unlessSilent(starting: Promise<LivingMount>, layering: Layering, { log }: MountTools): Promise<LivingMount | undefined> {
+  try {
+    return await starting;
+  } catch (error) {
+    if ((error as RemoteFailure).remote !== 'silent') throw error;
+    log.warn({ share: layering.lowerSpec.share.name, err: error }, 'share comes up without its remote');
     return undefined;
   }
 }
 
-function layeredMount(lower: LivingMount, notes: MountNotes, { shown, overlay }: Pick<Layering, 'shown' | 'overlay'>, tools: MountingTools): LayeredMount {
-  return new LayeredMount({ lower, plan: shown, paths: layerPaths(notes.cacheDir), address: notes.rc, fs: notes.fs, ...overlay, uploader: tools.uploader(), tools });
+interface Parts {
+  readonly bindfs?: ManagedProcess | undefined;
+  readonly lower?: LivingMount | undefined;
+}
+
+async function undo({ shown, stack }: Layering, { bindfs, lower }: Parts, tools: MountTools): Promise<void> {
+  await lower?.kill();
+  if (bindfs) await endPassingOn(bindfs);
+  const entry = await tools.mountTable.find(shown.mountPoint);
+  if (entry && isOverlaySource(entry.source)) await clearMountPoint(shown.mountPoint, tools, { living: 'detach' });
+  await clearStack(stack, tools);
+}
+
+/** Ends what a former daemon left of a share that nobody adopted. */
+export async function endFormerStack(shareName: string, tools: MountTools): Promise<void> {
+  const bindfs = await tools.processes.adopt(stackKey(shareName));
+  if (bindfs) await endPassingOn(bindfs);
+  const stack = stackPaths(await realpath(tools.paths.stateDir), shareName);
+  await clearStack(stack, tools);
+}
+
+/**
+ * The share that a former daemon left, whether its rclone lives or not; undefined when bindfs or the overlay is gone, or nobody could
+ * bring up what is written to it.
+ */
+export async function adoptLayer(
+  shareName: string, { adoptLower, start }: { readonly adoptLower: () => Promise<LivingMount | undefined>; readonly start: StartLower }, tools: MountingTools,
+): Promise<{ readonly mount: LayeredMount; readonly entry: MountEntry } | undefined> {
+  const bindfs = await tools.processes.adopt(stackKey(shareName));
+  const notes = bindfs && fromStackNotes(bindfs);
+  if (!bindfs || !notes) return undefined;
+  try {
+    const stack = stackPaths(await realpath(tools.paths.stateDir), shareName);
+    const entry = (await tools.mountTable.list()).find((one) => one.mountPoint === notes.plan.mountPoint && one.source === overlaySource(shareName));
+    if (!entry || !(await isPassedOn(stack, tools.mountTable))) return undefined;
+    const lower = await adoptLower();
+    const mount = new LayeredMount({
+      ...notes, shareName, bindfs, lower, stack, paths: layerPaths(notes.cacheDir), adopted: true, uploader: tools.uploader(), tools,
+      start: async (signal) => startOther(await layeringAgain(shareName, notes.plan, tools), start, tools, signal),
+    });
+    return { mount, entry };
+  } catch (error) {
+    tools.log.error({ share: shareName, err: error }, 'write layer not adopted');
+    return undefined;
+  }
+}
+
+function layeredMount(layering: Layering, { start, ...parts }: Parts & { bindfs: ManagedProcess; start: StartLower; adopted: boolean }, tools: MountingTools): LayeredMount {
+  const { shown, paths, overlay, stack, cacheDir, lowerSpec } = layering;
+  return new LayeredMount({
+    ...overlay, ...parts, shareName: lowerSpec.share.name, plan: shown, paths, stack, cacheDir, fs: remotePath(lowerSpec), uploader: tools.uploader(), tools,
+    start: (signal) => startOther(layering, start, tools, signal),
+  });
+}
+
+/** Another rclone in the place of one that has ended. */
+async function startOther(layering: Layering, start: StartLower, tools: MountTools, signal: AbortSignal): Promise<LivingMount> {
+  const { lowerSpec: { share: { name } }, stack } = layering;
+  await takeOff(name, stack, tools);
+  await clearFresh(stack, tools);
+  const lower = await start(layering, signal);
+  try {
+    await moveIn(name, stack, tools);
+    return lower;
+  } catch (error) {
+    await lower.kill();
+    throw error;
+  }
+}
+
+/** With the settings of now, as long as they lead to the same place: what was written for one NAS must not go to another. */
+async function layeringAgain(shareName: string, plan: MountPlan, tools: MountTools): Promise<Layering> {
+  const { shares, connections } = tools.config();
+  const share = shares.find(({ name }) => name === shareName);
+  const connection = connections.find(({ name }) => name === share?.connection);
+  if (!share || !connection) throw new Error('the share is not in the configuration any more');
+  const layering = await planLayer({ share, connection }, tools);
+  if (layering.shown.identity !== plan.identity || layering.shown.mountPoint !== plan.mountPoint) {
+    throw new Error('the share leads elsewhere by now: it is mounted anew once nothing waits, or by a reconnect');
+  }
+  return layering;
 }
 
 /** What waits in the upper folders of these cache folders, also in those that were set aside because they belong to another place. */

@@ -2,6 +2,7 @@
 import { join, posix } from 'node:path';
 import type { Clock, Logger, Processes, RemoteEntry, LeavingEntry, WriteLayer } from 'mountkeeper';
 import { foldersInUse, openForWriting } from './open-for-writing.ts';
+import type { Outdated } from '../rclone/remote-files.ts';
 import type { LayerPaths } from './paths.ts';
 import { TakeOut } from './take-out.ts';
 import { UpperMarks } from './upper-marks.ts';
@@ -20,8 +21,8 @@ export interface LocalLayerOptions {
   readonly processes: Processes;
   readonly clock: Clock;
   readonly log: Logger;
-  /** rclone reads these folders anew. */
-  readonly forget: (folders: readonly string[]) => Promise<void>;
+  /** rclone reads these folders anew. `change`: done right before; tells which. */
+  readonly forget: (folders: readonly string[], change?: () => Promise<Outdated>) => Promise<void>;
   /** The kernel drops the names that it keeps of the overlay. */
   readonly dropNames: () => Promise<void>;
   /** How far two times of one file may lie apart. */

@@ -1,6 +1,6 @@
 /**
- * The overlay of one share: rclone's read-only mount below, a folder of the local disk above. Mounted and unmounted by children,
- * since each of these calls may wait for rclone.
+ * The overlay of one share: what comes from the remote below, a folder of the local disk above. Mounted once, for as long as bindfs
+ * lives: whatever happens to rclone, nobody above notices. Mounted and unmounted by children, since each of these calls may wait.
  */
 import { makeFolder } from 'mountkeeper';
 import type { Processes } from 'mountkeeper';
@@ -11,9 +11,10 @@ export type OverlayTools = { readonly processes: Processes };
 export interface OverlaySpec {
   readonly shareName: string;
   readonly paths: LayerPaths;
-  /** Where rclone is mounted. */
+  /** What comes from the remote, as bindfs shows it. */
   readonly lower: string;
-  readonly mountPoint: string;
+  /** Where the overlay is mounted first: it is moved from there. */
+  readonly staging: string;
   /** Programs on the share may be run. */
   readonly exec: boolean;
   readonly readOnly: boolean;
@@ -24,11 +25,11 @@ const UNMOUNT_TIMEOUT_MS = 5_000;
 const SOURCE_PREFIX = 'mountkeeper-layer:';
 
 /**
- * The numbers by which FUSE tells files apart are another process's when rclone is replaced. With `index` or `nfs_export`, or with one
- * lower layer alone, overlayfs looks files up by numbers that it noted earlier, and shows one file's content under another's
- * name. A second lower layer without a UUID (an empty ramfs) keeps it from ever doing so.
+ * The numbers by which FUSE tells files apart are others after each start of bindfs. With `index` or `nfs_export`, or with one lower
+ * layer alone, overlayfs looks files up by numbers that it noted earlier, and shows one file's content under another's name. A
+ * second lower layer without a UUID (an empty ramfs) keeps it from ever doing so.
  */
-const OPTIONS = 'index=off,nfs_export=off,redirect_dir=on,xino=on,metacopy=off';
+const OPTIONS = 'index=off,nfs_export=off,redirect_dir=on,xino=on,metacopy=on';
 
 /**
  * A work folder of its own for each overlay: the kernel empties it, and one that was taken off the path may still be at work in the former.
@@ -58,10 +59,10 @@ export function isOverlaySource(source: string): boolean {
 }
 
 /** Rejects with a plain sentence. */
-export async function mountOverlay({ shareName, paths, lower, mountPoint, exec, readOnly }: OverlaySpec, { processes }: OverlayTools): Promise<void> {
+export async function mountOverlay({ shareName, paths, lower, staging, exec, readOnly }: OverlaySpec, { processes }: OverlayTools): Promise<void> {
   for (const folder of [paths.upper, paths.work, paths.aside, `${paths.aside}/.nothing`, paths.records]) await makeFolder(folder);
   const options = `${flagsOf({ exec, readOnly })},${OPTIONS}`;
-  const args = ['-c', MOUNT, 'sh', paths.folder, lower, options, overlaySource(shareName), mountPoint];
+  const args = ['-c', MOUNT, 'sh', paths.folder, lower, options, overlaySource(shareName), staging];
   const { code, stderr } = await processes.run({ command: 'sh', args, env: { LC_ALL: 'C' }, timeoutMs: MOUNT_TIMEOUT_MS });
   if (code !== 0) throw new Error(refusal(stderr, paths));
 }
@@ -75,10 +76,12 @@ function flagsOf({ exec, readOnly }: Pick<OverlaySpec, 'exec' | 'readOnly'>): st
  * be missing, or to be another file than before, it never looks up anew: such names would answer ENOENT or ESTALE for good.
  * Takes 4 ms, or 224 ms with 100,000 names; does not wait for rclone. To be called after every change of what rclone shows.
  */
-export async function dropNames(spec: Pick<OverlaySpec, 'exec' | 'readOnly' | 'mountPoint'>, { processes }: OverlayTools): Promise<void> {
-  const args = ['-i', '-o', `remount,${flagsOf(spec)}`, spec.mountPoint];
+export async function dropNames(
+  mountPoint: string, spec: Pick<OverlaySpec, 'exec' | 'readOnly'>, { processes }: OverlayTools,
+): Promise<void> {
+  const args = ['-i', '-o', `remount,${flagsOf(spec)}`, mountPoint];
   const { code, stderr } = await processes.run({ command: 'mount', args, timeoutMs: UNMOUNT_TIMEOUT_MS });
-  if (code !== 0) throw new Error(`names of the overlay at ${spec.mountPoint} not dropped: ${stderr.trim()}`);
+  if (code !== 0) throw new Error(`names of the overlay at ${mountPoint} not dropped: ${stderr.trim()}`);
 }
 
 function refusal(stderr: string, { folder }: LayerPaths): string {

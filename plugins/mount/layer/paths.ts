@@ -22,7 +22,30 @@ export function layerPaths(cacheDir: string): LayerPaths {
   return { folder, upper: join(folder, 'upper'), work: join(folder, 'work'), aside: join(folder, 'aside'), records: join(folder, 'records') };
 }
 
-/** Where rclone is mounted for the overlay alone. */
-export function lowerFolder(stateDir: string, shareName: string): string {
-  return join(stateDir, 'mount', 'lower', shareName);
+/** Where what lies below a share's overlay is put together: for the daemon's user alone. */
+export interface StackPaths {
+  /** Holds all the others. A mount of its own that the kernel shows to no other namespace: in others nothing can be moved. */
+  readonly folder: string;
+  /** What bindfs passes on. */
+  readonly source: string;
+  /** In `source`: where the rclone of the moment is mounted. */
+  readonly place: string;
+  /** Where bindfs is mounted. */
+  readonly through: string;
+  /** `place` as bindfs shows it: the overlay's lower layer. */
+  readonly lower: string;
+  /** Where an rclone is mounted before it is moved to `place`. */
+  readonly fresh: string;
+  /** Where the overlay is mounted before it is moved to the share's mount point. */
+  readonly staging: string;
+}
+
+/** rclone's mount point in `fresh` is seen in its command line. */
+export function stackPaths(stateDir: string, shareName: string): StackPaths {
+  const folder = join(stateDir, 'mount', 'lower', shareName);
+  const [source, through] = [join(folder, 'source'), join(folder, 'through')];
+  return {
+    folder, source, place: join(source, 'low'), through, lower: join(through, 'low'),
+    fresh: join(folder, 'fresh'), staging: join(folder, 'staging'),
+  };
 }

@@ -38,6 +38,14 @@ interface ListItem {
   readonly Hashes?: Readonly<Record<string, string>>;
 }
 
+/** What rclone is to read anew. */
+export interface Outdated {
+  /** The listings of just these. */
+  readonly folders: readonly string[];
+  /** These with all that is below: something else has taken their place. */
+  readonly trees: readonly string[];
+}
+
 export interface RemoteFilesOptions {
   readonly address: RcAddress;
   /** The remote as rclone names it, with the share's path. */
@@ -127,14 +135,21 @@ export class RcloneFiles implements RemoteFiles {
     await this.#asked(signal, () => unlessMissing(this.#jobs.run('operations/rmdir', { fs: this.#options.fs, remote: path }, { signal })));
   }
 
-  async forget(folders: readonly string[], { signal }: { readonly signal: AbortSignal }): Promise<void> {
+  /** `change`: done when the remote is known to answer, right before the listings go; it tells which are to. */
+  async forget(
+    folders: readonly string[], { signal, change }: { readonly signal: AbortSignal; readonly change?: (() => Promise<Outdated>) | undefined },
+  ): Promise<void> {
     if (folders.length === 0) return;
-    // A file's name has its folder alone read anew, a folder's name all that is below it, too.
-    const files = folders.map((folder, index) => [`file${index}`, posix.join(folder, 'any')] as const);
     // A listing that is forgotten while the remote is away cannot be had again: the folder would be closed to everybody.
     for (const folder of folders) await this.#asked(signal, () => this.#list(folder, signal, { noModTime: true }));
-    await this.#asked(signal, () => this.#rc.call('vfs/forget', { fs: this.#options.fs, ...Object.fromEntries(files) }, signal));
-    this.#options.onForget?.(folders);
+    const { folders: going, trees } = change ? await change() : { folders, trees: [] };
+    if (going.length + trees.length === 0) return;
+    // A file's name has its folder alone read anew, a folder's name all that is below it, too.
+    const files = going.map((folder, index) => [`file${index}`, posix.join(folder, 'any')] as const);
+    const dirs = trees.map((folder, index) => [`dir${index}`, folder] as const);
+    const named = { fs: this.#options.fs, ...Object.fromEntries([...files, ...dirs]) };
+    await this.#asked(signal, () => this.#rc.call('vfs/forget', named, signal));
+    this.#options.onForget?.([...going, ...trees]);
   }
 
   close(): void {

@@ -73,7 +73,7 @@ async function shown(place: string, { layer, remote, signal }: LearnOptions): Pr
   return now;
 }
 
-async function note({ place, inode }: Lesson, found: RemoteEntry | undefined, options: LearnOptions): Promise<void> {
+async function note({ place, folder }: Lesson, found: RemoteEntry | undefined, options: LearnOptions): Promise<void> {
   const { records } = options;
   // All of a folder or nothing of it: half a listing would be taken for the whole.
   // A folder that was moved out of it goes its own way; one that it went along in does not count.
@@ -83,7 +83,7 @@ async function note({ place, inode }: Lesson, found: RemoteEntry | undefined, op
   const former = records.places.get(place);
   // What we brought there ourselves is what users saw, even where the mount has not seen it yet.
   const remote = former?.remote ?? thingOf(found);
-  records.set(place, { ...former, remote, isTree: true, ...(inode !== undefined && { inode }) });
+  records.set(place, { ...former, remote, isTree: true, ...(folder !== undefined && { folder }) });
 }
 
 async function tree(folder: string, options: LearnOptions): Promise<[string, Thing][]> {

@@ -1,63 +1,77 @@
-/** Reads overlayfs' marks of folders from a tar archive in the POSIX format, which carries attributes as text records. */
+/** Reads what overlayfs notes on files and folders of an upper folder, as attributes that `getfattr` prints. */
+import { join } from 'node:path';
+import type { Processes } from 'mountkeeper';
 
-const BLOCK = 512;
-const OPAQUE = 'SCHILY.xattr.trusted.overlay.opaque';
-const REDIRECT = 'SCHILY.xattr.trusted.overlay.redirect';
-
+/** What overlayfs notes on one entry. */
 export interface Marks {
+  /** Of a folder: nothing that lies below shows. */
   readonly isOpaque?: boolean;
-  /** From the share's root when it begins with a slash, else a name beside. */
+  /** Where it comes from: from the share's root when it begins with a slash, else a name in what its folder shows of below. */
   readonly redirect?: string;
+  /** Of a file: it has a size, and no data of its own. */
+  readonly isMetacopy?: boolean;
 }
 
-/** Folder → its marks, for every folder in the archive. Paths are given as `./path`. */
-export function marksIn(archive: string): Map<string, Marks> {
-  const bytes = Buffer.from(archive, 'utf8');
+export interface MarkReading {
+  readonly upper: string;
+  readonly processes: Pick<Processes, 'run'>;
+  readonly signal: AbortSignal;
+}
+
+const TIMEOUT_MS = 60_000;
+const MAX_OUTPUT_BYTES = 67_108_864;
+/** Far below what the kernel takes as arguments of one program. */
+const PATHS_AT_ONCE = 500;
+const ATTRIBUTES = '^trusted\\.overlay\\.(opaque|redirect|metacopy)$';
+
+/** Path → its marks. A path without any, and one that is not there, are left out alike. */
+export async function readMarks(paths: readonly string[], reading: MarkReading): Promise<Map<string, Marks>> {
   const found = new Map<string, Marks>();
-  let records = new Map<string, string>();
-  for (let at = 0; at + BLOCK <= bytes.length && bytes[at] !== 0;) {
-    const size = parseInt(field(bytes, at + 124, 12), 8) || 0;
-    const type = String.fromCharCode(bytes[at + 156] ?? 0);
-    const next = at + BLOCK + Math.ceil(size / BLOCK) * BLOCK;
-    if (type === 'x') records = recordsIn(bytes.subarray(at + BLOCK, at + BLOCK + size));
-    else {
-      const path = records.get('path') ?? headerPath(bytes, at);
-      found.set(path.replace(/^\.\//, '').replace(/\/$/, ''), marksFrom(records));
-      records = new Map();
-    }
-    at = next;
+  for (let start = 0; start < paths.length; start += PATHS_AT_ONCE) {
+    for (const [path, marks] of await readSome(paths.slice(start, start + PATHS_AT_ONCE), reading)) found.set(path, marks);
   }
   return found;
 }
 
-function marksFrom(records: ReadonlyMap<string, string>): Marks {
-  const redirect = records.get(REDIRECT);
-  return { isOpaque: records.get(OPAQUE) === 'y', ...(redirect !== undefined && { redirect }) };
+async function readSome(paths: readonly string[], { upper, processes, signal }: MarkReading): Promise<Map<string, Marks>> {
+  const { stdout, stderr, code } = await processes.run({
+    command: 'getfattr', env: { LC_ALL: 'C' }, timeoutMs: TIMEOUT_MS, signal, maxOutputBytes: MAX_OUTPUT_BYTES,
+    args: ['-h', '--absolute-names', '-e', 'hex', '-d', '-m', ATTRIBUTES, '--', ...paths.map((path) => join(upper, path))],
+  });
+  const trouble = stderr.replace(/^getfattr: .*?: No such file or directory$/gms, '').trim();
+  if (trouble !== '' || (code !== 0 && code !== 1)) {
+    throw new Error(`the marks of the upper folder cannot be read: ${trouble || `getfattr ended with ${String(code)}`}`);
+  }
+  return marksIn(stdout, `${upper}/`);
 }
 
-function headerPath(bytes: Buffer, at: number): string {
-  const prefix = field(bytes, at + 345, 155);
-  const name = field(bytes, at, 100);
-  return prefix === '' ? name : `${prefix}/${name}`;
-}
-
-function field(bytes: Buffer, at: number, length: number): string {
-  const text = bytes.subarray(at, at + length);
-  const end = text.indexOf(0);
-  return text.subarray(0, end === -1 ? length : end).toString('utf8');
-}
-
-/** Records of the form `LENGTH KEY=VALUE\n`; the length counts the whole record in bytes. */
-function recordsIn(bytes: Buffer): Map<string, string> {
-  const found = new Map<string, string>();
-  for (let at = 0; at < bytes.length;) {
-    const space = bytes.indexOf(0x20, at);
-    const length = Number(bytes.subarray(at, space).toString('latin1'));
-    if (space === -1 || !(length > 0)) break;
-    const record = bytes.subarray(space + 1, at + length - 1);
-    const equals = record.indexOf(0x3d);
-    found.set(record.subarray(0, equals).toString('utf8'), record.subarray(equals + 1).toString('utf8'));
-    at += length;
+/** `# file: PATH`, then a line `NAME=0xHEX` for each attribute, then an empty line. */
+export function marksIn(text: string, prefix: string): Map<string, Marks> {
+  const found = new Map<string, Marks>();
+  for (const block of text.split('\n\n')) {
+    const [head = '', ...lines] = block.split('\n').filter((line) => line !== '');
+    const path = /^# file: (.*)$/.exec(head)?.[1];
+    if (path === undefined) continue;
+    found.set(unquoted(path).slice(prefix.length), marksFrom(new Map(lines.map(attribute))));
   }
   return found;
+}
+
+function attribute(line: string): [name: string, value: string] {
+  const [name = '', value = ''] = line.split(/=(.*)/s, 2);
+  return [name.replace(/^trusted\.overlay\./, ''), Buffer.from(value.replace(/^0x/, ''), 'hex').toString('utf8')];
+}
+
+function marksFrom(attributes: ReadonlyMap<string, string>): Marks {
+  const redirect = attributes.get('redirect');
+  return {
+    ...(attributes.get('opaque') === 'y' && { isOpaque: true }),
+    ...(redirect !== undefined && { redirect }),
+    ...(attributes.has('metacopy') && { isMetacopy: true }),
+  };
+}
+
+/** Line ends and backslashes are printed as `\` and three octal digits. */
+function unquoted(path: string): string {
+  return path.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(parseInt(digits, 8)));
 }

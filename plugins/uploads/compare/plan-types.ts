@@ -1,7 +1,8 @@
 /** What a plan is made of. */
-import type { LeavingEntry, QueueEntry, UpperEntry } from 'mountkeeper';
+import type { LeavingEntry, QueueEntry } from 'mountkeeper';
 import type { PendingMove } from './places.ts';
 import type { MoveRecord, PlaceRecord } from './records.ts';
+import type { ScanEntry } from './scan.ts';
 
 /** Folders that two moves in each other's way go over, in the share's root on the remote. */
 export const DETOUR_PREFIX = '.mountkeeper-moving-';
@@ -14,7 +15,7 @@ export interface Item {
   /** Where it is about on the remote. */
   readonly place: string;
   readonly bytes: number;
-  readonly entry?: UpperEntry;
+  readonly entry?: ScanEntry;
   readonly move?: PendingMove & { readonly isDetour: boolean };
   /** Ids of what must be done before. */
   readonly needs: Set<string>;
@@ -22,6 +23,8 @@ export interface Item {
   readonly hold?: string;
   /** A deletion that makes room for something else. */
   readonly isInTheWay?: boolean;
+  /** Its place is another's yet: it is in nobody's way there. */
+  readonly isDisplaced?: boolean;
   /** It will never go up as it is. */
   readonly isRefused?: boolean;
 }
@@ -32,19 +35,21 @@ export interface Lesson {
   readonly isTree: boolean;
   /** We brought it there and users removed it: all that is there is what they saw. */
   readonly isGone?: boolean;
-  /** The folder that users put there. */
-  readonly inode?: string;
+  /** Key of the folder that users put there. */
+  readonly folder?: string;
 }
 
 export interface Plan {
   readonly items: ReadonlyMap<string, Item>;
   readonly lessons: readonly Lesson[];
-  /** Places of folders that are to be moved: what lies there belongs to them. */
+  /** Places of what is to be moved: what lies there belongs to it. */
   readonly sources: readonly string[];
   /** Records that say nothing any more. */
   readonly spent: readonly string[];
   /** What the remote has, too, and hides its later changes for no use. */
   readonly done: readonly LeavingEntry[];
+  /** What users look for where the remote had it before: folders whose marks say so, files without data. */
+  readonly stale: readonly LeavingEntry[];
 }
 
 export interface Known {
@@ -59,5 +64,5 @@ export interface Conditions {
   /** Folders that must not be moved on the remote now. */
   readonly inUse: ReadonlySet<string>;
   /** False for what was changed a moment ago: nanoseconds since the epoch. */
-  readonly isQuiet: (changedNs: bigint) => boolean;
+  readonly isQuiet: (changedNs: bigint, path: string) => boolean;
 }

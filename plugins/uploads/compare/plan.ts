@@ -8,28 +8,35 @@
  *   ever replaced or deleted on the remote.
  * - Moves come first, then folders, then contents; deletions last. What is in the way of something else goes before it.
  */
-import type { LeavingEntry, UpperEntry } from 'mountkeeper';
+import type { LeavingEntry } from 'mountkeeper';
 import { ancestors, isAtOrInside, isInside, parentOf } from './paths.ts';
+import { idOf, orderItems } from './order.ts';
 import { findPlaces } from './places.ts';
 import type { PendingMove, Places } from './places.ts';
 import { DETOUR_PREFIX } from './plan-types.ts';
 import type { Conditions, Item, Known, Lesson, Plan } from './plan-types.ts';
-import { identityOf, isSameFile, mayBeThere } from './records.ts';
-import type { Scan } from './scan.ts';
+import { identityOf, isSameFile, mayBeFile, mayBeThere } from './records.ts';
+import type { Scan, ScanEntry } from './scan.ts';
 
 export function planUpper(scan: Scan, known: Known, conditions: Conditions): Plan {
   const draft = new Draft(scan, known, conditions);
   for (const entry of scan.entries.values()) draft.addEntry(entry);
   draft.addMoves();
   draft.addDeletions();
-  draft.order();
   draft.addSpentFolders();
-  return draft.plan();
+  const plan = draft.plan();
+  orderItems(plan.items, known);
+  return plan;
 }
 
-export function idOf(action: Item['action'], place: string): string {
-  return `${action} ${place}`;
+interface Why {
+  readonly hold?: string | undefined;
+  readonly isRefused?: boolean;
+  readonly isDisplaced?: boolean;
 }
+
+const UNLEARNT = 'What users changed here has not been found out yet.';
+const JUST_CHANGED = 'It was changed just now; it goes up when it has been quiet.';
 
 class Draft {
   readonly #known: Known;
@@ -40,8 +47,9 @@ class Draft {
   readonly #lessons: Lesson[] = [];
   readonly #spent: string[] = [];
   readonly #done: LeavingEntry[] = [];
+  readonly #stale: LeavingEntry[] = [];
   /** What users want at places: files and folders, no whiteouts. */
-  readonly #wanted = new Map<string, UpperEntry>();
+  readonly #wanted = new Map<string, ScanEntry>();
   readonly #whiteouts = new Set<string>();
   /** Folders of which is not known yet what they hide below. */
   readonly #unlearnt = new Set<string>();
@@ -51,55 +59,79 @@ class Draft {
     this.#scan = scan;
     this.#conditions = conditions;
     this.#places = findPlaces(scan, known.moves);
-    this.#done.push(...this.#places.moved);
   }
 
   plan(): Plan {
     const sources = [...this.#places.moves.values()].map(({ source }) => source);
-    return { items: this.#items, lessons: this.#lessons, sources, spent: this.#spent, done: this.#done };
+    const marked = [...this.#places.stale].map(([path, nowAt]) => ({ ...this.#scan.entries.get(path)!, nowAt }));
+    return { items: this.#items, lessons: this.#lessons, sources, spent: this.#spent, done: this.#done, stale: [...marked, ...this.#stale] };
   }
 
-  addEntry(entry: UpperEntry): void {
+  addEntry(entry: ScanEntry): void {
     const place = this.#places.of.get(entry.path);
     if (this.#unlearnt.has(parentOf(entry.path)) && entry.kind === 'folder') this.#unlearnt.add(entry.path);
-    if (place === undefined) return this.#add(entry, entry.path, { hold: 'A folder that was here has to be moved on the remote first.' });
+    if (place === undefined) return this.#addDisplaced(entry);
     if (entry.kind === 'whiteout') return this.#addWhiteout(entry, place);
     this.#wanted.set(place, entry);
-    if (entry.kind === 'file') this.#addFile(entry, place);
+    if (entry.kind === 'file' && this.#places.moves.has(entry.path)) return;
+    if (entry.hasNoData === true) this.#addDataless(entry, place);
+    else if (entry.kind === 'file') this.#addFile(entry, place);
     else if (entry.kind === 'folder') this.#addFolder(entry, place);
     else this.#add(entry, place, { isRefused: true, hold: 'The remote takes files and folders only, or cannot keep this name.' });
   }
 
-  #addWhiteout(entry: UpperEntry, place: string): void {
+  /** Its place is another's, until that one has been moved and users see it where it is now. */
+  #addDisplaced(entry: ScanEntry): void {
+    // Its move is done.
+    if (entry.hasNoData === true) return;
+    const isPending = [...this.#places.moves.values()].some(({ source }) => isAtOrInside(entry.path, source));
+    // It only hides what users do not look for there any more.
+    if (entry.kind === 'whiteout' && !isPending && this.#isFormer(entry.path)) return;
+    this.#add(entry, entry.path, { hold: 'What was here has to be moved on the remote first.', isDisplaced: true });
+  }
+
+  #isFormer(path: string): boolean {
+    return this.#places.former.some(({ from }) => isAtOrInside(path, from));
+  }
+
+  /** There is nothing to send. A move is brought about with the others; a mode, which no remote keeps, is forgotten after a while. */
+  #addDataless(entry: ScanEntry, place: string): void {
+    if (this.#places.pure.has(parentOf(entry.path))) return;
+    if (this.#known.moves.has(entry.key ?? '')) this.#stale.push(entry);
+    else if (this.#conditions.isRested(entry.changedNs)) this.#markDone(entry, place);
+  }
+
+  #addWhiteout(entry: ScanEntry, place: string): void {
     this.#whiteouts.add(place);
     const record = this.#known.places.get(place);
     if (this.#isTreeKnown(place) ? false : this.#isHidden(entry)) this.#learn(entry, place, true);
     else if (record === undefined || !mayBeThere(record)) this.#markDone(record?.isKept === true ? { ...entry, copy: place } : entry, place);
   }
 
-  #addFile(entry: UpperEntry, place: string): void {
+  #addFile(entry: ScanEntry, place: string): void {
     const record = this.#known.places.get(place);
     if (record !== undefined && isSameFile(record.proved, identityOf(entry))) {
       if (record.copy !== undefined) this.#markDone({ ...entry, copy: record.copy.path }, place);
       return;
     }
+    if (entry.isUnread === true) return this.#add(entry, place, { hold: JUST_CHANGED });
     const isUnlearnt = record === undefined ? this.#isHidden(entry) : !this.#isTreeKnown(place);
     if (isUnlearnt) return this.#learn(entry, place, record !== undefined);
     this.#add(entry, place, { hold: this.#holdOf(entry) });
     if (record?.remote.kind === 'folder') this.#addDeletion(place, entry.path);
   }
 
-  #addFolder(entry: UpperEntry, place: string): void {
+  #addFolder(entry: ScanEntry, place: string): void {
     if (!this.#places.pure.has(entry.path)) return;
     const record = this.#known.places.get(place);
     const kind = record?.remote.kind;
-    if (kind === 'folder' && record?.inode === String(entry.inode)) return;
+    if (kind === 'folder' && record?.folder === entry.key) return;
     if (kind === 'folder' || (kind === undefined && this.#isHidden(entry))) {
       this.#unlearnt.add(entry.path);
       return this.#learn(entry, place, true);
     }
     this.#add(entry, place, { hold: this.#holdOf(entry) });
-    if (kind === 'file') this.#addDeletion(place, entry.path);
+    if (record !== undefined && mayBeFile(record)) this.#addDeletion(place, entry.path);
   }
 
   /** In a folder that is yet to be moved nothing is taken out: what shows there then is not of this place. */
@@ -108,15 +140,15 @@ class Draft {
   }
 
   /** Whether something may lie below: not in a folder that users made, once it is known what that one hides. */
-  #isHidden({ path }: UpperEntry): boolean {
+  #isHidden({ path }: ScanEntry): boolean {
     const parent = parentOf(path);
     return !this.#places.pure.has(parent) || this.#unlearnt.has(parent);
   }
 
-  #learn(entry: UpperEntry, place: string, isTree: boolean): void {
-    this.#add(entry, place, { hold: 'What users changed here has not been found out yet.' });
+  #learn(entry: ScanEntry, place: string, isTree: boolean): void {
+    this.#add(entry, place, { hold: UNLEARNT });
     if (this.#unlearnt.has(parentOf(entry.path))) return;
-    this.#lessons.push({ place, isTree, ...(entry.kind === 'folder' && { inode: String(entry.inode) }) });
+    this.#lessons.push({ place, isTree, ...(entry.kind === 'folder' && entry.key !== undefined && { folder: entry.key }) });
   }
 
   /** Whether all that users removed with what was at a place is on record. */
@@ -125,57 +157,84 @@ class Draft {
     return record !== undefined && (record.remote.kind !== 'folder' || record.isTree === true);
   }
 
-  #holdOf({ path, kind, changedNs }: UpperEntry): string | undefined {
+  #holdOf({ path, kind, changedNs }: ScanEntry): string | undefined {
     if (this.#carrier(path) !== undefined) return 'The folder that it is in has to be moved on the remote first.';
     if (kind !== 'file') return undefined;
     if (this.#conditions.isOpen(path)) return 'It is open for writing; it goes up once it is closed.';
-    return this.#conditions.isQuiet(changedNs) ? undefined : 'It was changed just now; it goes up when it has been quiet.';
+    return this.#conditions.isQuiet(changedNs, path) ? undefined : JUST_CHANGED;
   }
 
   #carrier(path: string): PendingMove | undefined {
     return [path, ...ancestors(path)].map((one) => this.#places.moves.get(one)).find((move) => move !== undefined);
   }
 
-  #add(entry: UpperEntry, place: string, more: { readonly hold?: string | undefined; readonly isRefused?: boolean }): void {
+  #add(entry: ScanEntry, place: string, more: Why): void {
     const action = ({ file: 'upload', other: 'upload', folder: 'make folder', whiteout: 'delete' } as const)[entry.kind];
     this.#put({ action, path: entry.path, place, entry, bytes: entry.kind === 'file' ? entry.bytes : 0 }, more);
   }
 
   #put(
     item: Pick<Item, 'action' | 'path' | 'place' | 'bytes' | 'entry' | 'move' | 'isInTheWay'>,
-    { hold, isRefused = false }: { readonly hold?: string | undefined; readonly isRefused?: boolean },
+    { hold, isRefused = false, isDisplaced = false }: Why,
   ): void {
     const id = idOf(item.action, item.place);
-    this.#items.set(id, { ...item, id, needs: new Set(), isRefused, ...(hold !== undefined && { hold }) });
+    const why = hold ?? (item.move?.going === undefined ? this.#awaited(item) : undefined);
+    this.#items.set(id, { ...item, id, needs: new Set(), isRefused, isDisplaced, ...(why !== undefined && { hold: why }) });
   }
 
-  /** Folders that users renamed. What cannot go straight, since two are in each other's way, goes over a detour. */
+  /** Where something may have been moved on the remote by a try whose answer was lost, nothing is done before that is known. */
+  #awaited({ place, move }: Pick<Item, 'place' | 'move'>): string | undefined {
+    const spots = [place, ...(move === undefined ? [] : [move.source])];
+    const isUnsure = [...this.#places.moves.values()].some(({ source, going }) => going !== undefined
+      && spots.some((spot) => [source, going].some((one) => isAtOrInside(spot, one) || isInside(one, spot))));
+    return isUnsure ? 'It has to be found out first whether the remote has moved something here.' : undefined;
+  }
+
+  /** What users renamed. What cannot go straight, since two are in each other's way, goes over a detour. */
   addMoves(): void {
-    const moves = [...this.#places.moves.values()].sort((a, b) => depth(b.source) - depth(a.source));
+    const all = [...this.#places.moves.values()].sort((a, b) => depth(b.source) - depth(a.source));
+    // Whether it has arrived is found out before anything is done.
+    for (const move of all) if (move.going !== undefined) this.#putMove(move, false, undefined);
+    const moves = all.filter(({ going }) => going === undefined);
     const free = moves.filter((move) => this.#isFree(move));
     for (const move of free) this.#addMove(move);
     const blocked = moves.filter((move) => !free.includes(move));
-    const detour = free.length > 0 ? undefined : blocked.find(({ source }) => !source.startsWith(DETOUR_PREFIX));
+    const isDetourDue = free.length === 0 && moves.length === all.length && this.#places.former.length === 0;
+    const detour = isDetourDue ? blocked.find(({ source }) => !source.startsWith(DETOUR_PREFIX)) : undefined;
     for (const move of blocked) {
-      if (move === detour) this.#putMove(move, true, undefined);
-      else this.#putMove(move, false, 'Another folder has to be moved on the remote first.');
+      if (move === detour) this.#putMove(move, true, this.#isSourceLearnt(move) ? undefined : UNLEARNT);
+      else this.#putMove(move, false, 'Something else has to be moved on the remote first.');
     }
   }
 
-  #isFree({ entry: { path }, source }: PendingMove): boolean {
+  #isFree({ entry: { path, key }, source }: PendingMove): boolean {
     const parent = parentOf(path);
     if (parent !== '' && (this.#places.of.has(parent) ? this.#places.of.get(parent) !== parent : false)) return false;
-    return !isInside(path, source) && ![...this.#places.moves.values()].some((other) => isAtOrInside(other.source, path) && !(other.source === path && other.entry.path === path));
+    const isRemembered = this.#places.former.some((one) => one.key !== key && (isAtOrInside(path, one.from) || isInside(one.from, path)));
+    if (isRemembered || isInside(path, source)) return false;
+    return ![...this.#places.moves.values()].some((other) => isAtOrInside(other.source, path) && !(other.source === path && other.entry.path === path));
   }
 
   #addMove(move: PendingMove): void {
     const { path } = move.entry;
-    const hold = this.#conditions.inUse.has(path) ? 'Somebody has the folder open; it is moved on the remote once that is closed.' : undefined;
     const record = this.#known.places.get(path);
-    const isLearnt = record === undefined ? !this.#isHidden(move.entry) : this.#isTreeKnown(path);
-    if (!isLearnt && !this.#unlearnt.has(parentOf(path))) this.#lessons.push({ place: path, isTree: true });
-    this.#putMove(move, false, isLearnt ? hold : 'What users changed here has not been found out yet.');
+    const isTargetLearnt = record === undefined ? !this.#isHidden(move.entry) : this.#isTreeKnown(path);
+    if (!isTargetLearnt && !this.#unlearnt.has(parentOf(path))) this.#lessons.push({ place: path, isTree: true });
+    const isLearnt = this.#isSourceLearnt(move) && isTargetLearnt;
+    this.#putMove(move, false, isLearnt ? this.#useOf(move) : UNLEARNT);
     if (isLearnt && record !== undefined && record.remote.kind !== 'nothing') this.#addDeletion(path, path);
+  }
+
+  #useOf({ entry: { path, kind } }: PendingMove): string | undefined {
+    if (kind !== 'folder' || !this.#conditions.inUse.has(path)) return undefined;
+    return 'Somebody has the folder open; it is moved on the remote once that is closed.';
+  }
+
+  /** Of a file it has to be known which version users moved. */
+  #isSourceLearnt({ entry, source }: PendingMove): boolean {
+    const isLearnt = entry.hasNoData !== true || this.#known.places.has(source);
+    if (!isLearnt) this.#lessons.push({ place: source, isTree: false });
+    return isLearnt;
   }
 
   #putMove(move: PendingMove, isDetour: boolean, hold: string | undefined): void {
@@ -201,7 +260,7 @@ class Draft {
     const whiteout = entry?.kind === 'whiteout' ? { entry } : {};
     const isUnlearnt = this.#isGoneUnlearnt(place);
     if (isUnlearnt) this.#lessons.push({ place, isTree: true, isGone: true });
-    const hold = isUnlearnt ? 'What users changed here has not been found out yet.' : isMoving ? 'A folder in it has to be moved on the remote first.' : undefined;
+    const hold = isUnlearnt ? UNLEARNT : isMoving ? 'A folder in it has to be moved on the remote first.' : undefined;
     this.#put({ action: 'delete', path, place, bytes: 0, isInTheWay, ...whiteout }, { hold });
   }
 
@@ -216,66 +275,21 @@ class Draft {
     const record = this.#known.places.get(place);
     const kind = this.#wanted.get(place)?.kind;
     if (record === undefined || kind === undefined) return false;
-    return (kind === 'file' && record.remote.kind === 'folder') || (kind === 'folder' && record.remote.kind === 'file');
+    return (kind === 'file' && record.remote.kind === 'folder') || (kind === 'folder' && mayBeFile(record));
   }
 
-  /** Folders that hide what others put into them, or hold nothing that is ours. */
+  /** Folders that hide what others put into them. Plain ones stay: users may stand in them. */
   addSpentFolders(): void {
     const busy = new Set([...this.#items.values()].flatMap(({ path, place, move }) => {
       const spots = [path, place, move?.source ?? place];
       return [...spots, ...spots.flatMap(ancestors)];
     }));
-    const filled = new Set([...this.#scan.entries.keys()].map(parentOf));
     for (const entry of this.#scan.entries.values()) {
-      const { path, kind, isOpaque, movedFrom } = entry;
-      if (kind !== 'folder' || movedFrom !== undefined || busy.has(path) || !this.#conditions.isRested(entry.changedNs)) continue;
-      if (this.#places.of.get(path) === path && (isOpaque || (!filled.has(path) && !this.#places.pure.has(path)))) this.#done.push(entry);
+      const { path, isOpaque } = entry;
+      if (!isOpaque || busy.has(path) || !this.#conditions.isRested(entry.changedNs)) continue;
+      if (this.#places.of.get(path) === path) this.#done.push(entry);
     }
   }
-
-  /** What needs what. */
-  order(): void {
-    const sent = new Map<string, string[]>();
-    for (const item of this.#items.values()) if (item.action === 'upload' && item.entry !== undefined) addTo(sent, likeness(item.bytes, item.entry.modifiedNs), item.id);
-    for (const item of this.#items.values()) {
-      if (item.action === 'delete') this.#orderDeletion(item, sent);
-      else if (item.move?.isDetour !== true) this.#need(item, 'make folder', parentOf(item.place));
-    }
-  }
-
-  #orderDeletion(item: Item, sent: ReadonlyMap<string, string[]>): void {
-    for (const above of [item.place, ...ancestors(item.place)]) this.#makeWait(item, above);
-    const remote = this.#known.places.get(item.place)?.remote;
-    if (item.isInTheWay === true || remote?.kind !== 'file') return;
-    // A file that was renamed here: its content must be on the remote under the new name before the old one goes.
-    const { bytes, modifiedMs } = remote.version;
-    const second = Math.floor(modifiedMs / 1_000);
-    for (const one of [second - 1, second, second + 1]) for (const id of sent.get(`${bytes} ${one}`) ?? []) item.needs.add(id);
-  }
-
-  /** Whatever is at or above it: a folder's deletion, or what is to stand there. */
-  #makeWait(deletion: Item, above: string): void {
-    for (const action of ['delete', 'upload', 'move', 'make folder'] as const) {
-      if (action === 'make folder' && above !== deletion.place) continue;
-      const other = this.#items.get(idOf(action, above));
-      if (other !== deletion) other?.needs.add(deletion.id);
-    }
-  }
-
-  #need(item: Item, action: Item['action'], place: string): void {
-    const other = this.#items.get(idOf(action, place));
-    if (other !== undefined && other !== item) item.needs.add(other.id);
-  }
-}
-
-function likeness(bytes: number, modifiedNs: bigint): string {
-  return `${bytes} ${modifiedNs / 1_000_000_000n}`;
-}
-
-function addTo(map: Map<string, string[]>, key: string, value: string): void {
-  const values = map.get(key);
-  if (values === undefined) map.set(key, [value]);
-  else values.push(value);
 }
 
 function depth(path: string): number {

@@ -40,18 +40,22 @@ export interface PlaceRecord {
   readonly isShown?: boolean;
   /** Users deleted it, but others had made something else of it: that stays and is to show again. */
   readonly isKept?: boolean;
-  /** Inode of the local folder that the remote's was made for. */
-  readonly inode?: string;
+  /** Key of the local folder that the remote's was made for. */
+  readonly folder?: string;
   /** Being taken out of the upper folder: when it is gone from there, no user deleted it. */
   readonly isLeaving?: boolean;
 }
 
-/** Where a renamed folder's content is on the remote now. `from` is what its mark in the upper folder says. */
+/**
+ * Of a folder that users renamed, or a file without data: where the remote has what it stands for. It is known by the entry in the
+ * upper folder, not by its mark: overlayfs remembers marks of mounted folders, and writes former ones again.
+ */
 export interface MoveRecord {
-  readonly from: string;
   readonly at: string;
   /** Where it may be instead: it was being moved there, and the answer was never seen. */
   readonly going?: string;
+  /** Where it was before, for as long as a mark that is written now may still say so. */
+  readonly former?: readonly string[];
 }
 
 type Line =
@@ -65,7 +69,7 @@ const MOST_CONFLICTS = 1_000;
 
 export class Records {
   readonly places = new Map<string, PlaceRecord>();
-  /** By the inode of the folder in the upper folder. */
+  /** By the key of the entry in the upper folder. */
   readonly moves = new Map<string, MoveRecord>();
   conflicts: Conflict[] = [];
   readonly #file: string;
@@ -105,11 +109,11 @@ export class Records {
     if (this.places.has(place)) this.#add({ place, record: null });
   }
 
-  setMove(inode: bigint, move: MoveRecord | null): void {
-    if (move !== null || this.moves.has(String(inode))) this.#add({ mark: String(inode), move });
+  setMove(key: string, move: MoveRecord | null): void {
+    if (move !== null || this.moves.has(key)) this.#add({ mark: key, move });
   }
 
-  /** The remote has renamed a folder: what is known of places in it goes along. */
+  /** The remote has renamed it: what is known of places in it goes along. */
   renamed(from: string, to: string): void {
     this.#add({ renamed: [from, to] });
   }
@@ -162,8 +166,10 @@ export class Records {
     const inside = [...this.places].filter(([place]) => isAtOrInside(place, from));
     for (const [place] of inside) this.places.delete(place);
     for (const [place, record] of inside) this.places.set(carried(place, from, to), record);
-    for (const [mark, move] of this.moves) {
-      if (isAtOrInside(move.at, from)) this.moves.set(mark, { from: move.from, at: carried(move.at, from, to) });
+    for (const [key, { at, former = [] }] of this.moves) {
+      if (!isAtOrInside(at, from)) continue;
+      const now = carried(at, from, to);
+      this.moves.set(key, { at: now, former: [...new Set([...former, at])].filter((one) => one !== now) });
     }
   }
 
@@ -228,4 +234,9 @@ async function syncFolder(folder: string): Promise<void> {
 /** True when the remote may have something at the place that users know of. */
 export function mayBeThere({ remote, sending, isMaking }: PlaceRecord): boolean {
   return remote.kind !== 'nothing' || sending !== undefined || isMaking === true;
+}
+
+/** True when a file of the user's may be there: one that users saw, or one that was being sent. */
+export function mayBeFile({ remote, sending }: PlaceRecord): boolean {
+  return remote.kind === 'file' || sending !== undefined;
 }

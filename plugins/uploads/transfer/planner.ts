@@ -1,6 +1,7 @@
 /** One look at the upper folder, from what lies there to what has to be done. */
 import type { Clock, Processes, UploadOptions } from 'mountkeeper';
 import { learn } from '../compare/learn.ts';
+import { originsOf } from '../compare/places.ts';
 import { planUpper } from '../compare/plan.ts';
 import type { Conditions, Item, Plan } from '../compare/plan-types.ts';
 import type { Records } from '../compare/records.ts';
@@ -18,26 +19,46 @@ export interface PlannerOptions extends UploadOptions {
   readonly restMs?: number;
 }
 
+export interface PlanningOptions {
+  /** All may go: no quiet time, and nobody is waited for who stands in a folder. */
+  readonly isHurried: boolean;
+  /** Paths that need no quiet time. */
+  readonly isUrgent?: (path: string) => boolean;
+  readonly signal: AbortSignal;
+}
+
+export interface TimedScan extends Scan {
+  /** In monotonic milliseconds. */
+  readonly startedMs: number;
+}
+
 export class Planner {
   readonly #options: PlannerOptions;
   readonly #scanner: Scanner;
+
+  /** When users were seen to see a folder where the remote has it, in monotonic milliseconds; by key. */
+  readonly #settledAt = new Map<string, number>();
+  /** Keys with a record that the last look did not find. */
+  #gone: ReadonlySet<string> = new Set();
 
   constructor(options: PlannerOptions) {
     this.#options = options;
     this.#scanner = createScanner(options.layer.upper, options.processes);
   }
 
-  scan(signal: AbortSignal): Promise<Scan> {
-    return this.#scanner.scan(signal);
+  async scan(signal: AbortSignal): Promise<TimedScan> {
+    const startedMs = this.#options.clock.monotonic();
+    return { ...(await this.#scanner.scan(signal)), startedMs };
   }
 
   /** Finds out what is new before it says what to do about it. */
   async plan(
-    scan: Scan, records: Records, { isHurried, signal }: { readonly isHurried: boolean; readonly signal: AbortSignal },
+    scan: TimedScan, records: Records, { isHurried, isUrgent = () => false, signal }: PlanningOptions,
   ): Promise<{ readonly plan: Plan; readonly isMoreToLearn: boolean }> {
     const { layer, remote } = this.#options;
-    forgetMarks(scan, records);
-    const times = this.#times(isHurried);
+    adoptMoves(scan, records);
+    this.#forgetMoves(scan, records);
+    const times = this.#times(isHurried, isUrgent);
     const first = planUpper(scan, records, { isOpen: () => false, inUse: new Set(), ...times });
     const isStill = (): Promise<boolean> => this.#scanner.isStill(scan, signal);
     const failed = first.lessons.length === 0 ? new Map<string, string>()
@@ -53,13 +74,33 @@ export class Planner {
     return { plan: failed.size === 0 ? plan : { ...plan, items: withReasons(plan.items, failed) }, isMoreToLearn };
   }
 
-  #times(isHurried: boolean): Pick<Conditions, 'isQuiet' | 'isRested'> {
+  /** Users see these where the remote has them, and whatever is looked up from now on is told so. */
+  settled(keys: readonly string[]): void {
+    for (const key of keys) this.#settledAt.set(key, this.#options.clock.monotonic());
+  }
+
+  /** A mark that was written before users saw where a folder is has been read by now. What left the upper folder has no record. */
+  #forgetMoves(scan: TimedScan, records: Records): void {
+    const keys = new Set([...scan.entries.values()].map(({ key }) => key));
+    const gone = [...records.moves.keys()].filter((key) => !keys.has(key));
+    // A look is no moment: what was renamed out of a folder that is gone may not have been seen yet.
+    for (const key of gone) if (this.#gone.has(key)) records.setMove(key, null);
+    this.#gone = new Set(gone);
+    for (const [key, at] of this.#settledAt) {
+      if (at >= scan.startedMs) continue;
+      this.#settledAt.delete(key);
+      const record = records.moves.get(key);
+      if (record?.former !== undefined) records.setMove(key, { at: record.at, ...(record.going !== undefined && { going: record.going }) });
+    }
+  }
+
+  #times(isHurried: boolean, isUrgent: (path: string) => boolean): Pick<Conditions, 'isQuiet' | 'isRested'> {
     const { clock, writeBackMs, restMs = REST_BEFORE_OUT_MS } = this.#options;
     const now = nanoseconds(clock.now());
     const quietSince = now - nanoseconds(writeBackMs());
     const restedSince = now - nanoseconds(restMs);
     return {
-      isQuiet: (changed) => isHurried || changed <= quietSince || changed > now + FUTURE_NS,
+      isQuiet: (changed, path) => isHurried || isUrgent(path) || changed <= quietSince || changed > now + FUTURE_NS,
       isRested: (changed) => changed <= restedSince,
     };
   }
@@ -72,9 +113,11 @@ export function revive({ entries }: Scan, records: Records): void {
   }
 }
 
-function forgetMarks({ entries }: Scan, records: Records): void {
-  const marked = new Set([...entries.values()].filter(({ movedFrom }) => movedFrom !== undefined).map(({ inode }) => String(inode)));
-  for (const inode of records.moves.keys()) if (!marked.has(inode)) records.setMove(BigInt(inode), null);
+/** Where each entry with a mark comes from is put on record when it is first seen: later its mark may speak of former names. */
+export function adoptMoves(scan: Scan, records: Records): void {
+  for (const { entry, source } of originsOf(scan, records.moves).values()) {
+    if (entry.key !== undefined && !records.moves.has(entry.key)) records.setMove(entry.key, { at: source });
+  }
 }
 
 function withReasons(items: ReadonlyMap<string, Item>, failed: ReadonlyMap<string, string>): Map<string, Item> {

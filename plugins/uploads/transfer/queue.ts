@@ -28,6 +28,10 @@ export class Queue {
   #lanes: Record<Lane, Map<string, Item>> = { upload: new Map(), small: new Map(), late: new Map() };
   readonly #tries = new Map<string, Try>();
   readonly #firstSeen = new Map<string, number>();
+  /** Until then only what is urgent goes, in milliseconds since the epoch. */
+  #pausedUntil = 0;
+  /** Paths that go before all others, also while the rest is paused. */
+  readonly #urgent = new Set<string>();
   /** Why nothing goes: the remote is silent. Tried again with one item from then on. */
   #silence: { readonly reason: string; readonly until: number } | undefined;
 
@@ -39,9 +43,36 @@ export class Queue {
     return this.#items.size === this.#done.size;
   }
 
+  /** Milliseconds since the epoch; undefined when nothing is paused. */
+  pausedUntil(now: number): number | undefined {
+    return this.#pausedUntil > now ? this.#pausedUntil : undefined;
+  }
+
+  /** 0 ends a pause. What is under way comes to its end. */
+  pause(until: number): void {
+    this.#pausedUntil = until;
+  }
+
+  /** This path, and what is in it, goes next. */
+  prefer(path: string): void {
+    this.#urgent.add(path);
+    this.#silence = undefined;
+    for (const { id, path: one } of this.#items.values()) {
+      const former = this.#tries.get(id);
+      if (former !== undefined && isAtOrInside(one, path)) this.#tries.set(id, { ...former, nextTryAt: 0 });
+    }
+  }
+
+  isUrgent(path: string): boolean {
+    return this.#urgent.size > 0 && [...this.#urgent].some((one) => isAtOrInside(path, one));
+  }
+
   adopt(plan: Plan, now: number): void {
     this.#items = plan.items;
     this.#done.clear();
+    // Once nothing of it waits, it is like any other.
+    const waiting = [...plan.items.values()];
+    for (const path of this.#urgent) if (!waiting.some((item) => isAtOrInside(item.path, path))) this.#urgent.delete(path);
     for (const map of [this.#tries, this.#firstSeen]) for (const id of map.keys()) if (!plan.items.has(id)) map.delete(id);
     for (const { id, entry, action } of plan.items.values()) {
       if (this.#firstSeen.has(id)) continue;
@@ -60,12 +91,14 @@ export class Queue {
 
   hurry(): void {
     this.#silence = undefined;
+    this.#pausedUntil = 0;
     for (const [id, one] of this.#tries) this.#tries.set(id, { ...one, nextTryAt: 0 });
   }
 
   /** What may start now, the most urgent first, as many as there is room for. */
   next(now: number, transfers: number): Item[] {
     if (this.#silence !== undefined && (this.running.size > 0 || this.#silence.until > now)) return [];
+    if (this.pausedUntil(now) !== undefined) return this.#urgentOnes(transfers);
     const most = this.#silence === undefined ? Infinity : 1;
     const chosen: Item[] = [];
     this.#take('small', { room: SMALL_STEPS, most }, chosen);
@@ -76,11 +109,28 @@ export class Queue {
     return chosen;
   }
 
-  #take(lane: Lane, { room, most }: { readonly room: number; readonly most: number }, chosen: Item[]): void {
+  /** With what they need: a folder that is to be made, a thing that is in the way. */
+  #urgentOnes(transfers: number): Item[] {
+    const wanted = new Set<string>();
+    const want = (item: Item): void => {
+      if (wanted.has(item.id)) return;
+      wanted.add(item.id);
+      for (const need of item.needs) {
+        const other = this.#items.get(need);
+        if (other !== undefined) want(other);
+      }
+    };
+    for (const item of this.#items.values()) if (this.isUrgent(item.path)) want(item);
+    const chosen: Item[] = [];
+    for (const lane of ['small', 'upload', 'late'] as const) this.#take(lane, { room: lane === 'upload' ? transfers : SMALL_STEPS, most: Infinity, wanted }, chosen);
+    return chosen;
+  }
+
+  #take(lane: Lane, { room, most, wanted }: { readonly room: number; readonly most: number; readonly wanted?: ReadonlySet<string> }, chosen: Item[]): void {
     let left = room - this.#runningItems().filter((item) => laneOf(item) === lane).length;
     for (const item of this.#lanes[lane].values()) {
       if (left <= 0 || chosen.length >= most) return;
-      if (this.running.has(item.id) || !this.#isReady(item)) continue;
+      if (this.running.has(item.id) || !this.#isReady(item) || wanted?.has(item.id) === false) continue;
       if ([...chosen, ...this.#runningItems()].some((other) => collide(item, other))) continue;
       chosen.push(item);
       left -= 1;
@@ -94,6 +144,11 @@ export class Queue {
     this.#silence = undefined;
     // Those that the silence made wait need not any longer.
     for (const [id, one] of this.#tries) if (one.isSilence) this.#tries.delete(id);
+  }
+
+  /** The next look says what is to be done about it. */
+  postponed(item: Item): void {
+    this.#lanes[laneOf(item)].delete(item.id);
   }
 
   failed(item: Item, error: RemoteFailure, now: number): void {
@@ -116,19 +171,21 @@ export class Queue {
     return isRefused || (one !== undefined && !one.isSilence && one.tries >= STUCK_AFTER);
   }
 
-  reason(item: Item): string {
+  reason(item: Item, now = 0): string {
     const one = this.#tries.get(item.id);
+    const until = this.isUrgent(item.path) ? undefined : this.pausedUntil(now);
+    if (until !== undefined) return `Uploads are paused until ${new Date(until).toISOString()}.`;
     return item.hold ?? this.#silence?.reason ?? one?.reason ?? 'It waits for its turn.';
   }
 
-  entries(): QueueEntry[] {
+  entries(now: number): QueueEntry[] {
     return this.items.map((item) => {
       const run = this.running.get(item.id);
       const one = this.#tries.get(item.id);
       return {
         path: item.path, action: item.action, bytes: item.bytes, sentBytes: run?.sentBytes ?? 0, since: this.since(item),
         state: run === undefined ? (this.isStuck(item) ? 'stuck' : 'waiting') : 'uploading',
-        reason: run === undefined ? this.reason(item) : 'It is on its way.',
+        reason: run === undefined ? this.reason(item, now) : 'It is on its way.',
         tries: one?.tries ?? 0, ...(one !== undefined && one.nextTryAt > 0 && { nextTryAt: one.nextTryAt }),
       };
     });
@@ -145,6 +202,7 @@ export class Queue {
 
   /** Small: before others. What has waited long is small. */
   #urgency(item: Item, now: number): number {
+    if (this.isUrgent(item.path)) return -1;
     const order = { move: 0, 'make folder': 1, upload: 2, delete: 3 }[item.action] * 10;
     if (item.action !== 'upload' || now - this.since(item) > OLD_MS) return order;
     return order + SIZE_CLASSES.filter((limit) => item.bytes > limit).length;

@@ -5,29 +5,24 @@
 import { lstat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type {
-  Clock, Conflict, LeavingEntry, Logger, Processes, QueueEntry, RemoteFailure, ShareUploads, UploadFigures, UploadOptions,
+  Clock, Conflict, Logger, Processes, QueueEntry, RemoteFailure, ShareUploads, UploadFigures, UploadOptions,
 } from 'mountkeeper';
-import { parentOf } from '../compare/paths.ts';
 import type { Item } from '../compare/plan-types.ts';
 import { Records } from '../compare/records.ts';
-import { deletePlace, makeFolder, moveFolder } from './folders.ts';
+import { deletePlace, makeFolder } from './folders.ts';
+import { Leaving } from './leaving.ts';
+import { moveEntry } from './moves.ts';
 import { Planner, revive } from './planner.ts';
 import { Queue } from './queue.ts';
 import type { Running } from './queue.ts';
 import { Changed } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
-import { takeOutDone } from './take-out.ts';
 import { uploadFile } from './upload.ts';
 
 /** How long "all may go now" holds. */
 const HURRY_MS = 30_000;
 /** A look costs at most this part of the time. */
 const LOOK_SHARE = 50;
-/** What could not be taken out is tried again after this. */
-const REST_MS = 30_000;
-/** Of a folder that was moved on the remote: until then what only lies there is out of sight. */
-const MOVED_REST_MS = 1_000;
-const PAUSE_MS = 5_000;
 const LONGEST_FRESH_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
 const IDLE_LOOK_EVERY_MS = 5_000;
@@ -43,22 +38,28 @@ export interface ShareUploaderOptions extends UploadOptions {
   readonly isSelfDriven?: boolean;
 }
 
-export class ShareUploader implements ShareUploads {
+/** What people may ask of a share's uploader. */
+export interface ManagedUploads extends ShareUploads {
+  /** Milliseconds since the epoch; undefined when nothing is paused. */
+  readonly pausedUntil: number | undefined;
+  /** Nothing begins to go until then but what `sendNow` names; `flush` ends it. 0: goes on at once. */
+  pause(until: number): void;
+  /** A path, and what is in it, goes next, without quiet time and through a pause. */
+  sendNow(path: string): void;
+}
+
+export class ShareUploader implements ManagedUploads {
   readonly #options: ShareUploaderOptions;
   readonly #planner: Planner;
   readonly #queue = new Queue();
   readonly #end = new AbortController();
-  readonly #touched = new Set<string>();
   readonly #steps = new Set<Promise<void>>();
   #records: Records | undefined;
   #opening: Promise<Records> | undefined;
   #figures: UploadFigures | undefined;
   #looking: Promise<UploadFigures> | undefined;
   #nextLook: Promise<UploadFigures> | undefined;
-  #done: readonly LeavingEntry[] = [];
-  /** What could not be taken out rests until then, in monotonic milliseconds. */
-  readonly #refused = new Map<string, number>();
-  #takeOutFrom = 0;
+  readonly #leaving: Leaving;
   #hurriedUntil = 0;
   #uploadedBytes = 0;
   #isLookDue = false;
@@ -69,6 +70,9 @@ export class ShareUploader implements ShareUploads {
   constructor(options: ShareUploaderOptions) {
     this.#options = options;
     this.#planner = new Planner(options);
+    this.#leaving = new Leaving({
+      clock: options.clock, tools: () => this.#tools(), learnFirst: () => this.#learnFirst(), settled: (keys) => this.#planner.settled(keys),
+    });
     this.#loop = options.isSelfDriven === false ? Promise.resolve() : this.#drive();
   }
 
@@ -77,18 +81,36 @@ export class ShareUploader implements ShareUploads {
   }
 
   queue(): readonly QueueEntry[] {
-    return this.#queue.entries();
+    return this.#queue.entries(this.#options.clock.now());
   }
 
   conflicts(): readonly Conflict[] {
     return this.#records?.conflicts ?? [];
   }
 
+  get pausedUntil(): number | undefined {
+    return this.#queue.pausedUntil(this.#options.clock.now());
+  }
+
+  pause(until: number): void {
+    this.#queue.pause(until);
+    this.#lookSoon();
+  }
+
+  sendNow(path: string): void {
+    this.#queue.prefer(path);
+    this.#lookSoon();
+  }
+
+  #lookSoon(): void {
+    this.#isLookDue = true;
+    this.#wake();
+  }
+
   flush(): void {
     this.#hurriedUntil = this.#options.clock.monotonic() + HURRY_MS;
     this.#queue.hurry();
-    this.#isLookDue = true;
-    this.#wake();
+    this.#lookSoon();
   }
 
   /** A look that began before the call may not know what the caller knows, so another one follows it. */
@@ -158,11 +180,12 @@ export class ShareUploader implements ShareUploads {
     const records = await this.#open();
     const scan = await this.#planner.scan(signal);
     if (this.#figures === undefined) revive(scan, records);
-    const { plan, isMoreToLearn } = await this.#planner.plan(scan, records, { isHurried: lookedAtMs < this.#hurriedUntil, signal });
+    const { plan, isMoreToLearn } = await this.#planner.plan(scan, records, {
+      isHurried: lookedAtMs < this.#hurriedUntil, isUrgent: (path) => this.#queue.isUrgent(path), signal,
+    });
     this.#isLookDue ||= isMoreToLearn;
-    for (const path of this.#refused.keys()) if (!scan.entries.has(path)) this.#refused.delete(path);
     this.#queue.adopt(plan, clock.now());
-    this.#done = plan.done.filter(({ path }) => (this.#refused.get(path) ?? 0) <= lookedAtMs);
+    this.#leaving.adopt(scan, plan);
     this.#lookMs = clock.monotonic() - lookedAtMs;
     this.#figures = this.#count(lookedAtMs);
     this.#start();
@@ -170,6 +193,7 @@ export class ShareUploader implements ShareUploads {
   }
 
   #count(lookedAtMs: number): UploadFigures {
+    const { clock } = this.#options;
     const { items } = this.#queue;
     const stuck = items.filter((item) => this.#queue.isStuck(item));
     const oldest = items.length === 0 ? undefined : Math.min(...items.map((item) => this.#queue.since(item)));
@@ -179,7 +203,7 @@ export class ShareUploader implements ShareUploads {
       dirtyBytes: items.reduce((sum, { bytes }) => sum + bytes, 0),
       ...(oldest !== undefined && { oldestDirtyAt: oldest }),
       stuckFiles: stuck.length,
-      ...(stuck[0] !== undefined && { stuckReason: `${stuck[0].path}: ${this.#queue.reason(stuck[0])}` }),
+      ...(stuck[0] !== undefined && { stuckReason: `${stuck[0].path}: ${this.#queue.reason(stuck[0], clock.now())}` }),
       uploading: [...this.#queue.running.values()].filter(({ item }) => item.action === 'upload').length,
       uploadedBytes: this.#uploadedBytes,
     };
@@ -190,13 +214,19 @@ export class ShareUploader implements ShareUploads {
     const { clock, transfers } = this.#options;
     if (this.#end.signal.aborted || this.#records === undefined) return;
     for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()))) this.#run(item);
-    if (this.#steps.size === 0 && clock.monotonic() >= this.#takeOutFrom && (this.#done.length > 0 || this.#touched.size > 0)) this.#spawn(this.#takeOut());
+    if (this.#leaving.isRenewalDue) this.#spawn(this.#leave(this.#leaving.renew()));
+    if (this.#steps.size === 0 && this.#leaving.isDue) this.#spawn(this.#leave(this.#leaving.takeOut()));
   }
 
   #run(item: Item): void {
     const run: Running = { item, sentBytes: 0 };
     this.#queue.running.set(item.id, run);
     this.#spawn(this.#step(item, run).finally(() => this.#queue.running.delete(item.id)));
+  }
+
+  /** Another look follows what has changed the upper folder. */
+  async #leave(work: Promise<boolean>): Promise<void> {
+    this.#isLookDue = (await work) || this.#isLookDue;
   }
 
   #spawn(work: Promise<void>): void {
@@ -222,6 +252,7 @@ export class ShareUploader implements ShareUploads {
       if (this.#end.signal.aborted) return;
       if (error instanceof Changed) {
         this.#isLookDue = true;
+        this.#queue.postponed(item);
         return;
       }
       const failure = error as RemoteFailure;
@@ -233,7 +264,7 @@ export class ShareUploader implements ShareUploads {
   async #perform(item: Item, run: Running): Promise<void> {
     const tools = this.#tools();
     if (item.action === 'make folder') return makeFolder(item, tools);
-    if (item.action === 'move') return moveFolder(item, tools);
+    if (item.action === 'move') return moveEntry(item, tools);
     if (item.action === 'delete') return deletePlace(item, tools);
     const onProgress = (bytes: number): void => {
       this.#uploadedBytes += Math.max(0, bytes - run.sentBytes);
@@ -246,30 +277,8 @@ export class ShareUploader implements ShareUploads {
     const { layer, remote, clock, onConflict } = this.#options;
     return {
       layer, remote, clock, onConflict, records: this.#records!, host: hostname().split('.')[0] ?? 'here', signal: this.#end.signal,
-      touched: (folder) => void this.#touched.add(folder),
+      touched: (folder) => this.#leaving.touched(folder),
     };
-  }
-
-  async #takeOut(): Promise<void> {
-    const entries = this.#done;
-    this.#done = [];
-    const folders = [...new Set([...this.#touched, ...entries.map(({ path }) => parentOf(path))])];
-    this.#touched.clear();
-    try {
-      // What lies below is read anew then: what users changed of it until now has to be known before.
-      await this.#learnFirst();
-      const taken = await takeOutDone(entries, folders, this.#tools());
-      for (const { movedFrom, path } of entries) this.#refused.set(path, taken.has(path) || this.#isKept(path) ? 0 : this.#options.clock.monotonic() + (movedFrom === undefined ? REST_MS : MOVED_REST_MS));
-      if (taken.size > 0 || entries.some(({ path, copy }) => copy === undefined && this.#isKept(path))) this.#isLookDue = true;
-    } catch (error) {
-      for (const folder of folders) this.#touched.add(folder);
-      this.#takeOutFrom = this.#options.clock.monotonic() + PAUSE_MS;
-      if (!this.#end.signal.aborted) throw error;
-    }
-  }
-
-  #isKept(path: string): boolean {
-    return this.#records?.places.get(path)?.isKept === true;
   }
 
   async #learnFirst(): Promise<void> {

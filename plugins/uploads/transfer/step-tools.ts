@@ -5,6 +5,8 @@ import type { Clock, Conflict, RemoteFiles, UpperEntry, WriteLayer } from 'mount
 import { thingOf } from '../compare/learn.ts';
 import type { Records, Thing } from '../compare/records.ts';
 import { NOTHING } from '../compare/records.ts';
+import type { Item } from '../compare/plan-types.ts';
+import { keyOf } from '../compare/scan.ts';
 import { conflictPath } from '../conflicts/names.ts';
 
 export interface StepTools {
@@ -20,17 +22,28 @@ export interface StepTools {
   readonly touched: (folder: string) => void;
 }
 
+export interface LocalStats extends Omit<UpperEntry, 'path' | 'isOpaque'> {
+  readonly key: string;
+}
+
 /** The upper folder is not what the step was planned for: look again. */
 export class Changed extends Error {}
 
-export async function localStats(layer: WriteLayer, path: string): Promise<Omit<UpperEntry, 'path' | 'isOpaque'> | undefined> {
+export async function localStats(layer: WriteLayer, path: string): Promise<LocalStats | undefined> {
   const stats = await lstat(join(layer.upper, path), { bigint: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
     throw error;
   });
   if (stats === undefined) return undefined;
   const kind = stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : stats.isCharacterDevice() && stats.rdev === 0n ? 'whiteout' : 'other';
-  return { kind, inode: stats.ino, bytes: Number(stats.size), modifiedNs: stats.mtimeNs, changedNs: stats.ctimeNs };
+  return { kind, inode: stats.ino, bytes: Number(stats.size), modifiedNs: stats.mtimeNs, changedNs: stats.ctimeNs, key: keyOf(stats.ino, stats.birthtimeNs) };
+}
+
+/** Rejects when something else has come to the item's path, or nothing is there any more. */
+export async function checkEntry({ path, entry }: Item, { layer }: StepTools): Promise<LocalStats> {
+  const stats = await localStats(layer, path);
+  if (stats === undefined || stats.kind !== entry?.kind || stats.key !== entry.key) throw new Changed();
+  return stats;
 }
 
 /** What the remote has at a place now. */

@@ -1,6 +1,7 @@
-/** Takes out of the upper folder what would only hide the remote from now on. */
-import type { LeavingEntry, UpperEntry } from 'mountkeeper';
+/** Takes out of the upper folder what would only hide the remote from now on, and brings marks of folders up to date. */
+import type { LeavingEntry } from 'mountkeeper';
 import { NOTHING } from '../compare/records.ts';
+import type { ScanEntry } from '../compare/scan.ts';
 import { ask } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
@@ -18,17 +19,39 @@ export async function takeOutDone(entries: readonly LeavingEntry[], folders: rea
   const taken = new Set(await layer.takeOut(entries));
   for (const entry of entries) {
     if (!taken.has(entry.path)) await stays(entry, tools);
-    else if (entry.movedFrom !== undefined) records.setMove(entry.inode, null);
-    else if (leavesItself(entry)) records.drop(entry.path);
+    else if (leavesItself(entry)) left(entry, tools);
     else setShown(entry.path, tools);
   }
   await records.saved();
   return taken;
 }
 
-/** Of a folder with a mark only the mark goes. */
-function leavesItself({ kind, isOpaque, movedFrom }: UpperEntry): boolean {
-  return kind !== 'folder' || (!isOpaque && movedFrom === undefined);
+/**
+ * What users look for where the remote had it before: it gets another mark; files without data go. The mount reads the folders
+ * anew in the right moment. Resolves with the keys of what users now see where the remote has it.
+ */
+export async function renewMoved(entries: readonly ScanEntry[], tools: StepTools): Promise<{ readonly keys: readonly string[]; readonly isChanged: boolean }> {
+  const { layer, records } = tools;
+  for (const { path } of entries.filter(leavesItself)) setLeaving(path, true, tools);
+  await records.saved();
+  const taken = new Set(await layer.takeOut(entries));
+  for (const entry of entries.filter(leavesItself)) {
+    if (taken.has(entry.path)) left(entry, tools);
+    else setLeaving(entry.path, false, tools);
+  }
+  await records.saved();
+  const keys = entries.filter((entry) => taken.has(entry.path) && !leavesItself(entry)).flatMap(({ key }) => key ?? []);
+  return { keys, isChanged: taken.size > 0 };
+}
+
+function left({ path, key }: ScanEntry, { records }: StepTools): void {
+  records.drop(path);
+  if (key !== undefined) records.setMove(key, null);
+}
+
+/** Of what has a mark only the mark changes. */
+function leavesItself({ kind, nowAt }: LeavingEntry): boolean {
+  return kind !== 'folder' && nowAt === undefined;
 }
 
 /** A whiteout that stays although the deletion is done may hide what others have put there since: that is to show. */

@@ -11,7 +11,7 @@ import { identityOf, isSameFile, NOTHING } from '../compare/records.ts';
 import type { Identity, PlaceRecord, Records, Thing } from '../compare/records.ts';
 import { couldBe, hasSameContent, isSameThing, looksLike } from '../proof/versions.ts';
 import type { Look } from '../proof/versions.ts';
-import { ask, Changed, freePath, localStats, tell } from './step-tools.ts';
+import { ask, Changed, checkEntry, freePath, localStats, tell } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
 /** On file systems with coarse times, a file that was changed this recently may change again under the same time. */
@@ -45,7 +45,9 @@ export async function uploadFile(item: Item, step: UploadStep): Promise<void> {
 }
 
 /** The file as it is on the disk now, with all that programs have mapped into memory. */
-async function settled({ entry, path }: Item, { layer, clock, signal }: UploadStep): Promise<Identity> {
+async function settled(item: Item, step: UploadStep): Promise<Identity> {
+  const { path } = item;
+  const { layer, clock, signal } = step;
   const handle = await open(join(layer.upper, path), 'r').catch(() => undefined);
   if (handle === undefined) throw new Changed();
   try {
@@ -53,8 +55,7 @@ async function settled({ entry, path }: Item, { layer, clock, signal }: UploadSt
   } finally {
     await handle.close();
   }
-  const stats = await localStats(layer, path);
-  if (stats?.kind !== 'file' || stats.inode !== entry?.inode) throw new Changed();
+  const stats = await checkEntry(item, step);
   const ageMs = clock.now() - Number(stats.changedNs / 1_000_000n);
   if (ageMs >= 0 && ageMs < COARSE_TIME_MS) await clock.sleep(COARSE_TIME_MS - ageMs, signal);
   return identityOf(stats);

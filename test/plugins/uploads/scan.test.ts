@@ -1,6 +1,6 @@
 /** What the scanner reads of a real upper folder, for each thing that users can do. */
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { createScanner } from '../../../plugins/uploads/compare/scan.ts';
@@ -19,8 +19,8 @@ describe('the scanner', () => {
 
   const seen = async (): Promise<Record<string, string>> => {
     const { entries } = await createScanner(share.upper, processes).scan(new AbortController().signal);
-    return Object.fromEntries([...entries.values()].map(({ path, kind, bytes, isOpaque, movedFrom }) =>
-      [path, `${kind}${kind === 'file' ? ` ${bytes}` : ''}${isOpaque ? ' opaque' : ''}${movedFrom === undefined ? '' : ` from ${movedFrom}`}`]));
+    return Object.fromEntries([...entries.values()].map(({ path, kind, bytes, hasNoData, isOpaque, movedFrom }) =>
+      [path, `${kind}${kind === 'file' ? ` ${bytes}` : ''}${hasNoData === true ? ' without data' : ''}${isOpaque ? ' opaque' : ''}${movedFrom === undefined ? '' : ` from ${movedFrom}`}`]));
   };
 
   const cases: Readonly<Record<string, { readonly act: (at: (path: string) => string) => void; readonly shows: Record<string, string> }>> = {
@@ -29,7 +29,14 @@ describe('the scanner', () => {
     'a file that was overwritten': { act: (at) => writeFileSync(at('d/f'), '1'), shows: { d: 'folder', 'd/f': 'file 1' } },
     'a file that was appended to': { act: (at) => appendFileSync(at('a'), '!'), shows: { a: 'file 11' } },
     'a file that was shortened': { act: (at) => truncateSync(at('a'), 2), shows: { a: 'file 2' } },
-    'a file that was renamed': { act: (at) => renameSync(at('a'), at('b')), shows: { a: 'whiteout', b: 'file 10' } },
+    'a file that was renamed': { act: (at) => renameSync(at('a'), at('b')), shows: { a: 'whiteout', b: 'file 10 without data from a' } },
+    'a file that was renamed and appended to': {
+      act: (at) => { renameSync(at('a'), at('b')); appendFileSync(at('b'), '!'); }, shows: { a: 'whiteout', b: 'file 11' },
+    },
+    'a file that was renamed in a folder that was renamed': {
+      act: (at) => { renameSync(at('d'), at('m')); renameSync(at('m/f'), at('m/g')); }, shows: { d: 'whiteout', m: 'folder from d', 'm/f': 'whiteout', 'm/g': 'file 10 without data from d/f' },
+    },
+    'a file that got another mode': { act: (at) => chmodSync(at('a'), 0o700), shows: { a: 'file 10 without data' } },
     'a file that was deleted': { act: (at) => rmSync(at('d/f')), shows: { d: 'folder', 'd/f': 'whiteout' } },
     'a new folder in a new one': { act: (at) => mkdirSync(at('n/m'), { recursive: true }), shows: { n: 'folder opaque', 'n/m': 'folder' } },
     'a folder that was removed': { act: (at) => rmSync(at('d'), { recursive: true }), shows: { d: 'whiteout' } },

@@ -1,7 +1,7 @@
 /**
  * A share for tests of the uploader: a real overlay over a plain folder, which is the NAS at the same time. Times on that NAS
- * are whole seconds, as many keep them. Taking out is done while the overlay is unmounted: how it is done under a mounted one
- * is the local layer's concern.
+ * are whole seconds, as many keep them. Taking out is done while the overlay is unmounted, but where the test says `live`: then
+ * only marks are written anew, below a mounted overlay that remembers the former ones.
  */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, unlinkSync, utimesSync } from 'node:fs';
@@ -11,13 +11,14 @@ import { pino } from 'pino';
 import type { Clock, Conflict, LeavingEntry, Processes, RemoteEntry, RemoteFailure, RemoteFiles, WriteLayer } from 'mountkeeper';
 import { createClock } from '../../../core/system/clock.ts';
 import { runShortCommand } from '../../../core/system/short-command.ts';
+import { settleUpper } from '../../../plugins/uploads/transfer/settle.ts';
 import { ShareUploader } from '../../../plugins/uploads/transfer/share-uploads.ts';
 
 export const clock: Clock = createClock();
 export const processes: Pick<Processes, 'run'> = { run: (spec) => runShortCommand(spec, clock) };
 /** In memory where that can be had: what is written to the disk for good is not what these tests are about. */
 const ROOM = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
-const OPTIONS = 'index=off,nfs_export=off,redirect_dir=on,metacopy=off';
+const OPTIONS = 'index=off,nfs_export=off,redirect_dir=on';
 
 /** Asked before and after each call of the remote and of the layer; may throw, or never settle. */
 export type Fault = (call: string, when: 'before' | 'after') => Promise<void> | void;
@@ -30,9 +31,15 @@ export class TestShare {
   readonly records = join(this.root, 'records');
   readonly conflicts: Conflict[] = [];
   precisionMs = 1_000;
+  /** Another way to the folder that is the NAS. */
+  files: RemoteFiles | undefined;
+  /** `remembers`: names are never dropped, so the kernel goes by the marks that it read first. */
+  live: 'no' | 'remembers' | 'drops names' = 'no';
+  readonly #metacopy: 'on' | 'off';
   #isMounted = false;
 
-  constructor() {
+  constructor({ metacopy = 'on' }: { readonly metacopy?: 'on' | 'off' } = {}) {
+    this.#metacopy = metacopy;
     for (const folder of [this.nas, this.upper, this.mount, this.records, join(this.root, 'work')]) mkdirSync(folder, { recursive: true });
   }
 
@@ -43,7 +50,7 @@ export class TestShare {
 
   up(): void {
     if (this.#isMounted) return;
-    execFileSync('mount', ['-i', '-t', 'overlay', 'uploads-test', '-o', `lowerdir=${this.nas},upperdir=${this.upper},workdir=${join(this.root, 'work')},${OPTIONS}`, this.mount]);
+    execFileSync('mount', ['-i', '-t', 'overlay', 'uploads-test', '-o', `lowerdir=${this.nas},upperdir=${this.upper},workdir=${join(this.root, 'work')},${OPTIONS},metacopy=${this.#metacopy}`, this.mount]);
     this.#isMounted = true;
   }
 
@@ -53,10 +60,15 @@ export class TestShare {
     this.#isMounted = false;
   }
 
-  /** Users see what is on the NAS now. */
-  renew(): void {
+  /** Users see what is on the NAS now, as after a start. No uploader may run. */
+  async renew(): Promise<void> {
     this.down();
+    await this.settle();
     this.up();
+  }
+
+  settle(): Promise<void> {
+    return settleUpper({ upper: this.upper, records: this.records, remote: this.remote(), signal: new AbortController().signal }, processes);
   }
 
   close(): void {
@@ -84,18 +96,32 @@ export class TestShare {
   }
 
   #takeOut(entries: readonly LeavingEntry[]): string[] {
+    if (this.live !== 'no') return this.#remark(entries);
     this.down();
     const taken = entries.filter((entry) => this.#takeOne(entry)).map(({ path }) => path);
     this.up();
     return taken;
   }
 
-  #takeOne({ path, kind, inode, changedNs, movedFrom, isOpaque, copy }: LeavingEntry): boolean {
+  #remark(entries: readonly LeavingEntry[]): string[] {
+    const marked = entries.filter((entry) => entry.nowAt !== undefined && this.#takeOne(entry)).map(({ path }) => path);
+    if (this.live === 'remembers' || marked.length === 0) return [];
+    this.dropNames();
+    return marked;
+  }
+
+  /** What the kernel remembers of names, and of those that were looked for in vain. */
+  dropNames(): void {
+    execFileSync('mount', ['-i', '-o', 'remount,rw', this.mount]);
+  }
+
+  #takeOne({ path, kind, inode, changedNs, isOpaque, copy, nowAt }: LeavingEntry): boolean {
     const full = join(this.upper, path);
     const stats = lstatSync(full, { bigint: true, throwIfNoEntry: false });
     if (kind === 'whiteout') return this.#takeWhiteout(path, copy !== undefined);
-    if (stats?.ino !== inode || (kind === 'file' && stats.ctimeNs !== changedNs)) return false;
-    if (movedFrom !== undefined || isOpaque) unmark(full, isOpaque ? 'opaque' : 'redirect');
+    if (stats?.ino !== inode || stats.ctimeNs !== changedNs) return false;
+    if (nowAt !== undefined) setMark(full, '-n', 'trusted.overlay.redirect', '-v', `/${nowAt}`);
+    else if (isOpaque) setMark(full, '-x', 'trusted.overlay.opaque');
     else return remove(full, kind);
     return true;
   }
@@ -107,6 +133,7 @@ export class TestShare {
   }
 
   remote(): RemoteFiles {
+    if (this.files !== undefined) return this.files;
     const at = (path: string): string => join(this.nas, path);
     const precisionMs = (): number => this.precisionMs;
     return {
@@ -139,8 +166,8 @@ function remove(full: string, kind: LeavingEntry['kind']): boolean {
   return true;
 }
 
-function unmark(folder: string, mark: string): void {
-  execFileSync('setfattr', ['-h', '-x', `trusted.overlay.${mark}`, folder]);
+function setMark(folder: string, ...change: string[]): void {
+  execFileSync('setfattr', ['-h', ...change, folder]);
 }
 
 function renameChecked(from: string, to: string, isFolder: boolean): void {
@@ -185,6 +212,8 @@ function guarded<T extends object>(target: T, fault: Fault): T {
 export function treeOf(folder: string, path = ''): Map<string, string> {
   const found = new Map<string, string>();
   for (const name of readdirSync(join(folder, path)).sort()) {
+    // Folders on a detour are on the NAS for a moment.
+    if (name.startsWith('.mountkeeper-moving-')) continue;
     const one = path === '' ? name : `${path}/${name}`;
     const stats = lstatSync(join(folder, one));
     if (stats.isDirectory()) for (const [key, value] of [[one, '/'] as const, ...treeOf(folder, one)]) found.set(key, value);

@@ -1,0 +1,71 @@
+/** A share's files on the remote by the rclone of the moment: the uploader keeps this one while rclones come and go. */
+import type { RemoteEntry, RemoteFailure, RemoteFiles } from 'mountkeeper';
+import type { Outdated, RcloneFiles } from '../rclone/remote-files.ts';
+
+export class RemoteBelow implements RemoteFiles {
+  readonly #problem: () => string;
+  #files: RcloneFiles | undefined;
+  #precisionMs = Infinity;
+
+  /** `problem`: why there is no rclone just now. */
+  constructor(problem: () => string) {
+    this.#problem = problem;
+  }
+
+  /** From now on by another one, or by none. Calls that the former one has not answered fail. */
+  use(files: RcloneFiles | undefined): void {
+    if (this.#files) this.#precisionMs = this.precisionMs;
+    this.#files?.close();
+    this.#files = files;
+  }
+
+  get precisionMs(): number {
+    const now = this.#files?.precisionMs ?? Infinity;
+    return Number.isFinite(now) ? now : this.#precisionMs;
+  }
+
+  async stat(path: string, options: { readonly signal: AbortSignal; readonly hash?: boolean }): Promise<RemoteEntry | undefined> {
+    return this.#now().stat(path, options);
+  }
+
+  async list(folder: string, options: { readonly signal: AbortSignal }): Promise<readonly RemoteEntry[] | undefined> {
+    return this.#now().list(folder, options);
+  }
+
+  async upload(
+    local: string, path: string, options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
+  ): Promise<void> {
+    await this.#now().upload(local, path, options);
+  }
+
+  async moveFile(from: string, to: string, options: { readonly signal: AbortSignal }): Promise<void> {
+    await this.#now().moveFile(from, to, options);
+  }
+
+  async moveFolder(from: string, to: string, options: { readonly signal: AbortSignal }): Promise<void> {
+    await this.#now().moveFolder(from, to, options);
+  }
+
+  async deleteFile(path: string, options: { readonly signal: AbortSignal }): Promise<void> {
+    await this.#now().deleteFile(path, options);
+  }
+
+  async makeFolder(path: string, options: { readonly signal: AbortSignal }): Promise<void> {
+    await this.#now().makeFolder(path, options);
+  }
+
+  async removeFolder(path: string, options: { readonly signal: AbortSignal }): Promise<void> {
+    await this.#now().removeFolder(path, options);
+  }
+
+  async forget(
+    folders: readonly string[], options: { readonly signal: AbortSignal; readonly change?: (() => Promise<Outdated>) | undefined },
+  ): Promise<void> {
+    await this.#now().forget(folders, options);
+  }
+
+  #now(): RcloneFiles {
+    if (this.#files) return this.#files;
+    throw Object.assign(new Error(this.#problem()), { remote: 'silent' } as Pick<RemoteFailure, 'remote'>);
+  }
+}

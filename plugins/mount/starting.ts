@@ -1,0 +1,82 @@
+/** Starts an rclone for a share, and ends one that a former daemon left. */
+import { randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ManagedProcess, ShareSpec } from 'mountkeeper';
+import { accessOf } from './access.ts';
+import { deviceName, mountArguments, remotePath } from './arguments.ts';
+import { repairCache } from './cache-repair.ts';
+import { freePort } from './free-port.ts';
+import { endFormerStack } from './layer/layering.ts';
+import type { Layering } from './layer/layering.ts';
+import { LivingMount } from './living-mount.ts';
+import { nasAddress } from './nas-address.ts';
+import { fromNotes, toNotes } from './notes.ts';
+import type { MountNotes } from './notes.ts';
+import { awaitReady } from './ready.ts';
+import { keepsConfig, remoteConfigText, writeRemoteConfig } from './remote-config.ts';
+import { userOfCache } from './sole-user.ts';
+import { killMount } from './take-down.ts';
+import { processKey } from './tools.ts';
+import type { MountingTools, MountTools } from './tools.ts';
+
+/** An rclone for below an overlay, mounted where it is moved from. What a killed one left in the cache is mended before. */
+export async function startLower({ lowerSpec: spec, lowerPlan, overlay, cacheDir, stack }: Layering, tools: MountingTools, signal: AbortSignal): Promise<LivingMount> {
+  await endLower(spec.share.name, tools);
+  const user = await userOfCache(cacheDir);
+  if (user !== undefined) throw new Error(`another rclone (process ${user}) works on the cache folder ${cacheDir}`);
+  const dirty = await repairCache(cacheDir, tools.log.child({ share: spec.share.name }), tools.clock, tools.processes);
+  signal.throwIfAborted();
+  const { process, notes } = await start(spec, { plan: lowerPlan, overlay }, cacheDir, tools);
+  await ready(spec, { process, notes: { ...notes, plan: { ...lowerPlan, mountPoint: stack.fresh } } }, tools, signal);
+  return new LivingMount(process, notes, tools, dirty);
+}
+
+export async function ready(spec: ShareSpec, { process, notes }: { process: ManagedProcess; notes: MountNotes }, tools: MountTools, signal: AbortSignal): Promise<void> {
+  try {
+    await awaitReady({ process, notes, device: deviceName(spec.share.name) }, tools, signal);
+  } catch (error) {
+    await killMount(process, notes.plan.mountPoint, tools).catch((cause: unknown) => tools.log.error({ share: spec.share.name, err: cause }, 'failed mount not cleared'));
+    throw error;
+  } finally {
+    if (!keepsConfig(spec.connection)) await rm(configFile(spec.share.name, tools), { force: true });
+  }
+}
+
+/** What a former daemon left and nobody adopted: two processes on one cache folder would harm it. */
+export async function endFormer(shareName: string, tools: MountTools): Promise<void> {
+  await endLower(shareName, tools);
+  await endFormerStack(shareName, tools);
+}
+
+async function endLower(shareName: string, tools: MountTools): Promise<void> {
+  const former = await tools.processes.adopt(processKey(shareName));
+  if (!former) return;
+  const mountPoint = fromNotes(former)?.plan.mountPoint;
+  if (mountPoint === undefined) await former.stop({ graceMs: 1_000 });
+  else await killMount(former, mountPoint, tools);
+}
+
+export async function start(spec: ShareSpec, { plan, overlay }: Pick<MountNotes, 'plan' | 'overlay'>, cacheDir: string, tools: MountTools): Promise<{ process: ManagedProcess; notes: MountNotes }> {
+  const config = tools.config();
+  const rclone = await tools.finder.find(config.mount.rclone);
+  const providers = await tools.finder.providers(config.mount.rclone).catch(() => undefined);
+  const file = configFile(spec.share.name, tools);
+  await writeRemoteConfig(file, await remoteConfigText(spec.connection, { command: rclone.command, processes: tools.processes, secrets: tools.secrets, providers }));
+  const rc = { port: await freePort(), user: 'mountkeeper', password: randomBytes(24).toString('base64url') };
+  const notes: MountNotes = { share: spec.share.name, plan, rc, cacheDir, fs: remotePath(spec), nas: nasAddress(spec.connection), overlay };
+  const around = { ...(await accessOf()), configFile: file, cacheDir, rcPort: rc.port, isLower: overlay !== undefined };
+  const process = await tools.processes.start({
+    key: processKey(spec.share.name),
+    command: rclone.command,
+    args: mountArguments(spec, config, around),
+    env: { RCLONE_RC_USER: rc.user, RCLONE_RC_PASS: rc.password },
+    fingerprint: plan.fingerprint,
+    notes: toNotes(notes),
+  });
+  return { process, notes };
+}
+
+function configFile(shareName: string, tools: MountTools): string {
+  return join(tools.paths.stateDir, 'mount', `${shareName}.conf`);
+}

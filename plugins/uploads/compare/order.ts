@@ -1,0 +1,62 @@
+/** What has to be done before what. */
+import { ancestors, parentOf } from './paths.ts';
+import type { Item, Known } from './plan-types.ts';
+
+type Items = ReadonlyMap<string, Item>;
+
+export function idOf(action: Item['action'], place: string): string {
+  return `${action} ${place}`;
+}
+
+/** Writes into each item what it needs. Moves come first, then folders, then contents; what is in the way of something goes before it. */
+export function orderItems(items: Items, known: Pick<Known, 'places'>): void {
+  const sent = new Map<string, string[]>();
+  for (const { id, action, bytes, entry } of items.values()) {
+    if (action === 'upload' && entry !== undefined) addTo(sent, likeness(bytes, entry.modifiedNs), id);
+  }
+  for (const item of items.values()) {
+    if (item.isDisplaced === true) continue;
+    if (item.action === 'delete') orderDeletion(item, items, { known, sent });
+    else if (item.move?.isDetour !== true) need(item, items, parentOf(item.place));
+  }
+}
+
+interface About {
+  readonly known: Pick<Known, 'places'>;
+  /** Uploads by the size and second of their files. */
+  readonly sent: ReadonlyMap<string, string[]>;
+}
+
+function orderDeletion(item: Item, items: Items, { known, sent }: About): void {
+  for (const above of [item.place, ...ancestors(item.place)]) makeWait(item, items, above);
+  const remote = known.places.get(item.place)?.remote;
+  if (item.isInTheWay === true || remote?.kind !== 'file') return;
+  // A file that was renamed here: its content must be on the remote under the new name before the old one goes.
+  const { bytes, modifiedMs } = remote.version;
+  const second = Math.floor(modifiedMs / 1_000);
+  for (const one of [second - 1, second, second + 1]) for (const id of sent.get(`${bytes} ${one}`) ?? []) item.needs.add(id);
+}
+
+/** Whatever is at or above it: a folder's deletion, or what is to stand there. */
+function makeWait(deletion: Item, items: Items, above: string): void {
+  for (const action of ['delete', 'upload', 'move', 'make folder'] as const) {
+    if (action === 'make folder' && above !== deletion.place) continue;
+    const other = items.get(idOf(action, above));
+    if (other !== deletion) other?.needs.add(deletion.id);
+  }
+}
+
+function need(item: Item, items: Items, folder: string): void {
+  const other = items.get(idOf('make folder', folder));
+  if (other !== undefined && other !== item) item.needs.add(other.id);
+}
+
+function likeness(bytes: number, modifiedNs: bigint): string {
+  return `${bytes} ${modifiedNs / 1_000_000_000n}`;
+}
+
+function addTo(map: Map<string, string[]>, key: string, value: string): void {
+  const values = map.get(key);
+  if (values === undefined) map.set(key, [value]);
+  else values.push(value);
+}
