@@ -1,5 +1,5 @@
 import { definePlugin } from 'mountkeeper';
-import { queueCommand } from './cli.ts';
+import { commands } from './cli.ts';
 import { routes } from './routes.ts';
 import { createUploader } from './uploader.ts';
 import type { RunningUploader } from './uploader.ts';
@@ -18,7 +18,7 @@ export default definePlugin({
       });
       return uploader;
     });
-    ctx.route(...routes(() => uploader?.shares ?? new Map()));
-    ctx.cli(queueCommand);
+    ctx.route(...routes(() => uploader?.shares ?? new Map(), () => ctx.use('clock')));
+    for (const command of commands) ctx.cli(command);
   },
 });
