@@ -165,7 +165,9 @@ class Play {
     // A file that was written here stays here, and hides what others make of it later, until it is taken out.
     if (this.#isAlone) assert.deepEqual(Object.fromEntries(treeOf(this.share.mount)), Object.fromEntries(nas), 'users see what is on the NAS');
     const contents = new Set(nas.values());
-    for (const [one, content] of seen) assert.ok(contents.has(content) || this.#gone.has(content), `${one} with "${content}" is not on the NAS`);
+    // A renamed file has no data of its own: when others write the one it was, its view is cut to the former size until that is told.
+    const isCut = (content: string): boolean => content.startsWith('other ') && [...contents].some((one) => one.startsWith(content));
+    for (const [one, content] of seen) assert.ok(contents.has(content) || this.#gone.has(content) || isCut(content), `${one} with "${content}" is not on the NAS`);
     for (const content of this.foreign) assert.ok(contents.has(content), `what others wrote is gone: "${content}"`);
     if (!this.#isAlone) return;
     assert.deepEqual(Object.fromEntries(nas), Object.fromEntries(seen));
