@@ -124,10 +124,12 @@ export interface QueueEntry {
 /** Two versions that both stay. */
 export interface Conflict {
   readonly path: string;
-  /** Where the user's version went. */
+  /** Where the other version is; the path itself when there is one alone. */
   readonly copy: string;
   readonly what: 'changed' | 'deleted' | 'moved';
   readonly at: number;
+  /** Where both are files: what the remote had at the path, and what users here wrote, which is at `copy`. */
+  readonly versions?: { readonly theirs: RemoteVersion; readonly mine: Pick<RemoteVersion, 'bytes' | 'modifiedMs'> } | undefined;
 }
 
 /** Figures from the last look at the upper folder. */

@@ -1,33 +1,137 @@
-/** `mountkeeper queue [SHARE]`. */
-import { formatBytes } from 'mountkeeper';
+/** `mountkeeper queue`, `conflicts` and `verify`. */
+import { parseArgs } from 'node:util';
+import { durationMs, formatBytes } from 'mountkeeper';
 import type { CliCommand, CliContext } from 'mountkeeper';
 import type { QueueBody } from './routes.ts';
 
-async function run(cli: CliContext): Promise<number> {
-  const [share, ...more] = cli.args;
-  if (more.length > 0) {
-    cli.printError('usage: mountkeeper queue [SHARE]');
-    return 64;
+const QUEUE_USAGE = '[SHARE [PATH]] [--send | --pause DURATION | --resume]';
+const CONFLICTS_USAGE = '[SHARE [PATH COPY mine|theirs|both]]';
+const VERIFY_USAGE = 'SHARE [PATH]';
+
+interface Answer {
+  readonly ok: boolean;
+  readonly message: string;
+  readonly files?: readonly { readonly path: string; readonly result: string; readonly bytes: number }[];
+}
+
+interface Queueing {
+  readonly share: string | undefined;
+  readonly path: string | undefined;
+  readonly verb?: 'send' | 'pause';
+  /** Of a pause; 0 ends it. */
+  readonly seconds?: number;
+}
+
+/** Undefined for what makes no sense. */
+function queueingOf(args: readonly string[]): Queueing | undefined {
+  const { values, positionals: [share, path, ...more] } = parseArgs({
+    args: [...args], allowPositionals: true, options: { send: { type: 'boolean' }, pause: { type: 'string' }, resume: { type: 'boolean' } },
+  });
+  const asked = Object.keys(values);
+  const isPathless = path === undefined || values.send === true;
+  if (more.length > 0 || asked.length > 1 || !isPathless || (asked.length > 0 && share === undefined)) return undefined;
+  if (asked.length === 0) return { share, path };
+  if (values.send === true) return { share, path, verb: 'send' };
+  return { share, path, verb: 'pause', seconds: values.pause === undefined ? 0 : Math.round(durationMs(values.pause) / 1_000) };
+}
+
+async function queue(cli: CliContext): Promise<number> {
+  const asked = queueingOf(cli.args);
+  if (asked === undefined) return usage(cli, `queue ${QUEUE_USAGE}`);
+  const { share, path, verb, seconds } = asked;
+  if (verb === undefined || share === undefined) return showQueues(cli, share);
+  return ask(cli, share, verb, verb === 'pause' ? { seconds } : path === undefined ? {} : { path });
+}
+
+async function conflicts(cli: CliContext): Promise<number> {
+  const [share, path, copy, keep, ...more] = cli.args;
+  if (more.length > 0 || (path !== undefined && keep === undefined)) return usage(cli, `conflicts ${CONFLICTS_USAGE}`);
+  if (share !== undefined && path !== undefined) return ask(cli, share, 'conflicts', { path, copy, keep });
+  const queues = await read(cli, share);
+  if (queues === undefined) return 1;
+  const rows = queues.flatMap((one) => one.conflicts.map((conflict) => [one.share, conflict.at, conflict.what, conflict.path, conflict.copy === conflict.path ? '' : conflict.copy]));
+  if (cli.json) cli.print(JSON.stringify(queues.flatMap((one) => one.conflicts.map((conflict) => ({ share: one.share, ...conflict })))));
+  else if (rows.length === 0) cli.print('No conflicts.');
+  else cli.table([['share', 'at', 'what', 'path', 'other version'], ...rows]);
+  return 0;
+}
+
+async function verify(cli: CliContext): Promise<number> {
+  const [share, path, ...more] = cli.args;
+  if (share === undefined || more.length > 0) return usage(cli, `verify ${VERIFY_USAGE}`);
+  return ask(cli, share, 'verify', path === undefined ? {} : { path });
+}
+
+function usage(cli: CliContext, text: string): number {
+  cli.printError(`usage: mountkeeper ${text}`);
+  return 64;
+}
+
+async function ask(cli: CliContext, share: string, verb: string, request: unknown): Promise<number> {
+  const { body } = await cli.request('POST', `/api/queue/${encodeURIComponent(share)}/${verb}`, request);
+  const answer = parsed(body) as Answer | undefined;
+  if (answer === undefined) {
+    cli.printError('the daemon gave no answer that makes sense');
+    return 1;
   }
+  if (cli.json) cli.print(body);
+  else {
+    const files = answer.files ?? [];
+    if (files.length > 0) cli.table([['path', 'size', 'result'], ...files.map(({ path, bytes, result }) => [path, formatBytes(bytes), result])]);
+    (answer.ok ? cli.print : cli.printError).call(cli, answer.message);
+  }
+  return answer.ok ? 0 : 1;
+}
+
+/** Undefined when it was told why not. */
+async function read(cli: CliContext, share: string | undefined): Promise<readonly QueueBody[] | undefined> {
   const { status, body } = await cli.request('GET', share === undefined ? '/api/queue' : `/api/queue/${encodeURIComponent(share)}`);
   if (status !== 200) {
     cli.printError(share === undefined ? 'the daemon gave no answer that makes sense' : `no share '${share}' is mounted with a write layer`);
-    return 1;
+    return undefined;
   }
-  const answer = JSON.parse(body) as QueueBody | { readonly shares: readonly QueueBody[] };
-  if (cli.json) cli.print(body);
-  else show('shares' in answer ? answer.shares : [answer], cli);
+  const answer = parsed(body) as QueueBody | { readonly shares: readonly QueueBody[] };
+  return 'shares' in answer ? answer.shares : [answer];
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    // No answer of ours.
+    return undefined;
+  }
+}
+
+async function showQueues(cli: CliContext, share: string | undefined): Promise<number> {
+  const queues = await read(cli, share);
+  if (queues === undefined) return 1;
+  if (cli.json) cli.print(JSON.stringify(share === undefined ? { shares: queues } : queues[0]));
+  else show(queues, cli);
   return 0;
 }
 
 function show(queues: readonly QueueBody[], cli: CliContext): void {
-  const rows = queues.flatMap(({ share, entries }) => entries.map(({ path, action, state, bytes, tries, reason }) =>
-    [share, action, state, action === 'upload' ? formatBytes(bytes) : '', String(tries), path, reason]));
-  if (rows.length === 0) cli.print('Everything is on the remote.');
-  else cli.table([['share', 'action', 'state', 'size', 'tries', 'path', 'reason'], ...rows]);
-  for (const { share, conflicts } of queues) {
-    for (const { path, copy, what } of conflicts) cli.print(`conflict in ${share}: ${path} (${what})${copy === path ? '' : `, the other version: ${copy}`}`);
+  for (const body of queues) cli.print(summaryOf(body));
+  const rows = queues.flatMap(({ share, entries }) => entries.map((entry) => [
+    share, entry.action, entry.state, entry.action === 'upload' ? formatBytes(entry.bytes) : '', String(entry.tries), entry.next_try_at ?? '', entry.path, entry.reason,
+  ]));
+  if (rows.length > 0) cli.table([['share', 'action', 'state', 'size', 'tries', 'next try', 'path', 'reason'], ...rows]);
+  for (const { share, conflicts: all } of queues) {
+    for (const { path, copy, what } of all) cli.print(`conflict in ${share}: ${path} (${what})${copy === path ? '' : `, the other version: ${copy}`}`);
   }
 }
 
-export const queueCommand: CliCommand = { name: 'queue', usage: '[SHARE]', summary: 'Show what was written here and is not on the remote yet, and why.', run };
+function summaryOf({ share, dirty_files, dirty_bytes, oldest_dirty_at, paused_until }: QueueBody): string {
+  const paused = paused_until === null ? '' : `; paused until ${paused_until}`;
+  if (dirty_files === null || dirty_bytes === null) return `${share}: not looked at yet${paused}`;
+  if (dirty_files === 0) return `${share}: everything is on the remote${paused}`;
+  const oldest = oldest_dirty_at === null ? '' : `, the oldest since ${oldest_dirty_at}`;
+  return `${share}: ${dirty_files} changes wait, ${formatBytes(dirty_bytes)}${oldest}${paused}`;
+}
+
+export const commands: readonly CliCommand[] = [
+  { name: 'queue', usage: QUEUE_USAGE, summary: 'Show what was written here and is not on the remote yet, and why; send it now, pause or go on.', run: queue },
+  { name: 'conflicts', usage: CONFLICTS_USAGE, summary: 'Show files that others changed as well, and choose which version stays.', run: conflicts },
+  { name: 'verify', usage: VERIFY_USAGE, summary: 'Hold files that were brought up and still lie here against what the remote has now.', run: verify },
+];

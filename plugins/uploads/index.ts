@@ -1,6 +1,6 @@
 import { definePlugin } from 'mountkeeper';
 import type { ShareUploads } from 'mountkeeper';
-import { queueCommand } from './cli.ts';
+import { commands } from './cli.ts';
 import { routes } from './routes.ts';
 import { uploadsPanel } from './tab.ts';
 import { createUploader } from './uploader.ts';
@@ -21,8 +21,8 @@ export default definePlugin({
       return uploader;
     });
     const shares = (): ReadonlyMap<string, ShareUploads> => uploader?.shares ?? new Map();
-    ctx.route(...routes(shares));
+    ctx.route(...routes(shares, () => ctx.use('clock')));
     ctx.tab(uploadsPanel(shares));
-    ctx.cli(queueCommand);
+    for (const command of commands) ctx.cli(command);
   },
 });

@@ -1,6 +1,13 @@
-/** What waits, over HTTP: `GET /api/queue`, `GET /api/queue/{share}`, `POST /api/queue/{share}/send`. */
-import type { ServerRoute } from '@hapi/hapi';
-import type { Conflict, QueueEntry, ShareUploads } from 'mountkeeper';
+/** What waits, over HTTP: `/api/queue`, and what people may ask of it. */
+import type { ResponseToolkit, Request, ResponseObject, ServerRoute } from '@hapi/hapi';
+import { Joi } from 'mountkeeper';
+import type { Clock, Conflict, QueueEntry } from 'mountkeeper';
+import type { Keep } from './conflicts/resolve.ts';
+import type { ManagedUploads } from './transfer/managed.ts';
+
+const MAX_BODY_BYTES = 16 * 1024;
+const HOUR_S = 3_600;
+const LONGEST_PAUSE_S = 7 * 24 * HOUR_S;
 
 /** A longer queue is told by its figures. */
 const MOST_ENTRIES = 1_000;
@@ -12,6 +19,8 @@ export interface QueueBody {
   /** When the oldest change that the remote does not have was made; null when it has all. */
   readonly oldest_dirty_at: string | null;
   readonly stuck_files: number | null;
+  /** Null when nothing is paused. */
+  readonly paused_until: string | null;
   /** At most 1,000. */
   readonly entries: readonly {
     readonly path: string;
@@ -27,7 +36,21 @@ export interface QueueBody {
   readonly conflicts: readonly { readonly path: string; readonly copy: string; readonly what: string; readonly at: string }[];
 }
 
-export function routes(shares: () => ReadonlyMap<string, ShareUploads>): ServerRoute[] {
+interface Answer { readonly ok: boolean; readonly message: string; readonly files?: readonly unknown[] }
+
+type Shares = () => ReadonlyMap<string, ManagedUploads>;
+
+const path = Joi.string().max(4_096).pattern(/(^|\/)\.\.(\/|$)|\0|^\/|\/$/, { invert: true });
+const BODIES = {
+  send: Joi.object<{ path?: string }>({ path }).allow(null),
+  pause: Joi.object<{ seconds?: number }>({ seconds: Joi.number().integer().min(0).max(LONGEST_PAUSE_S) }).allow(null),
+  conflicts: Joi.object<{ path: string; copy: string; keep: Keep }>({
+    path: path.required(), copy: path.required(), keep: Joi.string().valid('mine', 'theirs', 'both').required(),
+  }).required(),
+  verify: Joi.object<{ path?: string }>({ path }).allow(null),
+};
+
+export function routes(shares: Shares, clock: () => Clock): ServerRoute[] {
   return [
     { method: 'GET', path: '/api/queue', handler: () => ({ shares: [...shares()].map(([name, uploads]) => bodyOf(name, uploads)) }) },
     {
@@ -38,19 +61,47 @@ export function routes(shares: () => ReadonlyMap<string, ShareUploads>): ServerR
         return uploads === undefined ? h.response().code(404) : bodyOf(name, uploads);
       },
     },
-    {
-      method: 'POST', path: '/api/queue/{share}/send',
-      handler: (request) => {
-        const name = String(request.params['share']);
-        const uploads = shares().get(name);
-        uploads?.flush();
-        return uploads === undefined ? { ok: false, message: `Share '${name}' has nothing to send now` } : { ok: true, message: `Sending what waits in share '${name}'` };
-      },
-    },
+    post('send', shares, (uploads, body: { path?: string } | null) => {
+      if (body?.path === undefined) uploads.flush();
+      else uploads.sendNow(body.path);
+      return { ok: true, message: body?.path === undefined ? 'Sending what waits' : `Sending ${body.path} next` };
+    }),
+    post('pause', shares, (uploads, body: { seconds?: number } | null) => {
+      const seconds = body?.seconds ?? HOUR_S;
+      const until = seconds === 0 ? 0 : clock().now() + seconds * 1_000;
+      uploads.pause(until);
+      return { ok: true, message: seconds === 0 ? 'Uploads go on' : `Uploads are paused until ${new Date(until).toISOString()}` };
+    }),
+    post('conflicts', shares, async (uploads, { path: one, copy, keep }: { path: string; copy: string; keep: Keep }) => {
+      await uploads.resolve({ path: one, copy }, keep);
+      return { ok: true, message: keep === 'both' ? `Both versions of ${one} stay` : `The version of ${one} that was chosen is in its place` };
+    }),
+    post('verify', shares, async (uploads, body: { path?: string } | null) => {
+      const files = await uploads.verify(body?.path ?? '');
+      const wrong = files.filter(({ result }) => result === 'differs').length;
+      return { ok: wrong === 0, message: `${files.length} files held against the remote, ${wrong} differ`, files };
+    }),
   ];
 }
 
-function bodyOf(share: string, uploads: ShareUploads): QueueBody {
+/** A body that is not as it should be: 400. What cannot be done as things are: 200 with `ok: false`, as everywhere in this API. */
+function post<T>(verb: keyof typeof BODIES, shares: Shares, act: (uploads: ManagedUploads, body: T) => Answer | Promise<Answer>): ServerRoute {
+  const refuse = (h: ResponseToolkit, message: string): ResponseObject => h.response({ ok: false, message: `Invalid request: ${message}` } satisfies Answer).code(400);
+  return {
+    method: 'POST', path: `/api/queue/{share}/${verb}`,
+    options: { payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: (_request, h, error) => refuse(h, error?.message ?? 'unreadable body').takeover() } },
+    handler: async (request: Request, h) => {
+      const name = String(request.params['share']);
+      const uploads = shares().get(name);
+      const { error, value } = BODIES[verb].validate(request.payload ?? (verb === 'conflicts' ? undefined : null));
+      if (error !== undefined) return refuse(h, error.message);
+      if (uploads === undefined) return { ok: false, message: `Share '${name}' is not mounted with a write layer` };
+      return Promise.resolve(act(uploads, value as T)).catch((cause: Error): Answer => ({ ok: false, message: cause.message }));
+    },
+  };
+}
+
+function bodyOf(share: string, uploads: ManagedUploads): QueueBody {
   const { figures } = uploads;
   return {
     share,
@@ -58,6 +109,7 @@ function bodyOf(share: string, uploads: ShareUploads): QueueBody {
     dirty_bytes: figures?.dirtyBytes ?? null,
     oldest_dirty_at: timeOf(figures?.oldestDirtyAt),
     stuck_files: figures?.stuckFiles ?? null,
+    paused_until: timeOf(uploads.pausedUntil),
     entries: uploads.queue().slice(0, MOST_ENTRIES).map(entryOf),
     conflicts: uploads.conflicts().map(({ path, copy, what, at }: Conflict) => ({ path, copy, what, at: new Date(at).toISOString() })),
   };

@@ -6,7 +6,7 @@ import { Records } from './compare/records.ts';
 import { createScanner } from './compare/scan.ts';
 import { settleUpper } from './transfer/settle.ts';
 import { ShareUploader } from './transfer/share-uploads.ts';
-import type { ManagedUploads } from './transfer/share-uploads.ts';
+import type { ManagedUploads } from './transfer/managed.ts';
 
 const MOST_PATHS = 1_000;
 const LOOK_TIMEOUT_MS = 60_000;
@@ -42,6 +42,8 @@ export function createUploader(tools: UploaderTools): RunningUploader {
           uploads.pause(time);
         },
         sendNow: (path) => uploads.sendNow(path),
+        resolve: (conflict, keep) => uploads.resolve(conflict, keep),
+        verify: (path) => uploads.verify(path),
         look: (signal) => uploads.look(signal),
         flush: () => {
           pauses.delete(name);

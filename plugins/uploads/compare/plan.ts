@@ -131,7 +131,7 @@ class Draft {
       return this.#learn(entry, place, true);
     }
     this.#add(entry, place, { hold: this.#holdOf(entry) });
-    if (record !== undefined && mayBeFile(record)) this.#addDeletion(place, entry.path);
+    if (mayBeFile(record)) this.#addDeletion(place, entry.path);
   }
 
   /** In a folder that is yet to be moved nothing is taken out: what shows there then is not of this place. */

@@ -63,7 +63,8 @@ type Line =
   | { readonly place: string; readonly record: PlaceRecord | null }
   | { readonly mark: string; readonly move: MoveRecord | null }
   | { readonly renamed: readonly [from: string, to: string] }
-  | { readonly conflict: Conflict };
+  | { readonly conflict: Conflict }
+  | { readonly settled: Pick<Conflict, 'path' | 'copy'> };
 
 const MOST_CONFLICTS = 1_000;
 
@@ -122,6 +123,11 @@ export class Records {
     this.#add({ conflict });
   }
 
+  /** People have said what is to become of it. */
+  dropConflict({ path, copy }: Pick<Conflict, 'path' | 'copy'>): void {
+    this.#add({ settled: { path, copy } });
+  }
+
   /** Resolves when everything so far is on the disk. Many callers share one write. */
   async saved(): Promise<void> {
     while (this.#waiting.length > 0 || this.#writing !== undefined) {
@@ -159,6 +165,7 @@ export class Records {
     else if ('place' in line) put(this.places, line.place, line.record);
     else if ('mark' in line) put(this.moves, line.mark, line.move);
     else if ('conflict' in line) this.conflicts = [...this.conflicts, line.conflict].slice(-MOST_CONFLICTS);
+    else if ('settled' in line) this.conflicts = this.conflicts.filter(({ path, copy }) => path !== line.settled.path || copy !== line.settled.copy);
     else this.#carry(...line.renamed);
   }
 
@@ -237,6 +244,6 @@ export function mayBeThere({ remote, sending, isMaking }: PlaceRecord): boolean 
 }
 
 /** True when a file of the user's may be there: one that users saw, or one that was being sent. */
-export function mayBeFile({ remote, sending }: PlaceRecord): boolean {
-  return remote.kind === 'file' || sending !== undefined;
+export function mayBeFile(record: PlaceRecord | undefined): boolean {
+  return record?.remote.kind === 'file' || record?.sending !== undefined;
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type { RemoteVersion } from 'mountkeeper';
-import type { Thing } from '../compare/records.ts';
+import type { Identity, Thing } from '../compare/records.ts';
 
 /** Times that the remote told are told again alike: within a second even where it does not keep those of files. */
 const REMOTE_TIME_MS = 1_000;
@@ -13,6 +13,10 @@ const HASHES: ReadonlySet<string> = new Set(['md5', 'sha1', 'sha256']);
 export interface Look {
   readonly bytes: number;
   readonly modifiedMs: number;
+}
+
+export function lookOf({ bytes, modifiedNs }: Pick<Identity, 'bytes' | 'modifiedNs'>): Look {
+  return { bytes, modifiedMs: Number(BigInt(modifiedNs) / 1_000n) / 1_000 };
 }
 
 /** The same version on the remote as before. */

@@ -53,19 +53,19 @@ export class Planner {
 
   /** Finds out what is new before it says what to do about it. */
   async plan(
-    scan: TimedScan, records: Records, { isHurried, isUrgent = () => false, signal }: PlanningOptions,
+    scan: TimedScan, records: Records, { signal, ...options }: PlanningOptions,
   ): Promise<{ readonly plan: Plan; readonly isMoreToLearn: boolean }> {
     const { layer, remote } = this.#options;
     adoptMoves(scan, records);
     this.#forgetMoves(scan, records);
-    const times = this.#times(isHurried, isUrgent);
+    const times = this.#times(options);
     const first = planUpper(scan, records, { isOpen: () => false, inUse: new Set(), ...times });
     const isStill = (): Promise<boolean> => this.#scanner.isStill(scan, signal);
     const failed = first.lessons.length === 0 ? new Map<string, string>()
       : await learn(first.lessons, { layer, remote, records, sources: first.sources, isStill, signal });
     const actions = new Set([...first.items.values()].map(({ action }) => action));
     const open = actions.has('upload') ? await layer.openForWriting() : new Set<string>();
-    const inUse = actions.has('move') && !isHurried ? await layer.inUse() : new Set<string>();
+    const inUse = actions.has('move') && !options.isHurried ? await layer.inUse() : new Set<string>();
     const isAsBefore = first.lessons.length === 0 && open.size === 0 && inUse.size === 0;
     const plan = isAsBefore ? first : planUpper(scan, records, { isOpen: (path) => open.has(path), inUse, ...times });
     for (const place of plan.spent) records.drop(place);
@@ -94,7 +94,7 @@ export class Planner {
     }
   }
 
-  #times(isHurried: boolean, isUrgent: (path: string) => boolean): Pick<Conditions, 'isQuiet' | 'isRested'> {
+  #times({ isHurried, isUrgent = () => false }: Omit<PlanningOptions, 'signal'>): Pick<Conditions, 'isQuiet' | 'isRested'> {
     const { clock, writeBackMs, restMs = REST_BEFORE_OUT_MS } = this.#options;
     const now = nanoseconds(clock.now());
     const quietSince = now - nanoseconds(writeBackMs());

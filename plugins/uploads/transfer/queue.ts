@@ -70,9 +70,7 @@ export class Queue {
   adopt(plan: Plan, now: number): void {
     this.#items = plan.items;
     this.#done.clear();
-    // Once nothing of it waits, it is like any other.
-    const waiting = [...plan.items.values()];
-    for (const path of this.#urgent) if (!waiting.some((item) => isAtOrInside(item.path, path))) this.#urgent.delete(path);
+    this.#endUrgency();
     for (const map of [this.#tries, this.#firstSeen]) for (const id of map.keys()) if (!plan.items.has(id)) map.delete(id);
     for (const { id, entry, action } of plan.items.values()) {
       if (this.#firstSeen.has(id)) continue;
@@ -82,6 +80,11 @@ export class Queue {
     this.#lanes = { upload: new Map(), small: new Map(), late: new Map() };
     const open = [...plan.items.values()].filter(({ id, hold }) => hold === undefined && (this.#tries.get(id)?.nextTryAt ?? 0) <= now).map((item) => ({ item, urgency: this.#urgency(item, now), since: this.since(item) }));
     for (const { item } of open.sort((a, b) => a.urgency - b.urgency || a.since - b.since)) this.#lanes[laneOf(item)].set(item.id, item);
+  }
+
+  /** Once nothing of it waits, a path is like any other. */
+  #endUrgency(): void {
+    for (const path of this.#urgent) if (![...this.#items.values()].some((item) => isAtOrInside(item.path, path))) this.#urgent.delete(path);
   }
 
   /** What the plan says is out of date: nothing of it starts any more. */

@@ -4,13 +4,16 @@
  */
 import { lstat } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import type {
-  Clock, Conflict, Logger, Processes, QueueEntry, RemoteFailure, ShareUploads, UploadFigures, UploadOptions,
-} from 'mountkeeper';
+import type { Clock, Conflict, QueueEntry, RemoteFailure, UploadFigures } from 'mountkeeper';
 import type { Item } from '../compare/plan-types.ts';
 import { Records } from '../compare/records.ts';
 import { deletePlace, makeFolder } from './folders.ts';
+import { resolveConflict } from '../conflicts/resolve.ts';
+import type { Keep } from '../conflicts/resolve.ts';
+import { verify } from '../proof/verify.ts';
+import type { Verified } from '../proof/verify.ts';
 import { Leaving } from './leaving.ts';
+import type { ManagedUploads, ShareUploaderOptions } from './managed.ts';
 import { moveEntry } from './moves.ts';
 import { Planner, revive } from './planner.ts';
 import { Queue } from './queue.ts';
@@ -26,27 +29,6 @@ const LOOK_SHARE = 50;
 const LONGEST_FRESH_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
 const IDLE_LOOK_EVERY_MS = 5_000;
-
-export interface ShareUploaderOptions extends UploadOptions {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly processes: Pick<Processes, 'run'>;
-  readonly onConflict: (conflict: Conflict) => void;
-  /** How long folders that need not be in the upper folder any more stay in it, in milliseconds. */
-  readonly restMs?: number;
-  /** Off: looks only when asked. */
-  readonly isSelfDriven?: boolean;
-}
-
-/** What people may ask of a share's uploader. */
-export interface ManagedUploads extends ShareUploads {
-  /** Milliseconds since the epoch; undefined when nothing is paused. */
-  readonly pausedUntil: number | undefined;
-  /** Nothing begins to go until then but what `sendNow` names; `flush` ends it. 0: goes on at once. */
-  pause(until: number): void;
-  /** A path, and what is in it, goes next, without quiet time and through a pause. */
-  sendNow(path: string): void;
-}
 
 export class ShareUploader implements ManagedUploads {
   readonly #options: ShareUploaderOptions;
@@ -88,9 +70,7 @@ export class ShareUploader implements ManagedUploads {
     return this.#records?.conflicts ?? [];
   }
 
-  get pausedUntil(): number | undefined {
-    return this.#queue.pausedUntil(this.#options.clock.now());
-  }
+  get pausedUntil(): number | undefined { return this.#queue.pausedUntil(this.#options.clock.now()); }
 
   pause(until: number): void {
     this.#queue.pause(until);
@@ -100,6 +80,20 @@ export class ShareUploader implements ManagedUploads {
   sendNow(path: string): void {
     this.#queue.prefer(path);
     this.#lookSoon();
+  }
+
+  async resolve(conflict: Pick<Conflict, 'path' | 'copy'>, keep: Keep): Promise<void> {
+    await this.#open();
+    const { items } = this.#queue;
+    const isWaiting = items.some(({ path }) => path === conflict.path || path === conflict.copy);
+    if (isWaiting) throw new Error(`${conflict.path} waits to go up: try again when it is on the remote.`);
+    await resolveConflict(conflict, keep, this.#tools());
+    this.#lookSoon();
+  }
+
+  async verify(path: string): Promise<readonly Verified[]> {
+    await this.#open();
+    return verify(path, this.#tools());
   }
 
   #lookSoon(): void {

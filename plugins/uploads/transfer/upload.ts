@@ -9,8 +9,7 @@ import { parentOf } from '../compare/paths.ts';
 import type { Item } from '../compare/plan-types.ts';
 import { identityOf, isSameFile, NOTHING } from '../compare/records.ts';
 import type { Identity, PlaceRecord, Records, Thing } from '../compare/records.ts';
-import { couldBe, hasSameContent, isSameThing, looksLike } from '../proof/versions.ts';
-import type { Look } from '../proof/versions.ts';
+import { couldBe, hasSameContent, isSameThing, lookOf, looksLike } from '../proof/versions.ts';
 import { ask, Changed, checkEntry, freePath, localStats, tell } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
@@ -34,7 +33,7 @@ export async function uploadFile(item: Item, step: UploadStep): Promise<void> {
   const decision = await decide({ now, expected, local, record, target, file: join(step.layer.upper, item.path) }, step);
   if (decision === 'is there') return prove(item, { target, local, now }, step);
   if (decision === 'conflict') {
-    await divert(item, record, step);
+    await divert(item, record, { local, now }, step);
     return uploadFile(item, step);
   }
   if (now.kind === 'nothing' && expected.kind === 'file' && record.copy === undefined) {
@@ -104,11 +103,12 @@ async function compared(file: string, target: string, step: UploadStep): Promise
 }
 
 /** Someone else's version keeps the place; the user's goes beside. */
-async function divert({ place, path }: Item, record: PlaceRecord, step: UploadStep): Promise<void> {
+async function divert({ place, path }: Item, record: PlaceRecord, { local, now }: Pick<Sent, 'local' | 'now'>, step: UploadStep): Promise<void> {
   const copy = await freePath(step, place);
   const { sending: _, ...rest } = record;
   step.records.set(place, { ...rest, copy: { path: copy } });
-  if (record.copy === undefined) await tell(step, { path, copy, what: 'changed' });
+  const versions = now.kind === 'file' ? { theirs: now.version, mine: lookOf(local) } : undefined;
+  if (record.copy === undefined) await tell(step, { path, copy, what: 'changed', ...(versions && { versions }) });
   await step.records.saved();
 }
 
@@ -142,8 +142,4 @@ async function prove(item: Item, { target, local, now }: Sent, step: UploadStep)
 function arrived(place: string, target: string, version: RemoteVersion, { places }: Records): PlaceRecord {
   if (target === place) return { remote: { kind: 'file', version } };
   return { remote: places.get(place)?.remote ?? NOTHING, copy: { path: target, version } };
-}
-
-function lookOf({ bytes, modifiedNs }: Identity): Look {
-  return { bytes, modifiedMs: Number(BigInt(modifiedNs) / 1_000n) / 1_000 };
 }
