@@ -1,5 +1,4 @@
 import { definePlugin } from 'mountkeeper';
-import type { ShareUploads } from 'mountkeeper';
 import { commands } from './cli.ts';
 import { routes } from './routes.ts';
 import { uploadsPanel } from './tab.ts';
@@ -20,7 +19,7 @@ export default definePlugin({
       });
       return uploader;
     });
-    const shares = (): ReadonlyMap<string, ShareUploads> => uploader?.shares ?? new Map();
+    const shares = (): RunningUploader['shares'] => uploader?.shares ?? new Map();
     ctx.route(...routes(shares, () => ctx.use('clock')));
     ctx.tab(uploadsPanel(shares));
     for (const command of commands) ctx.cli(command);
