@@ -28,11 +28,7 @@ export function levelOf(line: string): string {
 
 /** Whether a line tells of a share: the field is written as it is, or in quotes where it holds a space or the like. */
 export function isAbout(line: string, share: string): boolean {
-  return line.includes(` share=${JSON.stringify(share)}`) || new RegExp(` share=${escaped(share)}(?: |$)`).test(line);
-}
-
-function escaped(text: string): string {
-  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  return line.includes(` share=${JSON.stringify(share)}`) || `${line} `.includes(` share=${share} `);
 }
 
 export function matches(line: string, { level, share, search }: Wanted): boolean {

@@ -1,14 +1,20 @@
 /** Switching a plugin in the text of the configuration, so that notes and layout stay. Whoever calls checks what came of it. */
 
-function quoted(name: string): RegExp {
-  return new RegExp(`^\\s*\\[\\s*plugins\\s*\\.\\s*"?${name.replaceAll(/[^\w-]/g, '')}"?\\s*\\]\\s*(?:#.*)?$`);
+/** Whether a line begins the table `[plugins.<name>]`, however its name is quoted and spaced. */
+function isHeadOf(name: string, line: string): boolean {
+  const text = line.trim();
+  const end = text.indexOf(']');
+  if (!text.startsWith('[') || text.startsWith('[[') || end === -1) return false;
+  const rest = text.slice(end + 1).trim();
+  const keys = text.slice(1, end).split('.').map((key) => key.trim().replaceAll(/["']/g, ''));
+  return (rest === '' || rest.startsWith('#')) && keys.length === 2 && keys[0] === 'plugins' && keys[1] === name;
 }
 
 /** `enabled` in the table of the plugin is changed or added; the table is added where there is none. */
 export function withPluginSwitched(text: string, name: string, isOn: boolean): string {
   const lines = text.split('\n');
-  const head = lines.findIndex((line) => quoted(name).test(line));
-  if (head === -1) return `${text.replace(/\n*$/, '\n')}\n[plugins.${name}]\nenabled = ${isOn}\n`;
+  const head = lines.findIndex((line) => isHeadOf(name, line));
+  if (head === -1) return `${text}${text.endsWith('\n') ? '' : '\n'}\n[plugins.${name}]\nenabled = ${isOn}\n`;
   const rest = lines.slice(head + 1).findIndex((line) => /^\s*\[/.test(line));
   const end = rest === -1 ? lines.length : head + 1 + rest;
   const at = lines.findIndex((line, index) => index > head && index < end && /^\s*enabled\s*=/.test(line));
