@@ -49,7 +49,7 @@ function attempt(work: () => void): boolean {
     return true;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === undefined || !['ENOENT', 'EEXIST', 'ENOTDIR', 'EISDIR', 'ENOTEMPTY', 'EINVAL', 'ERR_FS_EISDIR'].includes(code)) throw error;
+    if (code === undefined || !['ENOENT', 'EEXIST', 'ENOTDIR', 'EISDIR', 'ENOTEMPTY', 'EINVAL', 'ERR_FS_EISDIR', 'EIO'].includes(code)) throw error;
     return false;
   }
 }
@@ -142,7 +142,7 @@ class Play {
         const { dirtyFiles } = await uploader.look(new AbortController().signal);
         // Marks and whiteouts that have done their service are taken out: that concerns users' view alone.
         await uploader.settled();
-        if (dirtyFiles === 0 && !uploader.isLookDue) this.#isComplete();
+        if (dirtyFiles === 0 && !uploader.isLookDue && this.share.live !== 'remembers') this.#isComplete();
       }
     } finally {
       await uploader.stop();

@@ -7,6 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { lookOnly } from '../support/layer/crash.ts';
 import { settle, TestShare, treeOf } from '../support/layer/share.ts';
 
 const FILES = ['d/x', 'd/s/y', 'd/s/t/z', 'e/x', 'p/q', 'a', 'b'];
@@ -169,8 +170,7 @@ describe('a file that only its name was changed of', () => {
 
   it('is renamed here and changed by others: theirs stays and shows, and one conflict is told', async () => {
     renameSync(share.at('a'), share.at('n'));
-    const first = share.uploader((call) => (call === 'moveFile' ? new Promise(() => undefined) : undefined));
-    await first.look(new AbortController().signal);
+    await lookOnly(share);
     rmSync(join(share.nas, 'a'));
     writeFileSync(join(share.nas, 'a'), 'of others');
     await share.renew();

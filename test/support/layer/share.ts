@@ -104,7 +104,8 @@ export class TestShare {
   }
 
   #remark(entries: readonly LeavingEntry[]): string[] {
-    const marked = entries.filter((entry) => entry.nowAt !== undefined && this.#takeOne(entry)).map(({ path }) => path);
+    const isMoved = ({ nowAt, hasNoData }: LeavingEntry): boolean => nowAt !== undefined || (hasNoData === true && this.live === 'drops names');
+    const marked = entries.filter((entry) => isMoved(entry) && this.#takeOne(entry)).map(({ path }) => path);
     if (this.live === 'remembers' || marked.length === 0) return [];
     this.dropNames();
     return marked;
