@@ -165,7 +165,8 @@ describe('a connection pool', () => {
   it('ends a connection some time after its last answer, whatever the client goes on sending', async () => {
     const clock = createManualClock();
     pool = new ConnectionPool({ clock, headMs: 3_000, maxConnections: MAX, maxPerAddress: MAX_PER_ADDRESS });
-    server.removeAllListeners('connection').removeAllListeners('connect').removeAllListeners('clientError');
+    server.close();
+    await once(server, 'close');
     server = createServer((request, response) => void handle(request, response));
     pool.attach(server);
     await once(server.listen(0, '127.0.0.1'), 'listening');
