@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 /** Process entry: finds the subcommand, runs it and turns its result into the exit code. */
 import { createRequire } from 'node:module';
-import { setFlagsFromString } from 'node:v8';
 import { parseArguments } from './cli/arguments.ts';
 import { EXIT } from './cli/exit-codes.ts';
 
@@ -38,8 +37,6 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-// Thousands of connections that come and go took 65 to 100 MB, and 27 with this: V8 keeps its room for what is young as it begins.
-if (process.argv[2] === 'run') setFlagsFromString('--semi-space-growth-factor=1');
 if (process.features.require_module) loadAtOnce(process.argv[2]);
 const { runCommandLine } = await import('./cli/dispatch.ts');
 process.exitCode = await main();
