@@ -1,4 +1,4 @@
-// @load quiet
+// @load loud
 /** Third parties' plugins that give nonsense, throw where nobody catches, end the process or leave things open: the daemon goes on. */
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
