@@ -116,8 +116,8 @@ class FileConfigService implements OwnedConfigService {
   async write(text: string, basis?: LoadedConfig): Promise<void> {
     const found = await readFile(this.file, 'utf8').catch(() => undefined);
     const isSettled = found === undefined || found === this.#current?.text || found === this.#refused;
-    // The watcher reads what is there, and then it runs or is known to be wrong.
-    if (basis !== undefined && (basis !== this.#current || !isSettled)) {
+    // The watcher reads what is there, and then it runs or is known to be wrong. The same text may have been read anew meanwhile.
+    if (basis !== undefined && (basis.text !== this.#current?.text || !isSettled)) {
       throw new Error('the configuration has just been changed by somebody else; look at it and try again');
     }
     await this.#write(text);

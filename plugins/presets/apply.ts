@@ -29,7 +29,7 @@ async function save(config: ConfigService, profile: ProfileName): Promise<Loaded
     await config.write(text, basis);
   } catch (error) {
     // A preset changes what is there, whatever that is by now.
-    if (config.current !== basis) return save(config, profile);
+    if (config.current.text !== basis.text) return save(config, profile);
     throw error;
   }
   return check.loaded;

@@ -99,6 +99,7 @@ describe('the configuration service', () => {
       await assert.rejects(service.write(PHOTOS, first), /changed by somebody else/, 'it is read, and does not run yet');
       service.commit(second);
       await assert.rejects(service.write(PHOTOS, first), /changed by somebody else/);
+      service.commit(accepted(await service.loadFile()));
       await service.write(PHOTOS, second);
       await assert.rejects(service.write(saved, second), /changed by somebody else/, 'what was written does not run yet');
       service.commit(accepted(await service.loadFile()));
