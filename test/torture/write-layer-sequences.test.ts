@@ -1,4 +1,3 @@
-// @load loud
 /** Some of the sequences of `npm run torture`, with every fault. */
 import { after, describe, it } from 'node:test';
 import { Exhaustive, FAULTS } from '../support/layer/exhaustive.ts';
