@@ -75,7 +75,7 @@ describe('the plugin that the README shows', () => {
     assert.equal((await runCli(['doctor', '--config', file])).code !== null, true);
     assert.equal(existsSync(mark), false, 'it is off');
     await writeFile(file, daemon.text({ sections: { ...sections, 'plugins.marks': { enabled: true } } }));
-    assert.equal((await runCli(['status', '--config', file])).code, 0);
+    assert.equal((await runCli(['status', '--config', file, '--url', `http://127.0.0.1:${daemon.port}`])).code, 0);
     assert.equal(existsSync(mark), false, 'status comes with the package');
     assert.equal((await runCli(['nonsense', '--config', file])).code, 64);
     assert.equal(existsSync(mark), true);
