@@ -105,8 +105,9 @@ class Host implements PluginHost {
   #found: readonly FoundPlugin[] = [];
   #members: Members = new Map();
   #projected: readonly Ledger[] | undefined;
-  /** In the order of activation; disposal goes backwards. */
+  /** Up or coming up, in the order in which that began; disposal goes backwards. */
   #living: readonly Instance[] = [];
+  #reported: readonly PluginInfo[] = [];
   #stopping = false;
   #discovering: Promise<void> = Promise.resolve();
   #lastConfig: Config | undefined;
@@ -174,8 +175,7 @@ class Host implements PluginHost {
     const plugin = this.#found.find((one) => one.name === name)?.plugin;
     if (name === undefined || !plugin || !this.#lastConfig) return undefined;
     this.#condemned.set(plugin, `it broke off with an error that nobody caught: ${sentence(error)}; mend it, or switch it off and on`);
-    const { log } = this.#options;
-    void this.#queue.push(this.#lastConfig).catch((err: unknown) => log.error({ plugin: name, err }, 'a plugin that broke off could not be taken out'));
+    this.#lookAgain();
     return name;
   }
 
@@ -244,7 +244,6 @@ class Host implements PluginHost {
   async #change(config: Config): Promise<void> {
     if (this.#stopping) throw new Error('the plugin host has stopped');
     if (this.#projected === undefined) await this.#sweep();
-    const before = this.list();
     const request = this.#request(config);
     const next = planMembers(request);
     const isProjected = this.#projected !== undefined && sameLedgers(ledgersOf(next), this.#projected);
@@ -253,7 +252,9 @@ class Host implements PluginHost {
     for (const member of next.values()) takeConfig(member);
     await this.#activate();
     for (const instance of this.#active()) await instance.refresh();
-    reportStates(this.list(), before, this.#options.log);
+    const states = this.list();
+    reportStates(states, this.#reported, this.#options.log);
+    this.#reported = states;
   }
 
   /** Copies of former days go at the start; later ones may still be in use. */
@@ -261,6 +262,12 @@ class Host implements PluginHost {
     const kept = this.#found.flatMap((one) => (one.plugin && one.stagedFolder !== undefined ? [one.stagedFolder] : []));
     await sweepStage(this.#lastDiscovery.stateDir, new Set(kept)).catch((error: unknown) => this.#options.log.warn({ err: error }, 'old copies of plugins not removed'));
   }
+
+  /** A change without another configuration, for what plugins have done by themselves. */
+  readonly #lookAgain = (): void => {
+    if (this.#stopping || !this.#lastConfig) return;
+    void this.#queue.push(this.#lastConfig).catch((err: unknown) => this.#options.log.error({ err }, 'the set of plugins was not brought up to date'));
+  };
 
   /** Without an await in between: whoever looks sees the old set or the new one. */
   #swap(next: Members, build: Build | undefined): void {
@@ -277,13 +284,15 @@ class Host implements PluginHost {
 
   async #activate(): Promise<void> {
     const members = this.#members;
+    const { clock, log } = this.#options;
     await activateMembers(members, {
+      clock, log,
       make: this.#make,
-      log: this.#options.log,
       isCoreService: this.#isCoreService,
       isStopping: () => this.#stopping,
       reproject: async () => this.#swap(members, await this.#builder.build(ledgersOf(members))),
-      onActive: (instance) => { this.#living = [...this.#living, instance]; },
+      onBegin: (instance) => { if (!this.#living.includes(instance)) this.#living = [...this.#living, instance]; },
+      onLate: this.#lookAgain,
     });
   }
 }

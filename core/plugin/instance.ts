@@ -31,7 +31,7 @@ export interface Instance {
   readonly effects: readonly string[];
   /** A service this instance provides; undefined before activation and after disposal. */
   provided(name: string): unknown;
-  /** Brings services and effects up. On a failure everything that started is released before this rejects. */
+  /** Brings services and effects up, once. On a failure everything that started is released before this rejects. */
   activate(): Promise<void>;
   /** Stops an activation in progress; an active instance is left alone. */
   cancel(reason: DisposeReason): void;
@@ -78,6 +78,7 @@ class LivingInstance implements Instance {
   #config: object;
   #started = false;
   #active = false;
+  #activation: Promise<void> | undefined;
 
   constructor(plugin: Plugin, config: object, env: InstanceEnv) {
     this.plugin = plugin;
@@ -109,7 +110,12 @@ class LivingInstance implements Instance {
     this.#active = true;
   }
 
-  async activate(): Promise<void> {
+  activate(): Promise<void> {
+    this.#activation ??= this.#bringUp();
+    return this.#activation;
+  }
+
+  async #bringUp(): Promise<void> {
     try {
       this.#createServices();
       for (const effect of this.ledger.effects) await this.#scope.acquire(effect.label, effect.acquire);

@@ -78,7 +78,7 @@ function choose(found: FoundPlugin, request: ChangeRequest, retry: boolean): Mem
   if (guilt !== undefined) return { ...member, failure: { plugin: found.plugin, config: {}, reason: guilt, stage: 'activate' } };
   if ('reason' in wanted) return { ...member, instance: living(running), failure: { ...wanted, stage: 'declare' } };
   if (isHeld(before, wanted, retry)) return { ...member, instance: running, failure: before?.failure };
-  return keep(member, running, wanted) ?? renew(member, { ...wanted, previous: living(running) }, request.make);
+  return keep(member, before, wanted) ?? renew(member, { ...wanted, previous: living(running) }, request.make);
 }
 
 interface Wanted { readonly plugin: Plugin; readonly config: object }
@@ -101,10 +101,13 @@ function isHeld(before: Member | undefined, wanted: Wanted, retry: boolean): boo
   return !retry || (before.failure.stage === 'activate' && before.instance !== undefined);
 }
 
-function keep(member: Member, running: Instance | undefined, { plugin, config }: Wanted): Member | undefined {
+/** One that is still coming up stays what it is: new, and with the one before to fall back on. */
+function keep(member: Member, before: Member | undefined, { plugin, config }: Wanted): Member | undefined {
+  const running = before?.instance;
   if (running?.plugin !== plugin) return undefined;
   const step = configStep(plugin, running.config, config);
-  return step === 'restart' ? undefined : { ...member, instance: running, nextConfig: step === 'live' ? config : undefined };
+  const coming = running.active ? {} : { fresh: before?.fresh ?? false, previous: before?.previous };
+  return step === 'restart' ? undefined : { ...member, ...coming, instance: running, nextConfig: step === 'live' ? config : undefined };
 }
 
 function isSameTry(failure: Failure, plugin: Plugin, config: object): boolean {

@@ -38,7 +38,7 @@ function stateName(member: Member | undefined): PluginInfo['state'] {
 
 function waitingReason(member: Member, members: Members, coreServices: object): string {
   const missing = (member.instance?.plugin.requires ?? []).find((name) => !(name in coreServices) && !providerOf(name, members)?.instance?.active);
-  if (missing === undefined) return 'it is about to start';
+  if (missing === undefined) return 'it is coming up';
   const waits = `it waits for the service "${missing}"`;
   const nodes = [...members.values()].flatMap(({ found }) => (found.plugin ? [nodeOf(found.plugin, found.ledger.services)] : []));
   const self = nodes.find((node) => node.name === member.found.name);

@@ -44,6 +44,8 @@ export interface TestHostOptions {
   /** Default: a manual clock. */
   readonly clock?: Clock;
   readonly log?: Logger;
+  /** Names of plugins that are treated as third parties' are: off unless switched on, and not waited for when they take long. */
+  readonly strangers?: readonly string[];
   /** In place of the core's own, or of plugins' that are not part of the test. */
   readonly services?: Partial<Services>;
   readonly limits?: PluginHostOptions['limits'];
@@ -101,9 +103,9 @@ function createFakeScheduler(): FakeScheduler {
 }
 
 /** What discovery would make of a plugin that comes with the package. */
-export function offer(plugin: Plugin, log: Logger): FoundPlugin {
+export function offer(plugin: Plugin, log: Logger, thirdParty = false): FoundPlugin {
   const { name, version, description } = plugin;
-  const base = { name, version, description, folder: name, thirdParty: false, guard: plugin.guard === true };
+  const base = { name, version, description, folder: name, thirdParty, guard: plugin.guard === true };
   try {
     const problem = manifestProblem(plugin, name);
     return problem === undefined ? { ...base, plugin, ledger: dryRun(plugin, log) } : { ...base, problem };
@@ -177,7 +179,7 @@ class Bench implements TestHost {
         bandwidth: { read: () => ({ limit: { up: 0, down: 0 }, effective: { up: 0, down: 0 }, shares: [] }) },
         ...ownServices,
       },
-    }, async () => this.#plugins.map((plugin) => offer(plugin as Plugin, log)));
+    }, async () => this.#plugins.map((plugin) => offer(plugin as Plugin, log, options.strangers?.includes(plugin.name as string))));
   }
 
   get hooks(): HookRunner {

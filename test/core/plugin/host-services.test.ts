@@ -48,7 +48,8 @@ describe('services', () => {
     assert.equal(test.host.service('lamp'), undefined);
     await test.configure({});
     assert.deepEqual(states(test), { a: 'active', b: 'active', z: 'active' });
-    assert.deepEqual(diary, ['+z', '+a', '+b', '-a', '-z', '+z', '+a']);
+    assert.deepEqual(diary.filter((line) => line !== '+b'), ['+z', '+a', '-a', '-z', '+z', '+a']);
+    assert.equal(diary.filter((line) => line === '+b').length, 1);
   });
 
   it('that are replaced restart their dependants, and theirs in turn, and nobody else', async (t) => {
