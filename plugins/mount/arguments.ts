@@ -7,7 +7,8 @@ import { REMOTE } from './remote-config.ts';
 export interface Surroundings {
   readonly configFile: string;
   readonly cacheDir: string;
-  readonly rcPort: number;
+  /** Where rclone's remote control is to listen: `127.0.0.1:PORT`, or `unix://PATH`. */
+  readonly rcAddress: string;
   /** Mounts may be used by other users than the daemon's own. */
   readonly allowOther: boolean;
   readonly uid: number;
@@ -53,7 +54,7 @@ export function mountArguments(spec: ShareSpec, config: Config, around: Surround
     around.isLower === true ? 'mount2' : 'mount', remotePath(spec), spec.share.mount_point,
     `--config=${around.configFile}`,
     `--devname=${deviceName(spec.share.name)}`,
-    '--rc', `--rc-addr=127.0.0.1:${around.rcPort}`,
+    '--rc', `--rc-addr=${around.rcAddress}`,
     '--log-level=NOTICE',
     ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
     ...(around.allowOther ? ['--allow-other'] : []),

@@ -1,7 +1,10 @@
 /** What a process beside the daemon sees of a mount's cache and of the remote behind it. Loaded by that process. */
 import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
+import { request } from 'node:http';
+import type { RequestOptions } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { sizeBytes } from 'mountkeeper';
 import type { CacheView } from 'mountkeeper';
@@ -23,6 +26,7 @@ const SPARE_PART = 0.02;
 /** What `cacheAccess` of the living mount gives. */
 export interface CacheViewParameters {
   readonly port: number;
+  readonly socket?: string;
   readonly user: string;
   readonly password: string;
   readonly fs: string;
@@ -77,15 +81,27 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
-function asker({ port, user, password }: CacheViewParameters): Ask {
-  const headers = { authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`, 'content-type': 'application/json' };
+/** By node:http, since listings may be far longer than what the daemon asks for, and fetch() knows no sockets. */
+function asker({ port, socket, user, password }: CacheViewParameters): Ask {
+  const headers = { 'content-type': 'application/json' };
+  const target = { ...(socket === undefined ? { host: '127.0.0.1', port } : { socketPath: socket }), auth: `${user}:${password}`, method: 'POST', headers };
   return async <T>(call: string, parameters: object) => {
-    const response = await fetch(`http://127.0.0.1:${port}/${call}`, { method: 'POST', headers, body: JSON.stringify(parameters) })
+    const { status, body } = await post({ ...target, path: `/${call}` }, JSON.stringify(parameters))
       .catch((cause: unknown) => Promise.reject(new Error('the mount does not answer', { cause })));
-    const answer = (await response.json()) as T & { error?: string };
-    if (!response.ok) throw new Error(inPlainWords([answer.error ?? ''], 'the folder cannot be read'));
+    const answer = JSON.parse(body) as T & { error?: string };
+    if (status !== 200) throw new Error(inPlainWords([answer.error ?? ''], 'the folder cannot be read'));
     return answer;
   };
+}
+
+function post(target: RequestOptions, content: string): Promise<{ status: number | undefined; body: string }> {
+  return new Promise((resolve, reject) => {
+    const asked = request(target, (answer) => {
+      text(answer).then((body) => resolve({ status: answer.statusCode, body }), reject);
+    });
+    asked.on('error', reject);
+    asked.end(content);
+  });
 }
 
 /** What the running rclone was started with: its limits may be older than the configuration. */

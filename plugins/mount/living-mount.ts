@@ -26,6 +26,7 @@ import type { MountNotes } from './notes.ts';
 import { deletedFiles, openFiles } from './open-files.ts';
 import { createRcClient } from './rc-client.ts';
 import type { RcAddress, RcClient } from './rc-client.ts';
+import type { ControlPort } from './rclone/control-ports.ts';
 import { createRefresher } from './refresh.ts';
 import type { Refresher } from './refresh.ts';
 import { sealMount } from './seal.ts';
@@ -47,7 +48,6 @@ const CACHE_VIEW = fileURLToPath(new URL('./cache-view.js', import.meta.url));
 export class LivingMount implements Mount {
   readonly shareName: string;
   readonly plan: Mount['plan'];
-  readonly rcPort: number;
   readonly pid: number;
   readonly adopted: boolean;
   readonly exited: Promise<string>;
@@ -62,6 +62,7 @@ export class LivingMount implements Mount {
   readonly #notes: MountNotes;
   readonly #tools: MountingTools;
   readonly #rc: RcClient;
+  readonly #controlPort: ControlPort;
   readonly #refresher: Refresher;
   readonly #gate: Gate;
   readonly #guard: Guard;
@@ -79,13 +80,13 @@ export class LivingMount implements Mount {
   constructor(process: ManagedProcess, notes: MountNotes, tools: MountingTools, recovered: Awaitable<readonly string[]>) {
     this.shareName = notes.share;
     this.plan = notes.plan;
-    this.rcPort = notes.rc.port;
     this.pid = process.pid;
     this.adopted = process.adopted;
     this.#process = process;
     this.#notes = notes;
     this.#tools = tools;
     this.#rc = createRcClient(notes.rc);
+    this.#controlPort = tools.controlPorts.open(notes.rc, tools.log.child({ share: notes.share }));
     this.#refresher = createRefresher({ address: notes.rc, fs: notes.fs, end: this.#end.signal });
     const { clock } = tools;
     const trees = treesOf(notes.cacheDir);
@@ -109,6 +110,7 @@ export class LivingMount implements Mount {
       this.#end.abort();
       void this.#unwatch();
       this.#rc.close();
+      this.#controlPort.close();
       if (this.#isOffPath) return UNMOUNTED;
       return endReason(exit, await process.tail(LAST_LINES).catch(() => exit.lastLines));
     });
@@ -210,8 +212,8 @@ export class LivingMount implements Mount {
   }
 
   cacheAccess(): CacheAccess {
-    const { rc, fs, cacheDir } = this.#notes;
-    return { module: CACHE_VIEW, parameters: { ...rc, fs, cacheDir, remotePath: this.#remotePath, pid: this.pid } };
+    const { rc: { socket, ...rc }, fs, cacheDir } = this.#notes;
+    return { module: CACHE_VIEW, parameters: { ...rc, ...(socket !== undefined && { socket }), fs, cacheDir, remotePath: this.#remotePath, pid: this.pid } };
   }
 
   pending(): Promise<PendingFiles> {
@@ -228,6 +230,7 @@ export class LivingMount implements Mount {
   release(): void {
     // Asked for before anything ends; nobody would open it until the next daemon is there.
     void this.#gate.open().catch(() => undefined).finally(() => this.#rc.close());
+    this.#controlPort.close();
     this.#end.abort();
     void this.#unwatch();
     this.#process.release();
@@ -241,6 +244,10 @@ export class LivingMount implements Mount {
 
   get cacheRoot(): string {
     return dirname(this.#notes.cacheDir);
+  }
+
+  get rcPort(): number {
+    return this.#controlPort.port;
   }
 
   /** Of its remote control. */

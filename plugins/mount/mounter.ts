@@ -19,6 +19,7 @@ import { clearAfterPowerCut } from './power-cut.ts';
 import { probeRemote } from './probe.ts';
 import { releaseReserve } from './reserve.ts';
 import { locate } from './rclone.ts';
+import { ControlPorts } from './rclone/control-ports.ts';
 import { userOfCache } from './sole-user.ts';
 import { endFormer, ready, start, startLower } from './starting.ts';
 import type { MountingTools, MountTools } from './tools.ts';
@@ -39,7 +40,7 @@ export interface RcloneMounter extends Mounter {
 }
 
 export function createMounter(given: MountTools): RcloneMounter {
-  const tools = { ...given, writeOut: new WriteOut(given) };
+  const tools = { ...given, writeOut: new WriteOut(given), controlPorts: new ControlPorts(given.clock) };
   const mountPoints = new Set<string>();
   const roots = createCacheRoots(tools.paths.stateDir);
   const rootsNow = async (): Promise<readonly [string, ...string[]]> => [tools.config().cache.dir, ...(await roots.former(tools.config().cache.dir))];

@@ -31,6 +31,7 @@ export function toNotes(notes: MountNotes): Record<string, string | number> {
     mountPoint: notes.plan.mountPoint,
     identity: notes.plan.identity,
     rcPort: notes.rc.port,
+    ...(notes.rc.socket !== undefined && { rcSocket: notes.rc.socket }),
     rcUser: notes.rc.user,
     rcPassword: notes.rc.password,
     cacheDir: notes.cacheDir,
@@ -46,7 +47,7 @@ export function fromNotes({ notes, fingerprint }: Pick<ManagedProcess, 'notes' |
   const [share, mountPoint, identity, user, password, cacheDir, fs] = ['share', 'mountPoint', 'identity', 'rcUser', 'rcPassword', 'cacheDir', 'fs'].map(text);
   const port = notes['rcPort'];
   if (!share || !mountPoint || !identity || !user || !password || !cacheDir || !fs || typeof port !== 'number') return undefined;
-  return { share, plan: { mountPoint, identity, fingerprint }, rc: { port, user, password }, cacheDir, fs, nas: nasIn(notes), overlay: overlayIn(notes) };
+  return { share, plan: { mountPoint, identity, fingerprint }, rc: { port, socket: text('rcSocket'), user, password }, cacheDir, fs, nas: nasIn(notes), overlay: overlayIn(notes) };
 }
 
 function overlayIn({ overlayMountPoint: mountPoint, backendType: type, overlayExec: exec, overlayReadOnly: readOnly }: ManagedProcess['notes']): OverlayNotes | undefined {

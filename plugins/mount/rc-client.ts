@@ -1,7 +1,10 @@
 import { RcWire } from './rc-wire.ts';
 
 export interface RcAddress {
+  /** On loopback. */
   readonly port: number;
+  /** Path of a unix socket, which is used instead of the port where there is one. */
+  readonly socket?: string | undefined;
   readonly user: string;
   readonly password: string;
 }
@@ -14,7 +17,7 @@ export interface RcClient {
 }
 
 export function createRcClient(address: RcAddress): RcClient {
-  const wire = new RcWire(address.port);
+  const wire = new RcWire(address);
   const credentials = Buffer.from(`${address.user}:${address.password}`).toString('base64');
   const head = ` HTTP/1.1\r\nHost: 127.0.0.1:${address.port}\r\nAuthorization: Basic ${credentials}\r\nContent-Type: application/json\r\nContent-Length: `;
   return {

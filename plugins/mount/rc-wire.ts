@@ -39,12 +39,12 @@ function joinChunks(body: Buffer): string {
  * whole life: node:http costs four times as much for each, which is most of what an idle daemon does.
  */
 export class RcWire {
-  readonly #port: number;
+  readonly #target: { readonly port: number; readonly socket?: string | undefined };
   readonly #idle: Socket[] = [];
   readonly #all = new Set<Socket>();
 
-  constructor(port: number) {
-    this.#port = port;
+  constructor(target: { readonly port: number; readonly socket?: string | undefined }) {
+    this.#target = target;
   }
 
   /** Rejects with the signal's reason, or when the connection breaks; an answer that was given up never reaches another asker. */
@@ -86,7 +86,8 @@ export class RcWire {
   }
 
   #open(): Socket {
-    const socket = connect({ port: this.#port, host: '127.0.0.1', noDelay: true });
+    const { port, socket: path } = this.#target;
+    const socket = path === undefined ? connect({ port, host: '127.0.0.1', noDelay: true }) : connect({ path });
     this.#all.add(socket);
     socket.on('error', () => undefined);
     socket.once('close', () => {

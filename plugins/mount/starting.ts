@@ -20,6 +20,9 @@ import { killMount } from './take-down.ts';
 import { processKey } from './tools.ts';
 import type { MountingTools, MountTools } from './tools.ts';
 
+/** `sun_path` of unix(7) less its last byte. */
+const MAX_SOCKET_BYTES = 107;
+
 /** An rclone for below an overlay, mounted where it is moved from. What a killed one left in the cache is mended before. */
 export async function startLower({ lowerSpec: spec, lowerPlan, overlay, cacheDir, stack }: Layering, tools: MountingTools, signal: AbortSignal): Promise<LivingMount> {
   await endLower(spec.share.name, tools);
@@ -52,9 +55,10 @@ export async function endFormer(shareName: string, tools: MountTools): Promise<v
 async function endLower(shareName: string, tools: MountTools): Promise<void> {
   const former = await tools.processes.adopt(processKey(shareName));
   if (!former) return;
-  const mountPoint = fromNotes(former)?.plan.mountPoint;
-  if (mountPoint === undefined) await former.stop({ graceMs: 1_000 });
-  else await killMount(former, mountPoint, tools);
+  const notes = fromNotes(former);
+  if (!notes) return void (await former.stop({ graceMs: 1_000 }));
+  await killMount(former, notes.plan.mountPoint, tools);
+  if (notes.rc.socket !== undefined) await rm(notes.rc.socket, { force: true });
 }
 
 export async function start(spec: ShareSpec, { plan, overlay }: Pick<MountNotes, 'plan' | 'overlay'>, cacheDir: string, tools: MountTools): Promise<{ process: ManagedProcess; notes: MountNotes }> {
@@ -63,9 +67,9 @@ export async function start(spec: ShareSpec, { plan, overlay }: Pick<MountNotes,
   const providers = await tools.finder.providers(config.mount.rclone).catch(() => undefined);
   const file = configFile(spec.share.name, tools);
   await writeRemoteConfig(file, await remoteConfigText(spec.connection, { command: rclone.command, processes: tools.processes, secrets: tools.secrets, providers }));
-  const rc = { port: await freePort(), user: 'mountkeeper', password: randomBytes(24).toString('base64url') };
+  const rc = { port: await freePort(), socket: controlSocket(tools), user: 'mountkeeper', password: randomBytes(24).toString('base64url') };
   const notes: MountNotes = { share: spec.share.name, plan, rc, cacheDir, fs: remotePath(spec), nas: nasAddress(spec.connection), overlay };
-  const around = { ...(await accessOf()), configFile: file, cacheDir, rcPort: rc.port, isLower: overlay !== undefined };
+  const around = { ...(await accessOf()), configFile: file, cacheDir, rcAddress: rc.socket === undefined ? `127.0.0.1:${rc.port}` : `unix://${rc.socket}`, isLower: overlay !== undefined };
   const process = await tools.processes.start({
     key: processKey(spec.share.name),
     command: rclone.command,
@@ -75,6 +79,12 @@ export async function start(spec: ShareSpec, { plan, overlay }: Pick<MountNotes,
     notes: toNotes(notes),
   });
   return { process, notes };
+}
+
+/** Undefined where the name would be longer than the kernel takes: then rclone listens on the port itself. */
+function controlSocket(tools: MountTools): string | undefined {
+  const path = join(tools.paths.stateDir, 'mount', `${randomBytes(4).toString('hex')}.sock`);
+  return Buffer.byteLength(path) <= MAX_SOCKET_BYTES ? path : undefined;
 }
 
 function configFile(shareName: string, tools: MountTools): string {

@@ -1,4 +1,5 @@
 import type { Clock, Config, Logger, MountReader, MountTable, Paths, Processes, Secrets, Uploader } from 'mountkeeper';
+import type { ControlPorts } from './rclone/control-ports.ts';
 import type { RcloneFinder } from './rclone.ts';
 import type { WriteOut } from './write-out.ts';
 
@@ -20,6 +21,7 @@ export interface MountTools {
 /** And what the mounter adds for its mounts. */
 export interface MountingTools extends MountTools {
   readonly writeOut: WriteOut;
+  readonly controlPorts: ControlPorts;
 }
 
 export const PROCESS_PREFIX = 'mount/';

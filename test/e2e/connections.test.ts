@@ -25,8 +25,6 @@ const EACH = 2_000;
 const ASK_EVERY_MS = 100;
 const LONGEST_ANSWER_MS = 1_000;
 const MOST_GROWTH_BYTES = 50 * 1_048_576;
-/** Go keeps some 25 kB for each, and gives back what it had for those that are gone only after a while. */
-const MOST_GROWTH_OF_RCLONE_BYTES = 2 * MOST_GROWTH_BYTES;
 const CROWD = fileURLToPath(new URL('../support/crowd.js', import.meta.url));
 
 interface Question {
@@ -134,8 +132,7 @@ describe(`${EACH} connections that get nowhere`, () => {
     assert.ok(asked > SECONDS * 3, `asked ${asked} times`);
     for (const { name, worstMs, grownBytes } of seen) {
       assert.ok(worstMs < LONGEST_ANSWER_MS, `${name} took ${worstMs} ms`);
-      const limit = name === 'the remote control' ? MOST_GROWTH_OF_RCLONE_BYTES : MOST_GROWTH_BYTES;
-      assert.ok(grownBytes < limit, `${name} took ${grownBytes} bytes more`);
+      assert.ok(grownBytes < MOST_GROWTH_BYTES, `${name} took ${grownBytes} bytes more`);
     }
     assert.deepEqual(await processesAsked(), pids, 'nothing was restarted');
     assert.ok(!(await daemon.log()).includes('figures are not fresh'));

@@ -12,7 +12,6 @@ import { createInPlace } from '../in-place.ts';
 import type { LivingMount } from '../living-mount.ts';
 import { RcloneFiles } from '../rclone/remote-files.ts';
 import type { Outdated } from '../rclone/remote-files.ts';
-import type { RcAddress } from '../rc-client.ts';
 import { clearMountPoint } from '../mount-point.ts';
 import { sealMount } from '../seal.ts';
 import type { MountTools } from '../tools.ts';
@@ -67,7 +66,6 @@ export class LayeredMount implements Mount {
   readonly #uploads: ShareUploads;
   readonly #lookAtPlace: () => Promise<string | undefined>;
   readonly #end = new AbortController();
-  #address: RcAddress = { port: 0, user: '', password: '' };
   #latest: LivingMount | undefined;
   #limit: Bandwidth | undefined;
   #isSealed = false;
@@ -115,7 +113,7 @@ export class LayeredMount implements Mount {
 
   /** Of the last rclone. */
   get rcPort(): number {
-    return this.#address.port;
+    return this.#latest?.rcPort ?? 0;
   }
 
   async stats(signal: AbortSignal): Promise<MountStats> {
@@ -216,7 +214,6 @@ export class LayeredMount implements Mount {
   #useLower(lower: LivingMount): void {
     const { fs, tools, type } = this.#options;
     this.#latest = lower;
-    this.#address = lower.address;
     this.#remote.use(new RcloneFiles({ address: lower.address, fs, type, clock: tools.clock, onForget: (folders) => this.#renewal.forgotten(folders) }));
     lower.beforeChange = () => this.#look();
     lower.onChange = () => this.#dropNames();

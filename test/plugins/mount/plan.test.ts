@@ -56,7 +56,7 @@ describe('the plan of a mount', () => {
 });
 
 describe('the arguments of rclone', () => {
-  const around = { configFile: '/s/photos.conf', cacheDir: '/c/photos', rcPort: 5, allowOther: true, uid: 0, gid: 0 };
+  const around = { configFile: '/s/photos.conf', cacheDir: '/c/photos', rcAddress: '127.0.0.1:5', allowOther: true, uid: 0, gid: 0 };
 
   it('have the cache counted every 15 s, so that the status is no older', () => {
     assert.ok(mountArguments(spec(), config, around).includes('--vfs-cache-poll-interval=15s'));

@@ -1,0 +1,141 @@
+/**
+ * The ports on loopback under which mounts' remote controls answer whoever knows the password. Every local user can connect to
+ * a port, and rclone keeps some 32 kB for each connection, without any limit: 2,000 silent ones took 65 MiB. So rclone
+ * listens on a socket in the state folder, which the daemon uses itself. The ports are the daemon's: nothing comes from them
+ * to rclone before the password has come, and a connection on which it has not is one of a limited number.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import { connect, createServer } from 'node:net';
+import type { Server, Socket } from 'node:net';
+import type { Clock, Logger } from 'mountkeeper';
+import { CredentialDigest, parseBasicCredentials } from 'mountkeeper';
+import type { RcAddress } from '../rc-client.ts';
+
+/** All ports together. The oldest makes way for the one that comes. */
+const MAX_STRANGERS = 2_100;
+const MAX_COMING = 4_096;
+const MAX_HEAD_BYTES = 16_384;
+const HEAD_MS = 10_000;
+const REFUSAL = 'HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm="rclone"\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
+
+export interface ControlPort {
+  /** Of loopback. */
+  readonly port: number;
+  /** Ends its connections, too. */
+  close(): void;
+}
+
+export class ControlPorts {
+  readonly #clock: Pick<Clock, 'monotonic' | 'after'>;
+  /** Connections without a password yet, and when they have to go; the oldest first. */
+  readonly #strangers = new Map<Socket, number>();
+  #isSweepDue = false;
+
+  constructor(clock: Pick<Clock, 'monotonic' | 'after'>) {
+    this.#clock = clock;
+  }
+
+  /** Listens on the port of the address, or on another one when that is taken. An rclone without a socket listens there itself. */
+  open(rc: RcAddress, log: Logger): ControlPort {
+    const { socket: path } = rc;
+    if (path === undefined) return { port: rc.port, close: () => undefined };
+    const digest = new CredentialDigest();
+    const right = digest.of({ username: rc.user, password: rc.password });
+    const isRight = (head: string): boolean => {
+      const given = parseBasicCredentials(/^authorization:[ \t]*([^\r\n]{1,4096})/im.exec(head)?.[1]);
+      return given !== undefined && timingSafeEqual(digest.of(given), right);
+    };
+    const port = new OpenPort(rc.port, log, (socket) => this.#hear(socket, (head) => {
+      if (!isRight(head)) return void socket.end(REFUSAL, () => socket.destroySoon());
+      port.passOn(socket, path, head);
+    }));
+    return port;
+  }
+
+  /** Calls back with what has come up to the end of the first head, and whatever came with it, as Latin-1. */
+  #hear(socket: Socket, onHead: (received: string) => void): void {
+    this.#takeIn(socket);
+    let received = '';
+    socket.setEncoding('latin1').on('data', (piece: string) => {
+      received += piece;
+      if (!received.includes('\r\n\r\n')) {
+        if (received.length > MAX_HEAD_BYTES) socket.destroy();
+        return;
+      }
+      this.#strangers.delete(socket);
+      socket.removeAllListeners('data').pause();
+      onHead(received);
+    });
+  }
+
+  #takeIn(socket: Socket): void {
+    const [oldest] = this.#strangers.keys();
+    if (this.#strangers.size >= MAX_STRANGERS) oldest?.destroy();
+    this.#strangers.set(socket, this.#clock.monotonic() + HEAD_MS);
+    socket.once('close', () => this.#strangers.delete(socket));
+    this.#sweepLater();
+  }
+
+  #sweepLater(): void {
+    if (this.#isSweepDue) return;
+    this.#isSweepDue = true;
+    this.#clock.after(1_000, () => {
+      this.#isSweepDue = false;
+      const now = this.#clock.monotonic();
+      for (const [socket, end] of this.#strangers) if (end <= now) socket.destroy();
+      if (this.#strangers.size > 0) this.#sweepLater();
+    });
+  }
+}
+
+class OpenPort implements ControlPort {
+  readonly #server: Server;
+  readonly #wanted: number;
+  readonly #sockets = new Set<Socket>();
+
+  constructor(wanted: number, log: Logger, onSocket: (socket: Socket) => void) {
+    this.#wanted = wanted;
+    this.#server = createServer((socket) => {
+      this.#keep(socket);
+      onSocket(socket);
+    });
+    // Somebody else has taken it since it was found free.
+    this.#server.once('error', (error) => {
+      log.warn({ err: error }, 'the port of the remote control is taken, another one is used');
+      this.#server.on('error', (err) => log.error({ err }, 'the port of the remote control reported an error'));
+      this.#server.listen(0, '127.0.0.1');
+    });
+    // A crowd that comes at once waits in the kernel, and not for a second try.
+    this.#server.listen({ port: wanted, host: '127.0.0.1', backlog: MAX_COMING }).unref();
+  }
+
+  get port(): number {
+    const address = this.#server.address();
+    return typeof address === 'object' && address !== null ? address.port : this.#wanted;
+  }
+
+  /** To the socket of the rclone, from the first byte on. */
+  passOn(client: Socket, path: string, received: string): void {
+    const rclone = connect({ path });
+    this.#keep(rclone);
+    rclone.once('close', () => client.destroySoon());
+    client.once('close', () => rclone.destroy());
+    rclone.write(received, 'latin1');
+    client.setEncoding('latin1').on('data', (piece: string) => {
+      if (rclone.write(piece, 'latin1')) return;
+      client.pause();
+      rclone.once('drain', () => client.resume());
+    }).resume();
+    rclone.pipe(client);
+  }
+
+  close(): void {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #keep(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.on('error', () => undefined).once('close', () => this.#sockets.delete(socket));
+  }
+}
