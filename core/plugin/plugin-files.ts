@@ -4,6 +4,7 @@
  */
 import { constants, lstat, open, readdir, readlink } from 'node:fs/promises';
 import path from 'node:path';
+import { devPackages } from './dev-packages.ts';
 import { judgeContent, judgeOwner, resolveTrusted } from '../system/ownership.ts';
 
 const MOST_FILES = 20_000;
@@ -13,6 +14,8 @@ const MOST_DEPTH = 64;
 const SKIPPED = new Set(['.git', '.DS_Store']);
 /** What an author's tests run with: in the daemon it would be a second Mountkeeper beside the one that loads it. */
 const AUTHORS_HOST = path.join('node_modules', 'mountkeeper');
+/** What package managers and builds keep there, and no module is. */
+const TOOLS = ['.bin', '.cache', '.package-lock.json'].map((name) => path.join('node_modules', name));
 const OPEN_FOLDER = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_DIRECTORY;
 const OPEN_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
@@ -39,15 +42,19 @@ interface Walk {
   /** For advice: what is to be mended as a whole. */
   readonly folder: string;
   readonly seen: { files: number; bytes: number };
+  /** Names below the plugin's folder that are passed by. */
+  readonly skipped: ReadonlySet<string>;
 }
 
 /**
- * Links that stay inside are handed out as links, those that lead out as what they lead to. Throws Untrusted where
+ * Links that stay inside are handed out as links, those that lead out as what they lead to. What only its author needs is left out. Throws Untrusted where
  * somebody else could write, and a sentence for what no plugin consists of.
  */
 export async function* pluginFiles(folder: string): AsyncGenerator<PluginFile> {
   const real = await resolveTrusted(folder);
-  yield* folderAt({ via: real, real, name: '', inner: '', depth: 0 }, { folder: real, seen: { files: 0, bytes: 0 } });
+  const dev = [...(await devPackages(real))].map((name) => path.join('node_modules', name));
+  const walk = { folder: real, seen: { files: 0, bytes: 0 }, skipped: new Set([AUTHORS_HOST, ...TOOLS, ...dev]) };
+  yield* folderAt({ via: real, real, name: '', inner: '', depth: 0 }, walk);
 }
 
 async function* folderAt(place: Place, walk: Walk): AsyncGenerator<PluginFile> {
@@ -60,7 +67,7 @@ async function* folderAt(place: Place, walk: Walk): AsyncGenerator<PluginFile> {
     const through = `/proc/self/fd/${String(handle.fd)}`;
     for (const entry of (await readdir(through)).sort()) {
       const below = within(place, entry, through);
-      if (!isSkipped(below.name)) yield* entryAt(below, walk);
+      if (!isSkipped(below.name, walk)) yield* entryAt(below, walk);
     }
   } finally {
     await handle.close();
@@ -74,8 +81,8 @@ function within({ real, name, inner, depth }: Place, entry: string, through: str
   };
 }
 
-function isSkipped(name: string): boolean {
-  return name === AUTHORS_HOST || SKIPPED.has(path.basename(name));
+function isSkipped(name: string, { skipped }: Walk): boolean {
+  return skipped.has(name) || SKIPPED.has(path.basename(name));
 }
 
 async function* entryAt(place: Place, walk: Walk): AsyncGenerator<PluginFile> {

@@ -3,7 +3,7 @@
  * that was imported once is never read again from the same place. `mountkeeper` resolves to the host from there.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { lstat, mkdir, readdir, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readlink, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeFolder } from '../system/make-folder.ts';
@@ -15,6 +15,10 @@ import type { PluginFile } from './plugin-files.ts';
 export const packageDir = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
 
 const HASH_DIGITS = 12;
+/** Contents of one plugin that are kept: the one in use, and those to go back to. */
+const KEPT_CONTENTS = 3;
+
+const COPY = /@[0-9a-f]{12}$/;
 
 export interface StagedPlugin {
   readonly folder: string;
@@ -34,7 +38,11 @@ export async function stagePlugin(source: string, name: string, stateDir: string
   const root = path.join(stateDir, 'plugins');
   await linkHost(root);
   const known = path.join(root, `${name}@${await hashOf(source)}`);
-  if (await exists(known)) return { folder: known, hash: known.slice(-HASH_DIGITS) };
+  if (await exists(known)) {
+    // The latest used are the last to go.
+    await utimes(known, new Date(), new Date());
+    return { folder: known, hash: known.slice(-HASH_DIGITS) };
+  }
 
   const draft = path.join(root, `.staging-${randomBytes(6).toString('hex')}`);
   try {
@@ -42,6 +50,8 @@ export async function stagePlugin(source: string, name: string, stateDir: string
     const hash = await hashOf(source, draft);
     const folder = path.join(root, `${name}@${hash}`);
     if (!(await exists(folder))) await rename(draft, folder);
+    await utimes(folder, new Date(), new Date());
+    await forgetOlder(root, name);
     return { folder, hash };
   } finally {
     await rm(draft, { recursive: true, force: true });
@@ -66,12 +76,19 @@ async function put({ kind, content, isExecutable }: PluginFile, target: string):
   else await writeFile(target, content, { flag: 'wx', mode: isExecutable ? 0o700 : 0o600 });
 }
 
+async function forgetOlder(root: string, name: string): Promise<void> {
+  const copies = (await readdir(root)).filter((entry) => entry.startsWith(`${name}@`) && COPY.test(entry));
+  const ages = await Promise.all(copies.map(async (entry) => ({ entry, usedMs: (await lstat(path.join(root, entry))).mtimeMs })));
+  const older = ages.sort((a, b) => b.usedMs - a.usedMs).slice(KEPT_CONTENTS);
+  for (const { entry } of older) await rm(path.join(root, entry), { recursive: true, force: true });
+}
+
 /** Removes copies that are not in `kept`. Only at the start: modules that are loaded may still import from theirs. */
 export async function sweepStage(stateDir: string, kept: ReadonlySet<string>): Promise<void> {
   const root = path.join(stateDir, 'plugins');
   for (const entry of await readdir(root).catch(() => [])) {
     const folder = path.join(root, entry);
-    const isOurs = entry.startsWith('.staging-') || /@[0-9a-f]{12}$/.test(entry);
+    const isOurs = entry.startsWith('.staging-') || COPY.test(entry);
     if (isOurs && !kept.has(folder)) await rm(folder, { recursive: true, force: true });
   }
 }

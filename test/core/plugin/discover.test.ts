@@ -96,6 +96,45 @@ describe('discovery', () => {
     assert.equal(await read('one'), first);
   });
 
+  it('keeps copies of the last three contents of a plugin, and the one in use', async (t) => {
+    const at = await folders(t);
+    const copies = async () => (await readdir(path.join(at.root, 'state/plugins'))).filter((name) => name.startsWith('garden@'));
+    const use = async (text: string) => {
+      await at.plugin('garden', shell('garden', `// ${text}`));
+      const [found] = await at.discover();
+      assert.equal(found?.problem, undefined);
+      return path.basename((found as { stagedFolder?: string }).stagedFolder ?? '');
+    };
+    const first = await use('0');
+    for (const text of ['1', '2', '0', '3', '4']) await use(text);
+    assert.equal((await copies()).length, 3);
+    assert.ok((await copies()).includes(first), 'it was used again since');
+    await use('0');
+    assert.ok((await copies()).includes(first));
+  });
+
+  it('copies what a plugin depends on, not what only its author needs', async (t) => {
+    const at = await folders(t);
+    const modules = {
+      sun: { dependencies: { light: '1' } }, light: {}, '@garden/soil': {}, byhand: {},
+      'test-tool': { dependencies: { light: '1', 'big-one': '1', '@dev/deep': '1' } }, 'big-one': {}, '@dev/deep': {},
+    };
+    for (const [name, json] of Object.entries(modules)) {
+      await at.write(`third/garden/node_modules/${name}/package.json`, JSON.stringify({ name, main: 'index.js', ...json }));
+      await at.write(`third/garden/node_modules/${name}/index.js`, 'exports.name = 1;');
+    }
+    await at.write('third/garden/node_modules/.bin/test-tool', '#!/bin/sh');
+    await at.plugin('garden', shell('garden', "import 'sun';\nimport 'light';\nimport '@garden/soil';\nimport 'byhand';"), {
+      dependencies: { sun: '1' }, peerDependencies: { '@garden/soil': '1' }, devDependencies: { 'test-tool': '1', '../../..': '1' },
+    });
+    const [found] = await at.discover();
+    assert.equal(found?.problem, undefined);
+    const staged = path.join((found as { stagedFolder?: string }).stagedFolder ?? '', 'node_modules');
+    const names = (await readdir(staged, { recursive: true })).filter((name) => name.endsWith('index.js')).map((name) => path.dirname(name));
+    assert.deepEqual(names.sort(), ['@garden/soil', 'byhand', 'light', 'sun']);
+    assert.ok(!(await readdir(staged)).includes('.bin'));
+  });
+
   it('names what is wrong with modules that cannot be loaded, with file and line, and survives them', async (t) => {
     const at = await folders(t);
     await at.plugin('syntax', 'const a = 1;\nconst = 2;\n');
