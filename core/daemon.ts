@@ -75,7 +75,10 @@ export class Daemon {
     options.onPlugins?.(parts);
     try {
       const check = await parts.config.loadFile();
-      if (!check.ok) throw new ConfigRefused(check);
+      if (!check.ok) {
+        await parts.attempt.end();
+        throw new ConfigRefused(check);
+      }
       for (const warning of check.loaded.warnings) parts.log.warn({ warning }, 'configuration');
       parts.config.commit(check.loaded);
       await parts.host.apply(check.loaded);
@@ -149,7 +152,17 @@ export class Daemon {
     if ((await readFile(config.file, 'utf8').catch(() => undefined)) !== config.current.text) changed();
     await this.#watchPluginDirs(config.current);
     this.#warnIfUnguarded();
+    await this.#endAttempt();
     log.info({ version: await packageVersion(), shares: config.current.config.shares.length, pid: process.pid }, 'mountkeeper is up');
+  }
+
+  async #endAttempt(): Promise<void> {
+    const { attempt, log, status } = this.#parts;
+    await attempt.end();
+    if (!attempt.safeMode) return;
+    const { message } = attempt.safeMode;
+    log.warn(message);
+    status.setStanding('safe-mode', { level: 'warning', message });
   }
 
   #listen({ config: { web } }: LoadedConfig): Promise<void> {

@@ -25,6 +25,7 @@ import { createMountTable } from './system/mount-table.ts';
 import { IN_TREE_PLUGINS, PACKAGE_DIR } from './system/package.ts';
 import { createProcesses } from './system/processes.ts';
 import { createScheduler } from './system/scheduler.ts';
+import { StartAttempt } from './system/start-attempt.ts';
 import type { Judge } from './uncaught.ts';
 
 const NO_LIMIT = { up: 0, down: 0 };
@@ -32,6 +33,8 @@ const NO_LIMIT = { up: 0, down: 0 };
 export interface DaemonOptions {
   readonly configFile: string;
   readonly json: boolean;
+  /** Third parties' plugins stay off. They do so, too, after three starts in a row that came to nothing. */
+  readonly safeMode?: boolean;
   readonly env: NodeJS.ProcessEnv;
   /** Called when there are plugins, before any is up. */
   readonly onPlugins?: (judge: Judge) => void;
@@ -52,6 +55,8 @@ export interface Parts {
   readonly host: ReturnType<typeof createPluginHost>;
   /** Filled in once the supervisor exists; until then there are no shares. */
   readonly living: { shares: (() => readonly LiveShare[]) | undefined; bandwidth: (() => BandwidthState) | undefined };
+  /** Of a start with third parties' plugins. */
+  readonly attempt: StartAttempt;
   readonly unlock: () => Promise<void>;
 }
 
@@ -61,6 +66,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
   const logger = createLogger({ file: peeked.logFile, level: peeked.logLevel, json: options.json });
   const { log } = logger;
   const unlock = await lockStateDir(peeked.stateDir);
+  const attempt = await StartAttempt.begin(peeked.stateDir, { isSafe: options.safeMode === true, hasStrangers: peeked.pluginDirs.length > 0 });
   const clock = createClock();
   const secrets = createSecrets({ env: options.env });
   const processes = createProcesses({ stateDir: peeked.stateDir, clock, log });
@@ -87,11 +93,11 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     logFile: logger.logFile,
   };
   const host = createPluginHost({
-    dirs: { inTree: IN_TREE_PLUGINS }, services, projectors: [http.projector], clock, log, scheduler,
+    dirs: { inTree: IN_TREE_PLUGINS }, ...(attempt.safeMode && { strangersOff: attempt.safeMode.reason }), services, projectors: [http.projector], clock, log, scheduler,
     send: (name, ...args) => sendCommand({ commands, config }, name, args),
   });
   await host.discover({ thirdPartyDirs: peeked.pluginDirs, stateDir: peeked.stateDir, enabled: enabledIn(peeked) });
-  return { clock, log, logger, status, commands, processes, reader, scheduler, config, http, host, living, unlock };
+  return { clock, log, logger, status, commands, processes, reader, scheduler, config, http, host, living, attempt, unlock };
 }
 
 /**

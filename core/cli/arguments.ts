@@ -8,13 +8,15 @@ export interface Arguments {
   readonly json: boolean;
   readonly help: boolean;
   readonly version: boolean;
+  /** Of `run`: third parties' plugins stay off. */
+  readonly safeMode: boolean;
 }
 
 /** The command line is wrong: the sentence says what to write. */
 export class UsageFault extends Error {}
 
 const WITH_VALUE = ['--config', '--url'];
-const FLAGS = ['--json', '--help', '-h', '--version'];
+const FLAGS = ['--json', '--help', '-h', '--version', '--safe-mode'];
 
 export function optionNames(): readonly string[] {
   return [...WITH_VALUE, ...FLAGS];
@@ -38,6 +40,7 @@ export function parseArguments(argv: readonly string[]): Arguments {
     command, rest: end === -1 ? rest : [...rest, ...argv.slice(end + 1)],
     config: values.get('--config'), url: values.get('--url'),
     json: flags.has('--json'), help: flags.has('--help') || flags.has('-h'), version: flags.has('--version'),
+    safeMode: flags.has('--safe-mode'),
   };
 }
 

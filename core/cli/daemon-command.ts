@@ -23,7 +23,7 @@ export async function runDaemon(args: Arguments, configFile: string): Promise<nu
   let daemon: Daemon;
   try {
     await refuseBeforeState(configFile);
-    daemon = await Daemon.start({ configFile, json: args.json, env: process.env, onPlugins: (judge) => uncaught.judgedBy(judge) });
+    daemon = await Daemon.start({ configFile, json: args.json, safeMode: args.safeMode, env: process.env, onPlugins: (judge) => uncaught.judgedBy(judge) });
   } catch (error) {
     if (!(error instanceof ConfigRefused)) throw error;
     for (const line of [...problemLines(configFile, error.check), ...adviceOn(configFile)]) process.stderr.write(`${line}\n`);

@@ -65,7 +65,8 @@ function contributedTo(offline: Offline): readonly Contributed[] {
 }
 
 /** What the core's own subcommands without arguments were given, or an option before any subcommand. */
-function strayWord({ command, rest }: Arguments): string | undefined {
+function strayWord({ command, rest, safeMode }: Arguments): string | undefined {
+  if (safeMode && command !== 'run') return "--safe-mode is an option of 'run'";
   const [word] = rest;
   if (word === undefined) return undefined;
   if (command === undefined && word.startsWith('-')) return `there is no option '${word}' (see 'mountkeeper --help')${suggestion(word, optionNames())}`;
@@ -75,7 +76,7 @@ function strayWord({ command, rest }: Arguments): string | undefined {
     : `'${command}' takes no arguments, and '${word}' is one; a configuration is named by --config FILE`;
 }
 
-const WITHOUT_ARGUMENTS = new Set(OWN_COMMANDS.filter(({ usage }) => usage === '').map(({ name }) => name));
+const WITHOUT_ARGUMENTS = new Set(OWN_COMMANDS.filter(({ usage }) => usage === '' || usage.startsWith('[--')).map(({ name }) => name));
 
 function showHelp(args: Arguments, contributed: readonly Contributed[], terminal: Terminal): number {
   const width = Math.min(terminal.columns, MOST_HELP_COLUMNS);

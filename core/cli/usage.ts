@@ -8,7 +8,7 @@ export const DEFAULT_CONFIG = '/etc/mountkeeper/mountkeeper.toml';
 
 /** Subcommands of the core itself; plugins bring the others. */
 export const OWN_COMMANDS: readonly Described[] = [
-  { name: 'run', usage: '', summary: 'Run the daemon in the foreground.' },
+  { name: 'run', usage: '[--safe-mode]', summary: "Run the daemon in the foreground; in safe mode without third parties' plugins." },
   { name: 'check', usage: '', summary: 'Check the configuration file; exit 78 and FILE:line:column for what is wrong.' },
   { name: 'doctor', usage: '', summary: 'Check this machine and say what to do.' },
   { name: 'plugin', usage: 'list | new NAME | check DIR', summary: 'List plugins, begin a new one, check one.' },

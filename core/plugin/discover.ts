@@ -30,6 +30,8 @@ export interface DiscoveryOptions {
   /** Names that the configuration switches on. No other plugin of a third party is imported; default: none is. */
   readonly enabled?: ReadonlySet<string>;
   readonly stateDir: string;
+  /** The sentence why no plugin of a third party is imported, also of those that are switched on. */
+  readonly strangersOff?: string;
   readonly log: Logger;
   /** Longest wait for a stranger's module to load. */
   readonly importMs: number;
@@ -155,6 +157,7 @@ async function loadThirdParty(folder: string, options: DiscoveryOptions): Promis
     judgeContent(real, stats, real);
     manifest = await manifestOf(real, folder);
     if (!isEnabled) return dormant(folder, manifest);
+    if (options.strangersOff !== undefined) throw new Error(options.strangersOff);
     const { plugin, stagedFolder } = await loadStaged(folder, manifest, options);
     return { ...usable(plugin, folder, true, options.log), stagedFolder };
   } catch (error) {

@@ -31,6 +31,8 @@ export type { ContributionEntry } from './found.ts';
 
 export interface PluginHostOptions {
   readonly dirs: { readonly inTree: string };
+  /** The sentence why no plugin of a third party is loaded. */
+  readonly strangersOff?: string;
   /** The core's own services; `plugins` and `tabs` are added by the host. */
   readonly services: Partial<Services>;
   readonly projectors: readonly Projector[];
@@ -75,8 +77,8 @@ export interface PluginHost {
 }
 
 export function createPluginHost(options: PluginHostOptions): PluginHost {
-  const { dirs, log, limits } = options;
-  return createHost(options, (request) => discoverPlugins({ ...request, inTree: dirs.inTree, log, importMs: limits?.importMs ?? 10_000 }));
+  const { dirs, log, limits, strangersOff } = options;
+  return createHost(options, (request) => discoverPlugins({ ...request, ...(strangersOff !== undefined && { strangersOff }), inTree: dirs.inTree, log, importMs: limits?.importMs ?? 10_000 }));
 }
 
 export interface DiscoveryRequest {

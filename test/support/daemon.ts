@@ -133,9 +133,9 @@ export class Daemon {
   }
 
   /** Starts the process; returns at once. */
-  spawn(): Promise<End> {
+  spawn(options: readonly string[] = []): Promise<End> {
     const output = openSync(this.outputFile, 'a');
-    const child = spawn(process.execPath, [MAIN, 'run', '--config', this.configFile], {
+    const child = spawn(process.execPath, [MAIN, 'run', '--config', this.configFile, ...options], {
       stdio: ['ignore', output, output],
       env: { PATH: process.env['PATH'], HOME: `${this.mountRoot}/..`, LANG: 'C.UTF-8', ...this.traits.env },
     });
@@ -145,8 +145,8 @@ export class Daemon {
   }
 
   /** Starts the process and waits until it answers. */
-  async start(timeoutMs = 30_000): Promise<this> {
-    const ended = this.spawn();
+  async start(timeoutMs = 30_000, options: readonly string[] = []): Promise<this> {
+    const ended = this.spawn(options);
     const failed = ended.then(async (end) => {
       throw new Error(`the daemon ended with ${end.code ?? end.signal} instead of answering:\n${(await this.output()).slice(-2000)}`);
     });

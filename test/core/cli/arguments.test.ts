@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parseArguments } from '../../../core/cli/arguments.js';
 
-const NOTHING = { command: undefined, rest: [], config: undefined, url: undefined, json: false, help: false, version: false };
+const NOTHING = { command: undefined, rest: [], config: undefined, url: undefined, json: false, help: false, version: false, safeMode: false };
 
 describe('arguments', () => {
   it('finds the subcommand wherever the options stand', () => {
