@@ -50,7 +50,7 @@ export function createConfigService(options: ConfigServiceOptions): OwnedConfigS
 class FileConfigService implements OwnedConfigService {
   readonly file: string;
   readonly #options: ConfigServiceOptions;
-  readonly #write: (text: string) => Promise<void>;
+  readonly #write: ReturnType<typeof createFileWriter>;
   #current: LoadedConfig | undefined;
   /** What stands in the file and cannot run. */
   #refused: string | undefined;
@@ -114,13 +114,17 @@ class FileConfigService implements OwnedConfigService {
   }
 
   async write(text: string, basis?: LoadedConfig): Promise<void> {
+    await this.#write(text, basis && (() => this.#assertUnchanged(basis)));
+  }
+
+  /** Asked in the writer's turn: of two who began with the same document, the second finds what the first has written. */
+  async #assertUnchanged(basis: LoadedConfig): Promise<void> {
     const found = await readFile(this.file, 'utf8').catch(() => undefined);
     const isSettled = found === undefined || found === this.#current?.text || found === this.#refused;
     // The watcher reads what is there, and then it runs or is known to be wrong. The same text may have been read anew meanwhile.
-    if (basis !== undefined && (basis.text !== this.#current?.text || !isSettled)) {
+    if (basis.text !== this.#current?.text || !isSettled) {
       throw new Error('the configuration has just been changed by somebody else; look at it and try again');
     }
-    await this.#write(text);
   }
 
   render(document: Readonly<Record<string, unknown>>): string {
