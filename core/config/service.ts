@@ -8,10 +8,12 @@ import { listKeys } from './key-tree.ts';
 import { failure, load, validate } from './load.ts';
 import { locate } from './problems.ts';
 import type { CheckServices } from './load.ts';
-import { copy } from './document.ts';
+import { copy, parseDocument } from './document.ts';
 import { holdsSecrets, redact } from './redact.ts';
 import { renderDocument } from './render.ts';
 import { assemble } from './schema.ts';
+import { restoredText, shownText } from './shown-text.ts';
+import type { Restored } from './shown-text.ts';
 import { admitStrangers } from './strangers.ts';
 import type { StrangerPlugins } from './strangers.ts';
 import type { Assembly, ContributionEntry } from './schema.ts';
@@ -40,7 +42,6 @@ export interface OwnedConfigService extends ConfigService {
   loadFile(): Promise<ConfigCheck>;
   /** Makes an accepted document the running one. */
   commit(loaded: LoadedConfig): void;
-  compare(before: Config, after: Config): ConfigDiff;
 }
 
 export function createConfigService(options: ConfigServiceOptions): OwnedConfigService {
@@ -69,20 +70,28 @@ class FileConfigService implements OwnedConfigService {
     return this.#current;
   }
 
-  async check(text: string, origin: ConfigOrigin): Promise<ConfigCheck> {
-    const { services, review, strangers } = this.#options;
+  async check(given: string, origin: ConfigOrigin, { keepSecrets = false } = {}): Promise<ConfigCheck> {
+    const restored = keepSecrets && this.#current ? restoredText(given, this.#current, this.#assemble()) : { text: given, kept: [] };
+    return this.#check(restored, origin);
+  }
+
+  async #check({ text, kept }: Restored, origin: ConfigOrigin): Promise<ConfigCheck> {
+    const { services, strangers } = this.#options;
     // Before all else: the rest of the check asks every plugin, and for that they are imported.
     const refused = strangers ? await admitStrangers(text, { origin, current: this.#current?.config, strangers: strangers() }) : [];
     if (refused.length > 0) return failure('validate', locate(refused, text));
     const assembly = this.#assemble();
     const current = this.#comparable(assembly);
-    const result = await load(text, { file: this.file, assembly, services, origin, current });
+    const result = await load(text, { file: this.file, assembly, services, origin, current, kept });
     if (!result.ok) return result;
     this.#assembledBefore.set(result.loaded, assembly);
     const diff = current === undefined ? NO_DIFFERENCE : diffConfig(current, result.loaded.config, assembly);
-    const objection = diff.tier === undefined ? undefined : await review?.(result.loaded, diff);
-    if (objection !== undefined) return failure('validate', [{ message: objection }]);
-    return { ok: true, loaded: result.loaded, diff };
+    const objection = await this.#objection(result.loaded, diff);
+    return objection === undefined ? { ok: true, loaded: result.loaded, diff } : failure('validate', [{ message: objection }]);
+  }
+
+  async #objection(next: LoadedConfig, diff: ConfigDiff): Promise<string | undefined> {
+    return diff.tier === undefined ? undefined : this.#options.review?.(next, diff);
   }
 
   async loadFile(): Promise<ConfigCheck> {
@@ -129,6 +138,12 @@ class FileConfigService implements OwnedConfigService {
 
   render(document: Readonly<Record<string, unknown>>): string {
     return renderDocument(document, this.#assemble().root);
+  }
+
+  shown(text: string = this.current.text): string {
+    const read = parseDocument(text);
+    if ('problem' in read) throw new Error(read.problem.message);
+    return shownText(text, read.document, this.#assemble());
   }
 
   redacted(): Record<string, unknown> {

@@ -7,21 +7,38 @@ import { fileURLToPath } from 'node:url';
 
 const PROJECT = fileURLToPath(new URL('../../../../', import.meta.url));
 
-interface Packed { readonly files: readonly { readonly path: string }[] }
+interface Packed {
+  readonly files: readonly { readonly path: string }[];
+}
 
 describe('the dashboard as it is installed', () => {
   it('carries every file that pages load and every catalogue', () => {
-    const [packed] = JSON.parse(execFileSync('npm', ['pack', '--dry-run', '--json'], { cwd: PROJECT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) as Packed[];
+    const [packed] = JSON.parse(
+      execFileSync('npm', ['pack', '--dry-run', '--json'], {
+        cwd: PROJECT,
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }),
+    ) as Packed[];
     const carried = new Set(packed?.files.map(({ path }) => path));
-    const inFolder = (folder: string): string[] => readdirSync(`${PROJECT}${folder}`).map((name) => `${folder}/${name}`);
-    const plugins = readdirSync(`${PROJECT}plugins`, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+    const inFolder = (folder: string): string[] =>
+      readdirSync(`${PROJECT}${folder}`).map((name) => `${folder}/${name}`);
+    const plugins = readdirSync(`${PROJECT}plugins`, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name);
     const withTexts = plugins.filter((name) => readdirSync(`${PROJECT}plugins/${name}`).includes('locales'));
     assert.ok(withTexts.length > 4);
     const needed = [
-      ...inFolder('plugins/dashboard/assets'), ...inFolder('dist/plugins/dashboard/client').filter((path) => path.endsWith('.js')),
-      ...withTexts.flatMap((name) => ['en', 'zh'].map((language) => `dist/plugins/${name}/locales/${language}.json`)),
+      ...inFolder('plugins/dashboard/assets'),
+      ...inFolder('dist/plugins/dashboard/client').filter((path) => path.endsWith('.js')),
+      ...withTexts.flatMap((name) =>
+        ['en', 'zh'].map((language) => `dist/plugins/${name}/locales/${language}.json`),
+      ),
     ];
-    assert.deepEqual(needed.filter((path) => !carried.has(path)), []);
+    assert.deepEqual(
+      needed.filter((path) => !carried.has(path)),
+      [],
+    );
   });
 
   it('leaves to the first page what only drawing needs', () => {
@@ -29,6 +46,9 @@ describe('the dashboard as it is installed', () => {
       await import(${JSON.stringify(`${PROJECT}dist/plugins/dashboard/index.js`)});
       const { libraries } = await import(${JSON.stringify(`${PROJECT}dist/plugins/dashboard/pages/libraries.js`)});
       try { libraries(); } catch { process.stdout.write('not loaded'); }`;
-    assert.equal(execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }), 'not loaded');
+    assert.equal(
+      execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }),
+      'not loaded',
+    );
   });
 });
