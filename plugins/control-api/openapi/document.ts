@@ -18,7 +18,7 @@ export function openApi(routes: readonly RequestRoute[]): JsonSchema {
     .filter(({ method }) => method !== '*')
     .sort((a, b) => (a.path < b.path ? -1 : 1));
   for (const route of sorted) {
-    const path = route.path.replaceAll(/\{([^}?*]{1,100})[?*\d]{0,4}\}/g, '{$1}');
+    const path = route.path.replaceAll(/\{([^{}?*]{1,100})[?*]?\d{0,3}\}/g, '{$1}');
     paths[path] = { ...paths[path], [route.method]: operation(route, path) };
   }
   return {
@@ -69,7 +69,7 @@ function parametersOf(
 ): readonly JsonSchema[] {
   const text = { type: 'string' };
   return [
-    ...[...path.matchAll(/\{([^}]{1,100})\}/g)].map(([, name = '']) => ({
+    ...[...path.matchAll(/\{([^{}]{1,100})\}/g)].map(([, name = '']) => ({
       name,
       in: 'path',
       required: true,
