@@ -7,6 +7,7 @@ import type { CliCommand } from './api-cli.ts';
 import type { Config, ConfigContribution } from './api-config.ts';
 import type { Health, ShareStatus, StatusRecord } from './api-status.ts';
 import type { Bandwidth, DirectoryRefresher, Exporter, Mounter, Prober, RemoteEvidence } from './ports.ts';
+import type { ConfigChanges } from './contract/config-changes.ts';
 import type { Tab, TabsService } from './contract/dashboard.ts';
 import type { Uploader } from './contract/write-layer.ts';
 import type {
@@ -22,10 +23,15 @@ export type * from './api-http.ts';
 export type * from './api-status.ts';
 export type * from './ports.ts';
 export type * from './services.ts';
+export type * from './contract/config-changes.ts';
 export type * from './contract/dashboard.ts';
 export type * from './contract/write-layer.ts';
 export { Fragment, h, html } from './html.ts';
+export { editToml } from './config/edit.ts';
+export type { TomlEdit } from './config/edit.ts';
 export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeBytes } from './config/units.ts';
+export { documented } from './http/documented.ts';
+export type { RouteDocument } from './http/documented.ts';
 export { isLoopback } from './http/address.ts';
 export { isFromCommandSocket } from './http/command-socket.ts';
 export { duration, filePath, onlyInFile, rate, secret, size, MASK } from './config/types.ts';
@@ -126,6 +132,8 @@ export interface Services {
   mountTable: MountTable;
   mountReader: MountReader;
   config: ConfigService;
+  /** Of the plugin `control-api`. */
+  configChanges: ConfigChanges;
   secrets: Secrets;
   status: StatusService;
   shares: SharesService;

@@ -169,6 +169,8 @@ export interface LoadedConfig {
   /** With every default filled in; secrets still as written (literal or reference). */
   readonly config: Config;
   readonly warnings: readonly string[];
+  /** By which way it was accepted. */
+  readonly origin?: ConfigOrigin;
 }
 
 /** Where a document came from. Over HTTP it may not bring in or change what only the file may say. */
@@ -195,8 +197,11 @@ export interface ConfigKey {
 export interface ConfigService {
   readonly file: string;
   readonly current: LoadedConfig;
-  /** Parses, validates and compares with the running document. Changes nothing. */
-  check(text: string, origin: ConfigOrigin): Promise<ConfigCheck>;
+  /**
+   * Parses, validates and compares with the running document. Changes nothing. With `keepSecrets`, the mask stands for the secret that
+   * the running document has at the same key; with it may be done what may be done with a reference, and no more.
+   */
+  check(text: string, origin: ConfigOrigin, options?: { readonly keepSecrets?: boolean }): Promise<ConfigCheck>;
   /**
    * Atomic: temporary file, fsync, rename; permissions and symlinks kept. Rejects with the reason and leaves the old file whole. With
    * `basis`, the running document that the text was made from: rejects when it runs no more, or the file holds what nobody has read yet.
@@ -204,6 +209,13 @@ export interface ConfigService {
   write(text: string, basis?: LoadedConfig): Promise<void>;
   /** Commented TOML of a document: every comment is the schema's description. Explicit keys only; the rest stands commented out with its default. */
   render(document: Readonly<Record<string, unknown>>): string;
+  /**
+   * TOML text, by default the running one, in which secrets and notes that may hold one read as the mask; for `check` with
+   * `keepSecrets`. Throws when it is no TOML.
+   */
+  shown(text?: string): string;
+  /** All differences between two accepted documents. */
+  compare(before: Config, after: Config): ConfigDiff;
   /** The running document with defaults filled in and every secret as `"********"`. */
   redacted(): Record<string, unknown>;
   keys(): readonly ConfigKey[];

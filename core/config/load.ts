@@ -14,6 +14,8 @@ import { fileOnlyProblems } from './file-only.ts';
 import { describeProblems, locate, schemaProblems } from './problems.ts';
 import { isOn } from './schema.ts';
 import type { Assembly, ContributionEntry } from './schema.ts';
+import { asReferences } from './shown-text.ts';
+import type { KeptSecret } from './shown-text.ts';
 
 const CHECK_TIMEOUT_MS = 10_000;
 /** The file is read with it at every start: who is slow holds up the mounts. */
@@ -31,6 +33,8 @@ export interface LoadOptions {
   readonly origin: ConfigOrigin;
   /** The running configuration, if there is one. */
   readonly current: Config | undefined;
+  /** Secrets that whoever sent the document has not sent along. */
+  readonly kept?: readonly KeptSecret[];
 }
 
 export interface LoadFailure {
@@ -66,7 +70,7 @@ async function loadSteps(text: string, options: LoadOptions): Promise<LoadResult
   if (found.problems.length > 0) return failure('validate', locate(found.problems, text));
   const document = deepFreeze(parsed.document);
   const all = Object.freeze([...warnings(document, options.assembly), ...told, ...found.warnings]);
-  return { ok: true, loaded: Object.freeze({ text, document, config, warnings: all }) };
+  return { ok: true, loaded: Object.freeze({ text, document, config, warnings: all, origin: options.origin }) };
 }
 
 export function failure(stage: 'parse' | 'validate', problems: readonly ConfigProblem[]): LoadFailure {
@@ -128,17 +132,24 @@ function problemOf(given: unknown): ConfigProblem {
 
 /** What a document over HTTP may not bring in or change: by the schema's marks, and by what plugins say. */
 function untrustedProblems(document: Document, config: Config, options: LoadOptions): ConfigProblem[] {
-  const { origin, current, assembly } = options;
-  if (origin !== 'http' || current === undefined) return [];
-  const marked = fileOnlyProblems({ document, config, current }, assembly.root);
+  const { origin, assembly, kept = [] } = options;
+  if (origin !== 'http' || options.current === undefined) return [];
+  const { next, current } = asReferences({ next: config, current: options.current }, kept, assembly.root);
+  const marked = fileOnlyProblems({ document, config: next, current }, assembly.root);
   const said = assembly.entries.flatMap(({ owner, contribution }) => {
     try {
-      return contribution.checkUntrusted?.(config, current) ?? [];
+      return contribution.checkUntrusted?.(next, current) ?? [];
     } catch (error) {
       return [{ message: `plugin ${owner} could not check the document: ${(error as Error).message}` }];
     }
   });
-  return [...marked, ...said];
+  return kept.length === 0 ? [...marked, ...said] : [...marked, ...said].map(withWayOut);
+}
+
+/** Of a document in which secrets read as masks. */
+function withWayOut(problem: ConfigProblem): ConfigProblem {
+  const isOfConnection = problem.path?.startsWith('connections[') === true;
+  return isOfConnection ? { ...problem, message: `${problem.message}; or give the secrets of the connection again` } : problem;
 }
 
 function warnings(document: Document, { plugins, rejected }: Assembly): string[] {

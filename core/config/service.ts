@@ -8,10 +8,12 @@ import { listKeys } from './key-tree.ts';
 import { failure, load, validate } from './load.ts';
 import { locate } from './problems.ts';
 import type { CheckServices } from './load.ts';
-import { copy } from './document.ts';
+import { copy, parseDocument } from './document.ts';
 import { holdsSecrets, redact } from './redact.ts';
 import { renderDocument } from './render.ts';
 import { assemble } from './schema.ts';
+import { restoredText, shownText } from './shown-text.ts';
+import type { Restored } from './shown-text.ts';
 import { admitStrangers } from './strangers.ts';
 import type { StrangerPlugins } from './strangers.ts';
 import type { Assembly, ContributionEntry } from './schema.ts';
@@ -40,7 +42,6 @@ export interface OwnedConfigService extends ConfigService {
   loadFile(): Promise<ConfigCheck>;
   /** Makes an accepted document the running one. */
   commit(loaded: LoadedConfig): void;
-  compare(before: Config, after: Config): ConfigDiff;
 }
 
 export function createConfigService(options: ConfigServiceOptions): OwnedConfigService {
@@ -50,7 +51,7 @@ export function createConfigService(options: ConfigServiceOptions): OwnedConfigS
 class FileConfigService implements OwnedConfigService {
   readonly file: string;
   readonly #options: ConfigServiceOptions;
-  readonly #write: (text: string) => Promise<void>;
+  readonly #write: ReturnType<typeof createFileWriter>;
   #current: LoadedConfig | undefined;
   /** What stands in the file and cannot run. */
   #refused: string | undefined;
@@ -69,20 +70,28 @@ class FileConfigService implements OwnedConfigService {
     return this.#current;
   }
 
-  async check(text: string, origin: ConfigOrigin): Promise<ConfigCheck> {
-    const { services, review, strangers } = this.#options;
+  async check(given: string, origin: ConfigOrigin, { keepSecrets = false } = {}): Promise<ConfigCheck> {
+    const restored = keepSecrets && this.#current ? restoredText(given, this.#current, this.#assemble()) : { text: given, kept: [] };
+    return this.#check(restored, origin);
+  }
+
+  async #check({ text, kept }: Restored, origin: ConfigOrigin): Promise<ConfigCheck> {
+    const { services, strangers } = this.#options;
     // Before all else: the rest of the check asks every plugin, and for that they are imported.
     const refused = strangers ? await admitStrangers(text, { origin, current: this.#current?.config, strangers: strangers() }) : [];
     if (refused.length > 0) return failure('validate', locate(refused, text));
     const assembly = this.#assemble();
     const current = this.#comparable(assembly);
-    const result = await load(text, { file: this.file, assembly, services, origin, current });
+    const result = await load(text, { file: this.file, assembly, services, origin, current, kept });
     if (!result.ok) return result;
     this.#assembledBefore.set(result.loaded, assembly);
     const diff = current === undefined ? NO_DIFFERENCE : diffConfig(current, result.loaded.config, assembly);
-    const objection = diff.tier === undefined ? undefined : await review?.(result.loaded, diff);
-    if (objection !== undefined) return failure('validate', [{ message: objection }]);
-    return { ok: true, loaded: result.loaded, diff };
+    const objection = await this.#objection(result.loaded, diff);
+    return objection === undefined ? { ok: true, loaded: result.loaded, diff } : failure('validate', [{ message: objection }]);
+  }
+
+  async #objection(next: LoadedConfig, diff: ConfigDiff): Promise<string | undefined> {
+    return diff.tier === undefined ? undefined : this.#options.review?.(next, diff);
   }
 
   async loadFile(): Promise<ConfigCheck> {
@@ -114,17 +123,27 @@ class FileConfigService implements OwnedConfigService {
   }
 
   async write(text: string, basis?: LoadedConfig): Promise<void> {
+    await this.#write(text, basis && (() => this.#assertUnchanged(basis)));
+  }
+
+  /** Asked in the writer's turn: of two who began with the same document, the second finds what the first has written. */
+  async #assertUnchanged(basis: LoadedConfig): Promise<void> {
     const found = await readFile(this.file, 'utf8').catch(() => undefined);
     const isSettled = found === undefined || found === this.#current?.text || found === this.#refused;
     // The watcher reads what is there, and then it runs or is known to be wrong. The same text may have been read anew meanwhile.
-    if (basis !== undefined && (basis.text !== this.#current?.text || !isSettled)) {
+    if (basis.text !== this.#current?.text || !isSettled) {
       throw new Error('the configuration has just been changed by somebody else; look at it and try again');
     }
-    await this.#write(text);
   }
 
   render(document: Readonly<Record<string, unknown>>): string {
     return renderDocument(document, this.#assemble().root);
+  }
+
+  shown(text: string = this.current.text): string {
+    const read = parseDocument(text);
+    if ('problem' in read) throw new Error(read.problem.message);
+    return shownText(text, read.document, this.#assemble());
   }
 
   redacted(): Record<string, unknown> {

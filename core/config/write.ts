@@ -7,11 +7,11 @@ import { basename, dirname, join, resolve } from 'node:path';
 
 const MOST_LINKS = 40;
 
-/** Writes one file, one writer after the other. */
-export function createFileWriter(file: string): (text: string) => Promise<void> {
+/** Writes one file, one writer after the other. `before`: what must hold when its turn has come; a rejection is the writer's. */
+export function createFileWriter(file: string): (text: string, before?: () => Promise<void>) => Promise<void> {
   let last: Promise<void> = Promise.resolve();
-  return (text) => {
-    const mine = last.then(() => replaceFile(file, text));
+  return (text, before) => {
+    const mine = last.then(before).then(() => replaceFile(file, text));
     last = mine.catch(() => { /* Told to its own caller; the next writer starts afresh. */ });
     return mine;
   };

@@ -1,7 +1,8 @@
 /** POST /api/bwlimit and POST /api/reconnect/{share}: commands to the supervisor. GET /api/bwlimit: what holds now. */
 import type { Lifecycle, ResponseToolkit, ServerRoute } from '@hapi/hapi';
-import { Boom } from 'mountkeeper';
+import { Boom, documented } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
+import { DOCUMENTS } from './openapi/answers.ts';
 
 interface CommandAnswer {
   readonly ok: boolean;
@@ -61,18 +62,18 @@ export function commandRoutes(ctx: PluginContext): ServerRoute[] {
   };
   return [
     // What holds now, in bytes per second; 0 is unlimited.
-    { method: 'GET', path: '/api/bwlimit', handler: (_request, h) => h.response(ctx.use('bandwidth').read()) },
+    { method: 'GET', path: '/api/bwlimit', options: documented(DOCUMENTS.readLimit), handler: (_request, h) => h.response(ctx.use('bandwidth').read()) },
     {
       method: 'POST',
       path: '/api/bwlimit',
-      options: { payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: refuseBody } },
+      options: { ...documented(DOCUMENTS.setLimit), payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: refuseBody } },
       handler: (request, h) => handleLimit(request.payload, h),
     },
     {
       method: 'POST',
       path: '/api/reconnect/{share}',
       // The path says it all; a body is neither needed nor read.
-      options: { payload: { maxBytes: MAX_BODY_BYTES, parse: false, output: 'data', failAction: 'ignore' } },
+      options: { ...documented(DOCUMENTS.reconnect), payload: { maxBytes: MAX_BODY_BYTES, parse: false, output: 'data', failAction: 'ignore' } },
       handler: async (request, h) => h.response(await reconnect(ctx, String(request.params['share']))),
     },
   ];

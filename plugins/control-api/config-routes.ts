@@ -1,68 +1,35 @@
-/** GET and POST /api/config. */
-import type { Lifecycle, ResponseToolkit, ServerRoute } from '@hapi/hapi';
-import { Boom } from 'mountkeeper';
-import type { ConfigService, PluginContext } from 'mountkeeper';
+/** The configuration over HTTP: read, check, apply, and what was applied before. */
+import type { Lifecycle, Request, ResponseObject, ResponseToolkit, ServerRoute } from '@hapi/hapi';
+import { Boom, documented } from 'mountkeeper';
+import type { AppliedConfig, ConfigAnswer, ConfigService, ConfigVerdict, PluginContext } from 'mountkeeper';
+import { reasonOf } from './config/changes.ts';
+import { DOCUMENTS } from './config/documented.ts';
+import { interruptionText } from './config/interruption.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
+const NO_TEXT = 'Invalid request: "toml" must be a string that holds the whole configuration';
 
-interface ConfigAnswer {
+interface Refusal {
   readonly status: number;
-  readonly ok: boolean;
   readonly message: string;
-  readonly diffSummary: string | null;
+  readonly summary?: string | null;
 }
 
-function send(answer: ConfigAnswer, h: ResponseToolkit) {
-  return h.response({ ok: answer.ok, message: answer.message, diff_summary: answer.diffSummary }).code(answer.status);
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-function refused(status: number, message: string, diffSummary: string | null = null): ConfigAnswer {
-  return { status, ok: false, message, diffSummary };
-}
-
-/** The order of the steps is the API's: nothing is written before all checks, nothing is sent before it is written. */
-async function submit(ctx: PluginContext, text: string): Promise<ConfigAnswer> {
-  const service = ctx.use('config');
-  const basis = service.current;
-  const check = await service.check(text, 'http');
-  if (!check.ok) {
-    return refused(400, `${check.stage === 'parse' ? 'TOML parse error' : 'Validation error'}: ${check.message}`);
-  }
-  const { summary } = check.diff;
-  if (check.diff.changes.length === 0) return { status: 200, ok: true, message: 'No changes detected', diffSummary: summary };
-  try {
-    await service.write(text, basis);
-  } catch (error) {
-    return refused(500, `Failed to write config file: ${reasonOf(error)}`, summary);
-  }
-  try {
-    await ctx.send('reload', check.loaded);
-  } catch (error) {
-    return refused(500, `Failed to send reload command: ${reasonOf(error)}`, summary);
-  }
-  return { status: 200, ok: true, message: 'Config applied successfully', diffSummary: summary };
-}
-
-/** One submission at a time: else the file could hold one text and the daemon run another. */
-function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const result = last.then(work);
-    last = result.catch(() => undefined);
-    return result;
-  };
+function send(
+  { status, message, summary = null }: Refusal & Partial<ConfigAnswer>,
+  h: ResponseToolkit,
+): ResponseObject {
+  return h.response({ ok: status === 200, message, diff_summary: summary }).code(status);
 }
 
 /** The body could not be taken: too large, no JSON, of another type, or too slow. */
 const refuseBody: Lifecycle.Method = (_request, h, error) => {
   const status = Boom.isBoom(error) && error.output.statusCode < 500 ? error.output.statusCode : 400;
   const advice = status === 415 ? 'send the body as application/json' : reasonOf(error);
-  return send(refused(status, `Invalid request: ${advice}`), h).takeover();
+  return send({ status, message: `Invalid request: ${advice}` }, h).takeover();
 };
+
+const TAKES_JSON = { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: refuseBody };
 
 /** Null stands for a document that has no JSON form. */
 function serialised(service: ConfigService): string {
@@ -73,35 +40,117 @@ function serialised(service: ConfigService): string {
   }
 }
 
-function textOf(payload: unknown): string | undefined {
+interface Body {
+  readonly toml: string;
+  readonly keepSecrets: boolean;
+}
+
+function bodyOf(payload: unknown): Body | undefined {
   if (typeof payload !== 'object' || payload === null) return undefined;
-  const { toml } = payload as { toml?: unknown };
-  return typeof toml === 'string' ? toml : undefined;
+  const { toml, keep_secrets: keepSecrets } = payload as { toml?: unknown; keep_secrets?: unknown };
+  return typeof toml === 'string' ? { toml, keepSecrets: keepSecrets === true } : undefined;
+}
+
+/** The version that a client has read: one strong tag. Undefined where it says nothing, or `*`. */
+function ifMatch({ headers }: Request): string | undefined {
+  const given = headers['if-match'];
+  if (typeof given !== 'string' || given.trim() === '*') return undefined;
+  return given.trim().replace(/^"([^"]*)"$/, '$1');
+}
+
+function verdictBody(verdict: ConfigVerdict) {
+  if (!verdict.ok)
+    return {
+      ok: false,
+      message: verdict.message,
+      problems: verdict.problems,
+      warnings: [],
+      diff_summary: null,
+      changes: [],
+      interrupts: null,
+    };
+  const { summary, changes, interrupts, warnings } = verdict;
+  return {
+    ok: true,
+    message: '',
+    problems: [],
+    warnings,
+    diff_summary: summary,
+    changes,
+    interrupts: { ...interrupts, text: interruptionText(interrupts) },
+  };
+}
+
+function versionBody({ version, at, by, summary }: AppliedConfig) {
+  return { version, at: new Date(at).toISOString(), by, summary };
 }
 
 export function configRoutes(ctx: PluginContext): ServerRoute[] {
-  const enqueue = inTurn();
-  const handlePost: Lifecycle.Method = async (request, h) => {
-    const text = textOf(request.payload);
-    if (text === undefined) return send(refused(400, 'Invalid request: "toml" must be a string that holds the whole configuration'), h);
-    try {
-      return send(await enqueue(() => submit(ctx, text)), h);
-    } catch (err) {
-      ctx.log.error({ err }, 'a submitted configuration could not be checked');
-      return send(refused(500, `Validation error: ${reasonOf(err)}`), h);
-    }
-  };
   return [
     {
       method: 'GET',
       path: '/api/config',
-      handler: (_request, h) => h.response(serialised(ctx.use('config'))).type('application/json'),
+      options: documented(DOCUMENTS.read),
+      handler: (_request, h) => {
+        const { version } = ctx.use('configChanges');
+        return h.response(serialised(ctx.use('config'))).type('application/json').etag(version);
+      },
     },
     {
       method: 'POST',
       path: '/api/config',
-      options: { payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: refuseBody } },
-      handler: handlePost,
+      options: { payload: TAKES_JSON, ...documented(DOCUMENTS.apply) },
+      handler: (request, h) => apply(ctx, request, h),
+    },
+    {
+      method: 'POST',
+      path: '/api/config/check',
+      options: { payload: TAKES_JSON, ...documented(DOCUMENTS.check) },
+      handler: async (request, h) => {
+        const body = bodyOf(request.payload);
+        if (!body) return send({ status: 400, message: NO_TEXT }, h);
+        const { keepSecrets } = body;
+        return verdictBody(await ctx.use('configChanges').check(body.toml, { keepSecrets }));
+      },
+    },
+    ...historyRoutes(ctx),
+  ];
+}
+
+async function apply(ctx: PluginContext, request: Request, h: ResponseToolkit): Promise<ResponseObject> {
+  const body = bodyOf(request.payload);
+  if (!body) return send({ status: 400, message: NO_TEXT }, h);
+  const { toml: text, keepSecrets } = body;
+  try {
+    const changes = ctx.use('configChanges');
+    const answer = await changes.submit({ text, by: 'api', keepSecrets, version: ifMatch(request) });
+    return send(answer, h).etag(answer.version);
+  } catch (err) {
+    ctx.log.error({ err }, 'a submitted configuration could not be checked');
+    return send({ status: 500, message: `Validation error: ${reasonOf(err)}` }, h);
+  }
+}
+
+function historyRoutes(ctx: PluginContext): ServerRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/config/history',
+      options: documented(DOCUMENTS.history),
+      handler: () => ({ versions: ctx.use('configChanges').history().map(versionBody) }),
+    },
+    {
+      method: 'GET',
+      path: '/api/config/history/{version}',
+      options: documented(DOCUMENTS.version),
+      handler: async (request, h) => {
+        const changes = ctx.use('configChanges');
+        const applied = changes.history().find(({ version }) => version === request.params['version']);
+        const verdict = applied && (await changes.difference(applied.version));
+        if (!applied || !verdict) return h.response().code(404);
+        const toml = changes.text(applied.version) ?? '';
+        return { ...versionBody(applied), toml, restoring: verdictBody(verdict) };
+      },
     },
   ];
 }

@@ -2,6 +2,8 @@ import { definePlugin } from 'mountkeeper';
 import { bwlimitCommand, reconnectCommand } from './cli-commands.ts';
 import { statusCommand } from './cli-status.ts';
 import { waitCommand } from './cli-wait.ts';
+import { Changes } from './config/changes.ts';
+import { History } from './config/history.ts';
 import { routes } from './routes.ts';
 
 export default definePlugin({
@@ -9,7 +11,20 @@ export default definePlugin({
   version: '1.0.0',
   apiVersion: 1,
   description: 'Status, configuration and commands as JSON over HTTP, and the subcommands that use them.',
+  requires: ['clock', 'paths', 'status'],
   register(ctx) {
+    let changes: Changes | undefined;
+    ctx.provide('configChanges', () => {
+      changes = new Changes(ctx, new History(ctx.use('paths').stateDir, ctx.log));
+      return changes;
+    });
+    ctx.effect('keep what was applied', async () => {
+      const opened = changes;
+      await opened?.open();
+      return () => opened?.close();
+    });
+    ctx.tap('afterReload', () => void changes?.sync());
+    ctx.tap('collectNotices', () => changes?.notices() ?? []);
     ctx.route(...routes(ctx));
     ctx.cli(statusCommand);
     ctx.cli(waitCommand);

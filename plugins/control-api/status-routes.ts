@@ -1,6 +1,8 @@
 /** GET /api/status and GET /api/status/{share}. */
 import type { Request, ResponseToolkit, ServerRoute } from '@hapi/hapi';
+import { documented } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
+import { DOCUMENTS } from './openapi/answers.ts';
 import { createStatusBodies } from './status-bodies.ts';
 import type { Body } from './status-bodies.ts';
 
@@ -46,10 +48,11 @@ function send(body: Body, { raw }: Request, h: ResponseToolkit): symbol {
 export function statusRoutes(ctx: PluginContext): ServerRoute[] {
   const bodies = createStatusBodies(() => ctx.use('status').snapshot);
   return [
-    { method: 'GET', path: '/api/status', handler: (request, h) => send(bodies.whole(wantsGzip(request)), request, h) },
+    { method: 'GET', path: '/api/status', options: documented(DOCUMENTS.status), handler: (request, h) => send(bodies.whole(wantsGzip(request)), request, h) },
     {
       method: 'GET',
       path: '/api/status/{share}',
+      options: documented(DOCUMENTS.share),
       handler: (request, h) => {
         const body = bodies.share(String(request.params['share']), wantsGzip(request));
         return body ? send(body, request, h) : h.response().code(404);

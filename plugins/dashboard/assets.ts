@@ -1,4 +1,7 @@
-/** The files that the page loads: its own and those of packages, read once, compressed once, kept under an address that names their content. */
+/**
+ * The files that the page loads: its own and those of packages, read and compressed once, at the first page, and kept under an
+ * address that names their content.
+ */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -27,8 +30,38 @@ export const SCRIPTS: readonly string[] = ['htmx.js', 'app.js', 'sse.js', 'morph
 /** On the page of a share. */
 export const CHART_FILES: readonly string[] = ['uplot.css', 'uplot.js', 'charts.js'];
 
-/** `packageDir`: the folder of the package itself. */
-export async function loadAssets(packageDir: string): Promise<Assets> {
+/** What the first page asks for, kept for all others. A failure is not kept: the next page tries again. */
+export class AssetCache {
+  readonly #packageDir: string;
+  #loading: Promise<Assets> | undefined;
+  #loaded: Assets | undefined;
+
+  /** `packageDir`: the folder of the package itself. */
+  constructor(packageDir: string) {
+    this.#packageDir = packageDir;
+  }
+
+  /** Of what is loaded; empty before the first page. */
+  get build(): string {
+    return this.#loaded?.build ?? '';
+  }
+
+  load(): Promise<Assets> {
+    this.#loading ??= loadAssets(this.#packageDir).then(
+      (assets) => {
+        this.#loaded = assets;
+        return assets;
+      },
+      (error: unknown) => {
+        this.#loading = undefined;
+        throw error;
+      },
+    );
+    return this.#loading;
+  }
+}
+
+async function loadAssets(packageDir: string): Promise<Assets> {
   const { resolve } = createRequire(import.meta.url);
   const inPackage = (name: string, path: string): string => join(resolve(`${name}/package.json`), '..', path);
   // This one hides its description, and shows its module.

@@ -1,7 +1,6 @@
 import { definePlugin } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
-import { loadAssets } from './assets.ts';
-import type { Assets } from './assets.ts';
+import { AssetCache } from './assets.ts';
 import { eventsFrom, ShareEvents } from './live/events.ts';
 import { Feeds } from './live/feeds.ts';
 import { Memory } from './live/memory.ts';
@@ -23,7 +22,7 @@ const SERIES = 'series.json';
 
 interface Living {
   readonly recent: Recent;
-  readonly assets: Assets;
+  readonly assets: AssetCache;
   readonly feeds: Feeds;
   readonly events: ShareEvents;
   readonly series: Series;
@@ -34,8 +33,8 @@ interface Living {
 async function open(ctx: PluginContext, sources: Sources): Promise<Living> {
   const [clock, { stateDir, packageDir }, { log }] = [ctx.use('clock'), ctx.use('paths'), ctx];
   const recent = new Recent(clock);
-  const assets = await loadAssets(packageDir);
-  const feeds = new Feeds(sources, assets.build);
+  const assets = new AssetCache(packageDir);
+  const feeds = new Feeds(sources, () => assets.build);
   const series = new Series(clock, seriesFrom(await Memory.read(stateDir, SERIES)));
   const seriesFile = new Memory({ clock, log, stateDir, name: SERIES, content: () => series.all() });
   const eventFile = new Memory({ clock, log, stateDir, name: EVENTS, content: () => events.all() });

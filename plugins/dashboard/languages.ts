@@ -1,7 +1,8 @@
 /** The languages of the dashboard: catalogues of messages in ICU's format, and which one a reader gets. */
-import { IntlMessageFormat } from 'intl-messageformat';
+import type { IntlMessageFormat } from 'intl-messageformat';
 import { inEveryLanguage, readTexts } from 'mountkeeper';
 import type { Content, LocalText, MessageValues } from 'mountkeeper';
+import { libraries } from './pages/libraries.ts';
 
 export type Catalogue = Readonly<Record<string, string>>;
 
@@ -55,7 +56,8 @@ export class Messages {
     const known = this.#compiled.get(message);
     if (known) return known;
     if (this.#compiled.size >= MOST_COMPILED) this.#compiled.clear();
-    const made = new IntlMessageFormat(message, this.language);
+    const { IntlMessageFormat: Format } = libraries();
+    const made = new Format(message, this.language);
     this.#compiled.set(message, made);
     return made;
   }

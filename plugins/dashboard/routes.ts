@@ -1,11 +1,12 @@
 /** The page's routes: pages, their streams, parts and actions of tabs, files, preferences, signing out. */
-import type { Request, ResponseObject, ResponseToolkit, RouteOptions, ServerRoute } from '@hapi/hapi';
+import type { Lifecycle, Request, ResponseObject, ResponseToolkit, RouteOptions, ServerRoute } from '@hapi/hapi';
 import { eventStream, html } from 'mountkeeper';
 import { createView } from './view.ts';
 import { everywhere } from './languages.ts';
 import { CHART_FILES, SCRIPTS } from './assets.ts';
-import type { Assets } from './assets.ts';
+import type { AssetCache } from './assets.ts';
 import type { Feeds, PageName, PageRequest } from './live/feeds.ts';
+import { loadLibraries } from './pages/libraries.ts';
 import { htmlAnswer, queryOf, takesGzip } from './pages/answer.ts';
 import { actionRoute, partRoute } from './pages/tab-routes.ts';
 import { preferenceRoute, readerOf, themeOf } from './pages/preferences.ts';
@@ -20,7 +21,7 @@ export interface RouteParts {
   readonly sources: Sources;
   /** All throw while the plugin comes up. */
   readonly feeds: () => Feeds;
-  readonly assets: () => Assets;
+  readonly assets: () => AssetCache;
   readonly series: () => Series;
   readonly isPasswordSet: () => boolean;
 }
@@ -44,7 +45,7 @@ async function answerPage(parts: RouteParts, request: Request, h: ResponseToolki
   const asked = pageRequest(request, page);
   const feed = await parts.feeds().open(asked);
   const view = createView(asked.reader);
-  const { build } = parts.assets();
+  const { build } = await parts.assets().load();
   const common = {
     view, theme: themeOf(request), path: `${request.path}${request.url.search}`, tabs: parts.sources.tabs('tab'), build, scripts: page.kind === 'share' ? [...SCRIPTS, ...CHART_FILES] : SCRIPTS,
     asset: (name: string) => `/dashboard/assets/${build}/${name}`, canSignOut: parts.isPasswordSet(),
@@ -65,25 +66,34 @@ function streamRequest(request: Request): { readonly asked: PageRequest; readonl
 }
 
 export function routes(parts: RouteParts): ServerRoute[] {
-  const page = (path: string, pageOf: (request: Request) => PageName): ServerRoute => ({
-    method: 'GET', path, options: OPTIONS, handler: (request, h) => answerPage(parts, request, h, pageOf(request)),
-  });
+  return declared(parts).map((route) => ({ ...route, handler: whenReady(route.handler as Lifecycle.Method) }));
+}
+
+/** What only drawing needs is loaded by the first request, not by the daemon's start. */
+function whenReady(handler: Lifecycle.Method): Lifecycle.Method {
+  return async function (request, h) {
+    await loadLibraries();
+    return handler.call(this, request, h);
+  };
+}
+
+/** What pages load beside themselves: their stream, files and charts. */
+function fileRoutes(parts: RouteParts): ServerRoute[] {
   return [
-    page('/', () => ({ kind: 'overview' })),
-    page('/shares/{name}', (request) => ({ kind: 'share', name: String(request.params['name']) })),
-    page('/tabs/{name}', (request) => ({ kind: 'tab', name: String(request.params['name']) })),
     {
       method: 'GET', path: '/dashboard/events', options: OPTIONS,
-      handler: (request, h) => {
+      handler: async (request, h) => {
         const stream = streamRequest(request);
         if (!stream) return h.response().code(404);
+        // A page that was open while the daemon restarted comes for its stream first, and is told whether it is out of date.
+        await parts.assets().load();
         return eventStream(request, h, (sink) => parts.feeds().join(stream.asked, sink, stream.seen) as () => void, { retryMs: 1_000 });
       },
     },
     {
       method: 'GET', path: '/dashboard/assets/{build}/{name}', options: OPTIONS,
-      handler: (request, h) => {
-        const asset = parts.assets().find(String(request.params['name']));
+      handler: async (request, h) => {
+        const asset = (await parts.assets().load()).find(String(request.params['name']));
         if (!asset) return h.response().code(404);
         const isZipped = takesGzip(request);
         const response = h.response(isZipped ? asset.zipped : asset.plain).type(asset.type).header('cache-control', A_YEAR).header('vary', 'accept-encoding')
@@ -98,6 +108,18 @@ export function routes(parts: RouteParts): ServerRoute[] {
         return h.response({ stepSeconds: SPANS[span].stepMs / 1_000, points: parts.series().of(String(request.params['share']), span) });
       },
     },
+  ];
+}
+
+function declared(parts: RouteParts): ServerRoute[] {
+  const page = (path: string, pageOf: (request: Request) => PageName): ServerRoute => ({
+    method: 'GET', path, options: OPTIONS, handler: (request, h) => answerPage(parts, request, h, pageOf(request)),
+  });
+  return [
+    page('/', () => ({ kind: 'overview' })),
+    page('/shares/{name}', (request) => ({ kind: 'share', name: String(request.params['name']) })),
+    page('/tabs/{name}', (request) => ({ kind: 'tab', name: String(request.params['name']) })),
+    ...fileRoutes(parts),
     partRoute(parts.sources, OPTIONS),
     actionRoute(parts.sources, OPTIONS),
     preferenceRoute(OPTIONS),

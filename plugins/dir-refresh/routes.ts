@@ -1,11 +1,23 @@
 /** POST /api/refresh/{share}. */
 import type { ServerRoute } from '@hapi/hapi';
-import type { PluginContext, RefreshResult } from 'mountkeeper';
+import { documented, Joi } from 'mountkeeper';
+import type { PluginContext, RefreshResult, RouteDocument } from 'mountkeeper';
 
 const MAX_BODY_BYTES = 16 * 1024;
 /** A tree that takes longer goes on by itself; the status then tells what came of it. */
 const ANSWER_WITHIN_MS = 20_000;
 const MOST_FAILURES = 100;
+
+const TEXT = Joi.string().allow('').required();
+const COUNT = Joi.number().integer().allow(null).required();
+const ANSWER = Joi.object({
+  ok: Joi.boolean().required(), message: TEXT, dirs_ok: COUNT, dirs_failed: COUNT,
+  failed: Joi.array().items(Joi.object({ path: TEXT, reason: TEXT })).max(MOST_FAILURES).required(),
+});
+const DOCUMENT: RouteDocument = {
+  summary: 'Reads the listings of a folder anew, and of all below it',
+  body: Joi.object({ path: Joi.string().allow('').default('').description('Below the share; empty for all of it.') }), answers: { 200: ANSWER, 400: ANSWER },
+};
 
 export interface RefreshAnswer {
   readonly ok: boolean;
@@ -52,7 +64,7 @@ export function routes(ctx: PluginContext): ServerRoute[] {
     {
       method: 'POST',
       path: '/api/refresh/{share}',
-      options: { payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: (_request, h, error) => h.response(answer(false, `Invalid request: ${error?.message ?? 'unreadable body'}`)).code(400).takeover() } },
+      options: { ...documented(DOCUMENT), payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: (_request, h, error) => h.response(answer(false, `Invalid request: ${error?.message ?? 'unreadable body'}`)).code(400).takeover() } },
       handler: async (request, h) => {
         const folder = folderOf(request.payload);
         if (folder === undefined) return h.response(answer(false, 'Invalid request: "path" must be a folder below the share, such as "photos/2024"')).code(400);

@@ -1,7 +1,8 @@
 /** GET /api/logs. */
 import { finished } from 'node:stream';
 import type { ServerRoute } from '@hapi/hapi';
-import { Boom } from 'mountkeeper';
+import { Boom, documented, Joi } from 'mountkeeper';
+import type { RouteDocument } from 'mountkeeper';
 import type { LogFile } from './log-file.ts';
 import { parseLogQuery } from './log-query.ts';
 import type { LogQuery } from './log-query.ts';
@@ -14,6 +15,13 @@ function queryOf(query: Readonly<Record<string, unknown>>): LogQuery {
   }
 }
 
+const WHOLE = Joi.number().integer().min(0);
+const DOCUMENT: RouteDocument = {
+  summary: 'Lines of the log file',
+  query: { lines: WHOLE.default(200), from_line: WHOLE.default(0).description('0: the last lines; else those after it, such as the former `total_lines`.') },
+  answers: { 200: Joi.object({ total_lines: WHOLE.required(), entries: Joi.array().items(Joi.string().allow('')).required() }) },
+};
+
 /** Pages ask for as many; they wait for nobody. */
 const FEW_LINES = 1_000;
 /** Of more lines. Each may take some ten times its 16 MiB, until its client has read it. */
@@ -25,6 +33,7 @@ export function routes(file: LogFile): ServerRoute[] {
     {
       method: 'GET',
       path: '/api/logs',
+      options: documented(DOCUMENT),
       handler: async (request, h) => {
         const query = queryOf(request.query as Record<string, unknown>);
         if (query.lines > FEW_LINES) {

@@ -1,11 +1,14 @@
 /** POST /api/preset/{profile}. */
 import type { ServerRoute } from '@hapi/hapi';
-import type { PluginContext } from 'mountkeeper';
+import { documented } from 'mountkeeper';
+import type { PluginContext, RouteDocument } from 'mountkeeper';
 import { applyProfile } from './apply.ts';
 import type { Outcome } from './apply.ts';
 import { fragmentOf } from './fragment.ts';
 import { parseProfile } from './profiles.ts';
 import type { ProfileName } from './profiles.ts';
+
+const DOCUMENT: RouteDocument = { summary: 'Applies a preset', answers: { 200: 'text/html', 400: 'text/plain' } };
 
 function profileOf(text: string): ProfileName | Error {
   try {
@@ -31,7 +34,7 @@ export function routes(ctx: PluginContext): ServerRoute[] {
       method: 'POST',
       path: '/api/preset/{profile}',
       // The path says it all; a body, such as a form's, is not read.
-      options: { payload: { maxBytes: 16 * 1024, parse: false, output: 'data', failAction: 'ignore' } },
+      options: { ...documented(DOCUMENT), payload: { maxBytes: 16 * 1024, parse: false, output: 'data', failAction: 'ignore' } },
       handler: async (request, h) => {
         const profile = profileOf(String(request.params['profile']));
         if (profile instanceof Error) return h.response(profile.message).type('text/plain').code(400);

@@ -1,8 +1,9 @@
 /** What waits, over HTTP: `/api/queue`, and what people may ask of it. */
 import type { ResponseToolkit, Request, ResponseObject, ServerRoute } from '@hapi/hapi';
-import { Joi } from 'mountkeeper';
+import { documented, Joi } from 'mountkeeper';
 import type { Clock, Conflict, QueueEntry } from 'mountkeeper';
 import type { Keep } from './conflicts/resolve.ts';
+import { ANSWER, ONE_QUEUE, QUEUES, SUMMARIES } from './documented.ts';
 import type { ManagedUploads } from './transfer/managed.ts';
 
 const MAX_BODY_BYTES = 16 * 1024;
@@ -52,9 +53,9 @@ const BODIES = {
 
 export function routes(shares: Shares, clock: () => Clock): ServerRoute[] {
   return [
-    { method: 'GET', path: '/api/queue', handler: () => ({ shares: [...shares()].map(([name, uploads]) => bodyOf(name, uploads)) }) },
+    { method: 'GET', path: '/api/queue', options: documented(QUEUES), handler: () => ({ shares: [...shares()].map(([name, uploads]) => bodyOf(name, uploads)) }) },
     {
-      method: 'GET', path: '/api/queue/{share}',
+      method: 'GET', path: '/api/queue/{share}', options: documented(ONE_QUEUE),
       handler: (request, h) => {
         const name = String(request.params['share']);
         const uploads = shares().get(name);
@@ -89,7 +90,7 @@ function post<T>(verb: keyof typeof BODIES, shares: Shares, act: (uploads: Manag
   const refuse = (h: ResponseToolkit, message: string): ResponseObject => h.response({ ok: false, message: `Invalid request: ${message}` } satisfies Answer).code(400);
   return {
     method: 'POST', path: `/api/queue/{share}/${verb}`,
-    options: { payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: (_request, h, error) => refuse(h, error?.message ?? 'unreadable body').takeover() } },
+    options: { ...documented({ summary: SUMMARIES[verb], body: BODIES[verb], answers: { 200: ANSWER, 400: ANSWER } }), payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: (_request, h, error) => refuse(h, error?.message ?? 'unreadable body').takeover() } },
     handler: async (request: Request, h) => {
       const name = String(request.params['share']);
       const uploads = shares().get(name);

@@ -1,9 +1,10 @@
 /** GET and POST /api/warmup/{share}, POST /api/warmup/{share}/cancel. */
 import type { ServerRoute } from '@hapi/hapi';
-import { Joi } from 'mountkeeper';
+import { documented, Joi } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
 import { age, folder, folderOf } from './config.ts';
 import type { WarmupConfig } from './config.ts';
+import { ANSWER } from './documented.ts';
 import type { Station } from './station.ts';
 import type { Target, Task, TaskState } from './task.ts';
 
@@ -100,6 +101,7 @@ export function routes(parts: RouteParts): ServerRoute[] {
     {
       method: 'GET',
       path: '/api/warmup/{share}',
+      options: documented({ summary: 'What is being warmed up of a share', answers: { 200: ANSWER, 404: ANSWER } }),
       handler: (request, h) => {
         const share = String(request.params['share']);
         if (!isShare(ctx, share)) return h.response({ ok: false, message: `Share '${share}' not found`, tasks: [] } satisfies WarmupAnswer).code(404);
@@ -110,7 +112,7 @@ export function routes(parts: RouteParts): ServerRoute[] {
     {
       method: 'POST',
       path: '/api/warmup/{share}',
-      options: { payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: (_request, h, error) => h.response({ ok: false, message: `Invalid request: ${error?.message ?? 'unreadable body'}`, tasks: [] }).code(400).takeover() } },
+      options: { ...documented({ summary: 'Warms up a path, or by the rules', body: wishes, answers: { 200: ANSWER, 400: ANSWER } }), payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: (_request, h, error) => h.response({ ok: false, message: `Invalid request: ${error?.message ?? 'unreadable body'}`, tasks: [] }).code(400).takeover() } },
       handler: async (request, h) => {
         const { code, body } = await start(String(request.params['share']), request.payload, parts);
         return h.response(body).code(code);
@@ -119,6 +121,7 @@ export function routes(parts: RouteParts): ServerRoute[] {
     {
       method: 'POST',
       path: '/api/warmup/{share}/cancel',
+      options: documented({ summary: 'Ends the warmup of a share', answers: { 200: ANSWER } }),
       handler: (request) => {
         const share = String(request.params['share']);
         const isKnown = isShare(ctx, share);

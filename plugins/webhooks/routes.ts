@@ -1,8 +1,10 @@
 /** POST /api/webhooks/test, GET /api/webhooks/deliveries, POST /api/webhooks/deliveries/{id}/resend. */
 import { randomUUID } from 'node:crypto';
 import type { ServerRoute } from '@hapi/hapi';
+import { documented } from 'mountkeeper';
 import type { Clock } from 'mountkeeper';
 import type { Delivery } from './delivery.ts';
+import { DOCUMENTS } from './documented.ts';
 import type { Outbox } from './outbox.ts';
 
 const ANSWER_WITHIN_MS = 15_000;
@@ -78,8 +80,8 @@ export function routes(options: RouteOptions): ServerRoute[] {
   // The path says it all; a body is neither needed nor read.
   const unread = { payload: { maxBytes: MAX_BODY_BYTES, parse: false, output: 'data', failAction: 'ignore' } } as const;
   return [
-    { method: 'GET', path: '/api/webhooks/deliveries', handler: () => ({ deliveries: (options.outbox()?.deliveries ?? []).map(viewOf) }) },
-    { method: 'POST', path: '/api/webhooks/test', options: unread, handler: async (_request, h) => h.response(await sendTest(options)) },
-    { method: 'POST', path: '/api/webhooks/deliveries/{id}/resend', options: unread, handler: async (request, h) => h.response(await resend(options, String(request.params['id']))) },
+    { method: 'GET', path: '/api/webhooks/deliveries', options: documented(DOCUMENTS.deliveries), handler: () => ({ deliveries: (options.outbox()?.deliveries ?? []).map(viewOf) }) },
+    { method: 'POST', path: '/api/webhooks/test', options: { ...unread, ...documented(DOCUMENTS.test) }, handler: async (_request, h) => h.response(await sendTest(options)) },
+    { method: 'POST', path: '/api/webhooks/deliveries/{id}/resend', options: { ...unread, ...documented(DOCUMENTS.resend) }, handler: async (request, h) => h.response(await resend(options, String(request.params['id']))) },
   ];
 }

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pino from 'pino';
 import { Joi, definePlugin } from '../../core/api.ts';
-import type { Commands, LoadedConfig, Notice, Plugin, Processes, Secrets, ShareStatus, StatusRecord } from '../../core/api.ts';
+import type { Clock, Commands, LoadedConfig, Notice, Plugin, Processes, Secrets, ShareStatus, StatusRecord } from '../../core/api.ts';
 import { createConfigService } from '../../core/config/service.ts';
 import type { OwnedConfigService } from '../../core/config/service.ts';
 import { createSecrets } from '../../core/config/secrets.ts';
@@ -76,6 +76,8 @@ export interface FixtureOptions {
   readonly toml?: string;
   readonly plugins?: readonly Plugin[];
   readonly env?: NodeJS.ProcessEnv;
+  /** Default: the real one. */
+  readonly clock?: Clock;
   readonly http?: Partial<HttpOptions>;
   readonly notices?: readonly Notice[];
   /** For checks that ask installed programs; without it they find none. */
@@ -178,7 +180,7 @@ interface Parts extends Pick<ApiFixture, 'folder' | 'configFile' | 'config' | 'h
 
 function assembleParts(folder: string, options: FixtureOptions): Parts {
   const configFile = join(folder, 'config.toml');
-  const clock = createClock();
+  const clock = options.clock ?? createClock();
   const logLines: Record<string, unknown>[] = [];
   const log = memoryLog(logLines);
   const logFile = options.logFile === undefined ? '' : join(folder, options.logFile);
@@ -196,7 +198,7 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
   });
   const host = createHost({
     dirs: { inTree: folder },
-    services: { clock, secrets, status, logFile: logger.logFile, bandwidth: { read: () => BANDWIDTH }, config: options.wrapConfig?.(config) ?? config },
+    services: { clock, secrets, status, paths: { stateDir: join(folder, 'state'), packageDir: folder }, logFile: logger.logFile, bandwidth: { read: () => BANDWIDTH }, config: options.wrapConfig?.(config) ?? config },
     projectors: [http.projector],
     clock,
     log,

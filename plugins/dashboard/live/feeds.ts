@@ -34,11 +34,12 @@ interface Entry {
 
 export class Feeds {
   readonly #sources: Sources;
-  readonly #build: string;
+  readonly #build: () => string;
   readonly #entries = new Map<string, Entry>();
   #gathering: (() => void) | undefined;
 
-  constructor(sources: Sources, build: string) {
+  /** `build`: of the files that pages load, known from the first page on. */
+  constructor(sources: Sources, build: () => string) {
     this.#sources = sources;
     this.#build = build;
   }
@@ -94,7 +95,7 @@ export class Feeds {
   }
 
   #beat(): string {
-    return JSON.stringify({ age: Math.round(this.#sources.recent.ageMs), build: this.#build });
+    return JSON.stringify({ age: Math.round(this.#sources.recent.ageMs), build: this.#build() });
   }
 
   #entry(request: PageRequest): Entry | undefined {

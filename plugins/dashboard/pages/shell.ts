@@ -1,8 +1,8 @@
 /** The document around every page: head, navigation, footer. Nothing in it comes from another host, and no script stands in it. */
 import { Fragment, h, html } from 'mountkeeper';
 import type { Content, OwnedTab, View } from 'mountkeeper';
-import { render } from 'preact-render-to-string';
 import { LANGUAGES } from '../languages.ts';
+import { libraries } from './libraries.ts';
 import { drawing, icon } from './nodes.ts';
 
 export interface ShellTraits {
@@ -29,7 +29,7 @@ const HTMX_CONFIG = JSON.stringify({
   responseHandling: [{ code: '204', swap: false }, { code: '[23]..', swap: true }, { code: '[45]..', swap: true, error: false }],
 });
 
-export const toHtml = (content: Content): string => render(h(Fragment, null, content));
+export const toHtml = (content: Content): string => libraries().render(h(Fragment, null, content));
 
 /** The one place where markup is put in as it is: it was made by `toHtml`. */
 export function drawnInto(tag: string, attributes: Readonly<Record<string, string | undefined>>, markup: string): Content {
@@ -56,7 +56,7 @@ export function shell(traits: ShellTraits): string {
       ${drawnInto('main', { 'id': 'main', 'tabindex': '-1', 'sse-swap': traits.events === undefined ? undefined : 'frame', 'hx-swap': 'morph:innerHTML' }, traits.main)}
       ${footer(traits)}
     </body></html>`;
-  return `<!doctype html>${render(document)}`;
+  return `<!doctype html>${libraries().render(document)}`;
 }
 
 /** The dashboard's own scripts are modules; the packages' are not. */

@@ -34,13 +34,15 @@ async function flip(ctx: PluginContext, view: View): Promise<Outcome> {
   const config = ctx.use('config');
   const info = ctx.use('plugins').list().find((one) => one.name === name);
   if (!info || !switchOf(info)) return { ok: false, message: everywhere('switch-by-file') };
-  const { text } = config.current;
+  const basis = config.current;
+  const { text } = basis;
+  // What stands in the file and cannot run is somebody's work, too.
   if ((await readFile(config.file, 'utf8')) !== text) return { ok: false, message: everywhere('file-differs') };
   const check = await config.check(withPluginSwitched(text, name, to === 'on'), 'http');
   if (!check.ok) return { ok: false, message: check.message };
   const others = check.diff.changes.filter(({ path }) => path !== `plugins.${name}.enabled`);
   if (others.length > 0) return { ok: false, message: everywhere('switch-by-file') };
-  await config.write(check.loaded.text);
+  await config.write(check.loaded.text, basis);
   await ctx.send('reload', check.loaded);
   return { ok: true, message: everywhere(to === 'on' ? 'switched-on' : 'switched-off') };
 }

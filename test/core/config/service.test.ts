@@ -112,6 +112,15 @@ describe('the configuration service', () => {
     }
   });
 
+  it('lets one of two writers through who begin at the same moment with the same document', async () => {
+    const opened = room();
+    const basis = await opened.run(PHOTOS);
+    const texts = [`${PHOTOS}[web]\nport = 1\n`, `${PHOTOS}[web]\nport = 2\n`];
+    const ends = await Promise.allSettled(texts.map((text) => opened.service.write(text, basis)));
+    assert.deepEqual(ends.map(({ status }) => status), ['fulfilled', 'rejected']);
+    assert.equal(readFileSync(opened.file, 'utf8'), texts[0]);
+  });
+
   it('compares, writes, renders and lists through one door', async () => {
     const opened = room();
     const before = await opened.run(PHOTOS);

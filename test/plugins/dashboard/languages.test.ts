@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { IntlMessageFormat } from 'intl-messageformat';
+import { loadLibraries } from '../../../plugins/dashboard/pages/libraries.ts';
 import { CATALOGUES, messagesIn, pickLanguage, textOf } from '../../../plugins/dashboard/languages.ts';
 
 const PLUGINS = fileURLToPath(new URL('../../../../plugins/', import.meta.url));
@@ -71,7 +72,8 @@ describe('languages', () => {
     assert.equal(pickLanguage(undefined, undefined), 'en');
   });
 
-  it('have their own plurals, and English stands in for what a plugin does not say', () => {
+  it('have their own plurals, and English stands in for what a plugin does not say', async () => {
+    await loadLibraries();
     const { en = {}, zh = {} } = CATALOGUES;
     assert.equal(messagesIn('en').format('files', { count: 1 }, en), '1 file');
     assert.equal(messagesIn('en').format('files', { count: 1_234 }, en), '1,234 files');

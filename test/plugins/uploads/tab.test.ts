@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import type { QueueEntry, ShareUploads } from 'mountkeeper';
 import { createView } from '../../../plugins/dashboard/view.ts';
+import { loadLibraries } from '../../../plugins/dashboard/pages/libraries.ts';
 import { toHtml } from '../../../plugins/dashboard/pages/shell.ts';
 import { uploadsPanel } from '../../../plugins/uploads/tab.ts';
 
@@ -12,6 +13,7 @@ function entry(traits: Partial<QueueEntry>): QueueEntry {
 }
 
 describe('the uploads of a share on the dashboard', () => {
+  before(() => loadLibraries());
   let flushed = 0;
   const uploads: ShareUploads = {
     figures: undefined, look: () => Promise.reject(new Error('unused')), stop: () => Promise.resolve(),

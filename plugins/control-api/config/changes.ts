@@ -1,0 +1,260 @@
+/** The one way by which documents over HTTP are checked and applied, and what was applied, from whatever side. */
+import type {
+  AppliedConfig,
+  ConfigAnswer,
+  ConfigChanges,
+  ConfigCheck,
+  ConfigSubmission,
+  ConfigTrial,
+  ConfigVerdict,
+  LoadedConfig,
+  Notice,
+  PluginContext,
+  Release,
+} from 'mountkeeper';
+import { History } from './history.ts';
+import type { KeptTrial, Version } from './history.ts';
+import { interruptionOf } from './interruption.ts';
+import { Trial } from './trial.ts';
+
+const CHANGED_MEANWHILE =
+  'The configuration has been changed since you read it. Read it again, look at the difference, and make your change to what runs now';
+/** How long people are told that settings were taken back. */
+const TELL_MS = 3_600_000;
+
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+export class Changes implements ConfigChanges {
+  readonly #ctx: PluginContext;
+  readonly #watchers = new Set<() => void>();
+  readonly #kept: History;
+  readonly #trial: Trial;
+  /** The document of the newest version, once it has been seen running. */
+  #known: LoadedConfig | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+  #takenBack: { readonly at: number; readonly why: string } | undefined;
+
+  constructor(ctx: PluginContext, history: History) {
+    this.#ctx = ctx;
+    this.#kept = history;
+    this.#trial = new Trial({
+      clock: ctx.use('clock'),
+      history,
+      record: () => ctx.use('status').snapshot.record,
+      changed: () => this.#tell(),
+      takeBack: (trial, why) => this.#takeBack(trial, why),
+    });
+  }
+
+  /** Takes up what a former daemon left. */
+  async open(): Promise<void> {
+    await this.#kept.load();
+    const { trial } = this.#kept;
+    this.sync();
+    if (trial && trial.version === this.version) this.#trial.begin(trial);
+    else this.#kept.trial = undefined;
+  }
+
+  async close(): Promise<void> {
+    this.#trial.suspend();
+    await this.#kept.written();
+  }
+
+  /** Adds what came from another side. Returns the newest. */
+  sync(): Version {
+    const { current } = this.#ctx.use('config');
+    const newest = this.#kept.all[0];
+    if (newest?.text === current.text) {
+      this.#known = current;
+      return newest;
+    }
+    // What a former daemon ran is kept as text alone.
+    const summary = this.#known
+      ? this.#ctx.use('config').compare(this.#known.config, current.config).summary
+      : '';
+    return this.#add(current, current.origin === 'http' ? 'api' : 'file', summary);
+  }
+
+  #add(loaded: LoadedConfig, by: Version['by'], summary: string): Version {
+    // Whoever applies something else has seen what was on trial.
+    this.#trial.end();
+    this.#known = loaded;
+    const added = this.#kept.add({ text: loaded.text, at: this.#ctx.use('clock').now(), by, summary });
+    this.#tell();
+    return added;
+  }
+
+  get version(): string {
+    return this.sync().version;
+  }
+
+  async check(
+    text: string,
+    { keepSecrets = false }: { readonly keepSecrets?: boolean | undefined } = {},
+  ): Promise<ConfigVerdict> {
+    const config = this.#ctx.use('config');
+    const before = config.current.config;
+    const check = await config.check(text, 'http', { keepSecrets });
+    if (!check.ok)
+      return { ok: false, stage: check.stage, message: messageOf(check), problems: check.problems };
+    const { loaded, diff } = check;
+    return {
+      ok: true,
+      summary: diff.summary,
+      changes: diff.changes,
+      interrupts: interruptionOf({ diff, before, after: loaded.config }),
+      warnings: loaded.warnings,
+    };
+  }
+
+  submit(submission: ConfigSubmission): Promise<ConfigAnswer> {
+    return this.#inTurn(() => this.#submit(submission));
+  }
+
+  /** One at a time: else the file could hold one text and the daemon run another. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(work);
+    // Its own caller hears of it; the next one starts afresh.
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  /** The order of the steps is the API's: nothing is written before all checks, nothing is sent before it is written. */
+  async #submit({ text, by, keepSecrets, version, onTrial }: ConfigSubmission): Promise<ConfigAnswer> {
+    const config = this.#ctx.use('config');
+    const basis = config.current;
+    if (version !== undefined && version !== this.version)
+      return this.#answer(412, `${CHANGED_MEANWHILE}.`, this.#since(version));
+    const check = await config.check(text, 'http', keepSecrets === true ? { keepSecrets } : undefined);
+    if (!check.ok) return this.#answer(400, messageOf(check));
+    const { summary } = check.diff;
+    if (check.diff.changes.length === 0) return this.#answer(200, 'No changes detected', summary);
+    const { shares } = this.#ctx.use('status').snapshot.record;
+    const healthy = shares.filter(({ health }) => health === 'healthy').map(({ name }) => name);
+    const problem = await this.#carryOut(check.loaded, basis);
+    if (problem !== undefined) return this.#answer(500, problem, summary);
+    const applied = this.#add(check.loaded, by, summary);
+    if (onTrial === true) this.#trial.begin({ version: applied.version, former: basis.text, healthy });
+    return this.#answer(200, 'Config applied successfully', summary);
+  }
+
+  /** Returns what failed. */
+  async #carryOut(loaded: LoadedConfig, basis: LoadedConfig): Promise<string | undefined> {
+    try {
+      await this.#ctx.use('config').write(loaded.text, basis);
+    } catch (error) {
+      return `Failed to write config file: ${reasonOf(error)}`;
+    }
+    try {
+      await this.#ctx.send('reload', loaded);
+    } catch (error) {
+      return `Failed to send reload command: ${reasonOf(error)}`;
+    }
+    return undefined;
+  }
+
+  #answer(status: number, message: string, summary: string | null = null): ConfigAnswer {
+    return { status, ok: status === 200, message, summary, version: this.version };
+  }
+
+  /** What was applied after a version, the oldest first. */
+  #since(version: string): string | null {
+    const { all } = this.#kept;
+    const index = all.findIndex((one) => one.version === version);
+    return index === -1
+      ? null
+      : all
+          .slice(0, index)
+          .reverse()
+          .map(({ summary }) => summary)
+          .filter((summary) => summary !== '')
+          .join('\n');
+  }
+
+  history(): readonly AppliedConfig[] {
+    this.sync();
+    return this.#kept.all.map(({ version, at, by, summary }) => ({ version, at, by, summary }));
+  }
+
+  text(version: string): string | undefined {
+    const found = this.#find(version);
+    return found && this.#ctx.use('config').shown(found.text);
+  }
+
+  #find(version: string): Version | undefined {
+    this.sync();
+    return this.#kept.find(version);
+  }
+
+  async difference(version: string): Promise<ConfigVerdict | undefined> {
+    const text = this.text(version);
+    return text === undefined ? undefined : this.check(text, { keepSecrets: true });
+  }
+
+  // ---------------------------------------------------------------- on trial
+
+  get trial(): ConfigTrial | undefined {
+    return this.#trial.state;
+  }
+
+  reached(version: string): boolean {
+    return this.#trial.reached(version);
+  }
+
+  confirm(version: string): boolean {
+    if (this.#trial.kept?.version !== version) return false;
+    this.#trial.end();
+    return true;
+  }
+
+  async revert(version: string): Promise<ConfigAnswer> {
+    const trial = this.#trial.kept;
+    if (trial?.version !== version) return this.#answer(409, 'These settings are not on trial any more.');
+    return this.#takeBack(trial, 'somebody asked for it');
+  }
+
+  /** What runs, and only that, is put back: the document before it had been accepted by its own way in. */
+  #takeBack(trial: KeptTrial, why: string): Promise<ConfigAnswer> {
+    return this.#inTurn(async () => {
+      const { log } = this.#ctx;
+      const config = this.#ctx.use('config');
+      const basis = config.current;
+      if (this.version !== trial.version)
+        return this.#answer(409, 'These settings are not in force any more.');
+      this.#trial.end();
+      const check = await config.check(trial.former, 'file');
+      const problem = check.ok ? await this.#carryOut(check.loaded, basis) : messageOf(check);
+      if (!check.ok || problem !== undefined) {
+        log.error({ problem }, 'settings on trial could not be taken back');
+        return this.#answer(500, problem ?? '');
+      }
+      log.warn({ why }, 'settings on trial were taken back');
+      this.#takenBack = { at: this.#ctx.use('clock').now(), why };
+      this.#add(check.loaded, 'revert', check.diff.summary);
+      return this.#answer(200, 'The former settings are in force again.', check.diff.summary);
+    });
+  }
+
+  notices(): readonly Notice[] {
+    const told = this.#takenBack;
+    if (!told || this.#ctx.use('clock').now() - told.at > TELL_MS) return [];
+    return [
+      { level: 'warning', message: `the settings that were applied last were taken back, since ${told.why}` },
+    ];
+  }
+
+  watch(changed: () => void): Release {
+    this.#watchers.add(changed);
+    return () => void this.#watchers.delete(changed);
+  }
+
+  #tell(): void {
+    for (const changed of this.#watchers) changed();
+  }
+}
+
+function messageOf(check: Extract<ConfigCheck, { ok: false }>): string {
+  return `${check.stage === 'parse' ? 'TOML parse error' : 'Validation error'}: ${check.message}`;
+}

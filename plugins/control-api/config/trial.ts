@@ -1,0 +1,98 @@
+/**
+ * A document on trial: taken back after a while by the daemon itself, unless the page that sent it has reached the daemon since and
+ * no share has failed that was healthy, or somebody keeps it. A page that has cut itself off needs no other way in.
+ */
+import type { Clock, ConfigTrial, StatusRecord } from 'mountkeeper';
+import type { History, KeptTrial } from './history.ts';
+
+export const TRIAL_MS = 60_000;
+
+export interface TrialParts {
+  readonly clock: Clock;
+  readonly history: History;
+  readonly record: () => StatusRecord;
+  /** The time is up and it is not kept. */
+  readonly takeBack: (trial: KeptTrial, why: string) => Promise<unknown>;
+  readonly changed: () => void;
+}
+
+interface Running extends KeptTrial {
+  readonly until: number;
+  readonly cancel: () => void;
+  isReached: boolean;
+}
+
+export class Trial {
+  readonly #parts: TrialParts;
+  #running: Running | undefined;
+
+  constructor(parts: TrialParts) {
+    this.#parts = parts;
+  }
+
+  get state(): ConfigTrial | undefined {
+    const running = this.#running;
+    return (
+      running && {
+        version: running.version,
+        until: running.until,
+        isReached: running.isReached,
+        failed: this.#failed(running),
+      }
+    );
+  }
+
+  get kept(): KeptTrial | undefined {
+    return this.#running;
+  }
+
+  begin(trial: KeptTrial): void {
+    const { clock, history, changed } = this.#parts;
+    this.#running?.cancel();
+    const cancel = clock.after(TRIAL_MS, () => this.#timeIsUp());
+    this.#running = { ...trial, until: clock.now() + TRIAL_MS, cancel, isReached: false };
+    history.trial = { version: trial.version, former: trial.former, healthy: trial.healthy };
+    changed();
+  }
+
+  reached(version: string): boolean {
+    if (this.#running?.version !== version) return false;
+    this.#running.isReached = true;
+    this.#parts.changed();
+    return true;
+  }
+
+  /** Whatever was on trial is in force for good, or gone. */
+  end(): void {
+    if (!this.#running) return;
+    this.#running.cancel();
+    this.#running = undefined;
+    this.#parts.history.trial = undefined;
+    this.#parts.changed();
+  }
+
+  /** The daemon stops: the next one goes on with it. */
+  suspend(): void {
+    this.#running?.cancel();
+    this.#running = undefined;
+  }
+
+  #failed({ healthy }: KeptTrial): readonly string[] {
+    const { shares } = this.#parts.record();
+    return shares
+      .filter(({ name, health }) => health === 'failed' && healthy.includes(name))
+      .map(({ name }) => name);
+  }
+
+  #timeIsUp(): void {
+    const running = this.#running;
+    if (!running) return;
+    const failed = this.#failed(running);
+    if (running.isReached && failed.length === 0) return this.end();
+    const why =
+      failed.length > 0
+        ? `these shares failed: ${failed.join(', ')}`
+        : 'the page that sent them could not reach the daemon any more';
+    void this.#parts.takeBack(running, why);
+  }
+}

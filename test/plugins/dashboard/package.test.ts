@@ -1,0 +1,54 @@
+/** The dashboard of the package that people install: its files are carried, and nothing of it is loaded before the first page. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const PROJECT = fileURLToPath(new URL('../../../../', import.meta.url));
+
+interface Packed {
+  readonly files: readonly { readonly path: string }[];
+}
+
+describe('the dashboard as it is installed', () => {
+  it('carries every file that pages load and every catalogue', () => {
+    const [packed] = JSON.parse(
+      execFileSync('npm', ['pack', '--dry-run', '--json'], {
+        cwd: PROJECT,
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }),
+    ) as Packed[];
+    const carried = new Set(packed?.files.map(({ path }) => path));
+    const inFolder = (folder: string): string[] =>
+      readdirSync(`${PROJECT}${folder}`).map((name) => `${folder}/${name}`);
+    const plugins = readdirSync(`${PROJECT}plugins`, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name);
+    const withTexts = plugins.filter((name) => readdirSync(`${PROJECT}plugins/${name}`).includes('locales'));
+    assert.ok(withTexts.length > 4);
+    const needed = [
+      ...inFolder('plugins/dashboard/assets'),
+      ...inFolder('dist/plugins/dashboard/client').filter((path) => path.endsWith('.js')),
+      ...withTexts.flatMap((name) =>
+        ['en', 'zh'].map((language) => `dist/plugins/${name}/locales/${language}.json`),
+      ),
+    ];
+    assert.deepEqual(
+      needed.filter((path) => !carried.has(path)),
+      [],
+    );
+  });
+
+  it('leaves to the first page what only drawing needs', () => {
+    const script = `
+      await import(${JSON.stringify(`${PROJECT}dist/plugins/dashboard/index.js`)});
+      const { libraries } = await import(${JSON.stringify(`${PROJECT}dist/plugins/dashboard/pages/libraries.js`)});
+      try { libraries(); } catch { process.stdout.write('not loaded'); }`;
+    assert.equal(
+      execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }),
+      'not loaded',
+    );
+  });
+});
