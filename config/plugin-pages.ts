@@ -13,7 +13,7 @@ export interface PageSources {
   readonly contract: string;
 }
 
-const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
+export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   ok: 'done', failure: 'failed', usage: 'wrong usage', timeout: 'time ran out', config: 'configuration not valid',
 };
 
