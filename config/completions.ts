@@ -25,17 +25,7 @@ function wordsAfter({ name, first }: Grammar, all: readonly Grammar[]): readonly
 
 // ------------------------------------------------------------ bash
 
-function bash(grammars: readonly Grammar[]): string {
-  const cases = grammars.map((grammar) => {
-    const words = wordsAfter(grammar, grammars).join(' ');
-    const options = grammar.options.map((option) => option.name).join(' ');
-    const kind = typeof grammar.first === 'object' ? 'words' : grammar.first;
-    return `    ${grammar.name}) options='${options}'; kind=${grammar.name === 'help' ? 'words' : kind}; words='${words}' ;;`;
-  });
-  const withValue = grammars.flatMap(({ options }) =>
-    options.filter((one) => one.hasValue).map((one) => one.name),
-  );
-  return `${HEAD}
+const BASH_HEAD = (withValue: readonly string[]): string => `${HEAD}
 _mountkeeper_shares() { ${SHARES}; }
 
 _mountkeeper() {
@@ -52,12 +42,11 @@ _mountkeeper() {
   done
   case $previous in
     --config) mapfile -t COMPREPLY < <(compgen -f -- "$current"); compopt -o filenames 2>/dev/null; return ;;
-    --url${[...new Set(withValue)].map((name) => ` | ${name}`).join('')}) return ;;
+    --url${withValue.map((name) => ` | ${name}`).join('')}) return ;;
   esac
-  case $command in
-    '') words='${grammars.map(({ name }) => name).join(' ')}'; kind=words; options=--version ;;
-${cases.join('\n')}
-    *) return ;;
+`;
+
+const BASH_TAIL = `    *) return ;;
   esac
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$options ${EVERYWHERE.join(' ')}" -- "$current")
@@ -76,6 +65,21 @@ ${cases.join('\n')}
 }
 complete -F _mountkeeper mountkeeper
 `;
+
+function bash(grammars: readonly Grammar[]): string {
+  const cases = grammars.map((grammar) => {
+    const words = wordsAfter(grammar, grammars).join(' ');
+    const options = grammar.options.map((option) => option.name).join(' ');
+    const kind = typeof grammar.first === 'object' ? 'words' : grammar.first;
+    return `    ${grammar.name}) options='${options}'; kind=${grammar.name === 'help' ? 'words' : kind}; words='${words}' ;;`;
+  });
+  const withValue = grammars.flatMap(({ options }) =>
+    options.filter((one) => one.hasValue).map((one) => one.name),
+  );
+  return `${BASH_HEAD([...new Set(withValue)])}  case $command in
+    '') words='${grammars.map(({ name }) => name).join(' ')}'; kind=words; options=--version ;;
+${cases.join('\n')}
+${BASH_TAIL}`;
 }
 
 // ------------------------------------------------------------ zsh

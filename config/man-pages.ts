@@ -85,21 +85,34 @@ function commandPage({ commands }: ManualSources): string {
   });
 }
 
+/** `shares[].name` stands in `[[shares]]`, `web.port` in `[web]`. */
+function sectionOf(path: string): string {
+  const section = path.slice(0, path.lastIndexOf('.'));
+  return section.endsWith('[]') ? `[[${section.replaceAll('[]', '')}]]` : `[${section.replaceAll('[]', '')}]`;
+}
+
+function keyEntry(key: ConfigKey): readonly [string, string] {
+  const value = key.default === undefined ? '' : `, default ${inlineValue(key.default)}`;
+  const name = word(key.path.slice(key.path.lastIndexOf('.') + 1));
+  return [
+    `Ic ${name}`,
+    [prose(key.description), '.br', prose(`${key.type}${value}; ${key.tier}.`)].join('\n'),
+  ];
+}
+
+const FORM = [
+  'The configuration is one TOML document. Relative paths are taken from its folder. Unknown keys are errors; ' +
+    '"mountkeeper check" names line and column of each.',
+  'Durations: "500ms", "30s", "15m", "12h", "7d", also joined as in "1h30m". Sizes, in binary units: "512K", ' +
+    '"128M", "1.5G". Rates likewise, for each second: "10M" is 10 MiB/s, and "0" is unlimited.',
+  'A secret is the text itself or a reference: { env = "NAME" }, { file = "/path" } or { credential = "name" }.',
+  'A change takes effect at once. The word at the end of each key says what it disturbs: live nothing, protocol ' +
+    'the servers that it concerns, per-share the mount of a share, global every mount that depends on it; ' +
+    'restart waits for the next start.',
+];
+
 function configPage({ keys }: ManualSources): string {
-  const sectionOf = (path: string): string => {
-    const section = path.slice(0, path.lastIndexOf('.'));
-    return section.endsWith('[]')
-      ? `[[${section.replaceAll('[]', '')}]]`
-      : `[${section.replaceAll('[]', '')}]`;
-  };
   const sections = [...new Set(keys.map((key) => sectionOf(key.path)))];
-  const entry = (key: ConfigKey): readonly [string, string] => {
-    const value = key.default === undefined ? '' : `, default ${inlineValue(key.default)}`;
-    return [
-      `Ic ${word(key.path.slice(key.path.lastIndexOf('.') + 1))}`,
-      [prose(key.description), '.br', prose(`${key.type}${value}; ${key.tier}.`)].join('\n'),
-    ];
-  };
   return manual({
     title: 'mountkeeper.toml',
     section: 5,
@@ -107,24 +120,10 @@ function configPage({ keys }: ManualSources): string {
     about: 'configuration of the Mountkeeper daemon',
     parts: [
       '.Sh DESCRIPTION',
-      prose(
-        'The configuration is one TOML document. Relative paths are taken from its folder. Unknown keys are errors; "mountkeeper check" names line and column of each.',
-      ),
-      '.Pp',
-      prose(
-        'Durations: "500ms", "30s", "15m", "12h", "7d", also joined as in "1h30m". Sizes, in binary units: "512K", "128M", "1.5G". Rates likewise, for each second: "10M" is 10 MiB/s, and "0" is unlimited.',
-      ),
-      '.Pp',
-      prose(
-        'A secret is the text itself or a reference: { env = "NAME" }, { file = "/path" } or { credential = "name" }.',
-      ),
-      '.Pp',
-      prose(
-        'A change takes effect at once. The word at the end of each key says what it disturbs: live nothing, protocol the servers that it concerns, per-share the mount of a share, global every mount that depends on it; restart waits for the next start.',
-      ),
+      FORM.map(prose).join('\n.Pp\n'),
       ...sections.flatMap((section) => [
         `.Ss ${word(section)}`,
-        list(keys.filter((key) => sectionOf(key.path) === section).map(entry)),
+        list(keys.filter((key) => sectionOf(key.path) === section).map(keyEntry)),
       ]),
       '.Sh FILES',
       list([[`Pa ${CONFIG}`, 'The configuration, unless another is named.']]),
@@ -134,14 +133,45 @@ function configPage({ keys }: ManualSources): string {
   });
 }
 
+const ABOUT_DAEMON = [
+  '.Nm\nmounts each share by an\n.Xr rclone 1',
+  prose(
+    'of its own on a cache on the local disk, watches it, mounts it again when it dies or hangs, and shows it ' +
+      'over SMB, NFS and WebDAV where that is switched on. Files that were written and are not on the NAS yet ' +
+      'survive a crash of rclone, of the daemon and of the machine.',
+  ),
+  '.Pp',
+  prose(
+    'The mounts are processes of their own. They outlive a daemon that was killed or is replaced, and the next ' +
+      'one takes them over.',
+  ),
+].join('\n');
+
+const DAEMON_FILES: readonly (readonly [string, string])[] = [
+  [`Pa ${CONFIG}`, 'The configuration.'],
+  [
+    'Pa /var/lib/mountkeeper',
+    'Records of mounts and servers, what plugins keep, and the socket of\n.Xr mountkeeper 1 .',
+  ],
+  [
+    'Pa /var/cache/mountkeeper',
+    [
+      prose('The cache. It may hold files that are not on the NAS yet: it must not be emptied while'),
+      '.Ql mountkeeper wait \\-\\-synced\ndoes not end.',
+    ].join('\n'),
+  ],
+];
+
 const SIGNALS: readonly (readonly [string, string])[] = [
   [
     'SIGTERM',
-    'Refuses new writes, brings up what waits, takes the mounts down and ends. A second one waits no longer: what is left is kept, listed, and goes up after the next start.',
+    'Refuses new writes, brings up what waits, takes the mounts down and ends. A second one waits no longer: what ' +
+      'is left is kept, listed, and goes up after the next start.',
   ],
   [
     'SIGHUP',
-    'Reads the configuration and the plugin folders again and opens the log file anew. A document that is not valid changes nothing.',
+    'Reads the configuration and the plugin folders again and opens the log file anew. A document that is not ' +
+      'valid changes nothing.',
   ],
   [
     'SIGUSR2',
@@ -162,28 +192,11 @@ function daemonPage(): string {
       '.Op Fl -config Ar FILE',
       '.Op Fl -json',
       '.Sh DESCRIPTION',
-      '.Nm\nmounts each share by an\n.Xr rclone 1\nof its own on a cache on the local disk, watches it, mounts it again when it dies or hangs, and shows it over SMB, NFS and WebDAV where that is switched on.',
-      prose(
-        'Files that were written and are not on the NAS yet survive a crash of rclone, of the daemon and of the machine.',
-      ),
-      '.Pp',
-      prose(
-        'The mounts are processes of their own. They outlive a daemon that was killed or is replaced, and the next one takes them over.',
-      ),
+      ABOUT_DAEMON,
       '.Sh SIGNALS',
       list(SIGNALS.map(([name, text]) => [`Dv ${name}`, prose(text)])),
       '.Sh FILES',
-      list([
-        [`Pa ${CONFIG}`, 'The configuration.'],
-        [
-          'Pa /var/lib/mountkeeper',
-          'Records of mounts and servers, what plugins keep, and the socket of\n.Xr mountkeeper 1 .',
-        ],
-        [
-          'Pa /var/cache/mountkeeper',
-          'The cache.\nIt may hold files that are not on the NAS yet: it must not be emptied while\n.Ql mountkeeper wait \\-\\-synced\ndoes not end.',
-        ],
-      ]),
+      list(DAEMON_FILES),
       exitStatus(),
       '.Sh SEE ALSO',
       '.Xr mountkeeper 1 ,\n.Xr rclone 1 ,\n.Xr mountkeeper.toml 5 ,\n.Xr systemd.service 5',

@@ -24,6 +24,8 @@ async function run(command: string, args: readonly string[], input = ''): Promis
   let said = '';
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (piece: Buffer) => (said += piece.toString()));
+  // One that needs nothing may have ended before it is told that nothing comes.
+  child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   await once(child, 'close');
   return said;
