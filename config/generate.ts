@@ -5,8 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { discoverPlugins } from '../core/plugin/discover.ts';
 import { OWN_COMMANDS } from '../core/cli/usage.ts';
-import { entryOf } from '../core/plugin/found.ts';
-import { generatedFiles } from './generated-files.ts';
+import { enabledByDefault, entryOf } from '../core/plugin/found.ts';
+import { completionFiles } from './completions.ts';
+import { configKeys, generatedFiles } from './generated-files.ts';
+import { manualPages } from './man-pages.ts';
 import { pluginPages } from './plugin-pages.ts';
 
 const PACKAGE = fileURLToPath(new URL('../../', import.meta.url));
@@ -18,7 +20,12 @@ async function inTreeFiles(): Promise<ReadonlyMap<string, string>> {
   if (broken.length > 0) throw new Error(broken.map((plugin) => `plugin ${plugin.name}: ${plugin.problem}`).join('; '));
   const plugins = found.filter((plugin) => plugin.plugin !== undefined);
   const contract = await readFile(join(PACKAGE, 'core/api.ts'), 'utf8');
-  return new Map([...generatedFiles(plugins.flatMap((plugin) => entryOf(plugin))), ...pluginPages({ plugins, ownCommands: OWN_COMMANDS, contract })]);
+  const entries = plugins.flatMap((plugin) => entryOf(plugin));
+  const commands = [...OWN_COMMANDS, ...plugins.filter(enabledByDefault).flatMap(({ ledger }) => ledger.cli)];
+  return new Map([
+    ...generatedFiles(entries), ...pluginPages({ plugins, ownCommands: OWN_COMMANDS, contract }),
+    ...completionFiles(commands), ...manualPages({ commands, keys: configKeys(entries) }),
+  ]);
 }
 
 async function outdated(files: ReadonlyMap<string, string>): Promise<string[]> {

@@ -4,6 +4,7 @@ import { listKeys } from '../core/config/key-tree.ts';
 import { renderDocument } from '../core/config/render.ts';
 import { assemble } from '../core/config/schema.ts';
 import type { ContributionEntry } from '../core/config/schema.ts';
+import type { ConfigKey } from '../core/services.ts';
 import { referencePage } from './reference-page.ts';
 
 const DEFAULT_HEAD = '# Mountkeeper\'s configuration with every default. example.toml shows connections and shares.\n\n';
@@ -19,6 +20,11 @@ export function generatedFiles(entries: readonly ContributionEntry[]): ReadonlyM
     ['config/example.toml', `${EXAMPLE_HEAD}${renderDocument(example, root)}`],
     ['docs/reference/config.md', referencePage(listKeys(root))],
   ]);
+}
+
+/** Every key of the document, in the order of the reference. */
+export function configKeys(entries: readonly ContributionEntry[]): readonly ConfigKey[] {
+  return listKeys(assemble(entries).root);
 }
 
 /** One table of an array, with an example for every key that must be set or explains the table. */

@@ -13,7 +13,7 @@ export interface PageSources {
   readonly contract: string;
 }
 
-const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
+export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   ok: 'done', failure: 'failed', usage: 'wrong usage', timeout: 'time ran out', config: 'configuration not valid',
 };
 
@@ -24,6 +24,7 @@ export function pluginPages(sources: PageSources): ReadonlyMap<string, string> {
     ['docs/reference/api.md', routePage(sources.plugins)],
     ['docs/reference/hooks.md', hookPage(sources)],
     ['docs/reference/plugins.md', pluginPage(sources.plugins)],
+    ['docs/reference/metrics.md', metricPage(sources.plugins)],
   ]);
 }
 
@@ -90,6 +91,20 @@ function signatureOf(hook: string, contract: string): { readonly meaning: string
   if (!found) throw new Error(`core/api.ts does not say what the hook ${hook} means: it needs a comment of one line above it`);
   const [, meaning = '', args = '', result = ''] = found;
   return { meaning, args, result };
+}
+
+function metricPage(plugins: readonly UsablePlugin[]): string {
+  const rows = plugins.flatMap(({ name, ledger }) => {
+    return ledger.metrics.map((metric) => ({ metric, from: readme(name) }));
+  });
+  const sorted = rows.sort((a, b) => a.metric.name.localeCompare(b.metric.name, 'en'));
+  const cells = sorted.map(({ metric, from }) => {
+    const labels = metric.labels.map((label) => `\`${label}\``).join(', ');
+    return [`\`${metric.name}\``, metric.type, labels, metric.help, from];
+  });
+  const where = 'At `/metrics`, see [the plugin that serves them](../../plugins/metrics/README.md).';
+  return page('Metrics', 'the metrics that plugins declare', `${where} What is not known is left out, never 0.`,
+    table(['metric', 'type', 'labels', 'meaning', 'plugin'], cells));
 }
 
 function pluginPage(plugins: readonly UsablePlugin[]): string {

@@ -9,6 +9,7 @@ import type { Health, ShareStatus, StatusRecord } from './api-status.ts';
 import type { Bandwidth, DirectoryRefresher, Exporter, Mounter, Prober, RemoteEvidence } from './ports.ts';
 import type { ConfigChanges } from './contract/config-changes.ts';
 import type { Tab, TabsService } from './contract/dashboard.ts';
+import type { MetricsService, MetricVerb } from './contract/metrics.ts';
 import type { Uploader } from './contract/write-layer.ts';
 import type {
   BandwidthService, Clock, ConfigDiff, ConfigService, LoadedConfig, LogFileService, Logger, MountReader, MountTable, Paths,
@@ -25,6 +26,7 @@ export type * from './ports.ts';
 export type * from './services.ts';
 export type * from './contract/config-changes.ts';
 export type * from './contract/dashboard.ts';
+export type * from './contract/metrics.ts';
 export type * from './contract/write-layer.ts';
 export { Fragment, h, html } from './html.ts';
 export { editToml } from './config/edit.ts';
@@ -115,8 +117,8 @@ export interface Hooks {
   beforeReload: { args: [next: LoadedConfig, diff: ConfigDiff]; result: string | undefined };
   /** A document has been applied. */
   afterReload: { args: [next: LoadedConfig, diff: ConfigDiff]; result: void };
-  /** A cycle of the supervisor has ended. Whoever is slow misses cycles. */
-  afterCycle: { args: [snapshot: Snapshot]; result: void };
+  /** A cycle of the supervisor has ended; `tookMs` is how long it took. Whoever is slow misses cycles. */
+  afterCycle: { args: [snapshot: Snapshot, tookMs?: number]; result: void };
   /** Changes the whole budget before it is divided over the shares. Called at every division: must be quick. */
   resolveBandwidth: { args: [budget: Bandwidth]; result: Bandwidth };
   /** What the daemon has to say to people. Gathered in every cycle. */
@@ -142,6 +144,7 @@ export interface Services {
   tabs: TabsService;
   paths: Paths;
   logFile: LogFileService;
+  metrics: MetricsService;
   mounter: Mounter;
   uploader: Uploader;
   prober: Prober;
@@ -150,8 +153,6 @@ export interface Services {
 }
 
 // ---------------------------------------------------------------- plugins
-
-export interface Metric { readonly name: string; readonly help: string; read(): number }
 
 /** A job on a 5-field cron expression: `run` in the daemon's process, or `worker` in a worker thread of its own. */
 export interface Job {
@@ -183,7 +184,8 @@ export interface PluginContext<C extends object = object> {
   hapi<T>(plugin: HapiPlugin<T>, options: T): void;
   tab(tab: Tab): void;
   cli(command: CliCommand): void;
-  metric(metric: Metric): void;
+  /** Counted and observed metrics return what they are counted or observed with. */
+  metric: MetricVerb;
   provide<K extends keyof Services>(name: K, create: () => Services[K]): void;
   job(job: Job): void;
   every(interval: Interval): void;

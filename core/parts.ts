@@ -11,6 +11,7 @@ import { Contributions } from './contributions.ts';
 import { createSecrets } from './config/secrets.ts';
 import { createConfigService } from './config/service.ts';
 import { createHttp } from './http/http.ts';
+import { createMetricReadings } from './metric-readings.ts';
 import { enabledIn, peekConfig } from './peek.ts';
 import type { Peeked } from './peek.ts';
 import { createPluginHost } from './plugin/host.ts';
@@ -91,6 +92,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     plugins: { list: (): readonly PluginInfo[] => host.list() },
     paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },
     logFile: logger.logFile,
+    metrics: createMetricReadings({ ledgers: () => host.ledgers(), log }),
   };
   const host = createPluginHost({
     dirs: { inTree: IN_TREE_PLUGINS }, ...(attempt.safeMode && { strangersOff: attempt.safeMode.reason }), services, projectors: [http.projector], clock, log, scheduler,

@@ -250,6 +250,8 @@ export interface StatusService {
 export interface TakenFigures {
   readonly stats: MountStats;
   readonly takenAtMs: number;
+  /** How long the mount took to give them, in milliseconds. */
+  readonly tookMs?: number | undefined;
 }
 
 /** A configured share as it is now. `mount` is undefined while it is not mounted. */
@@ -259,6 +261,8 @@ export interface LiveShare {
   readonly mount: Mount | undefined;
   /** Whether the remote answered the last light check; undefined before the first. */
   readonly remoteAnswers: boolean | undefined;
+  /** How long that check took, in milliseconds; left out while the remote does not answer. */
+  readonly remoteTookMs?: number | undefined;
   /** What the check showed when it failed; left out where the mounter does not say. */
   readonly remoteEvidence?: RemoteEvidence | undefined;
   /** The mount's last figures; left out before the first. */

@@ -86,6 +86,6 @@ export class ShareHolding {
   /** The share as plugins see it. */
   live(spec: ShareSpec, health: Health): LiveShare {
     const watch = this.#held?.watch;
-    return { spec, health, mount: this.#held?.mount, remoteAnswers: watch?.remoteAnswers, remoteEvidence: watch?.remoteEvidence, figures: watch?.figures };
+    return { spec, health, mount: this.#held?.mount, remoteAnswers: watch?.remoteAnswers, remoteTookMs: watch?.remoteTookMs, remoteEvidence: watch?.remoteEvidence, figures: watch?.figures };
   }
 }

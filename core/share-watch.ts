@@ -44,6 +44,8 @@ export class ShareWatch {
   readonly #stranded: StrandedFiles;
   #stats: MountStats | undefined;
   #answeredAt: number;
+  #statsTookMs = 0;
+  #remoteTookMs: number | undefined;
   #collecting = false;
   #checkingAlive = false;
   #remoteCheckedAt = -Infinity;
@@ -64,7 +66,7 @@ export class ShareWatch {
   }
 
   get figures(): TakenFigures | undefined {
-    return this.#stats && { stats: this.#stats, takenAtMs: this.#answeredAt };
+    return this.#stats && { stats: this.#stats, takenAtMs: this.#answeredAt, tookMs: this.#statsTookMs };
   }
 
   get isFresh(): boolean {
@@ -84,6 +86,11 @@ export class ShareWatch {
   /** Whether the remote answered the last light check; undefined before the first. */
   get remoteAnswers(): boolean | undefined {
     return this.#remoteAnswers;
+  }
+
+  /** How long the remote took for the last light check; undefined unless it answered. */
+  get remoteTookMs(): number | undefined {
+    return this.#remoteAnswers === true ? this.#remoteTookMs : undefined;
   }
 
   /** What the last light check showed when it failed. */
@@ -122,9 +129,11 @@ export class ShareWatch {
   /** Figures taken now; rejects when they cannot be had in time. */
   async freshStats(): Promise<MountStats> {
     const { clock, mount } = this.#options;
+    const began = clock.monotonic();
     const stats = await limited((signal) => mount.stats(signal), { clock, limitMs: STATS_DEADLINE_MS, graceMs: GRACE_MS, end: this.#end.signal });
     this.#stats = stats;
     this.#answeredAt = clock.monotonic();
+    this.#statsTookMs = this.#answeredAt - began;
     return stats;
   }
 
@@ -169,6 +178,7 @@ export class ShareWatch {
     try {
       await limited((signal) => mount.checkRemote(signal), { clock, limitMs: REMOTE_DEADLINE_MS, graceMs: GRACE_MS, end: this.#end.signal });
       if (!this.#end.signal.aborted) this.#setRemote(true);
+      this.#remoteTookMs = clock.monotonic() - this.#remoteCheckedAt;
     } catch (error) {
       if (!this.#end.signal.aborted) this.#setRemote(false, error as RemoteFailure);
     } finally {

@@ -231,22 +231,24 @@ export class Supervisor {
   }
 
   async #cycle(): Promise<void> {
+    const began = this.#options.clock.monotonic();
     const enough = new AbortController();
     await Promise.race([this.#pulseAll(), this.#options.clock.sleep(COLLECT_WAIT_MS, enough.signal).catch(() => undefined)]);
     enough.abort();
     void this.#orphans.scanWhenDue();
     void this.#bandwidth.divide();
-    void this.#tellPlugins(this.#publish());
+    const snapshot = this.#publish();
+    void this.#tellPlugins(snapshot, this.#options.clock.monotonic() - began);
   }
 
   /** A plugin that is slow misses cycles; it delays none. */
-  async #tellPlugins(snapshot: Snapshot): Promise<void> {
+  async #tellPlugins(snapshot: Snapshot, tookMs: number): Promise<void> {
     if (this.#isTellingPlugins) return;
     const { log, plugins, status } = this.#options;
     this.#isTellingPlugins = true;
     try {
       status.setNotices([...(await plugins.hooks.collect('collectNotices')), ...this.#orphanNotices()]);
-      await plugins.hooks.observe('afterCycle', snapshot);
+      await plugins.hooks.observe('afterCycle', snapshot, tookMs);
     } catch (error) {
       log.error({ err: error }, 'plugins not told of the cycle');
     } finally {

@@ -2,9 +2,10 @@
  * What a plugin gets as `ctx`: declaring verbs write into the recorder until `register()` returns; `config`, `use` and
  * `send` work from activation on.
  */
-import type { PluginContext, Tab } from '../api.ts';
+import type { Metric, MetricVerb, PluginContext, Tab } from '../api.ts';
 import { hookKinds } from '../hooks.ts';
 import type { Logger } from '../services.ts';
+import { declareMetric } from './metric.ts';
 import type { EffectEntry, HandlerEntry, HapiEntry, Recorder, ServiceEntry, StatusEntry, TapEntry } from './ledger.ts';
 
 /** The living half of a context. `started` is false while `register()` runs and until activation. */
@@ -65,7 +66,11 @@ function declaringVerbs(recorder: Recorder): Declaring {
     hapi: (plugin, options) => recorder.record('hapi', 'hapi', { plugin: plugin as HapiEntry['plugin'], options }),
     tab: (tab) => recorder.record('tab', 'tabs', checks.tab(tab)),
     cli: (command) => recorder.record('cli', 'cli', checks.named('cli', command, [command.run])),
-    metric: (metric) => recorder.record('metric', 'metrics', checks.named('metric', metric, [metric.read])),
+    metric: ((metric: Metric) => {
+      const { declared, handle } = declareMetric(metric);
+      recorder.record('metric', 'metrics', declared);
+      return handle;
+    }) as MetricVerb,
     provide: (name, create) => recorder.record('provide', 'services', checks.named('provide', { name, create } as ServiceEntry, [create])),
     job: (job) => {
       demand(!job.run !== !job.worker, `ctx.job("${job.name}") needs either run or worker`);

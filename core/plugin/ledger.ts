@@ -3,8 +3,10 @@
  */
 import type { Plugin as HapiPlugin, ServerRoute } from '@hapi/hapi';
 import type {
-  Awaitable, CliCommand, Commands, Config, Hooks, Interval, Job, Metric, Release, Services, ShareStatus, StatusRecord, Tab,
+  Awaitable, CliCommand, Commands, Config, Hooks, Interval, Job, Release, Services, ShareStatus, StatusRecord,
+  Tab,
 } from '../api.ts';
+import type { DeclaredMetric } from './metric.ts';
 
 export interface TapEntry { readonly hook: keyof Hooks; readonly fn: (...args: never[]) => Awaitable<unknown>; readonly stage: number }
 export interface HandlerEntry { readonly command: keyof Commands; readonly fn: (...args: never[]) => Promise<unknown> }
@@ -25,7 +27,7 @@ export interface Ledger {
   readonly hapi: readonly HapiEntry[];
   readonly tabs: readonly Tab[];
   readonly cli: readonly CliCommand[];
-  readonly metrics: readonly Metric[];
+  readonly metrics: readonly DeclaredMetric[];
   readonly services: readonly ServiceEntry[];
   readonly jobs: readonly Job[];
   readonly intervals: readonly Interval[];

@@ -13,6 +13,7 @@ import { createConfigService } from '../config/service.ts';
 import { Contributions } from '../contributions.ts';
 import type { HookRunner } from '../hooks.ts';
 import { createHttp } from '../http/http.ts';
+import { createMetricReadings } from '../metric-readings.ts';
 import type { FoundPlugin } from '../plugin/found.ts';
 import { createHost } from '../plugin/host.ts';
 import type { PluginHost, PluginHostOptions } from '../plugin/host.ts';
@@ -176,6 +177,7 @@ class Bench implements TestHost {
       services: {
         config: this.config, status: this.#status, mountTable: createMountTable(), mountReader: this.#reader,
         paths: { stateDir, packageDir }, shares: { list: () => [] }, logFile: readableLog('', () => undefined),
+        metrics: createMetricReadings({ ledgers: () => this.host.ledgers(), log }),
         bandwidth: { read: () => ({ limit: { up: 0, down: 0 }, effective: { up: 0, down: 0 }, shares: [] }) },
         ...ownServices,
       },

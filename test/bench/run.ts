@@ -11,13 +11,14 @@ import { benchNfs } from './lan-nfs.ts';
 import { benchSmb } from './lan-smb.ts';
 import { benchWebdav } from './lan-webdav.ts';
 import { benchLogs } from './log-polls.ts';
+import { benchMetrics } from './metrics-render.ts';
 import { benchStart } from './mount-start.ts';
 import { benchStatus } from './status-load.ts';
 import { benchIdle, benchSwap } from './swap-and-idle.ts';
 import { warmupFigures } from './warmup.ts';
 
 const REPORT = fileURLToPath(new URL('../../../docs/benchmarks.md', import.meta.url));
-const BENCHES: Readonly<Record<string, (scratch: Scratch) => Promise<Figure[]>>> = { start: benchStart, status: benchStatus, logs: benchLogs, swap: benchSwap, idle: benchIdle, smb: benchSmb, nfs: benchNfs, webdav: benchWebdav, warmup: warmupFigures };
+const BENCHES: Readonly<Record<string, (scratch: Scratch) => Promise<Figure[]>>> = { start: benchStart, status: benchStatus, logs: benchLogs, metrics: benchMetrics, swap: benchSwap, idle: benchIdle, smb: benchSmb, nfs: benchNfs, webdav: benchWebdav, warmup: warmupFigures };
 
 function machine(): string {
   const rclone = /v[\d.]+/.exec(spawnSync('rclone', ['version'], { encoding: 'utf8' }).stdout)?.[0] ?? 'unknown';

@@ -74,6 +74,6 @@ describe('config/setup', () => {
 
   it('refuses an option that it does not know', () => {
     const { status, stderr } = setUp('/usr/bin:/bin', '--tests');
-    assert.deepEqual([status, stderr], [64, 'setup: \'--tests\' is not known here; use nothing, --demo or --test\n']);
+    assert.deepEqual([status, stderr], [64, 'setup: \'--tests\' is not known here; use nothing, --demo, --test or --package\n']);
   });
 });
