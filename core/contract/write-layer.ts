@@ -44,6 +44,14 @@ export interface RemoteFiles {
   forget(folders: readonly string[], options: { readonly signal: AbortSignal }): Promise<void>;
 }
 
+/** What a look at the lower layer found, by path. */
+export interface LookBelow<T> {
+  /** Undefined where there is none. */
+  readonly found: ReadonlyMap<string, T | undefined>;
+  /** Why a path could not be looked at; such a path is not in `found`. */
+  readonly failed: ReadonlyMap<string, string>;
+}
+
 /** The local half of a share. */
 export interface WriteLayer {
   readonly shareName: string;
@@ -58,12 +66,12 @@ export interface WriteLayer {
   /** What somebody has open or stands in, files and folders, with all above: on the remote it had better stay where it is. */
   inUse(): Promise<ReadonlySet<string>>;
   /**
-   * What the lower layer has at this path of its own: whiteouts and marks in the upper folder do not count. Asked outside the
+   * What the lower layer has at these paths of its own: whiteouts and marks in the upper folder do not count. Asked outside the
    * daemon's process, bounded.
    */
-  below(path: string, options: { readonly signal: AbortSignal }): Promise<RemoteEntry | undefined>;
-  /** What the lower layer has in a folder of its own; undefined when there is none. */
-  listBelow(folder: string, options: { readonly signal: AbortSignal }): Promise<readonly RemoteEntry[] | undefined>;
+  below(paths: readonly string[], options: { readonly signal: AbortSignal }): Promise<LookBelow<RemoteEntry>>;
+  /** What the lower layer has in folders of its own. */
+  listBelow(folders: readonly string[], options: { readonly signal: AbortSignal }): Promise<LookBelow<readonly RemoteEntry[]>>;
   /**
    * Takes what the remote now has, too, out of the upper folder (files, whiteouts, marks of moved folders, folders that hold
    * nothing any more), so that users see the remote's. Nothing that changed meanwhile, or is open for writing, is touched:

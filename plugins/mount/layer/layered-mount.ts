@@ -86,12 +86,17 @@ export class LayeredMount implements Mount {
       shareName, start, clock, log, onUp: (living) => this.#useLower(living), onDown: () => this.#remote.use(undefined),
     });
     this.#remote = new RemoteBelow(() => this.#supervisor.problem);
-    this.#renewal = new Renewal({
-      clock, end: this.#end.signal, read: (folder, signal) => this.refreshDirectories(folder, { recursive: false, signal }),
-    });
     const layer = new LocalLayer({
       shareName, paths, lower: options.stack.lower, mountPoint: plan.mountPoint, processes, clock, log,
       forget: (folders, change) => this.#forget(folders, change), dropNames: () => this.#dropNames(), precisionMs: () => this.#remote.precisionMs,
+    });
+    this.#renewal = new Renewal({
+      clock, end: this.#end.signal,
+      read: async (folders, signal) => {
+        await layer.readListings(folders, signal);
+        // What was looked for in vain may be there now.
+        await this.#dropNames();
+      },
     });
     this.#uploads = options.uploader.start({
       layer, remote: this.#remote, writeBackMs: () => durationMs(tools.config().mount.write_back), transfers: () => tools.config().mount.transfers,

@@ -89,8 +89,8 @@ export class TestShare {
       shareName: 'test', upper: this.upper, aside: join(this.root, 'aside'), records: this.records,
       openForWriting: async () => isOpen(),
       inUse: async () => new Set(),
-      below: async (path) => entryAt(join(nas, path)),
-      listBelow: async (folder) => listing(join(nas, folder)),
+      below: async (paths) => ({ found: new Map(paths.map((path) => [path, entryAt(join(nas, path))])), failed: new Map() }),
+      listBelow: async (folders) => ({ found: new Map(folders.map((folder) => [folder, listing(join(nas, folder))])), failed: new Map() }),
       takeOut: async (entries) => this.#takeOut(entries),
     };
   }
