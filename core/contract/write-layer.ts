@@ -108,6 +108,11 @@ export interface LeavingEntry extends UpperEntry {
    * since; it stays in the upper folder.
    */
   readonly nowAt?: string | undefined;
+  /**
+   * Of a file that the remote had as it is here: others have put this there since, or have removed it where there is no entry.
+   * It is taken out when what lies below shows just that.
+   */
+  readonly theirs?: { readonly entry?: RemoteEntry } | undefined;
 }
 
 export type QueueState = 'waiting' | 'uploading' | 'stuck';
@@ -160,6 +165,8 @@ export interface ShareUploads {
   readonly figures: UploadFigures | undefined;
   /** Looks at the upper folder now; resolves with what it shows. */
   look(signal: AbortSignal): Promise<UploadFigures>;
+  /** The share reads this listing anew (`isDeep`: and all below it): what others changed is to show instead of what lies here. */
+  refreshed(folder: string, isDeep: boolean): void;
   /** All that waits may go now: no quiet time, no pause between tries. */
   flush(): void;
   queue(): readonly QueueEntry[];
@@ -174,6 +181,18 @@ export interface UploadOptions {
   /** Quiet time after the last change of a closed file, in milliseconds. */
   readonly writeBackMs: () => number;
   readonly transfers: () => number;
+  /** When files that the remote has, too, leave the upper folder. Left out, they stay. */
+  readonly clean?: CleanRules | undefined;
+}
+
+/** What the configuration says of the cache, as it is at the moment. */
+export interface CleanRules {
+  /** So old may be what is known of a folder on the remote, in milliseconds. */
+  readonly listingAgeMs: () => number;
+  /** What nobody has changed for longer leaves, in milliseconds. */
+  readonly keepMs: () => number;
+  /** Free space that is wanted on the disk of the upper folder. */
+  readonly minFreeBytes: () => number;
 }
 
 /** An upper folder that no overlay uses. */

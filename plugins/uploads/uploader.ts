@@ -45,6 +45,7 @@ export function createUploader(tools: UploaderTools): RunningUploader {
         resolve: (conflict, keep) => uploads.resolve(conflict, keep),
         verify: (path) => uploads.verify(path),
         look: (signal) => uploads.look(signal),
+        refreshed: (folder, isDeep) => uploads.refreshed(folder, isDeep),
         flush: () => {
           pauses.delete(name);
           uploads.flush();

@@ -2,11 +2,13 @@
  * The handle of a share with a write layer: rclone for reading, bindfs over it, an overlay that users see, an uploader that brings the
  * upper folder to the remote. It lives as long as bindfs does; rclones below it come and go.
  */
-import { dirname } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type {
   Bandwidth, CacheAccess, ManagedProcess, Mount, MountPlan, MountStats, PendingFiles, RefreshResult, ShareUploads, UploadFigures, Uploader,
 } from 'mountkeeper';
-import { durationMs } from 'mountkeeper';
+import { durationMs, sizeBytes } from 'mountkeeper';
+import { treesOf } from '../cache-meta.ts';
 import { pendingIn } from '../cache-scan.ts';
 import { createInPlace } from '../in-place.ts';
 import type { LivingMount } from '../living-mount.ts';
@@ -89,6 +91,7 @@ export class LayeredMount implements Mount {
     const layer = new LocalLayer({
       shareName, paths, lower: options.stack.lower, mountPoint: plan.mountPoint, processes, clock, log,
       forget: (folders, change) => this.#forget(folders, change), dropNames: () => this.#dropNames(), precisionMs: () => this.#remote.precisionMs,
+      cachedBytes: (path) => cachedBytes(options.cacheDir, join(remotePathOf(options.fs), path)),
     });
     this.#renewal = new Renewal({
       clock, end: this.#end.signal,
@@ -100,6 +103,11 @@ export class LayeredMount implements Mount {
     });
     this.#uploads = options.uploader.start({
       layer, remote: this.#remote, writeBackMs: () => durationMs(tools.config().mount.write_back), transfers: () => tools.config().mount.transfers,
+      clean: {
+        listingAgeMs: () => durationMs(tools.config().mount.dir_cache_time),
+        keepMs: () => durationMs(tools.config().cache.max_age),
+        minFreeBytes: () => sizeBytes(tools.config().cache.min_free_space),
+      },
     });
     const lost = new Promise<string>((resolve) => (this.#lose = resolve));
     this.#lookAtPlace = createInPlace({
@@ -167,7 +175,9 @@ export class LayeredMount implements Mount {
 
   async refreshDirectories(path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult> {
     const lower = await this.#supervisor.obtain(options.signal);
-    return lower.refreshDirectories(path, options);
+    const result = await lower.refreshDirectories(path, options);
+    this.#uploads.refreshed(path.replace(/^\/+|\/+$/g, ''), options.recursive);
+    return result;
   }
 
   async unmount(): Promise<void> {
@@ -201,7 +211,7 @@ export class LayeredMount implements Mount {
   async pending(): Promise<PendingFiles> {
     const { cacheDir, fs, paths, uploader } = this.#options;
     const [written, cached] = await Promise.all([
-      uploader.waiting(paths.upper, paths.records), pendingIn(cacheDir, fs.slice(fs.indexOf(':') + 1)),
+      uploader.waiting(paths.upper, paths.records), pendingIn(cacheDir, remotePathOf(fs)),
     ]);
     return { count: written.count + cached.count, bytes: written.bytes + cached.bytes, paths: [...written.paths, ...cached.paths] };
   }
@@ -272,6 +282,20 @@ export class LayeredMount implements Mount {
   async #stopUploads(): Promise<void> {
     await this.#uploads.stop().catch((error: unknown) => this.#options.tools.log.warn({ share: this.shareName, err: error }, 'uploads not ended'));
     this.#remote.use(undefined);
+  }
+}
+
+/** `nas:photos/2024` → `photos/2024`. */
+function remotePathOf(fs: string): string {
+  return fs.slice(fs.indexOf(':') + 1);
+}
+
+function cachedBytes(cacheDir: string, path: string): number | undefined {
+  try {
+    return (JSON.parse(readFileSync(join(treesOf(cacheDir).meta, path), 'utf8')) as { readonly Size: number }).Size;
+  } catch {
+    // Not in the cache, or just being written: then it is being read, and its take-out comes another time.
+    return undefined;
   }
 }
 

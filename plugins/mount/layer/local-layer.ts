@@ -27,6 +27,8 @@ export interface LocalLayerOptions {
   readonly dropNames: () => Promise<void>;
   /** How far two times of one file may lie apart. */
   readonly precisionMs: () => number;
+  /** Size of the file of which rclone has content in its own cache; undefined where it has none. */
+  readonly cachedBytes: (path: string) => number | undefined;
 }
 
 export class LocalLayer implements WriteLayer {

@@ -51,6 +51,8 @@ export interface TakeOutOptions {
   readonly log: Logger;
   /** How far two times of one file may lie apart. */
   readonly precisionMs: () => number;
+  /** Size of the file of which rclone has content in its own cache; undefined where it has none. */
+  readonly cachedBytes: (path: string) => number | undefined;
 }
 
 /** One thing that lies aside. */
@@ -131,12 +133,17 @@ export class TakeOut {
   }
 
   #isShownBelow(entry: LeavingEntry, below: RemoteEntry | undefined): boolean {
+    const { bytes, copy, kind, modifiedNs, path, theirs } = entry;
+    if (kind === 'whiteout') return below === undefined;
+    if (kind !== 'file') return false;
+    const wanted: RemoteEntry | undefined = theirs === undefined
+      ? { name: '', kind: 'file', version: { bytes, modifiedMs: Number(modifiedNs / 1_000_000n) } } : theirs.entry;
+    if (wanted?.kind !== 'file' || below?.kind !== 'file') return wanted?.kind === below?.kind;
     const precisionMs = this.#options.precisionMs();
-    if (entry.kind === 'whiteout') return below === undefined;
-    if (entry.kind !== 'file' || below?.kind !== 'file' || below.version.bytes !== entry.bytes) return false;
+    if (below.version.bytes !== wanted.version.bytes) return false;
     // rclone tells versions in its own cache by size and time: where there are no times, it might show a former content.
-    if (!Number.isFinite(precisionMs)) return entry.copy !== undefined;
-    return Math.abs(below.version.modifiedMs - Number(entry.modifiedNs / 1_000_000n)) <= Math.max(precisionMs, 1);
+    if (!Number.isFinite(precisionMs)) return copy !== undefined || this.#options.cachedBytes(path) !== below.version.bytes;
+    return Math.abs(below.version.modifiedMs - wanted.version.modifiedMs) <= Math.max(precisionMs, 1);
   }
 
   /**
@@ -237,5 +244,7 @@ async function isTouched({ aside, stats }: Taken): Promise<boolean> {
 /** Whether what the overlay shows is the remote's. */
 function isInPlace({ entry, stats }: Taken, shown: Seen | undefined): boolean {
   if (shown?.changed.startsWith(inSeconds(stats.ctimeNs)) === true) return false;
+  const { theirs } = entry;
+  if (theirs !== undefined) return theirs.entry?.kind !== 'file' || (shown?.type === 'f' && shown.bytes === theirs.entry.version.bytes);
   return entry.copy !== undefined || entry.hasNoData === true || (shown?.type === 'f' && shown.bytes === entry.bytes);
 }

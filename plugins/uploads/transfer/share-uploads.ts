@@ -12,6 +12,7 @@ import { resolveConflict } from '../conflicts/resolve.ts';
 import type { Keep } from '../conflicts/resolve.ts';
 import { verify } from '../proof/verify.ts';
 import type { Verified } from '../proof/verify.ts';
+import { CleanFiles } from './clean-files.ts';
 import { Leaving } from './leaving.ts';
 import type { ManagedUploads, ShareUploaderOptions } from './managed.ts';
 import { moveEntry } from './moves.ts';
@@ -42,6 +43,8 @@ export class ShareUploader implements ManagedUploads {
   #looking: Promise<UploadFigures> | undefined;
   #nextLook: Promise<UploadFigures> | undefined;
   readonly #leaving: Leaving;
+  readonly #clean: CleanFiles;
+  #isCheckingClean = false;
   #hurriedUntil = 0;
   #uploadedBytes = 0;
   #isLookDue = false;
@@ -55,6 +58,7 @@ export class ShareUploader implements ManagedUploads {
     this.#leaving = new Leaving({
       clock: options.clock, tools: () => this.#tools(), learnFirst: () => this.#learnFirst(), settled: (keys) => this.#planner.settled(keys),
     });
+    this.#clean = new CleanFiles({ upper: options.layer.upper, remote: options.remote, clock: options.clock, rules: options.clean });
     this.#loop = options.isSelfDriven === false ? Promise.resolve() : this.#drive();
   }
 
@@ -98,6 +102,11 @@ export class ShareUploader implements ManagedUploads {
 
   #lookSoon(): void {
     this.#isLookDue = true;
+    this.#wake();
+  }
+
+  refreshed(folder: string, isDeep: boolean): void {
+    this.#clean.refreshed(folder, isDeep);
     this.#wake();
   }
 
@@ -179,7 +188,8 @@ export class ShareUploader implements ManagedUploads {
     });
     this.#isLookDue ||= isMoreToLearn;
     this.#queue.adopt(plan, clock.now());
-    this.#leaving.adopt(scan, plan);
+    this.#clean.adopt(plan.clean);
+    this.#leaving.adopt(scan, { ...plan, done: [...plan.done, ...this.#clean.leaving()] });
     this.#lookMs = clock.monotonic() - lookedAtMs;
     this.#figures = this.#count(lookedAtMs);
     this.#start();
@@ -210,6 +220,20 @@ export class ShareUploader implements ManagedUploads {
     for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()))) this.#run(item);
     if (this.#leaving.isRenewalDue) this.#spawn(this.#leave(this.#leaving.renew()));
     if (this.#steps.size === 0 && this.#leaving.isDue) this.#spawn(this.#leave(this.#leaving.takeOut()));
+    if (!this.#isCheckingClean && this.#clean.isDue) this.#spawn(this.#checkClean());
+  }
+
+  async #checkClean(): Promise<void> {
+    const { log, layer } = this.#options;
+    this.#isCheckingClean = true;
+    try {
+      this.#isLookDue = (await this.#clean.check(this.#end.signal)) || this.#isLookDue;
+    } catch (error) {
+      // The remote is asked again later.
+      if (!this.#end.signal.aborted) log.debug({ share: layer.shareName, err: error }, 'what others changed is not known');
+    } finally {
+      this.#isCheckingClean = false;
+    }
   }
 
   #run(item: Item): void {
