@@ -202,6 +202,23 @@ describe('a share with a write layer', () => {
       assert.equal(await readFile(join(layer.upper, 'busy'), 'utf8'), 'version2');
     });
 
+    it('brings back what a daemon that was killed had in its hands, also while the overlay lives on', async () => {
+      const paths = layerPaths(join(scratch.path('bench'), 'cache/s'));
+      await sh('printf half > half-way; printf out > all-out; cat half-way all-out');
+      const stage = join(paths.aside, '2-1');
+      await mkdir(stage, { recursive: true });
+      await rename(join(paths.upper, 'half-way'), join(stage, '0'));
+      await rename(join(paths.upper, 'all-out'), join(stage, '1'));
+      const { ctimeNs } = await stat(join(stage, '1'), { bigint: true });
+      await writeFile(join(stage, 'names.json'), JSON.stringify([{ path: 'half-way' }, { path: 'all-out', changedNs: String(ctimeNs) }]));
+      assert.equal(await recoverAside(paths, bench.tools.log, { isLive: true }), 1);
+      assert.equal(await readFile(join(paths.upper, 'half-way'), 'utf8'), 'half');
+      assert.equal(await readFile(join(stage, '1'), 'utf8'), 'out', 'somebody may still write through the name that the kernel keeps');
+      await sh('printf more >> all-out');
+      assert.equal(await recoverAside(paths, bench.tools.log, { isLive: true }), 1, 'as here');
+      assert.equal(await sh('cat all-out'), 'outmore');
+    });
+
     it('brings back what a daemon that was killed had in its hands', async () => {
       const paths = layerPaths(join(scratch.path('bench'), 'cache/s'));
       await sh('printf mine > halfway; printf other > both');

@@ -10,7 +10,7 @@ import { lstatSync, renameSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import { makeFolder, writeWhole } from 'mountkeeper';
 import type { Clock, Logger, Processes, RemoteEntry, LeavingEntry } from 'mountkeeper';
-import { NAMES, isTouchedSince, putBack } from './aside.ts';
+import { NAMES, isTouchedSince, leftAside, putBack } from './aside.ts';
 import { MarkKeeper } from './mark-keeper.ts';
 import type { Note } from './aside.ts';
 import { findMany } from './find-many.ts';
@@ -69,6 +69,7 @@ export class TakeOut {
   readonly #options: TakeOutOptions;
   readonly #marks: MarkKeeper;
   #resting: Taken[] = [];
+  #isResumed = false;
   #count = 0;
 
   constructor(options: TakeOutOptions) {
@@ -79,6 +80,7 @@ export class TakeOut {
   /** Resolves with the paths that were taken out. */
   async take(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const { dropNames, forget, paths } = this.#options;
+    await this.#resume();
     await this.#endRest();
     const moved = await this.#marks.rewrite(entries.filter(({ nowAt }) => nowAt !== undefined));
     const bared = await this.#marks.bare(entries.filter((entry) => entry.kind === 'folder' && entry.nowAt === undefined && entry.isOpaque));
@@ -206,6 +208,21 @@ export class TakeOut {
     for (const { aside, path } of back) await putBack(aside, path, paths, log);
     if (back.length > 0) await dropNames();
     return back.map(({ path }) => path);
+  }
+
+  /** What a former daemon took out of the overlay that is still mounted rests on. */
+  async #resume(): Promise<void> {
+    if (this.#isResumed) return;
+    this.#isResumed = true;
+    const sinceMs = this.#options.clock.monotonic();
+    for (const { path, aside, stats, changedNs } of [...(await leftAside(this.#options.paths)).values()].flat()) {
+      if (changedNs === undefined) continue;
+      const kind = stats.isFile() ? 'file' : 'whiteout';
+      const entry: LeavingEntry = {
+        path, kind, inode: stats.ino, bytes: Number(stats.size), modifiedNs: stats.mtimeNs, changedNs, isOpaque: false,
+      };
+      this.#resting.push({ path, aside, entry, stats, sinceMs });
+    }
   }
 
   /** What has rested long enough goes for good; what was touched comes back. */

@@ -50,7 +50,7 @@ export interface Plan {
   readonly done: readonly LeavingEntry[];
   /** What users look for where the remote had it before: folders whose marks say so, files without data. */
   readonly stale: readonly LeavingEntry[];
-  /** Files that the remote has as they are, and that nobody has changed for a while. */
+  /** Files that the remote has as they are. */
   readonly clean: readonly CleanFile[];
 }
 
@@ -58,8 +58,8 @@ export interface CleanFile {
   readonly entry: ScanEntry;
   /** As it was brought there. */
   readonly version: RemoteVersion;
-  /** What users saw there before could be taken for it by size and time. */
-  readonly hasFormerLook: boolean;
+  /** Nobody has changed it for a while, and what users saw there before cannot be taken for it by size and time. */
+  readonly mayMakeRoom: boolean;
 }
 
 export interface Known {

@@ -133,8 +133,9 @@ class Draft {
   /** In a folder that shows nothing of below, or another's, it is all that users see. */
   #addClean(entry: ScanEntry, place: string, { remote, hasFormerLook = false }: PlaceRecord): void {
     const isHome = entry.path === place && !this.#places.pure.has(parentOf(place));
-    if (!isHome || remote.kind !== 'file' || !this.#conditions.isRested(entry.changedNs)) return;
-    this.#clean.push({ entry, version: remote.version, hasFormerLook });
+    if (!isHome || remote.kind !== 'file') return;
+    const mayMakeRoom = !hasFormerLook && this.#conditions.isRested(entry.changedNs);
+    this.#clean.push({ entry, version: remote.version, mayMakeRoom });
   }
 
   #addFolder(entry: ScanEntry, place: string): void {

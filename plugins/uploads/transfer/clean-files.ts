@@ -68,7 +68,8 @@ export class CleanFiles {
   /** The share reads these listings anew: what others changed in them is to show. */
   refreshed(folder: string, isDeep: boolean): void {
     for (const one of this.#checkedAt.keys()) {
-      if (one === folder || (isDeep && isAtOrInside(one, folder)) || (isDeep && folder === '')) this.#checkedAt.set(one, -Infinity);
+      if (one === folder || (isDeep && isAtOrInside(one, folder)) || (isDeep && folder === ''))
+        this.#checkedAt.set(one, -Infinity);
     }
     this.#nextAt = 0;
   }
@@ -82,7 +83,11 @@ export class CleanFiles {
   }
 
   get isDue(): boolean {
-    return this.#options.rules !== undefined && this.#clean.length > 0 && this.#options.clock.monotonic() >= this.#nextAt;
+    return (
+      this.#options.rules !== undefined &&
+      this.#clean.length > 0 &&
+      this.#options.clock.monotonic() >= this.#nextAt
+    );
   }
 
   /** Resolves with whether more are to leave than before. */
@@ -105,14 +110,18 @@ export class CleanFiles {
 
   #chooseOld({ keepMs }: CleanRules): void {
     const since = BigInt(Math.trunc(this.#options.clock.now() - keepMs())) * 1_000_000n;
-    for (const file of this.#clean) if (file.entry.changedNs < since) this.#leave(file);
+    for (const file of this.#roomy()) if (file.entry.changedNs < since) this.#leave(file);
+  }
+
+  #roomy(): CleanFile[] {
+    return this.#clean.filter(({ mayMakeRoom }) => mayMakeRoom);
   }
 
   async #chooseForRoom({ minFreeBytes }: CleanRules): Promise<void> {
     const { bavail, bsize } = await statfs(this.#options.upper);
     let short = minFreeBytes() > bavail * bsize ? minFreeBytes() * SPARE - bavail * bsize : 0;
     if (short <= 0) return;
-    for (const file of [...this.#clean].sort((a, b) => Number(a.entry.changedNs - b.entry.changedNs))) {
+    for (const file of this.#roomy().sort((a, b) => Number(a.entry.changedNs - b.entry.changedNs))) {
       if (short <= 0) return;
       this.#leave(file);
       short -= file.entry.bytes;
@@ -122,7 +131,10 @@ export class CleanFiles {
   async #askRemote({ listingAgeMs }: CleanRules, signal: AbortSignal): Promise<void> {
     const { clock, remote } = this.#options;
     const isOld = ([, at]: [string, number]): boolean => clock.monotonic() - at >= listingAgeMs();
-    const due = [...this.#checkedAt].filter(isOld).slice(0, FOLDERS_AT_ONCE).map(([folder]) => folder);
+    const due = [...this.#checkedAt]
+      .filter(isOld)
+      .slice(0, FOLDERS_AT_ONCE)
+      .map(([folder]) => folder);
     if (due.length === 0) return;
     // A NAS whose share shows nothing at all has other troubles than that others removed files.
     const isThere = ((await remote.list('', { signal })) ?? []).length > 0;
@@ -136,7 +148,11 @@ export class CleanFiles {
     }
   }
 
-  #compare(file: CleanFile, now: RemoteEntry | undefined, { isThere, listingAgeMs }: { readonly isThere: boolean; readonly listingAgeMs: () => number }): void {
+  #compare(
+    file: CleanFile,
+    now: RemoteEntry | undefined,
+    { isThere, listingAgeMs }: { readonly isThere: boolean; readonly listingAgeMs: () => number },
+  ): void {
     const { clock, remote } = this.#options;
     const { path } = file.entry;
     const brought: Thing = { kind: 'file', version: file.version };
@@ -150,9 +166,7 @@ export class CleanFiles {
     this.#checkedAt.set(parentOf(path), clock.monotonic() - listingAgeMs() + GONE_AGAIN_MS);
   }
 
-  #leave({ entry: { path, inode, changedNs }, hasFormerLook }: CleanFile, theirs?: { readonly entry?: RemoteEntry }): void {
-    // rclone tells versions by size and time: it would show the one from before.
-    if (theirs === undefined && hasFormerLook) return;
+  #leave({ entry: { path, inode, changedNs } }: CleanFile, theirs?: { readonly entry?: RemoteEntry }): void {
     this.#reasons.set(path, { inode, changedNs, ...(theirs && { theirs }) });
   }
 }

@@ -8,7 +8,7 @@ import { copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import type { Clock, Conflict, LeavingEntry, Processes, RemoteEntry, RemoteFailure, RemoteFiles, WriteLayer } from 'mountkeeper';
+import type { CleanRules, Clock, Conflict, LeavingEntry, Processes, RemoteEntry, RemoteFailure, RemoteFiles, WriteLayer } from 'mountkeeper';
 import { createClock } from '../../../core/system/clock.ts';
 import { runShortCommand } from '../../../core/system/short-command.ts';
 import { settleUpper } from '../../../plugins/uploads/transfer/settle.ts';
@@ -76,10 +76,10 @@ export class TestShare {
     rmSync(this.root, { recursive: true, force: true });
   }
 
-  uploader(fault: Fault = () => undefined, more: { readonly isOpen?: () => ReadonlySet<string> } = {}): ShareUploader {
+  uploader(fault: Fault = () => undefined, more: { readonly isOpen?: () => ReadonlySet<string>; readonly clean?: CleanRules; readonly restMs?: number } = {}): ShareUploader {
     return new ShareUploader({
       layer: guarded(this.#layer(more.isOpen ?? (() => new Set())), fault), remote: guarded(this.remote(), fault), writeBackMs: () => 0, transfers: () => 4,
-      clock, processes, log: pino({ level: 'silent' }), onConflict: (conflict) => void this.conflicts.push(conflict), isSelfDriven: false, restMs: 0,
+      clock, processes, log: pino({ level: 'silent' }), onConflict: (conflict) => void this.conflicts.push(conflict), isSelfDriven: false, restMs: more.restMs ?? 0, clean: more.clean,
     });
   }
 
