@@ -78,6 +78,8 @@ export interface WriteLayer {
    * resolves with the paths that were taken out. An entry with `copy` is on the remote at that path instead of its own.
    */
   takeOut(entries: readonly LeavingEntry[]): Promise<readonly string[]>;
+  /** Writes the marks of these (`nowAt`) anew and nothing else. Resolves with the paths of those that had not changed meanwhile. */
+  rewriteMarks(entries: readonly LeavingEntry[]): Promise<readonly string[]>;
 }
 
 /** One entry of the upper folder. Times in nanoseconds since the epoch. */
@@ -165,6 +167,17 @@ export interface ShareUploads {
   readonly figures: UploadFigures | undefined;
   /** Looks at the upper folder now; resolves with what it shows. */
   look(signal: AbortSignal): Promise<UploadFigures>;
+  /**
+   * Resolves when users see every folder where the remote has it; none is moved there until the returned function is called. What the
+   * lower layer shows may be read anew only then: a folder that has been moved on the remote would show empty. Rejects when the
+   * signal ends the wait.
+   */
+  holdMoves(signal: AbortSignal): Promise<() => void>;
+  /**
+   * Another lower layer is about to be seen, while the overlay stays: marks say then where the remote has folders now. `remote` must
+   * answer. Rejects when that cannot be found out, or be written.
+   */
+  settleMoves(signal: AbortSignal): Promise<void>;
   /** The share reads this listing anew (`isDeep`: and all below it): what others changed is to show instead of what lies here. */
   refreshed(folder: string, isDeep: boolean): void;
   /** All that waits may go now: no quiet time, no pause between tries. */

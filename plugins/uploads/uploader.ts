@@ -45,6 +45,8 @@ export function createUploader(tools: UploaderTools): RunningUploader {
         resolve: (conflict, keep) => uploads.resolve(conflict, keep),
         verify: (path) => uploads.verify(path),
         look: (signal) => uploads.look(signal),
+        holdMoves: (signal) => uploads.holdMoves(signal),
+        settleMoves: (signal) => uploads.settleMoves(signal),
         refreshed: (folder, isDeep) => uploads.refreshed(folder, isDeep),
         flush: () => {
           pauses.delete(name);

@@ -29,6 +29,10 @@ import { clearStack, endPassingOn } from './stack.ts';
 const FORGET_MS = 5_000;
 const LOOK_MS = 10_000;
 const LIMIT_MS = 5_000;
+/** A move of a folder on the remote may take long where it is done file by file. */
+const HOLD_MS = 30_000;
+const SETTLE_MS = 20_000;
+const MOST_UNSETTLED = 3;
 const UNMOUNTED = 'the share was unmounted by somebody else';
 const NOT_PASSED_ON = 'bindfs below the share has ended';
 
@@ -48,8 +52,8 @@ export interface LayeredMountOptions {
   readonly uploader: Uploader;
   readonly exec: boolean;
   readonly readOnly: boolean;
-  /** Starts an rclone and puts it in its place. */
-  readonly start: (signal: AbortSignal) => Promise<LivingMount>;
+  /** Starts an rclone and puts it in its place. `before`: done when it answers and nobody sees it yet. */
+  readonly start: (signal: AbortSignal, before: (lower: LivingMount) => Promise<void>) => Promise<LivingMount>;
   /** The rclone that is in its place already. */
   readonly lower?: LivingMount | undefined;
   readonly tools: MountTools;
@@ -75,6 +79,8 @@ export class LayeredMount implements Mount {
   #isSealed = false;
   #dropping: Promise<void> | undefined;
   #isDropDue = false;
+  /** Rclones in a row under which moves could not be settled. */
+  #unsettled = 0;
   #lose: (reason: string) => void = () => undefined;
 
   constructor(options: LayeredMountOptions) {
@@ -85,7 +91,7 @@ export class LayeredMount implements Mount {
     this.plan = plan;
     this.adopted = options.adopted;
     this.#supervisor = new LowerSupervisor({
-      shareName, start, clock, log, onUp: (living) => this.#useLower(living), onDown: () => this.#remote.use(undefined),
+      shareName, start: (signal) => start(signal, (fresh) => this.#settleMoves(fresh, signal)), clock, log, onUp: (living) => this.#useLower(living), onDown: () => this.#remote.use(undefined),
     });
     this.#remote = new RemoteBelow(() => this.#supervisor.problem);
     const layer = new LocalLayer({
@@ -229,17 +235,52 @@ export class LayeredMount implements Mount {
 
   /** A new rclone knows no limit of bandwidth, and nothing of what the kernel has looked up by the former one. */
   #useLower(lower: LivingMount): void {
-    const { fs, tools, type } = this.#options;
+    const { tools } = this.#options;
     this.#latest = lower;
     this.#address = lower.address;
-    this.#remote.use(new RcloneFiles({ address: lower.address, fs, type, clock: tools.clock, onForget: (folders) => this.#renewal.forgotten(folders) }));
-    lower.beforeChange = () => this.#look();
-    lower.onChange = () => this.#dropNames();
+    this.#remote.use(this.#filesOf(lower));
+    lower.around = (change) => this.#changing(change);
     if (this.#limit) {
       void lower.setBandwidth(this.#limit, tools.clock.deadline(LIMIT_MS, this.#end.signal))
         .catch((error: unknown) => tools.log.warn({ share: this.shareName, err: error }, 'limit of bandwidth not told to the new rclone'));
     }
     void this.#dropNames();
+  }
+
+  #filesOf({ address }: LivingMount): RcloneFiles {
+    const { fs, tools, type } = this.#options;
+    return new RcloneFiles({ address, fs, type, clock: tools.clock, onForget: (folders) => this.#renewal.forgotten(folders) });
+  }
+
+  /** A folder that the former rclone moved on the remote, or was about to, would show empty below the new one. */
+  async #settleMoves(fresh: LivingMount, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#options.tools;
+    this.#remote.use(this.#filesOf(fresh));
+    try {
+      await this.#uploads.settleMoves(clock.deadline(SETTLE_MS, signal));
+      this.#unsettled = 0;
+    } catch (error) {
+      this.#unsettled += 1;
+      // For ever without the remote is worse: the marks are brought up to date on the living overlay.
+      if (this.#unsettled < MOST_UNSETTLED) throw error;
+      log.error({ share: this.shareName, err: error }, 'marks of moved folders not settled, they may show empty for a moment');
+    }
+  }
+
+  /**
+   * Of what lies below. What users changed of the versions they see must be on record before they see others, and no folder may be
+   * on its way on the remote.
+   */
+  async #changing<T>(change: () => Promise<T>): Promise<T> {
+    const { clock } = this.#options.tools;
+    const release = await this.#uploads.holdMoves(clock.deadline(HOLD_MS, this.#end.signal));
+    try {
+      await this.#look();
+      return await change();
+    } finally {
+      await this.#dropNames();
+      release();
+    }
   }
 
   #reading(signal: AbortSignal): Promise<MountStats> {

@@ -158,7 +158,7 @@ export async function adoptLayer(
     const lower = await adoptLower();
     const mount = new LayeredMount({
       ...notes, shareName, bindfs, lower, stack, paths, adopted: true, uploader: tools.uploader(), tools,
-      start: async (signal) => startOther(await layeringAgain(shareName, notes.plan, tools), start, tools, signal),
+      start: async (signal, before) => startOther(await layeringAgain(shareName, notes.plan, tools), { start, before }, tools, signal),
     });
     return { mount, entry };
   } catch (error) {
@@ -171,17 +171,21 @@ function layeredMount(layering: Layering, { start, ...parts }: Parts & { bindfs:
   const { shown, paths, overlay, stack, cacheDir, lowerSpec } = layering;
   return new LayeredMount({
     ...overlay, ...parts, shareName: lowerSpec.share.name, plan: shown, paths, stack, cacheDir, fs: remotePath(lowerSpec), uploader: tools.uploader(), tools,
-    start: (signal) => startOther(layering, start, tools, signal),
+    start: (signal, before) => startOther(layering, { start, before }, tools, signal),
   });
 }
 
 /** Another rclone in the place of one that has ended. */
-async function startOther(layering: Layering, start: StartLower, tools: MountTools, signal: AbortSignal): Promise<LivingMount> {
+async function startOther(
+  layering: Layering, { start, before }: { readonly start: StartLower; readonly before: (lower: LivingMount) => Promise<void> },
+  tools: MountTools, signal: AbortSignal,
+): Promise<LivingMount> {
   const { lowerSpec: { share: { name } }, stack } = layering;
   await takeOff(name, stack, tools);
   await clearFresh(stack, tools);
   const lower = await start(layering, signal);
   try {
+    await before(lower);
     await moveIn(name, stack, tools);
     return lower;
   } catch (error) {

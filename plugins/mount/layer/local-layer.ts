@@ -80,6 +80,10 @@ export class LocalLayer implements WriteLayer {
     await this.listBelow(folders, { signal });
   }
 
+  rewriteMarks(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
+    return this.#takeOut.rewriteMarks(entries);
+  }
+
   takeOut(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const taking = this.#taking.then(() => this.#takeOut.take(entries));
     // A failure is for its own caller; the next one begins all the same.

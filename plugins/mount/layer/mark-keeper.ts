@@ -49,6 +49,12 @@ export class MarkKeeper {
     return this.#shown(done);
   }
 
+  /** The marks alone: nobody sees what lies below just now. */
+  async rewriteUnseen(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
+    const done = await this.#onEntries(entries, REWRITE, ({ nowAt = '' }) => `/${nowAt}`);
+    return done.map(({ path }) => path);
+  }
+
   /** Paths of those that the overlay sees by now; of a folder with what is in it. */
   async #shown(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const { mountPoint, processes } = this.#options;

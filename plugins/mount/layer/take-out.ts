@@ -77,6 +77,10 @@ export class TakeOut {
     this.#marks = new MarkKeeper(options);
   }
 
+  rewriteMarks(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
+    return this.#marks.rewriteUnseen(entries);
+  }
+
   /** Resolves with the paths that were taken out. */
   async take(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const { dropNames, forget, paths } = this.#options;

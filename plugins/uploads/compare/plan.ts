@@ -241,7 +241,7 @@ class Draft {
     if (!isTargetLearnt && !this.#unlearnt.has(parentOf(path))) this.#lessons.push({ place: path, isTree: true });
     const isLearnt = this.#isSourceLearnt(move) && isTargetLearnt;
     this.#putMove(move, false, isLearnt ? this.#useOf(move) : UNLEARNT);
-    if (isLearnt && record !== undefined && record.remote.kind !== 'nothing') this.#addDeletion(path, path);
+    if (isLearnt && record !== undefined && mayBeThere(record)) this.#addDeletion(path, path);
   }
 
   #useOf({ entry: { path, kind } }: PendingMove): string | undefined {

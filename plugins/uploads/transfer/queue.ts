@@ -28,6 +28,8 @@ export class Queue {
   #lanes: Record<Lane, Map<string, Item>> = { upload: new Map(), small: new Map(), late: new Map() };
   readonly #tries = new Map<string, Try>();
   readonly #firstSeen = new Map<string, number>();
+  /** Listings are being read anew. */
+  #isMoveHeld = false;
   /** Until then only what is urgent goes, in milliseconds since the epoch. */
   #pausedUntil = 0;
   /** Paths that go before all others, also while the rest is paused. */
@@ -99,7 +101,8 @@ export class Queue {
   }
 
   /** What may start now, the most urgent first, as many as there is room for. */
-  next(now: number, transfers: number): Item[] {
+  next(now: number, transfers: number, { isMoveHeld = false } = {}): Item[] {
+    this.#isMoveHeld = isMoveHeld;
     if (this.#silence !== undefined && (this.running.size > 0 || this.#silence.until > now)) return [];
     if (this.pausedUntil(now) !== undefined) return this.#urgentOnes(transfers);
     const most = this.#silence === undefined ? Infinity : 1;
@@ -133,6 +136,7 @@ export class Queue {
     let left = room - this.#runningItems().filter((item) => laneOf(item) === lane).length;
     for (const item of this.#lanes[lane].values()) {
       if (left <= 0 || chosen.length >= most) return;
+      if (this.#isMoveHeld && item.action === 'move') continue;
       if (this.running.has(item.id) || !this.#isReady(item) || wanted?.has(item.id) === false) continue;
       if ([...chosen, ...this.#runningItems()].some((other) => collide(item, other))) continue;
       chosen.push(item);

@@ -14,7 +14,9 @@ import { verify } from '../proof/verify.ts';
 import type { Verified } from '../proof/verify.ts';
 import { CleanFiles } from './clean-files.ts';
 import { Leaving } from './leaving.ts';
+import { settleLive } from './settle-live.ts';
 import type { ManagedUploads, ShareUploaderOptions } from './managed.ts';
+import { MoveGate } from './move-gate.ts';
 import { moveEntry } from './moves.ts';
 import { Planner, revive } from './planner.ts';
 import { Queue } from './queue.ts';
@@ -30,6 +32,7 @@ const LOOK_SHARE = 50;
 const LONGEST_FRESH_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
 const IDLE_LOOK_EVERY_MS = 5_000;
+const MOVE_END_MS = 20;
 
 export class ShareUploader implements ManagedUploads {
   readonly #options: ShareUploaderOptions;
@@ -44,6 +47,7 @@ export class ShareUploader implements ManagedUploads {
   #nextLook: Promise<UploadFigures> | undefined;
   readonly #leaving: Leaving;
   readonly #clean: CleanFiles;
+  readonly #gate: MoveGate;
   #isCheckingClean = false;
   #hurriedUntil = 0;
   #uploadedBytes = 0;
@@ -59,6 +63,10 @@ export class ShareUploader implements ManagedUploads {
       clock: options.clock, tools: () => this.#tools(), learnFirst: () => this.#learnFirst(), settled: (keys) => this.#planner.settled(keys),
     });
     this.#clean = new CleanFiles({ upper: options.layer.upper, remote: options.remote, clock: options.clock, rules: options.clean });
+    this.#gate = new MoveGate({
+      clock: options.clock, hasten: () => this.#lookSoon(),
+      isMoving: () => [...this.#queue.running.values()].some(({ item }) => item.action === 'move'),
+    });
     this.#loop = options.isSelfDriven === false ? Promise.resolve() : this.#drive();
   }
 
@@ -103,6 +111,22 @@ export class ShareUploader implements ManagedUploads {
   #lookSoon(): void {
     this.#isLookDue = true;
     this.#wake();
+  }
+
+  async holdMoves(signal: AbortSignal): Promise<() => void> {
+    return this.#gate.hold(AbortSignal.any([signal, this.#end.signal]));
+  }
+
+  async settleMoves(signal: AbortSignal): Promise<void> {
+    const release = this.#gate.holdAnyway();
+    try {
+      // What was under way ended with the former connection.
+      while ([...this.#queue.running.values()].some(({ item }) => item.action === 'move')) await this.#options.clock.sleep(MOVE_END_MS, signal);
+      await settleLive(await this.#planner.scan(signal), { ...this.#tools(await this.#open()), signal });
+    } finally {
+      release();
+      this.#lookSoon();
+    }
   }
 
   refreshed(folder: string, isDeep: boolean): void {
@@ -188,6 +212,7 @@ export class ShareUploader implements ManagedUploads {
     });
     this.#isLookDue ||= isMoreToLearn;
     this.#queue.adopt(plan, clock.now());
+    this.#gate.looked(scan, records);
     this.#clean.adopt(plan.clean);
     this.#leaving.adopt(scan, { ...plan, done: [...plan.done, ...this.#clean.leaving()] });
     this.#lookMs = clock.monotonic() - lookedAtMs;
@@ -217,9 +242,9 @@ export class ShareUploader implements ManagedUploads {
   #start(): void {
     const { clock, transfers } = this.#options;
     if (this.#end.signal.aborted || this.#records === undefined) return;
-    for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()))) this.#run(item);
+    for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()), { isMoveHeld: this.#gate.isHeld })) this.#run(item);
     if (this.#leaving.isRenewalDue) this.#spawn(this.#leave(this.#leaving.renew()));
-    if (this.#steps.size === 0 && this.#leaving.isDue) this.#spawn(this.#leave(this.#leaving.takeOut()));
+    if (this.#steps.size === 0 && this.#gate.isSettled && this.#leaving.isDue) this.#spawn(this.#leave(this.#leaving.takeOut()));
     if (!this.#isCheckingClean && this.#clean.isDue) this.#spawn(this.#checkClean());
   }
 
@@ -264,7 +289,10 @@ export class ShareUploader implements ManagedUploads {
       await this.#perform(item, run);
       this.#queue.succeeded(item);
       // Every path may mean another place now.
-      if (item.action === 'move') this.#queue.discard();
+      if (item.action === 'move') {
+        this.#queue.discard();
+        this.#gate.moved();
+      }
       if (item.action === 'move' || this.#queue.isEmpty) this.#isLookDue = true;
     } catch (error) {
       if (this.#end.signal.aborted) return;
@@ -291,10 +319,10 @@ export class ShareUploader implements ManagedUploads {
     return uploadFile(item, { ...tools, onProgress });
   }
 
-  #tools(): StepTools {
+  #tools(records = this.#records!): StepTools {
     const { layer, remote, clock, onConflict } = this.#options;
     return {
-      layer, remote, clock, onConflict, records: this.#records!, host: hostname().split('.')[0] ?? 'here', signal: this.#end.signal,
+      layer, remote, clock, onConflict, records, host: hostname().split('.')[0] ?? 'here', signal: this.#end.signal,
       touched: (folder) => this.#leaving.touched(folder),
     };
   }

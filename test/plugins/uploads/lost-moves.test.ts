@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { settle, TestShare, treeOf } from '../../support/layer/share.ts';
+import { refusal, settle, TestShare, treeOf } from '../../support/layer/share.ts';
 
 const MOVES = { a: 'b', d: 'D' } as const;
 type Source = keyof typeof MOVES;
@@ -46,6 +46,25 @@ describe('a move whose answer was never seen', () => {
       await uploader.stop();
     }
   };
+
+  it('is over a file of ours whose upload was not answered either: nobody else has put it there', async () => {
+    writeFileSync(share.at('b'), 'sent');
+    const uploader = share.uploader((call, when) => {
+      if (call === 'upload' && when === 'after') throw refusal('The answer was lost.', 'silent');
+    });
+    uploader.flush();
+    await uploader.look(new AbortController().signal);
+    await uploader.settled();
+    await uploader.stop();
+    assert.equal(readFileSync(join(share.nas, 'b'), 'utf8'), 'sent');
+    renameSync(share.at('a'), share.at('b'));
+    await run();
+    assert.deepEqual([...treeOf(share.nas)].filter(([, content]) => content !== '/'), [
+      ['b', 'first a'],
+      ['d/x', 'first d/x'],
+    ]);
+    assert.deepEqual(share.conflicts, []);
+  });
 
   for (const source of Object.keys(MOVES) as Source[]) {
     const target = MOVES[source];

@@ -92,6 +92,7 @@ export class TestShare {
       below: async (paths) => ({ found: new Map(paths.map((path) => [path, entryAt(join(nas, path))])), failed: new Map() }),
       listBelow: async (folders) => ({ found: new Map(folders.map((folder) => [folder, listing(join(nas, folder))])), failed: new Map() }),
       takeOut: async (entries) => this.#takeOut(entries),
+      rewriteMarks: async (entries) => entries.filter((entry) => this.#takeOne(entry)).map(({ path }) => path),
     };
   }
 
