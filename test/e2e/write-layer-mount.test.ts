@@ -188,7 +188,7 @@ describe('a share with a write layer', () => {
       const paths = layerPaths(join(scratch.path('bench'), 'cache/s'));
       let written = 0;
       const options: TakeOutOptions = {
-        paths, mountPoint: root, marks: new UpperMarks(paths.upper, bench.tools.processes), processes: bench.tools.processes, clock, log: bench.tools.log, precisionMs: () => 1_000, cachedBytes: () => undefined,
+        paths, mountPoint: root, marks: new UpperMarks(paths.upper, bench.tools.processes), processes: bench.tools.processes, clock, log: bench.tools.log, precisionMs: () => 1_000, isCached: () => false,
         listLower: async (folders) => (await layer.listBelow(folders, { signal: signal() })).found, forget: (folders) => remote.forget(folders, { signal: signal() }),
         dropNames: async () => {
           if (written++ === 0) await sh('printf version2 > busy');

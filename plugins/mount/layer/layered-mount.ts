@@ -2,13 +2,10 @@
  * The handle of a share with a write layer: rclone for reading, bindfs over it, an overlay that users see, an uploader that brings the
  * upper folder to the remote. It lives as long as bindfs does; rclones below it come and go.
  */
-import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type {
-  Bandwidth, CacheAccess, ManagedProcess, Mount, MountPlan, MountStats, PendingFiles, RefreshResult, ShareUploads, UploadFigures, Uploader,
+  Bandwidth, CacheAccess, ManagedProcess, Mount, MountPlan, MountStats, PendingFiles, RefreshResult, ShareUploads, Uploader,
 } from 'mountkeeper';
-import { durationMs, sizeBytes } from 'mountkeeper';
-import { treesOf } from '../cache-meta.ts';
 import { pendingIn } from '../cache-scan.ts';
 import { createInPlace } from '../in-place.ts';
 import type { LivingMount } from '../living-mount.ts';
@@ -18,9 +15,11 @@ import type { RcAddress } from '../rc-client.ts';
 import { clearMountPoint } from '../mount-point.ts';
 import { sealMount } from '../seal.ts';
 import type { MountTools } from '../tools.ts';
+import { isCached, NOTHING_READ, remotePathOf, uploadRules, withUploads } from './layer-figures.ts';
 import { LocalLayer } from './local-layer.ts';
 import { LowerSupervisor } from './lower-supervisor.ts';
-import { dropNames, overlaySource } from './overlay.ts';
+import { NameDropper } from './name-dropper.ts';
+import { overlaySource } from './overlay.ts';
 import type { LayerPaths, StackPaths } from './paths.ts';
 import { RemoteBelow } from './remote-below.ts';
 import { Renewal } from './renewal.ts';
@@ -70,6 +69,7 @@ export class LayeredMount implements Mount {
   readonly #supervisor: LowerSupervisor;
   readonly #remote: RemoteBelow;
   readonly #renewal: Renewal;
+  readonly #names: NameDropper;
   readonly #uploads: ShareUploads;
   readonly #lookAtPlace: () => Promise<string | undefined>;
   readonly #end = new AbortController();
@@ -77,8 +77,6 @@ export class LayeredMount implements Mount {
   #latest: LivingMount | undefined;
   #limit: Bandwidth | undefined;
   #isSealed = false;
-  #dropping: Promise<void> | undefined;
-  #isDropDue = false;
   /** Rclones in a row under which moves could not be settled. */
   #unsettled = 0;
   #lose: (reason: string) => void = () => undefined;
@@ -94,27 +92,17 @@ export class LayeredMount implements Mount {
       shareName, start: (signal) => start(signal, (fresh) => this.#settleMoves(fresh, signal)), clock, log, onUp: (living) => this.#useLower(living), onDown: () => this.#remote.use(undefined),
     });
     this.#remote = new RemoteBelow(() => this.#supervisor.problem);
+    this.#names = new NameDropper({
+      shareName, mountPoint: plan.mountPoint, flags: options, tools,
+      isOver: () => this.#isSealed || this.isSealed || this.#end.signal.aborted,
+    });
     const layer = new LocalLayer({
       shareName, paths, lower: options.stack.lower, mountPoint: plan.mountPoint, processes, clock, log,
-      forget: (folders, change) => this.#forget(folders, change), dropNames: () => this.#dropNames(), precisionMs: () => this.#remote.precisionMs,
-      cachedBytes: (path) => cachedBytes(options.cacheDir, join(remotePathOf(options.fs), path)),
+      forget: (folders, change) => this.#forget(folders, change), dropNames: () => this.#names.drop(), precisionMs: () => this.#remote.precisionMs,
+      isCached: (path, bytes) => isCached(options.cacheDir, join(remotePathOf(options.fs), path), bytes),
     });
-    this.#renewal = new Renewal({
-      clock, end: this.#end.signal,
-      read: async (folders, signal) => {
-        await layer.readListings(folders, signal);
-        // What was looked for in vain may be there now.
-        await this.#dropNames();
-      },
-    });
-    this.#uploads = options.uploader.start({
-      layer, remote: this.#remote, writeBackMs: () => durationMs(tools.config().mount.write_back), transfers: () => tools.config().mount.transfers,
-      clean: {
-        listingAgeMs: () => durationMs(tools.config().mount.dir_cache_time),
-        keepMs: () => durationMs(tools.config().cache.max_age),
-        minFreeBytes: () => sizeBytes(tools.config().cache.min_free_space),
-      },
-    });
+    this.#renewal = new Renewal({ clock, end: this.#end.signal, read: (folders, signal) => this.#readListings(layer, folders, signal) });
+    this.#uploads = options.uploader.start({ layer, remote: this.#remote, ...uploadRules(tools) });
     const lost = new Promise<string>((resolve) => (this.#lose = resolve));
     this.#lookAtPlace = createInPlace({
       mountPoint: plan.mountPoint, device: overlaySource(shareName), mountTable, onLost: () => this.#lose(UNMOUNTED),
@@ -166,7 +154,7 @@ export class LayeredMount implements Mount {
     // Before anything is awaited: dropping names makes the overlay writable.
     this.#isSealed = true;
     try {
-      await this.#dropping;
+      await this.#names.dropped();
       await sealMount(this.plan.mountPoint, this.#options.tools, this.#end.signal);
     } catch (error) {
       this.#isSealed = false;
@@ -244,12 +232,18 @@ export class LayeredMount implements Mount {
       void lower.setBandwidth(this.#limit, tools.clock.deadline(LIMIT_MS, this.#end.signal))
         .catch((error: unknown) => tools.log.warn({ share: this.shareName, err: error }, 'limit of bandwidth not told to the new rclone'));
     }
-    void this.#dropNames();
+    void this.#names.drop();
   }
 
   #filesOf({ address }: LivingMount): RcloneFiles {
     const { fs, tools, type } = this.#options;
     return new RcloneFiles({ address, fs, type, clock: tools.clock, onForget: (folders) => this.#renewal.forgotten(folders) });
+  }
+
+  async #readListings(layer: LocalLayer, folders: readonly string[], signal: AbortSignal): Promise<void> {
+    await layer.readListings(folders, signal);
+    // What was looked for in vain may be there now.
+    await this.#names.drop();
   }
 
   /** A folder that the former rclone moved on the remote, or was about to, would show empty below the new one. */
@@ -278,7 +272,7 @@ export class LayeredMount implements Mount {
       await this.#look();
       return await change();
     } finally {
-      await this.#dropNames();
+      await this.#names.drop();
       release();
     }
   }
@@ -298,22 +292,6 @@ export class LayeredMount implements Mount {
     await this.#remote.forget(folders, { signal: this.#options.tools.clock.deadline(FORGET_MS, this.#end.signal), change });
   }
 
-  /** After a change of what lies below. One that comes while names are being dropped has them dropped once more. */
-  async #dropNames(): Promise<void> {
-    this.#isDropDue = true;
-    this.#dropping ??= this.#dropWhileDue().finally(() => (this.#dropping = undefined));
-    await this.#dropping;
-  }
-
-  async #dropWhileDue(): Promise<void> {
-    const { exec, readOnly, tools } = this.#options;
-    while (this.#isDropDue && !this.#isSealed && !this.isSealed && !this.#end.signal.aborted) {
-      this.#isDropDue = false;
-      await dropNames(this.plan.mountPoint, { exec, readOnly }, tools)
-        .catch((error: unknown) => tools.log.warn({ share: this.shareName, err: error }, 'names not dropped, some may show what was before'));
-    }
-  }
-
   async #takeOffPath(): Promise<void> {
     // What lies over it, too: a cover that refuses new writes.
     await clearMountPoint(this.plan.mountPoint, this.#options.tools, { living: 'detach' });
@@ -324,38 +302,4 @@ export class LayeredMount implements Mount {
     await this.#uploads.stop().catch((error: unknown) => this.#options.tools.log.warn({ share: this.shareName, err: error }, 'uploads not ended'));
     this.#remote.use(undefined);
   }
-}
-
-/** `nas:photos/2024` → `photos/2024`. */
-function remotePathOf(fs: string): string {
-  return fs.slice(fs.indexOf(':') + 1);
-}
-
-function cachedBytes(cacheDir: string, path: string): number | undefined {
-  try {
-    return (JSON.parse(readFileSync(join(treesOf(cacheDir).meta, path), 'utf8')) as { readonly Size: number }).Size;
-  } catch {
-    // Not in the cache, or just being written: then it is being read, and its take-out comes another time.
-    return undefined;
-  }
-}
-
-const NOTHING_READ: MountStats = { cacheBytes: 0, dirtyFiles: 0, erroredFiles: 0, speed: 0, transfers: 0, errors: 0, uploading: false };
-
-/** Figures of reading, with those of the uploader. */
-function withUploads(reading: MountStats, waiting: UploadFigures, inTheWay: string | undefined): MountStats {
-  const stuck = waiting.stuckFiles > 0
-    ? `${waiting.stuckFiles} of the files written here cannot be brought to the remote (${waiting.stuckReason ?? 'no reason given'}); they stay here` : undefined;
-  const troubles = [reading.trouble, stuck, inTheWay].filter((text) => text !== undefined);
-  return {
-    ...reading,
-    dirtyFiles: reading.dirtyFiles + waiting.dirtyFiles,
-    dirtyBytes: reading.dirtyFiles === 0 ? waiting.dirtyBytes : undefined,
-    oldestDirtyAt: waiting.oldestDirtyAt,
-    erroredFiles: reading.erroredFiles + waiting.stuckFiles,
-    uploading: reading.uploading || waiting.uploading > 0,
-    downloading: reading.transfers > waiting.uploading,
-    uploadedBytes: waiting.uploadedBytes,
-    trouble: troubles.length > 0 ? troubles.join('; ') : undefined,
-  };
 }

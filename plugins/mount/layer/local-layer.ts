@@ -27,8 +27,8 @@ export interface LocalLayerOptions {
   readonly dropNames: () => Promise<void>;
   /** How far two times of one file may lie apart. */
   readonly precisionMs: () => number;
-  /** Size of the file of which rclone has content in its own cache; undefined where it has none. */
-  readonly cachedBytes: (path: string) => number | undefined;
+  /** Whether rclone has content of a file of that size in its own cache, or may have. */
+  readonly isCached: (path: string, bytes: number) => boolean;
 }
 
 export class LocalLayer implements WriteLayer {

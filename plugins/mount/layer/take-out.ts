@@ -14,11 +14,11 @@ import { NAMES, isTouchedSince, leftAside, putBack } from './aside.ts';
 import { MarkKeeper } from './mark-keeper.ts';
 import type { Note } from './aside.ts';
 import { findMany } from './find-many.ts';
-import type { Seen } from './find-many.ts';
+import { isInPlace, isShownBelow } from './shown-instead.ts';
 import { foldersInUse, openForWriting } from './open-for-writing.ts';
 import type { Outdated } from '../rclone/remote-files.ts';
 import type { LayerPaths } from './paths.ts';
-import { inSeconds, isStill, isUnchanged, parentOf, placesOf } from './upper-look.ts';
+import { isStill, isUnchanged, parentOf, placesOf } from './upper-look.ts';
 import type { UpperMarks } from './upper-marks.ts';
 
 /** An open call that was under way while names were dropped has ended long since. */
@@ -51,8 +51,8 @@ export interface TakeOutOptions {
   readonly log: Logger;
   /** How far two times of one file may lie apart. */
   readonly precisionMs: () => number;
-  /** Size of the file of which rclone has content in its own cache; undefined where it has none. */
-  readonly cachedBytes: (path: string) => number | undefined;
+  /** Whether rclone has content of a file of that size in its own cache, or may have. */
+  readonly isCached: (path: string, bytes: number) => boolean;
 }
 
 /** One thing that lies aside. */
@@ -123,7 +123,7 @@ export class TakeOut {
     const listings = await this.#listed([...new Set(asked.map((entry) => parentOf(shownAt(entry))))]);
     const below = (entry: LeavingEntry): RemoteEntry | undefined =>
       listings.get(parentOf(shownAt(entry)))?.get(posix.basename(shownAt(entry)));
-    return home.filter((entry) => isFitAnyway(entry) || this.#isShownBelow(entry, below(entry)));
+    return home.filter((entry) => isFitAnyway(entry) || isShownBelow(entry, below(entry), this.#options));
   }
 
   /** In a folder that hides or borrows what lies below, it would be gone from view. */
@@ -136,20 +136,6 @@ export class TakeOut {
     if (folders.length === 0) return new Map();
     const listings = await this.#options.listLower(folders);
     return new Map([...listings].map(([folder, entries = []]) => [folder, new Map(entries.map((entry) => [entry.name, entry]))]));
-  }
-
-  #isShownBelow(entry: LeavingEntry, below: RemoteEntry | undefined): boolean {
-    const { bytes, copy, kind, modifiedNs, path, theirs } = entry;
-    if (kind === 'whiteout') return below === undefined;
-    if (kind !== 'file') return false;
-    const wanted: RemoteEntry | undefined = theirs === undefined
-      ? { name: '', kind: 'file', version: { bytes, modifiedMs: Number(modifiedNs / 1_000_000n) } } : theirs.entry;
-    if (wanted?.kind !== 'file' || below?.kind !== 'file') return wanted?.kind === below?.kind;
-    const precisionMs = this.#options.precisionMs();
-    if (below.version.bytes !== wanted.version.bytes) return false;
-    // rclone tells versions in its own cache by size and time: where there are no times, it might show a former content.
-    if (!Number.isFinite(precisionMs)) return copy !== undefined || this.#options.cachedBytes(path) !== below.version.bytes;
-    return Math.abs(below.version.modifiedMs - wanted.version.modifiedMs) <= Math.max(precisionMs, 1);
   }
 
   /**
@@ -203,7 +189,7 @@ export class TakeOut {
     const { mountPoint, processes } = this.#options;
     const files = new Map(taken.filter(({ entry }) => entry.kind === 'file').map((one) => [join(mountPoint, one.path), one]));
     const { found } = await findMany([...files.keys()], { processes, isInside: false, timeoutMs: LOOK_TIMEOUT_MS });
-    return new Set([...files].filter(([name, one]) => !isInPlace(one, found.get(name)?.self)).map(([, { path }]) => path));
+    return new Set([...files].filter(([name, one]) => !isInPlace(one.entry, one.stats, found.get(name)?.self)).map(([, { path }]) => path));
   }
 
   async #bringBack(taken: readonly Taken[], wanted: ReadonlySet<string>): Promise<readonly string[]> {
@@ -260,12 +246,4 @@ function shownAt({ copy, path }: LeavingEntry): string {
 async function isTouched({ aside, stats }: Taken): Promise<boolean> {
   const now = await lstat(aside, { bigint: true }).catch(() => undefined);
   return now === undefined || isTouchedSince(now, stats.ctimeNs);
-}
-
-/** Whether what the overlay shows is the remote's. */
-function isInPlace({ entry, stats }: Taken, shown: Seen | undefined): boolean {
-  if (shown?.changed.startsWith(inSeconds(stats.ctimeNs)) === true) return false;
-  const { theirs } = entry;
-  if (theirs !== undefined) return theirs.entry?.kind !== 'file' || (shown?.type === 'f' && shown.bytes === theirs.entry.version.bytes);
-  return entry.copy !== undefined || entry.hasNoData === true || (shown?.type === 'f' && shown.bytes === entry.bytes);
 }

@@ -9,7 +9,7 @@
  * - Moves come first, then folders, then contents; deletions last. What is in the way of something else goes before it.
  */
 import type { LeavingEntry } from 'mountkeeper';
-import { ancestors, isAtOrInside, isInside, parentOf } from './paths.ts';
+import { ancestors, depth, isAtOrInside, isInside, parentOf } from './paths.ts';
 import { idOf, orderItems } from './order.ts';
 import { findPlaces } from './places.ts';
 import type { PendingMove, Places } from './places.ts';
@@ -309,8 +309,4 @@ class Draft {
       if (this.#places.of.get(path) === path) this.#done.push(entry);
     }
   }
-}
-
-function depth(path: string): number {
-  return path.split('/').length;
 }

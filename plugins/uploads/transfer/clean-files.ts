@@ -4,7 +4,7 @@
  * until nobody has changed them for as long as the cache keeps anything.
  */
 import { statfs } from 'node:fs/promises';
-import type { CleanRules, Clock, LeavingEntry, RemoteEntry, RemoteFiles } from 'mountkeeper';
+import type { CleanRules, Clock, LeavingEntry, Logger, RemoteEntry, RemoteFiles } from 'mountkeeper';
 import { isAtOrInside, nameOf, parentOf } from '../compare/paths.ts';
 import type { CleanFile } from '../compare/plan-types.ts';
 import type { Thing } from '../compare/records.ts';
@@ -24,6 +24,7 @@ export interface CleanFilesOptions {
   readonly upper: string;
   readonly remote: Pick<RemoteFiles, 'list' | 'precisionMs'>;
   readonly clock: Clock;
+  readonly log: Pick<Logger, 'debug'>;
   /** None: all of them stay. */
   readonly rules: CleanRules | undefined;
 }
@@ -44,6 +45,7 @@ export class CleanFiles {
   readonly #goneSince = new Map<string, number>();
   readonly #reasons = new Map<string, Reason>();
   #nextAt = 0;
+  #isChecking = false;
 
   constructor(options: CleanFilesOptions) {
     this.#options = options;
@@ -57,6 +59,11 @@ export class CleanFiles {
     // As they were just brought there, nobody has changed them.
     for (const folder of folders) if (!this.#checkedAt.has(folder)) this.#checkedAt.set(folder, now);
     for (const folder of this.#checkedAt.keys()) if (!folders.has(folder)) this.#checkedAt.delete(folder);
+    this.#forgetOthers(clean);
+  }
+
+  /** What is said of files that have changed or gone since says nothing any more. */
+  #forgetOthers(clean: readonly CleanFile[]): void {
     const here = new Map(clean.map(({ entry }) => [entry.path, entry]));
     for (const [path, { inode, changedNs }] of this.#reasons) {
       const entry = here.get(path);
@@ -84,26 +91,28 @@ export class CleanFiles {
 
   get isDue(): boolean {
     return (
-      this.#options.rules !== undefined &&
+      !this.#isChecking && this.#options.rules !== undefined &&
       this.#clean.length > 0 &&
       this.#options.clock.monotonic() >= this.#nextAt
     );
   }
 
-  /** Resolves with whether more are to leave than before. */
+  /** Resolves with whether more are to leave than before. A remote that does not answer is asked again later. */
   async check(signal: AbortSignal): Promise<boolean> {
-    const { clock, rules } = this.#options;
+    const { clock, log, rules } = this.#options;
     if (rules === undefined) return false;
-    this.#nextAt = clock.monotonic() + LOOK_EVERY_MS;
+    this.#isChecking = true;
     const before = this.#reasons.size;
-    this.#chooseOld(rules);
-    await this.#chooseForRoom(rules);
     try {
+      this.#chooseOld(rules);
+      await this.#chooseForRoom(rules);
       await this.#askRemote(rules, signal);
+      this.#nextAt = clock.monotonic() + LOOK_EVERY_MS;
     } catch (error) {
       this.#nextAt = clock.monotonic() + PAUSE_AFTER_FAILURE_MS;
-      signal.throwIfAborted();
-      throw error;
+      log.debug({ err: error }, 'what others changed on the remote is not known');
+    } finally {
+      this.#isChecking = false;
     }
     return this.#reasons.size > before;
   }

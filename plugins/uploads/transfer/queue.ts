@@ -28,7 +28,6 @@ export class Queue {
   #lanes: Record<Lane, Map<string, Item>> = { upload: new Map(), small: new Map(), late: new Map() };
   readonly #tries = new Map<string, Try>();
   readonly #firstSeen = new Map<string, number>();
-  /** Listings are being read anew. */
   #isMoveHeld = false;
   /** Until then only what is urgent goes, in milliseconds since the epoch. */
   #pausedUntil = 0;
@@ -101,8 +100,7 @@ export class Queue {
   }
 
   /** What may start now, the most urgent first, as many as there is room for. */
-  next(now: number, transfers: number, { isMoveHeld = false } = {}): Item[] {
-    this.#isMoveHeld = isMoveHeld;
+  next(now: number, transfers: number): Item[] {
     if (this.#silence !== undefined && (this.running.size > 0 || this.#silence.until > now)) return [];
     if (this.pausedUntil(now) !== undefined) return this.#urgentOnes(transfers);
     const most = this.#silence === undefined ? Infinity : 1;
@@ -113,6 +111,11 @@ export class Queue {
     const [first] = this.#lanes.late.values();
     if (!isWorkAhead || (first !== undefined && now - this.since(first) > DELETION_PATIENCE_MS)) this.#take('late', { room: SMALL_STEPS, most }, chosen);
     return chosen;
+  }
+
+  /** Listings are being read anew: no move may begin. */
+  holdMoves(isHeld: boolean): void {
+    this.#isMoveHeld = isHeld;
   }
 
   /** With what they need: a folder that is to be made, a thing that is in the way. */
@@ -136,7 +139,6 @@ export class Queue {
     let left = room - this.#runningItems().filter((item) => laneOf(item) === lane).length;
     for (const item of this.#lanes[lane].values()) {
       if (left <= 0 || chosen.length >= most) return;
-      if (this.#isMoveHeld && item.action === 'move') continue;
       if (this.running.has(item.id) || !this.#isReady(item) || wanted?.has(item.id) === false) continue;
       if ([...chosen, ...this.#runningItems()].some((other) => collide(item, other))) continue;
       chosen.push(item);
@@ -202,7 +204,8 @@ export class Queue {
     return [...this.running.values()].map(({ item }) => item);
   }
 
-  #isReady({ needs }: Item): boolean {
+  #isReady({ action, needs }: Item): boolean {
+    if (this.#isMoveHeld && action === 'move') return false;
     for (const need of needs) if (!this.#done.has(need) && this.#items.has(need)) return false;
     return true;
   }

@@ -112,7 +112,7 @@ describe('a file that is gone from the NAS', () => {
   const { signal } = new AbortController();
 
   it('leaves when it is gone a second time, a minute later, and not while the NAS shows nothing at all', async () => {
-    const files = new CleanFiles({ upper: '/', remote, clock, rules: KEEPS });
+    const files = new CleanFiles({ upper: '/', remote, clock, rules: KEEPS, log: { debug: () => undefined } });
     const check = async (): Promise<number> => {
       now += HOUR;
       files.adopt([file]);
