@@ -44,6 +44,14 @@ export interface RemoteFiles {
   forget(folders: readonly string[], options: { readonly signal: AbortSignal }): Promise<void>;
 }
 
+/** What a look at the lower layer found, by path. */
+export interface LookBelow<T> {
+  /** Undefined where there is none. */
+  readonly found: ReadonlyMap<string, T | undefined>;
+  /** Why a path could not be looked at; such a path is not in `found`. */
+  readonly failed: ReadonlyMap<string, string>;
+}
+
 /** The local half of a share. */
 export interface WriteLayer {
   readonly shareName: string;
@@ -58,18 +66,20 @@ export interface WriteLayer {
   /** What somebody has open or stands in, files and folders, with all above: on the remote it had better stay where it is. */
   inUse(): Promise<ReadonlySet<string>>;
   /**
-   * What the lower layer has at this path of its own: whiteouts and marks in the upper folder do not count. Asked outside the
+   * What the lower layer has at these paths of its own: whiteouts and marks in the upper folder do not count. Asked outside the
    * daemon's process, bounded.
    */
-  below(path: string, options: { readonly signal: AbortSignal }): Promise<RemoteEntry | undefined>;
-  /** What the lower layer has in a folder of its own; undefined when there is none. */
-  listBelow(folder: string, options: { readonly signal: AbortSignal }): Promise<readonly RemoteEntry[] | undefined>;
+  below(paths: readonly string[], options: { readonly signal: AbortSignal }): Promise<LookBelow<RemoteEntry>>;
+  /** What the lower layer has in folders of its own. */
+  listBelow(folders: readonly string[], options: { readonly signal: AbortSignal }): Promise<LookBelow<readonly RemoteEntry[]>>;
   /**
    * Takes what the remote now has, too, out of the upper folder (files, whiteouts, marks of moved folders, folders that hold
    * nothing any more), so that users see the remote's. Nothing that changed meanwhile, or is open for writing, is touched:
    * resolves with the paths that were taken out. An entry with `copy` is on the remote at that path instead of its own.
    */
   takeOut(entries: readonly LeavingEntry[]): Promise<readonly string[]>;
+  /** Writes the marks of these (`nowAt`) anew and nothing else. Resolves with the paths of those that had not changed meanwhile. */
+  rewriteMarks(entries: readonly LeavingEntry[]): Promise<readonly string[]>;
 }
 
 /** One entry of the upper folder. Times in nanoseconds since the epoch. */
@@ -100,6 +110,11 @@ export interface LeavingEntry extends UpperEntry {
    * since; it stays in the upper folder.
    */
   readonly nowAt?: string | undefined;
+  /**
+   * Of a file that the remote had as it is here: others have put this there since, or have removed it where there is no entry.
+   * It is taken out when what lies below shows just that.
+   */
+  readonly theirs?: { readonly entry?: RemoteEntry } | undefined;
 }
 
 export type QueueState = 'waiting' | 'uploading' | 'stuck';
@@ -152,6 +167,19 @@ export interface ShareUploads {
   readonly figures: UploadFigures | undefined;
   /** Looks at the upper folder now; resolves with what it shows. */
   look(signal: AbortSignal): Promise<UploadFigures>;
+  /**
+   * Resolves when users see every folder where the remote has it; none is moved there until the returned function is called. What the
+   * lower layer shows may be read anew only then: a folder that has been moved on the remote would show empty. Rejects when the
+   * signal ends the wait.
+   */
+  holdMoves(signal: AbortSignal): Promise<() => void>;
+  /**
+   * Another lower layer is about to be seen, while the overlay stays: marks say then where the remote has folders now. `remote` must
+   * answer. Rejects when that cannot be found out, or be written.
+   */
+  settleMoves(signal: AbortSignal): Promise<void>;
+  /** The share reads this listing anew (`isDeep`: and all below it): what others changed is to show instead of what lies here. */
+  refreshed(folder: string, isDeep: boolean): void;
   /** All that waits may go now: no quiet time, no pause between tries. */
   flush(): void;
   queue(): readonly QueueEntry[];
@@ -166,6 +194,18 @@ export interface UploadOptions {
   /** Quiet time after the last change of a closed file, in milliseconds. */
   readonly writeBackMs: () => number;
   readonly transfers: () => number;
+  /** When files that the remote has, too, leave the upper folder. Left out, they stay. */
+  readonly clean?: CleanRules | undefined;
+}
+
+/** What the configuration says of the cache, as it is at the moment. */
+export interface CleanRules {
+  /** So old may be what is known of a folder on the remote, in milliseconds. */
+  readonly listingAgeMs: () => number;
+  /** What nobody has changed for longer leaves, in milliseconds. */
+  readonly keepMs: () => number;
+  /** Free space that is wanted on the disk of the upper folder. */
+  readonly minFreeBytes: () => number;
 }
 
 /** An upper folder that no overlay uses. */

@@ -42,10 +42,8 @@ export interface ListingAgeSource {
    * forgotten. Rclone lets no listing grow old by itself then.
    */
   readonly inUse?: (() => ReadonlySet<string>) | undefined;
-  /** Asked before each renewal; one that rejects prevents it. */
-  readonly beforeRenewal?: () => Promise<void>;
-  /** Told of each renewal; it never rejects. */
-  readonly onRenewal?: (running: Promise<void>) => void;
+  /** Carries out each renewal, or rejects. */
+  readonly around?: (renew: () => Promise<void>) => Promise<void>;
 }
 
 type Folders = ReadonlySet<string>;
@@ -87,14 +85,13 @@ export class ListingAge {
     if (nowMs - this.#triedAtMs < Math.min(TRY_AGAIN_AFTER_MS, dirCacheMs / 2)) return;
     this.#triedAtMs = nowMs;
     this.#isRenewing = true;
-    const running = this.#renew().then(() => { this.#freshSinceMs = nowMs; }, (error: unknown) => log.debug({ err: error }, 'listings not read anew'))
+    const { around = (renew) => renew() } = this.#source;
+    void around(() => this.#renew()).then(() => { this.#freshSinceMs = nowMs; }, (error: unknown) => log.debug({ err: error }, 'listings not read anew'))
       .finally(() => (this.#isRenewing = false));
-    this.#source.onRenewal?.(running);
   }
 
   async #renew(): Promise<void> {
     const { address, dataRoot, end, fs, inUse } = this.#source;
-    await this.#source.beforeRenewal?.();
     const kept = new Set([...(await foldersBelow(dataRoot)), ...(inUse?.() ?? [])]);
     // A connection of its own: the figures never queue up behind it.
     const rc = createRcClient(address);

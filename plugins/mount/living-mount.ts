@@ -54,10 +54,8 @@ export class LivingMount implements Mount {
   readonly flush: Mount['flush'];
   /** A former daemon had sealed it. */
   isSealed = false;
-  /** Of a mount below an overlay: asked before each change of what it shows. One that rejects prevents it. */
-  beforeChange: () => Promise<void> = () => Promise.resolve();
-  /** Of a mount below an overlay: told after each change of what it shows. */
-  onChange: () => Promise<void> = () => Promise.resolve();
+  /** Of a mount below an overlay: carries out each change of what it shows, or rejects. */
+  around: <T>(change: () => Promise<T>) => Promise<T> = (change) => change();
   readonly #process: ManagedProcess;
   readonly #notes: MountNotes;
   readonly #tools: MountingTools;
@@ -131,7 +129,7 @@ export class LivingMount implements Mount {
     return new ListingAge({
       address, fs, dataRoot: join(trees.data, this.#remotePath), dirCacheMs: durationMs(config().mount.dir_cache_time),
       isNew: !this.adopted, clock, log, end: this.#end.signal,
-      ...(overlay && { inUse: () => foldersInUse(overlay.mountPoint), beforeRenewal: () => this.beforeChange(), onRenewal: (running: Promise<void>) => void running.then(() => this.onChange()) }),
+      ...(overlay && { inUse: () => foldersInUse(overlay.mountPoint), around: (renew: () => Promise<void>) => this.around(renew) }),
     });
   }
 
@@ -183,12 +181,7 @@ export class LivingMount implements Mount {
 
   async refreshDirectories(path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult> {
     const isAll = options.recursive && path.replaceAll('/', '') === '';
-    await this.beforeChange();
-    try {
-      return await this.#listings.during(isAll, () => this.#refresher(path, options));
-    } finally {
-      await this.onChange();
-    }
+    return this.around(() => this.#listings.during(isAll, () => this.#refresher(path, options)));
   }
 
   async unmount(): Promise<void> {

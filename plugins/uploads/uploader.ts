@@ -34,33 +34,50 @@ export function createUploader(tools: UploaderTools): RunningUploader {
       const uploads = startShare(options, tools);
       const until = pauses.get(name) ?? 0;
       if (until > tools.clock.now()) uploads.pause(until);
-      const handle: ManagedUploads = {
-        get figures() { return uploads.figures; },
-        get pausedUntil() { return uploads.pausedUntil; },
-        pause: (time) => {
-          pauses.set(name, time);
-          uploads.pause(time);
-        },
-        sendNow: (path) => uploads.sendNow(path),
-        resolve: (conflict, keep) => uploads.resolve(conflict, keep),
-        verify: (path) => uploads.verify(path),
-        look: (signal) => uploads.look(signal),
-        flush: () => {
-          pauses.delete(name);
-          uploads.flush();
-        },
-        queue: () => uploads.queue(),
-        conflicts: () => uploads.conflicts(),
-        stop: async () => {
-          if (shares.get(name) === handle) shares.delete(name);
-          await uploads.stop();
-        },
-      };
+      const handle: ManagedUploads = handleOf(uploads, {
+        onPause: (time) => (time === 0 ? pauses.delete(name) : pauses.set(name, time)),
+        // Another one may have taken its place.
+        onStop: () => shares.get(name) === handle && shares.delete(name),
+      });
       shares.set(name, handle);
       return handle;
     },
     settle: (options) => settleUpper(options, tools.processes),
     waiting: (upper, records) => waiting(upper, records, tools),
+  };
+}
+
+interface HandleEvents {
+  /** Milliseconds since the epoch; 0 ends a pause. */
+  readonly onPause: (until: number) => void;
+  readonly onStop: () => void;
+}
+
+function handleOf(uploads: ShareUploader, { onPause, onStop }: HandleEvents): ManagedUploads {
+  return {
+    get figures() { return uploads.figures; },
+    get pausedUntil() { return uploads.pausedUntil; },
+    pause: (time) => {
+      onPause(time);
+      uploads.pause(time);
+    },
+    sendNow: (path) => uploads.sendNow(path),
+    resolve: (conflict, keep) => uploads.resolve(conflict, keep),
+    verify: (path) => uploads.verify(path),
+    look: (signal) => uploads.look(signal),
+    holdMoves: (signal) => uploads.holdMoves(signal),
+    settleMoves: (signal) => uploads.settleMoves(signal),
+    refreshed: (folder, isDeep) => uploads.refreshed(folder, isDeep),
+    flush: () => {
+      onPause(0);
+      uploads.flush();
+    },
+    queue: () => uploads.queue(),
+    conflicts: () => uploads.conflicts(),
+    stop: async () => {
+      onStop();
+      await uploads.stop();
+    },
   };
 }
 

@@ -33,7 +33,8 @@ describe('a share with a write layer', () => {
   const sh = (script: string): Promise<string> => house.sh(script);
   const bringUp = (path: string): Promise<void> => house.bringUp(path);
   const entry = (path: string): Promise<UpperEntry> => upperEntry(layer.upper, path);
-  const below = (path: string) => layer.below(path, { signal: signal() });
+  const below = async (path: string) => (await layer.below([path], { signal: signal() })).found.get(path);
+  const listBelow = async (folder: string) => (await layer.listBelow([folder], { signal: signal() })).found.get(folder);
   const bytesBelow = async (path: string): Promise<number | undefined> => {
     const found = await below(path);
     return found?.kind === 'file' ? found.version.bytes : undefined;
@@ -59,9 +60,9 @@ describe('a share with a write layer', () => {
     assert.equal(await bytesBelow('tree/sub/three'), 3_000);
     assert.equal(await bytesBelow('old/x'), 10);
     assert.equal(await below('nothing/there'), undefined);
-    const names = (await layer.listBelow('tree', { signal: signal() }))?.map(({ name, kind }) => `${kind} ${name}`);
+    const names = (await listBelow('tree'))?.map(({ name, kind }) => `${kind} ${name}`);
     assert.deepEqual(names?.sort(), ['file two', 'folder sub']);
-    assert.equal(await layer.listBelow('moved', { signal: signal() }), undefined);
+    assert.equal(await listBelow('moved'), undefined);
   });
 
   it('tells who has a file open for writing', async () => {
@@ -187,8 +188,8 @@ describe('a share with a write layer', () => {
       const paths = layerPaths(join(scratch.path('bench'), 'cache/s'));
       let written = 0;
       const options: TakeOutOptions = {
-        paths, mountPoint: root, marks: new UpperMarks(paths.upper, bench.tools.processes), processes: bench.tools.processes, clock, log: bench.tools.log, precisionMs: () => 1_000,
-        listLower: (folder) => layer.listBelow(folder, { signal: signal() }), forget: (folders) => remote.forget(folders, { signal: signal() }),
+        paths, mountPoint: root, marks: new UpperMarks(paths.upper, bench.tools.processes), processes: bench.tools.processes, clock, log: bench.tools.log, precisionMs: () => 1_000, isCached: () => false,
+        listLower: async (folders) => (await layer.listBelow(folders, { signal: signal() })).found, forget: (folders) => remote.forget(folders, { signal: signal() }),
         dropNames: async () => {
           if (written++ === 0) await sh('printf version2 > busy');
           await mount.refreshDirectories('', { recursive: false, signal: signal() });
@@ -199,6 +200,23 @@ describe('a share with a write layer', () => {
       assert.equal(written > 0, true);
       assert.equal(await sh('cat busy'), 'version2');
       assert.equal(await readFile(join(layer.upper, 'busy'), 'utf8'), 'version2');
+    });
+
+    it('brings back what a daemon that was killed had in its hands, also while the overlay lives on', async () => {
+      const paths = layerPaths(join(scratch.path('bench'), 'cache/s'));
+      await sh('printf half > half-way; printf out > all-out; cat half-way all-out');
+      const stage = join(paths.aside, '2-1');
+      await mkdir(stage, { recursive: true });
+      await rename(join(paths.upper, 'half-way'), join(stage, '0'));
+      await rename(join(paths.upper, 'all-out'), join(stage, '1'));
+      const { ctimeNs } = await stat(join(stage, '1'), { bigint: true });
+      await writeFile(join(stage, 'names.json'), JSON.stringify([{ path: 'half-way' }, { path: 'all-out', changedNs: String(ctimeNs) }]));
+      assert.equal(await recoverAside(paths, bench.tools.log, { isLive: true }), 1);
+      assert.equal(await readFile(join(paths.upper, 'half-way'), 'utf8'), 'half');
+      assert.equal(await readFile(join(stage, '1'), 'utf8'), 'out', 'somebody may still write through the name that the kernel keeps');
+      await sh('printf more >> all-out');
+      assert.equal(await recoverAside(paths, bench.tools.log, { isLive: true }), 1, 'as here');
+      assert.equal(await sh('cat all-out'), 'outmore');
     });
 
     it('brings back what a daemon that was killed had in its hands', async () => {

@@ -10,22 +10,47 @@ export const NAMES = 'names.json';
 /** Of one thing that lies aside, for the next daemon. The time says that it had been taken out. */
 export interface Note { readonly path: string; readonly changedNs?: string }
 
-/**
- * Brings back what a former daemon left in the middle, and what was changed while it lay aside; the rest has been taken out. To be
- * called before the overlay is mounted.
- */
-export async function recoverAside(paths: LayerPaths, log: Logger): Promise<number> {
-  let count = 0;
-  for (const name of await readdir(paths.aside).catch((): string[] => [])) {
-    const folder = join(paths.aside, name);
+/** What a take-out that was cut off has left. */
+export interface Left {
+  readonly path: string;
+  readonly aside: string;
+  /** It had been taken out, and nobody has touched it since: its time of change. */
+  readonly changedNs?: bigint;
+  readonly stats: BigIntStats;
+}
+
+/** In each folder of a take-out. */
+export async function leftAside({ aside }: Pick<LayerPaths, 'aside'>): Promise<ReadonlyMap<string, readonly Left[]>> {
+  const found = new Map<string, readonly Left[]>();
+  for (const name of await readdir(aside).catch((): string[] => [])) {
+    const folder = join(aside, name);
     const notes = await readFile(join(folder, NAMES), 'utf8').then((text) => JSON.parse(text) as readonly Note[], () => undefined);
     if (!notes) continue;
-    for (const [index, { path, changedNs }] of notes.entries()) {
-      const aside = join(folder, String(index));
-      const stats = await lstat(aside, { bigint: true }).catch(() => undefined);
-      if (stats && changedNs !== undefined && changedNs !== '' && !isTouchedSince(stats, BigInt(changedNs))) await (stats.isDirectory() ? rmdir(aside) : unlink(aside));
-      else if (await putBack(aside, path, paths, log)) count += 1;
+    const left: Left[] = [];
+    for (const [index, { path, changedNs = '' }] of notes.entries()) {
+      const place = join(folder, String(index));
+      const stats = await lstat(place, { bigint: true }).catch(() => undefined);
+      if (!stats) continue;
+      const isOut = changedNs !== '' && !isTouchedSince(stats, BigInt(changedNs));
+      left.push({ path, aside: place, stats, ...(isOut && { changedNs: BigInt(changedNs) }) });
     }
+    found.set(folder, left);
+  }
+  return found;
+}
+
+/**
+ * Brings back what a former daemon left in the middle, and what was changed while it lay aside. The rest has been taken out: it goes,
+ * but while the overlay is mounted (`isLive`), since somebody may still be about to write through a name that the kernel keeps.
+ * To be called before an uploader looks. Resolves with how many are in the upper folder again.
+ */
+export async function recoverAside(paths: LayerPaths, log: Logger, { isLive = false } = {}): Promise<number> {
+  let count = 0;
+  for (const [folder, left] of await leftAside(paths)) {
+    const isOut = ({ changedNs }: Left): boolean => changedNs !== undefined;
+    for (const { aside, path } of left.filter((one) => !isOut(one))) if (await putBack(aside, path, paths, log)) count += 1;
+    if (isLive && left.some(isOut)) continue;
+    for (const { aside, stats } of left.filter(isOut)) await (stats.isDirectory() ? rmdir(aside) : unlink(aside));
     await rm(join(folder, NAMES), { force: true });
     await rmdir(folder).catch(() => undefined);
   }

@@ -2,11 +2,10 @@
  * The handle of a share with a write layer: rclone for reading, bindfs over it, an overlay that users see, an uploader that brings the
  * upper folder to the remote. It lives as long as bindfs does; rclones below it come and go.
  */
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type {
-  Bandwidth, CacheAccess, ManagedProcess, Mount, MountPlan, MountStats, PendingFiles, RefreshResult, ShareUploads, UploadFigures, Uploader,
+  Bandwidth, CacheAccess, ManagedProcess, Mount, MountPlan, MountStats, PendingFiles, RefreshResult, ShareUploads, Uploader,
 } from 'mountkeeper';
-import { durationMs } from 'mountkeeper';
 import { pendingIn } from '../cache-scan.ts';
 import { createInPlace } from '../in-place.ts';
 import type { LivingMount } from '../living-mount.ts';
@@ -15,9 +14,11 @@ import type { Outdated } from '../rclone/remote-files.ts';
 import { clearMountPoint } from '../mount-point.ts';
 import { sealMount } from '../seal.ts';
 import type { MountTools } from '../tools.ts';
+import { isCached, NOTHING_READ, remotePathOf, uploadRules, withUploads } from './layer-figures.ts';
 import { LocalLayer } from './local-layer.ts';
 import { LowerSupervisor } from './lower-supervisor.ts';
-import { dropNames, overlaySource } from './overlay.ts';
+import { NameDropper } from './name-dropper.ts';
+import { overlaySource } from './overlay.ts';
 import type { LayerPaths, StackPaths } from './paths.ts';
 import { RemoteBelow } from './remote-below.ts';
 import { Renewal } from './renewal.ts';
@@ -26,6 +27,10 @@ import { clearStack, endPassingOn } from './stack.ts';
 const FORGET_MS = 5_000;
 const LOOK_MS = 10_000;
 const LIMIT_MS = 5_000;
+/** A move of a folder on the remote may take long where it is done file by file. */
+const HOLD_MS = 30_000;
+const SETTLE_MS = 20_000;
+const MOST_UNSETTLED = 3;
 const UNMOUNTED = 'the share was unmounted by somebody else';
 const NOT_PASSED_ON = 'bindfs below the share has ended';
 
@@ -45,8 +50,8 @@ export interface LayeredMountOptions {
   readonly uploader: Uploader;
   readonly exec: boolean;
   readonly readOnly: boolean;
-  /** Starts an rclone and puts it in its place. */
-  readonly start: (signal: AbortSignal) => Promise<LivingMount>;
+  /** Starts an rclone and puts it in its place. `before`: done when it answers and nobody sees it yet. */
+  readonly start: (signal: AbortSignal, before: (lower: LivingMount) => Promise<void>) => Promise<LivingMount>;
   /** The rclone that is in its place already. */
   readonly lower?: LivingMount | undefined;
   readonly tools: MountTools;
@@ -63,14 +68,15 @@ export class LayeredMount implements Mount {
   readonly #supervisor: LowerSupervisor;
   readonly #remote: RemoteBelow;
   readonly #renewal: Renewal;
+  readonly #names: NameDropper;
   readonly #uploads: ShareUploads;
   readonly #lookAtPlace: () => Promise<string | undefined>;
   readonly #end = new AbortController();
   #latest: LivingMount | undefined;
   #limit: Bandwidth | undefined;
   #isSealed = false;
-  #dropping: Promise<void> | undefined;
-  #isDropDue = false;
+  /** Rclones in a row under which moves could not be settled. */
+  #unsettled = 0;
   #lose: (reason: string) => void = () => undefined;
 
   constructor(options: LayeredMountOptions) {
@@ -81,19 +87,20 @@ export class LayeredMount implements Mount {
     this.plan = plan;
     this.adopted = options.adopted;
     this.#supervisor = new LowerSupervisor({
-      shareName, start, clock, log, onUp: (living) => this.#useLower(living), onDown: () => this.#remote.use(undefined),
+      shareName, start: (signal) => start(signal, (fresh) => this.#settleMoves(fresh, signal)), clock, log, onUp: (living) => this.#useLower(living), onDown: () => this.#remote.use(undefined),
     });
     this.#remote = new RemoteBelow(() => this.#supervisor.problem);
-    this.#renewal = new Renewal({
-      clock, end: this.#end.signal, read: (folder, signal) => this.refreshDirectories(folder, { recursive: false, signal }),
+    this.#names = new NameDropper({
+      shareName, mountPoint: plan.mountPoint, flags: options, tools,
+      isOver: () => this.#isSealed || this.isSealed || this.#end.signal.aborted,
     });
     const layer = new LocalLayer({
       shareName, paths, lower: options.stack.lower, mountPoint: plan.mountPoint, processes, clock, log,
-      forget: (folders, change) => this.#forget(folders, change), dropNames: () => this.#dropNames(), precisionMs: () => this.#remote.precisionMs,
+      forget: (folders, change) => this.#forget(folders, change), dropNames: () => this.#names.drop(), precisionMs: () => this.#remote.precisionMs,
+      isCached: (path, bytes) => isCached(options.cacheDir, join(remotePathOf(options.fs), path), bytes),
     });
-    this.#uploads = options.uploader.start({
-      layer, remote: this.#remote, writeBackMs: () => durationMs(tools.config().mount.write_back), transfers: () => tools.config().mount.transfers,
-    });
+    this.#renewal = new Renewal({ clock, end: this.#end.signal, read: (folders, signal) => this.#readListings(layer, folders, signal) });
+    this.#uploads = options.uploader.start({ layer, remote: this.#remote, ...uploadRules(tools) });
     const lost = new Promise<string>((resolve) => (this.#lose = resolve));
     this.#lookAtPlace = createInPlace({
       mountPoint: plan.mountPoint, device: overlaySource(shareName), mountTable, onLost: () => this.#lose(UNMOUNTED),
@@ -145,7 +152,7 @@ export class LayeredMount implements Mount {
     // Before anything is awaited: dropping names makes the overlay writable.
     this.#isSealed = true;
     try {
-      await this.#dropping;
+      await this.#names.dropped();
       await sealMount(this.plan.mountPoint, this.#options.tools, this.#end.signal);
     } catch (error) {
       this.#isSealed = false;
@@ -160,7 +167,9 @@ export class LayeredMount implements Mount {
 
   async refreshDirectories(path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult> {
     const lower = await this.#supervisor.obtain(options.signal);
-    return lower.refreshDirectories(path, options);
+    const result = await lower.refreshDirectories(path, options);
+    this.#uploads.refreshed(path.replace(/^\/+|\/+$/g, ''), options.recursive);
+    return result;
   }
 
   async unmount(): Promise<void> {
@@ -194,7 +203,7 @@ export class LayeredMount implements Mount {
   async pending(): Promise<PendingFiles> {
     const { cacheDir, fs, paths, uploader } = this.#options;
     const [written, cached] = await Promise.all([
-      uploader.waiting(paths.upper, paths.records), pendingIn(cacheDir, fs.slice(fs.indexOf(':') + 1)),
+      uploader.waiting(paths.upper, paths.records), pendingIn(cacheDir, remotePathOf(fs)),
     ]);
     return { count: written.count + cached.count, bytes: written.bytes + cached.bytes, paths: [...written.paths, ...cached.paths] };
   }
@@ -212,16 +221,57 @@ export class LayeredMount implements Mount {
 
   /** A new rclone knows no limit of bandwidth, and nothing of what the kernel has looked up by the former one. */
   #useLower(lower: LivingMount): void {
-    const { fs, tools, type } = this.#options;
+    const { tools } = this.#options;
     this.#latest = lower;
-    this.#remote.use(new RcloneFiles({ address: lower.address, fs, type, clock: tools.clock, onForget: (folders) => this.#renewal.forgotten(folders) }));
-    lower.beforeChange = () => this.#look();
-    lower.onChange = () => this.#dropNames();
+    this.#remote.use(this.#filesOf(lower));
+    lower.around = (change) => this.#changing(change);
     if (this.#limit) {
       void lower.setBandwidth(this.#limit, tools.clock.deadline(LIMIT_MS, this.#end.signal))
         .catch((error: unknown) => tools.log.warn({ share: this.shareName, err: error }, 'limit of bandwidth not told to the new rclone'));
     }
-    void this.#dropNames();
+    void this.#names.drop();
+  }
+
+  #filesOf({ address }: LivingMount): RcloneFiles {
+    const { fs, tools, type } = this.#options;
+    return new RcloneFiles({ address, fs, type, clock: tools.clock, onForget: (folders) => this.#renewal.forgotten(folders) });
+  }
+
+  async #readListings(layer: LocalLayer, folders: readonly string[], signal: AbortSignal): Promise<void> {
+    await layer.readListings(folders, signal);
+    // What was looked for in vain may be there now.
+    await this.#names.drop();
+  }
+
+  /** A folder that the former rclone moved on the remote, or was about to, would show empty below the new one. */
+  async #settleMoves(fresh: LivingMount, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#options.tools;
+    this.#remote.use(this.#filesOf(fresh));
+    try {
+      await this.#uploads.settleMoves(clock.deadline(SETTLE_MS, signal));
+      this.#unsettled = 0;
+    } catch (error) {
+      this.#unsettled += 1;
+      // For ever without the remote is worse: the marks are brought up to date on the living overlay.
+      if (this.#unsettled < MOST_UNSETTLED) throw error;
+      log.error({ share: this.shareName, err: error }, 'marks of moved folders not settled, they may show empty for a moment');
+    }
+  }
+
+  /**
+   * Of what lies below. What users changed of the versions they see must be on record before they see others, and no folder may be
+   * on its way on the remote.
+   */
+  async #changing<T>(change: () => Promise<T>): Promise<T> {
+    const { clock } = this.#options.tools;
+    const release = await this.#uploads.holdMoves(clock.deadline(HOLD_MS, this.#end.signal));
+    try {
+      await this.#look();
+      return await change();
+    } finally {
+      await this.#names.drop();
+      release();
+    }
   }
 
   #reading(signal: AbortSignal): Promise<MountStats> {
@@ -239,22 +289,6 @@ export class LayeredMount implements Mount {
     await this.#remote.forget(folders, { signal: this.#options.tools.clock.deadline(FORGET_MS, this.#end.signal), change });
   }
 
-  /** After a change of what lies below. One that comes while names are being dropped has them dropped once more. */
-  async #dropNames(): Promise<void> {
-    this.#isDropDue = true;
-    this.#dropping ??= this.#dropWhileDue().finally(() => (this.#dropping = undefined));
-    await this.#dropping;
-  }
-
-  async #dropWhileDue(): Promise<void> {
-    const { exec, readOnly, tools } = this.#options;
-    while (this.#isDropDue && !this.#isSealed && !this.isSealed && !this.#end.signal.aborted) {
-      this.#isDropDue = false;
-      await dropNames(this.plan.mountPoint, { exec, readOnly }, tools)
-        .catch((error: unknown) => tools.log.warn({ share: this.shareName, err: error }, 'names not dropped, some may show what was before'));
-    }
-  }
-
   async #takeOffPath(): Promise<void> {
     // What lies over it, too: a cover that refuses new writes.
     await clearMountPoint(this.plan.mountPoint, this.#options.tools, { living: 'detach' });
@@ -265,24 +299,4 @@ export class LayeredMount implements Mount {
     await this.#uploads.stop().catch((error: unknown) => this.#options.tools.log.warn({ share: this.shareName, err: error }, 'uploads not ended'));
     this.#remote.use(undefined);
   }
-}
-
-const NOTHING_READ: MountStats = { cacheBytes: 0, dirtyFiles: 0, erroredFiles: 0, speed: 0, transfers: 0, errors: 0, uploading: false };
-
-/** Figures of reading, with those of the uploader. */
-function withUploads(reading: MountStats, waiting: UploadFigures, inTheWay: string | undefined): MountStats {
-  const stuck = waiting.stuckFiles > 0
-    ? `${waiting.stuckFiles} of the files written here cannot be brought to the remote (${waiting.stuckReason ?? 'no reason given'}); they stay here` : undefined;
-  const troubles = [reading.trouble, stuck, inTheWay].filter((text) => text !== undefined);
-  return {
-    ...reading,
-    dirtyFiles: reading.dirtyFiles + waiting.dirtyFiles,
-    dirtyBytes: reading.dirtyFiles === 0 ? waiting.dirtyBytes : undefined,
-    oldestDirtyAt: waiting.oldestDirtyAt,
-    erroredFiles: reading.erroredFiles + waiting.stuckFiles,
-    uploading: reading.uploading || waiting.uploading > 0,
-    downloading: reading.transfers > waiting.uploading,
-    uploadedBytes: waiting.uploadedBytes,
-    trouble: troubles.length > 0 ? troubles.join('; ') : undefined,
-  };
 }

@@ -1,5 +1,4 @@
 /** How a share with a write layer is mounted, adopted and looked at: what the mounter does beside what it does for any share. */
-/** How a share with a write layer is mounted, adopted and looked at: what the mounter does beside what it does for any share. */
 import { readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from 'mountkeeper';
@@ -14,7 +13,7 @@ import { RcloneFiles } from '../rclone/remote-files.ts';
 import type { MountingTools, MountTools } from '../tools.ts';
 import { recoverAside } from './aside.ts';
 import { LayeredMount } from './layered-mount.ts';
-import { isOverlaySource, mountOverlay, overlaySource } from './overlay.ts';
+import { dropNames, isOverlaySource, mountOverlay, overlaySource } from './overlay.ts';
 import { layerPaths, stackPaths } from './paths.ts';
 import type { LayerPaths, StackPaths } from './paths.ts';
 import { RemoteBelow } from './remote-below.ts';
@@ -149,10 +148,17 @@ export async function adoptLayer(
     const stack = stackPaths(await realpath(tools.paths.stateDir), shareName);
     const entry = (await tools.mountTable.list()).find((one) => one.mountPoint === notes.plan.mountPoint && one.source === overlaySource(shareName));
     if (!entry || !(await isPassedOn(stack, tools.mountTable))) return undefined;
+    const paths = layerPaths(notes.cacheDir);
+    // Before an uploader looks: what is missing in the upper folder counts as removed.
+    const count = await recoverAside(paths, tools.log, { isLive: true });
+    if (count > 0) {
+      tools.log.info({ share: shareName, files: count }, 'what was being taken out of the write layer is in it again');
+      await dropNames(notes.plan.mountPoint, notes, tools);
+    }
     const lower = await adoptLower();
     const mount = new LayeredMount({
-      ...notes, shareName, bindfs, lower, stack, paths: layerPaths(notes.cacheDir), adopted: true, uploader: tools.uploader(), tools,
-      start: async (signal) => startOther(await layeringAgain(shareName, notes.plan, tools), start, tools, signal),
+      ...notes, shareName, bindfs, lower, stack, paths, adopted: true, uploader: tools.uploader(), tools,
+      start: async (signal, before) => startOther(await layeringAgain(shareName, notes.plan, tools), { start, before }, tools, signal),
     });
     return { mount, entry };
   } catch (error) {
@@ -165,17 +171,21 @@ function layeredMount(layering: Layering, { start, ...parts }: Parts & { bindfs:
   const { shown, paths, overlay, stack, cacheDir, lowerSpec } = layering;
   return new LayeredMount({
     ...overlay, ...parts, shareName: lowerSpec.share.name, plan: shown, paths, stack, cacheDir, fs: remotePath(lowerSpec), uploader: tools.uploader(), tools,
-    start: (signal) => startOther(layering, start, tools, signal),
+    start: (signal, before) => startOther(layering, { start, before }, tools, signal),
   });
 }
 
 /** Another rclone in the place of one that has ended. */
-async function startOther(layering: Layering, start: StartLower, tools: MountTools, signal: AbortSignal): Promise<LivingMount> {
+async function startOther(
+  layering: Layering, { start, before }: { readonly start: StartLower; readonly before: (lower: LivingMount) => Promise<void> },
+  tools: MountTools, signal: AbortSignal,
+): Promise<LivingMount> {
   const { lowerSpec: { share: { name } }, stack } = layering;
   await takeOff(name, stack, tools);
   await clearFresh(stack, tools);
   const lower = await start(layering, signal);
   try {
+    await before(lower);
     await moveIn(name, stack, tools);
     return lower;
   } catch (error) {

@@ -1,6 +1,8 @@
 /** The local half of a share: its upper folder, what lies below it, and who writes. */
-import { join, posix } from 'node:path';
-import type { Clock, Logger, Processes, RemoteEntry, LeavingEntry, WriteLayer } from 'mountkeeper';
+import { join } from 'node:path';
+import type { Clock, LeavingEntry, Logger, LookBelow, Processes, RemoteEntry, WriteLayer } from 'mountkeeper';
+import { findMany } from './find-many.ts';
+import type { FoundAt, Seen } from './find-many.ts';
 import { foldersInUse, openForWriting } from './open-for-writing.ts';
 import type { Outdated } from '../rclone/remote-files.ts';
 import type { LayerPaths } from './paths.ts';
@@ -9,8 +11,6 @@ import { UpperMarks } from './upper-marks.ts';
 
 /** A look below may wait for the remote: for its listing, never for content. */
 const LOOK_TIMEOUT_MS = 30_000;
-const MAX_LISTING_BYTES = 64 * 1_048_576;
-const FORMAT = '%y\\t%s\\t%T@\\t%f\\0';
 
 export interface LocalLayerOptions {
   readonly shareName: string;
@@ -27,6 +27,8 @@ export interface LocalLayerOptions {
   readonly dropNames: () => Promise<void>;
   /** How far two times of one file may lie apart. */
   readonly precisionMs: () => number;
+  /** Whether rclone has content of a file of that size in its own cache, or may have. */
+  readonly isCached: (path: string, bytes: number) => boolean;
 }
 
 export class LocalLayer implements WriteLayer {
@@ -44,7 +46,11 @@ export class LocalLayer implements WriteLayer {
     this.aside = options.paths.aside;
     this.records = options.paths.records;
     this.#options = options;
-    this.#takeOut = new TakeOut({ ...options, marks: new UpperMarks(this.upper, options.processes), listLower: (folder) => this.#listLower(folder) });
+    this.#takeOut = new TakeOut({
+      ...options,
+      marks: new UpperMarks(this.upper, options.processes),
+      listLower: (folders) => this.#listLower(folders),
+    });
   }
 
   openForWriting(): Promise<ReadonlySet<string>> {
@@ -55,15 +61,27 @@ export class LocalLayer implements WriteLayer {
     return Promise.resolve(foldersInUse(this.#options.mountPoint));
   }
 
-  async below(path: string, { signal }: { readonly signal: AbortSignal }): Promise<RemoteEntry | undefined> {
-    const [entry] = (await this.#find(path, ['-maxdepth', '0'], signal)) ?? [];
-    return entry && { ...entry, name: posix.basename(path) };
+  below(
+    paths: readonly string[],
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<LookBelow<RemoteEntry>> {
+    return this.#look(paths, { isInside: false, signal, read: ({ self }) => entryOf(self) });
   }
 
-  async listBelow(folder: string, { signal }: { readonly signal: AbortSignal }): Promise<readonly RemoteEntry[] | undefined> {
-    // The folder itself comes first: without it there is none.
-    const [self, ...entries] = (await this.#find(folder, ['-maxdepth', '1'], signal)) ?? [];
-    return self?.kind === 'folder' ? entries : undefined;
+  listBelow(
+    folders: readonly string[],
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<LookBelow<readonly RemoteEntry[]>> {
+    return this.#look(folders, { isInside: true, signal, read: entriesOf });
+  }
+
+  /** Has rclone read the listings that it does not have just now. One that cannot be read is read when it is next asked for. */
+  async readListings(folders: readonly string[], signal: AbortSignal): Promise<void> {
+    await this.listBelow(folders, { signal });
+  }
+
+  rewriteMarks(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
+    return this.#takeOut.rewriteMarks(entries);
   }
 
   takeOut(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
@@ -73,24 +91,53 @@ export class LocalLayer implements WriteLayer {
     return taking;
   }
 
-  async #listLower(folder: string): Promise<readonly RemoteEntry[] | undefined> {
-    await this.#options.forget([folder]);
-    const [self, ...entries] = (await this.#find(folder, ['-maxdepth', '1'])) ?? [];
-    return self?.kind === 'folder' ? entries : undefined;
+  /** Rejects where one cannot be read. */
+  async #listLower(
+    folders: readonly string[],
+  ): Promise<ReadonlyMap<string, readonly RemoteEntry[] | undefined>> {
+    await this.#options.forget(folders);
+    const { found, failed } = await this.#look(folders, { isInside: true, read: entriesOf });
+    for (const reason of failed.values()) throw new Error(reason);
+    return found;
   }
 
-  async #find(path: string, depth: readonly string[], signal?: AbortSignal): Promise<readonly RemoteEntry[] | undefined> {
-    const { code, stdout, stderr } = await this.#options.processes.run({
-      command: 'find', args: [join(this.#options.lower, path), ...depth, '-printf', FORMAT], env: { LC_ALL: 'C' }, timeoutMs: LOOK_TIMEOUT_MS, ...(signal && { signal }), maxOutputBytes: MAX_LISTING_BYTES,
+  async #look<T>(
+    paths: readonly string[],
+    { isInside, signal, read }: LookOptions<T>,
+  ): Promise<LookBelow<T>> {
+    const { lower, processes } = this.#options;
+    const whole = new Map(paths.map((path) => [path, path === '' ? lower : join(lower, path)]));
+    const looked = await findMany([...whole.values()], {
+      processes,
+      isInside,
+      timeoutMs: LOOK_TIMEOUT_MS,
+      signal,
     });
-    if (code === 0) return stdout.split('\0').slice(0, -1).map(entryOf).filter((entry) => entry !== undefined);
-    if (/: (No such file or directory|Not a directory)$/m.test(stderr)) return undefined;
-    throw new Error(`what lies below cannot be looked at: ${stderr.trim().split('\n').at(-1) ?? `find ended with ${code}`}`);
+    const found = new Map<string, T | undefined>();
+    const failed = new Map<string, string>();
+    for (const [path, one] of whole) {
+      const reason = looked.failed.get(one);
+      const at = looked.found.get(one);
+      if (reason === undefined) found.set(path, at && read(at));
+      else failed.set(path, `what lies below cannot be looked at: ${reason}`);
+    }
+    return { found, failed };
   }
 }
 
-function entryOf(line: string): RemoteEntry | undefined {
-  const [kind, bytes, seconds, ...name] = line.split('\t');
-  if (kind === 'd') return { name: name.join('\t'), kind: 'folder' };
-  return kind === 'f' ? { name: name.join('\t'), kind: 'file', version: { bytes: Number(bytes), modifiedMs: Number(seconds) * 1000 } } : undefined;
+interface LookOptions<T> {
+  readonly isInside: boolean;
+  readonly signal?: AbortSignal;
+  readonly read: (at: FoundAt) => T | undefined;
+}
+
+function entriesOf({ self, inside }: FoundAt): readonly RemoteEntry[] | undefined {
+  return self.type === 'd' ? inside.map(entryOf).filter((entry) => entry !== undefined) : undefined;
+}
+
+function entryOf({ type, bytes, modified, name }: Seen): RemoteEntry | undefined {
+  if (type === 'd') return { name, kind: 'folder' };
+  return type === 'f'
+    ? { name, kind: 'file', version: { bytes, modifiedMs: Number(modified) * 1000 } }
+    : undefined;
 }

@@ -2,21 +2,28 @@
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join, posix } from 'node:path';
-import type { LeavingEntry } from 'mountkeeper';
+import type { LeavingEntry, RemoteEntry } from 'mountkeeper';
+import { findMany } from './find-many.ts';
 import { foldersInUse } from './open-for-writing.ts';
 import type { TakeOutOptions } from './take-out.ts';
 import { inSeconds, isUnchanged, parentOf, placesOf } from './upper-look.ts';
 
 const MARK_TIMEOUT_MS = 10_000;
 const LOOK_TIMEOUT_MS = 20_000;
-/** The folder, and its time of change: a rename by its user changes that. One that has no such mark is no failure. */
-const BARE = `
-[ "$(stat -L -c %.9Z -- "$1")" = "$2" ] || exit 3
-setfattr -x trusted.overlay.opaque -- "$1" 2>/dev/null
-exit 0`;
-const REWRITE = `
-[ "$(stat -L -c %.9Z -- "$1")" = "$2" ] || exit 3
-setfattr -n trusted.overlay.redirect -v "$3" -- "$1"`;
+/** Entries in one child. */
+const MOST_AT_ONCE = 100;
+/**
+ * For each folder or file without data: what it is open as, its time of change (a rename by its user changes that), the new mark. One
+ * that has no such mark is no failure. Prints a letter for each.
+ */
+const ON_EACH = (change: string): string => `
+while [ $# -gt 0 ]; do
+  if [ "$(stat -L -c %.9Z -- "$1")" = "$2" ] && ${change}; then printf y; else printf n; fi
+  shift 3
+done`;
+const BARE = ON_EACH('{ setfattr -x trusted.overlay.opaque -- "$1" 2>/dev/null; true; }');
+const REWRITE = ON_EACH('setfattr -n trusted.overlay.redirect -v "$3" -- "$1"');
+
 export class MarkKeeper {
   readonly #options: Omit<TakeOutOptions, 'marks' | 'precisionMs'>;
 
@@ -32,71 +39,129 @@ export class MarkKeeper {
   async rewrite(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     if (entries.length === 0) return [];
     const { dropNames, forget } = this.#options;
-    const done: LeavingEntry[] = [];
+    let done: readonly LeavingEntry[] = [];
     await forget(placesOf(entries), async () => {
-      for (const entry of entries) if (await this.#onEntry(entry, REWRITE, `/${entry.nowAt ?? ''}`)) done.push(entry);
+      done = await this.#onEntries(entries, REWRITE, ({ nowAt = '' }) => `/${nowAt}`);
       // Of one that its user has just renamed, the former mark is to lead to something until the next try.
       return { folders: placesOf(done), trees: treesOf(done) };
     });
     await dropNames();
-    const shown: string[] = [];
-    for (const entry of done) if (await this.#isShown(entry)) shown.push(entry.path);
-    return shown;
+    return this.#shown(done);
   }
 
-  /** As the overlay sees it by now; a folder with what is in it. */
-  async #isShown({ kind, path }: LeavingEntry): Promise<boolean> {
+  /** The marks alone: nobody sees what lies below just now. */
+  async rewriteUnseen(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
+    const done = await this.#onEntries(entries, REWRITE, ({ nowAt = '' }) => `/${nowAt}`);
+    return done.map(({ path }) => path);
+  }
+
+  /** Paths of those that the overlay sees by now; of a folder with what is in it. */
+  async #shown(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const { mountPoint, processes } = this.#options;
-    const { code, stdout } = await processes.run({ command: 'find', args: [join(mountPoint, path), '-maxdepth', '1', '-printf', '%y'], timeoutMs: LOOK_TIMEOUT_MS });
-    return code === 0 && stdout.startsWith(kind === 'folder' ? 'd' : 'f');
+    const { found } = await findMany(
+      entries.map(({ path }) => join(mountPoint, path)),
+      { processes, isInside: true, timeoutMs: LOOK_TIMEOUT_MS },
+    );
+    return entries
+      .filter(
+        ({ kind, path }) => found.get(join(mountPoint, path))?.self.type === (kind === 'folder' ? 'd' : 'f'),
+      )
+      .map(({ path }) => path);
   }
 
   /** Folders that users made hide nothing any more; what is in them is taken out another time. */
   async bare(folders: readonly LeavingEntry[]): Promise<readonly string[]> {
-    const { dropNames } = this.#options;
-    const done: string[] = [];
-    for (const entry of [...folders].sort((a, b) => a.path.length - b.path.length)) {
-      if ((await this.#mayBeBare(entry)) && (await this.#onEntry(entry, BARE))) done.push(entry.path);
-    }
+    if (folders.length === 0) return [];
+    const { dropNames, listLower, mountPoint, paths } = this.#options;
+    const used = foldersInUse(mountPoint);
+    const free = folders
+      .filter((entry) => !used.has(entry.path) && isUnchanged(entry, paths.upper))
+      .sort((a, b) => a.path.length - b.path.length);
+    if (free.length === 0) return [];
+    const listings = await listLower([...new Set(free.flatMap(({ path }) => [parentOf(path), path]))]);
+    const isBelow = ({ path }: LeavingEntry): boolean =>
+      listings.get(parentOf(path))?.find(({ name }) => name === posix.basename(path))?.kind === 'folder';
+    const hiding = await Promise.all(
+      free.map(
+        async (entry) => isBelow(entry) && this.#hidesNothing(entry.path, listings.get(entry.path) ?? []),
+      ),
+    );
+    const done = await this.#onEntries(
+      free.filter((_, index) => hiding[index]),
+      BARE,
+      () => '',
+    );
     if (done.length > 0) await dropNames();
-    return done;
-  }
-
-  /** This very entry, wherever its user moves it meanwhile; when he has changed it by that, nothing is done. */
-  async #onEntry(entry: LeavingEntry, script: string, value = ''): Promise<boolean> {
-    const { paths, processes } = this.#options;
-    const place = join(paths.upper, entry.path);
-    if (!isUnchanged(entry, this.#options.paths.upper)) return false;
-    const handle = openSync(place, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    try {
-      const stats = fstatSync(handle, { bigint: true });
-      if (stats.ino !== entry.inode || stats.ctimeNs !== entry.changedNs) return false;
-      const args = ['-c', script, 'sh', `/proc/${process.pid}/fd/${handle}`, inSeconds(entry.changedNs), value];
-      const { code } = await processes.run({ command: 'sh', args, env: { LC_ALL: 'C' }, timeoutMs: MARK_TIMEOUT_MS });
-      return code === 0;
-    } finally {
-      closeSync(handle);
-    }
-  }
-
-  async #mayBeBare(entry: LeavingEntry): Promise<boolean> {
-    const { listLower, mountPoint } = this.#options;
-    if (foldersInUse(mountPoint).has(entry.path) || !isUnchanged(entry, this.#options.paths.upper)) return false;
-    const parent = await listLower(parentOf(entry.path));
-    if (parent?.find(({ name }) => name === posix.basename(entry.path))?.kind !== 'folder') return false;
-    return this.#hidesNothing(entry.path);
+    return done.map(({ path }) => path);
   }
 
   /** All that lies below in the folder of this name lies in the upper folder, too. */
-  async #hidesNothing(folder: string): Promise<boolean> {
-    const { listLower, paths } = this.#options;
-    const here = await readdir(join(paths.upper, folder));
-    return ((await listLower(folder)) ?? []).every(({ name }) => here.includes(name));
+  async #hidesNothing(folder: string, below: readonly RemoteEntry[]): Promise<boolean> {
+    const here = new Set(await readdir(join(this.#options.paths.upper, folder)));
+    return below.every(({ name }) => here.has(name));
+  }
+
+  /** These very entries, wherever their users move them meanwhile. Resolves with those that were as they had been looked at. */
+  async #onEntries(
+    entries: readonly LeavingEntry[],
+    script: string,
+    valueOf: (entry: LeavingEntry) => string,
+  ): Promise<readonly LeavingEntry[]> {
+    const done: LeavingEntry[] = [];
+    for (let start = 0; start < entries.length; start += MOST_AT_ONCE) {
+      done.push(...(await this.#onSome(entries.slice(start, start + MOST_AT_ONCE), script, valueOf)));
+    }
+    return done;
+  }
+
+  async #onSome(
+    entries: readonly LeavingEntry[],
+    script: string,
+    valueOf: (entry: LeavingEntry) => string,
+  ): Promise<readonly LeavingEntry[]> {
+    const handles = new Map<LeavingEntry, number>();
+    try {
+      for (const entry of entries) {
+        const handle = this.#open(entry);
+        if (handle !== undefined) handles.set(entry, handle);
+      }
+      const args = [...handles].flatMap(([entry, handle]) => [
+        `/proc/${process.pid}/fd/${handle}`,
+        inSeconds(entry.changedNs),
+        valueOf(entry),
+      ]);
+      const { stdout } = await this.#options.processes.run({
+        command: 'sh',
+        args: ['-c', script, 'sh', ...args],
+        env: { LC_ALL: 'C' },
+        timeoutMs: MARK_TIMEOUT_MS,
+      });
+      return [...handles.keys()].filter((_, index) => stdout[index] === 'y');
+    } finally {
+      for (const handle of handles.values()) closeSync(handle);
+    }
+  }
+
+  /** Undefined when it is not what was looked at any more. */
+  #open(entry: LeavingEntry): number | undefined {
+    if (!isUnchanged(entry, this.#options.paths.upper)) return undefined;
+    const handle = openSync(
+      join(this.#options.paths.upper, entry.path),
+      constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+    );
+    const stats = fstatSync(handle, { bigint: true });
+    if (stats.ino === entry.inode && stats.ctimeNs === entry.changedNs) return handle;
+    closeSync(handle);
+    return undefined;
   }
 }
 
 /** rclone keeps what it knows of a folder when another one has taken its place in the meantime. */
 function treesOf(entries: readonly LeavingEntry[]): readonly string[] {
   const folders = entries.filter(({ kind }) => kind === 'folder');
-  return [...new Set(folders.flatMap(({ movedFrom, nowAt }) => [movedFrom, nowAt].filter((path) => path !== undefined)))];
+  return [
+    ...new Set(
+      folders.flatMap(({ movedFrom, nowAt }) => [movedFrom, nowAt].filter((path) => path !== undefined)),
+    ),
+  ];
 }

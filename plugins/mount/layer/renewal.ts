@@ -7,12 +7,12 @@ import type { Clock } from 'mountkeeper';
 /** Uploads into one folder come in rows: its listing is read once behind them. */
 const LATER_MS = 2_000;
 /** What is left after so many is read when it is next asked for. */
-const MOST = 200;
+const MOST = 2_000;
 
 export interface RenewalOptions {
   readonly clock: Clock;
-  /** Reads one folder anew. */
-  readonly read: (folder: string, signal: AbortSignal) => Promise<unknown>;
+  /** Reads their listings. */
+  readonly read: (folders: readonly string[], signal: AbortSignal) => Promise<void>;
   /** Aborted with the mount. */
   readonly end: AbortSignal;
 }
@@ -41,7 +41,7 @@ export class Renewal {
       const folders = [...this.#due];
       this.#due.clear();
       // One that cannot be read now is read when it is next asked for.
-      for (const folder of folders) if (!end.aborted) await read(folder, end).catch(() => undefined);
+      if (!end.aborted) await read(folders, end).catch(() => undefined);
     }
   }
 }

@@ -10,19 +10,20 @@ import { lstatSync, renameSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import { makeFolder, writeWhole } from 'mountkeeper';
 import type { Clock, Logger, Processes, RemoteEntry, LeavingEntry } from 'mountkeeper';
-import { NAMES, isTouchedSince, putBack } from './aside.ts';
+import { NAMES, isTouchedSince, leftAside, putBack } from './aside.ts';
 import { MarkKeeper } from './mark-keeper.ts';
 import type { Note } from './aside.ts';
+import { findMany } from './find-many.ts';
+import { isInPlace, isShownBelow } from './shown-instead.ts';
 import { foldersInUse, openForWriting } from './open-for-writing.ts';
 import type { Outdated } from '../rclone/remote-files.ts';
 import type { LayerPaths } from './paths.ts';
-import { inSeconds, isStill, isUnchanged, parentOf, placesOf } from './upper-look.ts';
+import { isStill, isUnchanged, parentOf, placesOf } from './upper-look.ts';
 import type { UpperMarks } from './upper-marks.ts';
 
 /** An open call that was under way while names were dropped has ended long since. */
 const REST_MS = 60_000;
 const LOOK_TIMEOUT_MS = 20_000;
-const NAMES_AT_ONCE = 500;
 /**
  * A write lease is refused while anybody has the file open or mapped, by whatever way and in whatever namespace. One line of perl,
  * which every Debian has, since Node has no word for it: a letter for each path.
@@ -40,8 +41,8 @@ export interface TakeOutOptions {
   readonly paths: LayerPaths;
   readonly mountPoint: string;
   readonly marks: UpperMarks;
-  /** What the lower layer has in a folder of this name, read anew, whatever the upper one makes of it. */
-  readonly listLower: (folder: string) => Promise<readonly RemoteEntry[] | undefined>;
+  /** What the lower layer has in folders of these names, read anew, whatever the upper one makes of it. */
+  readonly listLower: (folders: readonly string[]) => Promise<ReadonlyMap<string, readonly RemoteEntry[] | undefined>>;
   /** The lower layer reads these folders anew when they are next asked for. `change`: done right before; it tells which. */
   readonly forget: (folders: readonly string[], change?: () => Promise<Outdated>) => Promise<void>;
   readonly dropNames: () => Promise<void>;
@@ -50,6 +51,8 @@ export interface TakeOutOptions {
   readonly log: Logger;
   /** How far two times of one file may lie apart. */
   readonly precisionMs: () => number;
+  /** Whether rclone has content of a file of that size in its own cache, or may have. */
+  readonly isCached: (path: string, bytes: number) => boolean;
 }
 
 /** One thing that lies aside. */
@@ -66,6 +69,7 @@ export class TakeOut {
   readonly #options: TakeOutOptions;
   readonly #marks: MarkKeeper;
   #resting: Taken[] = [];
+  #isResumed = false;
   #count = 0;
 
   constructor(options: TakeOutOptions) {
@@ -73,9 +77,14 @@ export class TakeOut {
     this.#marks = new MarkKeeper(options);
   }
 
+  rewriteMarks(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
+    return this.#marks.rewriteUnseen(entries);
+  }
+
   /** Resolves with the paths that were taken out. */
   async take(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const { dropNames, forget, paths } = this.#options;
+    await this.#resume();
     await this.#endRest();
     const moved = await this.#marks.rewrite(entries.filter(({ nowAt }) => nowAt !== undefined));
     const bared = await this.#marks.bare(entries.filter((entry) => entry.kind === 'folder' && entry.nowAt === undefined && entry.isOpaque));
@@ -103,35 +112,30 @@ export class TakeOut {
 
   /** Those that may go: as they were when they were looked at, used by nobody, and shown by what lies below. */
   async #fit(entries: readonly LeavingEntry[]): Promise<readonly LeavingEntry[]> {
-    const used = foldersInUse(this.#options.mountPoint);
-    const listings = new Map<string, readonly RemoteEntry[] | undefined>();
-    const fit: LeavingEntry[] = [];
-    for (const entry of entries) {
-      if (used.has(entry.path) || !isUnchanged(entry, this.#options.paths.upper)) continue;
-      if (entry.hasNoData === true || (await this.#isAgreed(entry, listings))) fit.push(entry);
-    }
-    return fit;
+    if (entries.length === 0) return [];
+    const { marks, mountPoint, paths } = this.#options;
+    const used = foldersInUse(mountPoint);
+    const free = entries.filter((entry) => !used.has(entry.path) && isUnchanged(entry, paths.upper));
+    await marks.prepare(free.map(({ path }) => path));
+    const home: LeavingEntry[] = [];
+    for (const entry of free) if (await this.#isHome(entry)) home.push(entry);
+    const asked = home.filter((entry) => !isFitAnyway(entry));
+    const listings = await this.#listed([...new Set(asked.map((entry) => parentOf(shownAt(entry))))]);
+    const below = (entry: LeavingEntry): RemoteEntry | undefined =>
+      listings.get(parentOf(shownAt(entry)))?.get(posix.basename(shownAt(entry)));
+    return home.filter((entry) => isFitAnyway(entry) || isShownBelow(entry, below(entry), this.#options));
   }
 
   /** In a folder that hides or borrows what lies below, it would be gone from view. */
-  async #isAgreed(entry: LeavingEntry, listings: Map<string, readonly RemoteEntry[] | undefined>): Promise<boolean> {
-    const { listLower, marks } = this.#options;
-    if ((await marks.lowerPath(entry.path, { isInside: false })) !== entry.path) return false;
-    const shown = entry.copy ?? entry.path;
-    // Others had changed what users deleted: it is to show again.
-    if (entry.kind === 'whiteout' && entry.copy !== undefined) return true;
-    const parent = parentOf(shown);
-    if (!listings.has(parent)) listings.set(parent, await listLower(parent));
-    return this.#isShownBelow(entry, listings.get(parent)?.find(({ name }) => name === posix.basename(shown)));
+  async #isHome({ path, hasNoData }: LeavingEntry): Promise<boolean> {
+    return hasNoData === true || (await this.#options.marks.lowerPath(path, { isInside: false })) === path;
   }
 
-  #isShownBelow(entry: LeavingEntry, below: RemoteEntry | undefined): boolean {
-    const precisionMs = this.#options.precisionMs();
-    if (entry.kind === 'whiteout') return below === undefined;
-    if (entry.kind !== 'file' || below?.kind !== 'file' || below.version.bytes !== entry.bytes) return false;
-    // rclone tells versions in its own cache by size and time: where there are no times, it might show a former content.
-    if (!Number.isFinite(precisionMs)) return entry.copy !== undefined;
-    return Math.abs(below.version.modifiedMs - Number(entry.modifiedNs / 1_000_000n)) <= Math.max(precisionMs, 1);
+  /** By folder and name. */
+  async #listed(folders: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, RemoteEntry>>> {
+    if (folders.length === 0) return new Map();
+    const listings = await this.#options.listLower(folders);
+    return new Map([...listings].map(([folder, entries = []]) => [folder, new Map(entries.map((entry) => [entry.name, entry]))]));
   }
 
   /**
@@ -184,14 +188,8 @@ export class TakeOut {
   async #unshown(taken: readonly Taken[]): Promise<ReadonlySet<string>> {
     const { mountPoint, processes } = this.#options;
     const files = new Map(taken.filter(({ entry }) => entry.kind === 'file').map((one) => [join(mountPoint, one.path), one]));
-    const names = [...files.keys()];
-    const shown = new Map<string, string>();
-    for (let start = 0; start < names.length; start += NAMES_AT_ONCE) {
-      const args = [...names.slice(start, start + NAMES_AT_ONCE), '-maxdepth', '0', '-printf', '%y %s %C@\\t%p\\0'];
-      const { stdout } = await processes.run({ command: 'find', args, env: { LC_ALL: 'C' }, timeoutMs: LOOK_TIMEOUT_MS });
-      for (const line of stdout.split('\0').slice(0, -1)) shown.set(line.slice(line.indexOf('\t') + 1), line.slice(0, line.indexOf('\t')));
-    }
-    return new Set([...files].filter(([name, one]) => !isInPlace(one, shown.get(name))).map(([, { path }]) => path));
+    const { found } = await findMany([...files.keys()], { processes, isInside: false, timeoutMs: LOOK_TIMEOUT_MS });
+    return new Set([...files].filter(([name, one]) => !isInPlace(one.entry, one.stats, found.get(name)?.self)).map(([, { path }]) => path));
   }
 
   async #bringBack(taken: readonly Taken[], wanted: ReadonlySet<string>): Promise<readonly string[]> {
@@ -200,6 +198,21 @@ export class TakeOut {
     for (const { aside, path } of back) await putBack(aside, path, paths, log);
     if (back.length > 0) await dropNames();
     return back.map(({ path }) => path);
+  }
+
+  /** What a former daemon took out of the overlay that is still mounted rests on. */
+  async #resume(): Promise<void> {
+    if (this.#isResumed) return;
+    this.#isResumed = true;
+    const sinceMs = this.#options.clock.monotonic();
+    for (const { path, aside, stats, changedNs } of [...(await leftAside(this.#options.paths)).values()].flat()) {
+      if (changedNs === undefined) continue;
+      const kind = stats.isFile() ? 'file' : 'whiteout';
+      const entry: LeavingEntry = {
+        path, kind, inode: stats.ino, bytes: Number(stats.size), modifiedNs: stats.mtimeNs, changedNs, isOpaque: false,
+      };
+      this.#resting.push({ path, aside, entry, stats, sinceMs });
+    }
   }
 
   /** What has rested long enough goes for good; what was touched comes back. */
@@ -221,14 +234,16 @@ export class TakeOut {
   }
 }
 
+/** Holds nothing of the user's, or hides what others had made of something that users deleted: that is to show again. */
+function isFitAnyway({ hasNoData, kind, copy }: LeavingEntry): boolean {
+  return hasNoData === true || (kind === 'whiteout' && copy !== undefined);
+}
+
+function shownAt({ copy, path }: LeavingEntry): string {
+  return copy ?? path;
+}
+
 async function isTouched({ aside, stats }: Taken): Promise<boolean> {
   const now = await lstat(aside, { bigint: true }).catch(() => undefined);
   return now === undefined || isTouchedSince(now, stats.ctimeNs);
-}
-
-/** Whether what the overlay shows (kind, bytes and time of change) is the remote's. */
-function isInPlace({ entry, stats }: Taken, shown = ''): boolean {
-  const [kind, bytes, changed = ''] = shown.split(' ');
-  if (changed.startsWith(inSeconds(stats.ctimeNs))) return false;
-  return entry.copy !== undefined || entry.hasNoData === true || (kind === 'f' && Number(bytes) === entry.bytes);
 }

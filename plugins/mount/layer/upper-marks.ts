@@ -2,7 +2,7 @@
 import { lstat } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import type { BigIntStats } from 'node:fs';
-import type { Processes } from 'mountkeeper';
+import type { Processes, ShortCommandResult } from 'mountkeeper';
 
 export interface FolderMarks {
   /** Nothing that lies below shows. */
@@ -13,6 +13,9 @@ export interface FolderMarks {
 
 const ASK_TIMEOUT_MS = 10_000;
 const MAX_KEPT = 10_000;
+const FOLDERS_AT_ONCE = 200;
+/** getfattr prints some characters otherwise; folders with such names are asked for one by one. */
+const PLAIN = /^[^\\\p{Cc}]*$/u;
 
 export class UpperMarks {
   readonly #upper: string;
@@ -42,28 +45,84 @@ export class UpperMarks {
       if (!stats) return posix.join(lower, ...names.slice(index + 1));
       if (!stats.isDirectory()) return undefined;
       const marks = await this.of(upper, stats);
-      if (marks.redirect !== undefined) lower = marks.redirect.startsWith('/') ? marks.redirect.slice(1) : posix.join(posix.dirname(lower), marks.redirect);
+      if (marks.redirect !== undefined)
+        lower = marks.redirect.startsWith('/')
+          ? marks.redirect.slice(1)
+          : posix.join(posix.dirname(lower), marks.redirect);
       if (marks.isOpaque) return undefined;
     }
     return lower;
   }
 
+  /** Reads the marks of all folders above these paths with few children; `lowerPath` asks for what is left. */
+  async prepare(paths: readonly string[]): Promise<void> {
+    const unknown: { readonly key: string; readonly folder: string }[] = [];
+    for (const folder of new Set(paths.flatMap(foldersAbove))) {
+      const stats = await lstat(join(this.#upper, folder), { bigint: true }).catch(missing);
+      if (PLAIN.test(folder) && stats?.isDirectory() === true && !this.#kept.has(keyOf(stats)))
+        unknown.push({ key: keyOf(stats), folder });
+    }
+    for (let start = 0; start < unknown.length; start += FOLDERS_AT_ONCE) {
+      const some = unknown.slice(start, start + FOLDERS_AT_ONCE);
+      const { code, stdout } = await this.#getfattr(some.map(({ folder }) => folder));
+      // One of them has gone: they are asked for one by one.
+      if (code !== 0) return;
+      const blocks = new Map(
+        stdout.split('\n\n').map((block) => [/^# file: (.*)$/m.exec(block)?.[1], block]),
+      );
+      for (const { key, folder } of some)
+        this.#keep(key, marksIn(blocks.get(join(this.#upper, folder)) ?? ''));
+    }
+  }
+
   async of(folder: string, stats: BigIntStats): Promise<FolderMarks> {
-    const key = `${stats.ino} ${stats.ctimeNs}`;
+    const key = keyOf(stats);
     const known = this.#kept.get(key);
     if (known) return known;
-    const marks = await this.#ask(join(this.#upper, folder));
+    const { code, stdout, stderr } = await this.#getfattr([folder]);
+    if (code !== 0)
+      throw new Error(`the marks of ${join(this.#upper, folder)} cannot be read: ${stderr.trim()}`);
+    return this.#keep(key, marksIn(stdout));
+  }
+
+  #keep(key: string, marks: FolderMarks): FolderMarks {
     if (this.#kept.size >= MAX_KEPT) this.#kept.clear();
     this.#kept.set(key, marks);
     return marks;
   }
 
-  async #ask(folder: string): Promise<FolderMarks> {
-    const args = ['-h', '--absolute-names', '-e', 'base64', '-d', '-m', '^trusted\\.overlay\\.(opaque|redirect)$', '--', folder];
-    const { code, stdout, stderr } = await this.#processes.run({ command: 'getfattr', args, timeoutMs: ASK_TIMEOUT_MS });
-    if (code !== 0) throw new Error(`the marks of ${folder} cannot be read: ${stderr.trim()}`);
-    return { isOpaque: valueOf(stdout, 'opaque') === 'y', redirect: valueOf(stdout, 'redirect') };
+  #getfattr(folders: readonly string[]): Promise<ShortCommandResult> {
+    const args = [
+      '-h',
+      '--absolute-names',
+      '-e',
+      'base64',
+      '-d',
+      '-m',
+      '^trusted\\.overlay\\.(opaque|redirect)$',
+      '--',
+    ];
+    return this.#processes.run({
+      command: 'getfattr',
+      args: [...args, ...folders.map((folder) => join(this.#upper, folder))],
+      env: { LC_ALL: 'C' },
+      timeoutMs: ASK_TIMEOUT_MS,
+    });
   }
+}
+
+function keyOf({ ino, ctimeNs }: BigIntStats): string {
+  return `${ino} ${ctimeNs}`;
+}
+
+/** `a/b/c` → `a/b`, `a`. */
+function foldersAbove(path: string): string[] {
+  const names = path.split('/').slice(0, -1);
+  return names.map((_, index) => names.slice(0, index + 1).join('/'));
+}
+
+function marksIn(text: string): FolderMarks {
+  return { isOpaque: valueOf(text, 'opaque') === 'y', redirect: valueOf(text, 'redirect') };
 }
 
 /** `trusted.overlay.redirect=0sL2E=` */

@@ -141,7 +141,7 @@ export class RcloneFiles implements RemoteFiles {
   ): Promise<void> {
     if (folders.length === 0) return;
     // A listing that is forgotten while the remote is away cannot be had again: the folder would be closed to everybody.
-    for (const folder of folders) await this.#asked(signal, () => this.#list(folder, signal, { noModTime: true }));
+    await this.#asked(signal, () => this.#list(folders[0] ?? '', signal, { noModTime: true }));
     const { folders: going, trees } = change ? await change() : { folders, trees: [] };
     if (going.length + trees.length === 0) return;
     // A file's name has its folder alone read anew, a folder's name all that is below it, too.

@@ -2,14 +2,11 @@
  * Finds out what users changed: what lies below at a place when a change of it is first seen. That is the version they saw, so
  * it is the only one that may be replaced or deleted on the remote.
  */
-import type { RemoteEntry, RemoteFiles, WriteLayer } from 'mountkeeper';
-import { below, isAtOrInside, isInside, nameOf, parentOf } from './paths.ts';
+import type { LookBelow, RemoteEntry, RemoteFiles, WriteLayer } from 'mountkeeper';
+import { below as inFolder, isAtOrInside, isInside, parentOf } from './paths.ts';
 import type { Lesson } from './plan-types.ts';
 import { NOTHING } from './records.ts';
 import type { Records, Thing } from './records.ts';
-
-/** From so many places in one folder on, the folder is listed instead of asking for each. */
-const LIST_FROM = 3;
 
 export interface LearnOptions {
   readonly layer: Pick<WriteLayer, 'below' | 'listBelow'>;
@@ -25,77 +22,165 @@ export interface LearnOptions {
 /** Puts on record what can be found out now. Resolves with why the others could not, by place. */
 export async function learn(lessons: readonly Lesson[], options: LearnOptions): Promise<Map<string, string>> {
   const failed = new Map<string, string>();
-  const counts = new Map<string, number>();
-  for (const { place } of lessons) counts.set(parentOf(place), (counts.get(parentOf(place)) ?? 0) + 1);
-  const folders: Listings = new Map();
-  let still: Promise<boolean> | undefined;
-  const isStill = (): Promise<boolean> => (still ??= options.isStill());
+  const fail = (place: string, why: string): void => {
+    failed.set(place, `What users changed here cannot be found out: ${why}`);
+  };
+  const seen = await look(lessons, options, fail);
+  const folders = [...seen].filter(([, found]) => found?.kind === 'folder').map(([place]) => place);
+  // All of a folder or nothing of it: half a listing would be taken for the whole.
+  const isStill = folders.length === 0 || (await attempt(() => options.isStill(), options)) === true;
+  const trees = isStill ? await treesAt(folders, options) : new Map<string, Tree>();
   for (const lesson of lessons) {
-    const isCrowd = (counts.get(parentOf(lesson.place)) ?? 0) >= LIST_FROM;
-    try {
-      await learnOne(lesson, { ...options, isStill }, isCrowd ? folders : undefined);
-    } catch (error) {
-      options.signal.throwIfAborted();
-      failed.set(lesson.place, `What users changed here cannot be found out: ${(error as Error).message}`);
-    }
+    const { place } = lesson;
+    if (!seen.has(place)) continue;
+    const tree = seen.get(place)?.kind === 'folder' ? (trees.get(place) ?? UNSTILL) : EMPTY;
+    if (tree.failure !== undefined) fail(place, tree.failure);
+    else note(lesson, seen.get(place), { inside: tree.inside, records: options.records });
   }
   await options.records.saved();
   return failed;
 }
 
-type Listings = Map<string, ReadonlyMap<string, RemoteEntry> | undefined>;
-
-async function learnOne(lesson: Lesson, options: LearnOptions, folders: Listings | undefined): Promise<void> {
-  const found = lesson.isGone === true ? await shown(lesson.place, options) : await look(lesson.place, folders, options);
-  if (found?.kind === 'folder' && !(await options.isStill())) throw new Error('folders are being renamed just now');
-  await note(lesson, found, options);
+/** What is at the places of the lessons, as far as that can be told. */
+async function look(
+  lessons: readonly Lesson[],
+  options: LearnOptions,
+  fail: (place: string, why: string) => void,
+): Promise<Map<string, RemoteEntry | undefined>> {
+  const seen = new Map<string, RemoteEntry | undefined>();
+  const { found, failed } = await below(
+    lessons.map(({ place }) => place),
+    options,
+  );
+  for (const { place, isGone = false } of lessons) {
+    const why = failed.get(place);
+    if (why !== undefined) fail(place, why);
+    else if (!isGone || found.get(place) !== undefined) seen.set(place, found.get(place));
+  }
+  const hidden = lessons
+    .filter(({ place, isGone = false }) => isGone && !failed.has(place) && !seen.has(place))
+    .map(({ place }) => place);
+  for (const [place, entry] of await shown(hidden, options, fail)) seen.set(place, entry);
+  return seen;
 }
 
-async function look(
-  place: string, folders: Listings | undefined, { layer, signal }: LearnOptions,
-): Promise<RemoteEntry | undefined> {
-  if (folders === undefined) return layer.below(place, { signal });
-  const parent = parentOf(place);
-  if (!folders.has(parent)) {
-    const entries = await layer.listBelow(parent, { signal });
-    folders.set(parent, entries && new Map(entries.map((entry) => [entry.name, entry])));
+async function below(places: readonly string[], options: LearnOptions): Promise<LookBelow<RemoteEntry>> {
+  const { layer, signal } = options;
+  const looked = await attempt(() => layer.below(places, { signal }), options);
+  return typeof looked === 'string'
+    ? { found: new Map(), failed: new Map(places.map((place) => [place, looked])) }
+    : looked;
+}
+
+/** A failure as its message. */
+async function attempt<T>(work: () => Promise<T>, { signal }: LearnOptions): Promise<T | string> {
+  try {
+    return await work();
+  } catch (error) {
+    signal.throwIfAborted();
+    return (error as Error).message;
   }
-  return folders.get(parent)?.get(nameOf(place));
 }
 
 /** What we brought to the remote ourselves; the share has to show it before it can tell what is in it. */
-async function shown(place: string, { layer, remote, signal }: LearnOptions): Promise<RemoteEntry | undefined> {
-  const found = await layer.below(place, { signal });
-  if (found !== undefined) return found;
-  await remote.forget([parentOf(place), place], { signal });
-  const now = await layer.below(place, { signal });
-  if (now === undefined && (await remote.stat(place, { signal })) !== undefined) throw new Error('the share does not show it yet');
-  return now;
+async function shown(
+  places: readonly string[],
+  options: LearnOptions,
+  fail: (place: string, why: string) => void,
+): Promise<Map<string, RemoteEntry | undefined>> {
+  const { remote, signal } = options;
+  const seen = new Map<string, RemoteEntry | undefined>();
+  if (places.length === 0) return seen;
+  const why = await attempt(
+    async () => remote.forget([...new Set(places.flatMap((place) => [parentOf(place), place]))], { signal }),
+    options,
+  );
+  const now = await below(places, options);
+  for (const place of places) {
+    const entry = now.found.get(place);
+    const trouble =
+      why ?? now.failed.get(place) ?? (entry === undefined ? await missing(place, options) : undefined);
+    if (trouble === undefined) seen.set(place, entry);
+    else fail(place, trouble);
+  }
+  return seen;
 }
 
-async function note({ place, folder }: Lesson, found: RemoteEntry | undefined, options: LearnOptions): Promise<void> {
-  const { records } = options;
-  // All of a folder or nothing of it: half a listing would be taken for the whole.
-  // A folder that was moved out of it goes its own way; one that it went along in does not count.
-  const sources = options.sources.filter((source) => isInside(source, place));
-  const inside = found?.kind === 'folder' ? await tree(place, { ...options, sources }) : [];
-  for (const [path, thing] of inside) if (!records.places.has(path)) records.set(path, { remote: thing, isTree: true });
+async function missing(place: string, options: LearnOptions): Promise<string | undefined> {
+  const there = await attempt(() => options.remote.stat(place, { signal: options.signal }), options);
+  if (typeof there === 'string') return there;
+  return there === undefined ? undefined : 'the share does not show it yet';
+}
+
+function note(
+  { place, folder }: Lesson,
+  found: RemoteEntry | undefined,
+  { inside, records }: { readonly inside: readonly Inside[]; readonly records: Records },
+): void {
+  for (const [path, thing] of inside)
+    if (!records.places.has(path)) records.set(path, { remote: thing, isTree: true });
   const former = records.places.get(place);
   // What we brought there ourselves is what users saw, even where the mount has not seen it yet.
   const remote = former?.remote ?? thingOf(found);
   records.set(place, { ...former, remote, isTree: true, ...(folder !== undefined && { folder }) });
 }
 
-async function tree(folder: string, options: LearnOptions): Promise<[string, Thing][]> {
-  const { layer, sources, signal } = options;
-  const found: [string, Thing][] = [];
-  for (const entry of (await layer.listBelow(folder, { signal })) ?? []) {
-    const path = below(folder, entry.name);
-    if (sources.some((source) => isAtOrInside(path, source))) continue;
-    found.push([path, thingOf(entry)]);
-    if (entry.kind === 'folder') found.push(...(await tree(path, options)));
+type Inside = readonly [path: string, thing: Thing];
+
+interface Tree {
+  readonly inside: Inside[];
+  failure?: string;
+}
+
+const EMPTY: Tree = { inside: [] };
+const UNSTILL: Tree = { inside: [], failure: 'folders are being renamed just now' };
+
+/** A folder to be listed, of the tree of another one. */
+interface Branch {
+  readonly tree: Tree;
+  /** Moves out of the tree: what was moved goes its own way. A move that it went along in does not count. */
+  readonly sources: readonly string[];
+  readonly folder: string;
+}
+
+/** All that is in these folders, level by level. */
+async function treesAt(roots: readonly string[], options: LearnOptions): Promise<Map<string, Tree>> {
+  const trees = new Map<string, Tree>(roots.map((root) => [root, { inside: [] }]));
+  let level: Branch[] = [...trees].map(([root, tree]) => ({
+    tree,
+    folder: root,
+    sources: options.sources.filter((source) => isInside(source, root)),
+  }));
+  while (level.length > 0) {
+    const looked = await listed([...new Set(level.map(({ folder }) => folder))], options);
+    level = level.flatMap((branch) => grown(branch, looked));
   }
-  return found;
+  return trees;
+}
+
+async function listed(
+  folders: readonly string[],
+  options: LearnOptions,
+): Promise<LookBelow<readonly RemoteEntry[]>> {
+  const { layer, signal } = options;
+  const looked = await attempt(() => layer.listBelow(folders, { signal }), options);
+  if (typeof looked !== 'string') return looked;
+  return { found: new Map(), failed: new Map(folders.map((folder) => [folder, looked])) };
+}
+
+/** Notes what is in the folder. Returns the folders among it. */
+function grown(branch: Branch, { found, failed }: LookBelow<readonly RemoteEntry[]>): Branch[] {
+  const { tree, sources, folder } = branch;
+  const failure = failed.get(folder);
+  if (failure !== undefined) tree.failure = failure;
+  if (tree.failure !== undefined) return [];
+  const inside = (found.get(folder) ?? [])
+    .map((entry) => ({ entry, path: inFolder(folder, entry.name) }))
+    .filter(({ path }) => !sources.some((source) => isAtOrInside(path, source)));
+  for (const { entry, path } of inside) tree.inside.push([path, thingOf(entry)]);
+  return inside
+    .filter(({ entry }) => entry.kind === 'folder')
+    .map(({ path }) => ({ ...branch, folder: path }));
 }
 
 export function thingOf(entry: RemoteEntry | undefined): Thing {

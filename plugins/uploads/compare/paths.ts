@@ -32,3 +32,8 @@ export function ancestors(path: string): string[] {
   for (let folder = parentOf(path); folder !== ''; folder = parentOf(folder)) found.push(folder);
   return found;
 }
+
+/** How many names a path has. */
+export function depth(path: string): number {
+  return path.split('/').length;
+}

@@ -1,5 +1,5 @@
 /** What a plan is made of. */
-import type { LeavingEntry, QueueEntry } from 'mountkeeper';
+import type { LeavingEntry, QueueEntry, RemoteVersion } from 'mountkeeper';
 import type { PendingMove } from './places.ts';
 import type { MoveRecord, PlaceRecord } from './records.ts';
 import type { ScanEntry } from './scan.ts';
@@ -50,6 +50,16 @@ export interface Plan {
   readonly done: readonly LeavingEntry[];
   /** What users look for where the remote had it before: folders whose marks say so, files without data. */
   readonly stale: readonly LeavingEntry[];
+  /** Files that the remote has as they are. */
+  readonly clean: readonly CleanFile[];
+}
+
+export interface CleanFile {
+  readonly entry: ScanEntry;
+  /** As it was brought there. */
+  readonly version: RemoteVersion;
+  /** Nobody has changed it for a while, and what users saw there before cannot be taken for it by size and time. */
+  readonly mayMakeRoom: boolean;
 }
 
 export interface Known {

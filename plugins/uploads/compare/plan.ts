@@ -9,13 +9,14 @@
  * - Moves come first, then folders, then contents; deletions last. What is in the way of something else goes before it.
  */
 import type { LeavingEntry } from 'mountkeeper';
-import { ancestors, isAtOrInside, isInside, parentOf } from './paths.ts';
+import { ancestors, depth, isAtOrInside, isInside, parentOf } from './paths.ts';
 import { idOf, orderItems } from './order.ts';
 import { findPlaces } from './places.ts';
 import type { PendingMove, Places } from './places.ts';
 import { DETOUR_PREFIX } from './plan-types.ts';
-import type { Conditions, Item, Known, Lesson, Plan } from './plan-types.ts';
+import type { CleanFile, Conditions, Item, Known, Lesson, Plan } from './plan-types.ts';
 import { identityOf, isSameFile, mayBeFile, mayBeThere } from './records.ts';
+import type { PlaceRecord } from './records.ts';
 import type { Scan, ScanEntry } from './scan.ts';
 
 export function planUpper(scan: Scan, known: Known, conditions: Conditions): Plan {
@@ -48,23 +49,30 @@ class Draft {
   readonly #spent: string[] = [];
   readonly #done: LeavingEntry[] = [];
   readonly #stale: LeavingEntry[] = [];
+  readonly #clean: CleanFile[] = [];
   /** What users want at places: files and folders, no whiteouts. */
   readonly #wanted = new Map<string, ScanEntry>();
   readonly #whiteouts = new Set<string>();
   /** Folders of which is not known yet what they hide below. */
   readonly #unlearnt = new Set<string>();
+  /** Where the remote may have moved something, or not: also what users have removed since. */
+  readonly #unsure: readonly string[];
 
   constructor(scan: Scan, known: Known, conditions: Conditions) {
     this.#known = known;
     this.#scan = scan;
     this.#conditions = conditions;
     this.#places = findPlaces(scan, known.moves);
+    this.#unsure = [...known.moves.values()].flatMap(({ at, going }) => (going === undefined ? [] : [at, going]));
   }
 
   plan(): Plan {
     const sources = [...this.#places.moves.values()].map(({ source }) => source);
     const marked = [...this.#places.stale].map(([path, nowAt]) => ({ ...this.#scan.entries.get(path)!, nowAt }));
-    return { items: this.#items, lessons: this.#lessons, sources, spent: this.#spent, done: this.#done, stale: [...marked, ...this.#stale] };
+    return {
+      items: this.#items, lessons: this.#lessons, sources, spent: this.#spent,
+      done: this.#done, stale: [...marked, ...this.#stale], clean: this.#clean,
+    };
   }
 
   addEntry(entry: ScanEntry): void {
@@ -112,6 +120,7 @@ class Draft {
     const record = this.#known.places.get(place);
     if (record !== undefined && isSameFile(record.proved, identityOf(entry))) {
       if (record.copy !== undefined) this.#markDone({ ...entry, copy: record.copy.path }, place);
+      else this.#addClean(entry, place, record);
       return;
     }
     if (entry.isUnread === true) return this.#add(entry, place, { hold: JUST_CHANGED });
@@ -119,6 +128,14 @@ class Draft {
     if (isUnlearnt) return this.#learn(entry, place, record !== undefined);
     this.#add(entry, place, { hold: this.#holdOf(entry) });
     if (record?.remote.kind === 'folder') this.#addDeletion(place, entry.path);
+  }
+
+  /** In a folder that shows nothing of below, or another's, it is all that users see. */
+  #addClean(entry: ScanEntry, place: string, { remote, hasFormerLook = false }: PlaceRecord): void {
+    const isHome = entry.path === place && !this.#places.pure.has(parentOf(place));
+    if (!isHome || remote.kind !== 'file') return;
+    const mayMakeRoom = !hasFormerLook && this.#conditions.isRested(entry.changedNs);
+    this.#clean.push({ entry, version: remote.version, mayMakeRoom });
   }
 
   #addFolder(entry: ScanEntry, place: string): void {
@@ -148,7 +165,10 @@ class Draft {
   #learn(entry: ScanEntry, place: string, isTree: boolean): void {
     this.#add(entry, place, { hold: UNLEARNT });
     if (this.#unlearnt.has(parentOf(entry.path))) return;
-    this.#lessons.push({ place, isTree, ...(entry.kind === 'folder' && entry.key !== undefined && { folder: entry.key }) });
+    const { remote, isShown = false } = this.#known.places.get(place) ?? {};
+    const isGone = remote?.kind === 'folder' && isShown;
+    const folder = entry.kind === 'folder' ? entry.key : undefined;
+    this.#lessons.push({ place, isTree, isGone, ...(folder !== undefined && { folder }) });
   }
 
   /** Whether all that users removed with what was at a place is on record. */
@@ -185,8 +205,7 @@ class Draft {
   /** Where something may have been moved on the remote by a try whose answer was lost, nothing is done before that is known. */
   #awaited({ place, move }: Pick<Item, 'place' | 'move'>): string | undefined {
     const spots = [place, ...(move === undefined ? [] : [move.source])];
-    const isUnsure = [...this.#places.moves.values()].some(({ source, going }) => going !== undefined
-      && spots.some((spot) => [source, going].some((one) => isAtOrInside(spot, one) || isInside(one, spot))));
+    const isUnsure = this.#unsure.some((one) => spots.some((spot) => isAtOrInside(spot, one) || isInside(one, spot)));
     return isUnsure ? 'It has to be found out first whether the remote has moved something here.' : undefined;
   }
 
@@ -222,7 +241,7 @@ class Draft {
     if (!isTargetLearnt && !this.#unlearnt.has(parentOf(path))) this.#lessons.push({ place: path, isTree: true });
     const isLearnt = this.#isSourceLearnt(move) && isTargetLearnt;
     this.#putMove(move, false, isLearnt ? this.#useOf(move) : UNLEARNT);
-    if (isLearnt && record !== undefined && record.remote.kind !== 'nothing') this.#addDeletion(path, path);
+    if (isLearnt && record !== undefined && mayBeThere(record)) this.#addDeletion(path, path);
   }
 
   #useOf({ entry: { path, kind } }: PendingMove): string | undefined {
@@ -290,8 +309,4 @@ class Draft {
       if (this.#places.of.get(path) === path) this.#done.push(entry);
     }
   }
-}
-
-function depth(path: string): number {
-  return path.split('/').length;
 }

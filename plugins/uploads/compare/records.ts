@@ -42,6 +42,8 @@ export interface PlaceRecord {
   readonly isKept?: boolean;
   /** Key of the local folder that the remote's was made for. */
   readonly folder?: string;
+  /** What users saw there before has the size and time of what was brought there: nobody else could tell the two apart. */
+  readonly hasFormerLook?: boolean;
   /** Being taken out of the upper folder: when it is gone from there, no user deleted it. */
   readonly isLeaving?: boolean;
 }

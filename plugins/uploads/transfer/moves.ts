@@ -2,6 +2,7 @@
  * Renames on the remote what users renamed: folders, and files that overlayfs keeps no data of. Each step asks first and can be
  * done again; what others have put in the way stays beside.
  */
+import type { RemoteFailure } from 'mountkeeper';
 import { below, parentOf } from '../compare/paths.ts';
 import { DETOUR_PREFIX } from '../compare/plan-types.ts';
 import type { Item } from '../compare/plan-types.ts';
@@ -16,9 +17,18 @@ import type { StepTools } from './step-tools.ts';
 export async function moveEntry(item: Item, tools: StepTools): Promise<void> {
   const { entry, move } = item;
   if (move === undefined || entry?.key === undefined) throw new Changed();
-  if (move.going !== undefined) return findOut(entry.key, tools);
+  if (move.going !== undefined) {
+    await findOut(entry.key, tools);
+    throw new Changed();
+  }
   await checkEntry(item, tools);
-  await bring(entry, entry.key, { from: move.source, to: move.isDetour ? `${DETOUR_PREFIX}${entry.key}` : item.path }, tools);
+  try {
+    await bring(entry, entry.key, { from: move.source, to: move.isDetour ? `${DETOUR_PREFIX}${entry.key}` : item.path }, tools);
+  } catch (error) {
+    // As long as nobody knows where it is, listings cannot be read anew.
+    if ((error as RemoteFailure).remote !== 'silent') await findOut(entry.key, tools).catch(() => undefined);
+    throw error;
+  }
 }
 
 interface Way {
@@ -39,10 +49,10 @@ async function bring(entry: ScanEntry, key: string, way: Way, tools: StepTools):
 }
 
 /** A former try may have come through although its answer was never seen. */
-async function findOut(key: string, tools: StepTools): Promise<void> {
+export async function findOut(key: string, tools: StepTools): Promise<void> {
   const { records } = tools;
   const known = records.moves.get(key);
-  if (known?.going === undefined) throw new Changed();
+  if (known?.going === undefined) return;
   const [from, to] = [await ask(tools, known.at), await ask(tools, known.going)];
   const seen = records.places.get(known.at)?.remote ?? NOTHING;
   const isSeen = (now: Thing): boolean => seen.kind === 'file' && isSameThing(now, seen, tools.remote.precisionMs);
@@ -54,7 +64,6 @@ async function findOut(key: string, tools: StepTools): Promise<void> {
     records.setMove(key, rest);
   }
   await records.saved();
-  throw new Changed();
 }
 
 interface Arrival extends Way {

@@ -84,6 +84,7 @@ export class Planner {
     const keys = new Set([...scan.entries.values()].map(({ key }) => key));
     const gone = [...records.moves.keys()].filter((key) => !keys.has(key));
     // A look is no moment: what was renamed out of a folder that is gone may not have been seen yet.
+    for (const key of gone.filter((one) => this.#gone.has(one))) noteUnanswered(key, records);
     for (const key of gone) if (this.#gone.has(key)) records.setMove(key, null);
     this.#gone = new Set(gone);
     for (const [key, at] of this.#settledAt) {
@@ -103,6 +104,22 @@ export class Planner {
       isQuiet: (changed, path) => isHurried || isUrgent(path) || changed <= quietSince || changed > now + FUTURE_NS,
       isRested: (changed) => changed <= restedSince,
     };
+  }
+}
+
+/**
+ * Users have removed or replaced what they had moved before it was seen whether the remote had moved it. It may have: then what is at
+ * the other place is nobody else's, and goes as they wanted.
+ */
+function noteUnanswered(key: string, records: Records): void {
+  const move = records.moves.get(key);
+  if (move?.going === undefined) return;
+  const moved = records.places.get(move.at)?.remote;
+  const there = records.places.get(move.going);
+  if (moved?.kind === 'file') {
+    records.set(move.going, there === undefined ? { remote: moved } : { ...there, sending: moved.version });
+  } else if (there === undefined || there.remote.kind === 'nothing') {
+    records.set(move.going, { remote: { kind: 'folder' }, isShown: true });
   }
 }
 

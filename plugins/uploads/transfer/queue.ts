@@ -28,6 +28,7 @@ export class Queue {
   #lanes: Record<Lane, Map<string, Item>> = { upload: new Map(), small: new Map(), late: new Map() };
   readonly #tries = new Map<string, Try>();
   readonly #firstSeen = new Map<string, number>();
+  #isMoveHeld = false;
   /** Until then only what is urgent goes, in milliseconds since the epoch. */
   #pausedUntil = 0;
   /** Paths that go before all others, also while the rest is paused. */
@@ -110,6 +111,11 @@ export class Queue {
     const [first] = this.#lanes.late.values();
     if (!isWorkAhead || (first !== undefined && now - this.since(first) > DELETION_PATIENCE_MS)) this.#take('late', { room: SMALL_STEPS, most }, chosen);
     return chosen;
+  }
+
+  /** Listings are being read anew: no move may begin. */
+  holdMoves(isHeld: boolean): void {
+    this.#isMoveHeld = isHeld;
   }
 
   /** With what they need: a folder that is to be made, a thing that is in the way. */
@@ -198,7 +204,8 @@ export class Queue {
     return [...this.running.values()].map(({ item }) => item);
   }
 
-  #isReady({ needs }: Item): boolean {
+  #isReady({ action, needs }: Item): boolean {
+    if (this.#isMoveHeld && action === 'move') return false;
     for (const need of needs) if (!this.#done.has(need) && this.#items.has(need)) return false;
     return true;
   }

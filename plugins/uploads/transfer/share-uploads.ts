@@ -4,23 +4,26 @@
  */
 import { lstat } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import type { Clock, Conflict, QueueEntry, RemoteFailure, UploadFigures } from 'mountkeeper';
+import type { Conflict, QueueEntry, RemoteFailure, UploadFigures } from 'mountkeeper';
 import type { Item } from '../compare/plan-types.ts';
 import { Records } from '../compare/records.ts';
-import { deletePlace, makeFolder } from './folders.ts';
 import { resolveConflict } from '../conflicts/resolve.ts';
 import type { Keep } from '../conflicts/resolve.ts';
 import { verify } from '../proof/verify.ts';
 import type { Verified } from '../proof/verify.ts';
+import { CleanFiles } from './clean-files.ts';
+import { figuresOf } from './figures.ts';
 import { Leaving } from './leaving.ts';
+import { settleLive } from './settle-live.ts';
 import type { ManagedUploads, ShareUploaderOptions } from './managed.ts';
-import { moveEntry } from './moves.ts';
+import { MoveGate } from './move-gate.ts';
+import { LookLoop } from './look-loop.ts';
+import { perform } from './perform.ts';
 import { Planner, revive } from './planner.ts';
 import { Queue } from './queue.ts';
 import type { Running } from './queue.ts';
 import { Changed } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
-import { uploadFile } from './upload.ts';
 
 /** How long "all may go now" holds. */
 const HURRY_MS = 30_000;
@@ -29,6 +32,7 @@ const LOOK_SHARE = 50;
 const LONGEST_FRESH_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
 const IDLE_LOOK_EVERY_MS = 5_000;
+const MOVE_END_MS = 20;
 
 export class ShareUploader implements ManagedUploads {
   readonly #options: ShareUploaderOptions;
@@ -42,12 +46,13 @@ export class ShareUploader implements ManagedUploads {
   #looking: Promise<UploadFigures> | undefined;
   #nextLook: Promise<UploadFigures> | undefined;
   readonly #leaving: Leaving;
+  readonly #clean: CleanFiles;
+  readonly #gate: MoveGate;
   #hurriedUntil = 0;
   #uploadedBytes = 0;
   #isLookDue = false;
   #lookMs = 0;
-  #wake: () => void = () => undefined;
-  readonly #loop: Promise<void>;
+  readonly #loop: LookLoop;
 
   constructor(options: ShareUploaderOptions) {
     this.#options = options;
@@ -55,7 +60,16 @@ export class ShareUploader implements ManagedUploads {
     this.#leaving = new Leaving({
       clock: options.clock, tools: () => this.#tools(), learnFirst: () => this.#learnFirst(), settled: (keys) => this.#planner.settled(keys),
     });
-    this.#loop = options.isSelfDriven === false ? Promise.resolve() : this.#drive();
+    this.#clean = new CleanFiles({ upper: options.layer.upper, remote: options.remote, clock: options.clock, rules: options.clean, log: options.log });
+    this.#gate = new MoveGate({
+      clock: options.clock, hasten: () => this.#lookSoon(),
+      isMoving: () => [...this.#queue.running.values()].some(({ item }) => item.action === 'move'),
+    });
+    this.#loop = new LookLoop({
+      clock: options.clock, end: this.#end.signal, look: () => this.look(this.#end.signal), restMs: () => this.#restMs(),
+      onFailure: (error) => options.log.warn({ share: options.layer.shareName, err: error }, 'upper folder not looked at'),
+    });
+    if (options.isSelfDriven !== false) this.#loop.begin();
   }
 
   get figures(): UploadFigures | undefined {
@@ -98,7 +112,28 @@ export class ShareUploader implements ManagedUploads {
 
   #lookSoon(): void {
     this.#isLookDue = true;
-    this.#wake();
+    this.#loop.wake();
+  }
+
+  async holdMoves(signal: AbortSignal): Promise<() => void> {
+    return this.#gate.hold(AbortSignal.any([signal, this.#end.signal]));
+  }
+
+  async settleMoves(signal: AbortSignal): Promise<void> {
+    const release = this.#gate.holdAnyway();
+    try {
+      // What was under way ended with the former connection.
+      while ([...this.#queue.running.values()].some(({ item }) => item.action === 'move')) await this.#options.clock.sleep(MOVE_END_MS, signal);
+      await settleLive(await this.#planner.scan(signal), { ...this.#tools(await this.#open()), signal });
+    } finally {
+      release();
+      this.#lookSoon();
+    }
+  }
+
+  refreshed(folder: string, isDeep: boolean): void {
+    this.#clean.refreshed(folder, isDeep);
+    this.#loop.wake();
   }
 
   flush(): void {
@@ -130,8 +165,8 @@ export class ShareUploader implements ManagedUploads {
 
   async stop(): Promise<void> {
     this.#end.abort();
-    this.#wake();
-    await Promise.allSettled([this.#loop, ...this.#steps, this.#looking, this.#opening]);
+    this.#loop.wake();
+    await Promise.allSettled([this.#loop.ended, ...this.#steps, this.#looking, this.#opening]);
     await this.#records?.close();
   }
 
@@ -145,25 +180,9 @@ export class ShareUploader implements ManagedUploads {
     return this.#isLookDue;
   }
 
-  async #drive(): Promise<void> {
-    const { clock, log } = this.#options;
-    while (!this.#end.signal.aborted) {
-      try {
-        await this.look(this.#end.signal);
-      } catch (error) {
-        if (!this.#end.signal.aborted) log.warn({ share: this.#options.layer.shareName, err: error }, 'upper folder not looked at');
-      }
-      await this.#pause(clock);
-    }
-  }
-
-  async #pause(clock: Clock): Promise<void> {
+  #restMs(): number {
     const idle = this.#figures?.dirtyFiles === 0 ? IDLE_LOOK_EVERY_MS : LOOK_EVERY_MS;
-    const rest = Math.max(this.#isLookDue ? 0 : idle, Math.min(this.#lookMs * LOOK_SHARE, LONGEST_FRESH_MS));
-    const woken = new AbortController();
-    this.#wake = () => woken.abort();
-    const signal = AbortSignal.any([woken.signal, this.#end.signal]);
-    await clock.sleep(rest, signal).catch(() => undefined);
+    return Math.max(this.#isLookDue ? 0 : idle, Math.min(this.#lookMs * LOOK_SHARE, LONGEST_FRESH_MS));
   }
 
   async #look(caller: AbortSignal): Promise<UploadFigures> {
@@ -179,37 +198,24 @@ export class ShareUploader implements ManagedUploads {
     });
     this.#isLookDue ||= isMoreToLearn;
     this.#queue.adopt(plan, clock.now());
-    this.#leaving.adopt(scan, plan);
+    this.#gate.looked(scan, records);
+    this.#clean.adopt(plan.clean);
+    this.#leaving.adopt(scan, { ...plan, done: [...plan.done, ...this.#clean.leaving()] });
     this.#lookMs = clock.monotonic() - lookedAtMs;
-    this.#figures = this.#count(lookedAtMs);
+    this.#figures = figuresOf(this.#queue, { lookedAtMs, now: clock.now(), uploadedBytes: this.#uploadedBytes });
     this.#start();
     return this.#figures;
-  }
-
-  #count(lookedAtMs: number): UploadFigures {
-    const { clock } = this.#options;
-    const { items } = this.#queue;
-    const stuck = items.filter((item) => this.#queue.isStuck(item));
-    const oldest = items.length === 0 ? undefined : Math.min(...items.map((item) => this.#queue.since(item)));
-    return {
-      lookedAtMs,
-      dirtyFiles: items.length,
-      dirtyBytes: items.reduce((sum, { bytes }) => sum + bytes, 0),
-      ...(oldest !== undefined && { oldestDirtyAt: oldest }),
-      stuckFiles: stuck.length,
-      ...(stuck[0] !== undefined && { stuckReason: `${stuck[0].path}: ${this.#queue.reason(stuck[0], clock.now())}` }),
-      uploading: [...this.#queue.running.values()].filter(({ item }) => item.action === 'upload').length,
-      uploadedBytes: this.#uploadedBytes,
-    };
   }
 
   /** Starts what may go; when nothing more can, takes out what has arrived. */
   #start(): void {
     const { clock, transfers } = this.#options;
     if (this.#end.signal.aborted || this.#records === undefined) return;
+    this.#queue.holdMoves(this.#gate.isHeld);
     for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()))) this.#run(item);
     if (this.#leaving.isRenewalDue) this.#spawn(this.#leave(this.#leaving.renew()));
-    if (this.#steps.size === 0 && this.#leaving.isDue) this.#spawn(this.#leave(this.#leaving.takeOut()));
+    if (this.#steps.size === 0 && this.#gate.isSettled && this.#leaving.isDue) this.#spawn(this.#leave(this.#leaving.takeOut()));
+    if (this.#clean.isDue) this.#spawn(this.#leave(this.#clean.check(this.#end.signal)));
   }
 
   #run(item: Item): void {
@@ -229,7 +235,7 @@ export class ShareUploader implements ManagedUploads {
       .finally(() => {
         this.#steps.delete(step);
         this.#start();
-        if (this.#steps.size === 0) this.#wake();
+        if (this.#steps.size === 0) this.#loop.wake();
       });
     this.#steps.add(step);
   }
@@ -237,10 +243,16 @@ export class ShareUploader implements ManagedUploads {
   async #step(item: Item, run: Running): Promise<void> {
     const { clock, log, layer } = this.#options;
     try {
-      await this.#perform(item, run);
+      await perform(item, this.#tools(), (bytes) => {
+        this.#uploadedBytes += Math.max(0, bytes - run.sentBytes);
+        run.sentBytes = bytes;
+      });
       this.#queue.succeeded(item);
       // Every path may mean another place now.
-      if (item.action === 'move') this.#queue.discard();
+      if (item.action === 'move') {
+        this.#queue.discard();
+        this.#gate.moved();
+      }
       if (item.action === 'move' || this.#queue.isEmpty) this.#isLookDue = true;
     } catch (error) {
       if (this.#end.signal.aborted) return;
@@ -255,22 +267,10 @@ export class ShareUploader implements ManagedUploads {
     }
   }
 
-  async #perform(item: Item, run: Running): Promise<void> {
-    const tools = this.#tools();
-    if (item.action === 'make folder') return makeFolder(item, tools);
-    if (item.action === 'move') return moveEntry(item, tools);
-    if (item.action === 'delete') return deletePlace(item, tools);
-    const onProgress = (bytes: number): void => {
-      this.#uploadedBytes += Math.max(0, bytes - run.sentBytes);
-      run.sentBytes = bytes;
-    };
-    return uploadFile(item, { ...tools, onProgress });
-  }
-
-  #tools(): StepTools {
+  #tools(records = this.#records!): StepTools {
     const { layer, remote, clock, onConflict } = this.#options;
     return {
-      layer, remote, clock, onConflict, records: this.#records!, host: hostname().split('.')[0] ?? 'here', signal: this.#end.signal,
+      layer, remote, clock, onConflict, records, host: hostname().split('.')[0] ?? 'here', signal: this.#end.signal,
       touched: (folder) => this.#leaving.touched(folder),
     };
   }

@@ -134,12 +134,20 @@ async function prove(item: Item, { target, local, now }: Sent, step: UploadStep)
   if (!isUnchanged && !isLike) throw new Changed();
   const isWrong = isUnchanged && (await hasSameContent(join(layer.upper, item.path), now.version, signal)) === false;
   if (!isLike || isWrong) throw new Error('The remote shows another file than the one that was brought there.');
-  records.set(item.place, { ...arrived(item.place, target, now.version, records), ...(isUnchanged && { proved: local }) });
+  records.set(item.place, { ...arrived(item.place, target, { version: now.version, precisionMs: remote.precisionMs }, records), ...(isUnchanged && { proved: local }) });
   await records.saved();
   if (!isUnchanged) throw new Changed();
 }
 
-function arrived(place: string, target: string, version: RemoteVersion, { places }: Records): PlaceRecord {
-  if (target === place) return { remote: { kind: 'file', version } };
-  return { remote: places.get(place)?.remote ?? NOTHING, copy: { path: target, version } };
+interface Arrival {
+  readonly version: RemoteVersion;
+  readonly precisionMs: number;
+}
+
+function arrived(place: string, target: string, { version, precisionMs }: Arrival, { places }: Records): PlaceRecord {
+  const former = places.get(place);
+  if (target !== place) return { remote: former?.remote ?? NOTHING, copy: { path: target, version } };
+  const seen = former?.remote.kind === 'file' ? former.remote.version : undefined;
+  const hasFormerLook = former?.hasFormerLook === true || (seen !== undefined && looksLike(seen, version, precisionMs));
+  return { remote: { kind: 'file', version }, ...(hasFormerLook && { hasFormerLook }) };
 }

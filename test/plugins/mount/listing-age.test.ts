@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
+import { setImmediate } from 'node:timers/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
@@ -50,11 +51,13 @@ async function createWorld(t: TestContext, { isNew = true } = {}): Promise<World
   const ages = new ListingAge({
     address: { port: (server.address() as AddressInfo).port, user: '', password: '' }, fs: 'nas:', dataRoot, dirCacheMs: 15 * MINUTE_MS, isNew,
     clock: { monotonic: () => at.nowMs } as unknown as Clock, log: { debug: () => undefined } as unknown as Logger, end: new AbortController().signal,
-    onRenewal: (running) => { renewal = running; },
+    around: (renew) => { const running = renew(); renewal = running.catch(() => undefined); return running; },
   });
   const answer = async (): Promise<void> => {
     ages.remoteAnswered();
     await renewal;
+    // What it has found out is noted by then.
+    await setImmediate();
   };
   return { ages, calls, at, answer };
 }

@@ -14,7 +14,8 @@ function stage(): { readonly asked: string[]; readonly post: (path: string, payl
     figures: { lookedAtMs: 0, dirtyFiles: 2, dirtyBytes: 30, oldestDirtyAt: 1_800_000_000_000, stuckFiles: 0, uploading: 0, uploadedBytes: 0 },
     pausedUntil: 1_800_000_060_000,
     look: () => Promise.reject(new Error('not asked')),
-    flush: () => void asked.push('flush'),
+    refreshed: () => undefined, holdMoves: () => Promise.resolve(() => undefined), settleMoves: () => Promise.resolve(),
+  flush: () => void asked.push('flush'),
     pause: (until) => void asked.push(`pause ${until === 0 ? 0 : Math.round((until - clock.now()) / 1_000)}`),
     sendNow: (path) => void asked.push(`send ${path}`),
     resolve: ({ path, copy }, keep) => {

@@ -17,6 +17,7 @@ describe('the uploads of a share on the dashboard', () => {
   let flushed = 0;
   const uploads: ShareUploads = {
     figures: undefined, look: () => Promise.reject(new Error('unused')), stop: () => Promise.resolve(),
+    refreshed: () => undefined, holdMoves: () => Promise.resolve(() => undefined), settleMoves: () => Promise.resolve(),
     flush: () => { flushed += 1; },
     queue: () => [entry({ path: 'waits' }), entry({ path: NAME, state: 'stuck', reason: 'permission denied <b>', tries: 3, nextTryAt: 60_000 }), entry({ path: 'goes', state: 'uploading' })],
     conflicts: () => [{ path: 'x', copy: 'x (mine)', what: 'changed', at: 0 }],

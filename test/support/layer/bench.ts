@@ -37,7 +37,7 @@ export class LayerBench {
       start: (options) => {
         ({ layer: this.layer, remote: this.remote } = options);
         return {
-          figures: FIGURES, look: () => Promise.resolve(FIGURES), flush: () => undefined, queue: () => [], conflicts: () => [], stop: () => Promise.resolve(),
+          figures: FIGURES, look: () => Promise.resolve(FIGURES), flush: () => undefined, refreshed: () => undefined, holdMoves: () => Promise.resolve(() => undefined), settleMoves: () => Promise.resolve(), queue: () => [], conflicts: () => [], stop: () => Promise.resolve(),
         };
       },
       settle: () => Promise.resolve(),

@@ -8,7 +8,7 @@ import { copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import type { Clock, Conflict, LeavingEntry, Processes, RemoteEntry, RemoteFailure, RemoteFiles, WriteLayer } from 'mountkeeper';
+import type { CleanRules, Clock, Conflict, LeavingEntry, Processes, RemoteEntry, RemoteFailure, RemoteFiles, WriteLayer } from 'mountkeeper';
 import { createClock } from '../../../core/system/clock.ts';
 import { runShortCommand } from '../../../core/system/short-command.ts';
 import { settleUpper } from '../../../plugins/uploads/transfer/settle.ts';
@@ -76,10 +76,10 @@ export class TestShare {
     rmSync(this.root, { recursive: true, force: true });
   }
 
-  uploader(fault: Fault = () => undefined, more: { readonly isOpen?: () => ReadonlySet<string> } = {}): ShareUploader {
+  uploader(fault: Fault = () => undefined, more: { readonly isOpen?: () => ReadonlySet<string>; readonly clean?: CleanRules; readonly restMs?: number } = {}): ShareUploader {
     return new ShareUploader({
       layer: guarded(this.#layer(more.isOpen ?? (() => new Set())), fault), remote: guarded(this.remote(), fault), writeBackMs: () => 0, transfers: () => 4,
-      clock, processes, log: pino({ level: 'silent' }), onConflict: (conflict) => void this.conflicts.push(conflict), isSelfDriven: false, restMs: 0,
+      clock, processes, log: pino({ level: 'silent' }), onConflict: (conflict) => void this.conflicts.push(conflict), isSelfDriven: false, restMs: more.restMs ?? 0, clean: more.clean,
     });
   }
 
@@ -89,9 +89,10 @@ export class TestShare {
       shareName: 'test', upper: this.upper, aside: join(this.root, 'aside'), records: this.records,
       openForWriting: async () => isOpen(),
       inUse: async () => new Set(),
-      below: async (path) => entryAt(join(nas, path)),
-      listBelow: async (folder) => listing(join(nas, folder)),
+      below: async (paths) => ({ found: new Map(paths.map((path) => [path, entryAt(join(nas, path))])), failed: new Map() }),
+      listBelow: async (folders) => ({ found: new Map(folders.map((folder) => [folder, listing(join(nas, folder))])), failed: new Map() }),
       takeOut: async (entries) => this.#takeOut(entries),
+      rewriteMarks: async (entries) => entries.filter((entry) => this.#takeOne(entry)).map(({ path }) => path),
     };
   }
 

@@ -1,0 +1,55 @@
+/** What the mount of a share with a write layer tells of itself, and what its uploader goes by. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { durationMs, sizeBytes } from 'mountkeeper';
+import type { MountStats, UploadFigures, UploadOptions } from 'mountkeeper';
+import { treesOf } from '../cache-meta.ts';
+import type { MountTools } from '../tools.ts';
+
+/** As the configuration says at the moment. */
+export function uploadRules({ config }: Pick<MountTools, 'config'>): Omit<UploadOptions, 'layer' | 'remote'> {
+  return {
+    writeBackMs: () => durationMs(config().mount.write_back),
+    transfers: () => config().mount.transfers,
+    clean: {
+      listingAgeMs: () => durationMs(config().mount.dir_cache_time),
+      keepMs: () => durationMs(config().cache.max_age),
+      minFreeBytes: () => sizeBytes(config().cache.min_free_space),
+    },
+  };
+}
+
+/** `nas:photos/2024` → `photos/2024`. */
+export function remotePathOf(fs: string): string {
+  return fs.slice(fs.indexOf(':') + 1);
+}
+
+/** Whether rclone has content of a file of that size in its own cache, or may have. `path`: as on the remote, without its name. */
+export function isCached(cacheDir: string, path: string, bytes: number): boolean {
+  try {
+    const { Size } = JSON.parse(readFileSync(join(treesOf(cacheDir).meta, path), 'utf8')) as { readonly Size: number };
+    return Size === bytes;
+  } catch (error) {
+    return !['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
+  }
+}
+
+export const NOTHING_READ: MountStats = { cacheBytes: 0, dirtyFiles: 0, erroredFiles: 0, speed: 0, transfers: 0, errors: 0, uploading: false };
+
+/** Figures of reading, with those of the uploader. */
+export function withUploads(reading: MountStats, waiting: UploadFigures, inTheWay: string | undefined): MountStats {
+  const stuck = waiting.stuckFiles > 0
+    ? `${waiting.stuckFiles} of the files written here cannot be brought to the remote (${waiting.stuckReason ?? 'no reason given'}); they stay here` : undefined;
+  const troubles = [reading.trouble, stuck, inTheWay].filter((text) => text !== undefined);
+  return {
+    ...reading,
+    dirtyFiles: reading.dirtyFiles + waiting.dirtyFiles,
+    dirtyBytes: reading.dirtyFiles === 0 ? waiting.dirtyBytes : undefined,
+    oldestDirtyAt: waiting.oldestDirtyAt,
+    erroredFiles: reading.erroredFiles + waiting.stuckFiles,
+    uploading: reading.uploading || waiting.uploading > 0,
+    downloading: reading.transfers > waiting.uploading,
+    uploadedBytes: waiting.uploadedBytes,
+    trouble: troubles.length > 0 ? troubles.join('; ') : undefined,
+  };
+}

@@ -1,0 +1,27 @@
+/** What the queue says of a share after a look, in figures. */
+import type { UploadFigures } from 'mountkeeper';
+import type { Queue } from './queue.ts';
+
+export interface LookFigures {
+  /** In monotonic milliseconds. */
+  readonly lookedAtMs: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly uploadedBytes: number;
+}
+
+export function figuresOf(queue: Queue, { lookedAtMs, now, uploadedBytes }: LookFigures): UploadFigures {
+  const { items } = queue;
+  const stuck = items.filter((item) => queue.isStuck(item));
+  const oldest = items.reduce((least, item) => Math.min(least, queue.since(item)), Infinity);
+  return {
+    lookedAtMs,
+    dirtyFiles: items.length,
+    dirtyBytes: items.reduce((sum, { bytes }) => sum + bytes, 0),
+    ...(items.length > 0 && { oldestDirtyAt: oldest }),
+    stuckFiles: stuck.length,
+    ...(stuck[0] !== undefined && { stuckReason: `${stuck[0].path}: ${queue.reason(stuck[0], now)}` }),
+    uploading: [...queue.running.values()].filter(({ item }) => item.action === 'upload').length,
+    uploadedBytes,
+  };
+}
