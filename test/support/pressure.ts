@@ -33,6 +33,12 @@ export function tooLong(spans: readonly Span[], limitMs: number): string[] {
   return spans.filter((span) => span.ms > limitMs).map((span) => `${span.ms} ms (limit ${limitMs} ms, pressure ${span.pressure.toFixed(1)})`);
 }
 
+/** The median, in milliseconds. */
+export function middleOf(spans: readonly Span[]): number {
+  const times = spans.map((span) => span.ms).sort((a, b) => a - b);
+  return times[Math.floor(times.length / 2)] ?? NaN;
+}
+
 export function rangeOf(spans: readonly Span[]): string {
   const [times, pressures] = [spans.map((span) => span.ms), spans.map((span) => span.pressure)];
   return `${Math.min(...times)} to ${Math.max(...times)} ms (pressure ${Math.min(...pressures).toFixed(1)} to ${Math.max(...pressures).toFixed(1)})`;
