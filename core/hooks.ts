@@ -6,6 +6,7 @@ import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesHook, SyncWaterfallH
 import type { Hooks } from './api.ts';
 import { bandwidth, check, notice } from './plugin/given.ts';
 import type { Ledger, Projector, TapEntry } from './plugin/ledger.ts';
+import { StallWatch } from './plugin/stall.ts';
 import { TimeBoxError, timeBox } from './plugin/time-box.ts';
 import type { Clock, Logger } from './services.ts';
 
@@ -53,6 +54,7 @@ export interface HookOptions {
   readonly timeoutMs?: number;
 }
 
+interface WatchedOptions extends HookOptions { readonly stalls: StallWatch }
 type IsActive = (plugin: string) => boolean;
 type AnyFn = (...args: unknown[]) => unknown;
 interface Tap extends TapEntry { readonly plugin: string; readonly index: number }
@@ -74,13 +76,14 @@ function sortedTaps(ledgers: readonly Ledger[]): Tap[] {
 }
 
 /** One tap behind its guard: skipped while its plugin is down or while an earlier call still hangs. */
-function guardTap(tap: Tap, isActive: IsActive, options: HookOptions): (args: unknown[]) => Promise<unknown> {
-  const { clock, log, timeoutMs = 5_000 } = options;
+function guardTap(tap: Tap, isActive: IsActive, options: WatchedOptions): (args: unknown[]) => Promise<unknown> {
+  const { clock, log, stalls, timeoutMs = 5_000 } = options;
+  const place = { plugin: tap.plugin, at: `hook ${tap.hook}` };
   const fields = { plugin: tap.plugin, hook: tap.hook };
   let hanging = 0;
   return async (args) => {
     if (!isActive(tap.plugin) || hanging > 0) return undefined;
-    const call = (async () => (tap.fn as AnyFn)(...args))();
+    const call = (async () => stalls.call(place, () => (tap.fn as AnyFn)(...args)))();
     try {
       return await timeBox(clock, timeoutMs, call);
     } catch (error) {
@@ -94,7 +97,8 @@ function guardTap(tap: Tap, isActive: IsActive, options: HookOptions): (args: un
   };
 }
 
-function resolveTap(tap: Tap, isActive: IsActive, log: Logger): (value: unknown) => unknown {
+function resolveTap(tap: Tap, isActive: IsActive, { log, stalls }: WatchedOptions): (value: unknown) => unknown {
+  const place = { plugin: tap.plugin, at: `hook ${tap.hook}` };
   const skip = (err: unknown) => {
     log.error({ plugin: tap.plugin, hook: tap.hook, err }, 'plugin failed in a hook and was skipped');
     return undefined;
@@ -102,7 +106,7 @@ function resolveTap(tap: Tap, isActive: IsActive, log: Logger): (value: unknown)
   return (value) => {
     if (!isActive(tap.plugin)) return undefined;
     try {
-      const result = (tap.fn as AnyFn)(value);
+      const result = stalls.call(place, () => (tap.fn as AnyFn)(value));
       if (result instanceof Promise) void result.catch(() => undefined);
       else return result === undefined ? undefined : ANSWERS[tap.hook as ResolveHook](result);
       return skip(new Error(`${tap.hook} must return a value of the kind it got, at once`));
@@ -134,7 +138,7 @@ function memo<H>(map: Map<string, H>, key: string, create: () => H): H {
   return hook;
 }
 
-function addTap(set: HookSet, tap: Tap, isActive: IsActive, options: HookOptions): void {
+function addTap(set: HookSet, tap: Tap, isActive: IsActive, options: WatchedOptions): void {
   const at = { name: tap.plugin, stage: tap.stage };
   const ignore = (expected: string) => options.log.error({ plugin: tap.plugin, hook: tap.hook, expected }, 'plugin gave a hook an answer of the wrong kind; it was ignored');
   const guarded = guardTap(tap, isActive, options);
@@ -151,7 +155,7 @@ function addTap(set: HookSet, tap: Tap, isActive: IsActive, options: HookOptions
       memo(set.observe, tap.hook, () => new AsyncSeriesHook<[unknown[]]>(['args'])).tapPromise(at, async (args) => { await guarded(args); });
       break;
     case 'resolve':
-      memo(set.resolve, tap.hook, () => new SyncWaterfallHook<[unknown]>(['value'])).tap(at, resolveTap(tap, isActive, options.log));
+      memo(set.resolve, tap.hook, () => new SyncWaterfallHook<[unknown]>(['value'])).tap(at, resolveTap(tap, isActive, options));
       break;
     case 'collect': {
       const hook = memo(set.collect, tap.hook, () => new AsyncParallelHook<[unknown[], unknown[][]]>(['args', 'lists']));
@@ -168,6 +172,7 @@ function addTap(set: HookSet, tap: Tap, isActive: IsActive, options: HookOptions
 /** The hooks' projector and the runner that always uses what was committed last. */
 export function createHooks(options: HookOptions): { readonly projector: Projector; readonly runner: HookRunner } {
   let current = emptySet();
+  const watched = { ...options, stalls: new StallWatch(options) };
   const runner: HookRunner = {
     veto: async (hook, ...args) => (await current.veto.get(hook)?.promise(args)) ?? undefined,
     observe: async (hook, ...args) => { await current.observe.get(hook)?.promise(args); },
@@ -182,7 +187,7 @@ export function createHooks(options: HookOptions): { readonly projector: Project
     name: 'hooks',
     build: async (ledgers, isActive) => {
       const next = emptySet();
-      for (const tap of sortedTaps(ledgers)) addTap(next, tap, isActive, options);
+      for (const tap of sortedTaps(ledgers)) addTap(next, tap, isActive, watched);
       return { commit: () => { current = next; }, discard: async () => undefined };
     },
   };

@@ -10,6 +10,7 @@ import type { Lifecycle, Request, Server, ServerRealm } from '@hapi/hapi';
 import type { RequestClient } from '../api.ts';
 import type { Clock, Logger } from '../services.ts';
 import type { Ledger } from '../plugin/ledger.ts';
+import { StallWatch } from '../plugin/stall.ts';
 import { createDrain } from './drain.ts';
 import type { RequestEvent } from './listener.ts';
 
@@ -115,6 +116,20 @@ function inOrder(ledgers: readonly Ledger[]): readonly Ledger[] {
   return [...ledgers].sort((a, b) => Number(b.guard) - Number(a.guard) || (a.plugin < b.plugin ? -1 : 1));
 }
 
+/** Handlers of all plugins' routes, also of those that their native hapi plugins have added. */
+function watchHandlers(server: Server, stalls: StallWatch): void {
+  for (const route of server.table()) {
+    const plugin = ownerOf(route.realm, server.realm);
+    const settings = route.settings as { handler?: unknown };
+    const { handler } = settings;
+    if (plugin === undefined || typeof handler !== 'function') continue;
+    const place = { plugin, at: `route ${route.method.toUpperCase()} ${route.path}` };
+    settings.handler = function timed(this: unknown, ...args: readonly unknown[]): unknown {
+      return stalls.call(place, () => handler.apply(this, args) as unknown);
+    };
+  }
+}
+
 async function registerLedger(server: Server, ledger: Ledger): Promise<void> {
   if (ledger.routes.length === 0 && ledger.hapi.length === 0) return;
   await server.register({
@@ -136,6 +151,7 @@ async function assemble(server: Server, options: GenerationOptions): Promise<voi
       throw new Error(`routes of plugin ${ledger.plugin}: ${(error as Error).message}`, { cause: error });
     }
   }
+  watchHandlers(server, new StallWatch(options));
   await server.start();
 }
 

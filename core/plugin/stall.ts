@@ -1,0 +1,42 @@
+/** While code of a plugin runs without a pause nothing else does: no request, no probe, no other plugin. Whoever takes long is named. */
+import type { Clock, Logger } from '../services.ts';
+
+/** Readers of a page or of a share's figures notice such a pause. */
+const LONGEST_MS = 200;
+/** One plugin at one place is named no more often. */
+const SAY_EVERY_MS = 60_000;
+
+export interface Place {
+  readonly plugin: string;
+  /** Such as `hook afterCycle` or `route GET /ext`. */
+  readonly at: string;
+}
+
+export class StallWatch {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #log: Logger;
+  readonly #saidMs = new Map<string, number>();
+
+  constructor({ clock, log }: { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Logger }) {
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** Calls, and measures until the call returns: what it awaits afterwards holds up nobody. */
+  call<T>(place: Place, run: () => T): T {
+    const start = this.#clock.monotonic();
+    try {
+      return run();
+    } finally {
+      const now = this.#clock.monotonic();
+      if (now - start > LONGEST_MS) this.#say(place, Math.round(now - start), now);
+    }
+  }
+
+  #say({ plugin, at }: Place, ms: number, now: number): void {
+    const key = `${plugin} ${at}`;
+    if (now - (this.#saidMs.get(key) ?? -Infinity) < SAY_EVERY_MS) return;
+    this.#saidMs.set(key, now);
+    this.#log.warn({ plugin, at, ms }, 'plugin held up everything else; work that takes long belongs into a process of its own');
+  }
+}
