@@ -83,7 +83,7 @@ export interface Commands {
   /** Texts as they came; a value that cannot be read is logged and changes nothing. */
   bwlimit: { args: [limit: { up: string; down: string }]; result: void };
   reconnect: { args: [share: string]; result: void };
-  /** For whoever delivers notifications; nothing happens when nobody does. */
+  /** For whoever delivers notifications: the one plugin that handles it, and all that tap the hook `notification`. */
   notify: { args: [event: NotificationEvent]; result: void };
 }
 
@@ -117,6 +117,8 @@ export interface Hooks {
   beforeReload: { args: [next: LoadedConfig, diff: ConfigDiff]; result: string | undefined };
   /** A document has been applied. */
   afterReload: { args: [next: LoadedConfig, diff: ConfigDiff]; result: void };
+  /** People should hear of something: every plugin that delivers such events does it here, each in its own way. */
+  notification: { args: [event: NotificationEvent]; result: void };
   /** A cycle of the supervisor has ended; `tookMs` is how long it took. Whoever is slow misses cycles. */
   afterCycle: { args: [snapshot: Snapshot, tookMs?: number]; result: void };
   /** Changes the whole budget before it is divided over the shares. Called at every division: must be quick. */

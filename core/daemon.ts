@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { durationMs, formatDuration } from './api.ts';
-import type { ConfigCheck, LoadedConfig, Release } from './api.ts';
+import type { ConfigCheck, LoadedConfig, NotificationEvent, Release } from './api.ts';
 import type { Command } from './commands.ts';
 import { watchPlugins } from './plugin/watch.ts';
 import { buildParts, closeParts, pluginsOf } from './parts.ts';
@@ -198,6 +198,8 @@ export class Daemon {
     if (command.name === 'reload') await this.#reload(first as LoadedConfig);
     if (command.name === 'bwlimit') this.#supervisor.setBandwidth(first as { up: string; down: string });
     if (command.name === 'reconnect') this.#supervisor.reconnect(first as string);
+    // Nobody waits for those who carry it outside.
+    if (command.name === 'notify') void this.#parts.host.hooks.observe('notification', Object.freeze(structuredClone(first as NotificationEvent)));
     for (const handler of this.#parts.host.handlers(command.name)) await (handler as (...args: readonly unknown[]) => Promise<unknown>)(...command.args);
   }
 

@@ -12,7 +12,7 @@ import type { Clock, Logger } from './services.ts';
 
 export type HookKind = 'veto' | 'observe' | 'resolve' | 'collect';
 export type VetoHook = Extract<keyof Hooks, `before${string}`>;
-export type ObserveHook = Extract<keyof Hooks, `after${string}` | `${string}Changed`>;
+export type ObserveHook = Extract<keyof Hooks, 'notification' | `after${string}` | `${string}Changed`>;
 export type ResolveHook = Extract<keyof Hooks, `resolve${string}`>;
 export type CollectHook = Extract<keyof Hooks, `collect${string}`>;
 
@@ -24,6 +24,7 @@ export const hookKinds: Readonly<Record<keyof Hooks, HookKind>> = {
   shareHealthChanged: 'observe',
   beforeReload: 'veto',
   afterReload: 'observe',
+  notification: 'observe',
   afterCycle: 'observe',
   resolveBandwidth: 'resolve',
   collectNotices: 'collect',

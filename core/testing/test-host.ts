@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
 import { stringify } from 'smol-toml';
-import type { Plugin } from '../api.ts';
+import type { Plugin, NotificationEvent } from '../api.ts';
 import { createSecrets } from '../config/secrets.ts';
 import { createConfigService } from '../config/service.ts';
 import { Contributions } from '../contributions.ts';
@@ -214,6 +214,7 @@ class Bench implements TestHost {
   async #send(command: keyof Commands, args: readonly unknown[]): Promise<void> {
     this.sent.push({ command, args });
     const handlers = this.host.handlers(command) as readonly ((...args: readonly unknown[]) => Promise<unknown>)[];
+    if (command === 'notify') await this.host.hooks.observe('notification', args[0] as NotificationEvent);
     for (const handler of handlers) await handler(...args);
     if (handlers.length === 0) await this.#options.send?.(command, args);
   }

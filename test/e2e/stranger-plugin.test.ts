@@ -127,3 +127,36 @@ describe('the exporter that the documents show', () => {
     await shows('work/hello.txt', 0);
   });
 });
+
+/** Tells of something when it is asked to, and keeps what it hears. */
+const TELLER = `import { definePlugin } from 'mountkeeper';
+const heard = [];
+const event = { type: 'garden.flood', severity: 'warning', message: 'The cellar is full.', data: { litres: 12 }, key: 'flood' };
+export default definePlugin({ name: 'NAME', version: '1.0.0', apiVersion: 1, description: 'Tells and hears.',
+  register(ctx) {
+    ctx.tap('notification', (event) => { heard.push(event.message); event.message = 'changed'; });
+    ctx.route({ method: 'GET', path: '/api/NAME', handler: () => heard });
+    ctx.route({ method: 'GET', path: '/api/NAME/tell', handler: async () => { await ctx.send('notify', event); return {}; } });
+  } });
+`;
+
+describe('what people should hear of', () => {
+  let scratch: Scratch;
+  let daemon: Daemon;
+
+  before(async () => {
+    scratch = await createScratch('tellers');
+    for (const name of ['teller', 'hearer']) await layDown(scratch, name, TELLER.replaceAll('NAME', name));
+    const sections = { plugins: { dirs: [scratch.path('plugins')] }, 'plugins.teller': { enabled: true }, 'plugins.hearer': { enabled: true } };
+    daemon = await Daemon.create(scratch, { connections: [{ name: 'nas', type: 'local' }], shares: [], sections });
+    await daemon.start();
+  });
+  after(() => scratch.close());
+
+  it('is heard by every plugin that listens, as it was said', async () => {
+    assert.equal((await daemon.get('/api/teller/tell')).status, 200);
+    for (const name of ['teller', 'hearer']) {
+      await until(`${name} has heard of it`, async () => JSON.stringify((await daemon.get(`/api/${name}`)).body) === '["The cellar is full."]', { timeoutMs: 20_000 });
+    }
+  });
+});
