@@ -10,6 +10,7 @@ import type { Bandwidth, DirectoryRefresher, Exporter, Mounter, Prober, RemoteEv
 import type { ConfigChanges } from './contract/config-changes.ts';
 import type { Tab, TabsService } from './contract/dashboard.ts';
 import type { MetricsService, MetricVerb } from './contract/metrics.ts';
+import type { StoreService } from './contract/store.ts';
 import type { Uploader } from './contract/write-layer.ts';
 import type {
   BandwidthService, Clock, ConfigDiff, ConfigService, LoadedConfig, LogFileService, Logger, MountReader, MountTable, Paths,
@@ -27,6 +28,7 @@ export type * from './services.ts';
 export type * from './contract/config-changes.ts';
 export type * from './contract/dashboard.ts';
 export type * from './contract/metrics.ts';
+export type * from './contract/store.ts';
 export type * from './contract/write-layer.ts';
 export { Fragment, h, html } from './html.ts';
 export { editToml } from './config/edit.ts';
@@ -146,6 +148,8 @@ export interface Services {
   tabs: TabsService;
   paths: Paths;
   logFile: LogFileService;
+  /** Documents of the plugin that asks. */
+  store: StoreService;
   metrics: MetricsService;
   mounter: Mounter;
   uploader: Uploader;

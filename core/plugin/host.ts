@@ -25,6 +25,7 @@ import { buildMembers, createBuilder } from './project.ts';
 import type { Build, Builder } from './project.ts';
 import type { JobScheduler } from './recurring.ts';
 import type { DisposeReason } from './scope.ts';
+import { StoreRoom } from './store.ts';
 import { sweepStage } from './stage.ts';
 
 export type { ContributionEntry } from './found.ts';
@@ -121,7 +122,8 @@ class Host implements PluginHost {
     this.#options = options;
     this.#discovery = discovery;
     const tabs = { list: () => this.ledgers().flatMap(({ plugin, tabs: own }) => own.map((tab) => ({ plugin, tab }))) };
-    this.#coreServices = { plugins: { list: () => this.list() }, tabs, ...options.services };
+    const store = new StoreRoom({ stateDir: options.services.paths?.stateDir ?? '', clock, log });
+    this.#coreServices = { plugins: { list: () => this.list() }, tabs, store, ...options.services };
     // Everybody holds the same objects: nobody puts his own function into another's hands.
     for (const service of Object.values(this.#coreServices)) Object.freeze(service);
     const hooks = createHooks({ clock, log, timeoutMs: limits.hookMs ?? 5_000 });
@@ -130,7 +132,8 @@ class Host implements PluginHost {
     this.#builder = createBuilder({ projectors: [hooks.projector, ...options.projectors], clock, isActive: this.#isActive });
     this.#env = {
       clock, log, scheduler, limits,
-      service: (name) => this.#service(name),
+      // The one service that is another for each.
+      service: (name, plugin) => (name === 'store' ? store.of(plugin) : this.#service(name)),
       send: (command, args) => options.send(command as keyof Commands, ...(args as never)),
     };
   }

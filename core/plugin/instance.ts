@@ -18,8 +18,8 @@ export interface InstanceEnv {
   readonly log: Logger;
   readonly scheduler: JobScheduler;
   readonly limits?: Pick<ScopeOptions, 'acquireMs' | 'releaseMs'>;
-  /** A service of the core or of an active plugin. */
-  service(name: string): unknown;
+  /** A service of the core or of an active plugin, as `plugin` sees it. */
+  service(name: string, plugin: string): unknown;
   send(command: string, args: readonly unknown[]): Promise<unknown>;
 }
 
@@ -166,7 +166,7 @@ class LivingInstance implements Instance {
       get config() { return config(); },
       log: this.#log,
       signal: this.#scope.signal,
-      use: (name) => this.#provided.get(name) ?? this.#env.service(name),
+      use: (name) => this.#provided.get(name) ?? this.#env.service(name, this.plugin.name),
       send: (command, args) => this.#env.send(command, args),
     };
   }

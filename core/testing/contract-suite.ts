@@ -128,7 +128,7 @@ async function inTime<T>(clock: ManualClock, work: Promise<T>): Promise<T> {
 }
 
 function standIns(plugin: Plugin, given: Partial<Services> = {}): Partial<Services> {
-  const core = new Set(['clock', 'processes', 'mountTable', 'mountReader', 'config', 'secrets', 'status', 'shares', 'plugins', 'paths', 'logFile', 'metrics']);
+  const core = new Set(['clock', 'processes', 'mountTable', 'mountReader', 'config', 'secrets', 'status', 'shares', 'plugins', 'paths', 'logFile', 'metrics', 'store']);
   const missing = (plugin.requires ?? []).filter((name) => !core.has(name));
   const silent = new Proxy({}, { get: (_, key) => (key === 'then' ? undefined : async () => undefined) });
   return { ...Object.fromEntries(missing.map((name) => [name, silent])), ...given };
