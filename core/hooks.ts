@@ -6,7 +6,7 @@ import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesHook, SyncWaterfallH
 import type { Hooks } from './api.ts';
 import { bandwidth, check, notice } from './plugin/given.ts';
 import type { Ledger, Projector, TapEntry } from './plugin/ledger.ts';
-import { StallWatch } from './plugin/stall.ts';
+import { StallWatch } from './sdk/stall-watch.ts';
 import { TimeBoxError, timeBox } from './plugin/time-box.ts';
 import type { Clock, Logger } from './services.ts';
 

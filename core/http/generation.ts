@@ -10,7 +10,7 @@ import type { Lifecycle, Request, Server, ServerRealm } from '@hapi/hapi';
 import type { RequestClient } from '../api.ts';
 import type { Clock, Logger } from '../services.ts';
 import type { Ledger } from '../plugin/ledger.ts';
-import { StallWatch } from '../plugin/stall.ts';
+import { StallWatch } from '../sdk/stall-watch.ts';
 import { createDrain } from './drain.ts';
 import type { RequestEvent } from './listener.ts';
 

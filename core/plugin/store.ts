@@ -1,7 +1,7 @@
 /** Small JSON documents of plugins: `<state>/store/<plugin>/<name>.json`, each written as a whole. */
 import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { StoredDocument, StoreOptions, StoreService } from '../contract/store.ts';
+import type { StoredDocument, StoreOptions, StoreService } from '../api.ts';
 import type { Clock, Logger } from '../services.ts';
 import { writeWhole } from '../system/whole-file.ts';
 import { NAME } from './manifest.ts';
@@ -33,8 +33,7 @@ export class StoreRoom {
   }
 
   async #open<T>(plugin: string, name: string, { version, initial, migrate }: StoreOptions<T>): Promise<StoredDocument<T>> {
-    if (!NAME.test(name)) throw new Error(`the document's name ${JSON.stringify(name)} is not kebab-case; use small letters, digits and single hyphens`);
-    if (!Number.isInteger(version) || version < 1) throw new Error(`the version of the document "${name}" must be a whole number from 1 on`);
+    demandRight(name, version);
     const file = join(this.#options.stateDir, 'store', plugin, `${name}.json`);
     const kept = await this.#read(file, plugin);
     if (kept && kept.version > version) {
@@ -62,6 +61,11 @@ export class StoreRoom {
     log.warn({ plugin, file, aside }, 'a document of a plugin cannot be read any more; it is laid aside and the plugin begins with a new one');
     return undefined;
   }
+}
+
+function demandRight(name: string, version: number): void {
+  if (!NAME.test(name)) throw new Error(`the document's name ${JSON.stringify(name)} is not kebab-case; use small letters, digits and single hyphens`);
+  if (!Number.isInteger(version) || version < 1) throw new Error(`the version of the document "${name}" must be a whole number from 1 on`);
 }
 
 function writtenIn(text: string): Written | undefined {
