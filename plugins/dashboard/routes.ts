@@ -3,7 +3,7 @@ import type { Lifecycle, Request, ResponseObject, ResponseToolkit, RouteOptions,
 import { eventStream, html } from 'mountkeeper';
 import { createView } from './view.ts';
 import { everywhere } from './languages.ts';
-import { CHART_FILES, SCRIPTS } from './assets.ts';
+import { CHART_FILES, SCRIPTS, SETTINGS_FILES } from './assets.ts';
 import type { AssetCache } from './assets.ts';
 import type { Feeds, PageName, PageRequest } from './live/feeds.ts';
 import { loadLibraries } from './pages/libraries.ts';
@@ -41,13 +41,18 @@ function streamOf(page: PageName, query: Readonly<Record<string, string>>, since
   return `/dashboard/events?${new URLSearchParams({ ...query, ':page': page.kind, ...(name.name === undefined ? {} : { ':name': name.name }), ':since': since }).toString()}`;
 }
 
+function scriptsOf(page: PageName): readonly string[] {
+  if (page.kind === 'share') return [...SCRIPTS, ...CHART_FILES];
+  return page.kind === 'tab' && page.name === 'settings' ? [...SCRIPTS, ...SETTINGS_FILES] : SCRIPTS;
+}
+
 async function answerPage(parts: RouteParts, request: Request, h: ResponseToolkit, page: PageName): Promise<ResponseObject> {
   const asked = pageRequest(request, page);
   const feed = await parts.feeds().open(asked);
   const view = createView(asked.reader);
   const { build } = await parts.assets().load();
   const common = {
-    view, theme: themeOf(request), path: `${request.path}${request.url.search}`, tabs: parts.sources.tabs('tab'), build, scripts: page.kind === 'share' ? [...SCRIPTS, ...CHART_FILES] : SCRIPTS,
+    view, theme: themeOf(request), path: `${request.path}${request.url.search}`, tabs: parts.sources.tabs('tab'), build, scripts: scriptsOf(page),
     asset: (name: string) => `/dashboard/assets/${build}/${name}`, canSignOut: parts.isPasswordSet(),
   };
   if (!feed) return htmlAnswer(request, h, shell({ ...common, title: view.text(everywhere('not-found')), events: undefined, main: toHtml(html`<h1>${view.t('not-found')}</h1><p>${view.t('not-found-help')}</p>`) }), 404);

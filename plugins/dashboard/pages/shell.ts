@@ -59,10 +59,12 @@ export function shell(traits: ShellTraits): string {
   return `<!doctype html>${libraries().render(document)}`;
 }
 
+const OWN_SCRIPTS: ReadonlySet<string> = new Set(['app.js', 'charts.js', 'settings.js']);
+
 /** The dashboard's own scripts are modules; the packages' are not. */
 function loaded(name: string, address: string): Content {
   if (name.endsWith('.css')) return html`<link rel="stylesheet" href=${address} />`;
-  return html`<script type=${name === 'app.js' || name === 'charts.js' ? 'module' : undefined} defer src=${address}></script>`;
+  return html`<script type=${OWN_SCRIPTS.has(name) ? 'module' : undefined} defer src=${address}></script>`;
 }
 
 function header({ view, tabs, path }: ShellTraits): Content {
