@@ -8,6 +8,7 @@ import type { Config, ConfigContribution } from './api-config.ts';
 import type { Health, ShareStatus, StatusRecord } from './api-status.ts';
 import type { Bandwidth, DirectoryRefresher, Exporter, Mounter, Prober, RemoteEvidence } from './ports.ts';
 import type { ConfigChanges, ConfigPresets } from './contract/config-changes.ts';
+import type { SetupService } from './contract/setup.ts';
 import type { Tab, TabsService } from './contract/dashboard.ts';
 import type { Uploader } from './contract/write-layer.ts';
 import type {
@@ -25,6 +26,7 @@ export type * from './ports.ts';
 export type * from './services.ts';
 export type * from './contract/config-changes.ts';
 export type * from './contract/dashboard.ts';
+export type * from './contract/setup.ts';
 export type * from './contract/write-layer.ts';
 export { Fragment, h, html } from './html.ts';
 export { editToml, readToml } from './config/edit.ts';
@@ -136,6 +138,7 @@ export interface Services {
   configChanges: ConfigChanges;
   /** Of the plugin `presets`. */
   configPresets: ConfigPresets;
+  setup: SetupService;
   secrets: Secrets;
   status: StatusService;
   shares: SharesService;

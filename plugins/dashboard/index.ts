@@ -8,6 +8,7 @@ import { Recent } from './live/recent.ts';
 import { Series, seriesFrom } from './live/series.ts';
 import { Sources } from './pages/sources.ts';
 import { routes } from './routes.ts';
+import { setupTab } from './setup/setup-tab.ts';
 import { settingsTab } from './settings/settings-tab.ts';
 import { doctorTab } from './tabs/doctor-tab.ts';
 import { pluginsTab } from './tabs/plugins-tab.ts';
@@ -91,6 +92,6 @@ export default definePlugin({
       isPasswordSet: () => ctx.use('config').current.config.web.password !== '',
     }));
     const panels = sharePanels({ events: () => now().events, series: () => now().series });
-    for (const tab of [...ownTabs(ctx, sources), ...panels, pluginsTab(ctx), doctorTab(ctx), settingsTab(ctx)]) ctx.tab(tab);
+    for (const tab of [...ownTabs(ctx, sources), ...panels, pluginsTab(ctx), doctorTab(ctx), settingsTab(ctx), setupTab(ctx)]) ctx.tab(tab);
   },
 });

@@ -103,7 +103,7 @@ export function overviewModel(traits: ModelTraits): PageModel {
     frame: (drawn) => toHtml(html`<h1 class="unseen">${view.t('overview')}</h1>
       ${slot('sentence', drawn, { role: 'status' })}${slot('notices', drawn)}
       <section class="shares" aria-labelledby="shares-title"><h2 id="shares-title">${view.t('shares')}</h2>
-        ${shares.length === 0 ? html`<p class="empty">${view.t('no-shares-help')}</p>` : null}
+        ${shares.length === 0 ? html`<div class="empty"><p>${view.t('no-shares-help')}</p><p><a class="primary" href="/tabs/setup">${view.t('set-up-first')}</a></p></div>` : null}
         <div class="cards">${shares.map(({ status: { name } }) => html`<article class="card" key=${name} id=${`card-${shareId(name)}`}>
           ${slot(shareId(name), drawn)}<div class="actions">${shareButtons(sources, name, reader)}</div></article>`)}</div></section>
       <section class="cards side" aria-label=${view.t('daemon')}>${sources.tabs('card').map((owned) => card({ sources, owned, drawn }, viewOf(owned)))}</section>`),
