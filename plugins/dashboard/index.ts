@@ -9,6 +9,7 @@ import { Series, seriesFrom } from './live/series.ts';
 import { Sources } from './pages/sources.ts';
 import { routes } from './routes.ts';
 import { setupTab } from './setup/setup-tab.ts';
+import { passwordCard } from './settings/password-card.ts';
 import { settingsTab } from './settings/settings-tab.ts';
 import { doctorTab } from './tabs/doctor-tab.ts';
 import { pluginsTab } from './tabs/plugins-tab.ts';
@@ -92,6 +93,6 @@ export default definePlugin({
       isPasswordSet: () => ctx.use('config').current.config.web.password !== '',
     }));
     const panels = sharePanels({ events: () => now().events, series: () => now().series });
-    for (const tab of [...ownTabs(ctx, sources), ...panels, pluginsTab(ctx), doctorTab(ctx), settingsTab(ctx), setupTab(ctx)]) ctx.tab(tab);
+    for (const tab of [...ownTabs(ctx, sources), ...panels, pluginsTab(ctx), doctorTab(ctx), settingsTab(ctx), setupTab(ctx), passwordCard(ctx)]) ctx.tab(tab);
   },
 });

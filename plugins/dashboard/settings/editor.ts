@@ -186,12 +186,12 @@ export class Editor {
       content: [arrival(answered.version, view), version(answered.version, true), emptied()],
     };
   }
+}
 
-  /** The page is still there after its own change. */
-  reached(view: View): Outcome {
-    const isKnown = this.#changes().reached(view.form['version'] ?? '');
-    return { ok: isKnown, message: everywhere(isKnown ? 'settings-reached' : 'settings-gone') };
-  }
+/** The page is still there after its own change. */
+export function reached(ctx: PluginContext, view: View): Outcome {
+  const isKnown = changesOf(ctx)?.reached(view.form['version'] ?? '') === true;
+  return { ok: isKnown, message: everywhere(isKnown ? 'settings-reached' : 'settings-gone') };
 }
 
 function read(text: string): Table | undefined {
@@ -256,15 +256,16 @@ function emptied(): Content {
 }
 
 /** Tells the daemon after a while that the page still reaches it. */
-function arrival(value: string, view: View): Content {
+export function arrival(value: string, view: View): Content {
   return html`<span
       class="arrival"
+      hx-target="this"
       hx-post=${view.action('reached')}
       hx-trigger="load delay:2s"
       hx-vals=${JSON.stringify({ version: value })}
       hx-swap="innerHTML"
     ></span>
-    <a href="#trial">${view.t('trial')}</a>`;
+    <a href="/tabs/settings#trial">${view.t('trial')}</a>`;
 }
 
 function meanwhile(summary: string | null, view: View): Content {

@@ -1,7 +1,7 @@
 /** The settings: an editor, what is on trial, and what was applied before. */
 import type { Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
-import { changesOf, Editor } from './editor.ts';
+import { changesOf, Editor, reached } from './editor.ts';
 import { keep, pastPanel, takeBack } from './past.ts';
 
 const ICON = 'M4 7h9M17 7h3M4 17h3M11 17h9M15 4.5v5M9 14.5v5';
@@ -32,7 +32,7 @@ export function settingsTab(ctx: PluginContext): Tab {
       preset: told((view) => editor.preset(view)),
       restore: told((view) => editor.restore(view)),
       apply: told((view) => editor.apply(view)),
-      reached: told((view) => editor.reached(view)),
+      reached: told((view) => reached(ctx, view)),
       keep: told((view) => keep(ctx.use('configChanges'), view)),
       'take-back': told((view) => takeBack(ctx.use('configChanges'), view)),
     },

@@ -72,43 +72,37 @@ export function nasStep(view: View): Content {
   return form({ action: 'try', step: 1, heading: 'step-nas' }, fields, view);
 }
 
-export function foldersStep({ id, at, folders }: Session, names: readonly string[], view: View): Content {
-  const pathOf = (name: string): string => (at === '' ? name : `${at}/${name}`);
+/** A button that leads to another folder, with what is ticked here. */
+function leading(path: string, label: Content, view: View): Content {
+  return html`<button
+    type="button"
+    class="quiet"
+    hx-post=${view.action('open')}
+    hx-include="closest form"
+    hx-vals=${JSON.stringify({ path })}
+  >
+    ${label}
+  </button>`;
+}
+
+function folder(path: string, { folders }: Session, view: View): Content {
+  const name = path.split('/').at(-1) ?? '';
+  return html`<li>
+    <label><input type="checkbox" name=${`f:${path}`} checked=${folders.has(path)} /> <bdi>${name}</bdi></label>
+    ${leading(path, html`${view.t('folder-open')}<span class="unseen"> ${name}</span>`, view)}
+  </li>`;
+}
+
+export function foldersStep(session: Session, names: readonly string[], view: View): Content {
+  const { id, at, folders } = session;
+  const paths = names.map((name) => (at === '' ? name : `${at}/${name}`));
   const up = at.split('/').slice(0, -1).join('/');
-  const go = (path: string, label: Content): Content =>
-    html`<button
-      type="button"
-      class="quiet"
-      hx-post=${view.action('open')}
-      hx-include="closest form"
-      hx-vals=${JSON.stringify({ path })}
-    >
-      ${label}
-    </button>`;
-  const elsewhere = [...folders].filter((folder) => !names.some((name) => pathOf(name) === folder));
-  const fields = html`<p class="crumbs">
-      <bdi>/${at}</bdi> ${at === '' ? null : go(up, view.t('folder-up'))}
-    </p>
-    ${
-      names.length === 0
-        ? html`<p class="empty">${view.t('no-folders')}</p>`
-        : html`<ul class="folders">
-            ${names.map(
-              (name) =>
-                html`<li>
-                  <label
-                    ><input
-                      type="checkbox"
-                      name=${`f:${pathOf(name)}`}
-                      checked=${folders.has(pathOf(name))}
-                    />
-                    <bdi>${name}</bdi></label
-                  >
-                  ${go(pathOf(name), html`${view.t('folder-open')}<span class="unseen"> ${name}</span>`)}
-                </li>`,
-            )}
-          </ul>`
-    }
+  const elsewhere = [...folders].filter((path) => path !== at && !paths.includes(path));
+  const list = html`<ul class="folders">
+    ${paths.map((path) => folder(path, session, view))}
+  </ul>`;
+  const fields = html`<p class="crumbs"><bdi>/${at}</bdi> ${at === '' ? null : leading(up, view.t('folder-up'), view)}</p>
+    ${names.length === 0 ? html`<p class="empty">${view.t('no-folders')}</p>` : list}
     ${at === '' ? null : html`<label><input type="checkbox" name=${`f:${at}`} checked=${folders.has(at)} /> ${view.t('this-folder')}</label>`}
     ${elsewhere.length === 0 ? null : html`<p class="help">${view.t('also-chosen')} <bdi>${elsewhere.join(', ')}</bdi></p>`}
     <div class="actions"><button type="submit" class="primary">${view.t('next')}</button></div>`;
