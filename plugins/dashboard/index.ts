@@ -6,6 +6,7 @@ import { Feeds } from './live/feeds.ts';
 import { Memory } from './live/memory.ts';
 import { Recent } from './live/recent.ts';
 import { Series, seriesFrom } from './live/series.ts';
+import { qrPanel } from './overview/qr-panel.ts';
 import { Sources } from './pages/sources.ts';
 import { routes } from './routes.ts';
 import { setupTab } from './setup/setup-tab.ts';
@@ -93,6 +94,6 @@ export default definePlugin({
       isPasswordSet: () => ctx.use('config').current.config.web.password !== '',
     }));
     const panels = sharePanels({ events: () => now().events, series: () => now().series });
-    for (const tab of [...ownTabs(ctx, sources), ...panels, pluginsTab(ctx), doctorTab(ctx), settingsTab(ctx), setupTab(ctx), passwordCard(ctx)]) ctx.tab(tab);
+    for (const tab of [...ownTabs(ctx, sources), ...panels, pluginsTab(ctx), doctorTab(ctx), settingsTab(ctx), setupTab(ctx), passwordCard(ctx), qrPanel(sources)]) ctx.tab(tab);
   },
 });
