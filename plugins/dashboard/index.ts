@@ -2,6 +2,8 @@ import { definePlugin } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
 import { AssetCache } from './assets.ts';
 import { eventsFrom, ShareEvents } from './live/events.ts';
+import { schema } from './config.ts';
+import type { DashboardConfig } from './config.ts';
 import { Feeds } from './live/feeds.ts';
 import { Memory } from './live/memory.ts';
 import { Recent } from './live/recent.ts';
@@ -60,12 +62,13 @@ async function open(ctx: PluginContext, sources: Sources): Promise<Living> {
   };
 }
 
-export default definePlugin({
+export default definePlugin<DashboardConfig>({
   name: 'dashboard',
   version: '1.0.0',
   apiVersion: 1,
   description: 'The page for people: what is safe, what is wrong, what to do.',
   requires: ['clock', 'status', 'shares', 'bandwidth', 'tabs'],
+  config: { schema },
   register(ctx) {
     let living: Living | undefined;
     const now = (): Living => {
@@ -91,6 +94,7 @@ export default definePlugin({
     ctx.every({ name: 'keep the charts', ms: () => SAVE_SERIES_MS, run: async () => living?.seriesFile.changed() });
     ctx.route(...routes({
       sources, feeds: () => now().feeds, assets: () => now().assets, series: () => now().series,
+      hasStatusPage: () => ctx.config.status_page,
       isPasswordSet: () => ctx.use('config').current.config.web.password !== '',
     }));
     const panels = sharePanels({ events: () => now().events, series: () => now().series });
