@@ -142,7 +142,7 @@ export function setupTab(ctx: PluginContext): Tab {
       steps.service ? act(view) : { ok: false, message: everywhere('setup-off') };
   return {
     id: 'setup',
-    order: 55,
+    order: 62,
     title: everywhere('setup'),
     texts: CATALOGUES,
     icon: ICON,
