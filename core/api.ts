@@ -7,7 +7,8 @@ import type { CliCommand } from './api-cli.ts';
 import type { Config, ConfigContribution } from './api-config.ts';
 import type { Health, ShareStatus, StatusRecord } from './api-status.ts';
 import type { Bandwidth, DirectoryRefresher, Exporter, Mounter, Prober, RemoteEvidence } from './ports.ts';
-import type { ConfigChanges } from './contract/config-changes.ts';
+import type { ConfigChanges, ConfigPresets } from './contract/config-changes.ts';
+import type { SetupService } from './contract/setup.ts';
 import type { Tab, TabsService } from './contract/dashboard.ts';
 import type { MetricsService, MetricVerb } from './contract/metrics.ts';
 import type { StoreService } from './contract/store.ts';
@@ -29,9 +30,10 @@ export type * from './contract/config-changes.ts';
 export type * from './contract/dashboard.ts';
 export type * from './contract/metrics.ts';
 export type * from './contract/store.ts';
+export type * from './contract/setup.ts';
 export type * from './contract/write-layer.ts';
 export { Fragment, h, html } from './html.ts';
-export { editToml } from './config/edit.ts';
+export { editToml, readToml } from './config/edit.ts';
 export type { TomlEdit } from './config/edit.ts';
 export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeBytes } from './config/units.ts';
 export { documented } from './http/documented.ts';
@@ -140,6 +142,9 @@ export interface Services {
   config: ConfigService;
   /** Of the plugin `control-api`. */
   configChanges: ConfigChanges;
+  /** Of the plugin `presets`. */
+  configPresets: ConfigPresets;
+  setup: SetupService;
   secrets: Secrets;
   status: StatusService;
   shares: SharesService;

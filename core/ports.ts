@@ -157,6 +157,8 @@ export interface Mounter {
   plan(spec: ShareSpec): MountPlan;
   /** Resolves when the remote path is listable. Rejects with the reason in plain words, as a `RemoteFailure` where it can; ended by the signal. */
   probe(spec: ShareSpec, signal: AbortSignal): Promise<void>;
+  /** Names of the folders directly below the remote path. Rejects like `probe`. Left out: they cannot be listed. */
+  folders?(spec: ShareSpec, signal: AbortSignal): Promise<readonly string[]>;
   /**
    * Whether this share is of use while its remote is silent, since what users write waits on the local disk: it is mounted then all
    * the same. Not there at all: no share is.

@@ -20,7 +20,7 @@ export interface TomlEdit {
 /** Throws a sentence when the text is no TOML or cannot be changed there. */
 export function editToml(text: string, edits: readonly TomlEdit[]): string {
   return edits.reduce((before, edit) => {
-    const wanted = withEdit(documentOf(before), edit);
+    const wanted = withEdit(readToml(before), edit);
     const after = applied(before, edit, wanted);
     const read = parseDocument(after);
     if ('document' in read && isDeepStrictEqual(plain(read.document), plain(wanted))) return after;
@@ -28,7 +28,8 @@ export function editToml(text: string, edits: readonly TomlEdit[]): string {
   }, text);
 }
 
-function documentOf(text: string): Document {
+/** The tables of a text, bounded in number and depth as every document is. Throws a sentence when it is no TOML. */
+export function readToml(text: string): Record<string, unknown> {
   const read = parseDocument(text);
   if ('problem' in read) throw new Error(read.problem.message);
   return copy(read.document);

@@ -2,6 +2,8 @@
  * The contract of changes of the configuration: one service that every way in over HTTP goes through, and the history of what was
  * applied, from whatever side. Types alone.
  */
+import type { TomlEdit } from '../config/edit.ts';
+import type { LocalText } from './dashboard.ts';
 import type { ConfigChange, ConfigProblem, Release } from '../services.ts';
 
 /** Whom a change interrupts. */
@@ -12,6 +14,18 @@ export interface Interruption {
   readonly servers: boolean;
   /** Something waits for the next start of the daemon. */
   readonly restart: boolean;
+}
+
+/** Values for several keys at once, for a kind of work. */
+export interface ConfigPreset {
+  readonly name: string;
+  readonly title: LocalText;
+  readonly edits: readonly TomlEdit[];
+}
+
+/** Provided as `configPresets` by the plugin of the presets. */
+export interface ConfigPresets {
+  list(): readonly ConfigPreset[];
 }
 
 /** What a document would change, or why it is refused. */

@@ -14,7 +14,10 @@ export type Content = ComponentChildren;
 /** What came of an action; shown where it was clicked. */
 export interface Outcome {
   readonly ok: boolean;
+  /** Nothing is said where it is empty. */
   readonly message: LocalText;
+  /** Shown behind the message; may hold nodes with `hx-swap-oob`. */
+  readonly content?: Content;
 }
 
 export interface ActionButton {

@@ -27,6 +27,8 @@ const STYLE = 'text/css; charset=utf-8';
 
 /** On every page, in this order. */
 export const SCRIPTS: readonly string[] = ['htmx.js', 'app.js', 'sse.js', 'morph.js'];
+/** On the settings page. */
+export const SETTINGS_FILES: readonly string[] = ['settings.js'];
 /** On the page of a share. */
 export const CHART_FILES: readonly string[] = ['uplot.css', 'uplot.js', 'charts.js'];
 
@@ -75,6 +77,7 @@ async function loadAssets(packageDir: string): Promise<Assets> {
     ['app.js', SCRIPT, join(client, 'app.js')],
     ['uplot.js', SCRIPT, inPackage('uplot', 'dist/uPlot.iife.min.js')],
     ['charts.js', SCRIPT, join(client, 'charts.js')],
+    ['settings.js', SCRIPT, join(client, 'settings.js')],
     ['uplot.css', STYLE, inPackage('uplot', 'dist/uPlot.min.css')],
     ['style.css', STYLE, join(own, 'style.css')],
     ['icon.svg', 'image/svg+xml', join(own, 'icon.svg')],

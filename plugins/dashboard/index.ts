@@ -2,12 +2,18 @@ import { definePlugin } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
 import { AssetCache } from './assets.ts';
 import { eventsFrom, ShareEvents } from './live/events.ts';
+import { schema } from './config.ts';
+import type { DashboardConfig } from './config.ts';
 import { Feeds } from './live/feeds.ts';
 import { Memory } from './live/memory.ts';
 import { Recent } from './live/recent.ts';
 import { Series, seriesFrom } from './live/series.ts';
+import { qrPanel } from './overview/qr-panel.ts';
 import { Sources } from './pages/sources.ts';
 import { routes } from './routes.ts';
+import { setupTab } from './setup/setup-tab.ts';
+import { passwordCard } from './settings/password-card.ts';
+import { settingsTab } from './settings/settings-tab.ts';
 import { doctorTab } from './tabs/doctor-tab.ts';
 import { pluginsTab } from './tabs/plugins-tab.ts';
 import { ownTabs } from './tabs/share-controls.ts';
@@ -56,12 +62,13 @@ async function open(ctx: PluginContext, sources: Sources): Promise<Living> {
   };
 }
 
-export default definePlugin({
+export default definePlugin<DashboardConfig>({
   name: 'dashboard',
   version: '1.0.0',
   apiVersion: 1,
   description: 'The page for people: what is safe, what is wrong, what to do.',
   requires: ['clock', 'status', 'shares', 'bandwidth', 'tabs'],
+  config: { schema },
   register(ctx) {
     let living: Living | undefined;
     const now = (): Living => {
@@ -87,9 +94,10 @@ export default definePlugin({
     ctx.every({ name: 'keep the charts', ms: () => SAVE_SERIES_MS, run: async () => living?.seriesFile.changed() });
     ctx.route(...routes({
       sources, feeds: () => now().feeds, assets: () => now().assets, series: () => now().series,
+      hasStatusPage: () => ctx.config.status_page,
       isPasswordSet: () => ctx.use('config').current.config.web.password !== '',
     }));
     const panels = sharePanels({ events: () => now().events, series: () => now().series });
-    for (const tab of [...ownTabs(ctx, sources), ...panels, pluginsTab(ctx), doctorTab(ctx)]) ctx.tab(tab);
+    for (const tab of [...ownTabs(ctx, sources), ...panels, pluginsTab(ctx), doctorTab(ctx), settingsTab(ctx), setupTab(ctx), passwordCard(ctx), qrPanel(sources)]) ctx.tab(tab);
   },
 });

@@ -3,7 +3,7 @@ import type { Lifecycle, Request, ResponseObject, ResponseToolkit, RouteOptions,
 import { eventStream, html } from 'mountkeeper';
 import { createView } from './view.ts';
 import { everywhere } from './languages.ts';
-import { CHART_FILES, SCRIPTS } from './assets.ts';
+import { CHART_FILES, SCRIPTS, SETTINGS_FILES } from './assets.ts';
 import type { AssetCache } from './assets.ts';
 import type { Feeds, PageName, PageRequest } from './live/feeds.ts';
 import { loadLibraries } from './pages/libraries.ts';
@@ -23,6 +23,7 @@ export interface RouteParts {
   readonly feeds: () => Feeds;
   readonly assets: () => AssetCache;
   readonly series: () => Series;
+  readonly hasStatusPage: () => boolean;
   readonly isPasswordSet: () => boolean;
 }
 
@@ -32,23 +33,29 @@ const A_YEAR = 'private, max-age=31536000, immutable';
 const OPTIONS: RouteOptions = { state: { parse: false, failAction: 'ignore' } };
 
 function pageRequest(request: Request, page: PageName): PageRequest {
-  return { page, reader: readerOf(request), query: page.kind === 'overview' ? {} : queryOf(request) };
+  return { page, reader: readerOf(request), query: 'name' in page ? queryOf(request) : {} };
 }
 
 /** Where the stream of a page's changes is. */
 function streamOf(page: PageName, query: Readonly<Record<string, string>>, since: string): string {
-  const name = page.kind === 'overview' ? {} : { name: page.name };
+  const name = 'name' in page ? { name: page.name } : {};
   return `/dashboard/events?${new URLSearchParams({ ...query, ':page': page.kind, ...(name.name === undefined ? {} : { ':name': name.name }), ':since': since }).toString()}`;
+}
+
+function scriptsOf(page: PageName): readonly string[] {
+  if (page.kind === 'share') return [...SCRIPTS, ...CHART_FILES];
+  return page.kind === 'tab' && page.name === 'settings' ? [...SCRIPTS, ...SETTINGS_FILES] : SCRIPTS;
 }
 
 async function answerPage(parts: RouteParts, request: Request, h: ResponseToolkit, page: PageName): Promise<ResponseObject> {
   const asked = pageRequest(request, page);
-  const feed = await parts.feeds().open(asked);
+  const isThere = page.kind !== 'status' || parts.hasStatusPage();
+  const feed = isThere ? await parts.feeds().open(asked) : undefined;
   const view = createView(asked.reader);
   const { build } = await parts.assets().load();
   const common = {
-    view, theme: themeOf(request), path: `${request.path}${request.url.search}`, tabs: parts.sources.tabs('tab'), build, scripts: page.kind === 'share' ? [...SCRIPTS, ...CHART_FILES] : SCRIPTS,
-    asset: (name: string) => `/dashboard/assets/${build}/${name}`, canSignOut: parts.isPasswordSet(),
+    view, theme: themeOf(request), path: `${request.path}${request.url.search}`, tabs: parts.sources.tabs('tab'), build, scripts: scriptsOf(page),
+    asset: (name: string) => `/dashboard/assets/${build}/${name}`, canSignOut: parts.isPasswordSet(), isBare: page.kind === 'status' && isThere,
   };
   if (!feed) return htmlAnswer(request, h, shell({ ...common, title: view.text(everywhere('not-found')), events: undefined, main: toHtml(html`<h1>${view.t('not-found')}</h1><p>${view.t('not-found-help')}</p>`) }), 404);
   const { position } = feed;
@@ -61,7 +68,7 @@ function streamRequest(request: Request): { readonly asked: PageRequest; readonl
   const last = request.headers['last-event-id'];
   const seen = typeof last === 'string' && last !== '' ? last : since;
   const reader = readerOf(request);
-  if (kind === 'overview') return { asked: { page: { kind }, reader, query: {} }, seen };
+  if (kind === 'overview' || kind === 'status') return { asked: { page: { kind }, reader, query: {} }, seen };
   return kind === 'share' || kind === 'tab' ? { asked: { page: { kind, name }, reader, query }, seen } : undefined;
 }
 
@@ -84,7 +91,7 @@ function fileRoutes(parts: RouteParts): ServerRoute[] {
       method: 'GET', path: '/dashboard/events', options: OPTIONS,
       handler: async (request, h) => {
         const stream = streamRequest(request);
-        if (!stream) return h.response().code(404);
+        if (!stream || (stream.asked.page.kind === 'status' && !parts.hasStatusPage())) return h.response().code(404);
         // A page that was open while the daemon restarted comes for its stream first, and is told whether it is out of date.
         await parts.assets().load();
         return eventStream(request, h, (sink) => parts.feeds().join(stream.asked, sink, stream.seen) as () => void, { retryMs: 1_000 });
@@ -117,6 +124,7 @@ function declared(parts: RouteParts): ServerRoute[] {
   });
   return [
     page('/', () => ({ kind: 'overview' })),
+    page('/status', () => ({ kind: 'status' })),
     page('/shares/{name}', (request) => ({ kind: 'share', name: String(request.params['name']) })),
     page('/tabs/{name}', (request) => ({ kind: 'tab', name: String(request.params['name']) })),
     ...fileRoutes(parts),

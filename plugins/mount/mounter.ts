@@ -16,7 +16,7 @@ import { lockLater, prepareMountPoint, unlockMountPoint } from './mount-point.ts
 import { narrowMount } from './mount-flags.ts';
 import { cacheFolder, formerPlaceOf, placeOf, planMount } from './plan.ts';
 import { clearAfterPowerCut } from './power-cut.ts';
-import { probeRemote } from './probe.ts';
+import { probeRemote, remoteFolders } from './probe.ts';
 import { releaseReserve } from './reserve.ts';
 import { locate } from './rclone.ts';
 import { ControlPorts } from './rclone/control-ports.ts';
@@ -48,6 +48,7 @@ export function createMounter(given: MountTools): RcloneMounter {
   return {
     plan: (spec) => planMount(spec, tools.config(), tools.secrets),
     probe: (spec, signal) => probeRemote(spec, tools, signal),
+    folders: (spec, signal) => remoteFolders(spec, tools, signal),
     mountsWithoutRemote: async (spec) => tools.config().mount.write_layer && isPlace(cacheFolder(tools.config(), spec.share.name), placeOf(spec, tools.secrets)),
     mount: async (spec, signal) => {
       await roots.note(tools.config().cache.dir);

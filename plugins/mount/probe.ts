@@ -9,6 +9,7 @@ import { remoteFailure } from './words.ts';
 /** The prober's own limit comes first; this one only ends what nobody waits for any more. */
 const LONGEST_MS = 60_000;
 const KEPT_OUTPUT_BYTES = 4_096;
+const FOLDERS_OUTPUT_BYTES = 256 * 1024;
 /**
  * Go's own: it lives for one listing, and collecting garbage meanwhile takes a fifth of its processor time. A folder of 100,000
  * entries costs 120 MB then instead of 90.
@@ -20,17 +21,34 @@ const GARBAGE_PERCENT = '400';
  * that can be ended whatever it hangs on. Its connection comes in the environment, since it caches nothing.
  */
 export async function probeRemote(spec: ShareSpec, tools: MountTools, signal: AbortSignal): Promise<void> {
+  await listRemote(spec, tools, { signal, args: [], maxOutputBytes: KEPT_OUTPUT_BYTES });
+}
+
+/** Names of the folders directly below the remote path. */
+export async function remoteFolders(spec: ShareSpec, tools: MountTools, signal: AbortSignal): Promise<readonly string[]> {
+  const listed = await listRemote(spec, tools, { signal, args: ['--dirs-only', '--dir-slash=false'], maxOutputBytes: FOLDERS_OUTPUT_BYTES });
+  return listed.split('\n').filter((name) => name !== '');
+}
+
+interface Listing {
+  readonly signal: AbortSignal;
+  readonly args: readonly string[];
+  readonly maxOutputBytes: number;
+}
+
+async function listRemote(spec: ShareSpec, tools: MountTools, { signal, args, maxOutputBytes }: Listing): Promise<string> {
   const { mount } = tools.config();
   const { command } = await tools.finder.find(mount.rclone);
   const result = await tools.processes.run({
     command,
-    args: ['lsf', remotePath(spec), '--config=', '--max-depth=1', '--retries=1', '--low-level-retries=1', '--contimeout=30s', '--timeout=30s', '--log-level=ERROR'],
+    args: ['lsf', remotePath(spec), ...args, '--config=', '--max-depth=1', '--retries=1', '--low-level-retries=1', '--contimeout=30s', '--timeout=30s', '--log-level=ERROR'],
     env: await environment(spec, command, tools),
     timeoutMs: LONGEST_MS,
     signal,
-    maxOutputBytes: KEPT_OUTPUT_BYTES,
+    maxOutputBytes,
   });
   if (result.code !== 0) throw remoteFailure(result.stderr.split('\n'), 'the remote path cannot be listed');
+  return result.stdout;
 }
 
 async function environment(spec: ShareSpec, command: string, tools: MountTools): Promise<Record<string, string>> {

@@ -1,5 +1,6 @@
 import { definePlugin } from 'mountkeeper';
 import { presetCommand } from './cli.ts';
+import { presets } from './profiles.ts';
 import { routes } from './routes.ts';
 
 export default definePlugin({
@@ -8,6 +9,7 @@ export default definePlugin({
   apiVersion: 1,
   description: 'Mount parameters for photographers, video and office work in one step.',
   register(ctx) {
+    ctx.provide('configPresets', () => ({ list: presets }));
     ctx.route(...routes(ctx));
     ctx.cli(presetCommand);
   },

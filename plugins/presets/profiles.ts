@@ -1,4 +1,5 @@
 /** The profiles, as data. The README gives the reason of every value. */
+import type { ConfigPreset } from 'mountkeeper';
 
 export interface MountParameters {
   readonly chunk_limit: string;
@@ -28,4 +29,19 @@ export function parseProfile(text: string): ProfileName {
 export function withProfile(document: Readonly<Record<string, unknown>>, profile: ProfileName): Record<string, unknown> {
   const mount = typeof document['mount'] === 'object' ? document['mount'] : {};
   return { ...document, mount: { ...mount, ...PROFILES[profile] } };
+}
+
+const TITLES: Readonly<Record<ProfileName, ConfigPreset['title']>> = {
+  photographer: { en: 'Photography', zh: '摄影' },
+  video: { en: 'Video', zh: '视频' },
+  office: { en: 'Office', zh: '办公' },
+};
+
+/** The same for whoever changes the text, key by key. */
+export function presets(): readonly ConfigPreset[] {
+  return Object.entries(PROFILES).map(([name, values]) => ({
+    name,
+    title: TITLES[name as ProfileName],
+    edits: Object.entries(values).map(([key, value]) => ({ path: ['mount', key], value })),
+  }));
 }

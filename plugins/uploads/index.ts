@@ -21,7 +21,7 @@ export default definePlugin({
     });
     const shares = (): RunningUploader['shares'] => uploader?.shares ?? new Map();
     ctx.route(...routes(shares, () => ctx.use('clock')));
-    ctx.tab(uploadsPanel(shares));
+    ctx.tab(uploadsPanel(shares, () => ctx.use('clock').now()));
     for (const command of commands) ctx.cli(command);
   },
 });

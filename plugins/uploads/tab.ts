@@ -1,6 +1,7 @@
 /** On the page of a share: what waits, goes up or is stuck, with the remote's own words, and both versions of what two have changed. */
 import { html, inEveryLanguage, readTexts } from 'mountkeeper';
-import type { Conflict, Content, Outcome, QueueEntry, ShareUploads, Tab, View } from 'mountkeeper';
+import type { ActionButton, Conflict, Content, Outcome, QueueEntry, ShareUploads, Tab, View } from 'mountkeeper';
+import type { ManagedUploads } from './transfer/managed.ts';
 
 const TEXTS = readTexts(import.meta.url);
 const text = (key: string) => inEveryLanguage(TEXTS, key);
@@ -31,7 +32,29 @@ function table(uploads: ShareUploads, view: View): Content {
     ${conflicts.length === 0 ? null : html`<h3>${view.t('conflicts')}</h3><ul class="notices">${conflicts.map((one) => conflict(one, view))}</ul>`}</div>`;
 }
 
-export function uploadsPanel(shares: () => ReadonlyMap<string, ShareUploads>): Tab {
+const BUTTONS: readonly ActionButton[] = [
+  { action: 'send', label: text('send') },
+  { action: 'pause', label: text('pause'), confirm: text('pause-confirm') },
+  { action: 'go-on', label: text('go-on') },
+];
+
+function pauseLine({ pausedUntil }: ShownUploads, view: View): Content {
+  return pausedUntil === undefined ? null : html`<p class="reason">${view.t('paused-until', { time: view.time(pausedUntil) })}</p>`;
+}
+
+/** What the panel needs of a share's uploads. */
+export type ShownUploads = ShareUploads & Pick<ManagedUploads, 'pause' | 'pausedUntil'>;
+
+const PAUSE_MS = 3_600_000;
+
+function pausing(uploads: ShownUploads | undefined, until: number): Outcome {
+  uploads?.pause(until);
+  if (!uploads) return { ok: false, message: text('no-uploads') };
+  return { ok: true, message: text(until === 0 ? 'going-on' : 'paused') };
+}
+
+export function uploadsPanel(shares: () => ReadonlyMap<string, ShownUploads>, now: () => number): Tab {
+  const of = ({ share = '' }: View): ShownUploads | undefined => shares().get(share);
   const send = (view: View): Outcome => {
     const uploads = shares().get(view.share ?? '');
     uploads?.flush();
@@ -42,9 +65,10 @@ export function uploadsPanel(shares: () => ReadonlyMap<string, ShareUploads>): T
     // Without the write layer rclone keeps the queue, and the card counts it.
     render: (view) => {
       const uploads = shares().get(view.share ?? '');
-      return uploads ? table(uploads, view) : null;
+      return uploads ? [pauseLine(uploads, view), table(uploads, view)] : null;
     },
-    buttons: ({ share = '' }) => (shares().has(share) ? [{ action: 'send', label: text('send') }] : []),
-    actions: { send },
+    // Drawn once: which of the two is of use, the panel says.
+    buttons: ({ share = '' }) => (shares().has(share) ? BUTTONS : []),
+    actions: { send, 'pause': (view) => pausing(of(view), now() + PAUSE_MS), 'go-on': (view) => pausing(of(view), 0) },
   };
 }

@@ -261,9 +261,33 @@ describe('a document on trial', () => {
   it('goes on over a restart of the daemon', async () => {
     const { version } = await submit(interval(TEXT, 3));
     await api.host.stop('shutdown');
-    const kept = JSON.parse(await readFile(join(api.folder, 'state/config-history.json'), 'utf8')) as {
-      trial: { version: string; former: string };
-    };
-    assert.deepEqual([kept.trial.version, kept.trial.former], [version, TEXT]);
+    const kept = await readFile(join(api.folder, 'state/config-history.json'), 'utf8');
+    await api.close();
+    api = await createApi({ toml: interval(TEXT, 3), clock, state: { 'config-history.json': kept } });
+    assert.equal(changes().trial?.version, version);
+    await clock.advance(61_000);
+    await takenBack();
+    assert.equal(changes().trial, undefined);
+  });
+
+  it('is over where the next daemon found another document', async () => {
+    await submit(interval(TEXT, 3));
+    await api.host.stop('shutdown');
+    const kept = await readFile(join(api.folder, 'state/config-history.json'), 'utf8');
+    await api.close();
+    api = await createApi({ toml: interval(TEXT, 5), clock, state: { 'config-history.json': kept } });
+    assert.equal(changes().trial, undefined);
+    await clock.advance(61_000);
+    assert.equal((await changes().submit({ text: interval(TEXT, 5), by: 'page' })).message, 'No changes detected');
+  });
+
+  it('begins with nothing where what was kept cannot be read', async () => {
+    await api.close();
+    for (const kept of ['', '[]', '{"versions":[{"version":1}],"trial":7}', '{"versions":"x"', 'null']) {
+      api = await createApi({ toml: TEXT, clock, state: { 'config-history.json': kept } });
+      assert.deepEqual(changes().history().map(({ by }) => by), ['file'], kept);
+      await api.close();
+    }
+    api = await createApi({ toml: TEXT, clock });
   });
 });

@@ -74,6 +74,8 @@ export interface ApiFixture {
 
 export interface FixtureOptions {
   readonly toml?: string;
+  /** What a former daemon left in the state folder, by name. */
+  readonly state?: Readonly<Record<string, string>>;
   readonly plugins?: readonly Plugin[];
   readonly env?: NodeJS.ProcessEnv;
   /** Default: the real one. */
@@ -267,6 +269,10 @@ export async function createApi(options: FixtureOptions = {}): Promise<ApiFixtur
   const fixture = fixtureOf(assembleParts(folder, options));
   try {
     await writeFile(fixture.configFile, options.toml ?? SAMPLE, { mode: 0o600 });
+    for (const [name, text] of Object.entries(options.state ?? {})) {
+      mkdirSync(join(folder, 'state'), { recursive: true });
+      await writeFile(join(folder, 'state', name), text);
+    }
     fixture.status.setNotices(options.notices ?? []);
     await fixture.host.discover({ thirdPartyDirs: [], stateDir: folder, enabled: new Set() });
     await fixture.apply(options.toml ?? SAMPLE);

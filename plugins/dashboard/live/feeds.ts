@@ -1,7 +1,7 @@
 /** The pages that are being read: one feed for all readers of a page, drawn anew when something may have changed, dropped when nobody reads. */
 import type { EventSink, Release } from 'mountkeeper';
 import type { ModelTraits } from '../pages/models.ts';
-import { overviewModel, shareModel, tabModel } from '../pages/models.ts';
+import { overviewModel, shareModel, statusModel, tabModel } from '../pages/models.ts';
 import type { Reader, Sources } from '../pages/sources.ts';
 import { Feed } from './feed.ts';
 import type { PageModel } from './feed.ts';
@@ -9,6 +9,7 @@ import type { PageModel } from './feed.ts';
 /** Which page: part of the address of its stream. */
 export type PageName =
   | { readonly kind: 'overview' }
+  | { readonly kind: 'status' }
   | { readonly kind: 'share'; readonly name: string }
   | { readonly kind: 'tab'; readonly name: string };
 
@@ -116,6 +117,7 @@ export class Feeds {
   #model({ page, reader, query }: PageRequest, onLate: () => void): PageModel | undefined {
     const traits: ModelTraits = { sources: this.#sources, reader, onLate };
     if (page.kind === 'overview') return overviewModel(traits);
+    if (page.kind === 'status') return statusModel(traits);
     if (page.kind === 'share') return this.#isShare(page.name) ? shareModel(page.name, query, traits) : undefined;
     const owned = this.#sources.tab(page.name);
     return owned && (owned.tab.place ?? 'tab') === 'tab' ? tabModel(owned, query, traits) : undefined;

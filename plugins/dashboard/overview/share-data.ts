@@ -1,5 +1,5 @@
 /** What a share's card shows, gathered from the status, the living mount and the servers; plain data, so that equal means unchanged. */
-import { sizeBytes } from 'mountkeeper';
+import { isLoopback, sizeBytes } from 'mountkeeper';
 import type { Config, LiveShare, Offer, ShareStatus } from 'mountkeeper';
 import type { Tone } from './sentence.ts';
 
@@ -88,4 +88,9 @@ function addressAt(protocol: ShareAddress['protocol'], { host, port, path }: { r
   if (protocol === 'SMB') return `smb://${host}${port === 445 ? '' : `:${port}`}/${path}`;
   if (protocol === 'NFS') return `nfs://${host}${port === 2049 ? '' : `:${port}`}/${path}`;
   return `http://${host}:${port}/${path}/`;
+}
+
+/** An address that leads to whoever asks for it: another machine would find itself there. */
+export function isLocalOnly(address: string): boolean {
+  return isLoopback(new URL(address.replace(/^(?:smb|nfs):/, 'http:')).hostname.replaceAll(/[[\]]/g, ''));
 }

@@ -94,7 +94,7 @@ export function overviewModel(traits: ModelTraits): PageModel {
     return [
       sentencePart(record, shares, view),
       { id: 'notices', signature: () => JSON.stringify(notices), draw: () => toHtml(noticesPanel(notices, view)) },
-      ...shares.map((data) => ({ id: shareId(data.status.name), signature: () => JSON.stringify(data), draw: () => toHtml(shareCard(data, view)) })),
+      ...shares.map((data) => sharePart(data, view)),
     ];
   };
   return {
@@ -103,11 +103,31 @@ export function overviewModel(traits: ModelTraits): PageModel {
     frame: (drawn) => toHtml(html`<h1 class="unseen">${view.t('overview')}</h1>
       ${slot('sentence', drawn, { role: 'status' })}${slot('notices', drawn)}
       <section class="shares" aria-labelledby="shares-title"><h2 id="shares-title">${view.t('shares')}</h2>
-        ${shares.length === 0 ? html`<p class="empty">${view.t('no-shares-help')}</p>` : null}
+        ${shares.length === 0 ? html`<div class="empty"><p>${view.t('no-shares-help')}</p><p><a class="primary" href="/tabs/setup">${view.t('set-up-first')}</a></p></div>` : null}
         <div class="cards">${shares.map(({ status: { name } }) => html`<article class="card" key=${name} id=${`card-${shareId(name)}`}>
           ${slot(shareId(name), drawn)}<div class="actions">${shareButtons(sources, name, reader)}</div></article>`)}</div></section>
       <section class="cards side" aria-label=${view.t('daemon')}>${sources.tabs('card').map((owned) => card({ sources, owned, drawn }, viewOf(owned)))}</section>`),
   };
+}
+
+/** For a screen on the wall: nothing on it does anything. */
+export function statusModel({ sources, reader }: ModelTraits): PageModel {
+  const view = createView({ ...reader });
+  let shares: readonly ShareData[] = [];
+  return {
+    title: view.text(everywhere('status-page')),
+    parts: () => {
+      const { record } = sources;
+      shares = dataOf(sources, reader, record);
+      return [sentencePart(record, shares, view), ...shares.map((data) => sharePart({ ...data, addresses: [] }, view))];
+    },
+    frame: (drawn) => toHtml(html`<h1 class="unseen">${view.t('status-page')}</h1>${slot('sentence', drawn, { role: 'status' })}
+      <div class="cards">${shares.map(({ status: { name } }) => html`<article class="card" key=${name}>${slot(shareId(name), drawn)}</article>`)}</div>`),
+  };
+}
+
+function sharePart(data: ShareData, view: View): Part {
+  return { id: shareId(data.status.name), signature: () => JSON.stringify(data), draw: () => toHtml(shareCard(data, view)) };
 }
 
 function card({ sources, owned, drawn }: { readonly sources: Sources; readonly owned: OwnedTab; readonly drawn: Drawn }, view: View): Content {

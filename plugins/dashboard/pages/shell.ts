@@ -18,6 +18,8 @@ export interface ShellTraits {
   readonly asset: (name: string) => string;
   readonly scripts: readonly string[];
   readonly canSignOut: boolean;
+  /** Without navigation and footer. */
+  readonly isBare: boolean;
   /** Changes with every version of the page. */
   readonly build: string;
   /** Markup of the main content. */
@@ -51,18 +53,20 @@ export function shell(traits: ShellTraits): string {
     </head>
     <body hx-ext="sse,morph" sse-connect=${traits.events}>
       <a class="skip" href="#main">${view.t('skip')}</a>
-      ${header(traits)}
+      ${traits.isBare ? null : header(traits)}
       ${lostBanner(view)}
       ${drawnInto('main', { 'id': 'main', 'tabindex': '-1', 'sse-swap': traits.events === undefined ? undefined : 'frame', 'hx-swap': 'morph:innerHTML' }, traits.main)}
-      ${footer(traits)}
+      ${traits.isBare ? null : footer(traits)}
     </body></html>`;
   return `<!doctype html>${libraries().render(document)}`;
 }
 
+const OWN_SCRIPTS: ReadonlySet<string> = new Set(['app.js', 'charts.js', 'settings.js']);
+
 /** The dashboard's own scripts are modules; the packages' are not. */
 function loaded(name: string, address: string): Content {
   if (name.endsWith('.css')) return html`<link rel="stylesheet" href=${address} />`;
-  return html`<script type=${name === 'app.js' || name === 'charts.js' ? 'module' : undefined} defer src=${address}></script>`;
+  return html`<script type=${OWN_SCRIPTS.has(name) ? 'module' : undefined} defer src=${address}></script>`;
 }
 
 function header({ view, tabs, path }: ShellTraits): Content {

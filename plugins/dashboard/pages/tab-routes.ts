@@ -25,8 +25,10 @@ function asked(sources: Sources, request: Request, form: Readonly<Record<string,
   return { owned, view, name: String(request.params['name']) };
 }
 
-export function outcomeNode({ ok, message }: Outcome, view: View): Content {
-  return html`<span class="outcome" data-tone=${ok ? 'good' : 'bad'}>${icon(ok ? 'good' : 'bad')}<bdi>${view.text(message)}</bdi></span>`;
+export function outcomeNode({ ok, message, content }: Outcome, view: View): Content {
+  const said = view.text(message);
+  const line = said === '' ? null : html`<span class="outcome" data-tone=${ok ? 'good' : 'bad'}>${icon(ok ? 'good' : 'bad')}<bdi>${said}</bdi></span>`;
+  return [line, content];
 }
 
 export function partRoute(sources: Sources, options: RouteOptions): ServerRoute {

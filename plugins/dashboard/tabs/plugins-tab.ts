@@ -9,16 +9,16 @@ const TONES = { active: 'good', waiting: 'wait', failed: 'bad', invalid: 'bad', 
 /** Without them nobody could switch anything on again, or everybody could come in. */
 const NOT_FROM_HERE: ReadonlySet<string> = new Set(['auth', 'control-api', 'dashboard']);
 
-function switchOf({ name, state, thirdParty }: PluginInfo): ActionButton | undefined {
+function switchOf({ name, state, thirdParty }: PluginInfo, view: View): ActionButton | undefined {
   const isOn = state !== 'disabled';
   if (NOT_FROM_HERE.has(name) || (thirdParty && !isOn)) return undefined;
   const values = { name, to: isOn ? 'off' : 'on' };
-  return isOn ? { action: 'switch', label: everywhere('switch-off'), confirm: everywhere('switch-off-confirm'), values } : { action: 'switch', label: everywhere('switch-on'), values };
+  return isOn ? { action: 'switch', label: everywhere('switch-off'), confirm: view.plain('switch-off-confirm', { name }), values } : { action: 'switch', label: everywhere('switch-on'), values };
 }
 
 function entry(info: PluginInfo, view: View): Content {
   const { name, version, description, state, reason, contributes = [], thirdParty } = info;
-  const button = switchOf(info);
+  const button = switchOf(info, view);
   return html`<article class="card plugin" id=${`plugin-${name}`}><div class="share"><header><h2><bdi>${name}</bdi> <small>${version}</small></h2>
       <span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span></header></div>
     <p>${description} ${thirdParty ? html`<small>(${view.t('third-party')})</small>` : null}</p>
@@ -33,7 +33,7 @@ async function flip(ctx: PluginContext, view: View): Promise<Outcome> {
   const { name = '', to } = view.form;
   const config = ctx.use('config');
   const info = ctx.use('plugins').list().find((one) => one.name === name);
-  if (!info || !switchOf(info)) return { ok: false, message: everywhere('switch-by-file') };
+  if (!info || !switchOf(info, view)) return { ok: false, message: everywhere('switch-by-file') };
   const basis = config.current;
   const { text } = basis;
   // What stands in the file and cannot run is somebody's work, too.

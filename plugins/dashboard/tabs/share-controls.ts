@@ -26,9 +26,9 @@ async function setLimit(ctx: PluginContext, { form: { up = '', down = '' } }: Vi
 export function ownTabs(ctx: PluginContext, sources: Sources): readonly Tab[] {
   return [
     {
-      id: 'share-controls', place: 'share', order: 10, title: everywhere('share'), render: () => null,
+      id: 'share-controls', place: 'share', order: 10, title: everywhere('share'), texts: CATALOGUES, render: () => null,
       actions: { reconnect: (view) => reconnect(ctx, view.share ?? '') },
-      buttons: () => [{ action: 'reconnect', label: everywhere('reconnect'), confirm: everywhere('reconnect-confirm') }],
+      buttons: (view) => [{ action: 'reconnect', label: everywhere('reconnect'), confirm: view.plain('reconnect-confirm', { share: view.share ?? '' }) }],
     },
     {
       id: 'servers', place: 'card', order: 10, title: everywhere('servers'), texts: CATALOGUES,

@@ -119,6 +119,29 @@ describe('the text as it is shown', () => {
     );
   });
 
+  it('puts a secret back at its own key alone, whatever comes back', async () => {
+    const service = await running(
+      `${NOTED}\n[[smb.users]]\nname = "a"\npassword = "second secret"\n[[smb.users]]\nname = "b"\npassword = "third secret"\n`,
+    );
+    const lines = service.shown().split('\n');
+    const extra = ['pass = "********"', '[connections.options]', '[[connections]]', 'name = "nas"', 'name = "b"', '[[smb.users]]', 'password = "********"', 'host = "********"', '# ******** 2', '[smb]', 'x = ["********"]', 'options = { pass = "********" }'];
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(fc.nat(lines.length), fc.constantFrom(...extra), fc.boolean()), { maxLength: 6 }), async (edits) => {
+        const text = [...lines];
+        for (const [at, line, isReplaced] of edits) text.splice(at, isReplaced ? 1 : 0, line);
+        const check = await service.check(text.join('\n'), 'http', { keepSecrets: true });
+        if (!check.ok) return assert.doesNotMatch(check.message, /correct horse|second secret|third secret/);
+        const { connections, smb } = check.loaded.config as unknown as { connections: { name: string }[]; smb: { users: { name: string }[] } };
+        const owners = { 'correct horse': ['nas'], 'second secret': ['a'], 'third secret': ['b'] };
+        for (const [secret, [owner]] of Object.entries(owners)) {
+          const holders = [...connections, ...smb.users].filter((one) => JSON.stringify(one).includes(secret)).map(({ name }) => name);
+          assert.ok(holders.every((name) => name === owner), `${secret} stands at ${holders.join()}`);
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+
   it('shows other texts the same way', async () => {
     const service = await running(NAS);
     assert.doesNotMatch(service.shown(PHOTOS), /correct horse/);

@@ -118,6 +118,19 @@ describe('the pages', () => {
     assert.deepEqual([(await get(location)).statusCode, (await get('/dashboard/sign-out')).statusCode], [303, 303]);
   });
 
+  it('have one for the wall, when it is switched on: live, and without anything to press', async () => {
+    assert.equal((await get('/status')).statusCode, 404);
+    assert.equal((await get('/dashboard/events?:page=status')).statusCode, 404);
+    await host.configure({ plugins: { dashboard: { status_page: true } } });
+    const { statusCode, payload } = await get('/status');
+    assert.equal(statusCode, 200);
+    assert.match(payload, /class="sentence"/);
+    assert.match(payload, /sse-connect="\/dashboard\/events\?[^"]*status/);
+    assert.doesNotMatch(payload, /<form|<button|<nav/);
+    await host.configure({});
+    assert.equal((await get('/status')).statusCode, 404);
+  });
+
   it('are gone with the plugin', async () => {
     await host.configure({ plugins: { dashboard: { enabled: false } } });
     assert.equal((await get('/')).statusCode, 404);

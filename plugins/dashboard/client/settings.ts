@@ -1,0 +1,53 @@
+/** The settings page: what is wrong stands at its field, and a line is led to in the text. */
+
+interface Problem {
+  readonly path: string;
+  readonly message: string;
+}
+
+function problems(): readonly Problem[] {
+  const entries = document.querySelectorAll<HTMLElement>('#settings-verdict [data-problem]');
+  return [...entries].map(({ dataset }) => ({
+    path: dataset['problem'] ?? '',
+    message: dataset['message'] ?? '',
+  }));
+}
+
+/** A problem of a key that has no field stands at none; below a table, it stands at the field that holds it. */
+function place(): void {
+  const found = problems();
+  for (const field of document.querySelectorAll<HTMLElement>('[data-field]')) {
+    const path = field.dataset['field'] ?? '';
+    const own = found.filter(
+      (problem) =>
+        problem.path === path || problem.path.startsWith(`${path}[`) || problem.path.startsWith(`${path}.`),
+    );
+    const said = field.querySelector<HTMLElement>('.problem');
+    const input = field.querySelector('input, select');
+    if (!said || !input) continue;
+    const text = own.map(({ message }) => message).join(' ');
+    if (said.textContent !== text) said.textContent = text;
+    said.hidden = text === '';
+    if (text === '') input.removeAttribute('aria-invalid');
+    else input.setAttribute('aria-invalid', 'true');
+    if (text !== '') field.closest('details')?.setAttribute('open', '');
+  }
+}
+
+document.addEventListener('htmx:afterSettle', place);
+document.addEventListener('htmx:oobAfterSwap', place);
+
+document.addEventListener('click', (event) => {
+  const button =
+    event.target instanceof Element ? event.target.closest<HTMLElement>('button[data-line]') : null;
+  const text = document.querySelector<HTMLTextAreaElement>('#settings-text');
+  if (!button || !text) return;
+  const line = Number(button.dataset['line']);
+  const lines = text.value.split('\n');
+  const start = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
+  text.focus();
+  text.setSelectionRange(start, start + (lines[line - 1]?.length ?? 0));
+  text.scrollTop = ((line - 4) * text.scrollHeight) / lines.length;
+});
+
+export {};

@@ -1,0 +1,89 @@
+/** The addresses of a share as codes that a phone reads: drawn here, as SVG, and nowhere else. */
+import { html } from 'mountkeeper';
+import type { Content, Tab, View } from 'mountkeeper';
+import { CATALOGUES, everywhere } from '../languages.ts';
+import { isLocalOnly, shareData } from './share-data.ts';
+import type { ShareAddress } from './share-data.ts';
+import type { Sources } from '../pages/sources.ts';
+
+/** Light all around, so that it is found: as many modules as the standard asks for. */
+export const BORDER = 4;
+
+/** One square for each dark module, row by row. */
+export function squares(modules: readonly (readonly boolean[])[]): string {
+  return modules
+    .flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])))
+    .join('');
+}
+
+interface Code {
+  readonly size: number;
+  readonly path: string;
+}
+
+const MOST_KEPT = 200;
+const kept = new Map<string, Code>();
+
+async function codeOf(address: string): Promise<Code> {
+  const known = kept.get(address);
+  if (known) return known;
+  // Only whoever looks at a share needs it.
+  const { encodeQR } = await import('qr');
+  const modules = encodeQR(address, 'raw', { border: BORDER });
+  const code = { size: modules.length, path: squares(modules) };
+  if (kept.size >= MOST_KEPT) kept.clear();
+  kept.set(address, code);
+  return code;
+}
+
+async function drawn(address: string, label: string): Promise<Content> {
+  const { size, path } = await codeOf(address);
+  return html`<svg
+    class="qr"
+    viewBox=${`0 0 ${size} ${size}`}
+    role="img"
+    aria-label=${label}
+    shape-rendering="crispEdges"
+  >
+    <rect width=${size} height=${size} fill="#fff" />
+    <path d=${path} fill="#000" />
+  </svg>`;
+}
+
+async function entry({ protocol, address, shown }: ShareAddress, view: View): Promise<Content> {
+  const picture = await drawn(address, view.plain('qr-of', { address: shown }));
+  return html`<li>
+    ${picture}
+    <p>
+      <strong>${protocol}</strong> <code><bdi>${shown}</bdi></code>
+    </p>
+  </li>`;
+}
+
+export function qrPanel(sources: Sources): Tab {
+  return {
+    id: 'share-qr',
+    place: 'share',
+    order: 80,
+    title: everywhere('qr'),
+    texts: CATALOGUES,
+    render: async (view) => {
+      const status = sources.record.shares.find(({ name }) => name === view.share);
+      if (!status) return null;
+      const { config, live, offers } = sources;
+      const { addresses } = shareData(status, {
+        config,
+        live,
+        offers,
+        host: view.host,
+        since: () => 0,
+        speeds: () => [],
+      });
+      const reachable = addresses.filter(({ address }) => !isLocalOnly(address));
+      if (reachable.length === 0) return html`<p class="help">${view.t('qr-none')}</p>`;
+      return html`<ul class="qrs">
+        ${await Promise.all(reachable.map((one) => entry(one, view)))}
+      </ul>`;
+    },
+  };
+}

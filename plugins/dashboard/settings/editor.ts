@@ -1,0 +1,283 @@
+/** The editor of the settings: the text and the form beside it, what a change would do, and applying it. */
+import { editToml, html, readToml } from 'mountkeeper';
+import type {
+  ConfigChanges,
+  ConfigPresets,
+  Content,
+  Outcome,
+  PluginContext,
+  TomlEdit,
+  View,
+} from 'mountkeeper';
+import { everywhere } from '../languages.ts';
+import { ADDABLE, at, editOf, fieldsPanel } from './fields.ts';
+import type { Path } from './fields.ts';
+import { digest, verdictPanel } from './verdict.ts';
+
+type Table = Readonly<Record<string, unknown>>;
+
+/** Undefined while the control API is off. */
+export function changesOf(ctx: PluginContext): ConfigChanges | undefined {
+  return optional(() => ctx.use('configChanges'));
+}
+
+function optional<T>(use: () => T): T | undefined {
+  try {
+    return use();
+  } catch {
+    // Its plugin is off.
+    return undefined;
+  }
+}
+
+function presetsOf(ctx: PluginContext): ReturnType<ConfigPresets['list']> {
+  return optional(() => ctx.use('configPresets'))?.list() ?? [];
+}
+
+export class Editor {
+  readonly #ctx: PluginContext;
+
+  constructor(ctx: PluginContext) {
+    this.#ctx = ctx;
+  }
+
+  controls(view: View): Content {
+    const changes = changesOf(this.#ctx);
+    if (!changes) return html`<p class="empty">${view.t('settings-no-api')}</p>`;
+    const text = this.#ctx.use('config').shown();
+    return html`<div class="settings">
+      <section class="drawn" aria-label=${view.t('settings-form')}>
+        ${this.#presets(view)}${this.#fields(text, view, false)}
+      </section>
+      <div class="side drawn">
+        <section class="drawn" aria-label=${view.t('settings-text')}>
+          <label for="settings-text">${view.t('settings-text')}</label>
+          ${textarea(text, view, false)}
+          <p class="help" id="settings-text-help">${view.t('settings-text-help')}</p>
+          ${version(changes.version, false)}
+        </section>
+        <section class="bar drawn" aria-label=${view.t('settings-outcome')}>
+          <output id="settings-outcome" aria-live="polite"></output>
+          <div id="settings-verdict" class="drawn" aria-live="polite"></div>
+        </section>
+      </div>
+    </div>`;
+  }
+
+  #presets(view: View): Content {
+    const presets = presetsOf(this.#ctx);
+    return presets.length === 0
+      ? null
+      : html`<div
+          class="actions"
+          role="group"
+          aria-label=${view.t('presets')}
+          hx-include="#settings-text"
+          hx-target="#settings-verdict"
+          hx-swap="innerHTML"
+        >
+          <span>${view.t('presets')}</span
+          >${presets.map(({ name, title }) => html`<button type="button" hx-post=${view.action('preset')} hx-vals=${JSON.stringify({ name })}>${view.text(title)}</button>`)}
+        </div>`;
+  }
+
+  /** Left as it is where the text cannot be read: what is typed there comes first. */
+  #fields(text: string, view: View, isSwapped: boolean): Content {
+    const document = read(text);
+    return (
+      document &&
+      html`<div id="settings-fields" hx-swap-oob=${isSwapped ? 'morph' : undefined}>
+        ${fieldsPanel(document, this.#ctx.use('config').keys(), view)}
+      </div>`
+    );
+  }
+
+  async #verdict(text: string, view: View): Promise<Content> {
+    const verdict = await this.#changes().check(text, { keepSecrets: true });
+    return verdictPanel(text, verdict, view);
+  }
+
+  #changes(): ConfigChanges {
+    return this.#ctx.use('configChanges');
+  }
+
+  /** The text was typed. */
+  async check(view: View): Promise<Outcome> {
+    const text = textOf(view);
+    return answer([await this.#verdict(text, view), this.#fields(text, view, true)]);
+  }
+
+  /** A field was changed. */
+  set(view: View): Promise<Outcome> {
+    const path = pathOf(view);
+    const document = read(textOf(view));
+    return this.#edit(
+      view,
+      [editOf(path, view.form['value'] ?? '', { document, keys: this.#ctx.use('config').keys() })],
+      false,
+    );
+  }
+
+  add(view: View): Promise<Outcome> {
+    const [array = ''] = pathOf(view) as readonly string[];
+    const path = array.split('.');
+    const items = at(read(textOf(view)), path);
+    const value = ADDABLE[array];
+    if (!value) return Promise.resolve({ ok: false, message: everywhere('settings-unknown') });
+    return this.#edit(view, [{ path: [...path, Array.isArray(items) ? items.length : 0], value }], true);
+  }
+
+  remove(view: View): Promise<Outcome> {
+    return this.#edit(view, [{ path: pathOf(view) }], true);
+  }
+
+  preset(view: View): Promise<Outcome> {
+    const preset = presetsOf(this.#ctx).find(({ name }) => name === view.form['name']);
+    if (!preset) return Promise.resolve({ ok: false, message: everywhere('settings-unknown') });
+    return this.#edit(view, preset.edits, true);
+  }
+
+  async #edit(view: View, edits: readonly TomlEdit[], isForm: boolean): Promise<Outcome> {
+    const text = editToml(textOf(view), edits);
+    return answer([
+      await this.#verdict(text, view),
+      textarea(text, view, true),
+      isForm ? this.#fields(text, view, true) : null,
+    ]);
+  }
+
+  /** A former version comes into the editor, and nothing else happens. */
+  async restore(view: View): Promise<Outcome> {
+    const text = this.#changes().text(view.form['version'] ?? '');
+    if (text === undefined) return { ok: false, message: everywhere('version-gone') };
+    const verdict = await this.#verdict(text, view);
+    return {
+      ok: true,
+      message: everywhere('restored-to-editor'),
+      content: [
+        textarea(text, view, true),
+        this.#fields(text, view, true),
+        html`<div id="settings-verdict" class="drawn" aria-live="polite" hx-swap-oob="true">${verdict}</div>`,
+      ],
+    };
+  }
+
+  async apply(view: View): Promise<Outcome> {
+    const text = textOf(view);
+    if (digest(text) !== view.form['seen']) return { ok: false, message: everywhere('settings-other') };
+    const changes = this.#changes();
+    const answered = await changes.submit({
+      text,
+      by: 'page',
+      keepSecrets: true,
+      version: view.form['version'],
+      onTrial: true,
+    });
+    if (answered.status === 412)
+      return {
+        ok: false,
+        message: everywhere('settings-meanwhile'),
+        content: meanwhile(answered.summary, view),
+      };
+    if (!answered.ok) return { ok: false, message: answered.message };
+    return {
+      ok: true,
+      message: everywhere('settings-applied'),
+      content: [arrival(answered.version, view), version(answered.version, true), emptied()],
+    };
+  }
+}
+
+/** The page is still there after its own change. */
+export function reached(ctx: PluginContext, view: View): Outcome {
+  const isKnown = changesOf(ctx)?.reached(view.form['version'] ?? '') === true;
+  return { ok: isKnown, message: everywhere(isKnown ? 'settings-reached' : 'settings-gone') };
+}
+
+function read(text: string): Table | undefined {
+  try {
+    return readToml(text);
+  } catch {
+    // The verdict says what is wrong with it.
+    return undefined;
+  }
+}
+
+function answer(content: Content): Outcome {
+  return { ok: true, message: '', content };
+}
+
+/** Browsers send line ends of their own. */
+function textOf({ form }: View): string {
+  return (form['text'] ?? '').replaceAll('\r\n', '\n');
+}
+
+function pathOf({ form }: View): Path {
+  const path: unknown = JSON.parse(form['path'] ?? '[]');
+  const isPath =
+    Array.isArray(path) &&
+    path.length > 0 &&
+    path.every((one) => typeof one === 'string' || Number.isSafeInteger(one));
+  if (!isPath) throw new Error('no such key');
+  return path as Path;
+}
+
+function textarea(text: string, view: View, isSwapped: boolean): Content {
+  return html`<textarea
+    id="settings-text"
+    name="text"
+    rows="24"
+    spellcheck="false"
+    autocomplete="off"
+    wrap="off"
+    aria-describedby="settings-text-help"
+    hx-post=${view.action('check')}
+    hx-trigger="input delay:400ms"
+    hx-target="#settings-verdict"
+    hx-swap="innerHTML"
+    hx-sync="this:replace"
+    hx-swap-oob=${isSwapped ? 'true' : undefined}
+  >
+${`\n${text}`}</textarea>`;
+}
+
+function version(value: string, isSwapped: boolean): Content {
+  return html`<input
+    type="hidden"
+    id="settings-version"
+    name="version"
+    value=${value}
+    hx-swap-oob=${isSwapped ? 'true' : undefined}
+  />`;
+}
+
+function emptied(): Content {
+  return html`<div id="settings-verdict" class="drawn" aria-live="polite" hx-swap-oob="true"></div>`;
+}
+
+/** Tells the daemon after a while that the page still reaches it. */
+export function arrival(value: string, view: View): Content {
+  return html`<span
+      class="arrival"
+      hx-target="this"
+      hx-post=${view.action('reached')}
+      hx-trigger="load delay:2s"
+      hx-vals=${JSON.stringify({ version: value })}
+      hx-swap="innerHTML"
+    ></span>
+    <a href="/tabs/settings#trial">${view.t('trial')}</a>`;
+}
+
+function meanwhile(summary: string | null, view: View): Content {
+  return html`<div class="drawn">
+    ${
+      summary === null || summary === ''
+        ? null
+        : html`<p>${view.t('settings-since')}</p>
+            <ul class="difference">
+              ${summary.split('\n').map((line) => html`<li><bdi>${line}</bdi></li>`)}
+            </ul>`
+    }
+    <p><a href="/tabs/settings">${view.t('settings-reload')}</a></p>
+  </div>`;
+}

@@ -1,0 +1,274 @@
+/** The form of the settings: what the schema knows, drawn with what the text says. The text is the truth; a field changes its key there. */
+import { html } from 'mountkeeper';
+import type { ConfigKey, Content, TomlEdit, View } from 'mountkeeper';
+
+export type Path = readonly (string | number)[];
+type Table = Readonly<Record<string, unknown>>;
+
+/** One section of the form: a table, or one of an array of tables. */
+interface Section {
+  readonly path: Path;
+  /** The array's name, where it is one of an array. */
+  readonly array: string | undefined;
+  readonly keys: readonly ConfigKey[];
+}
+
+const CHOICE = /^"[^"]*"(?: \| "[^"]*")*$/;
+const WHOLE = /^-?\d{1,15}$/;
+/** Options that nobody has named yet are added in the text. */
+const OPTIONS = 'options';
+
+/** Keys by section, arrays marked by `[]`: `shares[]`, `web`. */
+function bySection(keys: readonly ConfigKey[]): ReadonlyMap<string, readonly ConfigKey[]> {
+  const sections = new Map<string, ConfigKey[]>();
+  for (const key of keys) {
+    const section = key.path.slice(0, key.path.lastIndexOf('.'));
+    // Switches have a page of their own.
+    if (section.startsWith('plugins')) continue;
+    sections.set(section, [...(sections.get(section) ?? []), key]);
+  }
+  return sections;
+}
+
+export function at(document: unknown, path: Path): unknown {
+  return path.reduce<unknown>(
+    (value, segment) => (value as Record<string | number, unknown> | undefined)?.[segment],
+    document,
+  );
+}
+
+function sectionsOf(document: Table, keys: readonly ConfigKey[]): readonly Section[] {
+  return [...bySection(keys)].flatMap(([name, own]): readonly Section[] => {
+    if (!name.endsWith('[]')) return [{ path: name.split('.'), array: undefined, keys: own }];
+    const array = name.slice(0, -2);
+    const items = at(document, array.split('.'));
+    const count = Array.isArray(items) ? items.length : 0;
+    return Array.from({ length: count }, (_, index) => ({
+      path: [...array.split('.'), index],
+      array,
+      keys: own,
+    }));
+  });
+}
+
+/** Arrays to which the form can add: what is put there at first. */
+export const ADDABLE: Readonly<Record<string, Table>> = {
+  connections: { name: 'nas', type: 'sftp', options: { host: '', user: '', pass: '' } },
+  shares: { name: 'files', connection: 'nas' },
+  'smb.users': { name: 'user', password: '' },
+  'webdav.users': { name: 'user', password: '' },
+  'warmup.rules': { share: 'files', path: '' },
+};
+
+export function fieldsPanel(document: Table, keys: readonly ConfigKey[], view: View): Content {
+  const sections = sectionsOf(document, keys);
+  const arrays = [...bySection(keys).keys()]
+    .filter((name) => name.endsWith('[]'))
+    .map((name) => name.slice(0, -2));
+  const plain = sections.filter(({ array }) => array === undefined);
+  return html`<div
+    class="fields"
+    hx-include="#settings-text"
+    hx-target="#settings-verdict"
+    hx-swap="innerHTML"
+    hx-sync="#settings-text:queue last"
+  >
+    ${arrays.map((array) =>
+      arrayPanel(
+        array,
+        sections.filter((one) => one.array === array),
+        { document, view },
+      ),
+    )}
+    ${plain.map(
+      (section) =>
+        html`<details class="card" data-section=${section.path.join('.')}>
+          <summary><strong>${section.path.join('.')}</strong></summary>
+          ${sectionFields(section, { document, view })}
+        </details>`,
+    )}
+  </div>`;
+}
+
+interface Drawing {
+  readonly document: Table;
+  readonly view: View;
+}
+
+function arrayPanel(array: string, sections: readonly Section[], drawing: Drawing): Content {
+  const { document, view } = drawing;
+  return html`<details class="card" data-section=${array} open=${array === 'shares'}>
+    <summary><strong>${array}</strong> <small>${view.number(sections.length)}</small></summary>
+    ${sections.map(
+      (section) =>
+        html`<fieldset>
+          <legend><bdi>${titleOf(at(document, section.path) as Table)}</bdi></legend>
+          ${sectionFields(section, drawing)}
+          <div class="actions">
+            <button type="button" class="quiet" ...${posting(view, 'remove', section.path)}>
+              ${view.t('remove')}
+            </button>
+          </div>
+        </fieldset>`,
+    )}
+    ${ADDABLE[array] ? html`<div class="actions"><button type="button" ...${posting(view, 'add', [array])}>${view.t('add')}</button></div>` : null}
+  </details>`;
+}
+
+function titleOf(item: Table): string {
+  const { name, share, path } = item;
+  return [name ?? share, path].filter((one) => typeof one === 'string' && one !== '').join(' / ');
+}
+
+function posting(view: View, action: string, path: Path): Readonly<Record<string, string>> {
+  return { 'hx-post': view.action(action), 'hx-vals': JSON.stringify({ path: JSON.stringify(path) }) };
+}
+
+function sectionFields({ path, keys }: Section, { document, view }: Drawing): Content {
+  return keys.flatMap((key) => {
+    const name = key.path.slice(key.path.lastIndexOf('.') + 1);
+    const own = [...path, name];
+    if (name !== OPTIONS) return [field({ key, path: own, value: at(document, own) }, view)];
+    const options = at(document, own);
+    const names = typeof options === 'object' && options !== null ? Object.keys(options) : [];
+    return names.map((option) =>
+      field(
+        {
+          key: { ...key, type: 'string', description: '' },
+          path: [...own, option],
+          value: at(document, [...own, option]),
+        },
+        view,
+      ),
+    );
+  });
+}
+
+interface Field {
+  readonly key: ConfigKey;
+  readonly path: Path;
+  readonly value: unknown;
+}
+
+/** Dotted, as problems and differences name it. */
+export function dotted(path: Path): string {
+  return path.reduce<string>(
+    (text, segment) =>
+      typeof segment === 'number' ? `${text}[${segment}]` : text === '' ? segment : `${text}.${segment}`,
+    '',
+  );
+}
+
+function field({ key, path, value }: Field, view: View): Content {
+  const id = `field-${dotted(path).replaceAll(/[^\w-]/g, '_')}`;
+  const byDefault = key.default === undefined ? undefined : shownValue(key.default);
+  return html`<div class="field" data-field=${dotted(path)}>
+    <label for=${id}
+      ><code>${String(path.at(-1))}</code>
+      <span
+        class="badge"
+        data-tone=${key.tier === 'live' ? 'good' : 'off'}
+        title=${view.plain(`tier-${key.tier}-help`)}
+        >${view.t(`tier-${key.tier}`)}</span
+      ></label
+    >
+    ${input({ key, path, value }, { id, byDefault, view })}
+    <p class="help" id=${`${id}-help`}>
+      ${key.description === '' ? null : html`<span lang="en">${key.description}</span> `}${unitOf(key, view)}${key.fileOnly === true ? view.t('by-file-only') : null}
+    </p>
+    <p class="problem" id=${`${id}-problem`} hidden></p>
+  </div>`;
+}
+
+/** What its text is made of. */
+function unitOf({ type }: ConfigKey, view: View): Content {
+  if (['duration', 'size', 'rate'].includes(type)) return html`${view.t(`unit-${type}`)} `;
+  return type.startsWith('array of') ? html`${view.t('unit-list')} ` : null;
+}
+
+interface Input {
+  readonly id: string;
+  readonly byDefault: string | undefined;
+  readonly view: View;
+}
+
+function input({ key, path, value }: Field, { id, byDefault, view }: Input): Content {
+  const attributes = {
+    id,
+    name: 'value',
+    disabled: key.fileOnly === true,
+    'aria-describedby': `${id}-help ${id}-problem`,
+    'hx-trigger': 'change',
+    ...posting(view, 'set', path),
+  };
+  const choices =
+    key.type === 'boolean'
+      ? ['true', 'false']
+      : CHOICE.test(key.type)
+        ? key.type.split(' | ').map((one) => one.slice(1, -1))
+        : undefined;
+  if (choices) {
+    return html`<select ...${attributes}>
+      <option value="" selected=${value === undefined}>
+        ${view.t('default-is', { value: word(byDefault ?? '', view) })}
+      </option>
+      ${choices.map((one) => html`<option value=${one} selected=${value !== undefined && shownValue(value) === one}>${word(one, view)}</option>`)}
+    </select>`;
+  }
+  const isSecret = key.secret || isMask(value);
+  const shown = value === undefined ? '' : shownValue(value);
+  return html`<input
+    ...${attributes}
+    type=${isSecret ? 'password' : 'text'}
+    autocomplete=${isSecret ? 'new-password' : 'off'}
+    value=${shown}
+    placeholder=${byDefault}
+    spellcheck="false"
+  />`;
+}
+
+function isMask(value: unknown): boolean {
+  return value === '********';
+}
+
+function word(value: string, view: View): Content {
+  return value === 'true' || value === 'false' ? view.t(value === 'true' ? 'yes' : 'no') : value;
+}
+
+export function shownValue(value: unknown): string {
+  if (Array.isArray(value)) return value.map(String).join(', ');
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value);
+}
+
+/** What was typed, as the schema wants it; what cannot be read so goes into the text as it is, and the check says what is wrong. */
+export function typed(text: string, type: string, before: unknown): unknown {
+  if (text === '') return undefined;
+  if (type === 'boolean') return text === 'true';
+  if (type === 'integer' || type === 'number') return Number.isFinite(Number(text)) ? Number(text) : text;
+  if (type.startsWith('array of'))
+    return text
+      .split(',')
+      .map((one) => one.trim())
+      .filter((one) => one !== '');
+  return typeof before === 'number' && WHOLE.test(text) ? Number(text) : text;
+}
+
+/** The key that a path of the document is an instance of. */
+export function keyOf(path: Path, keys: readonly ConfigKey[]): ConfigKey | undefined {
+  const pattern = path.reduce<string>(
+    (text, segment) =>
+      typeof segment === 'number' ? `${text}[]` : text === '' ? segment : `${text}.${segment}`,
+    '',
+  );
+  return keys.find((key) => key.path === pattern);
+}
+
+export function editOf(
+  path: Path,
+  text: string,
+  { document, keys }: { readonly document: unknown; readonly keys: readonly ConfigKey[] },
+): TomlEdit {
+  const value = typed(text, keyOf(path, keys)?.type ?? 'string', at(document, path));
+  // An option that is emptied stays one: it is in the text that options are taken away.
+  return value === undefined ? { path } : { path, value };
+}

@@ -1,0 +1,72 @@
+/** While no password is set: who could change what, and a form that sets one. */
+import { editToml, html, isLoopback } from 'mountkeeper';
+import type { Content, Outcome, PluginContext, Tab, View, WebConfig } from 'mountkeeper';
+import { CATALOGUES, everywhere } from '../languages.ts';
+import { arrival, changesOf, reached } from './editor.ts';
+
+const SHORTEST = 8;
+
+function webOf(ctx: PluginContext): WebConfig {
+  return ctx.use('config').current.config.web;
+}
+
+function banner({ listen }: WebConfig, view: View): Content {
+  return html`<p>${view.t(isLoopback(listen) ? 'open-to-users' : 'open-to-network', { listen })}</p>`;
+}
+
+function form(ctx: PluginContext, view: View): Content {
+  if (webOf(ctx).password !== '' || !changesOf(ctx)) return null;
+  return html`<form
+    class="act"
+    method="post"
+    hx-post=${view.action('set')}
+    hx-target="find output"
+    hx-swap="innerHTML"
+    hx-disabled-elt="find button"
+  >
+    <label>
+      ${view.t('new-password')}
+      <input name="password" type="password" required minlength=${SHORTEST} autocomplete="new-password" />
+    </label>
+    <button type="submit">${view.t('set-password')}</button><output aria-live="polite"></output>
+    <p class="help">${view.t('set-password-help', { user: webOf(ctx).username })}</p>
+  </form>`;
+}
+
+/** On trial like every change from the page: whoever mistypes it is not shut out for good. */
+async function set(ctx: PluginContext, view: View): Promise<Outcome> {
+  const changes = changesOf(ctx);
+  const { password = '' } = view.form;
+  if (!changes) return { ok: false, message: everywhere('settings-no-api') };
+  if (password.length < SHORTEST) return { ok: false, message: everywhere('password-short') };
+  const { version } = changes;
+  // Who has set one meanwhile is not overruled from here.
+  if (webOf(ctx).password !== '') return { ok: false, message: everywhere('password-there') };
+  const text = editToml(ctx.use('config').shown(), [{ path: ['web', 'password'], value: password }]);
+  const { ok, message, version: applied } = await changes.submit({
+    text,
+    by: 'page',
+    keepSecrets: true,
+    version,
+    onTrial: true,
+  });
+  return ok
+    ? { ok, message: everywhere('password-set'), content: arrival(applied, view) }
+    : { ok, message };
+}
+
+export function passwordCard(ctx: PluginContext): Tab {
+  return {
+    id: 'password',
+    place: 'card',
+    order: 1,
+    title: everywhere('no-password'),
+    texts: CATALOGUES,
+    render: (view) => (webOf(ctx).password === '' ? banner(webOf(ctx), view) : null),
+    controls: (view) => form(ctx, view),
+    actions: {
+      set: (view) => set(ctx, view),
+      reached: (view) => reached(ctx, view),
+    },
+  };
+}

@@ -1,0 +1,69 @@
+/** What was applied before, and what is on trial now. */
+import { html } from 'mountkeeper';
+import type { AppliedConfig, ConfigChanges, ConfigTrial, Content, Outcome, View } from 'mountkeeper';
+import { everywhere } from '../languages.ts';
+import { icon } from '../pages/nodes.ts';
+
+export function pastPanel(changes: ConfigChanges, view: View): Content {
+  const { trial } = changes;
+  return html`<div class="drawn">
+    ${trial ? trialPanel(trial, view) : null}
+    <section class="card">
+      <h2>${view.t('versions')}</h2>
+      <p class="help">${view.t('versions-help')}</p>
+      <ol class="versions">
+        ${changes.history().map((one, index) => versionEntry(one, index === 0, view))}
+      </ol>
+    </section>
+  </div>`;
+}
+
+function trialPanel({ version, until, isReached, failed }: ConfigTrial, view: View): Content {
+  const tone = failed.length > 0 ? 'bad' : isReached ? 'good' : 'wait';
+  const key = failed.length > 0 ? 'trial-failed' : isReached ? 'trial-reached' : 'trial-waits';
+  return html`<section class="card trial" id="trial" role="status">
+    <h2>${view.t('trial')}</h2>
+    <ul class="notices">
+      <li data-tone=${tone}>
+        ${icon(tone)}
+        <p>${view.t(key, { time: view.time(until), names: html`<bdi>${failed.join(', ')}</bdi>` })}</p>
+      </li>
+    </ul>
+    <div class="actions">
+      ${view.button({ action: 'keep', label: everywhere('trial-keep'), values: { version } })}
+      ${view.button({ action: 'take-back', label: everywhere('trial-back'), values: { version } })}
+    </div>
+  </section>`;
+}
+
+function versionEntry({ version, at, by, summary }: AppliedConfig, isNewest: boolean, view: View): Content {
+  const lines = summary === '' || summary === 'No changes' ? [] : summary.split('\n');
+  return html`<li key=${version}>
+    <p>
+      <strong>${view.time(at)}</strong>
+      <small>${view.t(`by-${by}`)}</small>
+      ${isNewest ? html`<span class="badge" data-tone="good">${view.t('version-runs')}</span>` : null}
+    </p>
+    ${
+      lines.length === 0
+        ? html`<p class="help">${view.t(summary === '' ? 'version-first' : 'version-notes')}</p>`
+        : html`<ul class="difference">
+            ${lines.map((line) => html`<li><bdi>${line}</bdi></li>`)}
+          </ul>`
+    }
+    ${isNewest ? null : html`<div class="actions">${view.button({ action: 'restore', label: everywhere('version-restore'), values: { version } })}</div>`}
+  </li>`;
+}
+
+export function keep(changes: ConfigChanges, { form }: View): Outcome {
+  const isKept = changes.confirm(form['version'] ?? '');
+  return { ok: isKept, message: everywhere(isKept ? 'trial-kept' : 'trial-over') };
+}
+
+export async function takeBack(changes: ConfigChanges, { form }: View): Promise<Outcome> {
+  const { ok, status, message } = await changes.revert(form['version'] ?? '');
+  return {
+    ok,
+    message: ok ? everywhere('trial-taken-back') : status === 409 ? everywhere('trial-over') : message,
+  };
+}

@@ -1,0 +1,97 @@
+/** What a text would change, and whom it interrupts: shown as it is written. */
+import { createHash } from 'node:crypto';
+import { html } from 'mountkeeper';
+import type { ConfigProblem, ConfigVerdict, Content, Interruption, View } from 'mountkeeper';
+import { icon } from '../pages/nodes.ts';
+
+/** Names the text that was looked at, so that nobody applies another than was shown. */
+export function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+export function verdictPanel(text: string, verdict: ConfigVerdict, view: View): Content {
+  if (!verdict.ok) return problemsPanel(verdict.problems, verdict.message, view);
+  const { changes, summary, interrupts, warnings } = verdict;
+  if (changes.length === 0) return html`<p class="help" data-verdict="same">${view.t('settings-same')}</p>`;
+  const lines = summary.split('\n');
+  return html`<div class="drawn" data-verdict="good">
+    <h3>${view.t('settings-difference', { count: lines.length })}</h3>
+    <ul class="difference">
+      ${lines.map((line) => html`<li><bdi>${line}</bdi></li>`)}
+    </ul>
+    ${interruption(interrupts, view)}
+    ${
+      warnings.length === 0
+        ? null
+        : html`<ul class="notices">
+            ${warnings.map(
+              (warning) =>
+                html`<li data-tone="warn">
+                  ${icon('warn')}
+                  <p><bdi>${warning}</bdi></p>
+                </li>`,
+            )}
+          </ul>`
+    }
+    <form
+      class="act"
+      hx-post=${view.action('apply')}
+      hx-include="#settings-text, #settings-version"
+      hx-target="#settings-outcome"
+      hx-swap="innerHTML"
+      hx-disabled-elt="find button"
+      hx-confirm=${question(interrupts, view)}
+    >
+      <input type="hidden" name="seen" value=${digest(text)} /><button type="submit" class="primary">
+        ${view.t('settings-apply')}
+      </button>
+    </form>
+  </div>`;
+}
+
+function interruption({ shares, servers, restart }: Interruption, view: View): Content {
+  const lines = [
+    ...(shares.length > 0
+      ? [view.t('interrupts-shares', { count: shares.length, names: html`<bdi>${shares.join(', ')}</bdi>` })]
+      : []),
+    ...(servers ? [view.t('interrupts-servers')] : []),
+    ...(restart ? [view.t('interrupts-restart')] : []),
+  ];
+  const tone = shares.length > 0 ? 'warn' : 'good';
+  return html`<ul class="notices">
+    ${(lines.length === 0 ? [view.t('interrupts-nobody')] : lines).map(
+      (line) =>
+        html`<li data-tone=${tone}>
+          ${icon(tone)}
+          <p>${line}</p>
+        </li>`,
+    )}
+  </ul>`;
+}
+
+/** Asked only where somebody is interrupted. */
+function question({ shares, servers }: Interruption, view: View): string | undefined {
+  if (shares.length > 0)
+    return view.plain('apply-interrupts', { count: shares.length, names: shares.join(', ') });
+  return servers ? view.plain('apply-servers') : undefined;
+}
+
+/** The page's script puts each at its field, too. */
+function problemsPanel(problems: readonly ConfigProblem[], message: string, view: View): Content {
+  const shown = problems.length > 0 ? problems : [{ message }];
+  return html`<div class="drawn" data-verdict="bad">
+    <h3>${view.t('settings-problems', { count: shown.length })}</h3>
+    <ul class="notices">
+      ${shown.map(
+        (problem) =>
+          html`<li data-tone="bad" data-problem=${problem.path} data-message=${problem.message}>
+            ${icon('bad')}
+            <div>
+              <p><bdi lang="en">${problem.message}</bdi></p>
+              ${problem.line === undefined ? null : html`<p><button type="button" class="quiet" data-line=${String(problem.line)}>${view.t('to-line', { line: problem.line })}</button></p>`}
+            </div>
+          </li>`,
+      )}
+    </ul>
+  </div>`;
+}

@@ -1,0 +1,42 @@
+/** What is answered so far, kept here and never in the page: a password that was typed is not sent back. */
+import { randomUUID } from 'node:crypto';
+import type { Clock, NasAnswers, SetupAnswers } from 'mountkeeper';
+
+const MOST_SESSIONS = 16;
+const LONGEST_MS = 30 * 60_000;
+
+export interface Session {
+  readonly id: string;
+  readonly nas: NasAnswers;
+  /** The folder that is looked into. */
+  at: string;
+  readonly folders: Set<string>;
+  lan: SetupAnswers['lan'];
+}
+
+export class Sessions {
+  readonly #clock: Clock;
+  readonly #sessions = new Map<string, { readonly session: Session; readonly begunAt: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  begin(nas: NasAnswers): Session {
+    const session: Session = { id: randomUUID(), nas, at: '', folders: new Set(), lan: undefined };
+    this.#sessions.set(session.id, { session, begunAt: this.#clock.monotonic() });
+    for (const id of this.#sessions.keys())
+      if (this.#sessions.size > MOST_SESSIONS) this.#sessions.delete(id);
+    return session;
+  }
+
+  find(id: string | undefined): Session | undefined {
+    for (const [key, { begunAt }] of this.#sessions)
+      if (this.#clock.monotonic() - begunAt > LONGEST_MS) this.#sessions.delete(key);
+    return id === undefined ? undefined : this.#sessions.get(id)?.session;
+  }
+
+  end(id: string): void {
+    this.#sessions.delete(id);
+  }
+}

@@ -1,0 +1,161 @@
+/** "Add a NAS": four short steps, each tried before the next is asked. */
+import { hostname } from 'node:os';
+import { html, isLoopback } from 'mountkeeper';
+import type {
+  Content,
+  NasAnswers,
+  NasKind,
+  Outcome,
+  PluginContext,
+  SetupAnswers,
+  SetupService,
+  Tab,
+  View,
+} from 'mountkeeper';
+import { CATALOGUES, everywhere } from '../languages.ts';
+import { Sessions } from './sessions.ts';
+import type { Session } from './sessions.ts';
+import { doneStep, foldersStep, guide, lanStep, nasStep, reviewStep } from './steps.ts';
+
+const ICON = 'M4 6h16v5H4zM4 14h9v4H4zM8 8.5h.1M8 16h.1M18 13v8M14 17h8';
+const FOLDER = 'f:';
+
+/** What is read of the plugin of SMB. */
+interface Server {
+  readonly port: number;
+  readonly listen: readonly string[];
+}
+
+/** Others cannot reach this machine by the name under which it reaches itself. */
+function hostFor(host: string, listen: readonly string[]): string {
+  const isEverywhere = listen.some((address) => address === '0.0.0.0' || address === '::');
+  return isEverywhere && isLoopback(host) ? hostname() : host;
+}
+
+class Guide {
+  readonly #ctx: PluginContext;
+  #sessions: Sessions | undefined;
+
+  constructor(ctx: PluginContext) {
+    this.#ctx = ctx;
+  }
+
+  get service(): SetupService | undefined {
+    try {
+      return this.#ctx.use('setup');
+    } catch {
+      // Its plugin is off.
+      return undefined;
+    }
+  }
+
+  get #setup(): SetupService {
+    return this.#ctx.use('setup');
+  }
+
+  get #known(): Sessions {
+    this.#sessions ??= new Sessions(this.#ctx.use('clock'));
+    return this.#sessions;
+  }
+
+  /** The NAS is asked at once: what it says stands below the answers. */
+  async try(view: View): Promise<Outcome> {
+    const session = this.#known.begin(nasOf(view));
+    return this.#browse(session, view);
+  }
+
+  async #browse(session: Session, view: View): Promise<Outcome> {
+    const names = await this.#setup.folders(session.nas, session.at);
+    return next(foldersStep(session, names, view));
+  }
+
+  async open(view: View): Promise<Outcome> {
+    const session = this.#known.find(view.form['session']);
+    if (!session) return over();
+    keepTicks(session, view);
+    session.at = view.form['path'] ?? '';
+    return this.#browse(session, view);
+  }
+
+  choose(view: View): Outcome {
+    const session = this.#known.find(view.form['session']);
+    if (!session) return over();
+    keepTicks(session, view);
+    return session.folders.size === 0
+      ? { ok: false, message: everywhere('choose-one') }
+      : next(lanStep(session, view));
+  }
+
+  async share(view: View): Promise<Outcome> {
+    const session = this.#known.find(view.form['session']);
+    if (!session) return over();
+    const { user = '', password = '' } = view.form;
+    if (user !== '' && password === '') return { ok: false, message: everywhere('lan-password-missing') };
+    session.lan = user === '' ? undefined : { user, password };
+    const verdict = await this.#setup.check(answersOf(session));
+    return verdict.ok ? next(reviewStep(session, verdict, view)) : { ok: false, message: verdict.message };
+  }
+
+  async finish(view: View): Promise<Outcome> {
+    const session = this.#known.find(view.form['session']);
+    if (!session) return over();
+    const answers = answersOf(session);
+    const names = this.#setup.shareNames(answers.folders);
+    const { ok, message } = await this.#setup.apply(answers, 'page');
+    if (!ok) return { ok, message };
+    this.#known.end(session.id);
+    const { port, listen } = (this.#ctx.use('config').current.config as unknown as { smb: Server }).smb;
+    return next(doneStep({ names, lan: answers.lan, host: hostFor(view.host, listen), port }, view));
+  }
+}
+
+function nasOf({ form }: View): NasAnswers {
+  const { kind = 'smb', address = '', user = '', password = '' } = form;
+  return { kind: kind as NasKind, address, user, password };
+}
+
+function answersOf({ nas, folders, lan }: Session): SetupAnswers {
+  return { nas, folders: [...folders].sort(), lan };
+}
+
+/** A form says only what is ticked; what was shown and is not is unticked. */
+function keepTicks({ at, folders }: Session, { form }: View): void {
+  for (const folder of folders)
+    if (folder === at || folder.split('/').slice(0, -1).join('/') === at) folders.delete(folder);
+  for (const name of Object.keys(form)) if (name.startsWith(FOLDER)) folders.add(name.slice(FOLDER.length));
+}
+
+/** In place of the step before. */
+function next(content: Content): Outcome {
+  return { ok: true, message: '', content: guide(content, true) };
+}
+
+function over(): Outcome {
+  return { ok: false, message: everywhere('setup-over') };
+}
+
+export function setupTab(ctx: PluginContext): Tab {
+  const steps = new Guide(ctx);
+  const asked =
+    (act: (view: View) => Outcome | Promise<Outcome>) =>
+    async (view: View): Promise<Outcome> =>
+      steps.service ? act(view) : { ok: false, message: everywhere('setup-off') };
+  return {
+    id: 'setup',
+    order: 62,
+    title: everywhere('setup'),
+    texts: CATALOGUES,
+    icon: ICON,
+    render: () => null,
+    watch: () => () => undefined,
+    controls: (view) =>
+      steps.service ? guide(nasStep(view), false) : html`<p class="empty">${view.t('setup-off')}</p>`,
+    actions: {
+      try: asked((view) => steps.try(view)),
+      open: asked((view) => steps.open(view)),
+      choose: asked((view) => steps.choose(view)),
+      share: asked((view) => steps.share(view)),
+      finish: asked((view) => steps.finish(view)),
+    },
+  };
+}

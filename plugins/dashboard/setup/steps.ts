@@ -1,0 +1,176 @@
+/** The steps of the guide, each a form that leads to the next. */
+import { html } from 'mountkeeper';
+import type { ConfigVerdict, Content, NasKind, SetupAnswers, View } from 'mountkeeper';
+import { addressOf } from '../overview/share-data.ts';
+import { copyable } from '../pages/nodes.ts';
+import type { Session } from './sessions.ts';
+
+const KINDS: readonly NasKind[] = ['smb', 'sftp', 'webdav', 'ftp'];
+const SMB_PORT = 445;
+
+/** Answers come in its place; what is wrong stands below the form that was sent. */
+export function guide(content: Content, isSwapped: boolean): Content {
+  return html`<div id="guide" class="drawn" hx-swap-oob=${isSwapped ? 'true' : undefined}>${content}</div>`;
+}
+
+interface Form {
+  readonly action: string;
+  readonly session?: string;
+  readonly step: number;
+  readonly heading: string;
+}
+
+function form({ action, session, step, heading }: Form, fields: Content, view: View): Content {
+  return html`<form
+    class="card guide"
+    method="post"
+    hx-post=${view.action(action)}
+    hx-target="#guide-outcome"
+    hx-swap="innerHTML"
+    hx-disabled-elt="find button.primary"
+    hx-disinherit="hx-disabled-elt"
+  >
+    <h2 tabindex="-1" autofocus=${step > 1}>
+      <small>${view.t('step-of', { step, steps: 4 })}</small> ${view.t(heading)}
+    </h2>
+    ${session === undefined ? null : html`<input type="hidden" name="session" value=${session} />`}${fields}
+    <output id="guide-outcome" aria-live="polite"></output>
+  </form>`;
+}
+
+export function nasStep(view: View): Content {
+  const fields = html`<fieldset class="kinds">
+      <legend>${view.t('nas-kind')}</legend>
+      ${KINDS.map(
+        (kind, index) =>
+          html`<label
+            ><input type="radio" name="kind" value=${kind} checked=${index === 0} />
+            <span
+              ><strong>${view.t(`kind-${kind}`)}</strong> <small>${view.t(`kind-${kind}-help`)}</small></span
+            ></label
+          >`,
+      )}
+    </fieldset>
+    <label class="wide"
+      >${view.t('nas-address')}
+      <input
+        name="address"
+        required
+        autocomplete="off"
+        spellcheck="false"
+        placeholder="nas.local"
+        aria-describedby="address-help"
+    /></label>
+    <p class="help" id="address-help">${view.t('nas-address-help')}</p>
+    <label class="wide"
+      >${view.t('nas-user')} <input name="user" autocomplete="off" spellcheck="false"
+    /></label>
+    <label class="wide"
+      >${view.t('nas-password')} <input name="password" type="password" autocomplete="new-password"
+    /></label>
+    <div class="actions"><button type="submit" class="primary">${view.t('nas-try')}</button></div>`;
+  return form({ action: 'try', step: 1, heading: 'step-nas' }, fields, view);
+}
+
+/** A button that leads to another folder, with what is ticked here. */
+function leading(path: string, label: Content, view: View): Content {
+  return html`<button
+    type="button"
+    class="quiet"
+    hx-post=${view.action('open')}
+    hx-include="closest form"
+    hx-vals=${JSON.stringify({ path })}
+  >
+    ${label}
+  </button>`;
+}
+
+function folder(path: string, { folders }: Session, view: View): Content {
+  const name = path.split('/').at(-1) ?? '';
+  return html`<li>
+    <label><input type="checkbox" name=${`f:${path}`} checked=${folders.has(path)} /> <bdi>${name}</bdi></label>
+    ${leading(path, html`${view.t('folder-open')}<span class="unseen"> ${name}</span>`, view)}
+  </li>`;
+}
+
+export function foldersStep(session: Session, names: readonly string[], view: View): Content {
+  const { id, at, folders } = session;
+  const paths = names.map((name) => (at === '' ? name : `${at}/${name}`));
+  const up = at.split('/').slice(0, -1).join('/');
+  const elsewhere = [...folders].filter((path) => path !== at && !paths.includes(path));
+  const list = html`<ul class="folders">
+    ${paths.map((path) => folder(path, session, view))}
+  </ul>`;
+  const fields = html`<p class="crumbs"><bdi>/${at}</bdi> ${at === '' ? null : leading(up, view.t('folder-up'), view)}</p>
+    ${names.length === 0 ? html`<p class="empty">${view.t('no-folders')}</p>` : list}
+    ${at === '' ? null : html`<label><input type="checkbox" name=${`f:${at}`} checked=${folders.has(at)} /> ${view.t('this-folder')}</label>`}
+    ${elsewhere.length === 0 ? null : html`<p class="help">${view.t('also-chosen')} <bdi>${elsewhere.join(', ')}</bdi></p>`}
+    <div class="actions"><button type="submit" class="primary">${view.t('next')}</button></div>`;
+  return form({ action: 'choose', session: id, step: 2, heading: 'step-folders' }, fields, view);
+}
+
+export function lanStep({ id }: Session, view: View): Content {
+  const fields = html`<p>${view.t('lan-help')}</p>
+    <label class="wide"
+      >${view.t('lan-user')} <input name="user" autocomplete="off" spellcheck="false" maxlength="32"
+    /></label>
+    <label class="wide"
+      >${view.t('lan-password')} <input name="password" type="password" autocomplete="new-password"
+    /></label>
+    <div class="actions"><button type="submit" class="primary">${view.t('next')}</button></div>`;
+  return form({ action: 'share', session: id, step: 3, heading: 'step-lan' }, fields, view);
+}
+
+export function reviewStep(
+  { id }: Session,
+  verdict: Extract<ConfigVerdict, { ok: true }>,
+  view: View,
+): Content {
+  const fields = html`<ul class="difference">
+      ${verdict.summary.split('\n').map((line) => html`<li><bdi>${line}</bdi></li>`)}
+    </ul>
+    ${verdict.warnings.map((warning) => html`<p class="help"><bdi>${warning}</bdi></p>`)}
+    <div class="actions"><button type="submit" class="primary">${view.t('set-up')}</button></div>`;
+  return form({ action: 'finish', session: id, step: 4, heading: 'step-review' }, fields, view);
+}
+
+interface Done {
+  readonly names: readonly string[];
+  readonly lan: SetupAnswers['lan'];
+  readonly host: string;
+  readonly port: number;
+}
+
+export function doneStep({ names, lan, host, port }: Done, view: View): Content {
+  return html`<section class="card guide">
+    <h2 tabindex="-1" autofocus>${view.t('step-done')}</h2>
+    ${lan ? names.map((name) => addresses(name, { user: lan.user, host, port }, view)) : html`<p>${view.t('done-local')}</p>`}
+    <p>${view.t('done-help')}</p>
+    <p><a href="/">${view.t('overview')}</a></p>
+  </section>`;
+}
+
+function addresses(
+  share: string,
+  { user, host, port }: { readonly user: string; readonly host: string; readonly port: number },
+  view: View,
+): Content {
+  const { address, shown, windows } = addressOf('SMB', share, { host, port });
+  const options = `username=${user}${port === SMB_PORT ? '' : `,port=${port}`}`;
+  const linux = `sudo mount -t cifs '//${host}/${share}' /mnt -o '${options}'`;
+  return html`<h3><bdi>${share}</bdi></h3>
+    <dl class="lists">
+      <div>
+        <dt>Finder</dt>
+        <dd>${copyable(address, view, shown)}</dd>
+      </div>
+      <div>
+        <dt>Explorer</dt>
+        <dd>${windows === undefined ? view.t('explorer-port') : copyable(windows, view)}</dd>
+      </div>
+      <div>
+        <dt>Linux</dt>
+        <dd>${copyable(linux, view)}</dd>
+      </div>
+    </dl>`;
+}

@@ -1,0 +1,148 @@
+/** Answers as changes of the configuration: a connection, shares, and who may use them. */
+import type { ConnectionConfig, NasAnswers, NasKind, SetupAnswers, TomlEdit } from 'mountkeeper';
+
+type Table = Readonly<Record<string, unknown>>;
+
+const LONGEST_NAME = 63;
+const LONGEST_CONNECTION = 32;
+const EVERYWHERE = ['0.0.0.0'];
+
+/** Why an address cannot be one; undefined where it can. */
+export function addressProblem({ kind, address }: NasAnswers): string | undefined {
+  if (address.trim() === '') return 'give the address of the NAS, such as nas.local or 192.168.1.5';
+  if (kind === 'webdav')
+    return URL.canParse(urlOf(address))
+      ? undefined
+      : 'give the address of WebDAV, such as https://nas.local:5006/';
+  return hostAndPort(address)
+    ? undefined
+    : 'give a name or an address, such as nas.local, 192.168.1.5 or 192.168.1.5:2222';
+}
+
+function urlOf(address: string): string {
+  const trimmed = address.trim();
+  return /^https?:\/\//i.test(trimmed) ? trimmed : `https://${trimmed}`;
+}
+
+function hostAndPort(
+  address: string,
+): { readonly host: string; readonly port: string | undefined } | undefined {
+  const [, bracketed, plain, port] =
+    /^(?:\[([0-9a-f:.]{2,45})\]|([^\s:/@[\]]{1,253}))(?::(\d{1,5}))?$/i.exec(address.trim()) ?? [];
+  const host = bracketed ?? plain;
+  return host === undefined ? undefined : { host, port };
+}
+
+/** Throws a sentence. */
+export function connectionOf(nas: NasAnswers, name: string): ConnectionConfig {
+  const problem = addressProblem(nas);
+  if (problem !== undefined) throw new Error(problem);
+  const { kind, user, password: pass, address } = nas;
+  if (kind === 'webdav')
+    return {
+      name,
+      type: kind,
+      options: {
+        url: urlOf(address),
+        vendor: 'other',
+        ...(user !== '' && { user }),
+        ...(pass !== '' && { pass }),
+      },
+    };
+  const { host = '', port } = hostAndPort(address) ?? {};
+  return {
+    name,
+    type: kind,
+    options: {
+      host,
+      ...(port !== undefined && { port: Number(port) }),
+      ...(user !== '' && { user }),
+      ...(pass !== '' && { pass }),
+    },
+  };
+}
+
+export const KINDS: readonly NasKind[] = ['smb', 'sftp', 'webdav', 'ftp'];
+
+/** The last part of a folder's path, as the name of a share; unlike those that are taken, whatever the case. */
+export function shareNames(folders: readonly string[], taken: readonly string[]): readonly string[] {
+  const used = new Set(taken.map((name) => name.toLowerCase()));
+  return folders.map((folder) => {
+    const last = folder.split('/').findLast((part) => part !== '') ?? 'files';
+    const plain = last
+      .normalize('NFC')
+      .replaceAll(/[^\p{L}\p{M}\p{N}._\- ]/gu, '-')
+      .replaceAll(/^[\s.]+|[\s.]+$/g, '')
+      .slice(0, LONGEST_NAME - 4);
+    return unlike(used, plain === '' ? 'files' : plain);
+  });
+}
+
+function unlike(used: Set<string>, wanted: string): string {
+  let name = wanted;
+  for (let number = 2; used.has(name.toLowerCase()); number += 1) name = `${wanted}-${number}`;
+  used.add(name.toLowerCase());
+  return name;
+}
+
+export interface Known {
+  readonly connections: readonly { readonly name: string }[];
+  readonly shares: readonly { readonly name: string }[];
+  readonly smb: { readonly listen: readonly string[]; readonly users: readonly { readonly name: string }[] };
+}
+
+/** `document`: what stands in the text, where these are added. Throws a sentence. */
+export function editsOf(
+  { nas, folders, lan }: SetupAnswers,
+  known: Known,
+  document: Table,
+): readonly TomlEdit[] {
+  const connection = connectionOf(nas, connectionName(nas, known));
+  const names = shareNames(
+    folders,
+    known.shares.map(({ name }) => name),
+  );
+  const first = known.shares.length;
+  return [
+    { path: ['connections', known.connections.length], value: connection },
+    ...folders.map((folder, index) => ({
+      path: ['shares', first + index],
+      value: {
+        name: names[index],
+        connection: connection.name,
+        ...(folder !== '' && { remote_path: folder }),
+      },
+    })),
+    ...(lan ? lanEdits(lan, known, document) : []),
+  ];
+}
+
+function connectionName({ address }: NasAnswers, { connections }: Known): string {
+  const host =
+    address
+      .trim()
+      .replace(/^https?:\/\//i, '')
+      .split(/[/:]/)[0] ?? '';
+  const plain = host
+    .replaceAll(/[^A-Za-z0-9_-]/g, '-')
+    .replace(/^[-_]+/, '')
+    .slice(0, LONGEST_CONNECTION - 4);
+  const used = new Set(connections.map(({ name }) => name.toLowerCase()));
+  return unlike(used, plain === '' ? 'nas' : plain);
+}
+
+/** Whoever has chosen addresses to listen on has done so for a reason. */
+function lanEdits(
+  { user, password }: NonNullable<SetupAnswers['lan']>,
+  { smb }: Known,
+  document: Table,
+): readonly TomlEdit[] {
+  const isChosen = (document['smb'] as Table | undefined)?.['listen'] !== undefined;
+  return [
+    { path: ['smb', 'enabled'], value: true },
+    ...(isChosen ? [] : [{ path: ['smb', 'listen'], value: EVERYWHERE }]),
+    ...(smb.users.some(({ name }) => name.toLowerCase() === user.toLowerCase())
+      ? []
+      : [{ path: ['smb', 'users', smb.users.length], value: { name: user, password } }]),
+  ];
+}
