@@ -129,6 +129,9 @@ describe('the scripts of the Debian package', () => {
     const { at, script } = await machine(t);
     await script('postinst', ['configure', '']);
     const file = await cacheFile(at, false);
+    for (const own of ['place', 'in-use', 'reserve', 'boot']) {
+      await writeFile(at(`var/cache/mountkeeper/files/${own}`), '');
+    }
     await mkdir(at('elsewhere'));
     await writeFile(
       at('etc/mountkeeper/mountkeeper.toml'),

@@ -109,7 +109,7 @@ describe('the Debian package as it is released', () => {
       scratch = await createScratch('package-test');
       deb = await buildDeb(scratch.path('packages'));
     },
-    { timeout: 580_000 },
+    { timeout: 1_500_000 },
   );
   after(() => scratch.close());
 
@@ -117,7 +117,7 @@ describe('the Debian package as it is released', () => {
     const done = await run(
       'lintian',
       ['--allow-root', '--fail-on', 'error', '--tag-display-limit', '0', deb],
-      { timeout: 580_000 },
+      { timeout: 1_500_000 },
     ).catch((error: { stdout: string }) => error);
     assert.deepEqual(
       done.stdout.split('\n').filter((line) => /^[EW]:/.test(line)),
@@ -129,7 +129,7 @@ describe('the Debian package as it is released', () => {
     const { mirror, release } = await debian();
     const root = scratch.path('debian');
     await run('debootstrap', ['--variant=minbase', `--arch=${ARCHITECTURE}`, release, root, mirror], {
-      timeout: 580_000,
+      timeout: 1_500_000,
       maxBuffer: 64 * 1024 * 1024,
     });
     await copyFile(deb, `${root}/new.deb`);
@@ -139,7 +139,8 @@ describe('the Debian package as it is released', () => {
     await writeFile(`${root}/inside.sh`, INSIDE);
     const setUp = `mount --make-rprivate /; mount --bind /dev ${root}/dev; exec chroot ${root} sh /inside.sh`;
     const done = await run('unshare', ['--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', setUp], {
-      timeout: 580_000,
+      env: { PATH: process.env['PATH'] },
+      timeout: 1_500_000,
     }).catch((error: { stdout: string; stderr: string }) => error);
     const daemonLog = await readFile(`${root}/daemon.log`, 'utf8').catch(() => '');
     assert.deepEqual(
