@@ -129,6 +129,7 @@ describe('the scripts of the Debian package', () => {
     const { at, script } = await machine(t);
     await script('postinst', ['configure', '']);
     const file = await cacheFile(at, false);
+    await mkdir(at('mnt/mountkeeper/files'));
     for (const own of ['place', 'in-use', 'reserve', 'boot']) {
       await writeFile(at(`var/cache/mountkeeper/files/${own}`), '');
     }
