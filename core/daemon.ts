@@ -16,6 +16,7 @@ import { restartNotice } from './restart-notice.ts';
 import { Supervisor } from './supervisor.ts';
 import type { LeftFiles } from './supervisor.ts';
 import { packageVersion } from './system/package.ts';
+import { ServiceManager } from './system/service-manager.ts';
 import { watchFiles } from './system/watcher.ts';
 import { WebEntrance } from './web-entrance.ts';
 
@@ -51,18 +52,22 @@ export class Daemon {
   readonly #hurry = new AbortController();
   readonly #entrance: WebEntrance;
   readonly #startedWith: LoadedConfig;
+  readonly #manager: ServiceManager;
   /** The document that plugins and shares have been brought in line with. */
   #applied: LoadedConfig;
   #releases: (() => void | Promise<void>)[] = [];
   #pluginWatch: Release | undefined;
   #end: Promise<DaemonEnd> | undefined;
 
-  private constructor(parts: Parts, supervisor: Supervisor) {
+  private constructor(parts: Parts, supervisor: Supervisor, env: NodeJS.ProcessEnv) {
     this.#parts = parts;
     this.#supervisor = supervisor;
     this.#applied = parts.config.current;
     this.#startedWith = parts.config.current;
     this.#entrance = new WebEntrance(parts);
+    const { clock, log, processes, status } = parts;
+    this.#manager = new ServiceManager({ clock, log, processes, env, lookedAtMs: () => status.lookedAtMs });
+    status.onPublish((snapshot) => this.#manager.saw(snapshot));
   }
 
   get log(): Logger {
@@ -85,7 +90,7 @@ export class Daemon {
       const supervisor = new Supervisor({ clock: parts.clock, log: parts.log.child({ plugin: 'supervisor' }), status: parts.status, plugins: pluginsOf(parts) }, check.loaded);
       parts.living.shares = () => supervisor.live();
       parts.living.bandwidth = () => supervisor.bandwidth;
-      const daemon = new Daemon(parts, supervisor);
+      const daemon = new Daemon(parts, supervisor, options.env);
       await daemon.#open();
       return daemon;
     } catch (error) {
@@ -153,6 +158,7 @@ export class Daemon {
     await this.#watchPluginDirs(config.current);
     this.#warnIfUnguarded();
     await this.#endAttempt();
+    this.#manager.ready();
     log.info({ version: await packageVersion(), shares: config.current.config.shares.length, pid: process.pid }, 'mountkeeper is up');
   }
 
@@ -228,10 +234,12 @@ export class Daemon {
     const { clock, config, host, log } = this.#parts;
     const stopTimeoutMs = durationMs(config.current.config.supervisor.stop_timeout);
     log.info({ stopTimeout: formatDuration(stopTimeoutMs) }, 'stopping: shares are drained, a second signal leaves at once');
+    this.#manager.stopping(stopTimeoutMs);
     await this.#quiesce();
     const left = await this.#supervisor.stop(clock.deadline(stopTimeoutMs, this.#hurry.signal));
     for (const share of left) log.warn({ share: share.share, files: share.count, bytes: share.bytes, paths: share.paths }, 'files are kept in the cache and go up at the next start');
     await host.stop('shutdown');
+    await this.#manager.close();
     log.info({ filesLeft: left.reduce((sum, share) => sum + share.count, 0) }, 'stopped');
     await closeParts(this.#parts);
     return { reason: 'stopped', left };
@@ -242,6 +250,7 @@ export class Daemon {
     await this.#quiesce();
     await this.#supervisor.release();
     await this.#parts.host.stop('handover');
+    await this.#manager.close();
     await closeParts(this.#parts);
     return { reason: 'handed over', left: [] };
   }

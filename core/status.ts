@@ -52,6 +52,11 @@ export class StatusStore implements StatusService {
     return this.#snapshot;
   }
 
+  /** When somebody last looked at the shares, on the monotonic clock. */
+  get lookedAtMs(): number {
+    return this.#lookedAtMs;
+  }
+
   /** What was published last holds now, too. */
   confirm(): void {
     this.#lookedAtMs = this.#clock.monotonic();

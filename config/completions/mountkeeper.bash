@@ -18,13 +18,13 @@ _mountkeeper() {
     --url | --lines | --pause | --timeout | --newer-than) return ;;
   esac
   case $command in
-    '') words='bwlimit check conflicts doctor hash-password help logs metrics plugin preset queue reconnect refresh run status verify wait warmup webhook'; kind=words; options=--version ;;
+    '') words='bwlimit check conflicts doctor hash-password help logs metrics plugin preset queue reconnect refresh run status support verify wait warmup webhook'; kind=words; options=--version ;;
     bwlimit) options=''; kind=nothing; words='' ;;
     check) options=''; kind=nothing; words='' ;;
     conflicts) options=''; kind=share; words='' ;;
     doctor) options=''; kind=nothing; words='' ;;
     hash-password) options=''; kind=nothing; words='' ;;
-    help) options=''; kind=words; words='bwlimit check conflicts doctor hash-password help logs metrics plugin preset queue reconnect refresh run status verify wait warmup webhook' ;;
+    help) options=''; kind=words; words='bwlimit check conflicts doctor hash-password help logs metrics plugin preset queue reconnect refresh run status support verify wait warmup webhook' ;;
     logs) options='-f --lines'; kind=nothing; words='' ;;
     metrics) options=''; kind=nothing; words='' ;;
     plugin) options=''; kind=words; words='list new check' ;;
@@ -34,6 +34,7 @@ _mountkeeper() {
     refresh) options=''; kind=share; words='' ;;
     run) options='--safe-mode'; kind=nothing; words='' ;;
     status) options=''; kind=nothing; words='' ;;
+    support) options=''; kind=nothing; words='' ;;
     verify) options=''; kind=share; words='' ;;
     wait) options='--synced --timeout'; kind=nothing; words='' ;;
     warmup) options='--newer-than --dry-run --cancel --no-wait'; kind=share; words='' ;;

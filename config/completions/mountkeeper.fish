@@ -16,7 +16,7 @@ complete -c mountkeeper -n '__fish_seen_subcommand_from conflicts' -a '(__mountk
 complete -c mountkeeper -n __fish_use_subcommand -a doctor -d 'Check this machine and say what to do.'
 complete -c mountkeeper -n __fish_use_subcommand -a hash-password -d 'Read a password from standard input and print a hash of it for web.password.'
 complete -c mountkeeper -n __fish_use_subcommand -a help -d 'Show how a subcommand is used.'
-complete -c mountkeeper -n '__fish_seen_subcommand_from help' -a 'bwlimit check conflicts doctor hash-password help logs metrics plugin preset queue reconnect refresh run status verify wait warmup webhook'
+complete -c mountkeeper -n '__fish_seen_subcommand_from help' -a 'bwlimit check conflicts doctor hash-password help logs metrics plugin preset queue reconnect refresh run status support verify wait warmup webhook'
 complete -c mountkeeper -n __fish_use_subcommand -a logs -d 'Show the daemon\'s log; -f follows it.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from logs' -s f
 complete -c mountkeeper -n '__fish_seen_subcommand_from logs' -l lines -x
@@ -37,6 +37,7 @@ complete -c mountkeeper -n '__fish_seen_subcommand_from refresh' -a '(__mountkee
 complete -c mountkeeper -n __fish_use_subcommand -a run -d 'Run the daemon in the foreground; in safe mode without third parties\' plugins.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from run' -l safe-mode
 complete -c mountkeeper -n __fish_use_subcommand -a status -d 'Show the state of every share.'
+complete -c mountkeeper -n __fish_use_subcommand -a support -d 'Gather status, logs, versions and the configuration without secrets in one archive.'
 complete -c mountkeeper -n __fish_use_subcommand -a verify -d 'Hold files that were brought up and still lie here against what the remote has now.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from verify' -a '(__mountkeeper_shares)'
 complete -c mountkeeper -n __fish_use_subcommand -a wait -d 'Wait until every file is on its remote.'

@@ -55,6 +55,7 @@ async function runOther(invocation: Invocation): Promise<number> {
   if (args.help || args.command === undefined || args.command === 'help') return showHelp(args, contributed, terminal);
   const context = contextOf(invocation);
   if (args.command === 'doctor') return orSentence(terminal, async () => (await import('./doctor-command.ts')).runDoctor(invocation));
+  if (args.command === 'support') return orSentence(terminal, async () => (await import('./support-command.ts')).runSupport(invocation, context));
   if (args.command === 'plugin') return orSentence(terminal, async () => (await import('./plugin-command.ts')).runPlugin(invocation, context).catch(asStranger));
   const command = contributed.find((candidate) => candidate.name === args.command);
   return command ? runContributed(invocation, command, context) : refuseUnknown(args.command, contributed, terminal);

@@ -11,6 +11,7 @@ export const OWN_COMMANDS: readonly Described[] = [
   { name: 'run', usage: '[--safe-mode]', summary: "Run the daemon in the foreground; in safe mode without third parties' plugins." },
   { name: 'check', usage: '', summary: 'Check the configuration file; exit 78 and FILE:line:column for what is wrong.' },
   { name: 'doctor', usage: '', summary: 'Check this machine and say what to do.' },
+  { name: 'support', usage: '[FILE]', summary: 'Gather status, logs, versions and the configuration without secrets in one archive.' },
   { name: 'plugin', usage: 'list | new NAME | check DIR', summary: 'List plugins, begin a new one, check one.' },
 ];
 

@@ -66,6 +66,8 @@ export interface DaemonTraits {
   readonly rclone?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly name?: string;
+  /** What is run in place of the build: an installed program, with the arguments that come first. */
+  readonly program?: readonly [command: string, ...args: string[]];
 }
 
 type Method = 'GET' | 'POST';
@@ -135,7 +137,8 @@ export class Daemon {
   /** Starts the process; returns at once. */
   spawn(options: readonly string[] = []): Promise<End> {
     const output = openSync(this.outputFile, 'a');
-    const child = spawn(process.execPath, [MAIN, 'run', '--config', this.configFile, ...options], {
+    const [command, ...args] = this.traits.program ?? [process.execPath, MAIN];
+    const child = spawn(command, [...args, 'run', '--config', this.configFile, ...options], {
       stdio: ['ignore', output, output],
       env: { PATH: process.env['PATH'], HOME: `${this.mountRoot}/..`, LANG: 'C.UTF-8', ...this.traits.env },
     });

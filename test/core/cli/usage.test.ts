@@ -10,7 +10,7 @@ describe('help', () => {
     const lines = overview([WARMUP, { name: 'status', usage: '[--json]', summary: 'Show the state of every share.' }], 80).split('\n');
     assert.deepEqual(lines.filter((line) => displayWidth(line) > 80), []);
     const names = lines.flatMap((line) => /^ {2}(\S+) {2}/.exec(line)?.[1] ?? []);
-    assert.deepEqual(names, ['check', 'doctor', 'plugin', 'run', 'status', 'warmup']);
+    assert.deepEqual(names, ['check', 'doctor', 'plugin', 'run', 'status', 'support', 'warmup']);
   });
 
   it('keeps an option and its value together', () => {

@@ -1,0 +1,171 @@
+// @load alone
+/**
+ * `npm run package-test`: the Debian package as it is released, looked at by lintian, installed by apt into a clean Debian that has
+ * nothing else, upgraded, downgraded and purged there. Without systemd: what its units do is not tried here.
+ */
+import assert from 'node:assert/strict';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import { ARCHITECTURE, buildDeb, run } from '../support/packages.ts';
+import { currentRclone } from '../support/rclones.ts';
+import { createScratch } from '../support/scratch.ts';
+import type { Scratch } from '../support/scratch.ts';
+
+/** The mirror and the release that this machine's own apt is set to. */
+async function debian(): Promise<{ readonly mirror: string; readonly release: string }> {
+  const format = '$(REPO_URI) $(LABEL)';
+  const { stdout } = await run('apt-get', ['indextargets', '--format', format, 'Created-By: Packages']);
+  const line = stdout.split('\n').find((one) => / Debian$|\/debian\/? /.test(one));
+  const [, release = 'stable'] =
+    /^VERSION_CODENAME=(\w+)/m.exec(await readFile('/etc/os-release', 'utf8')) ?? [];
+  assert.ok(line, 'apt is set to a mirror of Debian');
+  return { mirror: line.split(' ')[0] ?? '', release };
+}
+
+/** The same package with another version, to upgrade from. */
+async function reversioned(deb: string, version: string, room: string): Promise<string> {
+  await run('dpkg-deb', ['--raw-extract', deb, `${room}/tree`]);
+  const control = `${room}/tree/DEBIAN/control`;
+  await writeFile(
+    control,
+    (await readFile(control, 'utf8')).replace(/^Version: .*$/m, `Version: ${version}`),
+  );
+  await run('dpkg-deb', [
+    '--build',
+    '--root-owner-group',
+    '-Zgzip',
+    '-z1',
+    `${room}/tree`,
+    `${room}/old.deb`,
+  ]);
+  return `${room}/old.deb`;
+}
+
+/** Run in the clean Debian; a line is printed for each thing that was seen. */
+const INSIDE = `
+set -eu
+mount -t proc proc /proc
+mount -t tmpfs tmpfs /run
+export DEBIAN_FRONTEND=noninteractive PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+config=/etc/mountkeeper/mountkeeper.toml
+apt-get -q update >/dev/null
+apt-get -q install -y --no-install-recommends /old.deb >/dev/null 2>&1
+echo "version $(mountkeeper --version)"
+mountkeeper check | sed 's/.*: //; s/^/check /'
+stat -c 'mode %a %n' /etc/mountkeeper /etc/mountkeeper/web-password $config
+
+mkdir -p /srv/nas/files
+echo 'from the NAS' >/srv/nas/files/a.txt
+cat >$config <<'END'
+[mount]
+write_back = "1s"
+[[connections]]
+name = "nas"
+type = "local"
+[[shares]]
+name = "files"
+connection = "nas"
+remote_path = "/srv/nas/files"
+END
+cp $config /config-before
+wait_for() { for _ in $(seq 120); do eval "$1" && return 0; sleep 0.5; done; echo "never: $1"; return 1; }
+start() { mountkeeper run >/daemon.log 2>&1 & daemon=$!; wait_for 'mountkeeper status 2>/dev/null | grep -q healthy'; }
+start
+echo "read $(cat /mnt/mountkeeper/files/a.txt)"
+rclone=$(pgrep -x rclone | head -n 1)
+mountkeeper metrics | grep -c '^mountkeeper_share_mounted{share="files"} 1' | sed 's/^/metrics /'
+
+apt-get -q install -y --no-install-recommends /new.deb >/dev/null 2>&1
+echo "upgraded $(mountkeeper --version)"
+kill -USR2 $daemon; wait $daemon || true
+start
+[ "$(pgrep -x rclone | head -n 1)" = "$rclone" ] && echo 'same rclone'
+echo 'written here' >/mnt/mountkeeper/files/b.txt
+mountkeeper wait --synced --timeout 60s >/dev/null
+echo "written $(cat /srv/nas/files/b.txt)"
+cmp $config /config-before && echo 'same configuration'
+kill -TERM $daemon; wait $daemon && echo 'stopped'
+
+apt-get -q install -y --no-install-recommends --allow-downgrades /old.deb >/dev/null 2>&1
+echo "downgraded $(dpkg-query -W -f '\${Version}' mountkeeper)"
+cmp $config /config-before && echo 'same configuration'
+
+meta=$(find /var/cache/mountkeeper/files/vfsMeta -type f -name b.txt)
+cp "$meta" /meta-before
+sed -i 's/"Dirty": *false/"Dirty": true/' "$meta"
+dpkg --purge mountkeeper >/purge.log 2>&1 || echo 'purge refused'
+grep -c 'b.txt' /purge.log | sed 's/^/named /'
+[ -e "$meta" ] && echo 'file kept'
+cp /meta-before "$meta"
+dpkg --purge mountkeeper >/dev/null 2>&1 && echo 'purged'
+for path in /etc/mountkeeper /var/lib/mountkeeper /var/cache/mountkeeper /usr/lib/mountkeeper /mnt/mountkeeper; do [ ! -e $path ] || echo "left $path"; done
+`;
+
+describe('the Debian package as it is released', () => {
+  let scratch: Scratch;
+  let deb: string;
+  before(
+    async () => {
+      scratch = await createScratch('package-test');
+      deb = await buildDeb(scratch.path('packages'));
+    },
+    { timeout: 1_500_000 },
+  );
+  after(() => scratch.close());
+
+  it('has no errors that lintian finds', async () => {
+    const done = await run(
+      'lintian',
+      ['--allow-root', '--fail-on', 'error', '--tag-display-limit', '0', deb],
+      { timeout: 1_500_000 },
+    ).catch((error: { stdout: string }) => error);
+    assert.deepEqual(
+      done.stdout.split('\n').filter((line) => /^[EW]:/.test(line)),
+      [],
+    );
+  });
+
+  it('is installed, upgraded, downgraded and purged in a clean Debian, and keeps a share there', async () => {
+    const { mirror, release } = await debian();
+    const root = scratch.path('debian');
+    await run('debootstrap', ['--variant=minbase', `--arch=${ARCHITECTURE}`, release, root, mirror], {
+      timeout: 1_500_000,
+      maxBuffer: 64 * 1024 * 1024,
+    });
+    await copyFile(deb, `${root}/new.deb`);
+    await mkdir(scratch.path('old'));
+    await copyFile(await reversioned(deb, '0.0.9', scratch.path('old')), `${root}/old.deb`);
+    await copyFile(currentRclone() ?? '/usr/bin/rclone', `${root}/usr/local/bin/rclone`);
+    await writeFile(`${root}/inside.sh`, INSIDE);
+    const setUp = `mount --make-rprivate /; mount --bind /dev ${root}/dev; exec chroot ${root} sh /inside.sh`;
+    const done = await run('unshare', ['--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', setUp], {
+      env: { PATH: process.env['PATH'] },
+      timeout: 1_500_000,
+    }).catch((error: { stdout: string; stderr: string }) => error);
+    const daemonLog = await readFile(`${root}/daemon.log`, 'utf8').catch(() => '');
+    assert.deepEqual(
+      done.stdout.trim().split('\n'),
+      [
+        'version mountkeeper 0.1.0',
+        'check 0',
+        'mode 700 /etc/mountkeeper',
+        'mode 600 /etc/mountkeeper/web-password',
+        'mode 600 /etc/mountkeeper/mountkeeper.toml',
+        'read from the NAS',
+        'metrics 1',
+        'upgraded mountkeeper 0.1.0',
+        'same rclone',
+        'written written here',
+        'same configuration',
+        'stopped',
+        'downgraded 0.0.9',
+        'same configuration',
+        'purge refused',
+        'named 1',
+        'file kept',
+        'purged',
+      ],
+      `${done.stderr}\n${daemonLog}`,
+    );
+  });
+});
