@@ -50,6 +50,8 @@ export interface Plan {
   readonly done: readonly LeavingEntry[];
   /** What users look for where the remote had it before: folders whose marks say so, files without data. */
   readonly stale: readonly LeavingEntry[];
+  /** Files that may be cut off, with what stands in their place. */
+  readonly cut: readonly { readonly place: string; readonly entry: ScanEntry }[];
   /** Files that the remote has as they are. */
   readonly clean: readonly CleanFile[];
 }
@@ -71,6 +73,10 @@ export interface Conditions {
   readonly isOpen: (path: string) => boolean;
   /** True for what nobody has changed for a while. */
   readonly isRested: (changedNs: bigint) => boolean;
+  /** True for what was changed while the disk was full. */
+  readonly isCut: (changedNs: bigint) => boolean;
+  /** Paths that are to go as they are. */
+  readonly isUrgent: (path: string) => boolean;
   /** Folders that must not be moved on the remote now. */
   readonly inUse: ReadonlySet<string>;
   /** False for what was changed a moment ago: nanoseconds since the epoch. */

@@ -4,7 +4,9 @@ import { learn } from '../compare/learn.ts';
 import { originsOf } from '../compare/places.ts';
 import { planUpper } from '../compare/plan.ts';
 import type { Conditions, Item, Plan } from '../compare/plan-types.ts';
+import { identityOf, NOTHING } from '../compare/records.ts';
 import type { Records } from '../compare/records.ts';
+import { Room } from './room.ts';
 import { createScanner } from '../compare/scan.ts';
 import type { Scan, Scanner } from '../compare/scan.ts';
 
@@ -35,6 +37,7 @@ export interface TimedScan extends Scan {
 export class Planner {
   readonly #options: PlannerOptions;
   readonly #scanner: Scanner;
+  readonly #room: Room;
 
   /** When users were seen to see a folder where the remote has it, in monotonic milliseconds; by key. */
   readonly #settledAt = new Map<string, number>();
@@ -44,6 +47,12 @@ export class Planner {
   constructor(options: PlannerOptions) {
     this.#options = options;
     this.#scanner = createScanner(options.layer.upper, options.processes);
+    this.#room = new Room(options.layer.upper, options.clock);
+  }
+
+  /** Ends with the signal. */
+  watchRoom(end: AbortSignal): Promise<void> {
+    return this.#room.watch(end);
   }
 
   async scan(signal: AbortSignal): Promise<TimedScan> {
@@ -59,7 +68,8 @@ export class Planner {
     adoptMoves(scan, records);
     this.#forgetMoves(scan, records);
     const times = this.#times(options);
-    const first = planUpper(scan, records, { isOpen: () => false, inUse: new Set(), ...times });
+    const room = { isCut: await this.#room.look(), isUrgent: options.isUrgent ?? (() => false) };
+    const first = planUpper(scan, records, { isOpen: () => false, inUse: new Set(), ...times, ...room });
     const isStill = (): Promise<boolean> => this.#scanner.isStill(scan, signal);
     const failed = first.lessons.length === 0 ? new Map<string, string>()
       : await learn(first.lessons, { layer, remote, records, sources: first.sources, isStill, signal });
@@ -67,7 +77,10 @@ export class Planner {
     const open = actions.has('upload') ? await layer.openForWriting() : new Set<string>();
     const inUse = actions.has('move') && !options.isHurried ? await layer.inUse() : new Set<string>();
     const isAsBefore = first.lessons.length === 0 && open.size === 0 && inUse.size === 0;
-    const plan = isAsBefore ? first : planUpper(scan, records, { isOpen: (path) => open.has(path), inUse, ...times });
+    const plan = isAsBefore ? first : planUpper(scan, records, { isOpen: (path) => open.has(path), inUse, ...times, ...room });
+    for (const { place, entry } of plan.cut) {
+      records.set(place, { ...(records.places.get(place) ?? { remote: NOTHING }), cut: identityOf(entry) });
+    }
     for (const place of plan.spent) records.drop(place);
     // What is in a folder that users made depends on what it hides: that is learnt one after the other.
     const isMoreToLearn = plan.lessons.some(({ place }) => !failed.has(place));
