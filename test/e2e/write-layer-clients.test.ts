@@ -107,6 +107,12 @@ describe('a share with a write layer', () => {
   });
   after(() => scratch.close());
 
+  it('is refused by NFS in plain words, and by nobody else', async () => {
+    const { body } = await daemon.get<{ nfs: { notices: { level: string; message: string }[] } }>('/api/exposure');
+    const text = JSON.stringify(body);
+    assert.match(text, /NFS cannot show a share with a write layer/);
+  });
+
   it('takes what programs on the machine do with files and folders', async () => {
     await both(`
       printf new > new; printf more >> a.bin; cp a.bin saved.tmp; mv saved.tmp a.bin; mv b.txt renamed.txt; : > empty

@@ -21,6 +21,8 @@ export interface Item {
   readonly needs: Set<string>;
   /** Why it cannot go now, whatever the remote says. */
   readonly hold?: string;
+  /** Of a deletion: what was known of the place when it was planned. */
+  readonly planned?: PlaceRecord;
   /** A deletion that makes room for something else. */
   readonly isInTheWay?: boolean;
   /** Its place is another's yet: it is in nobody's way there. */
@@ -73,6 +75,8 @@ export interface Conditions {
   readonly isOpen: (path: string) => boolean;
   /** True for what nobody has changed for a while. */
   readonly isRested: (changedNs: bigint) => boolean;
+  /** Nothing was renamed while the look was taken. */
+  readonly isWhole: boolean;
   /** True for what was changed while the disk was full. */
   readonly isCut: (changedNs: bigint) => boolean;
   /** Paths that are to go as they are. */

@@ -205,11 +205,11 @@ class Draft {
   }
 
   #put(
-    item: Pick<Item, 'action' | 'path' | 'place' | 'bytes' | 'entry' | 'move' | 'isInTheWay'>,
+    item: Pick<Item, 'action' | 'path' | 'place' | 'bytes' | 'entry' | 'move' | 'isInTheWay' | 'planned'>,
     { hold, isRefused = false, isDisplaced = false }: Why,
   ): void {
     const id = idOf(item.action, item.place);
-    const why = hold ?? (item.move?.going === undefined ? this.#awaited(item) : undefined);
+    const why = hold ?? (item.move?.going === undefined ? this.#awaited(item) ?? this.#tornBy(item) : undefined);
     this.#items.set(id, { ...item, id, needs: new Set(), isRefused, isDisplaced, ...(why !== undefined && { hold: why }) });
   }
 
@@ -218,6 +218,13 @@ class Draft {
     const spots = [place, ...(move === undefined ? [] : [move.source])];
     const isUnsure = this.#unsure.some((one) => spots.some((spot) => isAtOrInside(spot, one) || isInside(one, spot)));
     return isUnsure ? 'It has to be found out first whether the remote has moved something here.' : undefined;
+  }
+
+  #tornBy({ action, place }: Pick<Item, 'action' | 'place'>): string | undefined {
+    if (this.#conditions.isWhole) return undefined;
+    const record = this.#known.places.get(place);
+    const isReplacing = action === 'delete' || (action === 'upload' && record?.remote.kind === 'file');
+    return isReplacing ? 'Files are being renamed just now; it goes when that has been seen whole.' : undefined;
   }
 
   /** What users renamed. What cannot go straight, since two are in each other's way, goes over a detour. */
@@ -291,7 +298,8 @@ class Draft {
     const isUnlearnt = this.#isGoneUnlearnt(place);
     if (isUnlearnt) this.#lessons.push({ place, isTree: true, isGone: true });
     const hold = isUnlearnt ? UNLEARNT : isMoving ? 'A folder in it has to be moved on the remote first.' : undefined;
-    this.#put({ action: 'delete', path, place, bytes: 0, isInTheWay, ...whiteout }, { hold });
+    const planned = this.#known.places.get(place);
+    this.#put({ action: 'delete', path, place, bytes: 0, isInTheWay, ...whiteout, ...(planned && { planned }) }, { hold });
   }
 
   /** A folder that is gone from the upper folder without a whiteout, and others had put things into it that showed. */
