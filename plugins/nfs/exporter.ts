@@ -157,10 +157,16 @@ class NfsParts implements ExporterParts<ServedExport> {
     return new Map(former.map((one) => [one.share, one]));
   }
 
+  /** NFS knows files by handles, which the overlay of a write layer gives out none of. */
+  async #overlayProblem(path: string): Promise<string | undefined> {
+    if ((await this.#tools.mountTable.find(path))?.fsType !== 'overlay') return undefined;
+    return 'NFS cannot show a share with a write layer: use SMB or WebDAV for it, or set mount.write_layer = false';
+  }
+
   /** A number of its own for every process behind the mount, on the disk before it is used. */
   async #describe({ share }: ShareSpec, mount: Mount, former: ServedExport | undefined): Promise<ServedExport> {
     const path = mount.plan.mountPoint;
-    const problem = pathProblem(path);
+    const problem = pathProblem(path) ?? (await this.#overlayProblem(path));
     if (problem !== undefined) throw new Error(problem);
     const instance = instanceOf(mount.pid);
     const isSame = former?.instance === instance && former.path === path;

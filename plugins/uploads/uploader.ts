@@ -101,6 +101,6 @@ async function waiting(upper: string, folder: string, { processes, clock }: Uplo
   if (stats === undefined) return { count: 0, bytes: 0, paths: [] };
   const known = await Records.peek(folder, `${stats.ino} ${stats.birthtimeNs}`);
   const scan = await createScanner(upper, processes).scan(clock.deadline(LOOK_TIMEOUT_MS));
-  const items = [...planUpper(scan, known, { isOpen: () => false, inUse: new Set(), isQuiet: () => true, isRested: () => false }).items.values()];
+  const items = [...planUpper(scan, known, { isOpen: () => false, inUse: new Set(), isQuiet: () => true, isRested: () => false, isCut: () => false, isUrgent: () => false, isWhole: true }).items.values()];
   return { count: items.length, bytes: items.reduce((sum, { bytes }) => sum + bytes, 0), paths: items.slice(0, MOST_PATHS).map(({ path }) => path) };
 }

@@ -202,6 +202,24 @@ describe('a share with a write layer', () => {
       assert.equal(await readFile(join(layer.upper, 'busy'), 'utf8'), 'version2');
     });
 
+    it('brings all of it back when the NAS falls silent meanwhile: else neither it nor the NAS\'s would show', async () => {
+      const paths = layerPaths(join(scratch.path('bench'), 'cache/s'));
+      await sh('mv others renamed');
+      await remote.moveFile('others', 'renamed', { signal: signal() });
+      const options: TakeOutOptions = {
+        paths, mountPoint: root, marks: new UpperMarks(paths.upper, bench.tools.processes), processes: bench.tools.processes, clock,
+        log: bench.tools.log, precisionMs: () => 1_000, isCached: () => false,
+        listLower: async (folders) => (await layer.listBelow(folders, { signal: signal() })).found,
+        forget: () => Promise.reject(new Error('the NAS does not answer')),
+        dropNames: async () => void (await mount.refreshDirectories('', { recursive: false, signal: signal() })),
+      };
+      const seen = { ...(await entry('renamed')), hasNoData: true, movedFrom: 'others' };
+      await assert.rejects(new TakeOut(options).take([seen]), /does not answer/);
+      assert.equal((await entry('renamed')).inode, seen.inode);
+      assert.deepEqual(await layer.takeOut([{ ...(await entry('renamed')), hasNoData: true, movedFrom: 'others' }]), ['renamed']);
+      assert.equal(await sh('wc -c < renamed'), '9000');
+    });
+
     it('brings back what a daemon that was killed had in its hands, also while the overlay lives on', async () => {
       const paths = layerPaths(join(scratch.path('bench'), 'cache/s'));
       await sh('printf half > half-way; printf out > all-out; cat half-way all-out');

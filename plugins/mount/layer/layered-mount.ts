@@ -24,8 +24,8 @@ import { RemoteBelow } from './remote-below.ts';
 import { Renewal } from './renewal.ts';
 import { clearStack, endPassingOn } from './stack.ts';
 
-const FORGET_MS = 5_000;
-const LOOK_MS = 10_000;
+const FORGET_MS = 30_000;
+const LOOK_MS = 30_000;
 const LIMIT_MS = 5_000;
 /** A move of a folder on the remote may take long where it is done file by file. */
 const HOLD_MS = 30_000;

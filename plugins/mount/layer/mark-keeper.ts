@@ -10,6 +10,7 @@ import { inSeconds, isUnchanged, parentOf, placesOf } from './upper-look.ts';
 
 const MARK_TIMEOUT_MS = 10_000;
 const LOOK_TIMEOUT_MS = 20_000;
+const MARKS_AT_ONCE = 50;
 /** Entries in one child. */
 const MOST_AT_ONCE = 100;
 /**
@@ -38,6 +39,15 @@ export class MarkKeeper {
    */
   async rewrite(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     if (entries.length === 0) return [];
+    const done: LeavingEntry[] = [];
+    for (let start = 0; start < entries.length; start += MARKS_AT_ONCE) {
+      done.push(...(await this.#rewriteSome(entries.slice(start, start + MARKS_AT_ONCE))));
+    }
+    return this.#shown(done);
+  }
+
+  /** Few at once: until their listings are read anew, they show nothing of below. */
+  async #rewriteSome(entries: readonly LeavingEntry[]): Promise<readonly LeavingEntry[]> {
     const { dropNames, forget } = this.#options;
     let done: readonly LeavingEntry[] = [];
     await forget(placesOf(entries), async () => {
@@ -46,7 +56,7 @@ export class MarkKeeper {
       return { folders: placesOf(done), trees: treesOf(done) };
     });
     await dropNames();
-    return this.#shown(done);
+    return done;
   }
 
   /** The marks alone: nobody sees what lies below just now. */

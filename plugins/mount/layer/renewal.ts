@@ -5,7 +5,7 @@
 import type { Clock } from 'mountkeeper';
 
 /** Uploads into one folder come in rows: its listing is read once behind them. */
-const LATER_MS = 2_000;
+const LATER_MS = 200;
 /** What is left after so many is read when it is next asked for. */
 const MOST = 2_000;
 

@@ -83,7 +83,7 @@ export class TakeOut {
 
   /** Resolves with the paths that were taken out. */
   async take(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
-    const { dropNames, forget, paths } = this.#options;
+    const { paths } = this.#options;
     await this.#resume();
     await this.#endRest();
     const moved = await this.#marks.rewrite(entries.filter(({ nowAt }) => nowAt !== undefined));
@@ -101,9 +101,7 @@ export class TakeOut {
       const one = this.#moveAside(entry, join(folder, String(index)));
       if (one) taken.push(one);
     }
-    await forget(placesOf(taken.map(({ entry }) => entry).filter(({ hasNoData }) => hasNoData === true)));
-    await dropNames();
-    const back = await this.#bringBack(taken, await this.#wanted(taken));
+    const back = await this.#bringBack(taken, await this.#settled(taken));
     const out = taken.filter(({ path }) => !back.includes(path));
     await note(fit.map(({ path }) => ({ path, changedNs: String(out.find((one) => one.path === path)?.stats.ctimeNs ?? '') })));
     this.#resting.push(...out);
@@ -155,6 +153,19 @@ export class TakeOut {
       log.warn({ path: entry.path, err: error }, 'not taken out of the write layer');
     }
     return undefined;
+  }
+
+  /** Shows what lies below instead. Paths of those that are to come back; when that cannot be told, all of them do. */
+  async #settled(taken: readonly Taken[]): Promise<ReadonlySet<string>> {
+    const { dropNames, forget } = this.#options;
+    try {
+      await forget(placesOf(taken.map(({ entry }) => entry).filter(({ hasNoData }) => hasNoData === true)));
+      await dropNames();
+      return await this.#wanted(taken);
+    } catch (error) {
+      await this.#bringBack(taken, new Set(taken.map(({ path }) => path)));
+      throw error;
+    }
   }
 
   /** Paths of those that somebody uses, or has changed since they were moved, and of those in whose place nothing shows. */

@@ -153,7 +153,8 @@ async function treesAt(roots: readonly string[], options: LearnOptions): Promise
   }));
   while (level.length > 0) {
     const looked = await listed([...new Set(level.map(({ folder }) => folder))], options);
-    level = level.flatMap((branch) => grown(branch, looked));
+    // What users removed before is known as they saw it: what others put there since they have never seen.
+    level = level.flatMap((branch) => grown(branch, looked)).filter(({ folder }) => options.records.places.get(folder)?.isTree !== true);
   }
   return trees;
 }

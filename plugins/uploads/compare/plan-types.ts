@@ -21,6 +21,8 @@ export interface Item {
   readonly needs: Set<string>;
   /** Why it cannot go now, whatever the remote says. */
   readonly hold?: string;
+  /** Of a deletion: what was known of the place when it was planned. */
+  readonly planned?: PlaceRecord;
   /** A deletion that makes room for something else. */
   readonly isInTheWay?: boolean;
   /** Its place is another's yet: it is in nobody's way there. */
@@ -50,6 +52,8 @@ export interface Plan {
   readonly done: readonly LeavingEntry[];
   /** What users look for where the remote had it before: folders whose marks say so, files without data. */
   readonly stale: readonly LeavingEntry[];
+  /** Files that may be cut off, with what stands in their place. */
+  readonly cut: readonly { readonly place: string; readonly entry: ScanEntry }[];
   /** Files that the remote has as they are. */
   readonly clean: readonly CleanFile[];
 }
@@ -71,6 +75,12 @@ export interface Conditions {
   readonly isOpen: (path: string) => boolean;
   /** True for what nobody has changed for a while. */
   readonly isRested: (changedNs: bigint) => boolean;
+  /** Nothing was renamed while the look was taken. */
+  readonly isWhole: boolean;
+  /** True for what was changed while the disk was full. */
+  readonly isCut: (changedNs: bigint) => boolean;
+  /** Paths that are to go as they are. */
+  readonly isUrgent: (path: string) => boolean;
   /** Folders that must not be moved on the remote now. */
   readonly inUse: ReadonlySet<string>;
   /** False for what was changed a moment ago: nanoseconds since the epoch. */

@@ -37,6 +37,7 @@ interface Why {
 }
 
 const UNLEARNT = 'What users changed here has not been found out yet.';
+const MAY_BE_CUT = 'The disk was full when it was written, so its end may be missing; it goes up when it is written again, or at once with `queue --send`.';
 const JUST_CHANGED = 'It was changed just now; it goes up when it has been quiet.';
 
 class Draft {
@@ -50,6 +51,7 @@ class Draft {
   readonly #done: LeavingEntry[] = [];
   readonly #stale: LeavingEntry[] = [];
   readonly #clean: CleanFile[] = [];
+  readonly #cut: { readonly place: string; readonly entry: ScanEntry }[] = [];
   /** What users want at places: files and folders, no whiteouts. */
   readonly #wanted = new Map<string, ScanEntry>();
   readonly #whiteouts = new Set<string>();
@@ -71,7 +73,7 @@ class Draft {
     const marked = [...this.#places.stale].map(([path, nowAt]) => ({ ...this.#scan.entries.get(path)!, nowAt }));
     return {
       items: this.#items, lessons: this.#lessons, sources, spent: this.#spent,
-      done: this.#done, stale: [...marked, ...this.#stale], clean: this.#clean,
+      done: this.#done, stale: [...marked, ...this.#stale], clean: this.#clean, cut: this.#cut,
     };
   }
 
@@ -126,8 +128,17 @@ class Draft {
     if (entry.isUnread === true) return this.#add(entry, place, { hold: JUST_CHANGED });
     const isUnlearnt = record === undefined ? this.#isHidden(entry) : !this.#isTreeKnown(place);
     if (isUnlearnt) return this.#learn(entry, place, record !== undefined);
-    this.#add(entry, place, { hold: this.#holdOf(entry) });
+    this.#add(entry, place, this.#isCut(entry, place, record) ? { hold: MAY_BE_CUT, isRefused: true } : { hold: this.#holdOf(entry) });
     if (record?.remote.kind === 'folder') this.#addDeletion(place, entry.path);
+  }
+
+  /** What a full disk has cut off must not replace what the remote has, until somebody writes it again or says that it is whole. */
+  #isCut(entry: ScanEntry, place: string, record: PlaceRecord | undefined): boolean {
+    if (this.#conditions.isUrgent(entry.path)) return false;
+    if (isSameFile(record?.cut, identityOf(entry))) return true;
+    if (!this.#conditions.isCut(entry.changedNs)) return false;
+    this.#cut.push({ place, entry });
+    return true;
   }
 
   /** In a folder that shows nothing of below, or another's, it is all that users see. */
@@ -194,11 +205,11 @@ class Draft {
   }
 
   #put(
-    item: Pick<Item, 'action' | 'path' | 'place' | 'bytes' | 'entry' | 'move' | 'isInTheWay'>,
+    item: Pick<Item, 'action' | 'path' | 'place' | 'bytes' | 'entry' | 'move' | 'isInTheWay' | 'planned'>,
     { hold, isRefused = false, isDisplaced = false }: Why,
   ): void {
     const id = idOf(item.action, item.place);
-    const why = hold ?? (item.move?.going === undefined ? this.#awaited(item) : undefined);
+    const why = hold ?? (item.move?.going === undefined ? this.#awaited(item) ?? this.#tornBy(item) : undefined);
     this.#items.set(id, { ...item, id, needs: new Set(), isRefused, isDisplaced, ...(why !== undefined && { hold: why }) });
   }
 
@@ -207,6 +218,13 @@ class Draft {
     const spots = [place, ...(move === undefined ? [] : [move.source])];
     const isUnsure = this.#unsure.some((one) => spots.some((spot) => isAtOrInside(spot, one) || isInside(one, spot)));
     return isUnsure ? 'It has to be found out first whether the remote has moved something here.' : undefined;
+  }
+
+  #tornBy({ action, place }: Pick<Item, 'action' | 'place'>): string | undefined {
+    if (this.#conditions.isWhole) return undefined;
+    const record = this.#known.places.get(place);
+    const isReplacing = action === 'delete' || (action === 'upload' && record?.remote.kind === 'file');
+    return isReplacing ? 'Files are being renamed just now; it goes when that has been seen whole.' : undefined;
   }
 
   /** What users renamed. What cannot go straight, since two are in each other's way, goes over a detour. */
@@ -280,7 +298,8 @@ class Draft {
     const isUnlearnt = this.#isGoneUnlearnt(place);
     if (isUnlearnt) this.#lessons.push({ place, isTree: true, isGone: true });
     const hold = isUnlearnt ? UNLEARNT : isMoving ? 'A folder in it has to be moved on the remote first.' : undefined;
-    this.#put({ action: 'delete', path, place, bytes: 0, isInTheWay, ...whiteout }, { hold });
+    const planned = this.#known.places.get(place);
+    this.#put({ action: 'delete', path, place, bytes: 0, isInTheWay, ...whiteout, ...(planned && { planned }) }, { hold });
   }
 
   /** A folder that is gone from the upper folder without a whiteout, and others had put things into it that showed. */

@@ -5,10 +5,11 @@
  */
 import { open, readFile } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Conflict, RemoteVersion, UpperEntry } from 'mountkeeper';
 import { makeFolder, writeWhole } from 'mountkeeper';
 import { carried, isAtOrInside } from './paths.ts';
+import { keepReserve, withReserve } from './reserve.ts';
 
 /** What the remote has at a place: a version, a folder or nothing. */
 export type Thing = { readonly kind: 'file'; readonly version: RemoteVersion } | { readonly kind: 'folder' } | { readonly kind: 'nothing' };
@@ -44,6 +45,8 @@ export interface PlaceRecord {
   readonly folder?: string;
   /** What users saw there before has the size and time of what was brought there: nobody else could tell the two apart. */
   readonly hasFormerLook?: boolean;
+  /** The disk was full when the file was as it is: its end may be missing. */
+  readonly cut?: Identity;
   /** Being taken out of the upper folder: when it is gone from there, no user deleted it. */
   readonly isLeaving?: boolean;
 }
@@ -90,8 +93,10 @@ export class Records {
     await makeFolder(folder);
     const records = new Records(join(folder, 'places.jsonl'));
     await records.#read(upper);
-    await writeWhole(records.#file, records.#lines().map((line) => `${JSON.stringify(line)}\n`).join(''));
+    const text = records.#lines().map((line) => `${JSON.stringify(line)}\n`).join('');
+    await withReserve(folder, () => writeWhole(records.#file, text));
     await syncFolder(folder);
+    await keepReserve(folder);
     records.#handle = await open(records.#file, 'a', 0o600);
     return records;
   }
@@ -154,12 +159,21 @@ export class Records {
     this.#waiting = [];
     try {
       if (this.#handle === undefined) throw new Error('the records are closed');
-      await this.#handle.appendFile(lines.join(''));
-      await this.#handle.datasync();
+      await this.#append(this.#handle, lines.join(''));
     } catch (error) {
       this.#waiting = [...lines, ...this.#waiting];
       throw error;
     }
+  }
+
+  /** A part of it that was written before the disk was full goes again, or a line would be torn. */
+  async #append(handle: FileHandle, text: string): Promise<void> {
+    const { size } = await handle.stat();
+    await withReserve(dirname(this.#file), async () => {
+      await handle.truncate(size);
+      await handle.appendFile(text);
+      await handle.datasync();
+    });
   }
 
   #apply(line: Line): void {

@@ -30,9 +30,11 @@ export async function makeFolder(item: Item, tools: StepTools): Promise<void> {
 
 /** Deletes what users saw there when they deleted it; what others made of it since stays and shows again. */
 export async function deletePlace(item: Item, tools: StepTools): Promise<void> {
-  const { place, path, isInTheWay } = item;
+  const { place, path, isInTheWay, planned } = item;
   const { records, layer } = tools;
   const record = records.places.get(place);
+  // What is there now may be what the deletion was to make room for.
+  if (planned !== undefined && record !== undefined && record !== planned && !isSameThing(record.remote, planned.remote, 0)) throw new Changed();
   if (record === undefined || !mayBeThere(record)) return;
   const stats = await localStats(layer, path);
   if (stats !== undefined && stats.kind !== 'whiteout' && isInTheWay !== true) throw new Changed();

@@ -4,7 +4,9 @@ import { learn } from '../compare/learn.ts';
 import { originsOf } from '../compare/places.ts';
 import { planUpper } from '../compare/plan.ts';
 import type { Conditions, Item, Plan } from '../compare/plan-types.ts';
+import { identityOf, NOTHING } from '../compare/records.ts';
 import type { Records } from '../compare/records.ts';
+import { Room } from './room.ts';
 import { createScanner } from '../compare/scan.ts';
 import type { Scan, Scanner } from '../compare/scan.ts';
 
@@ -12,6 +14,8 @@ import type { Scan, Scanner } from '../compare/scan.ts';
 const FUTURE_NS = 2_000_000_000n;
 /** What users work with is left alone. */
 const REST_BEFORE_OUT_MS = 60_000;
+const TORN_LOOKS = 20;
+const TORN_MS = 60_000;
 
 export interface PlannerOptions extends UploadOptions {
   readonly clock: Clock;
@@ -35,15 +39,24 @@ export interface TimedScan extends Scan {
 export class Planner {
   readonly #options: PlannerOptions;
   readonly #scanner: Scanner;
+  readonly #room: Room;
 
   /** When users were seen to see a folder where the remote has it, in monotonic milliseconds; by key. */
   readonly #settledAt = new Map<string, number>();
   /** Keys with a record that the last look did not find. */
   #gone: ReadonlySet<string> = new Set();
+  /** Looks in a row during which something was renamed. */
+  #torn: { readonly looks: number; readonly sinceMs: number } | undefined;
 
   constructor(options: PlannerOptions) {
     this.#options = options;
     this.#scanner = createScanner(options.layer.upper, options.processes);
+    this.#room = new Room(options.layer.upper, options.clock);
+  }
+
+  /** Ends with the signal. */
+  watchRoom(end: AbortSignal): Promise<void> {
+    return this.#room.watch(end);
   }
 
   async scan(signal: AbortSignal): Promise<TimedScan> {
@@ -59,19 +72,40 @@ export class Planner {
     adoptMoves(scan, records);
     this.#forgetMoves(scan, records);
     const times = this.#times(options);
-    const first = planUpper(scan, records, { isOpen: () => false, inUse: new Set(), ...times });
+    const room = { isCut: await this.#room.look(), isUrgent: options.isUrgent ?? (() => false) };
+    const first = planUpper(scan, records, { isOpen: () => false, inUse: new Set(), isWhole: true, ...times, ...room });
     const isStill = (): Promise<boolean> => this.#scanner.isStill(scan, signal);
     const failed = first.lessons.length === 0 ? new Map<string, string>()
       : await learn(first.lessons, { layer, remote, records, sources: first.sources, isStill, signal });
     const actions = new Set([...first.items.values()].map(({ action }) => action));
     const open = actions.has('upload') ? await layer.openForWriting() : new Set<string>();
     const inUse = actions.has('move') && !options.isHurried ? await layer.inUse() : new Set<string>();
-    const isAsBefore = first.lessons.length === 0 && open.size === 0 && inUse.size === 0;
-    const plan = isAsBefore ? first : planUpper(scan, records, { isOpen: (path) => open.has(path), inUse, ...times });
+    const planned = (isWhole: boolean): Plan =>
+      planUpper(scan, records, { isOpen: (path) => open.has(path), inUse, isWhole, ...times, ...room });
+    const isWhole = !replacesAnything(planned(true), records) || (await this.#isWhole(scan, signal));
+    // Records may have changed meanwhile.
+    const plan = planned(isWhole);
+    for (const { place, entry } of plan.cut) {
+      records.set(place, { ...(records.places.get(place) ?? { remote: NOTHING }), cut: identityOf(entry) });
+    }
     for (const place of plan.spent) records.drop(place);
     // What is in a folder that users made depends on what it hides: that is learnt one after the other.
-    const isMoreToLearn = plan.lessons.some(({ place }) => !failed.has(place));
+    const isMoreToLearn = !isWhole || plan.lessons.some(({ place }) => !failed.has(place));
     return { plan: failed.size === 0 ? plan : { ...plan, items: withReasons(plan.items, failed) }, isMoreToLearn };
+  }
+
+  /**
+   * A look is no moment: of what was renamed meanwhile it may show neither the former name nor the later one, and what seems to be
+   * deleted or replaced is all that there is of a renamed file. Where people never cease to rename, many looks in a row do.
+   */
+  async #isWhole(scan: Scan, signal: AbortSignal): Promise<boolean> {
+    const now = this.#options.clock.monotonic();
+    if (await this.#scanner.isStill(scan, signal)) {
+      this.#torn = undefined;
+      return true;
+    }
+    this.#torn = { looks: (this.#torn?.looks ?? 0) + 1, sinceMs: this.#torn?.sinceMs ?? now };
+    return this.#torn.looks > TORN_LOOKS && now - this.#torn.sinceMs > TORN_MS;
   }
 
   /** Users see these where the remote has them, and whatever is looked up from now on is told so. */
@@ -105,6 +139,12 @@ export class Planner {
       isRested: (changed) => changed <= restedSince,
     };
   }
+}
+
+/** Whether it would take anything from the remote that users saw there, and that may be all there is of a file they renamed. */
+function replacesAnything({ items }: Plan, { places }: Records): boolean {
+  return [...items.values()].some(({ action, hold, place }) =>
+    hold === undefined && (action === 'delete' || (action === 'upload' && places.get(place)?.remote.kind === 'file')));
 }
 
 /**

@@ -69,7 +69,10 @@ export class ShareUploader implements ManagedUploads {
       clock: options.clock, end: this.#end.signal, look: () => this.look(this.#end.signal), restMs: () => this.#restMs(),
       onFailure: (error) => options.log.warn({ share: options.layer.shareName, err: error }, 'upper folder not looked at'),
     });
-    if (options.isSelfDriven !== false) this.#loop.begin();
+    if (options.isSelfDriven !== false) {
+      this.#loop.begin();
+      void this.#planner.watchRoom(this.#end.signal);
+    }
   }
 
   get figures(): UploadFigures | undefined {

@@ -2,7 +2,7 @@
 import type { LeavingEntry } from 'mountkeeper';
 import { NOTHING } from '../compare/records.ts';
 import type { ScanEntry } from '../compare/scan.ts';
-import { ask } from './step-tools.ts';
+import { ask, localStats } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
 /**
@@ -10,13 +10,13 @@ import type { StepTools } from './step-tools.ts';
  * before, or their absence would be taken for a deletion. Resolves with the paths that were taken out.
  */
 export async function takeOutDone(entries: readonly LeavingEntry[], folders: readonly string[], tools: StepTools): Promise<ReadonlySet<string>> {
-  const { layer, records, remote, signal } = tools;
+  const { records, remote, signal } = tools;
   await remote.forget(folders, { signal });
   if (entries.length === 0) return new Set();
   const leaving = entries.filter(leavesItself);
   for (const { path } of leaving) setLeaving(path, true, tools);
   await records.saved();
-  const taken = new Set(await layer.takeOut(entries));
+  const taken = await taking(entries, leaving, tools);
   for (const entry of entries) {
     if (!taken.has(entry.path)) await stays(entry, tools);
     else if (leavesItself(entry)) left(entry, tools);
@@ -31,10 +31,10 @@ export async function takeOutDone(entries: readonly LeavingEntry[], folders: rea
  * anew in the right moment. Resolves with the keys of what users now see where the remote has it.
  */
 export async function renewMoved(entries: readonly ScanEntry[], tools: StepTools): Promise<{ readonly keys: readonly string[]; readonly isChanged: boolean }> {
-  const { layer, records } = tools;
+  const { records } = tools;
   for (const { path } of entries.filter(leavesItself)) setLeaving(path, true, tools);
   await records.saved();
-  const taken = new Set(await layer.takeOut(entries));
+  const taken = await taking(entries, entries.filter(leavesItself), tools);
   for (const entry of entries.filter(leavesItself)) {
     if (taken.has(entry.path)) left(entry, tools);
     else setLeaving(entry.path, false, tools);
@@ -42,6 +42,17 @@ export async function renewMoved(entries: readonly ScanEntry[], tools: StepTools
   await records.saved();
   const keys = entries.filter((entry) => taken.has(entry.path) && !leavesItself(entry)).flatMap(({ key }) => key ?? []);
   return { keys, isChanged: taken.size > 0 };
+}
+
+/** When it fails, all of them are in the upper folder again: one that is not there later was removed by users. */
+async function taking(entries: readonly LeavingEntry[], leaving: readonly LeavingEntry[], tools: StepTools): Promise<ReadonlySet<string>> {
+  try {
+    return new Set(await tools.layer.takeOut(entries));
+  } catch (error) {
+    for (const { path } of leaving) if ((await localStats(tools.layer, path)) !== undefined) setLeaving(path, false, tools);
+    await tools.records.saved();
+    throw error;
+  }
 }
 
 function left({ path, key }: ScanEntry, { records }: StepTools): void {

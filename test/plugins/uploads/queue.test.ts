@@ -12,7 +12,7 @@ function item(action: Item['action'], path: string, needs: readonly string[] = [
 
 function queueOf(...items: readonly Item[]): Queue {
   const queue = new Queue();
-  const plan: Plan = { items: new Map(items.map((one) => [one.id, one])), lessons: [], sources: [], spent: [], done: [], stale: [], clean: [] };
+  const plan: Plan = { items: new Map(items.map((one) => [one.id, one])), lessons: [], sources: [], spent: [], done: [], stale: [], clean: [], cut: [] };
   queue.adopt(plan, NOW);
   return queue;
 }
@@ -52,7 +52,7 @@ describe('the queue', () => {
     const queue = queueOf(a, b);
     queue.failed(b, Object.assign(new Error('no'), { remote: 'answers' as const }), NOW);
     queue.prefer('b');
-    queue.adopt({ items: new Map([a, b].map((one) => [one.id, one])), lessons: [], sources: [], spent: [], done: [], stale: [], clean: [] }, NOW);
+    queue.adopt({ items: new Map([a, b].map((one) => [one.id, one])), lessons: [], sources: [], spent: [], done: [], stale: [], clean: [], cut: [] }, NOW);
     assert.deepEqual(next(queue), ['upload b', 'upload a']);
   });
 

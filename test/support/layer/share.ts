@@ -76,10 +76,10 @@ export class TestShare {
     rmSync(this.root, { recursive: true, force: true });
   }
 
-  uploader(fault: Fault = () => undefined, more: { readonly isOpen?: () => ReadonlySet<string>; readonly clean?: CleanRules; readonly restMs?: number } = {}): ShareUploader {
+  uploader(fault: Fault = () => undefined, more: { readonly isOpen?: () => ReadonlySet<string>; readonly clean?: CleanRules; readonly restMs?: number; readonly processes?: Pick<Processes, 'run'> } = {}): ShareUploader {
     return new ShareUploader({
       layer: guarded(this.#layer(more.isOpen ?? (() => new Set())), fault), remote: guarded(this.remote(), fault), writeBackMs: () => 0, transfers: () => 4,
-      clock, processes, log: pino({ level: 'silent' }), onConflict: (conflict) => void this.conflicts.push(conflict), isSelfDriven: false, restMs: more.restMs ?? 0, clean: more.clean,
+      clock, processes: more.processes ?? processes, log: pino({ level: 'silent' }), onConflict: (conflict) => void this.conflicts.push(conflict), isSelfDriven: false, restMs: more.restMs ?? 0, clean: more.clean,
     });
   }
 

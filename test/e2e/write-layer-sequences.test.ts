@@ -1,4 +1,5 @@
-/** Some of the sequences of `npm run torture`, with every fault. */
+// @load loud
+/** Some of all sequences of two operations on a share with a write layer, with every fault; all of them: `npm run torture`. */
 import { after, describe, it } from 'node:test';
 import { Exhaustive, FAULTS } from '../support/layer/exhaustive.ts';
 
