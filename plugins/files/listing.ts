@@ -1,9 +1,9 @@
 /** Folders of a living share, asked for by a helper process with a deadline. */
 import { fileURLToPath } from 'node:url';
 import type { PluginContext } from 'mountkeeper';
-import type { ListAnswer, ListRequest } from './list-helper.ts';
+import type { ListAnswer, ListRequest } from './list-process.ts';
 
-const HELPER = fileURLToPath(new URL('./list-helper.js', import.meta.url));
+const HELPER = fileURLToPath(new URL('./list-process.js', import.meta.url));
 const LONGEST_MS = 15_000;
 const MOST_OUTPUT_BYTES = 4 * 1024 * 1024;
 
