@@ -189,6 +189,30 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await page.context.close();
   });
 
+  it('shows the files of a share, which of them are cached, and fetches a folder', async () => {
+    const page = await WatchedPage.open(browser, origin());
+    await page.page.goto(`${origin()}/shares/files`);
+    const browse = page.page.locator('#frame-files .browser');
+    await browse.scrollIntoViewIfNeeded();
+    const row = (name: string) => browse.locator('tr', { hasText: name });
+    await shows('the root', async () => (await row('a.txt').count()) === 1, 15_000);
+    assert.match(await row('large <b>').innerText(), /large <b>"文件"/, 'a name is text');
+    await row('sub').locator('button').click();
+    await shows('what is below', async () => (await row('b.txt').count()) === 1, 15_000);
+    assert.match(await row('b.txt').innerText(), /On the NAS/);
+    await browse.locator('button', { hasText: 'Warm up this folder' }).click();
+    await shows('the outcome', async () => /being fetched/.test(await browse.innerText()), 10_000);
+    await until('it lies in the cache', async () => {
+      await browse.locator('.crumbs button', { hasText: 'sub' }).click();
+      await sleep(500);
+      return /In the cache/.test(await row('b.txt').innerText());
+    }, { timeoutMs: 40_000 });
+    const outside = await daemon.get(`/dashboard/parts/files/folder?share=files&path=${encodeURIComponent('../..')}`);
+    assert.match(outside.text, /There is no such folder/);
+    page.assertClean();
+    await page.context.close();
+  });
+
   it('has nothing that keeps people out, in both themes and languages, narrow and wide', async () => {
     for (const [colorScheme, locale, width] of [['light', 'en', 1440], ['dark', 'zh-CN', 360]] as const) {
       const other = await WatchedPage.open(browser, origin(), { colorScheme, locale, viewport: { width, height: 800 } });

@@ -2,7 +2,7 @@
 import { html } from 'mountkeeper';
 import type { Content, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
-import { isLocalOnly, shareData } from './share-data.ts';
+import { hostForOthers, isLocalOnly, shareData } from './share-data.ts';
 import type { ShareAddress } from './share-data.ts';
 import type { Sources } from '../pages/sources.ts';
 
@@ -75,7 +75,7 @@ export function qrPanel(sources: Sources): Tab {
         config,
         live,
         offers,
-        host: view.host,
+        host: hostForOthers(view.host),
         since: () => 0,
         speeds: () => [],
       });

@@ -1,4 +1,5 @@
 /** What a share's card shows, gathered from the status, the living mount and the servers; plain data, so that equal means unchanged. */
+import { hostname } from 'node:os';
 import { isLoopback, sizeBytes } from 'mountkeeper';
 import type { Config, LiveShare, Offer, ShareStatus } from 'mountkeeper';
 import type { Tone } from './sentence.ts';
@@ -88,6 +89,11 @@ function addressAt(protocol: ShareAddress['protocol'], { host, port, path }: { r
   if (protocol === 'SMB') return `smb://${host}${port === 445 ? '' : `:${port}`}/${path}`;
   if (protocol === 'NFS') return `nfs://${host}${port === 2049 ? '' : `:${port}`}/${path}`;
   return `http://${host}:${port}/${path}/`;
+}
+
+/** The name under which others reach this machine, as far as it is known: nobody else reaches it as localhost. */
+export function hostForOthers(host: string): string {
+  return isLoopback(host) ? hostname() : host;
 }
 
 /** An address that leads to whoever asks for it: another machine would find itself there. */

@@ -1,6 +1,5 @@
 /** "Add a NAS": four short steps, each tried before the next is asked. */
-import { hostname } from 'node:os';
-import { html, isLoopback } from 'mountkeeper';
+import { html } from 'mountkeeper';
 import type {
   Content,
   NasAnswers,
@@ -13,6 +12,7 @@ import type {
   View,
 } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
+import { hostForOthers } from '../overview/share-data.ts';
 import { Sessions } from './sessions.ts';
 import type { Session } from './sessions.ts';
 import { doneStep, foldersStep, guide, lanStep, nasStep, reviewStep } from './steps.ts';
@@ -29,7 +29,7 @@ interface Server {
 /** Others cannot reach this machine by the name under which it reaches itself. */
 function hostFor(host: string, listen: readonly string[]): string {
   const isEverywhere = listen.some((address) => address === '0.0.0.0' || address === '::');
-  return isEverywhere && isLoopback(host) ? hostname() : host;
+  return isEverywhere ? hostForOthers(host) : host;
 }
 
 class Guide {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
+import { hostname } from 'node:os';
 import { describe, it } from 'node:test';
 import { encodeQR } from 'qr';
 import decodeQR from 'qr/decode.js';
 import { BORDER, squares } from '../../../plugins/dashboard/overview/qr-panel.ts';
-import { isLocalOnly } from '../../../plugins/dashboard/overview/share-data.ts';
+import { hostForOthers, isLocalOnly } from '../../../plugins/dashboard/overview/share-data.ts';
 
 const SCALE = 8;
 
@@ -28,6 +29,10 @@ describe('codes for phones', () => {
       const modules = encodeQR(address, 'raw', { border: BORDER });
       assert.equal(decodeQR(seen(squares(modules), modules.length)), address);
     }
+  });
+
+  it('name this machine as others reach it', () => {
+    assert.deepEqual(['127.0.0.1', 'keeper.local'].map(hostForOthers), [hostname(), 'keeper.local']);
   });
 
   it('are not drawn of what leads a phone to itself', () => {

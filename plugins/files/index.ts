@@ -1,0 +1,13 @@
+import { definePlugin } from 'mountkeeper';
+import { filesPanel } from './panel.ts';
+
+export default definePlugin({
+  name: 'files',
+  version: '1.0.0',
+  apiVersion: 1,
+  description: 'Shows the files of a share on its page, and which of them lie in the cache.',
+  requires: ['processes', 'shares', 'plugins'],
+  register(ctx) {
+    ctx.tab(filesPanel(ctx));
+  },
+});

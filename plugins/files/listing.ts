@@ -1,0 +1,40 @@
+/** Folders of a living share, asked for by a helper process with a deadline. */
+import { fileURLToPath } from 'node:url';
+import type { PluginContext } from 'mountkeeper';
+import type { ListAnswer, ListRequest } from './list-process.ts';
+
+const HELPER = fileURLToPath(new URL('./list-process.js', import.meta.url));
+const LONGEST_MS = 15_000;
+const MOST_OUTPUT_BYTES = 4 * 1024 * 1024;
+
+/** Rejects with a plain sentence. */
+export async function listFolder(ctx: PluginContext, share: string, folder: string): Promise<ListAnswer> {
+  const live = ctx
+    .use('shares')
+    .list()
+    .find(({ spec }) => spec.share.name === share);
+  const access = live?.mount?.cacheAccess?.();
+  if (!access) throw new Error('the share is not mounted now');
+  const request: ListRequest = { access, folder };
+  // The request holds credentials: by the pipe, never on the command line.
+  const { code, stdout, stderr } = await ctx.use('processes').run({
+    command: process.execPath,
+    args: [HELPER],
+    input: JSON.stringify(request),
+    timeoutMs: LONGEST_MS,
+    signal: ctx.signal,
+    maxOutputBytes: MOST_OUTPUT_BYTES,
+  });
+  if (code !== 0) throw new Error(stderr.trim().slice(-500) || 'the folder could not be listed');
+  return JSON.parse(stdout) as ListAnswer;
+}
+
+/** A path below the share, without what leads out of it; undefined where it is none. */
+export function folderOf(given: string | undefined): string | undefined {
+  const path = given ?? '';
+  if (path.includes('\0') || path.length > 4_096 || path.split('/').includes('..')) return undefined;
+  return path
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .join('/');
+}

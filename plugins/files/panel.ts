@@ -1,0 +1,122 @@
+/** On the page of a share: its folders and files, which of them lie in the cache, and a button that fetches a folder. */
+import { html, inEveryLanguage, readTexts } from 'mountkeeper';
+import type { Content, Outcome, PluginContext, Tab, View } from 'mountkeeper';
+import type { ListAnswer } from './list-process.ts';
+import { folderOf, listFolder } from './listing.ts';
+
+const TEXTS = readTexts(import.meta.url);
+const text = (key: string) => inEveryLanguage(TEXTS, key);
+
+function crumbs(folder: string, view: View): Content {
+  const parts = folder === '' ? [] : folder.split('/');
+  const leads = parts.map((name, index) => ({ name, path: parts.slice(0, index + 1).join('/') }));
+  return html`<p class="crumbs">
+    ${open('', view.t('root'), view)}${leads.map(({ name, path }) => html` / ${open(path, html`<bdi>${name}</bdi>`, view)}`)}
+  </p>`;
+}
+
+function open(path: string, label: Content, view: View): Content {
+  const address = view.part('folder', { path });
+  return html`<button
+    type="button"
+    class="quiet"
+    hx-get=${address}
+    hx-target="closest .browser"
+    hx-swap="innerHTML"
+  >
+    ${label}
+  </button>`;
+}
+
+function listing(folder: string, { folders, files, hidden }: ListAnswer, view: View): Content {
+  const below = (name: string): string => (folder === '' ? name : `${folder}/${name}`);
+  if (folders.length + files.length === 0) return html`<p class="empty">${view.t('empty')}</p>`;
+  const heads = ['name', 'size', 'changed', 'where'];
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}>
+      <table>
+        <thead>
+          <tr>
+            ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${folders.map(
+            (name) =>
+              html`<tr>
+                <th scope="row">${open(below(name), html`<bdi>${name}</bdi>/`, view)}</th>
+                <td></td>
+                <td></td>
+                <td></td>
+              </tr>`,
+          )}
+          ${files.map(
+            (file) =>
+              html`<tr>
+                <th scope="row"><bdi>${file.name}</bdi></th>
+                <td>${view.bytes(file.bytes)}</td>
+                <td>${view.time(file.modifiedMs)}</td>
+                <td>
+                  <span class="badge" data-tone=${file.isCached ? 'good' : 'off'}
+                    >${view.t(file.isCached ? 'cached' : 'remote')}</span
+                  >
+                </td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+    ${hidden > 0 ? html`<p class="help">${view.t('hidden', { count: hidden })}</p>` : null}`;
+}
+
+async function folderPart(ctx: PluginContext, view: View): Promise<Content> {
+  const folder = folderOf(view.query['path']);
+  if (folder === undefined) return html`<p class="failed" role="alert">${view.t('no-path')}</p>`;
+  const warm = canWarm(ctx)
+    ? view.button({ action: 'warm', label: text('warm'), values: { path: folder } })
+    : null;
+  try {
+    const answer = await listFolder(ctx, view.share ?? '', folder);
+    return html`${crumbs(folder, view)}${listing(folder, answer, view)}
+      <div class="actions">${warm}</div>`;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return html`${crumbs(folder, view)}
+      <p class="failed" role="alert"><bdi>${reason}</bdi></p>`;
+  }
+}
+
+/** Who fetches is another plugin; it may be off. */
+function canWarm(ctx: PluginContext): boolean {
+  return ctx
+    .use('plugins')
+    .list()
+    .some(({ name, state }) => name === 'warmup' && state === 'active');
+}
+
+async function warm(ctx: PluginContext, view: View): Promise<Outcome> {
+  const { share = '' } = view;
+  const path = folderOf(view.form['path']);
+  const isKnown = ctx.use('config').current.config.shares.some(({ name }) => name === share);
+  if (path === undefined || !isKnown || !canWarm(ctx)) return { ok: false, message: text('no-path') };
+  await ctx.send('warmup', { share, path, newerThan: null, isDryRun: false });
+  return { ok: true, message: text('warming') };
+}
+
+export function filesPanel(ctx: PluginContext): Tab {
+  return {
+    id: 'files',
+    place: 'share',
+    order: 50,
+    title: text('title'),
+    texts: TEXTS,
+    render: () => html`<span class="unseen"></span>`,
+    watch: () => () => undefined,
+    // Asked of the remote only once somebody has scrolled to it.
+    controls: (view) =>
+      html`<div class="browser drawn" hx-get=${view.part('folder')} hx-trigger="revealed" hx-swap="innerHTML">
+        <p class="help">${view.t('looking')}</p>
+      </div>`,
+    parts: { folder: (view) => folderPart(ctx, view) },
+    actions: { warm: (view) => warm(ctx, view) },
+  };
+}

@@ -1,0 +1,66 @@
+/** What the panel of a share's files asks for, and what it makes of the answers. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { createClock } from '../../../core/system/clock.ts';
+import { createProcesses } from '../../../core/system/processes.ts';
+import { pino } from 'pino';
+import { folderOf, listFolder } from '../../../plugins/files/listing.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'mk-files-'));
+const processes = createProcesses({ stateDir: folder, clock: createClock(), log: pino({ level: 'silent' }) });
+
+/** A view of a cache as a mounter offers it. */
+function contextOf(body: string, isMounted = true): never {
+  const module = join(folder, `view-${Math.random()}.mjs`);
+  writeFileSync(module, `export const openCacheView = (given) => ({ list: async (folder) => { ${body} } });`);
+  const mount = isMounted
+    ? { cacheAccess: () => ({ module, parameters: { word: 'secret word' } }) }
+    : undefined;
+  const shares = { list: () => [{ spec: { share: { name: 'files' } }, mount }] };
+  return {
+    use: (name: string) => ({ shares, processes })[name],
+    signal: new AbortController().signal,
+  } as never;
+}
+
+describe('the files of a share', () => {
+  after(() => rmSync(folder, { recursive: true }));
+
+  it('are listed by a process beside the daemon, in order, folders first', async () => {
+    const body = `return { folders: ['b', 'a'], files: [{ name: 'x10', bytes: 1, modifiedMs: 2, isCached: true }, { name: 'x9', bytes: given.word.length, modifiedMs: 0, isCached: folder === 'sub' }] };`;
+    const answer = await listFolder(contextOf(body), 'files', 'sub');
+    assert.deepEqual(
+      [answer.folders, answer.files.map(({ name }) => name), answer.hidden],
+      [['a', 'b'], ['x9', 'x10'], 0],
+    );
+    assert.deepEqual(answer.files[0], { name: 'x9', bytes: 11, modifiedMs: 0, isCached: true });
+  });
+
+  it('are cut off where nobody reads on', async () => {
+    const body = `return { folders: Array.from({ length: 600 }, (_, i) => 'd' + i), files: Array.from({ length: 600 }, (_, i) => ({ name: 'f' + i, bytes: 0, modifiedMs: 0, isCached: false })) };`;
+    const answer = await listFolder(contextOf(body), 'files', '');
+    assert.deepEqual([answer.folders.length, answer.files.length, answer.hidden], [600, 400, 200]);
+  });
+
+  it('are told of in the words of the remote when it refuses, and not at all while nothing is mounted', async () => {
+    await assert.rejects(
+      listFolder(contextOf("throw new Error('the remote said no');"), 'files', ''),
+      /the remote said no/,
+    );
+    await assert.rejects(listFolder(contextOf('', false), 'files', ''), /not mounted now/);
+    await assert.rejects(listFolder(contextOf(''), 'other', ''), /not mounted now/);
+  });
+
+  it('are looked for below the share alone', () => {
+    assert.deepEqual(['/a//b/', './a', undefined, 'a..b'].map(folderOf), ['a/b', 'a', '', 'a..b']);
+    assert.deepEqual(['..', 'a/../b', 'a\0b', 'x'.repeat(5_000)].map(folderOf), [
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+});
