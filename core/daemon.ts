@@ -16,7 +16,7 @@ import { restartNotice } from './restart-notice.ts';
 import { Supervisor } from './supervisor.ts';
 import type { LeftFiles } from './supervisor.ts';
 import { packageVersion } from './system/package.ts';
-import { ServiceManager } from './system/service-manager.ts';
+import { SystemdNotifier } from './system/systemd-notifier.ts';
 import { watchFiles } from './system/watcher.ts';
 import { WebEntrance } from './web-entrance.ts';
 
@@ -52,7 +52,7 @@ export class Daemon {
   readonly #hurry = new AbortController();
   readonly #entrance: WebEntrance;
   readonly #startedWith: LoadedConfig;
-  readonly #manager: ServiceManager;
+  readonly #notifier: SystemdNotifier;
   /** The document that plugins and shares have been brought in line with. */
   #applied: LoadedConfig;
   #releases: (() => void | Promise<void>)[] = [];
@@ -66,8 +66,8 @@ export class Daemon {
     this.#startedWith = parts.config.current;
     this.#entrance = new WebEntrance(parts);
     const { clock, log, processes, status } = parts;
-    this.#manager = new ServiceManager({ clock, log, processes, env, lookedAtMs: () => status.lookedAtMs });
-    status.onPublish((snapshot) => this.#manager.saw(snapshot));
+    this.#notifier = new SystemdNotifier({ clock, log, processes, env, lookedAtMs: () => status.lookedAtMs });
+    status.onPublish((snapshot) => this.#notifier.saw(snapshot));
   }
 
   get log(): Logger {
@@ -158,7 +158,7 @@ export class Daemon {
     await this.#watchPluginDirs(config.current);
     this.#warnIfUnguarded();
     await this.#endAttempt();
-    this.#manager.ready();
+    this.#notifier.ready();
     log.info({ version: await packageVersion(), shares: config.current.config.shares.length, pid: process.pid }, 'mountkeeper is up');
   }
 
@@ -234,12 +234,12 @@ export class Daemon {
     const { clock, config, host, log } = this.#parts;
     const stopTimeoutMs = durationMs(config.current.config.supervisor.stop_timeout);
     log.info({ stopTimeout: formatDuration(stopTimeoutMs) }, 'stopping: shares are drained, a second signal leaves at once');
-    this.#manager.stopping(stopTimeoutMs);
+    this.#notifier.stopping(stopTimeoutMs);
     await this.#quiesce();
     const left = await this.#supervisor.stop(clock.deadline(stopTimeoutMs, this.#hurry.signal));
     for (const share of left) log.warn({ share: share.share, files: share.count, bytes: share.bytes, paths: share.paths }, 'files are kept in the cache and go up at the next start');
     await host.stop('shutdown');
-    await this.#manager.close();
+    await this.#notifier.close();
     log.info({ filesLeft: left.reduce((sum, share) => sum + share.count, 0) }, 'stopped');
     await closeParts(this.#parts);
     return { reason: 'stopped', left };
@@ -250,7 +250,7 @@ export class Daemon {
     await this.#quiesce();
     await this.#supervisor.release();
     await this.#parts.host.stop('handover');
-    await this.#manager.close();
+    await this.#notifier.close();
     await closeParts(this.#parts);
     return { reason: 'handed over', left: [] };
   }

@@ -15,20 +15,21 @@ const CREDENTIALS = '/run/credentials/mountkeeper.service';
 /** Shorter ones would be found inside of every other word: those count as words of their own. */
 const SHORT = 6;
 
-/** `pass` as a word of its own: `rc_pass`, but not `compass`. */
-const WORDS = [
-  '(?:[\\w-]*[_-])?pass',
-  '[\\w-]*(?:pass(?:word|wd|phrase)|secret|token|cookie|credentials?|(?:api|private|access|account)[_-]?key(?:[_-]id)?)',
-].join('|');
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, MASK],
   [/\b(basic|bearer|digest)\s+[\w+/=.~-]{4,}/gi, `$1 ${MASK}`],
   [/\$(?:scrypt|argon2\w*|2[aby]|[56])\$[^\s"']+/g, MASK],
+  // `pass` as a word of its own: `rc_pass`, but not `compass`.
   [
-    new RegExp(
-      `((?:^|[^A-Za-z])(?:${WORDS})["']?\\s*[=:]\\s*)("(?:[^"\\\\]|\\\\.)+"|'[^']+'|[^\\s,;}&"']+)`,
-      'gim',
-    ),
+    /\b((?:[\w-]{0,60}[_-])?pass["']?\s{0,8}[=:]\s{0,8})("(?:[^"\\]|\\.)+"|'[^']+'|[^\s,;}&"']+)/gi,
+    `$1${MASK}`,
+  ],
+  [
+    /((?:password|passwd|passphrase|secret|token|cookie|credentials?)["']?\s{0,8}[=:]\s{0,8})("(?:[^"\\]|\\.)+"|'[^']+'|[^\s,;}&"']+)/gi,
+    `$1${MASK}`,
+  ],
+  [
+    /((?:api|private|access|account)[_-]?key(?:[_-]id)?["']?\s{0,8}[=:]\s{0,8})("(?:[^"\\]|\\.)+"|'[^']+'|[^\s,;}&"']+)/gi,
     `$1${MASK}`,
   ],
 ];
@@ -37,11 +38,22 @@ export type Scrub = (text: string) => string;
 
 export function createScrub(secrets: Iterable<string>): Scrub {
   const known = [...new Set([...secrets].flatMap(formsOf))].sort((a, b) => b.length - a.length);
-  const found = known.length === 0 ? undefined : new RegExp(known.map(expression).join('|'), 'g');
   return (text) => {
-    const without = maskAddresses(found ? text.replace(found, MASK) : text);
+    const without = maskAddresses(known.reduce(masked, text));
     return PATTERNS.reduce((rest, [pattern, mask]) => rest.replace(pattern, mask), without);
   };
+}
+
+function masked(text: string, secret: string): string {
+  if (secret.length >= SHORT) return text.replaceAll(secret, MASK);
+  const pieces = text.split(secret);
+  return pieces.reduce(
+    (before, after) => before + (isLetter(before.at(-1)) || isLetter(after[0]) ? secret : MASK) + after,
+  );
+}
+
+function isLetter(character: string | undefined): boolean {
+  return character !== undefined && /\w/.test(character);
 }
 
 /** As it is, in JSON, in an address, and as HTTP and rclone's options carry it. */
@@ -55,7 +67,7 @@ function formsOf(secret: string): readonly string[] {
     JSON.stringify(one).slice(1, -1),
     encodeURIComponent(one),
     encodeURIComponent(one).replaceAll('%20', '+'),
-    Buffer.from(one).toString('base64').replace(/=+$/, ''),
+    Buffer.from(one).toString('base64').replaceAll('=', ''),
     Buffer.from(one).toString('hex'),
   ]);
 }
@@ -66,11 +78,6 @@ function partsOfAddress(text: string): readonly string[] {
   const { password, pathname, searchParams, hash } = new URL(text);
   const parts = [password, ...pathname.split('/'), ...searchParams.values(), hash.slice(1)];
   return parts.filter((part) => part.length >= SHORT);
-}
-
-function expression(text: string): string {
-  const escaped = text.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&');
-  return text.length < SHORT ? `(?<![\\w])${escaped}(?![\\w])` : escaped;
 }
 
 /** Every secret of a document: what is masked where it is shown, and what its references lead to. */

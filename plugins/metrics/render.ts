@@ -1,5 +1,4 @@
 /** Families of metrics as text, by prom-client. */
-import { Registry } from 'prom-client';
 import type { Metric, RegistryContentType } from 'prom-client';
 import type { HistogramSample, MetricFamily, MetricLabels } from 'mountkeeper';
 
@@ -23,6 +22,8 @@ interface Value {
 }
 
 export async function render(families: readonly MetricFamily[], format: Format): Promise<Rendered> {
+  // Loaded at the first scrape: a daemon that nobody scrapes starts sooner.
+  const { Registry } = await import('prom-client');
   const contentType =
     format === 'openmetrics' ? Registry.OPENMETRICS_CONTENT_TYPE : Registry.PROMETHEUS_CONTENT_TYPE;
   const registry = new Registry<RegistryContentType>();

@@ -1,4 +1,3 @@
-// @load alone
 /**
  * `npm run package-test`: the Debian package as it is released, looked at by lintian, installed by apt into a clean Debian that has
  * nothing else, upgraded, downgraded and purged there. Without systemd: what its units do is not tried here.

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { ShortCommand, Snapshot } from 'mountkeeper';
 import { createManualClock } from 'mountkeeper/testing';
 import { emptyRecord, emptyShareStatus } from '../../../core/status.ts';
-import { ServiceManager } from '../../../core/system/service-manager.ts';
+import { SystemdNotifier } from '../../../core/system/systemd-notifier.ts';
 import { listeningLog } from '../plugin/fixtures.ts';
 
 const OK = { code: 0, signal: null, stdout: '', stderr: '' };
@@ -18,7 +18,7 @@ function start(env: Record<string, string> = { NOTIFY_SOCKET: '/run/notify', WAT
     said.push(spec.args.join(' '));
     return OK;
   };
-  const manager = new ServiceManager({ clock, log, processes: { run }, env, lookedAtMs: () => looked.atMs });
+  const manager = new SystemdNotifier({ clock, log, processes: { run }, env, lookedAtMs: () => looked.atMs });
   /** What was said since it was last asked. */
   const news = async (): Promise<readonly string[]> => {
     await clock.advance(0);

@@ -15,7 +15,7 @@ const EXTENSION_MS = 90_000;
 /** The supervisor looks at the mounts every 3 s; after this long it is stuck. */
 const STUCK_MS = 30_000;
 
-export interface ServiceManagerOptions {
+export interface SystemdNotifierOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly processes: Pick<Processes, 'run'>;
@@ -24,8 +24,8 @@ export interface ServiceManagerOptions {
   readonly lookedAtMs: () => number;
 }
 
-export class ServiceManager {
-  readonly #options: ServiceManagerOptions;
+export class SystemdNotifier {
+  readonly #options: SystemdNotifierOptions;
   readonly #socket: string | undefined;
   readonly #end = new AbortController();
   #queue: Promise<void> = Promise.resolve();
@@ -35,7 +35,7 @@ export class ServiceManager {
   #filesAtStop: number | undefined;
   #stopsAtMs: number | undefined;
 
-  constructor(options: ServiceManagerOptions) {
+  constructor(options: SystemdNotifierOptions) {
     this.#options = options;
     this.#socket = options.env['NOTIFY_SOCKET'];
   }
