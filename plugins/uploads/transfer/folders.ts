@@ -39,6 +39,7 @@ export async function deletePlace(item: Item, tools: StepTools): Promise<void> {
   const stats = await localStats(layer, path);
   if (stats !== undefined && stats.kind !== 'whiteout' && isInTheWay !== true) throw new Changed();
   const left = await removeFrom(item, record, tools);
+  if (record.sending !== undefined) await tools.remote.clearLeftovers(place, { signal: tools.signal });
   // What is to stand in its place tells of it otherwise.
   if (left === 'untold' && isInTheWay !== true) await tell(tools, { path: place, copy: place, what: 'deleted' });
   tools.touched(parentOf(place));
