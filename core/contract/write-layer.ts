@@ -31,6 +31,8 @@ export interface RemoteFiles {
    * former version. `local` is an absolute path on the local disk. Resolves once the remote holds it.
    */
   upload(local: string, path: string, options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void }): Promise<void>;
+  /** Removes what uploads of this daemon to the path have left beside it when they were cut off. None may be under way. */
+  clearLeftovers(path: string, options: { readonly signal: AbortSignal }): Promise<void>;
   /** The target must not exist. */
   moveFile(from: string, to: string, options: { readonly signal: AbortSignal }): Promise<void>;
   /** The target must not exist. */

@@ -4,111 +4,38 @@ import assert from 'node:assert/strict';
 import { cpSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
-import { CLIENTS } from '../support/clients/clients.ts';
-import { openHouse } from '../support/clients/house.ts';
-import type { House } from '../support/clients/house.ts';
 import type { Daemon } from '../support/daemon.ts';
-import { runClient, smb } from '../support/exports/exports.ts';
-import { Hands } from '../support/layer/hands.ts';
+import { runClient } from '../support/exports/exports.ts';
+import { LayerOffice, SHARE, SYNCED_MS } from '../support/layer/office.ts';
 import { differences, treeOf } from '../support/layer/tree.ts';
-import { checksumOf, Nas } from '../support/nas.ts';
-import { currentRclone } from '../support/rclones.ts';
-import { createScratch } from '../support/scratch.ts';
-import type { Scratch } from '../support/scratch.ts';
+import { checksumOf } from '../support/nas.ts';
+import type { Nas } from '../support/nas.ts';
 import { sleep, until } from '../support/until.ts';
 
-const SHARE = 'team 照片';
-const SYNCED_MS = 60_000;
-const clients = CLIENTS.filter(({ protocol }) => protocol !== 'nfs');
-
 describe('a share with a write layer', () => {
-  let scratch: Scratch;
+  let office: LayerOffice;
   let nas: Nas;
-  let house: House;
   let daemon: Daemon;
   let root: string;
-  let model: string;
-  let hands: Hands;
 
-  const at = (path: string): string => `${model}/${path}`;
-  const assertOnNas = (when: string): void =>
-    assert.deepEqual(differences(treeOf(nas.path('team')), treeOf(model)), [], when);
-  const synced = async (): Promise<void> => {
-    await daemon.synced(SYNCED_MS);
-    assertOnNas('though all_synced is true');
-  };
-  const sh = async (folder: string, script: string): Promise<void> => {
-    const { code, output } = await runClient('sh', ['-c', `cd "${folder}" && { ${script}\n}`], 60_000);
-    assert.equal(code, 0, `${script}: ${output}`);
-  };
-  const both = async (script: string): Promise<void> => {
-    await sh(root, script);
-    await sh(model, script);
-  };
-  const bySmb = async (commands: string): Promise<void> => {
-    const { code, output } = await smb(SHARE, commands, {
-      port: house.access.ports.smb,
-      user: house.access.user,
-    });
-    assert.ok(code === 0 && !/NT_STATUS_/.test(output), `${commands}: ${output}`);
-  };
-  const byWebdav = async (method: string, path: string, to?: string): Promise<void> => {
-    const url = (one: string): string =>
-      `http://127.0.0.1:${house.access.ports.webdav}/${[SHARE, ...one.split('/')].map(encodeURIComponent).join('/')}`;
-    const destination = to === undefined ? [] : ['-H', `Destination: ${url(to)}`, '-H', 'Overwrite: T'];
-    const { output } = await runClient('curl', [
-      '-sS',
-      '-o',
-      '/dev/null',
-      '-w',
-      '%{http_code}',
-      '-u',
-      house.access.user.replace('%', ':'),
-      '-X',
-      method,
-      ...destination,
-      url(path),
-    ]);
-    assert.match(output, /^20[0-9]$/, `${method} ${path}`);
-  };
-  const file = async (name: string, content: string): Promise<string> => {
-    await writeFile(scratch.path(name), content);
-    return scratch.path(name);
-  };
+  const at = (path: string): string => office.at(path);
+  const assertOnNas = (when: string): void => office.assertOnNas(when);
+  const synced = (): Promise<void> => office.synced();
+  const both = (script: string): Promise<void> => office.both(script);
+  const bySmb = (commands: string): Promise<void> => office.bySmb(commands);
+  const byWebdav = (method: string, path: string, to?: string): Promise<void> => office.byWebdav(method, path, to);
+  const file = (name: string, content: string): Promise<string> => office.file(name, content);
 
   before(async () => {
-    scratch = await createScratch('layer-clients');
-    const files = {
-      'team/a.bin': 300_000,
-      'team/b.txt': 2_000,
-      'team/tree/c': 100,
-      'team/tree/sub/d': 200,
-      'team/gone/e': 10,
-    };
-    nas = await Nas.create(scratch, { files });
-    model = scratch.path('model');
-    hands = new Hands(scratch);
-    cpSync(nas.path('team'), model, { recursive: true });
-    house = await openHouse(scratch, {
-      rclone: currentRclone(),
-      connections: [nas.connection('nas')],
-      shares: [{ name: SHARE, connection: 'nas', remote_path: 'team' }],
-      env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
-      sections: { mount: { write_layer: true } },
+    office = await LayerOffice.open('layer-clients', {
+      'team/a.bin': 300_000, 'team/b.txt': 2_000, 'team/tree/c': 100, 'team/tree/sub/d': 200, 'team/gone/e': 10,
     });
-    ({ daemon } = house);
-    root = daemon.mountPoint(SHARE);
-    await daemon.healthy();
-    for (const client of clients) {
-      await until(`${client.label} shows it`, () => client.isShown(house.access, SHARE), {
-        timeoutMs: 30_000,
-      });
-    }
+    ({ nas, daemon, root } = office);
   });
-  after(() => scratch.close());
+  after(() => office.close());
 
   it('is refused by NFS in plain words, and by nobody else', async () => {
-    const { body } = await daemon.get<{ nfs: { notices: { level: string; message: string }[] } }>('/api/exposure');
+    const { body } = await daemon.get<unknown>('/api/notices');
     const text = JSON.stringify(body);
     assert.match(text, /NFS cannot show a share with a write layer/);
   });
@@ -149,8 +76,7 @@ describe('a share with a write layer', () => {
   });
 
   it('takes what a WebDAV client writes, overwrites, renames and deletes', async () => {
-    const [client] = clients.filter(({ protocol }) => protocol === 'webdav');
-    const session = await client!.session(house.access, SHARE);
+    const session = await office.webdavSession();
     const [one, two] = [await file('one', 'one '.repeat(5_000)), await file('two', 'two '.repeat(3_000))];
     await byWebdav('MKCOL', 'dav');
     for (const name of ['a', 'b', 'c']) await session.put(one, `dav/${name}`);
@@ -176,15 +102,15 @@ describe('a share with a write layer', () => {
   it("goes on with every client's writing through a kill -9 of rclone", async () => {
     const line = 'written slowly\n'.repeat(200);
     const slowly = `for n in 1 2 3 4 5 6 7 8; do printf "%s" "${line}"; sleep 0.3; done`;
-    const [user, password] = house.access.user.split('%');
-    const url = `http://127.0.0.1:${house.access.ports.webdav}/${encodeURIComponent(SHARE)}/slow-dav`;
+    const [user, password] = office.access.user.split('%');
+    const url = `http://127.0.0.1:${office.access.ports.webdav}/${encodeURIComponent(SHARE)}/slow-dav`;
     const smbUrl = [
       'smbclient',
       `'//127.0.0.1/${SHARE}'`,
       '-p',
-      String(house.access.ports.smb),
+      String(office.access.ports.smb),
       '-U',
-      `'${house.access.user}'`,
+      `'${office.access.user}'`,
       '-m',
       'SMB3',
     ];
@@ -234,7 +160,7 @@ describe('a share with a write layer', () => {
   it('shows what others made of a file that was written here', async () => {
     await both('printf ours > shared');
     await synced();
-    for (const folder of [nas.path('team'), model]) {
+    for (const folder of [nas.path('team'), office.model]) {
       await rm(`${folder}/shared`);
       await writeFile(`${folder}/shared`, 'of others, later');
       await utimes(`${folder}/shared`, 1_700_000_000, 1_700_000_000);
@@ -253,7 +179,7 @@ describe('a share with a write layer', () => {
     await both('printf first > two-sided');
     await synced();
     await nas.stop();
-    await sh(root, 'printf ours > two-sided');
+    await office.sh(root, 'printf ours > two-sided');
     await until('it waits', async () => (await daemon.share(SHARE)).dirty_count > 0, { timeoutMs: 10_000 });
     await writeFile(nas.path('team/two-sided'), 'of others');
     await utimes(nas.path('team/two-sided'), 1_700_000_000, 1_700_000_000);
@@ -285,7 +211,7 @@ describe('a share with a write layer', () => {
     await daemon.healthy();
     await until(
       'the share shows the same',
-      async () => differences(await hands.tree(root), treeOf(model)).length === 0,
+      async () => differences(await office.hands.tree(root), treeOf(office.model)).length === 0,
       { timeoutMs: 20_000 },
     );
     const left = Object.keys(treeOf(nas.path('team'))).filter((path) =>

@@ -104,7 +104,8 @@ describe('a share with a write layer on a full disk', { skip: unlessRoot }, () =
       'only what may be cut off waits',
       async () => {
         const entries = await waiting();
-        return entries.length > 0 && entries.every(({ state }) => state === 'stuck');
+        const isSeen = failed.every((name) => entries.some(({ path }) => path === name));
+        return isSeen && entries.every(({ state }) => state === 'stuck');
       },
       { timeoutMs: 60_000, everyMs: 500 },
     );

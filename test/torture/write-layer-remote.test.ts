@@ -117,6 +117,29 @@ for (const type of ['sftp', 'webdav', 'local'] as const) {
       assert.deepEqual((await readdir(nas.path('share'))).filter((name) => /partial|mountkeeper/.test(name)), []);
     });
 
+    if (type !== 'local') it('clears away what an upload that the NAS broke off has left, and nothing of others', async () => {
+      const big = scratch.path('upper', 'cut');
+      await writeFile(big, Buffer.alloc(64 * 1_048_576, 1));
+      const rc = createRcClient(address);
+      await rc.call('core/bwlimit', { rate: '8M' }, signal());
+      let stopping: Promise<void> | undefined;
+      await assert.rejects(files.upload(big, 'cut', { signal: signal(), onProgress: (bytes) => {
+        if (bytes > 0) stopping ??= nas.stop();
+      } }));
+      await stopping;
+      await rc.call('core/bwlimit', { rate: 'off' }, signal());
+      rc.close();
+      await nas.start();
+      const others = ['cut.0a1b2c3d.partial', 'cut.mkv', 'cut.0a1b2c3d.mk00000000'];
+      for (const name of others) await writeFile(nas.path('share', name), 'of others');
+      const beside = async (): Promise<string[]> => (await readdir(nas.path('share'))).filter((name) => /^cut\.|mountkeeper/.test(name)).sort();
+      if (type === 'sftp') assert.equal((await beside()).length, others.length + 1, 'there is something to clear away');
+      await files.upload(await local('cut', 'whole'), 'cut', { signal: signal() });
+      await files.clearLeftovers('cut', { signal: signal() });
+      assert.deepEqual(await beside(), [...others].sort());
+      assert.equal(await onNas('share/cut'), 'whole');
+    });
+
     it('ends what a daemon that is gone has left at work, before it changes anything', async () => {
       await files.upload(await local('d', 'former'), 'd', { signal: signal() });
       const big = scratch.path('upper', 'big');

@@ -168,7 +168,7 @@ export class LayeredMount implements Mount {
   async refreshDirectories(path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult> {
     const lower = await this.#supervisor.obtain(options.signal);
     const result = await lower.refreshDirectories(path, options);
-    this.#uploads.refreshed(path.replaceAll(/^\/+|(?<!\/)\/+$/g, ''), options.recursive);
+    this.#uploads.refreshed(path.split('/').filter((name) => name !== '').join('/'), options.recursive);
     return result;
   }
 

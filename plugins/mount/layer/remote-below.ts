@@ -32,6 +32,10 @@ export class RemoteBelow implements RemoteFiles {
     return this.#now().list(folder, options);
   }
 
+  async clearLeftovers(path: string, options: { readonly signal: AbortSignal }): Promise<void> {
+    await this.#now().clearLeftovers(path, options);
+  }
+
   async upload(
     local: string, path: string, options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
   ): Promise<void> {

@@ -3,7 +3,8 @@
  * bandwidth, and no cache between. What rclone does by itself is switched off where it could hurt: it skips a file whose size
  * and time are the same though its content is not, and tries a transfer again without looking what the first try has done.
  */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
 import { posix } from 'node:path';
 import type { Clock, RemoteEntry, RemoteFailure, RemoteFiles, RemoteVersion } from 'mountkeeper';
 import { createRcClient } from '../rc-client.ts';
@@ -61,11 +62,14 @@ export class RcloneFiles implements RemoteFiles {
   readonly #rc: RcClient;
   readonly #jobs: Jobs;
   readonly #options: RemoteFilesOptions;
+  /** Ends the names of rclone's unfinished uploads: those of this machine and this share are told from all others. */
+  readonly #suffix: string;
   #info: FsInfo | undefined;
 
   constructor(options: RemoteFilesOptions) {
     this.#options = options;
     this.#rc = createRcClient(options.address);
+    this.#suffix = partialSuffix(options.fs);
     this.#jobs = new Jobs(this.#rc, options.clock);
   }
 
@@ -98,9 +102,9 @@ export class RcloneFiles implements RemoteFiles {
   async upload(local: string, path: string, { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void }): Promise<void> {
     await this.#asked(signal, async () => {
       await this.#knowledge(signal);
-      const from = { srcFs: LOCAL, srcRemote: local.replace(/^\/+/, ''), dstFs: this.#options.fs, _config: ONCE };
+      const from = { srcFs: LOCAL, srcRemote: local.replace(/^\/+/, ''), dstFs: this.#options.fs, _config: { ...ONCE, PartialSuffix: this.#suffix } };
       if (!IN_PLACE.has(this.#options.type)) return this.#jobs.run('operations/copyfile', { ...from, dstRemote: path }, { signal, onProgress });
-      const beside = posix.join(posix.dirname(path), `${UPLOAD_PREFIX}${randomBytes(6).toString('hex')}`);
+      const beside = posix.join(posix.dirname(path), `${this.#besideOf(path)}${randomBytes(6).toString('hex')}`);
       try {
         await this.#jobs.run('operations/copyfile', { ...from, dstRemote: beside }, { signal, onProgress });
         await this.#move(beside, path, signal);
@@ -110,6 +114,24 @@ export class RcloneFiles implements RemoteFiles {
         throw error;
       }
     });
+  }
+
+  async clearLeftovers(path: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
+    await this.#asked(signal, async () => {
+      const folder = posix.dirname(path);
+      const [name, beside] = [posix.basename(path), this.#besideOf(path)];
+      // rclone puts a checksum of what it sends between the name, which it cuts off at some length, and the ending.
+      const isOurs = (one: string): boolean => one.startsWith(beside)
+        || (one.startsWith(`${name}.`) && one.endsWith(this.#suffix) && /^\.[0-9a-f]{1,8}$/.test(one.slice(name.length, -this.#suffix.length)));
+      for (const { Name: one, IsDir: isFolder } of (await this.#list(folder === '.' ? '' : folder, signal, { noModTime: true })) ?? []) {
+        if (!isFolder && isOurs(one)) await this.#delete(posix.join(folder, one), signal);
+      }
+    });
+  }
+
+  /** Where an upload to the path goes first, without what tells it from others. */
+  #besideOf(path: string): string {
+    return `${UPLOAD_PREFIX}${createHash('sha256').update(path).digest('hex').slice(0, 8)}-`;
   }
 
   async moveFile(from: string, to: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
@@ -190,6 +212,11 @@ export class RcloneFiles implements RemoteFiles {
       throw failure(error as Error, signal);
     }
   }
+}
+
+/** At most 16 characters, says rclone. */
+export function partialSuffix(fs: string): string {
+  return `.mk${createHash('sha256').update(`${hostname()} ${fs}`).digest('hex').slice(0, 8)}`;
 }
 
 function failure(error: Error, signal: AbortSignal): RemoteFailure {

@@ -50,6 +50,15 @@ export function findPlaces(scan: Scan, known: Moves): Places {
   return { of, moves, pure, stale: staleMarks(origins, known, pure), former };
 }
 
+/** Whether nothing that has to be moved first lies in the way of a move. */
+export function isFree({ entry: { path, key }, source }: PendingMove, { of, former, moves }: Places): boolean {
+  const parent = parentOf(path);
+  if (parent !== '' && (of.has(parent) ? of.get(parent) !== parent : false)) return false;
+  const isRemembered = former.some((one) => one.key !== key && (isAtOrInside(path, one.from) || isInside(one.from, path)));
+  if (isRemembered || isInside(path, source)) return false;
+  return ![...moves.values()].some((other) => isAtOrInside(other.source, path) && !(other.source === path && other.entry.path === path));
+}
+
 /** Where each entry with a mark, or with a record of a move, comes from; by path. */
 export function originsOf({ entries }: Scan, known: Moves): Map<string, PendingMove> {
   const origins = new Map<string, PendingMove>();

@@ -11,20 +11,20 @@
 import type { LeavingEntry } from 'mountkeeper';
 import { ancestors, depth, isAtOrInside, isInside, parentOf } from './paths.ts';
 import { idOf, orderItems } from './order.ts';
-import { findPlaces } from './places.ts';
+import { findPlaces, isFree } from './places.ts';
 import type { PendingMove, Places } from './places.ts';
 import { DETOUR_PREFIX } from './plan-types.ts';
 import type { CleanFile, Conditions, Item, Known, Lesson, Plan } from './plan-types.ts';
 import { identityOf, isSameFile, mayBeFile, mayBeThere } from './records.ts';
 import type { PlaceRecord } from './records.ts';
 import type { Scan, ScanEntry } from './scan.ts';
+import { spentFolders } from './spent-folders.ts';
 
 export function planUpper(scan: Scan, known: Known, conditions: Conditions): Plan {
   const draft = new Draft(scan, known, conditions);
   for (const entry of scan.entries.values()) draft.addEntry(entry);
   draft.addMoves();
   draft.addDeletions();
-  draft.addSpentFolders();
   const plan = draft.plan();
   orderItems(plan.items, known);
   return plan;
@@ -73,7 +73,7 @@ class Draft {
     const marked = [...this.#places.stale].map(([path, nowAt]) => ({ ...this.#scan.entries.get(path)!, nowAt }));
     return {
       items: this.#items, lessons: this.#lessons, sources, spent: this.#spent,
-      done: this.#done, stale: [...marked, ...this.#stale], clean: this.#clean, cut: this.#cut,
+      done: [...this.#done, ...spentFolders(this.#scan, { items: this.#items, places: this.#places, isRested: this.#conditions.isRested })], stale: [...marked, ...this.#stale], clean: this.#clean, cut: this.#cut,
     };
   }
 
@@ -233,7 +233,7 @@ class Draft {
     // Whether it has arrived is found out before anything is done.
     for (const move of all) if (move.going !== undefined) this.#putMove(move, false, undefined);
     const moves = all.filter(({ going }) => going === undefined);
-    const free = moves.filter((move) => this.#isFree(move));
+    const free = moves.filter((move) => isFree(move, this.#places));
     for (const move of free) this.#addMove(move);
     const blocked = moves.filter((move) => !free.includes(move));
     const isDetourDue = free.length === 0 && moves.length === all.length && this.#places.former.length === 0;
@@ -242,14 +242,6 @@ class Draft {
       if (move === detour) this.#putMove(move, true, this.#isSourceLearnt(move) ? undefined : UNLEARNT);
       else this.#putMove(move, false, 'Something else has to be moved on the remote first.');
     }
-  }
-
-  #isFree({ entry: { path, key }, source }: PendingMove): boolean {
-    const parent = parentOf(path);
-    if (parent !== '' && (this.#places.of.has(parent) ? this.#places.of.get(parent) !== parent : false)) return false;
-    const isRemembered = this.#places.former.some((one) => one.key !== key && (isAtOrInside(path, one.from) || isInside(one.from, path)));
-    if (isRemembered || isInside(path, source)) return false;
-    return ![...this.#places.moves.values()].some((other) => isAtOrInside(other.source, path) && !(other.source === path && other.entry.path === path));
   }
 
   #addMove(move: PendingMove): void {
@@ -314,18 +306,5 @@ class Draft {
     const kind = this.#wanted.get(place)?.kind;
     if (record === undefined || kind === undefined) return false;
     return (kind === 'file' && record.remote.kind === 'folder') || (kind === 'folder' && mayBeFile(record));
-  }
-
-  /** Folders that hide what others put into them. Plain ones stay: users may stand in them. */
-  addSpentFolders(): void {
-    const busy = new Set([...this.#items.values()].flatMap(({ path, place, move }) => {
-      const spots = [path, place, move?.source ?? place];
-      return [...spots, ...spots.flatMap(ancestors)];
-    }));
-    for (const entry of this.#scan.entries.values()) {
-      const { path, isOpaque } = entry;
-      if (!isOpaque || busy.has(path) || !this.#conditions.isRested(entry.changedNs)) continue;
-      if (this.#places.of.get(path) === path) this.#done.push(entry);
-    }
   }
 }

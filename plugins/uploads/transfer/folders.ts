@@ -30,20 +30,25 @@ export async function makeFolder(item: Item, tools: StepTools): Promise<void> {
 
 /** Deletes what users saw there when they deleted it; what others made of it since stays and shows again. */
 export async function deletePlace(item: Item, tools: StepTools): Promise<void> {
-  const { place, path, isInTheWay, planned } = item;
-  const { records, layer } = tools;
+  const { place, isInTheWay } = item;
+  const { records } = tools;
   const record = records.places.get(place);
-  // What is there now may be what the deletion was to make room for.
-  if (planned !== undefined && record !== undefined && record !== planned && !isSameThing(record.remote, planned.remote, 0)) throw new Changed();
   if (record === undefined || !mayBeThere(record)) return;
-  const stats = await localStats(layer, path);
-  if (stats !== undefined && stats.kind !== 'whiteout' && isInTheWay !== true) throw new Changed();
+  await checkDeletion(item, record, tools);
   const left = await removeFrom(item, record, tools);
+  if (record.sending !== undefined) await tools.remote.clearLeftovers(place, { signal: tools.signal });
   // What is to stand in its place tells of it otherwise.
   if (left === 'untold' && isInTheWay !== true) await tell(tools, { path: place, copy: place, what: 'deleted' });
   tools.touched(parentOf(place));
   records.set(place, { remote: NOTHING, ...(left !== 'nothing' && { isKept: true }) });
   await records.saved();
+}
+
+/** Rejects when something else is wanted there by now, or is there: it may be what the deletion was to make room for. */
+async function checkDeletion({ path, isInTheWay, planned }: Item, { remote }: PlaceRecord, { layer }: StepTools): Promise<void> {
+  if (planned !== undefined && !isSameThing(remote, planned.remote, 0)) throw new Changed();
+  const stats = await localStats(layer, path);
+  if (stats !== undefined && stats.kind !== 'whiteout' && isInTheWay !== true) throw new Changed();
 }
 
 /** What stays there, and whether that was told of. */

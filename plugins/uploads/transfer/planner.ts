@@ -71,17 +71,14 @@ export class Planner {
     const { layer, remote } = this.#options;
     adoptMoves(scan, records);
     this.#forgetMoves(scan, records);
-    const times = this.#times(options);
     const room = { isCut: await this.#room.look(), isUrgent: options.isUrgent ?? (() => false) };
-    const first = planUpper(scan, records, { isOpen: () => false, inUse: new Set(), isWhole: true, ...times, ...room });
+    const conditions = { ...this.#times(options), ...room };
+    const first = planUpper(scan, records, { ...conditions, isOpen: () => false, inUse: new Set(), isWhole: true });
     const isStill = (): Promise<boolean> => this.#scanner.isStill(scan, signal);
     const failed = first.lessons.length === 0 ? new Map<string, string>()
       : await learn(first.lessons, { layer, remote, records, sources: first.sources, isStill, signal });
-    const actions = new Set([...first.items.values()].map(({ action }) => action));
-    const open = actions.has('upload') ? await layer.openForWriting() : new Set<string>();
-    const inUse = actions.has('move') && !options.isHurried ? await layer.inUse() : new Set<string>();
-    const planned = (isWhole: boolean): Plan =>
-      planUpper(scan, records, { isOpen: (path) => open.has(path), inUse, isWhole, ...times, ...room });
+    const use = await this.#use(first, options);
+    const planned = (isWhole: boolean): Plan => planUpper(scan, records, { ...conditions, ...use, isWhole });
     const isWhole = !replacesAnything(planned(true), records) || (await this.#isWhole(scan, signal));
     // Records may have changed meanwhile.
     const plan = planned(isWhole);
@@ -92,6 +89,14 @@ export class Planner {
     // What is in a folder that users made depends on what it hides: that is learnt one after the other.
     const isMoreToLearn = !isWhole || plan.lessons.some(({ place }) => !failed.has(place));
     return { plan: failed.size === 0 ? plan : { ...plan, items: withReasons(plan.items, failed) }, isMoreToLearn };
+  }
+
+  async #use({ items }: Plan, { isHurried }: Pick<PlanningOptions, 'isHurried'>): Promise<Pick<Conditions, 'isOpen' | 'inUse'>> {
+    const { layer } = this.#options;
+    const actions = new Set([...items.values()].map(({ action }) => action));
+    const open = actions.has('upload') ? await layer.openForWriting() : new Set<string>();
+    const inUse = actions.has('move') && !isHurried ? await layer.inUse() : new Set<string>();
+    return { isOpen: (path) => open.has(path), inUse };
   }
 
   /**

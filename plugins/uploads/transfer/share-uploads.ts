@@ -75,9 +75,7 @@ export class ShareUploader implements ManagedUploads {
     }
   }
 
-  get figures(): UploadFigures | undefined {
-    return this.#figures;
-  }
+  get figures(): UploadFigures | undefined { return this.#figures; }
 
   queue(): readonly QueueEntry[] {
     return this.#queue.entries(this.#options.clock.now());
@@ -179,9 +177,7 @@ export class ShareUploader implements ManagedUploads {
   }
 
   /** True when another look would find something to be done at once. */
-  get isLookDue(): boolean {
-    return this.#isLookDue;
-  }
+  get isLookDue(): boolean { return this.#isLookDue; }
 
   #restMs(): number {
     const idle = this.#figures?.dirtyFiles === 0 ? IDLE_LOOK_EVERY_MS : LOOK_EVERY_MS;

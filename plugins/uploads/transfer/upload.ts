@@ -121,6 +121,8 @@ async function send(item: Item, { target, local, now }: Sent, step: UploadStep):
   if (now.kind === 'nothing' && parentOf(target) !== '') await remote.makeFolder(parentOf(target), { signal });
   await remote.upload(join(layer.upper, item.path), target, { signal, onProgress: step.onProgress });
   step.touched(parentOf(target));
+  // A former try may have been cut off with another content.
+  if (rest.sending !== undefined) await remote.clearLeftovers(target, { signal });
   await prove(item, { target, local, now: await ask(step, target, true) }, step);
 }
 

@@ -26,6 +26,8 @@ export interface Choice {
   readonly from?: number;
   /** Those whose operations, joined by commas, this expression finds. */
   readonly only?: RegExp;
+  /** Of the NAS. */
+  readonly protocol?: 'sftp' | 'webdav';
 }
 
 const CACHED = ['cached', 'partly cached', 'not cached'] as const;
@@ -121,10 +123,12 @@ interface Case {
 /** The sequences that were chosen, each with all of them beginning cached, partly cached and not cached. */
 export class Exhaustive {
   readonly #length: number;
+  readonly #protocol: 'sftp' | 'webdav';
   readonly #all: readonly Case[];
   readonly #scratches: Scratch[] = [];
 
-  constructor({ length, every, from = 0, only = /^/ }: Choice) {
+  constructor({ length, every, from = 0, only = /^/, protocol = 'sftp' }: Choice) {
+    this.#protocol = protocol;
     this.#length = length;
     this.#all = CACHED
       .flatMap((cached) => sequences(length).map((operations, index) => ({ cached, operations, folder: `${cached.replace(' ', '-')}/${index}` })))
@@ -173,7 +177,7 @@ export class Exhaustive {
   async #setUp(): Promise<Bench> {
     const scratch = await createScratch('layer-all');
     this.#scratches.push(scratch);
-    const nas = await Nas.create(scratch, { start: false });
+    const nas = await Nas.create(scratch, { start: false, protocol: this.#protocol });
     const model = scratch.path('model');
     for (const { folder } of this.#all) {
       for (const [path, bytes] of Object.entries(BEGINNING)) {
@@ -185,7 +189,7 @@ export class Exhaustive {
     await nas.start();
     const daemon = await Daemon.create(scratch, {
       rclone, connections: [nas.connection('nas')], shares: [{ name: 's', connection: 'nas', remote_path: 's' }],
-      env: { MOUNTKEEPER_UNFINISHED: 'write-layer', ...(process.env['DAEMON_NODE_OPTIONS'] && { NODE_OPTIONS: process.env['DAEMON_NODE_OPTIONS'] }) },
+      env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
       sections: { mount: { write_layer: true, chunk_size: '64k', chunk_limit: '64k', read_ahead: '0', buffer_size: '0' }, supervisor: { stop_timeout: '900s' } },
     });
     await daemon.start();

@@ -142,6 +142,7 @@ export class TestShare {
       get precisionMs() { return precisionMs(); },
       stat: async (path) => entryAt(at(path)),
       list: async (folder) => listing(at(folder)),
+      clearLeftovers: async () => undefined,
       upload: async (local, path) => {
         const beside = join(this.root, `part-${Math.random()}`);
         copyFileSync(local, beside);
