@@ -26,6 +26,15 @@ const run = promisify(execFile);
  * is fetched once; its hash is looked at each time. Rejects on any other.
  */
 export async function unpackNode(architecture: Architecture, room: string): Promise<string> {
+  const archive = await fetchNode(architecture);
+  const folder = await mkdtemp(join(room, 'node-'));
+  const parts = ['package/bin/node', 'package/LICENSE'];
+  await run('tar', ['-xzf', archive, '-C', folder, '--strip-components=1', ...parts]);
+  return folder;
+}
+
+/** The archive, out of the project's cache where it has been fetched before. */
+export async function fetchNode(architecture: Architecture): Promise<string> {
   const { version, packages } = JSON.parse(await readFile(PINS, 'utf8')) as Pins;
   const { name, integrity } = packages[architecture];
   const archive = join(CACHE, `${name}-${version}.tgz`);
@@ -37,10 +46,7 @@ export async function unpackNode(architecture: Architecture, room: string): Prom
       `${name} ${version} is not the one that config/package/node-binaries.json names: ${found ?? 'not there'}`,
     );
   }
-  const folder = await mkdtemp(join(room, 'node-'));
-  const parts = ['package/bin/node', 'package/LICENSE'];
-  await run('tar', ['-xzf', archive, '-C', folder, '--strip-components=1', ...parts]);
-  return folder;
+  return archive;
 }
 
 /** Several builds may do so at once: each brings its own, whole. */

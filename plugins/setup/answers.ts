@@ -72,7 +72,7 @@ export function shareNames(folders: readonly string[], taken: readonly string[])
     const plain = last
       .normalize('NFC')
       .replaceAll(/[^\p{L}\p{M}\p{N}._\- ]/gu, '-')
-      .replaceAll(/^[\s.]+|[\s.]+$/g, '')
+      .replaceAll(/^[\s.]+|(?<![\s.])[\s.]+$/g, '')
       .slice(0, LONGEST_NAME - 4);
     return unlike(used, plain === '' ? 'files' : plain);
   });
