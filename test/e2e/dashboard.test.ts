@@ -141,8 +141,10 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
 
   it('switches a plugin off and on, keeps notes in the file, and its tab goes and comes', async () => {
     const text = `# Ada's notes\n${daemon.text()}\n[plugins.warmup] # mine\n# it is on\nenabled = true\n`;
+    const version = async (): Promise<string | null> => (await fetch(`${origin()}/api/config`)).headers.get('etag');
+    const before = await version();
     await daemon.writeConfig(text);
-    await until('it is in force', async () => (await daemon.log()).includes('configuration') && (await daemon.get('/')).text.includes('/tabs/warmup'), { timeoutMs: 10_000 });
+    await until('it is in force', async () => (await version()) !== before, { timeoutMs: 10_000 });
     const page = await WatchedPage.open(browser, origin());
     await page.page.goto(`${origin()}/tabs/plugins`);
     const card = page.page.locator('#plugin-warmup');

@@ -76,9 +76,7 @@ describe('a daemon that ends while its mounts live', () => {
     assert.deepEqual(written.failed, []);
     assert.ok(written.closed.size >= KILLS);
     assert.deepEqual(lostFiles(written, await nas.checksums('a/in')), []);
-    // A writer and two readers have the two cores as well: one start in twenty may wait for them.
-    assert.ok(middleOf(right) < 2_000, `the median is ${middleOf(right)} ms`);
-    assert.deepEqual(tooLong(right, 3_000), []);
+    assert.deepEqual(tooLong(right, 2_000), []);
   });
 
   it('hands its mounts over on SIGUSR2: it ends with 0, the mounts stay, the next one adopts them', async () => {

@@ -35,9 +35,8 @@ describe('a share with a write layer', () => {
   after(() => office.close());
 
   it('is refused by NFS in plain words, and by nobody else', async () => {
-    const { body } = await daemon.get<unknown>('/api/notices');
-    const text = JSON.stringify(body);
-    assert.match(text, /NFS cannot show a share with a write layer/);
+    const isSaid = async (): Promise<boolean> => /NFS cannot show a share with a write layer/.test((await daemon.get('/api/notices')).text);
+    await until('NFS says why', isSaid, { timeoutMs: 20_000 });
   });
 
   it('takes what programs on the machine do with files and folders', async () => {

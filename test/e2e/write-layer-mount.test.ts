@@ -1,6 +1,6 @@
 /** A share with a write layer, mounted for real; what brings it to the NAS is played by the test. */
 import assert from 'node:assert/strict';
-import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { Mount, RemoteFiles, UpperEntry, WriteLayer } from 'mountkeeper';
@@ -223,6 +223,8 @@ describe('a share with a write layer', () => {
     it('brings back what a daemon that was killed had in its hands, also while the overlay lives on', async () => {
       const paths = layerPaths(join(scratch.path('bench'), 'cache/s'));
       await sh('printf half > half-way; printf out > all-out; cat half-way all-out');
+      // Whoever has the file open keeps its name in the kernel's mind, whatever else wants the memory.
+      const holder = await open(join(root, 'all-out'));
       const stage = join(paths.aside, '2-1');
       await mkdir(stage, { recursive: true });
       await rename(join(paths.upper, 'half-way'), join(stage, '0'));
@@ -235,6 +237,7 @@ describe('a share with a write layer', () => {
       await sh('printf more >> all-out');
       assert.equal(await recoverAside(paths, bench.tools.log, { isLive: true }), 1, 'as here');
       assert.equal(await sh('cat all-out'), 'outmore');
+      await holder.close();
     });
 
     it('brings back what a daemon that was killed had in its hands', async () => {
