@@ -12,7 +12,7 @@ import { CredentialDigest, parseBasicCredentials } from 'mountkeeper';
 import type { RcAddress } from '../rc-client.ts';
 
 /** All ports together. The oldest makes way for the one that comes. */
-const MAX_STRANGERS = 2_100;
+const MAX_STRANGERS = 700;
 const MAX_COMING = 4_096;
 const MAX_HEAD_BYTES = 16_384;
 const HEAD_MS = 10_000;
