@@ -36,7 +36,8 @@ export class StartAttempt {
 
   /** The daemon is up, or it was not a plugin that was in the way. */
   async end(): Promise<void> {
-    if (this.#file !== undefined) await rm(this.#file, { force: true });
+    // At the worst a start without third parties' plugins comes too early.
+    if (this.#file !== undefined) await rm(this.#file, { force: true }).catch(() => undefined);
   }
 }
 

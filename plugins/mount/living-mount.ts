@@ -24,7 +24,7 @@ import { ListingAge } from './listing-age.ts';
 import { createNasLook } from './nas-look.ts';
 import type { MountNotes } from './notes.ts';
 import { deletedFiles, openFiles } from './open-files.ts';
-import { createRcClient } from './rc-client.ts';
+import { createRcClient, removeSocket } from './rc-client.ts';
 import type { RcAddress, RcClient } from './rc-client.ts';
 import type { ControlPort } from './rclone/control-ports.ts';
 import { createRefresher } from './refresh.ts';
@@ -109,6 +109,7 @@ export class LivingMount implements Mount {
       void this.#unwatch();
       this.#rc.close();
       this.#controlPort.close();
+      await removeSocket(notes.rc);
       if (this.#isOffPath) return UNMOUNTED;
       return endReason(exit, await process.tail(LAST_LINES).catch(() => exit.lastLines));
     });

@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import { RcWire } from './rc-wire.ts';
 
 export interface RcAddress {
@@ -29,6 +30,11 @@ export function createRcClient(address: RcAddress): RcClient {
     },
     close: () => wire.close(),
   };
+}
+
+/** Of an rclone that is gone: one that was killed leaves it. */
+export async function removeSocket({ socket }: RcAddress): Promise<void> {
+  if (socket !== undefined) await rm(socket, { force: true }).catch(() => undefined);
 }
 
 function errorIn(text: string): string | undefined {

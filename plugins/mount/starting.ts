@@ -13,6 +13,7 @@ import { LivingMount } from './living-mount.ts';
 import { nasAddress } from './nas-address.ts';
 import { fromNotes, toNotes } from './notes.ts';
 import type { MountNotes } from './notes.ts';
+import { removeSocket } from './rc-client.ts';
 import { awaitReady } from './ready.ts';
 import { keepsConfig, remoteConfigText, writeRemoteConfig } from './remote-config.ts';
 import { userOfCache } from './sole-user.ts';
@@ -40,6 +41,7 @@ export async function ready(spec: ShareSpec, { process, notes }: { process: Mana
     await awaitReady({ process, notes, device: deviceName(spec.share.name) }, tools, signal);
   } catch (error) {
     await killMount(process, notes.plan.mountPoint, tools).catch((cause: unknown) => tools.log.error({ share: spec.share.name, err: cause }, 'failed mount not cleared'));
+    await removeSocket(notes.rc);
     throw error;
   } finally {
     if (!keepsConfig(spec.connection)) await rm(configFile(spec.share.name, tools), { force: true });
@@ -58,7 +60,7 @@ async function endLower(shareName: string, tools: MountTools): Promise<void> {
   const notes = fromNotes(former);
   if (!notes) return void (await former.stop({ graceMs: 1_000 }));
   await killMount(former, notes.plan.mountPoint, tools);
-  if (notes.rc.socket !== undefined) await rm(notes.rc.socket, { force: true });
+  await removeSocket(notes.rc);
 }
 
 export async function start(spec: ShareSpec, { plan, overlay }: Pick<MountNotes, 'plan' | 'overlay'>, cacheDir: string, tools: MountTools): Promise<{ process: ManagedProcess; notes: MountNotes }> {

@@ -2,7 +2,7 @@
 // @start 1
 /** rclone is killed again and again while files are being written: what was closed arrives, reads come back at once. */
 import assert from 'node:assert/strict';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../support/daemon.ts';
 import { Files, lostFiles, readLedger } from '../support/files.ts';
@@ -63,5 +63,10 @@ describe(`kill -9 of rclone, ${KILLS} times`, () => {
     assert.equal(share.health, 'healthy');
     assert.equal(share.dirty_count, 0);
     assert.equal(share.errored_files, 0);
+  });
+
+  it('has left no socket of those that were killed', async () => {
+    const names = await readdir(`${daemon.stateDir}/mount`);
+    assert.equal(names.filter((name) => name.endsWith('.sock')).length, 1, names.join());
   });
 });
