@@ -1,5 +1,5 @@
 /** What may follow each subcommand, read from its usage line: for completions. */
-import type { CliCommand } from '../core/api.ts';
+import type { CliCommand } from '../core/contract/cli.ts';
 
 export type Described = Pick<CliCommand, 'name' | 'usage' | 'summary'>;
 

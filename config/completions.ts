@@ -1,4 +1,7 @@
-/** Completions for bash, zsh and fish, from the table of subcommands. Names of shares are asked of the running daemon. */
+/**
+ * Completions for bash, zsh and fish, from the table of subcommands. Names of shares are asked of the running
+ * daemon.
+ */
 import { grammarOf } from './command-grammar.ts';
 import type { Described, Grammar } from './command-grammar.ts';
 

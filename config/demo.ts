@@ -1,12 +1,22 @@
 /**
- * `npm start`: a NAS of its own on loopback, the real daemon beside it, the main job done before your eyes, and then time to
- * try things. Everything lies in one temporary folder and is gone at the end, however the end comes.
+ * `npm start`: a NAS of its own on loopback, the real daemon beside it, the main job done before your eyes,
+ * and then time to try things. Everything lies in one temporary folder and is gone at the end, however the
+ * end comes.
  */
 import { statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatBytes } from 'mountkeeper';
-import { DemoFault, MAIN, copyIntoMount, fetchShares, readThroughMount, runCli, startDaemon, startNas } from './demo/parts.ts';
+import {
+  DemoFault,
+  MAIN,
+  copyIntoMount,
+  fetchShares,
+  readThroughMount,
+  runCli,
+  startDaemon,
+  startNas,
+} from './demo/parts.ts';
 import type { DemoDaemon, DemoNas } from './demo/parts.ts';
 import { DemoRoom } from './demo/room.ts';
 import { describeServers } from './demo/servers.ts';
@@ -30,18 +40,27 @@ async function showMainJob(room: DemoRoom, nas: DemoNas, daemon: DemoDaemon): Pr
   const copy = join(photos, '新 new picture.png');
   const start = performance.now();
   await copyIntoMount(join(nas.folder, 'Photos 照片', PICTURE), copy);
-  say(`Wrote ${relative(daemon.mountRoot, copy)} in ${(performance.now() - start).toFixed(0)} ms; it goes up in the background…`);
+  say(
+    `Wrote ${relative(daemon.mountRoot, copy)} in ${(performance.now() - start).toFixed(0)} ms; it goes up in the background…`,
+  );
   await runCli(daemon, 'wait', '--synced', '--timeout', '60s');
   const onNas = join(nas.folder, 'Photos 照片', '新 new picture.png');
-  say(`  …and is on the NAS: ${relative(room.folder, onNas)}, ${formatBytes(statSync(onNas).size)}, ${((performance.now() - start) / 1000).toFixed(1)} s after the write began`);
+  say(
+    `  …and is on the NAS: ${relative(room.folder, onNas)}, ${formatBytes(statSync(onNas).size)}, ${((performance.now() - start) / 1000).toFixed(1)} s after the write began`,
+  );
 }
 
-async function showWhatToTry(room: DemoRoom, { nas, daemon }: { readonly nas: DemoNas; readonly daemon: DemoDaemon }, minutes: number): Promise<void> {
+async function showWhatToTry(
+  room: DemoRoom,
+  { nas, daemon }: { readonly nas: DemoNas; readonly daemon: DemoDaemon },
+  minutes: number,
+): Promise<void> {
   const cli = `node ${quoted(relative(process.cwd(), MAIN) || MAIN)}`;
   const config = `--config ${quoted(daemon.configFile)}`;
   say();
   say('Mounted:');
-  for (const share of await fetchShares(daemon)) say(`  ${join(daemon.mountRoot, share.name)}  (${share.health})`);
+  for (const share of await fetchShares(daemon))
+    say(`  ${join(daemon.mountRoot, share.name)}  (${share.health})`);
   const { where, toTry } = await describeServers(daemon.url, daemon.servers, room.folder);
   say('Shown to other machines (here: to this one alone):');
   for (const line of where) say(`  ${line}`);
@@ -58,7 +77,9 @@ async function showWhatToTry(room: DemoRoom, { nas, daemon }: { readonly nas: De
   say(`  ${cli} doctor ${config}`);
   say(`  ${cli} logs -f ${config}`);
   say();
-  say(`Ctrl-C ends it and removes everything; by itself it ends in ${minutes} minutes (MOUNTKEEPER_DEMO_MINUTES).`);
+  say(
+    `Ctrl-C ends it and removes everything; by itself it ends in ${minutes} minutes (MOUNTKEEPER_DEMO_MINUTES).`,
+  );
 }
 
 function minutesToRun(): number {
@@ -90,7 +111,9 @@ async function main(): Promise<number> {
   const end = watchForTheEnd();
   const room = await DemoRoom.open();
   let failure: unknown;
-  const ended = new Promise<void>((resolve) => end.addEventListener('abort', () => resolve(), { once: true }));
+  const ended = new Promise<void>((resolve) =>
+    end.addEventListener('abort', () => resolve(), { once: true }),
+  );
   await Promise.race([story(room, minutesToRun(), end).catch((error: unknown) => (failure = error)), ended]);
   say();
   say('Ending: what is not on the NAS yet goes up, then everything is taken down…');
@@ -100,12 +123,15 @@ async function main(): Promise<number> {
     return 0;
   }
   process.stderr.write(`The demo could not go on: ${(failure as Error).message}\n`);
-  if (!(failure instanceof DemoFault)) process.stderr.write('This is a defect of the demo; please report it.\n');
+  if (!(failure instanceof DemoFault))
+    process.stderr.write('This is a defect of the demo; please report it.\n');
   return 1;
 }
 
 // A story that was interrupted may have something under way still: its outcome no longer matters.
-process.exit(await main().catch((error: unknown) => {
-  process.stderr.write(`The demo could not clean up: ${(error as Error).message}\n`);
-  return 1;
-}));
+process.exit(
+  await main().catch((error: unknown) => {
+    process.stderr.write(`The demo could not clean up: ${(error as Error).message}\n`);
+    return 1;
+  }),
+);

@@ -3,9 +3,9 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
-import { discoverPlugins } from '../core/plugin/discover.ts';
+import { discoverPlugins } from '../core/plugins/discovery/discover.ts';
 import { OWN_COMMANDS } from '../core/cli/usage.ts';
-import { enabledByDefault, entryOf } from '../core/plugin/found.ts';
+import { enabledByDefault, entryOf } from '../core/plugins/discovery/found.ts';
 import { completionFiles } from './completions.ts';
 import { configKeys, generatedFiles } from './generated-files.ts';
 import { manualPages } from './man-pages.ts';
@@ -15,21 +15,34 @@ const PACKAGE = fileURLToPath(new URL('../../', import.meta.url));
 const IMPORT_TIMEOUT_MS = 10_000;
 
 async function inTreeFiles(): Promise<ReadonlyMap<string, string>> {
-  const found = await discoverPlugins({ inTree: join(PACKAGE, 'dist/plugins'), thirdPartyDirs: [], stateDir: '', log: pino({ level: 'silent' }), importMs: IMPORT_TIMEOUT_MS });
+  const found = await discoverPlugins({
+    inTree: join(PACKAGE, 'dist/plugins'),
+    thirdPartyDirs: [],
+    stateDir: '',
+    log: pino({ level: 'silent' }),
+    importMs: IMPORT_TIMEOUT_MS,
+  });
   const broken = found.filter((plugin) => plugin.plugin === undefined);
-  if (broken.length > 0) throw new Error(broken.map((plugin) => `plugin ${plugin.name}: ${plugin.problem}`).join('; '));
+  if (broken.length > 0)
+    throw new Error(broken.map((plugin) => `plugin ${plugin.name}: ${plugin.problem}`).join('; '));
   const plugins = found.filter((plugin) => plugin.plugin !== undefined);
-  const contract = await readFile(join(PACKAGE, 'core/api.ts'), 'utf8');
+  const contract = await readFile(join(PACKAGE, 'core/contract/hooks.ts'), 'utf8');
   const entries = plugins.flatMap((plugin) => entryOf(plugin));
   const commands = [...OWN_COMMANDS, ...plugins.filter(enabledByDefault).flatMap(({ ledger }) => ledger.cli)];
   return new Map([
-    ...generatedFiles(entries), ...pluginPages({ plugins, ownCommands: OWN_COMMANDS, contract }),
-    ...completionFiles(commands), ...manualPages({ commands, keys: configKeys(entries) }),
+    ...generatedFiles(entries),
+    ...pluginPages({ plugins, ownCommands: OWN_COMMANDS, contract }),
+    ...completionFiles(commands),
+    ...manualPages({ commands, keys: configKeys(entries) }),
   ]);
 }
 
 async function outdated(files: ReadonlyMap<string, string>): Promise<string[]> {
-  const current = await Promise.all([...files].map(async ([path, text]) => (await readFile(join(PACKAGE, path), 'utf8').catch(() => '')) === text));
+  const current = await Promise.all(
+    [...files].map(
+      async ([path, text]) => (await readFile(join(PACKAGE, path), 'utf8').catch(() => '')) === text,
+    ),
+  );
   return [...files.keys()].filter((_, index) => current[index] === false);
 }
 

@@ -1,14 +1,19 @@
-/** The files that are generated from the schemas: a default and an example configuration, and the reference page. */
-import type { KeyNode } from '../core/config/key-tree.ts';
-import { listKeys } from '../core/config/key-tree.ts';
+/**
+ * The files that are generated from the schemas: a default and an example configuration, and the reference
+ * page.
+ */
+import type { KeyNode } from '../core/config/schema/key-tree.ts';
+import { listKeys } from '../core/config/schema/key-tree.ts';
 import { renderDocument } from '../core/config/render.ts';
-import { assemble } from '../core/config/schema.ts';
-import type { ContributionEntry } from '../core/config/schema.ts';
-import type { ConfigKey } from '../core/services.ts';
+import { assemble } from '../core/config/schema/schema.ts';
+import type { ContributionEntry } from '../core/config/schema/schema.ts';
+import type { ConfigKey } from '../core/contract/config.ts';
 import { referencePage } from './reference-page.ts';
 
-const DEFAULT_HEAD = '# Mountkeeper\'s configuration with every default. example.toml shows connections and shares.\n\n';
-const EXAMPLE_HEAD = '# An example: one NAS over SFTP with one share. Every other key stands commented out with its default.\n\n';
+const DEFAULT_HEAD =
+  "# Mountkeeper's configuration with every default. example.toml shows connections and shares.\n\n";
+const EXAMPLE_HEAD =
+  '# An example: one NAS over SFTP with one share. Every other key stands commented out with its default.\n\n';
 
 /** Text by path below the package's folder. Throws when a plugin's keys cannot be joined with the others'. */
 export function generatedFiles(entries: readonly ContributionEntry[]): ReadonlyMap<string, string> {
@@ -30,5 +35,9 @@ export function configKeys(entries: readonly ContributionEntry[]): readonly Conf
 /** One table of an array, with an example for every key that must be set or explains the table. */
 function exampleOf(root: KeyNode, section: string): Record<string, unknown> {
   const children = [...(root.children.get(section)?.children ?? [])].filter(([key]) => key !== 'mount_point');
-  return Object.fromEntries(children.filter(([, node]) => node.owner === 'core' && node.example !== undefined).map(([key, node]) => [key, node.example]));
+  return Object.fromEntries(
+    children
+      .filter(([, node]) => node.owner === 'core' && node.example !== undefined)
+      .map(([key, node]) => [key, node.example]),
+  );
 }

@@ -1,7 +1,10 @@
-/** Manual pages: the command line (1), the configuration (5) and the daemon (8), from the same tables as help and reference. */
+/**
+ * Manual pages: the command line (1), the configuration (5) and the daemon (8), from the same tables as help
+ * and reference.
+ */
 import { EXIT } from '../core/cli/exit-codes.ts';
-import { inlineValue } from '../core/config/toml-value.ts';
-import type { ConfigKey } from '../core/services.ts';
+import { inlineValue } from '../core/sdk/toml/value.ts';
+import type { ConfigKey } from '../core/contract/config.ts';
 import type { Described } from './command-grammar.ts';
 import { EXIT_MEANINGS } from './plugin-pages.ts';
 import { list, manual, prose, word } from './roff.ts';

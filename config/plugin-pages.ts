@@ -1,20 +1,27 @@
-/** Reference pages of what plugins declare: subcommands, routes, hooks and the plugins themselves, from their dry-run ledgers. */
-import type { CliCommand } from '../core/api.ts';
+/**
+ * Reference pages of what plugins declare: subcommands, routes, hooks and the plugins themselves, from their
+ * dry-run ledgers.
+ */
+import type { CliCommand } from '../core/contract/cli.ts';
 import { EXIT } from '../core/cli/exit-codes.ts';
-import { hookKinds } from '../core/hooks.ts';
-import { enabledByDefault } from '../core/plugin/found.ts';
-import type { UsablePlugin } from '../core/plugin/found.ts';
+import { hookKinds } from '../core/plugins/hooks.ts';
+import { enabledByDefault } from '../core/plugins/discovery/found.ts';
+import type { UsablePlugin } from '../core/plugins/discovery/found.ts';
 import { table } from './page-table.ts';
 
 export interface PageSources {
   readonly plugins: readonly UsablePlugin[];
   readonly ownCommands: readonly Pick<CliCommand, 'name' | 'usage' | 'summary'>[];
-  /** Text of core/api.ts, where each hook's signature and meaning stand. */
+  /** Text of core/contract/hooks.ts, where each hook's signature and meaning stand. */
   readonly contract: string;
 }
 
 export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
-  ok: 'done', failure: 'failed', usage: 'wrong usage', timeout: 'time ran out', config: 'configuration not valid',
+  ok: 'done',
+  failure: 'failed',
+  usage: 'wrong usage',
+  timeout: 'time ran out',
+  config: 'configuration not valid',
 };
 
 /** Text by path below the package's folder. */
@@ -41,9 +48,18 @@ function commandPage({ plugins, ownCommands }: PageSources): string {
     ...ownCommands.map((command) => ({ command, from: 'core' })),
     ...plugins.flatMap(({ name, ledger }) => ledger.cli.map((command) => ({ command, from: readme(name) }))),
   ].sort((a, b) => a.command.name.localeCompare(b.command.name, 'en'));
-  return page('Command line', 'the table of subcommands',
+  return page(
+    'Command line',
+    'the table of subcommands',
     '    mountkeeper COMMAND [--config FILE] [--url URL] [--json]',
-    table(['command', 'what it does', 'comes from'], rows.map(({ command, from }) => [`\`${`${command.name} ${command.usage}`.trim()}\``, command.summary, from])),
+    table(
+      ['command', 'what it does', 'comes from'],
+      rows.map(({ command, from }) => [
+        `\`${`${command.name} ${command.usage}`.trim()}\``,
+        command.summary,
+        from,
+      ]),
+    ),
     [
       '- `--config FILE`: the configuration; left out, `MOUNTKEEPER_CONFIG`, else `/etc/mountkeeper/mountkeeper.toml`.',
       '- `--url URL`: the daemon to talk to; left out, `MOUNTKEEPER_URL`, else its socket, else the address in the configuration.',
@@ -51,45 +67,85 @@ function commandPage({ plugins, ownCommands }: PageSources): string {
       '- `MOUNTKEEPER_PASSWORD`: the password, where the configuration cannot be read or holds a hash.',
       '- `--help`, `--version`. What comes after `--` belongs to the subcommand as it is.',
     ].join('\n'),
-    table(['exit code', 'meaning'], Object.entries(EXIT).map(([name, code]) => [String(code), EXIT_MEANINGS[name as keyof typeof EXIT]])));
+    table(
+      ['exit code', 'meaning'],
+      Object.entries(EXIT).map(([name, code]) => [String(code), EXIT_MEANINGS[name as keyof typeof EXIT]]),
+    ),
+  );
 }
 
 function routePage(plugins: readonly UsablePlugin[]): string {
-  const rows = plugins.flatMap(({ name, ledger }) => ledger.routes.map((route) => ({ method: [route.method].flat().join(', '), path: route.path, name })));
-  const sorted = rows.sort((a, b) => a.path.localeCompare(b.path, 'en') || a.method.localeCompare(b.method, 'en'));
-  return page('Routes', 'the routes that plugins declare',
-    'Each plugin\'s page says what its routes take and answer. `/healthz` is the core\'s own: `ok` to everybody while the daemon listens.',
-    table(['method', 'path', 'plugin'], [['GET', '`/healthz`', 'core'], ...sorted.map(({ method, path, name }) => [method, `\`${path}\``, readme(name)])]),
+  const rows = plugins.flatMap(({ name, ledger }) =>
+    ledger.routes.map((route) => ({ method: [route.method].flat().join(', '), path: route.path, name })),
+  );
+  const sorted = rows.sort(
+    (a, b) => a.path.localeCompare(b.path, 'en') || a.method.localeCompare(b.method, 'en'),
+  );
+  return page(
+    'Routes',
+    'the routes that plugins declare',
+    "Each plugin's page says what its routes take and answer. `/healthz` is the core's own: `ok` to everybody while the daemon listens.",
+    table(
+      ['method', 'path', 'plugin'],
+      [
+        ['GET', '`/healthz`', 'core'],
+        ...sorted.map(({ method, path, name }) => [method, `\`${path}\``, readme(name)]),
+      ],
+    ),
     [
       'Of every path:',
       '',
       '- 400, 403, 421: refused before any route, see [the section on reachability](../operations.md#being-reachable-from-the-lan).',
       '- 401, 429: the password is missing, wrong, or was tried too often.',
       '- 503 with `retry-after`: the plugin that answers here is just starting.',
-    ].join('\n'));
+    ].join('\n'),
+  );
 }
 
 function hookPage({ plugins, contract }: PageSources): string {
   const rows = Object.entries(hookKinds).map(([hook, kind]) => {
     const { meaning, args, result } = signatureOf(hook, contract);
-    const users = plugins.filter(({ ledger }) => ledger.taps.some((tap) => tap.hook === hook)).map(({ name }) => readme(name));
-    return [`\`${hook}\``, kind, `\`(${args})\``, kind === 'observe' ? '' : `\`${result}\``, meaning, users.join(', ')];
+    const users = plugins
+      .filter(({ ledger }) => ledger.taps.some((tap) => tap.hook === hook))
+      .map(({ name }) => readme(name));
+    return [
+      `\`${hook}\``,
+      kind,
+      `\`(${args})\``,
+      kind === 'observe' ? '' : `\`${result}\``,
+      meaning,
+      users.join(', '),
+    ];
   });
-  return page('Hooks', 'the contract and the plugins that tap',
-    'The kind of a hook stands in its name. A tap that throws, hangs for 5 s or answers something of another kind is logged with its plugin\'s name and skipped.',
-    table(['kind', 'name begins or ends with', 'meaning'], [
-      ['veto', '`before…`', 'a returned text is the reason why not; the first one counts'],
-      ['observe', '`after…`, `…Changed`', 'is told, returns nothing'],
-      ['resolve', '`resolve…`', 'returns the value changed, at once'],
-      ['collect', '`collect…`', 'returns a list; all lists are joined'],
-    ]),
-    table(['hook', 'kind', 'arguments', 'result', 'meaning', 'tapped by'], rows));
+  return page(
+    'Hooks',
+    'the contract and the plugins that tap',
+    "The kind of a hook stands in its name. A tap that throws, hangs for 5 s or answers something of another kind is logged with its plugin's name and skipped.",
+    table(
+      ['kind', 'name begins or ends with', 'meaning'],
+      [
+        ['veto', '`before…`', 'a returned text is the reason why not; the first one counts'],
+        ['observe', '`after…`, `…Changed`', 'is told, returns nothing'],
+        ['resolve', '`resolve…`', 'returns the value changed, at once'],
+        ['collect', '`collect…`', 'returns a list; all lists are joined'],
+      ],
+    ),
+    table(['hook', 'kind', 'arguments', 'result', 'meaning', 'tapped by'], rows),
+  );
 }
 
-function signatureOf(hook: string, contract: string): { readonly meaning: string; readonly args: string; readonly result: string } {
-  const found = new RegExp(String.raw`/\*\* (.+) \*/\n  ${hook}: \{ args: \[(.*)\]; result: (.+) \};\n`).exec(contract);
-  if (!found) throw new Error(`core/api.ts does not say what the hook ${hook} means: it needs a comment of one line above it`);
-  const [, meaning = '', args = '', result = ''] = found;
+function signatureOf(
+  hook: string,
+  contract: string,
+): { readonly meaning: string; readonly args: string; readonly result: string } {
+  const line = new RegExp(String.raw`\n  ${hook}: \{ args: \[(.*)\]; result: (.+) \};\n`).exec(contract);
+  const comment = contract.slice(0, line?.index ?? 0).match(/\/\*\*((?:(?!\*\/)[^])*)\*\/$/);
+  if (!line || !comment)
+    throw new Error(
+      `core/contract/hooks.ts does not say what the hook ${hook} means: it needs a comment above it, and one line`,
+    );
+  const [, args = '', result = ''] = line;
+  const meaning = (comment[1] ?? '').replaceAll(/\s*\n\s*\*\s*/g, ' ').trim();
   return { meaning, args, result };
 }
 
@@ -103,16 +159,28 @@ function metricPage(plugins: readonly UsablePlugin[]): string {
     return [`\`${metric.name}\``, metric.type, labels, metric.help, from];
   });
   const where = 'At `/metrics`, see [the plugin that serves them](../../plugins/metrics/README.md).';
-  return page('Metrics', 'the metrics that plugins declare', `${where} What is not known is left out, never 0.`,
-    table(['metric', 'type', 'labels', 'meaning', 'plugin'], cells));
+  return page(
+    'Metrics',
+    'the metrics that plugins declare',
+    `${where} What is not known is left out, never 0.`,
+    table(['metric', 'type', 'labels', 'meaning', 'plugin'], cells),
+  );
 }
 
 function pluginPage(plugins: readonly UsablePlugin[]): string {
-  const overview = plugins.map((found) => [readme(found.name), found.version, enabledByDefault(found) ? 'on' : 'off', found.description]);
-  return page('Plugins', 'what the plugins that come with Mountkeeper declare',
+  const overview = plugins.map((found) => [
+    readme(found.name),
+    found.version,
+    enabledByDefault(found) ? 'on' : 'off',
+    found.description,
+  ]);
+  return page(
+    'Plugins',
+    'what the plugins that come with Mountkeeper declare',
     '`mountkeeper plugin list` shows the state that each is in. `[plugins.<name>] enabled` switches it, at run time.',
     table(['plugin', 'version', 'by default', 'what for'], overview),
-    ...plugins.map(pluginSection));
+    ...plugins.map(pluginSection),
+  );
 }
 
 function pluginSection(found: UsablePlugin): string {
@@ -121,18 +189,35 @@ function pluginSection(found: UsablePlugin): string {
   const lines: readonly (readonly [label: string, entries: readonly string[]])[] = [
     ['Requires the services', requires],
     ['Provides the services', ledger.services.map((service) => service.name)],
-    ['Configuration', config === undefined ? [] : [config.section === undefined ? `[plugins.${name}]` : `[${config.section}]`]],
+    [
+      'Configuration',
+      config === undefined
+        ? []
+        : [config.section === undefined ? `[plugins.${name}]` : `[${config.section}]`],
+    ],
     ['Taps', ledger.taps.map((tap) => tap.hook)],
     ['Handles', ledger.handlers.map((handler) => handler.command)],
     ['Status fields', ledger.statusFields.map((entry) => entry.field)],
     ['Routes', ledger.routes.map((route) => `${[route.method].flat().join(', ')} ${route.path}`)],
-    ['Extends the web server', ledger.hapi.map((entry) => 'name' in entry.plugin ? entry.plugin.name : 'yes')],
+    [
+      'Extends the web server',
+      ledger.hapi.map((entry) => ('name' in entry.plugin ? entry.plugin.name : 'yes')),
+    ],
     ['Subcommands', ledger.cli.map((command) => command.name)],
     ['Tabs', ledger.tabs.map((tab) => tab.id)],
     ['Metrics', ledger.metrics.map((metric) => metric.name)],
     ['Runs', [...ledger.jobs, ...ledger.intervals].map((one) => one.name)],
     ['Holds', ledger.effects.map((effect) => effect.label)],
   ];
-  const said = lines.filter(([, entries]) => entries.length > 0).map(([label, entries]) => `- ${label}: ${entries.map((entry) => `\`${entry}\``).join(', ')}`);
-  return [`## ${name}`, '', found.description + (plugin.guard === true ? ' A guard: while it is on and not active, nobody is let in.' : ''), '', ...said].join('\n');
+  const said = lines
+    .filter(([, entries]) => entries.length > 0)
+    .map(([label, entries]) => `- ${label}: ${entries.map((entry) => `\`${entry}\``).join(', ')}`);
+  return [
+    `## ${name}`,
+    '',
+    found.description +
+      (plugin.guard === true ? ' A guard: while it is on and not active, nobody is let in.' : ''),
+    '',
+    ...said,
+  ].join('\n');
 }

@@ -1,6 +1,9 @@
-/** The reference page of the configuration: every key with type, default, tier and owner, from the schemas themselves. */
-import type { ConfigKey } from '../core/services.ts';
-import { inlineValue } from '../core/config/toml-value.ts';
+/**
+ * The reference page of the configuration: every key with type, default, tier and owner, from the schemas
+ * themselves.
+ */
+import type { ConfigKey } from '../core/contract/config.ts';
+import { inlineValue } from '../core/sdk/toml/value.ts';
 import { table } from './page-table.ts';
 
 const INTRODUCTION = `# Configuration reference
@@ -31,10 +34,21 @@ mount points outside of \`mount.root\` ([what the API may change](../operations.
 
 export function referencePage(keys: readonly ConfigKey[]): string {
   const sections = new Set(keys.map((key) => sectionOf(key.path)));
-  return [INTRODUCTION, ...[...sections].map((section) => sectionText(section, keys.filter((key) => sectionOf(key.path) === section)))].join('\n');
+  return [
+    INTRODUCTION,
+    ...[...sections].map((section) =>
+      sectionText(
+        section,
+        keys.filter((key) => sectionOf(key.path) === section),
+      ),
+    ),
+  ].join('\n');
 }
 
-/** `shares[].name` stands in `[[shares]]`, `smb.users[].name` in `[[smb.users]]`, `plugins.smb.enabled` in `[plugins.smb]`. */
+/**
+ * `shares[].name` stands in `[[shares]]`, `smb.users[].name` in `[[smb.users]]`, `plugins.smb.enabled` in
+ * `[plugins.smb]`.
+ */
 function sectionOf(path: string): string {
   const section = path.slice(0, path.lastIndexOf('.'));
   return section.endsWith('[]') ? `[[${section.replaceAll('[]', '')}]]` : `[${section.replaceAll('[]', '')}]`;
@@ -43,9 +57,19 @@ function sectionOf(path: string): string {
 function sectionText(section: string, keys: readonly ConfigKey[]): string {
   const nameOf = (key: ConfigKey): string => `\`${key.path.slice(key.path.lastIndexOf('.') + 1)}\``;
   const rows = keys.map((key) => [
-    nameOf(key), key.type, defaultText(key), tierText(key), key.owner, key.description,
+    nameOf(key),
+    key.type,
+    defaultText(key),
+    tierText(key),
+    key.owner,
+    key.description,
   ]);
-  return [`## \`${section}\``, '', table(['key', 'type', 'default', 'tier', 'declared by', 'meaning'], rows), ''].join('\n');
+  return [
+    `## \`${section}\``,
+    '',
+    table(['key', 'type', 'default', 'tier', 'declared by', 'meaning'], rows),
+    '',
+  ].join('\n');
 }
 
 /** With a note where the API may not change it. */

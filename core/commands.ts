@@ -1,12 +1,15 @@
 /**
- * The command channel: a bounded queue with one consumer. `send` resolves when a command is accepted, so that a request
- * handler never waits for a reload that replaces the very HTTP generation it runs on.
+ * The command channel: a bounded queue with one consumer. `send` resolves when a command is accepted, so that
+ * a request handler never waits for a reload that replaces the very HTTP generation it runs on.
  */
 import type { Logger } from 'pino';
-import type { Commands } from './api.ts';
+import type { Commands } from './contract/commands.ts';
 
 export type CommandName = keyof Commands;
-export interface Command { readonly name: CommandName; readonly args: readonly unknown[] }
+export interface Command {
+  readonly name: CommandName;
+  readonly args: readonly unknown[];
+}
 export type Dispatch = (command: Command) => Promise<void>;
 
 export class CommandChannel {
@@ -25,7 +28,8 @@ export class CommandChannel {
   /** Rejects with a plain sentence when the channel is closed or full. */
   async send<K extends CommandName>(name: K, ...args: Commands[K]['args']): Promise<void> {
     if (this.#closed) throw new Error('the daemon is stopping and takes no more commands');
-    if (this.#queue.length >= this.#capacity) throw new Error(`${this.#capacity} commands are waiting already; try again in a moment`);
+    if (this.#queue.length >= this.#capacity)
+      throw new Error(`${this.#capacity} commands are waiting already; try again in a moment`);
     this.#queue.push({ name, args });
     this.#pump();
   }
@@ -36,15 +40,20 @@ export class CommandChannel {
     this.#pump();
   }
 
-  /** Refuses new commands, drops those that wait, and resolves when the running one has ended or `patience` has. */
+  /**
+   * Refuses new commands, drops those that wait, and resolves when the running one has ended or `patience`
+   * has.
+   */
   async close(patience?: AbortSignal): Promise<void> {
     this.#closed = true;
-    for (const command of this.#queue.splice(0)) this.#log.warn({ command: command.name }, 'command dropped, the daemon is stopping');
+    for (const command of this.#queue.splice(0))
+      this.#log.warn({ command: command.name }, 'command dropped, the daemon is stopping');
     const gone = new Promise<'gone'>((resolve) => {
       if (patience?.aborted === true) resolve('gone');
       else patience?.addEventListener('abort', () => resolve('gone'), { once: true });
     });
-    if ((await Promise.race([this.#running, gone])) === 'gone') this.#log.warn('a command has not ended, the daemon stops without it');
+    if ((await Promise.race([this.#running, gone])) === 'gone')
+      this.#log.warn('a command has not ended, the daemon stops without it');
   }
 
   #pump(): void {

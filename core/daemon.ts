@@ -1,24 +1,27 @@
 /**
  * The composition root: builds every part, wires them and owns the order of start and stop.
- * Start: lock, plugins discovered, configuration, plugins active, web, shares. Stop is the reverse, with the drain first.
+ * Start: lock, plugins discovered, configuration, plugins active, web, shares. Stop is the reverse, with the
+ * drain first.
  */
 import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
-import { durationMs, formatDuration } from './api.ts';
-import type { ConfigCheck, LoadedConfig, NotificationEvent, Release } from './api.ts';
+import { durationMs, formatDuration } from './sdk/units.ts';
+import type { ConfigCheck, LoadedConfig } from './contract/config.ts';
+import type { NotificationEvent } from './contract/notifications.ts';
+import type { Release } from './contract/platform.ts';
 import type { Command } from './commands.ts';
-import { watchPlugins } from './plugin/watch.ts';
+import { watchPlugins } from './plugins/discovery/watch.ts';
 import { buildParts, closeParts, pluginsOf } from './parts.ts';
 import type { DaemonOptions, Parts } from './parts.ts';
-import { isLoopback } from './http/address.ts';
+import { isLoopback } from './sdk/http/address.ts';
 import { reloadFile } from './reload-file.ts';
-import { restartNotice } from './restart-notice.ts';
-import { Supervisor } from './supervisor.ts';
-import type { LeftFiles } from './supervisor.ts';
-import { packageVersion } from './system/package.ts';
-import { SystemdNotifier } from './system/systemd-notifier.ts';
-import { watchFiles } from './system/watcher.ts';
-import { WebEntrance } from './web-entrance.ts';
+import { restartNotice } from './config/restart-notice.ts';
+import { Supervisor } from './shares/supervisor.ts';
+import type { LeftFiles } from './shares/supervisor.ts';
+import { packageVersion } from './platform/package.ts';
+import { SystemdNotifier } from './platform/systemd-notifier.ts';
+import { watchFiles } from './platform/files/watcher.ts';
+import { WebEndpoint } from './http/web-endpoint.ts';
 
 /** How long a stop waits for the command that is being carried out. */
 const COMMAND_PATIENCE_MS = 30_000;
@@ -42,15 +45,20 @@ export interface DaemonEnd {
 
 /** Names of plugins that the document switches on; those that come with the package are on without it. */
 function enabledPlugins({ config: { plugins } }: LoadedConfig): ReadonlySet<string> {
-  const isOn = ([, section]: readonly [string, unknown]): boolean => (section as { enabled?: unknown } | undefined)?.enabled === true;
-  return new Set(Object.entries(plugins).filter(isOn).map(([name]) => name));
+  const isOn = ([, section]: readonly [string, unknown]): boolean =>
+    (section as { enabled?: unknown } | undefined)?.enabled === true;
+  return new Set(
+    Object.entries(plugins)
+      .filter(isOn)
+      .map(([name]) => name),
+  );
 }
 
 export class Daemon {
   readonly #parts: Parts;
   readonly #supervisor: Supervisor;
   readonly #hurry = new AbortController();
-  readonly #entrance: WebEntrance;
+  readonly #entrance: WebEndpoint;
   readonly #startedWith: LoadedConfig;
   readonly #notifier: SystemdNotifier;
   /** The document that plugins and shares have been brought in line with. */
@@ -64,7 +72,7 @@ export class Daemon {
     this.#supervisor = supervisor;
     this.#applied = parts.config.current;
     this.#startedWith = parts.config.current;
-    this.#entrance = new WebEntrance(parts);
+    this.#entrance = new WebEndpoint(parts);
     const { clock, log, processes, status } = parts;
     this.#notifier = new SystemdNotifier({ clock, log, processes, env, lookedAtMs: () => status.lookedAtMs });
     status.onPublish((snapshot) => this.#notifier.saw(snapshot));
@@ -74,7 +82,10 @@ export class Daemon {
     return this.#parts.log;
   }
 
-  /** Rejects with ConfigRefused, or with a sentence about what else is in the way; nothing is left running then. */
+  /**
+   * Rejects with ConfigRefused, or with a sentence about what else is in the way; nothing is left running
+   * then.
+   */
   static async start(options: DaemonOptions): Promise<Daemon> {
     const parts = await buildParts(options);
     options.onPlugins?.(parts);
@@ -87,9 +98,17 @@ export class Daemon {
       for (const warning of check.loaded.warnings) parts.log.warn({ warning }, 'configuration');
       parts.config.commit(check.loaded);
       await parts.host.apply(check.loaded);
-      const supervisor = new Supervisor({ clock: parts.clock, log: parts.log.child({ plugin: 'supervisor' }), status: parts.status, plugins: pluginsOf(parts) }, check.loaded);
-      parts.living.shares = () => supervisor.live();
-      parts.living.bandwidth = () => supervisor.bandwidth;
+      const supervisor = new Supervisor(
+        {
+          clock: parts.clock,
+          log: parts.log.child({ plugin: 'supervisor' }),
+          status: parts.status,
+          plugins: pluginsOf(parts),
+        },
+        check.loaded,
+      );
+      parts.active.shares = () => supervisor.live();
+      parts.active.bandwidth = () => supervisor.bandwidth;
       const daemon = new Daemon(parts, supervisor, options.env);
       await daemon.#open();
       return daemon;
@@ -125,13 +144,24 @@ export class Daemon {
     await host.apply(config.current);
   }
 
-  /** Reads the plugin folders, and the document again as the plugins found now complete it. One that it is wrong for is set aside by the host. */
+  /**
+   * Reads the plugin folders, and the document again as the plugins found now complete it. One that it is
+   * wrong for is set aside by the host.
+   */
   async #discover(loaded: LoadedConfig): Promise<void> {
     const { config, host, log } = this.#parts;
     const { plugins, supervisor } = loaded.config;
-    await host.discover({ thirdPartyDirs: plugins.dirs, stateDir: supervisor.state_dir, enabled: enabledPlugins(loaded) });
+    await host.discover({
+      thirdPartyDirs: plugins.dirs,
+      stateDir: supervisor.state_dir,
+      enabled: enabledPlugins(loaded),
+    });
     const check = await config.check(loaded.text, 'file');
-    if (!check.ok) return log.warn({ problems: check.problems.map(({ message }) => message) }, 'the running configuration is not valid for the plugins found');
+    if (!check.ok)
+      return log.warn(
+        { problems: check.problems.map(({ message }) => message) },
+        'the running configuration is not valid for the plugins found',
+      );
     if (config.current === loaded) config.commit(check.loaded);
     if (this.#applied === loaded) this.#applied = check.loaded;
   }
@@ -151,15 +181,29 @@ export class Daemon {
     commands.consume((command) => this.#dispatch(command));
     await this.#entrance.listenForCommands(config.current.config.supervisor.state_dir);
     await this.#listen(config.current);
-    const changed = (): void => void this.reloadFile().catch((error: unknown) => log.error({ err: error }, 'configuration file not reloaded'));
-    this.#releases.push(await watchFiles({ paths: [config.file], clock, log, onChange: changed }));
+    const changed = (): void =>
+      void this.reloadFile().catch((error: unknown) =>
+        log.error({ err: error }, 'configuration file not reloaded'),
+      );
+    this.#releases.push(
+      await watchFiles({
+        paths: [config.file],
+        isKnown: (text) => config.isKnown(text),
+        clock,
+        log,
+        onChange: changed,
+      }),
+    );
     // What was saved while everything came up, before anybody watched.
     if ((await readFile(config.file, 'utf8').catch(() => undefined)) !== config.current.text) changed();
     await this.#watchPluginDirs(config.current);
     this.#warnIfUnguarded();
     await this.#endAttempt();
     this.#notifier.ready();
-    log.info({ version: await packageVersion(), shares: config.current.config.shares.length, pid: process.pid }, 'mountkeeper is up');
+    log.info(
+      { version: await packageVersion(), shares: config.current.config.shares.length, pid: process.pid },
+      'mountkeeper is up',
+    );
   }
 
   async #endAttempt(): Promise<void> {
@@ -181,7 +225,8 @@ export class Daemon {
     await this.#pluginWatch?.();
     this.#pluginWatch = undefined;
     if (dirs.length === 0) return;
-    const changed = (): void => void this.rediscover().catch((error: unknown) => log.error({ err: error }, 'plugin folders not read'));
+    const changed = (): void =>
+      void this.rediscover().catch((error: unknown) => log.error({ err: error }, 'plugin folders not read'));
     this.#pluginWatch = await watchPlugins({ dirs, clock, log, onChange: changed });
   }
 
@@ -190,7 +235,11 @@ export class Daemon {
     const { config, host, log, status } = this.#parts;
     const { listen } = config.current.config.web;
     const isGuarded = host.ledgers().some((ledger) => ledger.guard);
-    const who = !isLoopback(listen) ? 'everyone who reaches it' : process.geteuid?.() === 0 ? 'every local user of this machine' : undefined;
+    const who = !isLoopback(listen)
+      ? 'everyone who reaches it'
+      : process.geteuid?.() === 0
+        ? 'every local user of this machine'
+        : undefined;
     const isOpen = !isGuarded && who !== undefined;
     const message = `the web interface listens on ${listen} and no plugin asks for a password; ${who} can change everything`;
     status.setStanding('unguarded', isOpen ? { level: 'warning', message } : undefined);
@@ -205,8 +254,13 @@ export class Daemon {
     if (command.name === 'bwlimit') this.#supervisor.setBandwidth(first as { up: string; down: string });
     if (command.name === 'reconnect') this.#supervisor.reconnect(first as string);
     // Nobody waits for those who carry it outside.
-    if (command.name === 'notify') void this.#parts.host.hooks.observe('notification', Object.freeze(structuredClone(first as NotificationEvent)));
-    for (const handler of this.#parts.host.handlers(command.name)) await (handler as (...args: readonly unknown[]) => Promise<unknown>)(...command.args);
+    if (command.name === 'notify')
+      void this.#parts.host.hooks.observe(
+        'notification',
+        Object.freeze(structuredClone(first as NotificationEvent)),
+      );
+    for (const handler of this.#parts.host.handlers(command.name))
+      await (handler as (...args: readonly unknown[]) => Promise<unknown>)(...command.args);
   }
 
   async #reload(next: LoadedConfig): Promise<void> {
@@ -215,16 +269,25 @@ export class Daemon {
     this.#applied = next;
     const diff = config.compare(former.config, next.config);
     if (diff.tier === undefined) return;
-    log.info({ tier: diff.tier, changes: diff.changes.map((change) => change.path) }, 'configuration applied');
+    log.info(
+      { tier: diff.tier, changes: diff.changes.map((change) => change.path) },
+      'configuration applied',
+    );
     const isElsewhere = former.config.plugins.dirs.join() !== next.config.plugins.dirs.join();
     if (isElsewhere || host.isStale(enabledPlugins(next))) await this.#discover(next);
     if (isElsewhere) await this.#watchPluginDirs(next);
     await host.apply(this.#applied, diff);
-    this.#supervisor.applyConfig(this.#applied, diff.changes.some((change) => change.tier === 'global' || change.tier === 'protocol'));
+    this.#supervisor.applyConfig(
+      this.#applied,
+      diff.changes.some((change) => change.tier === 'global' || change.tier === 'protocol'),
+    );
     const { web } = former.config;
     if (web.listen !== next.config.web.listen || web.port !== next.config.web.port) await this.#listen(next);
     this.#warnIfUnguarded();
-    this.#parts.status.setStanding('restart', restartNotice(config.compare(this.#startedWith.config, next.config)));
+    this.#parts.status.setStanding(
+      'restart',
+      restartNotice(config.compare(this.#startedWith.config, next.config)),
+    );
     await host.hooks.observe('afterReload', next, diff);
   }
 
@@ -233,11 +296,18 @@ export class Daemon {
   async #stop(): Promise<DaemonEnd> {
     const { clock, config, host, log } = this.#parts;
     const stopTimeoutMs = durationMs(config.current.config.supervisor.stop_timeout);
-    log.info({ stopTimeout: formatDuration(stopTimeoutMs) }, 'stopping: shares are drained, a second signal leaves at once');
+    log.info(
+      { stopTimeout: formatDuration(stopTimeoutMs) },
+      'stopping: shares are drained, a second signal leaves at once',
+    );
     this.#notifier.stopping(stopTimeoutMs);
     await this.#quiesce();
     const left = await this.#supervisor.stop(clock.deadline(stopTimeoutMs, this.#hurry.signal));
-    for (const share of left) log.warn({ share: share.share, files: share.count, bytes: share.bytes, paths: share.paths }, 'files are kept in the cache and go up at the next start');
+    for (const share of left)
+      log.warn(
+        { share: share.share, files: share.count, bytes: share.bytes, paths: share.paths },
+        'files are kept in the cache and go up at the next start',
+      );
     await host.stop('shutdown');
     await this.#notifier.close();
     log.info({ filesLeft: left.reduce((sum, share) => sum + share.count, 0) }, 'stopped');

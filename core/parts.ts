@@ -1,33 +1,39 @@
 /**
- * The parts a daemon is made of, built in an order in which each finds what it needs, and closed in the reverse one.
+ * The parts a daemon is made of, built in an order in which each finds what it needs, and closed in the
+ * reverse one.
  */
 import { chmod, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Logger } from 'pino';
-import type { BandwidthState, Clock, Commands, Exporter, LiveShare, LoadedConfig, PluginInfo, Services, WebConfig } from './api.ts';
+import type { BandwidthState, LiveShare } from './contract/shares.ts';
+import type { Clock } from './contract/platform.ts';
+import type { Commands } from './contract/commands.ts';
+import type { Exporter } from './contract/exporter.ts';
+import type { LoadedConfig, WebConfig } from './contract/config.ts';
+import type { PluginInfo, Services } from './contract/services.ts';
 import { CommandChannel } from './commands.ts';
 import type { CommandName } from './commands.ts';
-import { Contributions } from './contributions.ts';
-import { createSecrets } from './config/secrets.ts';
+import { Contributions } from './plugins/contributions.ts';
+import { createSecrets } from './config/secrets/secrets.ts';
 import { createConfigService } from './config/service.ts';
 import { createHttp } from './http/http.ts';
-import { createMetricReadings } from './metric-readings.ts';
-import { enabledIn, peekConfig } from './peek.ts';
-import type { Peeked } from './peek.ts';
-import { createPluginHost } from './plugin/host.ts';
-import { lockStateDir } from './state-lock.ts';
+import { createMetricReadings } from './plugins/metric-readings.ts';
+import { enabledIn, peekConfig } from './config/peek.ts';
+import type { Peeked } from './config/peek.ts';
+import { createPluginHost } from './plugins/host.ts';
+import { lockStateDir } from './platform/state-lock.ts';
 import { StatusStore } from './status.ts';
-import type { SupervisorPlugins } from './supervisor.ts';
-import { createClock } from './system/clock.ts';
-import { createLogger } from './system/logger.ts';
-import { makeFolder } from './system/make-folder.ts';
-import { createMountReader } from './system/mount-reader.ts';
-import { createMountTable } from './system/mount-table.ts';
-import { IN_TREE_PLUGINS, PACKAGE_DIR } from './system/package.ts';
-import { createProcesses } from './system/processes.ts';
-import { createScheduler } from './system/scheduler.ts';
-import { StartAttempt } from './system/start-attempt.ts';
-import type { Judge } from './uncaught.ts';
+import type { SupervisorPlugins } from './shares/supervisor.ts';
+import { createClock } from './platform/clock.ts';
+import { createLogger } from './platform/log/logger.ts';
+import { makeFolder } from './platform/files/make-folder.ts';
+import { createMountReader } from './platform/mounts/mount-reader.ts';
+import { createMountTable } from './platform/mounts/mount-table.ts';
+import { IN_TREE_PLUGINS, PACKAGE_DIR } from './platform/package.ts';
+import { createProcesses } from './platform/processes/processes.ts';
+import { createScheduler } from './platform/scheduler.ts';
+import { StartAttempt } from './platform/start-attempt.ts';
+import type { Judge } from './plugins/uncaught.ts';
 
 const NO_LIMIT = { up: 0, down: 0 };
 
@@ -55,7 +61,10 @@ export interface Parts {
   readonly http: ReturnType<typeof createHttp>;
   readonly host: ReturnType<typeof createPluginHost>;
   /** Filled in once the supervisor exists; until then there are no shares. */
-  readonly living: { shares: (() => readonly LiveShare[]) | undefined; bandwidth: (() => BandwidthState) | undefined };
+  readonly active: {
+    shares: (() => readonly LiveShare[]) | undefined;
+    bandwidth: (() => BandwidthState) | undefined;
+  };
   /** Of a start with third parties' plugins. */
   readonly attempt: StartAttempt;
   readonly unlock: () => Promise<void>;
@@ -67,7 +76,10 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
   const logger = createLogger({ file: peeked.logFile, level: peeked.logLevel, json: options.json });
   const { log } = logger;
   const unlock = await lockStateDir(peeked.stateDir);
-  const attempt = await StartAttempt.begin(peeked.stateDir, { isSafe: options.safeMode === true, hasStrangers: peeked.pluginDirs.length > 0 });
+  const attempt = await StartAttempt.begin(peeked.stateDir, {
+    isSafe: options.safeMode === true,
+    hasStrangers: peeked.pluginDirs.length > 0,
+  });
   const clock = createClock();
   const secrets = createSecrets({ env: options.env });
   const processes = createProcesses({ stateDir: peeked.stateDir, clock, log });
@@ -76,37 +88,79 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
   const commands = new CommandChannel({ log });
   const scheduler = createScheduler({ clock, log });
   const config = createConfigService({
-    file: options.configFile, log,
+    file: options.configFile,
+    log,
     entries: () => host.entries(),
     services: { processes, secrets, clock },
     strangers: () => host.strangers,
     review: (next, diff) => host.hooks.veto('beforeReload', next, diff),
+    reload: (next) => sendCommand({ commands, config }, 'reload', [next]),
   });
   const web = (): WebConfig => config.current.config.web;
-  const http = createHttp({ clock, log, hostnames: () => web().hostnames, trustedProxies: () => web().trusted_proxies });
-  const living: Parts['living'] = { shares: undefined, bandwidth: undefined };
+  const http = createHttp({
+    clock,
+    log,
+    hostnames: () => web().hostnames,
+    trustedProxies: () => web().trusted_proxies,
+  });
+  const active: Parts['active'] = { shares: undefined, bandwidth: undefined };
   const services: Partial<Services> = {
-    clock, processes, mountReader: reader, mountTable: createMountTable(), config, secrets, status,
-    shares: { list: () => living.shares?.() ?? [] },
-    bandwidth: { read: () => living.bandwidth?.() ?? { limit: NO_LIMIT, effective: NO_LIMIT, shares: [] } },
+    clock,
+    processes,
+    mountReader: reader,
+    mountTable: createMountTable(),
+    config,
+    secrets,
+    status,
+    shares: { list: () => active.shares?.() ?? [] },
+    bandwidth: { read: () => active.bandwidth?.() ?? { limit: NO_LIMIT, effective: NO_LIMIT, shares: [] } },
     plugins: { list: (): readonly PluginInfo[] => host.list() },
     paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },
     logFile: logger.logFile,
     metrics: createMetricReadings({ ledgers: () => host.ledgers(), log }),
   };
   const host = createPluginHost({
-    dirs: { inTree: IN_TREE_PLUGINS }, ...(attempt.safeMode && { strangersOff: attempt.safeMode.reason }), services, projectors: [http.projector], clock, log, scheduler,
+    dirs: { inTree: IN_TREE_PLUGINS },
+    ...(attempt.safeMode && { strangersOff: attempt.safeMode.reason }),
+    services,
+    projectors: [http.projector],
+    clock,
+    log,
+    scheduler,
     send: (name, ...args) => sendCommand({ commands, config }, name, args),
   });
-  await host.discover({ thirdPartyDirs: peeked.pluginDirs, stateDir: peeked.stateDir, enabled: enabledIn(peeked) });
-  return { clock, log, logger, status, commands, processes, reader, scheduler, config, http, host, living, attempt, unlock };
+  await host.discover({
+    thirdPartyDirs: peeked.pluginDirs,
+    stateDir: peeked.stateDir,
+    enabled: enabledIn(peeked),
+  });
+  return {
+    clock,
+    log,
+    logger,
+    status,
+    commands,
+    processes,
+    reader,
+    scheduler,
+    config,
+    http,
+    host,
+    active: active,
+    attempt,
+    unlock,
+  };
 }
 
 /**
- * An accepted document is the running one from its acceptance on, so that the next one is compared with it even while the
- * reload is still under way.
+ * An accepted document is the running one from its acceptance on, so that the next one is compared with it
+ * even while the reload is still under way.
  */
-export async function sendCommand<K extends CommandName>(parts: Pick<Parts, 'commands' | 'config'>, name: K, args: Commands[K]['args']): Promise<void> {
+export async function sendCommand<K extends CommandName>(
+  parts: Pick<Parts, 'commands' | 'config'>,
+  name: K,
+  args: Commands[K]['args'],
+): Promise<void> {
   await parts.commands.send(name, ...args);
   if (name === 'reload') parts.config.commit(args[0] as LoadedConfig);
 }
@@ -117,14 +171,21 @@ async function prepareStateDir(peeked: Peeked): Promise<void> {
     await refuseForeign(peeked.stateDir);
     await chmod(peeked.stateDir, 0o700);
   } catch (cause) {
-    throw new Error(`the state folder ${peeked.stateDir} cannot be made (${(cause as Error).message}); choose another with supervisor.state_dir`, { cause });
+    throw new Error(
+      `the state folder ${peeked.stateDir} cannot be made (${(cause as Error).message}); choose another with supervisor.state_dir`,
+      { cause },
+    );
   }
 }
 
-/** Where everybody may make folders, one that another user made first is a trap: records and plugins in it would be believed. */
+/**
+ * Where everybody may make folders, one that another user made first is a trap: records and plugins in it
+ * would be believed.
+ */
 async function refuseForeign(dir: string): Promise<void> {
   const [own, parent] = await Promise.all([stat(dir), stat(dirname(dir))]);
-  if (own.uid !== process.geteuid?.() && (parent.mode & 0o002) !== 0) throw new Error(`it belongs to another user, in ${dirname(dir)}, where everybody may write`);
+  if (own.uid !== process.geteuid?.() && (parent.mode & 0o002) !== 0)
+    throw new Error(`it belongs to another user, in ${dirname(dir)}, where everybody may write`);
 }
 
 export async function closeParts(parts: Parts): Promise<void> {
@@ -141,7 +202,9 @@ export function pluginsOf(parts: Parts): SupervisorPlugins {
   const { host, log } = parts;
   const contributions = new Contributions({ ledgers: () => host.ledgers(), log });
   return {
-    get hooks() { return host.hooks; },
+    get hooks() {
+      return host.hooks;
+    },
     mounter: () => host.service('mounter'),
     prober: () => host.service('prober'),
     exporters: () => host.services('exporter:').map(([, exporter]) => exporter as Exporter),

@@ -1,17 +1,28 @@
 import { sendCommand } from './parts.ts';
 import type { Parts } from './parts.ts';
 
-/** Reads the configuration file and sends what it says to be carried out. A document that is not valid changes nothing. */
-export async function reloadFile(parts: Pick<Parts, 'commands' | 'config' | 'log' | 'status'>): Promise<void> {
+/**
+ * Reads the configuration file and sends what it says to be carried out. A document that is not valid changes
+ * nothing.
+ */
+export async function reloadFile(
+  parts: Pick<Parts, 'commands' | 'config' | 'log' | 'status'>,
+): Promise<void> {
   const { config, log, status } = parts;
   const former = config.current;
   const check = await config.loadFile();
-  // While this document was looked at, another one was accepted and written over it: to run the older one now would undo that.
+  // While this document was looked at, another one was accepted and written over it: to run the older one now
+  // would undo that.
   if (config.current !== former) return reloadFile(parts);
   if (!check.ok) {
-    const problems = check.problems.map((problem) => `${config.file}:${problem.line ?? 1}:${problem.column ?? 1}: ${problem.message}`);
+    const problems = check.problems.map(
+      (problem) => `${config.file}:${problem.line ?? 1}:${problem.column ?? 1}: ${problem.message}`,
+    );
     log.error({ problems }, 'configuration file refused, the running configuration stays');
-    status.setStanding('config-file', { level: 'error', message: `the configuration file is not valid, the former one stays in force: ${problems.join('; ')}` });
+    status.setStanding('config-file', {
+      level: 'error',
+      message: `the configuration file is not valid, the former one stays in force: ${problems.join('; ')}`,
+    });
     return;
   }
   status.setStanding('config-file', undefined);

@@ -1,27 +1,59 @@
 /**
- * The status record: the contract's defaults, merged with what plugins contribute, published as an immutable snapshot
- * with a version number. Readers take the last one and never wait.
+ * The status record: the contract's defaults, merged with what plugins contribute, published as an immutable
+ * snapshot with a version number. Readers take the last one and never wait.
  */
 import type { Logger } from 'pino';
-import type { Clock, Notice, ShareStatus, Snapshot, StatusRecord, StatusService } from './api.ts';
+import type { Clock } from './contract/platform.ts';
+import type { Notice } from './contract/notifications.ts';
+import type { ShareStatus, Snapshot, StatusRecord, StatusService } from './contract/status.ts';
 
-/** A clock that differs by more from the time that has passed was set: then the start is a moment of the new time. */
+/**
+ * A clock that differs by more from the time that has passed was set: then the start is a moment of the new
+ * time.
+ */
 const CLOCK_SET_MS = 5_000;
-/** The supervisor looks every 3 s. When it has not, this process stood still, and files may have been written since. */
+/**
+ * The supervisor looks every 3 s. When it has not, this process stood still, and files may have been written
+ * since.
+ */
 const STOOD_STILL_MS = 4_500;
 
 /** A share about which nothing is known yet: every field has the contract's default. */
 export function emptyShareStatus(name: string): ShareStatus {
   return {
-    name, mounted: false, rcPort: 0, cacheBytes: 0, dirtyCount: 0, erroredFiles: 0, speed: 0, transfers: 0, errors: 0,
-    health: 'pending', healthMessage: null, warmupState: 'none', warmupDone: 0, warmupTotal: 0,
-    dirRefreshActive: false, lastDirRefreshAt: null, lastDirRefreshDirsOk: 0, lastDirRefreshDirsFailed: 0,
+    name,
+    mounted: false,
+    rcPort: 0,
+    cacheBytes: 0,
+    dirtyCount: 0,
+    erroredFiles: 0,
+    speed: 0,
+    transfers: 0,
+    errors: 0,
+    health: 'pending',
+    healthMessage: null,
+    warmupState: 'none',
+    warmupDone: 0,
+    warmupTotal: 0,
+    dirRefreshActive: false,
+    lastDirRefreshAt: null,
+    lastDirRefreshDirsOk: 0,
+    lastDirRefreshDirsFailed: 0,
   };
 }
 
 /** A record whose every field has the default that holds while its plugin is off. */
 export function emptyRecord(startedAt: number): StatusRecord {
-  return { startedAt, shares: [], smbdRunning: false, webdavRunning: false, nfsExported: false, warmup: [], nasOffline: false, allSynced: false };
+  return {
+    startedAt,
+    shares: [],
+    smbdRunning: false,
+    webdavRunning: false,
+    nfsExported: false,
+    warmup: [],
+    nasOffline: false,
+    allSynced: false,
+  };
 }
 
 export class StatusStore implements StatusService {
@@ -43,11 +75,17 @@ export class StatusStore implements StatusService {
     this.#snapshot = Object.freeze({ version: 0, takenAt: now, record: Object.freeze(emptyRecord(now)) });
   }
 
-  /** The last one published; when nobody has looked for too long since, it no longer says that all is synced. */
+  /**
+   * The last one published; when nobody has looked for too long since, it no longer says that all is synced.
+   */
   get snapshot(): Snapshot {
     const { version, takenAt, record } = this.#snapshot;
     if (record.allSynced && this.#clock.monotonic() - this.#lookedAtMs > STOOD_STILL_MS) {
-      this.#snapshot = Object.freeze({ version: version + 1, takenAt, record: Object.freeze({ ...record, allSynced: false }) });
+      this.#snapshot = Object.freeze({
+        version: version + 1,
+        takenAt,
+        record: Object.freeze({ ...record, allSynced: false }),
+      });
     }
     return this.#snapshot;
   }
@@ -113,5 +151,9 @@ export class StatusStore implements StatusService {
 function frozenCopy<T>(value: T): T {
   if (Array.isArray(value)) return Object.freeze(value.map((item: unknown) => frozenCopy(item))) as T;
   if (typeof value !== 'object' || value === null) return value;
-  return Object.freeze(Object.fromEntries(Object.entries(value).map(([key, item]: [string, unknown]) => [key, frozenCopy(item)]))) as T;
+  return Object.freeze(
+    Object.fromEntries(
+      Object.entries(value).map(([key, item]: [string, unknown]) => [key, frozenCopy(item)]),
+    ),
+  ) as T;
 }

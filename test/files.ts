@@ -1,11 +1,13 @@
 /**
- * The test files, in the order in which they begin, and how much of the machine each takes. Both stand in the files themselves, as
- * directives: lines of their own that begin with `// @`.
+ * The test files, in the order in which they begin, and how much of the machine each takes. Both stand in the
+ * files themselves, as directives: lines of their own that begin with `// @`.
  *
- * `// @load quiet`: waits most of its time. `// @load loud`: several daemons at once, or limits of time that leave little room for
- * others. `// @load alone`: its limits of time are what a user would feel; nothing runs beside it, and it comes last.
- * `// @start 1`: begins with the first; the lower the number, the earlier. Those that measure outages and kills, since they wait so
- * much, then the longest, so that no long one is left running beside nothing. The rest follows by name.
+ * `// @load quiet`: waits most of its time. `// @load loud`: several daemons at once, or limits of time that
+ * leave little room for others. `// @load alone`: its limits of time are what a user would feel; nothing runs
+ * beside it, and it comes last.
+ * `// @start 1`: begins with the first; the lower the number, the earlier. Those that measure outages and
+ * kills, since they wait so much, then the longest, so that no long one is left running beside nothing. The
+ * rest follows by name.
  */
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
@@ -40,7 +42,10 @@ export function directivesOf(text: string): Directives {
   for (const [line, key, value = ''] of text.matchAll(/^\/\/ ?@(?!ts-)(\S*)[ \t]*(.*)$/gm)) {
     if (key === 'load' && Object.hasOwn(LOADS, value)) found.load = value as Directives['load'];
     else if (key === 'start' && /^[1-9]\d?$/.test(value)) found.start = Number(value);
-    else throw new Error(`'${line}' is no directive; there are: // @load ${Object.keys(LOADS).join('|')} and // @start 1 … 99`);
+    else
+      throw new Error(
+        `'${line}' is no directive; there are: // @load ${Object.keys(LOADS).join('|')} and // @start 1 … 99`,
+      );
   }
   return found;
 }
@@ -49,7 +54,9 @@ export const loadOf = ({ load }: Directives): number => LOADS[load];
 
 /** All of them, in the order in which they begin. */
 export async function testFiles(): Promise<readonly TestFile[]> {
-  const built = (await readdir(join(BUILT, 'e2e'))).filter((name) => name.endsWith('.test.js')).map((name) => `e2e/${name}`);
+  const built = (await readdir(join(BUILT, 'e2e')))
+    .filter((name) => name.endsWith('.test.js'))
+    .map((name) => `e2e/${name}`);
   const files = await Promise.all(['unit.js', ...built].map((path) => testFile(join(BUILT, path))));
   return files.filter((file) => file !== undefined).sort(byStart);
 }
@@ -78,12 +85,16 @@ function byStart(a: TestFile, b: TestFile): number {
   return a.name < b.name ? -1 : 1;
 }
 
-/** Those whose path contains one of the words; all without words. Throws a sentence when a word is in no path. */
+/**
+ * Those whose path contains one of the words; all without words. Throws a sentence when a word is in no path.
+ */
 export function selected(files: readonly TestFile[], words: readonly string[]): readonly TestFile[] {
   const unknown = words.filter((word) => !files.some(({ source }) => source.includes(word)));
   if (unknown.length > 0) {
-    throw new Error(`no test file has ${unknown.map((word) => `'${word}'`).join(' or ')} in its path, so nothing would be tested. `
-      + "Unit tests run all together as 'unit'; one of them runs by: node --test dist/test/PATH.test.js");
+    throw new Error(
+      `no test file has ${unknown.map((word) => `'${word}'`).join(' or ')} in its path, so nothing would be tested. ` +
+        "Unit tests run all together as 'unit'; one of them runs by: node --test dist/test/PATH.test.js",
+    );
   }
   return files.filter(({ source }) => words.length === 0 || words.some((word) => source.includes(word)));
 }

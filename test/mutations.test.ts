@@ -11,7 +11,10 @@ describe('the breaks that the tests must see', () => {
     for (const mutation of MUTATIONS) {
       const { text, whole } = await broken(mutation);
       assert.notEqual(text, whole, mutation.fault);
-      assert.ok(existsSync(join(PROJECT, testOf(mutation))), `'${mutation.fault}': there is no ${testOf(mutation)}`);
+      assert.ok(
+        existsSync(join(PROJECT, testOf(mutation))),
+        `'${mutation.fault}': there is no ${testOf(mutation)}`,
+      );
     }
     const faults = MUTATIONS.map(({ fault }) => fault);
     assert.equal(new Set(faults).size, faults.length);
@@ -19,7 +22,10 @@ describe('the breaks that the tests must see', () => {
 
   it('are refused when the program has changed under them', async () => {
     const [first] = MUTATIONS;
-    await assert.rejects(broken({ ...(first ?? assert.fail()), from: 'not in any file' }), /stands 0 times in dist\/core\/share-watch\.js/);
+    await assert.rejects(
+      broken({ ...(first ?? assert.fail()), from: 'not in any file' }),
+      /stands 0 times in dist\/core\/shares\/monitor\.js/,
+    );
     await assert.rejects(broken({ ...(first ?? assert.fail()), from: '_MS' }), /stands \d\d times/);
   });
 });

@@ -1,8 +1,8 @@
 /**
- * `npm test`: all unit tests in one process and each end-to-end file in its own, some at a time, under one test runner whose
- * closing lines are the last ones. A file that fails runs once more, alone (test/tries.ts). Before those lines stands what was left
- * out, and what else is wrong with the run (test/tally.ts). Afterwards nothing of ours may run, be mounted or lie about: else the run
- * fails.
+ * `npm test`: all unit tests in one process and each end-to-end file in its own, some at a time, under one
+ * test runner whose closing lines are the last ones. A file that fails runs once more, alone (test/tries.ts).
+ * Before those lines stands what was left out, and what else is wrong with the run (test/tally.ts).
+ * Afterwards nothing of ours may run, be mounted or lie about: else the run fails.
  */
 import { mkdtemp, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -66,7 +66,10 @@ class Verdict {
     this.#tally.heard(event);
   }
 
-  /** A try is over: the lines that stand before the runner's own last ones. What has failed, or was cut short, lacks tests anyway. */
+  /**
+   * A try is over: the lines that stand before the runner's own last ones. What has failed, or was cut short,
+   * lacks tests anyway.
+   */
   close(isPassed: boolean): readonly string[] {
     this.#counts = mostOf(this.#counts, this.#tally.counts);
     for (const skip of this.#tally.skips) this.#skips.set(`${skip.source} ${skip.name}`, skip);
@@ -87,7 +90,14 @@ class Verdict {
 
   #shown(): Shown {
     const { files, isWhole, expected } = this.#order;
-    return { counts: this.#counts, skips: [...this.#skips.values()], files, isWhole, expected, machine: this.#machine };
+    return {
+      counts: this.#counts,
+      skips: [...this.#skips.values()],
+      files,
+      isWhole,
+      expected,
+      machine: this.#machine,
+    };
   }
 }
 
@@ -99,12 +109,19 @@ interface Runner {
 
 async function runner(root: string, { files: all }: Order, verdict: Verdict): Promise<Runner> {
   const loads = new Map(all.map((file) => [file.name, loadOf(file)]));
-  const turns = await Turns.open(join(root, 'turns.sock'), { limit: LOAD_LIMIT, load: (name) => loads.get(name) ?? 1 });
+  const turns = await Turns.open(join(root, 'turns.sock'), {
+    limit: LOAD_LIMIT,
+    load: (name) => loads.get(name) ?? 1,
+  });
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => ending.abort());
   // Every scratch folder of this run lies in one folder, which must be empty again at the end.
   const preload = `--import=${join(BUILT, 'support/turn.js')}`;
-  Object.assign(process.env, { TMPDIR: root, MOUNTKEEPER_TEST_TURNS: join(root, 'turns.sock'), NODE_OPTIONS: preload });
+  Object.assign(process.env, {
+    TMPDIR: root,
+    MOUNTKEEPER_TEST_TURNS: join(root, 'turns.sock'),
+    NODE_OPTIONS: preload,
+  });
   process.chdir(PROJECT);
   return {
     close: () => turns.close(),
@@ -114,9 +131,12 @@ async function runner(root: string, { files: all }: Order, verdict: Verdict): Pr
       events.on('test:fail', ({ todo, skip, file }) => {
         if (todo === undefined && skip === undefined) failed.add(fileToRun(file, files));
       });
-      const told = Readable.from(withLines(events as AsyncIterable<TestEvent>, {
-        heard: (event) => verdict.heard(event), close: () => verdict.close(failed.size === 0 && !ending.signal.aborted),
-      }));
+      const told = Readable.from(
+        withLines(events as AsyncIterable<TestEvent>, {
+          heard: (event) => verdict.heard(event),
+          close: () => verdict.close(failed.size === 0 && !ending.signal.aborted),
+        }),
+      );
       const report = process.stdout.isTTY ? told.compose(new spec()) : told.compose(tap);
       report.pipe(process.stdout, { end: false });
       await finished(report);
@@ -131,7 +151,11 @@ async function runFiles(order: Order, root: string): Promise<boolean> {
   const { run: runThem, close } = await runner(root, order, verdict);
   try {
     const isPassed = await inTwoTries({
-      first: () => runThem(order.files.map(({ built }) => built), AT_ONCE),
+      first: () =>
+        runThem(
+          order.files.map(({ built }) => built),
+          AT_ONCE,
+        ),
       alone: (again) => runThem(again, 1),
       say: (line) => console.log(line),
     });
@@ -144,7 +168,9 @@ async function runFiles(order: Order, root: string): Promise<boolean> {
 
 async function main(): Promise<number> {
   process.env['MOUNTKEEPER_RCLONE'] = currentRclone();
-  const order = await ordered(process.argv.slice(2)).catch((error: unknown) => console.error((error as Error).message));
+  const order = await ordered(process.argv.slice(2)).catch((error: unknown) =>
+    console.error((error as Error).message),
+  );
   if (!order) return 1;
   const root = await realpath(await mkdtemp(join(tmpdir(), 'mountkeeper-test-')));
   const isGood = await runFiles(order, root);

@@ -1,6 +1,7 @@
 /**
- * What a run of `npm test` has to show besides tests that pass: as many tests as the last full run had, file by file, and of what was
- * left out a reason that holds here. The numbers are in test/expected-count.json; `npm test -- --note-counts` writes them.
+ * What a run of `npm test` has to show besides tests that pass: as many tests as the last full run had, file
+ * by file, and of what was left out a reason that holds here. The numbers are in test/expected-count.json;
+ * `npm test -- --note-counts` writes them.
  */
 import type { TestEvent } from 'node:test/reporters';
 import { sourceOf } from './files.ts';
@@ -44,8 +45,17 @@ export class Tally {
   }
 }
 
-/** Undefined of a test that has run. One that is still to be done may fail without a word: it tests nothing, either. */
-function reasonOf({ skip, todo }: { readonly skip?: string | boolean; readonly todo?: string | boolean }): string | true | undefined {
+/**
+ * Undefined of a test that has run. One that is still to be done may fail without a word: it tests nothing,
+ * either.
+ */
+function reasonOf({
+  skip,
+  todo,
+}: {
+  readonly skip?: string | boolean;
+  readonly todo?: string | boolean;
+}): string | true | undefined {
   const reason = skip ?? todo;
   if (reason === undefined || reason === false) return undefined;
   return reason === '' ? true : reason;
@@ -54,7 +64,8 @@ function reasonOf({ skip, todo }: { readonly skip?: string | boolean; readonly t
 /** Of two tries of the same files, the one that came further. */
 export function mostOf(...tries: readonly Counts[]): Counts {
   const most: Record<string, number> = {};
-  for (const counts of tries) for (const [source, count] of Object.entries(counts)) most[source] = Math.max(count, most[source] ?? 0);
+  for (const counts of tries)
+    for (const [source, count] of Object.entries(counts)) most[source] = Math.max(count, most[source] ?? 0);
   return most;
 }
 
@@ -74,7 +85,9 @@ const isEndToEnd = (source: string): boolean => source.startsWith('test/e2e/');
 
 /** Whether the file's tests were among those that were to run. A file of unit tests that is gone was, too. */
 function wasToRun(source: string, { files, isWhole }: Pick<Shown, 'files' | 'isWhole'>): boolean {
-  return isWhole || files.some((file) => (isEndToEnd(source) ? file.source === source : file.name === 'unit'));
+  return (
+    isWhole || files.some((file) => (isEndToEnd(source) ? file.source === source : file.name === 'unit'))
+  );
 }
 
 /** The sentences that are a reason to fail. */
@@ -88,33 +101,53 @@ export function faultsOf(shown: Shown): readonly string[] {
 
 function missing(shown: Shown): readonly string[] {
   const { counts, expected, files } = shown;
-  const empty = files.filter(({ source }) => isEndToEnd(source) && counts[source] === undefined && !isExcused(source, shown))
+  const empty = files
+    .filter(({ source }) => isEndToEnd(source) && counts[source] === undefined && !isExcused(source, shown))
     .map(({ source }) => `${source} has run no test`);
-  const fewer = Object.entries(expected).filter(([source, count]) => wasToRun(source, shown) && (counts[source] ?? 0) < count && !isExcused(source, shown));
-  const told = fewer.map(([source, count]) => `${source} has run ${counts[source] ?? 0} tests, and ${count} in the last full run`);
+  const fewer = Object.entries(expected).filter(
+    ([source, count]) =>
+      wasToRun(source, shown) && (counts[source] ?? 0) < count && !isExcused(source, shown),
+  );
+  const told = fewer.map(
+    ([source, count]) => `${source} has run ${counts[source] ?? 0} tests, and ${count} in the last full run`,
+  );
   const faults = [...new Set([...empty, ...told])];
   if (faults.length === 0) return [];
-  return [...faults, 'tests that went on purpose are taken back by: npm test -- FILE --note-counts, and a commit of test/expected-count.json'];
+  return [
+    ...faults,
+    'tests that went on purpose are taken back by: npm test -- FILE --note-counts, and a commit of test/expected-count.json',
+  ];
 }
 
 /** Fewer tests are right where a whole suite needs what is not here. */
 function isExcused(source: string, { skips, machine }: Shown): boolean {
-  return skips.some((skip) => skip.source === source && skip.isSuite && wrongSkip(skip.reason, machine) === undefined);
+  return skips.some(
+    (skip) => skip.source === source && skip.isSuite && wrongSkip(skip.reason, machine) === undefined,
+  );
 }
 
 /** Lines for the end of the run, which say what a reader would not see otherwise. */
 export function remarksOf(shown: Shown): readonly string[] {
   const { counts, expected, skips } = shown;
-  const leftOut = skips.map(({ source, name, reason }) => `left out: ${source}, '${name}': ${reason === true ? 'no reason' : reason}`);
-  const more = Object.entries(counts).reduce((sum, [source, count]) => sum + Math.max(0, count - (expected[source] ?? 0)), 0);
-  const noted = more === 0 ? [] : [`${more} tests more than test/expected-count.json knows; \`npm test -- --note-counts\` notes them`];
+  const leftOut = skips.map(
+    ({ source, name, reason }) => `left out: ${source}, '${name}': ${reason === true ? 'no reason' : reason}`,
+  );
+  const more = Object.entries(counts).reduce(
+    (sum, [source, count]) => sum + Math.max(0, count - (expected[source] ?? 0)),
+    0,
+  );
+  const noted =
+    more === 0
+      ? []
+      : [`${more} tests more than test/expected-count.json knows; \`npm test -- --note-counts\` notes them`];
   return [...leftOut, ...noted];
 }
 
 /** What is to be expected from now on. Throws a sentence on a machine where not all tests can run. */
 export function noted(shown: Shown): Counts {
   const { counts, expected, machine } = shown;
-  if (!machine.isRoot) throw new Error('numbers of tests are noted as root alone: elsewhere some of them do not run');
+  if (!machine.isRoot)
+    throw new Error('numbers of tests are noted as root alone: elsewhere some of them do not run');
   const kept = Object.entries(expected).filter(([source]) => !wasToRun(source, shown));
   return Object.fromEntries([...kept, ...Object.entries(counts)].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
@@ -125,11 +158,19 @@ export interface Listener {
 }
 
 /** The runner's summary begins with the number of tests; whatever else there is to say comes before. */
-export async function* withLines(source: AsyncIterable<TestEvent>, { heard, close }: Listener): AsyncGenerator<TestEvent> {
+export async function* withLines(
+  source: AsyncIterable<TestEvent>,
+  { heard, close }: Listener,
+): AsyncGenerator<TestEvent> {
   let isClosed = false;
   for await (const event of source) {
     heard(event);
-    if (!isClosed && event.type === 'test:diagnostic' && event.data.nesting === 0 && /^tests \d+$/.test(event.data.message)) {
+    if (
+      !isClosed &&
+      event.type === 'test:diagnostic' &&
+      event.data.nesting === 0 &&
+      /^tests \d+$/.test(event.data.message)
+    ) {
       isClosed = true;
       for (const message of close()) yield { ...event, data: { ...event.data, message } };
     }

@@ -40,14 +40,25 @@ describe('test files that fail', () => {
   it('are those that were run, wherever their tests are declared', () => {
     const files = ['/p/dist/test/unit.js', '/p/dist/test/e2e/a.test.js'];
     assert.equal(fileToRun('/p/dist/test/e2e/a.test.js', files), files[1]);
-    for (const declaredIn of ['/p/dist/core/testing/contract-suite.js', '/p/dist/test/core/x.test.js', undefined]) assert.equal(fileToRun(declaredIn, files), files[0]);
-    assert.throws(() => fileToRun('/p/dist/test/support/x.js', files.slice(1)), /none of those that were run/);
+    for (const declaredIn of [
+      '/p/dist/core/testing/contract-suite.js',
+      '/p/dist/test/core/x.test.js',
+      undefined,
+    ])
+      assert.equal(fileToRun(declaredIn, files), files[0]);
+    assert.throws(
+      () => fileToRun('/p/dist/test/support/x.js', files.slice(1)),
+      /none of those that were run/,
+    );
   });
 
   it('fail at once when they are many, and when the run was cut short', async () => {
     const many = Array.from({ length: MOST_UNSTEADY + 1 }, (_, index) => `${index}.test.js`);
     assert.deepEqual([(await tries(outcome(many))).isGood, (await tries(outcome(many))).again], [false, []]);
-    assert.deepEqual([(await tries(outcome(['a'], true))).isGood, (await tries(outcome(['a'], true))).again], [false, []]);
+    assert.deepEqual(
+      [(await tries(outcome(['a'], true))).isGood, (await tries(outcome(['a'], true))).again],
+      [false, []],
+    );
     assert.equal((await tries(outcome(['a']), outcome([], true))).isGood, false);
   });
 });

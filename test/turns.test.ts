@@ -17,7 +17,10 @@ interface Asker {
 
 async function house(t: TestContext): Promise<(name: string) => Promise<Asker>> {
   const dir = await mkdtemp(join(tmpdir(), 'mk-turns-'));
-  const turns = await Turns.open(join(dir, 's'), { limit: 2, load: (name) => ({ lonely: 2, quiet: 0.5 })[name] ?? 1 });
+  const turns = await Turns.open(join(dir, 's'), {
+    limit: 2,
+    load: (name) => ({ lonely: 2, quiet: 0.5 })[name] ?? 1,
+  });
   t.after(async () => {
     await turns.close();
     await rm(dir, { recursive: true });

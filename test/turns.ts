@@ -1,7 +1,7 @@
 /**
- * Lets test files run beside each other as far as the machine carries them: each has a load, and those that run may not pass the
- * limit together. One with the load of the whole limit runs alone. Each test process asks over a socket before it loads its file,
- * and holds its turn until it ends.
+ * Lets test files run beside each other as far as the machine carries them: each has a load, and those that
+ * run may not pass the limit together. One with the load of the whole limit runs alone. Each test process
+ * asks over a socket before it loads its file, and holds its turn until it ends.
  */
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';

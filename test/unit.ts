@@ -1,5 +1,8 @@
 // @start 4
-/** Brings all unit tests into one process: importing a file declares its tests. Run by the test runner as one test file. */
+/**
+ * Brings all unit tests into one process: importing a file declares its tests. Run by the test runner as one
+ * test file.
+ */
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
@@ -11,10 +14,16 @@ const SOURCES = fileURLToPath(new URL('../../test/', import.meta.url));
 const ROOMS = ['.', 'core', 'plugins', 'contract', 'api', 'types'];
 
 async function testFiles(room: string): Promise<string[]> {
-  const entries = await readdir(join(BUILT, room), { recursive: room !== '.', withFileTypes: true }).catch(() => []);
-  const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.test.js')).map((entry) => join(entry.parentPath, entry.name));
+  const entries = await readdir(join(BUILT, room), { recursive: room !== '.', withFileTypes: true }).catch(
+    () => [],
+  );
+  const files = entries
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.test.js'))
+    .map((entry) => join(entry.parentPath, entry.name));
   // What an earlier build left of a test that is gone is no test.
-  return files.filter((file) => existsSync(join(SOURCES, relative(BUILT, file).replace(/\.js$/, '.ts')))).sort();
+  return files
+    .filter((file) => existsSync(join(SOURCES, relative(BUILT, file).replace(/\.js$/, '.ts'))))
+    .sort();
 }
 
 const files = (await Promise.all(ROOMS.map(testFiles))).flat();

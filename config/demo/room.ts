@@ -1,6 +1,6 @@
 /**
- * The demo's own folder and children, and the end of them: the daemon first (it drains), then the NAS, then whatever is
- * still mounted or running in the folder, found by the folder's unique path, then the folder.
+ * The demo's own folder and children, and the end of them: the daemon first (it drains), then the NAS, then
+ * whatever is still mounted or running in the folder, found by the folder's unique path, then the folder.
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess, SpawnOptions } from 'node:child_process';
@@ -28,8 +28,14 @@ export class DemoRoom {
     return join(this.folder, ...parts);
   }
 
-  /** Starts a child in a session of its own, so that Ctrl-C reaches the demo alone and children end in order. */
-  start(command: string, args: readonly string[], options: SpawnOptions & { readonly graceMs: number }): ChildProcess {
+  /**
+   * Starts a child in a session of its own, so that Ctrl-C reaches the demo alone and children end in order.
+   */
+  start(
+    command: string,
+    args: readonly string[],
+    options: SpawnOptions & { readonly graceMs: number },
+  ): ChildProcess {
     const child = spawn(command, args, { ...options, detached: true });
     child.on('error', () => undefined);
     this.#children.push({ child, graceMs: options.graceMs });
@@ -51,7 +57,8 @@ export class DemoRoom {
       for (const mount of mounts) await detach(mount);
       await sleep(100);
     }
-    if ((await mountsBelow(this.folder)).length > 0) throw new Error(`something is still mounted below ${this.folder}; it is left as it is`);
+    if ((await mountsBelow(this.folder)).length > 0)
+      throw new Error(`something is still mounted below ${this.folder}; it is left as it is`);
     await rm(this.folder, { recursive: true, force: true });
   }
 }
@@ -77,17 +84,29 @@ function endProcess(pid: number): void {
 
 async function processesNaming(folder: string): Promise<number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
-  const named = await Promise.all(pids.map(async (pid) => (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).includes(folder)));
+  const named = await Promise.all(
+    pids.map(async (pid) =>
+      (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).includes(folder),
+    ),
+  );
   return pids.filter((_, index) => named[index]).map(Number);
 }
 
 async function mountsBelow(folder: string): Promise<string[]> {
-  const points = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').map((line) => line.split(' ')[4] ?? '');
-  return points.map((point) => point.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))).filter((point) => point.startsWith(`${folder}/`)).reverse();
+  const points = (await readFile('/proc/self/mountinfo', 'utf8'))
+    .split('\n')
+    .map((line) => line.split(' ')[4] ?? '');
+  return points
+    .map((point) =>
+      point.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8))),
+    )
+    .filter((point) => point.startsWith(`${folder}/`))
+    .reverse();
 }
 
 async function detach(mountPoint: string): Promise<void> {
-  const [command, ...args] = process.getuid?.() === 0 ? ['umount', '-l', mountPoint] : ['fusermount3', '-uz', mountPoint];
+  const [command, ...args] =
+    process.getuid?.() === 0 ? ['umount', '-l', mountPoint] : ['fusermount3', '-uz', mountPoint];
   const child = spawn(command ?? 'umount', args, { stdio: 'ignore' });
   child.on('error', () => undefined);
   await once(child, 'close');

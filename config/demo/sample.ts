@@ -22,7 +22,12 @@ function picture(hue: number): Buffer {
   header.writeUInt32BE(PICTURE_SIZE, 0);
   header.writeUInt32BE(PICTURE_SIZE, 4);
   header.set([8, 2, 0, 0, 0], 8);
-  return Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), chunk('IHDR', header), chunk('IDAT', deflateSync(rows, { level: 1 })), chunk('IEND', Buffer.alloc(0))]);
+  return Buffer.concat([
+    Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
+    chunk('IHDR', header),
+    chunk('IDAT', deflateSync(rows, { level: 1 })),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
 }
 
 function chunk(type: string, data: Buffer): Buffer {
@@ -39,7 +44,7 @@ export async function writeSample(folder: string): Promise<void> {
   const files: [string, Buffer | string][] = [
     [BIG_PICTURE, picture(20)],
     ['Photos 照片/2024 春节/灯笼 lantern.png', picture(90)],
-    ['Photos 照片/Côte d\'Azur été.png', picture(160)],
+    ["Photos 照片/Côte d'Azur été.png", picture(160)],
     ['Team Files/Protokoll Müller & Söhne.txt', 'Besprechung vom Montag: alle waren da.\n'.repeat(200)],
     ['Team Files/Ideas/до завтра.txt', 'Сделать завтра.\n'.repeat(50)],
     ['Team Files/Ideas/読んでください.md', '# 読んでください\n\nこのフォルダはデモです。\n'],

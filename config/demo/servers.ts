@@ -1,4 +1,6 @@
-/** The servers that show the demo's shares: what they are told, whether they serve, and what to try on them. */
+/**
+ * The servers that show the demo's shares: what they are told, whether they serve, and what to try on them.
+ */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,22 +39,40 @@ interface Protocol {
   readonly toTry: (servers: DemoServers, copy: string) => readonly string[];
 }
 
-const dav = ({ ports }: DemoServers, path: string): string => `http://127.0.0.1:${ports.webdav}/${path.split('/').map(encodeURIComponent).join('/')}`;
-const nfs = ({ ports }: DemoServers, path: string): string => `'nfs://127.0.0.1/${path}?version=4&nfsport=${ports.nfs}'`;
+const dav = ({ ports }: DemoServers, path: string): string =>
+  `http://127.0.0.1:${ports.webdav}/${path.split('/').map(encodeURIComponent).join('/')}`;
+const nfs = ({ ports }: DemoServers, path: string): string =>
+  `'nfs://127.0.0.1/${path}?version=4&nfsport=${ports.nfs}'`;
 
 const PROTOCOLS: readonly Protocol[] = [
   {
-    label: 'SMB', flag: 'smbd_running', client: 'smbclient', from: 'smbclient',
+    label: 'SMB',
+    flag: 'smbd_running',
+    client: 'smbclient',
+    from: 'smbclient',
     where: ({ ports, password }) => `smb://127.0.0.1:${ports.smb}   user ${USER}, password ${password}`,
-    toTry: ({ ports, password }, copy) => ['ls', `get "${PICTURE.replaceAll('/', '\\')}" "${copy}"`].map((order) => `smbclient '//127.0.0.1/${SHARE}' -p ${ports.smb} -U '${USER}%${password}' -c '${order}'`),
+    toTry: ({ ports, password }, copy) =>
+      ['ls', `get "${PICTURE.replaceAll('/', '\\')}" "${copy}"`].map(
+        (order) => `smbclient '//127.0.0.1/${SHARE}' -p ${ports.smb} -U '${USER}%${password}' -c '${order}'`,
+      ),
   },
   {
-    label: 'NFS', flag: 'nfs_exported', client: 'nfs-ls', from: 'libnfs-utils',
-    where: ({ ports }) => `nfs://127.0.0.1:${ports.nfs}/   version 4; as root: mount -t nfs4 -o port=${ports.nfs} 127.0.0.1:/ /mnt`,
-    toTry: (servers, copy) => [`nfs-ls ${nfs(servers, SHARE)}`, `nfs-cp ${nfs(servers, `${SHARE}/${PICTURE}`)} '${copy}'`],
+    label: 'NFS',
+    flag: 'nfs_exported',
+    client: 'nfs-ls',
+    from: 'libnfs-utils',
+    where: ({ ports }) =>
+      `nfs://127.0.0.1:${ports.nfs}/   version 4; as root: mount -t nfs4 -o port=${ports.nfs} 127.0.0.1:/ /mnt`,
+    toTry: (servers, copy) => [
+      `nfs-ls ${nfs(servers, SHARE)}`,
+      `nfs-cp ${nfs(servers, `${SHARE}/${PICTURE}`)} '${copy}'`,
+    ],
   },
   {
-    label: 'WebDAV', flag: 'webdav_running', client: 'curl', from: 'curl',
+    label: 'WebDAV',
+    flag: 'webdav_running',
+    client: 'curl',
+    from: 'curl',
     where: (servers) => `${dav(servers, '')}   user ${USER}, password ${servers.password}`,
     toTry: (servers, copy) => [
       `curl -sS -u ${USER}:${servers.password} -X PROPFIND -H 'Depth: 1' ${dav(servers, `${SHARE}/`)}`,
@@ -63,7 +83,10 @@ const PROTOCOLS: readonly Protocol[] = [
 ];
 
 export async function planServers(): Promise<DemoServers> {
-  return { ports: { smb: await freePort(), nfs: await freePort(), webdav: await freePort() }, password: randomBytes(6).toString('hex') };
+  return {
+    ports: { smb: await freePort(), nfs: await freePort(), webdav: await freePort() },
+    password: randomBytes(6).toString('hex'),
+  };
 }
 
 /** Their sections of the configuration; all listen on loopback alone. */
@@ -92,19 +115,32 @@ async function ask<T>(url: string): Promise<T> {
 
 /** What stands in the way of a server, in the daemon's own words. */
 function complaint(notices: readonly Notice[], { label }: Protocol): string | undefined {
-  return notices.find(({ level, message }) => level === 'error' && message.startsWith(`${label}: `))?.message.slice(label.length + 2);
+  return notices
+    .find(({ level, message }) => level === 'error' && message.startsWith(`${label}: `))
+    ?.message.slice(label.length + 2);
 }
 
 /** What it says of single shares, which may be over in a moment. */
 function complaintOfShare(notices: readonly Notice[], { label }: Protocol): string | undefined {
-  return notices.find(({ level, message }) => level === 'error' && message.includes(` over ${label}`))?.message;
+  return notices.find(({ level, message }) => level === 'error' && message.includes(` over ${label}`))
+    ?.message;
 }
 
-/** Lines that say where the shares are shown, or why not, and lines to try; waits until each server is up or says why it is not. */
-export async function describeServers(url: string, servers: DemoServers, folder: string): Promise<{ readonly where: string[]; readonly toTry: string[] }> {
+/**
+ * Lines that say where the shares are shown, or why not, and lines to try; waits until each server is up or
+ * says why it is not.
+ */
+export async function describeServers(
+  url: string,
+  servers: DemoServers,
+  folder: string,
+): Promise<{ readonly where: string[]; readonly toTry: string[] }> {
   const deadline = performance.now() + UP_MS;
   for (;;) {
-    const [status, notices] = await Promise.all([ask<Status>(`${url}/api/status`), ask<readonly Notice[]>(`${url}/api/notices`)]);
+    const [status, notices] = await Promise.all([
+      ask<Status>(`${url}/api/status`),
+      ask<readonly Notice[]>(`${url}/api/notices`),
+    ]);
     const isSettled = PROTOCOLS.every((one) => status[one.flag] || complaint(notices, one) !== undefined);
     if (!isSettled && performance.now() < deadline) {
       await sleep(LOOK_MS);
@@ -112,14 +148,23 @@ export async function describeServers(url: string, servers: DemoServers, folder:
     }
     const shown = PROTOCOLS.filter(({ flag }) => status[flag]);
     return {
-      where: PROTOCOLS.map((one) => `${one.label.padEnd(7)}${status[one.flag] ? one.where(servers) : absent(complaint(notices, one) ?? complaintOfShare(notices, one))}`),
-      toTry: shown.flatMap((one) => (isInstalled(one.client) ? one.toTry(servers, join(folder, `copied-over-${one.label}.png`)) : [`# over ${one.label}: install ${one.from} for ${one.client}`])),
+      where: PROTOCOLS.map(
+        (one) =>
+          `${one.label.padEnd(7)}${status[one.flag] ? one.where(servers) : absent(complaint(notices, one) ?? complaintOfShare(notices, one))}`,
+      ),
+      toTry: shown.flatMap((one) =>
+        isInstalled(one.client)
+          ? one.toTry(servers, join(folder, `copied-over-${one.label}.png`))
+          : [`# over ${one.label}: install ${one.from} for ${one.client}`],
+      ),
     };
   }
 }
 
 function absent(reason: string | undefined): string {
-  return reason === undefined ? 'does not serve yet; `doctor`, below, may know why' : `is not shown: ${reason}`;
+  return reason === undefined
+    ? 'does not serve yet; `doctor`, below, may know why'
+    : `is not shown: ${reason}`;
 }
 
 function isInstalled(command: string): boolean {

@@ -1,6 +1,6 @@
 /**
- * `npm run package [-- --arch amd64|arm64] [--output FOLDER] [--fast]`: Debian packages. The same tree gives the same bytes:
- * every time is that of SOURCE_DATE_EPOCH, else of the last commit, and files come by name.
+ * `npm run package [-- --arch amd64|arm64] [--output FOLDER] [--fast]`: Debian packages. The same tree gives
+ * the same bytes: every time is that of SOURCE_DATE_EPOCH, else of the last commit, and files come by name.
  */
 import { execFile } from 'node:child_process';
 import {
@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { PACKAGE_DIR, packageVersion } from '../../core/system/package.ts';
+import { PACKAGE_DIR, packageVersion } from '../../core/platform/package.ts';
 import { contents, DOC, LIB } from './contents.ts';
 import { changelog, checksums, controlFile } from './control.ts';
 import { ARCHITECTURES, unpackNode } from './node-binary.ts';
@@ -59,7 +59,9 @@ async function copyContents(root: string): Promise<void> {
   }
 }
 
-/** Nothing in the library is started by itself, and the interpreter that the line names is not the package's. */
+/**
+ * Nothing in the library is started by itself, and the interpreter that the line names is not the package's.
+ */
 function withoutInterpreter(target: string, content: Buffer): Buffer {
   const line = '#!/usr/bin/env node';
   const isNamed = target.startsWith(`${LIB}/`) && content.subarray(0, line.length).toString() === line;

@@ -1,10 +1,13 @@
-/** Which files go where: what `npm pack` would publish, the packages that it depends on, and what Debian wants beside them. */
+/**
+ * Which files go where: what `npm pack` would publish, the packages that it depends on, and what Debian wants
+ * beside them.
+ */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { PACKAGE_DIR } from '../../core/system/package.ts';
+import { PACKAGE_DIR } from '../../core/platform/package.ts';
 
 export const LIB = 'usr/lib/mountkeeper';
 export const DOC = 'usr/share/doc/mountkeeper';

@@ -1,13 +1,14 @@
 /**
- * The Node.js that goes into the package: a release as its authors built it, by npm's packages of it, pinned by version and
- * hash. Not the one that builds: every build of one commit is the same, for either architecture, wherever it is made.
+ * The Node.js that goes into the package: a release as its authors built it, by npm's packages of it, pinned
+ * by version and hash. Not the one that builds: every build of one commit is the same, for either
+ * architecture, wherever it is made.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { PACKAGE_DIR } from '../../core/system/package.ts';
+import { PACKAGE_DIR } from '../../core/platform/package.ts';
 
 export const ARCHITECTURES = ['amd64', 'arm64'] as const;
 export type Architecture = (typeof ARCHITECTURES)[number];
@@ -22,8 +23,8 @@ const CACHE = join(PACKAGE_DIR, '.cache/node');
 const run = promisify(execFile);
 
 /**
- * Unpacks the release into a new folder below `room`, with `bin/node` and `LICENSE`, and gives the folder's path. The archive
- * is fetched once; its hash is looked at each time. Rejects on any other.
+ * Unpacks the release into a new folder below `room`, with `bin/node` and `LICENSE`, and gives the folder's
+ * path. The archive is fetched once; its hash is looked at each time. Rejects on any other.
  */
 export async function unpackNode(architecture: Architecture, room: string): Promise<string> {
   const archive = await fetchNode(architecture);

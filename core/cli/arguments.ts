@@ -1,4 +1,7 @@
-/** Splits a command line into the subcommand, the options that the core knows, and what is left for the subcommand. */
+/**
+ * Splits a command line into the subcommand, the options that the core knows, and what is left for the
+ * subcommand.
+ */
 
 export interface Arguments {
   readonly command: string | undefined;
@@ -22,7 +25,9 @@ export function optionNames(): readonly string[] {
   return [...WITH_VALUE, ...FLAGS];
 }
 
-/** What comes after `--` belongs to the subcommand as it is. Throws a sentence when an option lacks its value. */
+/**
+ * What comes after `--` belongs to the subcommand as it is. Throws a sentence when an option lacks its value.
+ */
 export function parseArguments(argv: readonly string[]): Arguments {
   const end = argv.indexOf('--');
   const words = end === -1 ? [...argv] : argv.slice(0, end);
@@ -37,15 +42,20 @@ export function parseArguments(argv: readonly string[]): Arguments {
   }
   const command = rest[0]?.startsWith('-') === true ? undefined : rest.shift();
   return {
-    command, rest: end === -1 ? rest : [...rest, ...argv.slice(end + 1)],
-    config: values.get('--config'), url: values.get('--url'),
-    json: flags.has('--json'), help: flags.has('--help') || flags.has('-h'), version: flags.has('--version'),
+    command,
+    rest: end === -1 ? rest : [...rest, ...argv.slice(end + 1)],
+    config: values.get('--config'),
+    url: values.get('--url'),
+    json: flags.has('--json'),
+    help: flags.has('--help') || flags.has('-h'),
+    version: flags.has('--version'),
     safeMode: flags.has('--safe-mode'),
   };
 }
 
 function valueOf(name: string, value: string | undefined): string {
-  if (value === undefined || value === '' || value.startsWith('--')) throw new UsageFault(`${name} needs a value`);
+  if (value === undefined || value === '' || value.startsWith('--'))
+    throw new UsageFault(`${name} needs a value`);
   return value;
 }
 

@@ -1,8 +1,8 @@
 /** `mountkeeper check`: says what is wrong with a configuration file, and where. */
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
-import type { ConfigCheck, LoadedConfig } from '../api.ts';
-import { PACKAGE_DIR } from '../system/package.ts';
+import type { ConfigCheck, LoadedConfig } from '../contract/config.ts';
+import { PACKAGE_DIR } from '../platform/package.ts';
 import type { Arguments } from './arguments.ts';
 import { EXIT } from './exit-codes.ts';
 import { openOffline } from './offline.ts';
@@ -14,7 +14,9 @@ export async function runCheck(args: Arguments, configFile: string, terminal: Te
     const check = await offline.config.loadFile();
     if (args.json) terminal.print(JSON.stringify(asJson(configFile, check)));
     else if (check.ok) printValid(configFile, check.loaded, terminal);
-    else for (const line of [...problemLines(configFile, check), ...adviceOn(configFile)]) terminal.printError(line);
+    else
+      for (const line of [...problemLines(configFile, check), ...adviceOn(configFile)])
+        terminal.printError(line);
     return check.ok ? EXIT.ok : EXIT.config;
   } finally {
     await offline.close();
@@ -22,7 +24,9 @@ export async function runCheck(args: Arguments, configFile: string, terminal: Te
 }
 
 function asJson(file: string, check: ConfigCheck): object {
-  return check.ok ? { ok: true, warnings: check.loaded.warnings } : { ok: false, file, problems: check.problems };
+  return check.ok
+    ? { ok: true, warnings: check.loaded.warnings }
+    : { ok: false, file, problems: check.problems };
 }
 
 function printValid(file: string, loaded: LoadedConfig, terminal: Terminal): void {
@@ -33,7 +37,9 @@ function printValid(file: string, loaded: LoadedConfig, terminal: Terminal): voi
 
 /** `FILE:line:column: message`, one per problem; editors and terminals make links of them. */
 export function problemLines(file: string, check: Extract<ConfigCheck, { ok: false }>): readonly string[] {
-  return check.problems.map((problem) => `${file}:${problem.line ?? 1}:${problem.column ?? 1}: ${problem.message}`);
+  return check.problems.map(
+    (problem) => `${file}:${problem.line ?? 1}:${problem.column ?? 1}: ${problem.message}`,
+  );
 }
 
 /** What to do about a file that cannot be had; nothing about one that can be read. */
@@ -43,8 +49,10 @@ export function adviceOn(file: string): readonly string[] {
     return [];
   } catch (error) {
     const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    return [isMissing
-      ? `Write it (${join(PACKAGE_DIR, 'config/example.toml')} is one to begin with), or name another with --config FILE.`
-      : 'Run this as root or as another user who may read it, or name another with --config FILE.'];
+    return [
+      isMissing
+        ? `Write it (${join(PACKAGE_DIR, 'config/example.toml')} is one to begin with), or name another with --config FILE.`
+        : 'Run this as root or as another user who may read it, or name another with --config FILE.',
+    ];
   }
 }

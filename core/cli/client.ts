@@ -1,12 +1,16 @@
-/** Talks to a running daemon: over its command socket, else with the address and password of the configuration file. */
+/**
+ * Talks to a running daemon: over its command socket, else with the address and password of the configuration
+ * file.
+ */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
-import type { Secret, Secrets } from '../api.ts';
-import { peekConfig } from '../peek.ts';
-import { createClock } from '../system/clock.ts';
+import type { Secret, Secrets } from '../contract/config.ts';
+import { peekConfig } from '../config/peek.ts';
+import { createClock } from '../platform/clock.ts';
 import { UsageFault } from './arguments.ts';
 import { askOverSocket } from './command-socket.ts';
+import type { Answer, Call } from './command-socket.ts';
 
 /** Nothing listens where the daemon should be, or it does not answer. */
 export class NoDaemon extends Error {}
@@ -17,7 +21,10 @@ const HASH = /^scrypt\$\d/;
 
 export interface ClientOptions {
   readonly configFile: string;
-  /** The file was named by the user: one that cannot be read is an error then, unless `url` says where the daemon is. */
+  /**
+   * The file was named by the user: one that cannot be read is an error then, unless `url` says where the
+   * daemon is.
+   */
   readonly isConfigNamed?: boolean;
   readonly url: string | undefined;
   readonly env: NodeJS.ProcessEnv;
@@ -30,24 +37,26 @@ export interface Target {
   readonly authorization: string | undefined;
 }
 
-export interface Answer {
-  readonly status: number;
-  readonly body: string;
-}
-
 /**
- * Where the daemon listens and how to get in: `--url` and MOUNTKEEPER_PASSWORD first, then the file, then the defaults.
- * The file's password is for an address that the user has named: at the usual one any local user may listen while the daemon is down.
+ * Where the daemon listens and how to get in: `--url` and MOUNTKEEPER_PASSWORD first, then the file, then the
+ * defaults. The file's password is for an address that the user has named: at the usual one any local user
+ * may listen while the daemon is down.
  */
 export async function findTarget(options: ClientOptions): Promise<Target> {
-  const web = await readWebSection(options.configFile, options.isConfigNamed === true && options.url === undefined);
+  const web = await readWebSection(
+    options.configFile,
+    options.isConfigNamed === true && options.url === undefined,
+  );
   const named = namedAddress(options);
   const url = parseUrl(named ?? `http://${reachable(web.listen)}:${web.port}`);
   const username = url.username === '' ? web.username : decodeURIComponent(url.username);
   const own = named === undefined ? '' : clear(web.password, options);
   const password = decodeURIComponent(url.password) || (options.env.MOUNTKEEPER_PASSWORD ?? own);
   const credentials = Buffer.from(`${username}:${password}`, 'utf8').toString('base64');
-  return { url: `${url.origin}${url.pathname}`.replace(/(?<!\/)\/+$/, ''), authorization: password === '' ? undefined : `Basic ${credentials}` };
+  return {
+    url: `${url.origin}${url.pathname}`.replace(/(?<!\/)\/+$/, ''),
+    authorization: password === '' ? undefined : `Basic ${credentials}`,
+  };
 }
 
 function namedAddress({ url, env }: ClientOptions): string | undefined {
@@ -56,37 +65,44 @@ function namedAddress({ url, env }: ClientOptions): string | undefined {
 
 function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') throw new UsageFault(`'${text}' is not the address of a daemon; write it like http://127.0.0.1:8090`);
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
+    throw new UsageFault(`'${text}' is not the address of a daemon; write it like http://127.0.0.1:8090`);
   return url;
 }
 
-export interface Call {
-  readonly method: 'GET' | 'POST';
-  readonly path: string;
-  readonly body?: unknown;
-}
-
 /**
- * Over the daemon's socket where this user may open it, without any password; over TCP where an address was named, and for users who
- * may not open the socket. Where the socket should be and is not there is no daemon: who holds its port now is somebody else.
+ * Over the daemon's socket where this user may open it, without any password; over TCP where an address was
+ * named, and for users who may not open the socket. Where the socket should be and is not there is no daemon:
+ * who holds its port now is somebody else.
  */
 export async function request(options: ClientOptions, call: Call): Promise<Answer> {
   const { isConfigNamed, signal } = options;
   if (namedAddress(options) !== undefined) return requestOverTcp(options, call);
   await readWebSection(options.configFile, isConfigNamed === true);
   const { stateDir } = await peekConfig(options.configFile);
-  const answer = await askOverSocket(stateDir, call, createClock().deadline(ANSWER_TIMEOUT_MS, signal)).catch((cause: unknown) => {
-    signal.throwIfAborted();
-    throw new NoDaemon(`the daemon does not answer over its socket in ${stateDir}: ${(cause as Error).message}`, { cause });
-  });
-  if (answer === 'absent') throw new NoDaemon(`no daemon answers over a socket of its own in ${stateDir}; is it running? Name another with --config or --url`);
+  const answer = await askOverSocket(stateDir, call, createClock().deadline(ANSWER_TIMEOUT_MS, signal)).catch(
+    (cause: unknown) => {
+      signal.throwIfAborted();
+      throw new NoDaemon(
+        `the daemon does not answer over its socket in ${stateDir}: ${(cause as Error).message}`,
+        { cause },
+      );
+    },
+  );
+  if (answer === 'absent')
+    throw new NoDaemon(
+      `no daemon answers over a socket of its own in ${stateDir}; is it running? Name another with --config or --url`,
+    );
   return answer === 'forbidden' ? requestOverTcp(options, call) : answer;
 }
 
 async function requestOverTcp(options: ClientOptions, call: Call): Promise<Answer> {
   const target = await findTarget(options);
   const response = await send(target, options.signal, call);
-  if (response.status === 401) throw new Error(`the daemon ${target.authorization ? 'refuses the password' : 'asks for a password'}; ${passwordAdvice(options)}`);
+  if (response.status === 401)
+    throw new Error(
+      `the daemon ${target.authorization ? 'refuses the password' : 'asks for a password'}; ${passwordAdvice(options)}`,
+    );
   return { status: response.status, body: await response.text() };
 }
 
@@ -109,11 +125,17 @@ async function send(target: Target, signal: AbortSignal, call: Call): Promise<Re
     });
   } catch (cause) {
     signal.throwIfAborted();
-    throw new NoDaemon(`no daemon answers at ${target.url}; is it running? Name another with --url or --config`, { cause });
+    throw new NoDaemon(
+      `no daemon answers at ${target.url}; is it running? Name another with --url or --config`,
+      { cause },
+    );
   }
 }
 
-async function readWebSection(file: string, isRequired: boolean): Promise<{ listen: string; port: number; username: string; password: Secret }> {
+async function readWebSection(
+  file: string,
+  isRequired: boolean,
+): Promise<{ listen: string; port: number; username: string; password: Secret }> {
   const defaults = { listen: '127.0.0.1', port: 8090, username: 'admin', password: '' };
   try {
     const { web } = parse(await readFile(file, 'utf8')) as { web?: Partial<typeof defaults> };
@@ -122,7 +144,12 @@ async function readWebSection(file: string, isRequired: boolean): Promise<{ list
     // The usual file may be missing or closed to this user; one that was asked for must not be passed over.
     if (isRequired) {
       const { code, message } = cause as NodeJS.ErrnoException;
-      const reason = code === 'ENOENT' ? 'there is no such file' : code === 'EACCES' ? 'permission denied; --url and MOUNTKEEPER_PASSWORD do without it' : message.split('\n')[0];
+      const reason =
+        code === 'ENOENT'
+          ? 'there is no such file'
+          : code === 'EACCES'
+            ? 'permission denied; --url and MOUNTKEEPER_PASSWORD do without it'
+            : message.split('\n')[0];
       throw new Error(`${file} cannot be read as a configuration: ${reason}`, { cause });
     }
     return defaults;
@@ -139,7 +166,9 @@ function reachable(listen: string): string {
 function clear(password: Secret, options: ClientOptions): string {
   const isFile = typeof password === 'object' && 'file' in password;
   try {
-    const text = options.secrets.resolve(isFile ? { file: resolve(dirname(options.configFile), password.file) } : password);
+    const text = options.secrets.resolve(
+      isFile ? { file: resolve(dirname(options.configFile), password.file) } : password,
+    );
     return HASH.test(text) ? '' : text;
   } catch {
     return '';

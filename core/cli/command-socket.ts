@@ -1,19 +1,41 @@
-/** The command line's way over the daemon's command socket: no password, since the kernel knows whose process this is. */
+/**
+ * The command line's way over the daemon's command socket: no password, since the kernel knows whose process
+ * this is.
+ */
 import { constants } from 'node:fs';
 import { lstat, open } from 'node:fs/promises';
 import { request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { COMMAND_SOCKET } from '../http/command-socket.ts';
-import { isTrustedUser } from '../system/ownership.ts';
-import type { Answer, Call } from './client.ts';
+import { isTrustedUser } from '../platform/files/ownership.ts';
+
+/** One request to the daemon; the body is sent as JSON. */
+export interface Call {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+/** What the daemon answered. */
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
 
 const OTHERS = 0o077;
 
-/** `forbidden`: there may be a daemon, whom this user cannot ask. `absent`: there is none, or none to be believed. */
+/**
+ * `forbidden`: there may be a daemon, whom this user cannot ask. `absent`: there is none, or none to be
+ * believed.
+ */
 export type NoSocket = 'absent' | 'forbidden';
 
 /** Nothing was sent when it resolves with why. Rejects when the daemon was asked and has not answered. */
-export async function askOverSocket(stateDir: string, call: Call, signal: AbortSignal): Promise<Answer | NoSocket> {
+export async function askOverSocket(
+  stateDir: string,
+  call: Call,
+  signal: AbortSignal,
+): Promise<Answer | NoSocket> {
   const folder = await open(stateDir, constants.O_RDONLY | constants.O_DIRECTORY).catch(why);
   if (typeof folder === 'string') return folder;
   try {
@@ -34,11 +56,19 @@ function why({ code }: NodeJS.ErrnoException): NoSocket {
   return code === 'EACCES' || code === 'EPERM' ? 'forbidden' : 'absent';
 }
 
-function ask(socketPath: string, { method, path, body }: Call, signal: AbortSignal): Promise<Answer | NoSocket> {
+function ask(
+  socketPath: string,
+  { method, path, body }: Call,
+  signal: AbortSignal,
+): Promise<Answer | NoSocket> {
   const text = body === undefined ? undefined : JSON.stringify(body);
   const headers = {
-    host: 'localhost', accept: 'application/json, text/html;q=0.9',
-    ...(text !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+    host: 'localhost',
+    accept: 'application/json, text/html;q=0.9',
+    ...(text !== undefined && {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(text),
+    }),
   };
   return new Promise((resolve, reject) => {
     const outgoing = request({ socketPath, method, path, headers, signal, agent: false });
@@ -46,7 +76,9 @@ function ask(socketPath: string, { method, path, body }: Call, signal: AbortSign
       if (error.syscall === 'connect') resolve(why(error));
       else reject(error);
     });
-    outgoing.once('response', (response) => { textOf(response).then((answer) => resolve({ status: response.statusCode ?? 0, body: answer }), reject); });
+    outgoing.once('response', (response) => {
+      textOf(response).then((answer) => resolve({ status: response.statusCode ?? 0, body: answer }), reject);
+    });
     outgoing.end(text);
   });
 }

@@ -5,12 +5,12 @@ import type { Arguments } from './arguments.ts';
 import { EXIT } from './exit-codes.ts';
 import { adviceOn, problemLines } from './check-command.ts';
 import { openOffline } from './offline.ts';
-import { formatBytes } from '../api.ts';
+import { formatBytes } from '../sdk/units.ts';
 import { ConfigRefused, Daemon } from '../daemon.ts';
 import type { DaemonEnd } from '../daemon.ts';
-import { peekConfig } from '../peek.ts';
-import { createClock } from '../system/clock.ts';
-import { endProcess, UncaughtErrors } from '../uncaught.ts';
+import { peekConfig } from '../config/peek.ts';
+import { createClock } from '../platform/clock.ts';
+import { endProcess, UncaughtErrors } from '../plugins/uncaught.ts';
 
 /** Files of a share that are named one by one when they could not be uploaded in time. */
 const NAMED_FILES = 20;
@@ -23,13 +23,21 @@ export async function runDaemon(args: Arguments, configFile: string): Promise<nu
   let daemon: Daemon;
   try {
     await refuseBeforeState(configFile);
-    daemon = await Daemon.start({ configFile, json: args.json, safeMode: args.safeMode, env: process.env, onPlugins: (judge) => uncaught.judgedBy(judge) });
+    daemon = await Daemon.start({
+      configFile,
+      json: args.json,
+      safeMode: args.safeMode,
+      env: process.env,
+      onPlugins: (judge) => uncaught.judgedBy(judge),
+    });
   } catch (error) {
     if (!(error instanceof ConfigRefused)) throw error;
-    for (const line of [...problemLines(configFile, error.check), ...adviceOn(configFile)]) process.stderr.write(`${line}\n`);
+    for (const line of [...problemLines(configFile, error.check), ...adviceOn(configFile)])
+      process.stderr.write(`${line}\n`);
     return EXIT.config;
   }
-  // Thousands of connections that come and go took 65 to 100 MB, and 27 with this: V8's room for what is young grows no more.
+  // Thousands of connections that come and go took 65 to 100 MB, and 27 with this: V8's room for what is
+  // young grows no more.
   setFlagsFromString('--semi-space-growth-factor=1');
   const ended = untilEnd(daemon, uncaught);
   early.handOn();
@@ -43,12 +51,17 @@ const LEFT_OPEN_MS = 1_000;
 /** What a plugin has left open would keep a process alive that does nothing any more and hears no signal. */
 function endInAnyCase(code: number): void {
   createClock().after(LEFT_OPEN_MS, () => {
-    process.stderr.write(`mountkeeper: plugins have left open: ${[...new Set(process.getActiveResourcesInfo())].join(', ')}; the process ends all the same\n`);
+    process.stderr.write(
+      `mountkeeper: plugins have left open: ${[...new Set(process.getActiveResourcesInfo())].join(', ')}; the process ends all the same\n`,
+    );
     endProcess(code);
   });
 }
 
-/** While it starts nobody listens, and the system would end the process: by a reload of its log rotation, and as if all were well. */
+/**
+ * While it starts nobody listens, and the system would end the process: by a reload of its log rotation, and
+ * as if all were well.
+ */
 function rememberSignals(): { handOn(): void } {
   const came = new Set<NodeJS.Signals>();
   const remember = (signal: NodeJS.Signals): void => {
@@ -56,20 +69,31 @@ function rememberSignals(): { handOn(): void } {
     came.add(signal);
   };
   for (const signal of SIGNALS) process.on(signal, remember);
-  return { handOn: () => {
-    for (const signal of SIGNALS) process.off(signal, remember);
-    for (const signal of came) process.emit(signal, signal);
-  } };
+  return {
+    handOn: () => {
+      for (const signal of SIGNALS) process.off(signal, remember);
+      for (const signal of came) process.emit(signal, signal);
+    },
+  };
 }
 
 function isStop(signal: NodeJS.Signals): boolean {
   return signal === 'SIGTERM' || signal === 'SIGINT';
 }
 
-/** A document that is refused makes no state folder, and a folder that cannot be had does not hide what is wrong with the document. */
+/**
+ * A document that is refused makes no state folder, and a folder that cannot be had does not hide what is
+ * wrong with the document.
+ */
 async function refuseBeforeState(configFile: string): Promise<void> {
   const { stateDir } = await peekConfig(configFile);
-  if (await access(stateDir, constants.W_OK).then(() => true, () => false)) return;
+  if (
+    await access(stateDir, constants.W_OK).then(
+      () => true,
+      () => false,
+    )
+  )
+    return;
   const offline = await openOffline(configFile);
   try {
     const check = await offline.config.loadFile();
@@ -79,11 +103,20 @@ async function refuseBeforeState(configFile: string): Promise<void> {
   }
 }
 
-/** SIGTERM and SIGINT drain and stop, a second one leaves at once; SIGHUP reads the file again; SIGUSR2 hands over. */
-function untilEnd(daemon: Daemon, uncaught: UncaughtErrors): Promise<DaemonEnd & { readonly crashed?: true }> {
+/**
+ * SIGTERM and SIGINT drain and stop, a second one leaves at once; SIGHUP reads the file again; SIGUSR2 hands
+ * over.
+ */
+function untilEnd(
+  daemon: Daemon,
+  uncaught: UncaughtErrors,
+): Promise<DaemonEnd & { readonly crashed?: true }> {
   return new Promise((resolve) => {
     const crashed = (error: unknown): void => {
-      daemon.log.fatal({ err: error }, 'the daemon did not end cleanly; the next one takes over what it left');
+      daemon.log.fatal(
+        { err: error },
+        'the daemon did not end cleanly; the next one takes over what it left',
+      );
       resolve({ reason: 'handed over', left: [], crashed: true });
     };
     const end = (ending: Promise<DaemonEnd>): void => void ending.then(resolve, crashed);
@@ -91,11 +124,17 @@ function untilEnd(daemon: Daemon, uncaught: UncaughtErrors): Promise<DaemonEnd &
     process.on('SIGUSR2', () => end(daemon.handOver()));
     process.on('SIGHUP', () => {
       daemon.reopenLog();
-      void daemon.reloadFile().then(() => daemon.rediscover()).catch((error: unknown) => daemon.log.error({ err: error }, 'configuration file not reloaded'));
+      void daemon
+        .reloadFile()
+        .then(() => daemon.rediscover())
+        .catch((error: unknown) => daemon.log.error({ err: error }, 'configuration file not reloaded'));
     });
     // What failed is unknown, so is the state: the next daemon adopts the mounts, no user notices.
     uncaught.onFatal = (error) => {
-      daemon.log.fatal({ err: error }, 'unexpected error, the daemon ends and leaves its mounts to the next one');
+      daemon.log.fatal(
+        { err: error },
+        'unexpected error, the daemon ends and leaves its mounts to the next one',
+      );
       void daemon.handOver().then((ended) => resolve({ ...ended, crashed: true }), crashed);
     };
   });
@@ -103,7 +142,9 @@ function untilEnd(daemon: Daemon, uncaught: UncaughtErrors): Promise<DaemonEnd &
 
 function exitCode(end: DaemonEnd & { readonly crashed?: true }): number {
   for (const { share, count, bytes, paths } of end.left) {
-    process.stderr.write(`${count} files (${formatBytes(bytes)}) of share '${share}' are not on the NAS yet; they are kept and go up at the next start:\n`);
+    process.stderr.write(
+      `${count} files (${formatBytes(bytes)}) of share '${share}' are not on the NAS yet; they are kept and go up at the next start:\n`,
+    );
     for (const path of paths.slice(0, NAMED_FILES)) process.stderr.write(`  ${path}\n`);
     if (count > NAMED_FILES) process.stderr.write(`  … and ${count - NAMED_FILES} more\n`);
   }

@@ -1,12 +1,13 @@
 /** Finds the subcommand: the core's own few, then what plugins contribute. */
-import type { CliCommand, CliContext } from '../api.ts';
-import { createClock } from '../system/clock.ts';
-import { packageVersion } from '../system/package.ts';
+import type { CliCommand, CliContext } from '../contract/cli.ts';
+import { createClock } from '../platform/clock.ts';
+import { packageVersion } from '../platform/package.ts';
 import { UsageFault, optionNames } from './arguments.ts';
 import type { Arguments } from './arguments.ts';
-import { suggestion } from '../config/did-you-mean.ts';
+import { suggestion } from '../config/schema/did-you-mean.ts';
 import { request } from './client.ts';
 import { EXIT } from './exit-codes.ts';
+import type { Invocation } from './invocation.ts';
 import type { Offline } from './offline.ts';
 import { createTerminal } from './terminal.ts';
 import type { Terminal } from './terminal.ts';
@@ -14,7 +15,11 @@ import { DEFAULT_CONFIG, OWN_COMMANDS, overview, page } from './usage.ts';
 
 export async function runCommandLine(args: Arguments): Promise<number> {
   const clock = createClock();
-  const terminal = createTerminal({ stdout: process.stdout, stderr: process.stderr, now: () => clock.monotonic() });
+  const terminal = createTerminal({
+    stdout: process.stdout,
+    stderr: process.stderr,
+    now: () => clock.monotonic(),
+  });
   const configFile = args.config ?? process.env.MOUNTKEEPER_CONFIG ?? DEFAULT_CONFIG;
   if (args.version) {
     terminal.print(`mountkeeper ${await packageVersion()}`);
@@ -25,21 +30,20 @@ export async function runCommandLine(args: Arguments): Promise<number> {
     terminal.printError(`mountkeeper: ${stray}`);
     return EXIT.usage;
   }
-  if (!args.help && args.command === 'run') return orSentence(terminal, async () => (await import('./daemon-command.ts')).runDaemon(args, configFile));
-  if (!args.help && args.command === 'check') return orSentence(terminal, async () => (await import('./check-command.ts')).runCheck(args, configFile, terminal));
+  if (!args.help && args.command === 'run')
+    return orSentence(terminal, async () =>
+      (await import('./daemon-command.ts')).runDaemon(args, configFile),
+    );
+  if (!args.help && args.command === 'check')
+    return orSentence(terminal, async () =>
+      (await import('./check-command.ts')).runCheck(args, configFile, terminal),
+    );
   const offline = await (await import('./offline.ts')).openInTree(configFile);
   try {
     return await runOther({ args, configFile, terminal, offline });
   } finally {
     await offline.close();
   }
-}
-
-export interface Invocation {
-  readonly args: Arguments;
-  readonly configFile: string;
-  readonly terminal: Terminal;
-  readonly offline: Offline;
 }
 
 interface Contributed extends CliCommand {
@@ -49,20 +53,33 @@ interface Contributed extends CliCommand {
 
 async function runOther(invocation: Invocation): Promise<number> {
   const { args, offline, terminal } = invocation;
-  const comesWithUs = args.command === 'plugin' || contributedTo(offline).some(({ name }) => name === args.command);
+  const comesWithUs =
+    args.command === 'plugin' || contributedTo(offline).some(({ name }) => name === args.command);
   if (!comesWithUs) await offline.discoverAll();
   const contributed = contributedTo(offline);
-  if (args.help || args.command === undefined || args.command === 'help') return showHelp(args, contributed, terminal);
+  if (args.help || args.command === undefined || args.command === 'help')
+    return showHelp(args, contributed, terminal);
   const context = contextOf(invocation);
-  if (args.command === 'doctor') return orSentence(terminal, async () => (await import('./doctor-command.ts')).runDoctor(invocation));
-  if (args.command === 'support') return orSentence(terminal, async () => (await import('./support-command.ts')).runSupport(invocation, context));
-  if (args.command === 'plugin') return orSentence(terminal, async () => (await import('./plugin-command.ts')).runPlugin(invocation, context).catch(asStranger));
+  if (args.command === 'doctor')
+    return orSentence(terminal, async () => (await import('./doctor-command.ts')).runDoctor(invocation));
+  if (args.command === 'support')
+    return orSentence(terminal, async () =>
+      (await import('./support/support-command.ts')).runSupport(invocation, context),
+    );
+  if (args.command === 'plugin')
+    return orSentence(terminal, async () =>
+      (await import('./plugin/plugin-command.ts')).runPlugin(invocation, context).catch(asStranger),
+    );
   const command = contributed.find((candidate) => candidate.name === args.command);
-  return command ? runContributed(invocation, command, context) : refuseUnknown(args.command, contributed, terminal);
+  return command
+    ? runContributed(invocation, command, context)
+    : refuseUnknown(args.command, contributed, terminal);
 }
 
 function contributedTo(offline: Offline): readonly Contributed[] {
-  return offline.host.dryRun().flatMap(({ plugin, cli }) => cli.map((command) => ({ ...command, plugin, isOn: offline.isOn(plugin) })));
+  return offline.host
+    .dryRun()
+    .flatMap(({ plugin, cli }) => cli.map((command) => ({ ...command, plugin, isOn: offline.isOn(plugin) })));
 }
 
 /** What the core's own subcommands without arguments were given, or an option before any subcommand. */
@@ -70,20 +87,28 @@ function strayWord({ command, rest, safeMode }: Arguments): string | undefined {
   if (safeMode && command !== 'run') return "--safe-mode is an option of 'run'";
   const [word] = rest;
   if (word === undefined) return undefined;
-  if (command === undefined && word.startsWith('-')) return `there is no option '${word}' (see 'mountkeeper --help')${suggestion(word, optionNames())}`;
+  if (command === undefined && word.startsWith('-'))
+    return `there is no option '${word}' (see 'mountkeeper --help')${suggestion(word, optionNames())}`;
   if (command === undefined || !WITHOUT_ARGUMENTS.has(command)) return undefined;
   return word.startsWith('-')
     ? `'${command}' has no option '${word}'${suggestion(word, optionNames())}`
     : `'${command}' takes no arguments, and '${word}' is one; a configuration is named by --config FILE`;
 }
 
-const WITHOUT_ARGUMENTS = new Set(OWN_COMMANDS.filter(({ usage }) => usage === '' || usage.startsWith('[--')).map(({ name }) => name));
+const WITHOUT_ARGUMENTS = new Set(
+  OWN_COMMANDS.filter(({ usage }) => usage === '' || usage.startsWith('[--')).map(({ name }) => name),
+);
 
 function showHelp(args: Arguments, contributed: readonly Contributed[], terminal: Terminal): number {
   const width = Math.min(terminal.columns, MOST_HELP_COLUMNS);
   const subject = args.command === 'help' ? args.rest[0] : args.command;
   if (subject === undefined) {
-    terminal.print(overview(contributed.filter((command) => command.isOn), width));
+    terminal.print(
+      overview(
+        contributed.filter((command) => command.isOn),
+        width,
+      ),
+    );
     return args.command === undefined && !args.help ? EXIT.usage : EXIT.ok;
   }
   const own = OWN_COMMANDS.find(({ name }) => name === subject);
@@ -98,21 +123,37 @@ function showHelp(args: Arguments, contributed: readonly Contributed[], terminal
 const MOST_HELP_COLUMNS = 100;
 
 function refuseUnknown(name: string, contributed: readonly Contributed[], terminal: Terminal): number {
-  const known = [...OWN_COMMANDS, ...contributed.filter((command) => command.isOn)].map((command) => command.name);
-  terminal.printError(`mountkeeper: there is no command '${name}' (see 'mountkeeper --help')${suggestion(name, known)}`);
+  const known = [...OWN_COMMANDS, ...contributed.filter((command) => command.isOn)].map(
+    (command) => command.name,
+  );
+  terminal.printError(
+    `mountkeeper: there is no command '${name}' (see 'mountkeeper --help')${suggestion(name, known)}`,
+  );
   return EXIT.usage;
 }
 
-async function runContributed({ configFile, terminal }: Invocation, command: Contributed, context: CliContext): Promise<number> {
+async function runContributed(
+  { configFile, terminal }: Invocation,
+  command: Contributed,
+  context: CliContext,
+): Promise<number> {
   if (command.isOn) return orSentence(terminal, () => command.run(context).catch(asStranger));
-  terminal.printError(`mountkeeper: '${command.name}' belongs to the plugin '${command.plugin}', which is off; set plugins.${command.plugin}.enabled = true in ${configFile}`);
+  terminal.printError(
+    `mountkeeper: '${command.name}' belongs to the plugin '${command.plugin}', which is off; set plugins.${command.plugin}.enabled = true in ${configFile}`,
+  );
   return EXIT.failure;
 }
 
-/** Subcommands parse nothing but answers: one that is no JSON comes from something else, or from a daemon that is not in order. */
+/**
+ * Subcommands parse nothing but answers: one that is no JSON comes from something else, or from a daemon that
+ * is not in order.
+ */
 function asStranger(error: unknown): never {
   if (!(error instanceof SyntaxError)) throw error;
-  throw new Error('what answered is no mountkeeper daemon, or not one of this version; name the daemon with --url or --config', { cause: error });
+  throw new Error(
+    'what answered is no mountkeeper daemon, or not one of this version; name the daemon with --url or --config',
+    { cause: error },
+  );
 }
 
 async function orSentence(terminal: Terminal, run: () => Promise<number>): Promise<number> {
@@ -133,9 +174,17 @@ function contextOf({ args, configFile, terminal, offline }: Invocation): CliCont
     json: args.json,
     clock: offline.clock,
     signal: interrupt.signal,
-    request: (method, path, body) => request(
-      { configFile, isConfigNamed: args.config !== undefined, url: args.url, env: process.env, secrets: offline.secrets, signal: interrupt.signal },
-      { method, path, ...(body === undefined ? {} : { body }) },
-    ),
+    request: (method, path, body) =>
+      request(
+        {
+          configFile,
+          isConfigNamed: args.config !== undefined,
+          url: args.url,
+          env: process.env,
+          secrets: offline.secrets,
+          signal: interrupt.signal,
+        },
+        { method, path, ...(body === undefined ? {} : { body }) },
+      ),
   };
 }

@@ -1,10 +1,15 @@
-/** `mountkeeper doctor`: what this machine lacks, and what to do about it. Works with and without a running daemon. */
+/**
+ * `mountkeeper doctor`: what this machine lacks, and what to do about it. Works with and without a running
+ * daemon.
+ */
 import { access, constants } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import type { Check, Config, PluginInfo } from '../api.ts';
+import type { Check } from '../contract/notifications.ts';
+import type { Config } from '../contract/config.ts';
+import type { PluginInfo } from '../contract/services.ts';
 import { adviceOn, problemLines } from './check-command.ts';
 import { request } from './client.ts';
-import type { Invocation } from './dispatch.ts';
+import type { Invocation } from './invocation.ts';
 import { EXIT } from './exit-codes.ts';
 
 const NOTHING_CONFIGURED = 'connections = []\n';
@@ -21,12 +26,19 @@ export async function runDoctor(invocation: Invocation): Promise<number> {
     offline.config.commit(loaded.loaded);
     checks.push(await stateCheck(config), await webPortCheck(invocation, config));
     await offline.host.inspect(loaded.loaded);
-    checks.push(...pluginChecks(offline.host.list()), ...(await offline.host.hooks.collect('collectChecks', config)));
+    checks.push(
+      ...pluginChecks(offline.host.list()),
+      ...(await offline.host.hooks.collect('collectChecks', config)),
+    );
   }
   if (args.json) terminal.print(JSON.stringify(checks));
   else {
-    terminal.table([['', 'check', 'found'], ...checks.map((check) => [MARK[check.result], check.title, check.detail])]);
-    for (const check of checks.filter((candidate) => candidate.advice !== '')) terminal.print(`\n${check.title}: ${check.advice}`);
+    terminal.table([
+      ['', 'check', 'found'],
+      ...checks.map((check) => [MARK[check.result], check.title, check.detail]),
+    ]);
+    for (const check of checks.filter((candidate) => candidate.advice !== ''))
+      terminal.print(`\n${check.title}: ${check.advice}`);
   }
   return checks.some((check) => check.result === 'error') ? EXIT.failure : EXIT.ok;
 }
@@ -34,32 +46,67 @@ export async function runDoctor(invocation: Invocation): Promise<number> {
 function nodeCheck(): Check {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const isGood = major > 20 || (major === 20 && minor >= 19);
-  return { title: 'Node.js', result: isGood ? 'ok' : 'error', detail: process.versions.node, advice: isGood ? '' : 'install Node.js 20.19 or later' };
+  return {
+    title: 'Node.js',
+    result: isGood ? 'ok' : 'error',
+    detail: process.versions.node,
+    advice: isGood ? '' : 'install Node.js 20.19 or later',
+  };
 }
 
-function configCheck(file: string, check: Awaited<ReturnType<Invocation['offline']['config']['loadFile']>>): Check {
+function configCheck(
+  file: string,
+  check: Awaited<ReturnType<Invocation['offline']['config']['loadFile']>>,
+): Check {
   if (!check.ok) {
-    const [advice = `mend the file, then run 'mountkeeper check --config ${file}'; what follows is about the defaults`] = adviceOn(file);
+    const [
+      advice = `mend the file, then run 'mountkeeper check --config ${file}'; what follows is about the defaults`,
+    ] = adviceOn(file);
     return { title: 'configuration', result: 'error', detail: problemLines(file, check).join('; '), advice };
   }
   const { warnings } = check.loaded;
-  return { title: 'configuration', result: warnings.length > 0 ? 'warning' : 'ok', detail: `${file} is valid`, advice: warnings.join('; ') };
+  return {
+    title: 'configuration',
+    result: warnings.length > 0 ? 'warning' : 'ok',
+    detail: `${file} is valid`,
+    advice: warnings.join('; '),
+  };
 }
 
 async function stateCheck(config: Config): Promise<Check> {
   const dir = config.supervisor.state_dir;
-  const problem = await access(dir, constants.W_OK).then(() => undefined, (error: NodeJS.ErrnoException) => error.code);
+  const problem = await access(dir, constants.W_OK).then(
+    () => undefined,
+    (error: NodeJS.ErrnoException) => error.code,
+  );
   if (problem === undefined) return { title: 'state folder', result: 'ok', detail: dir, advice: '' };
-  if (problem === 'ENOENT') return { title: 'state folder', result: 'ok', detail: `${dir} will be made`, advice: '' };
-  return { title: 'state folder', result: 'error', detail: `${dir}: ${problem}`, advice: 'make it writable for the user the daemon runs as, or set supervisor.state_dir' };
+  if (problem === 'ENOENT')
+    return { title: 'state folder', result: 'ok', detail: `${dir} will be made`, advice: '' };
+  return {
+    title: 'state folder',
+    result: 'error',
+    detail: `${dir}: ${problem}`,
+    advice: 'make it writable for the user the daemon runs as, or set supervisor.state_dir',
+  };
 }
 
 /** Third parties' plugins, and folders of such, that cannot be used as they are. */
 function pluginChecks(plugins: readonly PluginInfo[]): readonly Check[] {
-  return plugins.filter(({ thirdParty, state }) => thirdParty && state !== 'waiting').flatMap(({ name, state, reason }) => (reason === undefined ? [] : [{
-    title: `plugin ${name}`, result: state === 'disabled' ? 'warning' : 'error', detail: reason,
-    advice: 'mend it, then let the daemon look again: systemctl reload mountkeeper, or send it SIGHUP',
-  }]));
+  return plugins
+    .filter(({ thirdParty, state }) => thirdParty && state !== 'waiting')
+    .flatMap(({ name, state, reason }) =>
+      reason === undefined
+        ? []
+        : [
+            {
+              title: `plugin ${name}`,
+              result: state === 'disabled' ? 'warning' : 'error',
+              detail: reason,
+              advice:
+                'mend it, then let the daemon look again: systemctl reload mountkeeper, or send it SIGHUP',
+            },
+          ],
+    );
 }
 
 async function webPortCheck({ args, configFile, offline }: Invocation, config: Config): Promise<Check> {
@@ -67,9 +114,26 @@ async function webPortCheck({ args, configFile, offline }: Invocation, config: C
   const title = `web port ${host}:${port}`;
   const problem = await bindProblem(host, port);
   if (problem === undefined) return { title, result: 'ok', detail: 'free', advice: '' };
-  const ours = await request({ configFile, url: args.url, env: process.env, secrets: offline.secrets, signal: offline.clock.deadline(3_000) }, { method: 'GET', path: '/healthz' }).catch(() => undefined);
+  const ours = await request(
+    {
+      configFile,
+      url: args.url,
+      env: process.env,
+      secrets: offline.secrets,
+      signal: offline.clock.deadline(3_000),
+    },
+    { method: 'GET', path: '/healthz' },
+  ).catch(() => undefined);
   if (ours?.status === 200) return { title, result: 'ok', detail: 'the daemon answers', advice: '' };
-  return { title, result: 'error', detail: problem, advice: problem === 'EADDRINUSE' ? 'another program holds the port; set web.port to a free one' : 'set web.listen to an address of this machine' };
+  return {
+    title,
+    result: 'error',
+    detail: problem,
+    advice:
+      problem === 'EADDRINUSE'
+        ? 'another program holds the port; set web.port to a free one'
+        : 'set web.listen to an address of this machine',
+  };
 }
 
 function bindProblem(host: string, port: number): Promise<string | undefined> {

@@ -1,17 +1,21 @@
-/** The parts a subcommand needs while no daemon runs in this process: discovered plugins and the configuration's rules. */
+/**
+ * The parts a subcommand needs while no daemon runs in this process: discovered plugins and the
+ * configuration's rules.
+ */
 import { pino } from 'pino';
-import type { Clock, Services } from '../api.ts';
-import { createSecrets } from '../config/secrets.ts';
+import type { Clock } from '../contract/platform.ts';
+import type { Services } from '../contract/services.ts';
+import { createSecrets } from '../config/secrets/secrets.ts';
 import { createConfigService } from '../config/service.ts';
-import { enabledIn, peekConfig } from '../peek.ts';
-import { createPluginHost } from '../plugin/host.ts';
-import { createClock } from '../system/clock.ts';
-import { readableLog } from '../system/log-file.ts';
-import { createMountReader } from '../system/mount-reader.ts';
-import { createMountTable } from '../system/mount-table.ts';
-import { IN_TREE_PLUGINS, PACKAGE_DIR } from '../system/package.ts';
-import { createProcesses } from '../system/processes.ts';
-import { createScheduler } from '../system/scheduler.ts';
+import { enabledIn, peekConfig } from '../config/peek.ts';
+import { createPluginHost } from '../plugins/host.ts';
+import { createClock } from '../platform/clock.ts';
+import { readableLog } from '../platform/log/log-file.ts';
+import { createMountReader } from '../platform/mounts/mount-reader.ts';
+import { createMountTable } from '../platform/mounts/mount-table.ts';
+import { IN_TREE_PLUGINS, PACKAGE_DIR } from '../platform/package.ts';
+import { createProcesses } from '../platform/processes/processes.ts';
+import { createScheduler } from '../platform/scheduler.ts';
 
 export interface Offline {
   readonly clock: Clock;
@@ -20,7 +24,10 @@ export interface Offline {
   readonly config: ReturnType<typeof createConfigService>;
   /** Whether the configuration has the plugin on. */
   isOn(plugin: string): boolean;
-  /** Discovers strangers' plugins, too: each that is on costs a process of its own, and one that hangs at its import 10 s. */
+  /**
+   * Discovers strangers' plugins, too: each that is on costs a process of its own, and one that hangs at its
+   * import 10 s.
+   */
   discoverAll(): Promise<void>;
   close(): Promise<void>;
 }
@@ -41,25 +48,47 @@ export async function openInTree(configFile: string): Promise<Offline> {
   const processes = createProcesses({ stateDir: peeked.stateDir, clock, log });
   const reader = createMountReader({ clock, log });
   const scheduler = createScheduler({ clock, log });
-  const config = createConfigService({ file: configFile, log, entries: () => host.entries(), services: { processes, secrets, clock } });
+  const config = createConfigService({
+    file: configFile,
+    log,
+    entries: () => host.entries(),
+    services: { processes, secrets, clock },
+  });
   const services: Partial<Services> = {
-    clock, processes, mountReader: reader, mountTable: createMountTable(), config, secrets,
+    clock,
+    processes,
+    mountReader: reader,
+    mountTable: createMountTable(),
+    config,
+    secrets,
     shares: { list: () => [] },
     plugins: { list: () => host.list() },
     paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },
     logFile: readableLog('', () => undefined),
   };
   const host = createPluginHost({
-    dirs: { inTree: IN_TREE_PLUGINS }, services, projectors: [], clock, log, scheduler,
+    dirs: { inTree: IN_TREE_PLUGINS },
+    services,
+    projectors: [],
+    clock,
+    log,
+    scheduler,
     send: () => Promise.reject(new Error('no daemon runs in this process')),
   });
   await host.discover({ thirdPartyDirs: [], stateDir: peeked.stateDir, enabled: new Set() });
   return {
-    clock, secrets, host, config,
-    isOn: (plugin) => peeked.switched.get(plugin) ?? host.entries().find((entry) => entry.owner === plugin)?.enabledByDefault ?? false,
+    clock,
+    secrets,
+    host,
+    config,
+    isOn: (plugin) =>
+      peeked.switched.get(plugin) ??
+      host.entries().find((entry) => entry.owner === plugin)?.enabledByDefault ??
+      false,
     discoverAll: async () => {
       const { pluginDirs: thirdPartyDirs, stateDir } = peeked;
-      if (thirdPartyDirs.length > 0) await host.discover({ thirdPartyDirs, stateDir, enabled: enabledIn(peeked) });
+      if (thirdPartyDirs.length > 0)
+        await host.discover({ thirdPartyDirs, stateDir, enabled: enabledIn(peeked) });
     },
     async close() {
       await host.stop('shutdown');

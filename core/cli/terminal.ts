@@ -1,5 +1,8 @@
-/** What a subcommand prints: lines, aligned tables, and progress that is redrawn on a terminal and listed elsewhere. */
-import type { CliContext } from '../api.ts';
+/**
+ * What a subcommand prints: lines, aligned tables, and progress that is redrawn on a terminal and listed
+ * elsewhere.
+ */
+import type { CliContext } from '../contract/cli.ts';
 import { displayWidth, wrap } from './wrap.ts';
 
 const PLAIN_PROGRESS_EVERY_MS = 1_000;
@@ -14,7 +17,10 @@ const USUAL_COLUMNS = 80;
 /** A last column narrower than this is harder to read broken than run over. */
 const LEAST_LAST_COLUMN = 24;
 
-export interface Terminal extends Pick<CliContext, 'isTerminal' | 'print' | 'printError' | 'progress' | 'table'> {
+export interface Terminal extends Pick<
+  CliContext,
+  'isTerminal' | 'print' | 'printError' | 'progress' | 'table'
+> {
   readonly columns: number;
 }
 
@@ -55,20 +61,31 @@ export function createTerminal(options: TerminalOptions): Terminal {
 }
 
 /**
- * Columns two spaces apart; wide (East Asian) characters count double, and a cell is one line whatever it holds. Only the last
- * one is broken where the lines would be longer than `columns`.
+ * Columns two spaces apart; wide (East Asian) characters count double, and a cell is one line whatever it
+ * holds. Only the last one is broken where the lines would be longer than `columns`.
  */
 export function formatTable(rows: readonly (readonly string[])[], columns = Infinity): string {
   const lines = rows.map((row) => row.map((cell) => cell.replaceAll(CONTROL, ' ')));
   const widths: number[] = [];
-  for (const row of lines) row.forEach((cell, index) => (widths[index] = Math.max(widths[index] ?? 0, displayWidth(cell))));
+  for (const row of lines)
+    row.forEach((cell, index) => (widths[index] = Math.max(widths[index] ?? 0, displayWidth(cell))));
   const last = widths.length - 1;
   const before = widths.slice(0, last).reduce((sum, width) => sum + width + GAP, 0);
   const room = columns - before;
-  return lines.map((row) => {
-    const cells = room < LEAST_LAST_COLUMN ? row : row.map((cell, index) => (index === last ? wrap(cell, room).join(`\n${' '.repeat(before)}`) : cell));
-    return cells.map((cell, index) => (index === last ? cell : pad(cell, widths[index] ?? 0))).join(' '.repeat(GAP)).trimEnd();
-  }).join('\n');
+  return lines
+    .map((row) => {
+      const cells =
+        room < LEAST_LAST_COLUMN
+          ? row
+          : row.map((cell, index) =>
+              index === last ? wrap(cell, room).join(`\n${' '.repeat(before)}`) : cell,
+            );
+      return cells
+        .map((cell, index) => (index === last ? cell : pad(cell, widths[index] ?? 0)))
+        .join(' '.repeat(GAP))
+        .trimEnd();
+    })
+    .join('\n');
 }
 
 const GAP = 2;

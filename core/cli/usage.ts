@@ -1,5 +1,5 @@
 /** What `--help` says: of the command line as a whole, and of one subcommand. */
-import type { CliCommand } from '../api.ts';
+import type { CliCommand } from '../contract/cli.ts';
 import { hang, wrap } from './wrap.ts';
 
 type Described = Pick<CliCommand, 'name' | 'usage' | 'summary'>;
@@ -8,36 +8,68 @@ export const DEFAULT_CONFIG = '/etc/mountkeeper/mountkeeper.toml';
 
 /** Subcommands of the core itself; plugins bring the others. */
 export const OWN_COMMANDS: readonly Described[] = [
-  { name: 'run', usage: '[--safe-mode]', summary: "Run the daemon in the foreground; in safe mode without third parties' plugins." },
-  { name: 'check', usage: '', summary: 'Check the configuration file; exit 78 and FILE:line:column for what is wrong.' },
+  {
+    name: 'run',
+    usage: '[--safe-mode]',
+    summary: "Run the daemon in the foreground; in safe mode without third parties' plugins.",
+  },
+  {
+    name: 'check',
+    usage: '',
+    summary: 'Check the configuration file; exit 78 and FILE:line:column for what is wrong.',
+  },
   { name: 'doctor', usage: '', summary: 'Check this machine and say what to do.' },
-  { name: 'support', usage: '[FILE]', summary: 'Gather status, logs, versions and the configuration without secrets in one archive.' },
-  { name: 'plugin', usage: 'list | new NAME | check DIR', summary: 'List plugins, begin a new one, check one.' },
+  {
+    name: 'support',
+    usage: '[FILE]',
+    summary: 'Gather status, logs, versions and the configuration without secrets in one archive.',
+  },
+  {
+    name: 'plugin',
+    usage: 'list | new NAME | check DIR',
+    summary: 'List plugins, begin a new one, check one.',
+  },
 ];
 
 const OPTIONS: readonly (readonly [string, string])[] = [
   ['--config FILE', `The configuration; left out, MOUNTKEEPER_CONFIG, else ${DEFAULT_CONFIG}.`],
-  ['--url URL', 'The daemon to talk to; left out, MOUNTKEEPER_URL, else its socket, else the address in the configuration.'],
+  [
+    '--url URL',
+    'The daemon to talk to; left out, MOUNTKEEPER_URL, else its socket, else the address in the configuration.',
+  ],
   ['--json', 'Output for machines.'],
 ];
 
 export function overview(contributed: readonly Described[], width: number): string {
-  const commands = [...OWN_COMMANDS, ...contributed].toSorted((one, other) => one.name.localeCompare(other.name));
+  const commands = [...OWN_COMMANDS, ...contributed].toSorted((one, other) =>
+    one.name.localeCompare(other.name),
+  );
   return [
     'Usage: mountkeeper COMMAND [--config FILE] [--url URL] [--json]',
     '',
-    ...columns(commands.map(({ name, summary }) => [name, summary]), width),
+    ...columns(
+      commands.map(({ name, summary }) => [name, summary]),
+      width,
+    ),
     '',
     ...wrap('mountkeeper help COMMAND shows how one is used.', width),
-    ...wrap(`The configuration is ${DEFAULT_CONFIG} unless --config or MOUNTKEEPER_CONFIG names another.`, width),
-    ...wrap('Exit codes: 0 done, 1 failed, 64 wrong usage, 75 time ran out, 78 configuration not valid.', width),
+    ...wrap(
+      `The configuration is ${DEFAULT_CONFIG} unless --config or MOUNTKEEPER_CONFIG names another.`,
+      width,
+    ),
+    ...wrap(
+      'Exit codes: 0 done, 1 failed, 64 wrong usage, 75 time ran out, 78 configuration not valid.',
+      width,
+    ),
   ].join('\n');
 }
 
 /** How one subcommand is used. */
 export function page(command: Described, width: number): string {
   return [
-    hang(`Usage: mountkeeper ${command.name} `, command.usage.replaceAll(/\[[^[\]]*\]/g, unbroken), width).replaceAll(JOINED, ' ').trimEnd(),
+    hang(`Usage: mountkeeper ${command.name} `, command.usage.replaceAll(/\[[^[\]]*\]/g, unbroken), width)
+      .replaceAll(JOINED, ' ')
+      .trimEnd(),
     '',
     ...wrap(command.summary, width),
     '',

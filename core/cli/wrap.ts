@@ -1,19 +1,26 @@
 /** Text in lines of a width, as a terminal shows it. */
 
-const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 const NO_WIDTH = /[\p{Mn}\p{Me}\p{Cf}]/u;
 
 /** Columns that the text takes: wide (East Asian) characters count double. */
 export function displayWidth(text: string): number {
-  return [...text].reduce((sum, character) => sum + (NO_WIDTH.test(character) ? 0 : WIDE.test(character) ? 2 : 1), 0);
+  return [...text].reduce(
+    (sum, character) => sum + (NO_WIDTH.test(character) ? 0 : WIDE.test(character) ? 2 : 1),
+    0,
+  );
 }
 
-/** Breaks at blanks. What has none stays whole, however long: a path or an address must be found in one piece. */
+/**
+ * Breaks at blanks. What has none stays whole, however long: a path or an address must be found in one piece.
+ */
 export function wrap(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
     const last = lines.at(-1);
-    if (last !== undefined && displayWidth(last) + 1 + displayWidth(word) <= width) lines[lines.length - 1] = `${last} ${word}`;
+    if (last !== undefined && displayWidth(last) + 1 + displayWidth(word) <= width)
+      lines[lines.length - 1] = `${last} ${word}`;
     else lines.push(word);
   }
   return lines;

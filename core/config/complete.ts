@@ -1,12 +1,11 @@
 /** Completes a validated document: absolute paths, and the defaults that plugins derive from other keys. */
 import { resolve } from 'node:path';
-import type { Config } from '../api.ts';
-import type { ConfigProblem } from '../services.ts';
-import { copy, isTable } from './document.ts';
-import type { KeyNode } from './key-tree.ts';
-import { isOn } from './schema.ts';
-import type { Assembly, ContributionEntry } from './schema.ts';
-import { isReference } from './secrets.ts';
+import type { Config, ConfigProblem } from '../contract/config.ts';
+import { copy, isTable } from '../sdk/toml/document.ts';
+import type { KeyNode } from './schema/key-tree.ts';
+import { isOn } from './schema/schema.ts';
+import type { Assembly, ContributionEntry } from './schema/schema.ts';
+import { isReference } from './secrets/secrets.ts';
 
 export interface Completed {
   readonly config: Config;
@@ -37,15 +36,21 @@ export function complete(validated: Record<string, unknown>, assembly: Assembly,
   return { config, problems, warnings };
 }
 
-/** Of a third party's draft only what is its own: the keys that it declares, in its section and in each share. */
+/**
+ * Of a third party's draft only what is its own: the keys that it declares, in its section and in each share.
+ */
 function withOwnKeys(config: Config, draft: Config, { owner, contribution }: ContributionEntry): Config {
   const next = copy(config);
   const { section, schema, share } = contribution;
-  const places = (of: Config): Record<string, unknown> => (section === undefined ? of.plugins : of as unknown as Record<string, unknown>);
+  const places = (of: Config): Record<string, unknown> =>
+    section === undefined ? of.plugins : (of as unknown as Record<string, unknown>);
   const name = section ?? owner;
-  if (isTable(places(next)[name])) places(next)[name] = taken(places(next)[name], places(draft)[name], keysOf(schema));
+  if (isTable(places(next)[name]))
+    places(next)[name] = taken(places(next)[name], places(draft)[name], keysOf(schema));
   if (share !== undefined) {
-    next.shares = next.shares.map((one, index) => taken(one, draft.shares[index], keysOf(share)) as Config['shares'][number]);
+    next.shares = next.shares.map(
+      (one, index) => taken(one, draft.shares[index], keysOf(share)) as Config['shares'][number],
+    );
   }
   return next;
 }
@@ -57,11 +62,12 @@ function keysOf(schema: NonNullable<ContributionEntry['contribution']['share']>)
 function taken(table: unknown, from: unknown, keys: readonly string[]): unknown {
   if (!isTable(table) || !isTable(from)) return table;
   const own = keys.filter((key) => Object.hasOwn(from, key)).map((key) => [key, structuredClone(from[key])]);
-  return { ...table, ...Object.fromEntries(own) as Record<string, unknown> };
+  return { ...table, ...(Object.fromEntries(own) as Record<string, unknown>) };
 }
 
 function absolutePaths(value: unknown, node: KeyNode | undefined, folder: string): unknown {
-  if (typeof value === 'string') return node?.type === 'path' && value !== '' ? resolve(folder, value) : value;
+  if (typeof value === 'string')
+    return node?.type === 'path' && value !== '' ? resolve(folder, value) : value;
   if (isReference(value)) return 'file' in value ? { file: resolve(folder, value.file) } : value;
   if (Array.isArray(value)) return value.map((item: unknown) => absolutePaths(item, itemNode(node), folder));
   return isTable(value) ? absoluteTable(value, node, folder) : value;
@@ -73,8 +79,14 @@ function itemNode(node: KeyNode | undefined): KeyNode | undefined {
 }
 
 /** Keys in the schema's order, so that the order of writing is no difference; undeclared ones follow. */
-function absoluteTable(table: Record<string, unknown>, node: KeyNode | undefined, folder: string): Record<string, unknown> {
+function absoluteTable(
+  table: Record<string, unknown>,
+  node: KeyNode | undefined,
+  folder: string,
+): Record<string, unknown> {
   const keys = new Set([...(node?.children.keys() ?? []), ...Object.keys(table)]);
   const present = [...keys].filter((key) => Object.hasOwn(table, key));
-  return Object.fromEntries(present.map((key) => [key, absolutePaths(table[key], node?.children.get(key), folder)]));
+  return Object.fromEntries(
+    present.map((key) => [key, absolutePaths(table[key], node?.children.get(key), folder)]),
+  );
 }

@@ -1,26 +1,44 @@
-/** The difference of two completed documents: every changed path with its tier, and one readable summary with secrets masked. */
+/**
+ * The difference of two completed documents: every changed path with its tier, and one readable summary with
+ * secrets masked.
+ */
 import { isDeepStrictEqual } from 'node:util';
-import type { Config } from '../api.ts';
-import type { ChangeTier, ConfigChange, ConfigDiff } from '../services.ts';
-import { isTable } from './document.ts';
-import type { Document } from './document.ts';
-import type { KeyNode } from './key-tree.ts';
-import { joinPath } from './path.ts';
-import type { Segment } from './path.ts';
-import type { Assembly } from './schema.ts';
-import { maskSecrets, secretPaths } from './secret-paths.ts';
-import type { SecretPaths } from './secret-paths.ts';
+import type { ChangeTier, Config, ConfigChange, ConfigDiff } from '../contract/config.ts';
+import { isTable } from '../sdk/toml/document.ts';
+import type { Document } from '../sdk/toml/document.ts';
+import type { KeyNode } from './schema/key-tree.ts';
+import { joinPath } from '../sdk/toml/path.ts';
+import type { Segment } from '../sdk/toml/path.ts';
+import type { Assembly } from './schema/schema.ts';
+import { maskSecrets, secretPaths } from './secrets/secret-paths.ts';
+import type { SecretPaths } from './secrets/secret-paths.ts';
 import { summarize } from './summary.ts';
 
 const TIERS: readonly ChangeTier[] = ['live', 'protocol', 'per-share', 'global', 'restart'];
 
 /** One side of a comparison: a value, and where it stands in its own document. */
-interface Side { readonly value: unknown; readonly at: readonly Segment[]; readonly secrets: SecretPaths }
-interface Place { readonly path: readonly Segment[]; readonly node: KeyNode | undefined; readonly tier: ChangeTier }
+interface Side {
+  readonly value: unknown;
+  readonly at: readonly Segment[];
+  readonly secrets: SecretPaths;
+}
+interface Place {
+  readonly path: readonly Segment[];
+  readonly node: KeyNode | undefined;
+  readonly tier: ChangeTier;
+}
 
-export const NO_DIFFERENCE: ConfigDiff = Object.freeze({ changes: Object.freeze([]), tier: undefined, summary: 'No changes' });
+export const NO_DIFFERENCE: ConfigDiff = Object.freeze({
+  changes: Object.freeze([]),
+  tier: undefined,
+  summary: 'No changes',
+});
 
-export function diffConfig(before: Config, after: Config, assembly: Pick<Assembly, 'root' | 'entries'>): ConfigDiff {
+export function diffConfig(
+  before: Config,
+  after: Config,
+  assembly: Pick<Assembly, 'root' | 'entries'>,
+): ConfigDiff {
   const changes = compare(
     { value: before, at: [], secrets: secretPaths(before, assembly) },
     { value: after, at: [], secrets: secretPaths(after, assembly) },
@@ -33,7 +51,8 @@ export function diffConfig(before: Config, after: Config, assembly: Pick<Assembl
 
 function compare(before: Side, after: Side, place: Place): ConfigChange[] {
   if (isDeepStrictEqual(before.value, after.value)) return [];
-  if (isNamedTables(place.node) && hasUniqueNames(before.value) && hasUniqueNames(after.value)) return compareNamed(before, after, place);
+  if (isNamedTables(place.node) && hasUniqueNames(before.value) && hasUniqueNames(after.value))
+    return compareNamed(before, after, place);
   if (isTable(before.value) && isTable(after.value)) return compareTables(before, after, place);
   return [change(before, after, place)];
 }
@@ -48,7 +67,9 @@ function shown({ value, at, secrets }: Side): unknown {
 
 function compareTables(before: Side, after: Side, place: Place): ConfigChange[] {
   const keys = new Set([...Object.keys(before.value as Document), ...Object.keys(after.value as Document)]);
-  return [...keys].flatMap((key) => compare(below(before, key), below(after, key), inside(place, key, place.node?.children.get(key))));
+  return [...keys].flatMap((key) =>
+    compare(below(before, key), below(after, key), inside(place, key, place.node?.children.get(key))),
+  );
 }
 
 function below(side: Side, key: Segment): Side {

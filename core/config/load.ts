@@ -1,21 +1,21 @@
 /**
- * Loading a document: parse, validate, complete, cross-check, ask the plugins. Every step either goes on with a better
- * document or ends with problems; nothing is changed outside, nothing is thrown.
+ * Loading a document: parse, validate, complete, cross-check, ask the plugins. Every step either goes on with
+ * a better document or ends with problems; nothing is changed outside, nothing is thrown.
  */
 import { dirname } from 'node:path';
-import type { Config, Services } from '../api.ts';
-import type { ConfigOrigin, ConfigProblem, LoadedConfig } from '../services.ts';
+import type { Config, ConfigOrigin, ConfigProblem, LoadedConfig } from '../contract/config.ts';
+import type { Services } from '../contract/services.ts';
 import { complete } from './complete.ts';
-import { crossProblems, maskProblems, secretProblems } from './cross-checks.ts';
-import { suggestion } from './did-you-mean.ts';
-import { copy, deepFreeze, isTable, parseDocument } from './document.ts';
-import type { Document } from './document.ts';
-import { fileOnlyProblems } from './file-only.ts';
-import { describeProblems, locate, schemaProblems } from './problems.ts';
-import { isOn } from './schema.ts';
-import type { Assembly, ContributionEntry } from './schema.ts';
-import { asReferences } from './shown-text.ts';
-import type { KeptSecret } from './shown-text.ts';
+import { crossProblems, maskProblems, secretProblems } from './checks/cross-checks.ts';
+import { suggestion } from './schema/did-you-mean.ts';
+import { copy, deepFreeze, isTable, parseDocument } from '../sdk/toml/document.ts';
+import type { Document } from '../sdk/toml/document.ts';
+import { fileOnlyProblems } from './checks/file-only.ts';
+import { describeProblems, locate, schemaProblems } from './checks/problems.ts';
+import { isOn } from './schema/schema.ts';
+import type { Assembly, ContributionEntry } from './schema/schema.ts';
+import { asReferences } from './secrets/shown-text.ts';
+import type { KeptSecret } from './secrets/shown-text.ts';
 
 const CHECK_TIMEOUT_MS = 10_000;
 /** The file is read with it at every start: who is slow holds up the mounts. */
@@ -70,7 +70,10 @@ async function loadSteps(text: string, options: LoadOptions): Promise<LoadResult
   if (found.problems.length > 0) return failure('validate', locate(found.problems, text));
   const document = deepFreeze(parsed.document);
   const all = Object.freeze([...warnings(document, options.assembly), ...told, ...found.warnings]);
-  return { ok: true, loaded: Object.freeze({ text, document, config, warnings: all, origin: options.origin }) };
+  return {
+    ok: true,
+    loaded: Object.freeze({ text, document, config, warnings: all, origin: options.origin }),
+  };
 }
 
 export function failure(stage: 'parse' | 'validate', problems: readonly ConfigProblem[]): LoadFailure {
@@ -95,24 +98,44 @@ export function validate(document: Document, options: Pick<LoadOptions, 'assembl
   }
   const completed = complete(checked.value as Document, assembly, dirname(file));
   if (completed.problems.length > 0) return { problems: completed.problems };
-  return { config: completed.config, problems: crossProblems(completed.config, file), warnings: completed.warnings };
+  return {
+    config: completed.config,
+    problems: crossProblems(completed.config, file),
+    warnings: completed.warnings,
+  };
 }
 
-interface Findings { readonly problems: readonly ConfigProblem[]; readonly warnings: readonly string[] }
+interface Findings {
+  readonly problems: readonly ConfigProblem[];
+  readonly warnings: readonly string[];
+}
 
 async function pluginFindings(config: Config, options: LoadOptions): Promise<Findings> {
-  const asked = options.assembly.entries.filter((entry) => entry.contribution.check !== undefined && isOn(entry, config));
+  const asked = options.assembly.entries.filter(
+    (entry) => entry.contribution.check !== undefined && isOn(entry, config),
+  );
   const found = await Promise.all(asked.map((entry) => checkedBy(entry, config, options.services)));
-  return { problems: found.flatMap(({ problems }) => problems), warnings: found.flatMap(({ warnings: some }) => some) };
+  return {
+    problems: found.flatMap(({ problems }) => problems),
+    warnings: found.flatMap(({ warnings: some }) => some),
+  };
 }
 
 /** A third party's check that throws, hangs or answers nonsense makes no document wrong. */
-async function checkedBy({ owner, contribution, thirdParty }: ContributionEntry, config: Config, services: CheckServices): Promise<Findings> {
+async function checkedBy(
+  { owner, contribution, thirdParty }: ContributionEntry,
+  config: Config,
+  services: CheckServices,
+): Promise<Findings> {
   const limitMs = thirdParty ? STRANGERS_CHECK_TIMEOUT_MS : CHECK_TIMEOUT_MS;
   const waiting = new AbortController();
   try {
-    const late = services.clock.sleep(limitMs, waiting.signal).then(() => { throw new Error(`no answer within ${limitMs / 1000} s`); });
-    late.catch(() => { /* Ended by the race or by the abort below. */ });
+    const late = services.clock.sleep(limitMs, waiting.signal).then(() => {
+      throw new Error(`no answer within ${limitMs / 1000} s`);
+    });
+    late.catch(() => {
+      /* Ended by the race or by the abort below. */
+    });
     const found: unknown = await Promise.race([contribution.check?.(config, services), late]);
     return { problems: Array.isArray(found) ? Array.from(found as unknown[], problemOf) : [], warnings: [] };
   } catch (error) {
@@ -126,7 +149,8 @@ async function checkedBy({ owner, contribution, thirdParty }: ContributionEntry,
 /** Throws a sentence. */
 function problemOf(given: unknown): ConfigProblem {
   const { message, path } = (given ?? {}) as Partial<ConfigProblem>;
-  if (typeof message !== 'string') throw new Error('its answer holds what is no problem: each needs a message');
+  if (typeof message !== 'string')
+    throw new Error('its answer holds what is no problem: each needs a message');
   return typeof path === 'string' ? { message, path } : { message };
 }
 
@@ -149,14 +173,21 @@ function untrustedProblems(document: Document, config: Config, options: LoadOpti
 /** Of a document in which secrets read as masks. */
 function withWayOut(problem: ConfigProblem): ConfigProblem {
   const isOfConnection = problem.path?.startsWith('connections[') === true;
-  return isOfConnection ? { ...problem, message: `${problem.message}; or give the secrets of the connection again` } : problem;
+  return isOfConnection
+    ? { ...problem, message: `${problem.message}; or give the secrets of the connection again` }
+    : problem;
 }
 
 function warnings(document: Document, { plugins, rejected }: Assembly): string[] {
   const tables = isTable(document['plugins']) ? Object.keys(document['plugins']) : [];
   const unknown = tables.filter((name) => name !== 'dirs' && !plugins.includes(name));
   return [
-    ...unknown.slice(0, MOST_WARNINGS).map((name) => `[plugins.${name}]: there is no plugin of that name; its keys are kept${suggestion(name, plugins)}`),
+    ...unknown
+      .slice(0, MOST_WARNINGS)
+      .map(
+        (name) =>
+          `[plugins.${name}]: there is no plugin of that name; its keys are kept${suggestion(name, plugins)}`,
+      ),
     ...rejected.map(({ owner, reason }) => `plugin ${owner} is left out: ${reason}`),
   ];
 }

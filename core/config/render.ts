@@ -1,11 +1,12 @@
 /**
- * Commented TOML of a document: every comment is the schema's description, explicit keys are written, unset ones stand
- * commented out with their default. The same document always gives the same text, and the text parses back to it.
+ * Commented TOML of a document: every comment is the schema's description, explicit keys are written, unset
+ * ones stand commented out with their default. The same document always gives the same text, and the text
+ * parses back to it.
  */
-import { isTable } from './document.ts';
-import type { Document } from './document.ts';
-import type { KeyNode } from './key-tree.ts';
-import { bareOrQuoted, inlineValue } from './toml-value.ts';
+import { isTable } from '../sdk/toml/document.ts';
+import type { Document } from '../sdk/toml/document.ts';
+import type { KeyNode } from './schema/key-tree.ts';
+import { bareOrQuoted, inlineValue } from '../sdk/toml/value.ts';
 
 const WIDTH = 100;
 
@@ -23,9 +24,13 @@ export function renderDocument(document: Document, root: KeyNode): string {
   const known = [...root.children.keys()];
   const unknown = Object.keys(document).filter((key) => !root.children.has(key));
   // Values must stand before the first table's header; at the root only an empty array of tables is one.
-  const values = [...known, ...unknown].filter((key) => key in document && !isSection(document[key], root.children.get(key)));
+  const values = [...known, ...unknown].filter(
+    (key) => key in document && !isSection(document[key], root.children.get(key)),
+  );
   const head = values.map((key) => assignment(key, document[key]));
-  const sections = [...known, ...unknown].filter((key) => !values.includes(key)).flatMap((key) => section([key], document[key], root.children.get(key), false));
+  const sections = [...known, ...unknown]
+    .filter((key) => !values.includes(key))
+    .flatMap((key) => section([key], document[key], root.children.get(key), false));
   return `${[head.join('\n'), ...sections].filter((block) => block !== '').join('\n\n')}\n`;
 }
 
@@ -36,12 +41,23 @@ function isSection(value: unknown, node: KeyNode | undefined): boolean {
 }
 
 /** One table or array of tables with everything below it, as blocks of text. */
-function section(path: readonly string[], value: unknown, node: KeyNode | undefined, isBrief: boolean): string[] {
+function section(
+  path: readonly string[],
+  value: unknown,
+  node: KeyNode | undefined,
+  isBrief: boolean,
+): string[] {
   if (isTable(value)) return table({ path, node, value, isHint: false, isBrief }, `[${header(path)}]`);
   const name = `[[${header(path)}]]`;
-  if (Array.isArray(value)) return value.flatMap((item, index) => table({ path, node, value: item as Document, isHint: false, isBrief: isBrief || index > 0 }, name));
+  if (Array.isArray(value))
+    return value.flatMap((item, index) =>
+      table({ path, node, value: item as Document, isHint: false, isBrief: isBrief || index > 0 }, name),
+    );
   if (isBrief || node === undefined) return [];
-  return table({ path, node, value: {}, isHint: true, isBrief }, node.kind === 'tables' ? name : `[${header(path)}]`);
+  return table(
+    { path, node, value: {}, isHint: true, isBrief },
+    node.kind === 'tables' ? name : `[${header(path)}]`,
+  );
 }
 
 function table(block: Block, title: string): string[] {
@@ -51,7 +67,9 @@ function table(block: Block, title: string): string[] {
   const tables = names.filter((key) => isOwnTable(value[key], children.get(key), path.length));
   const lines = names.filter((key) => !tables.includes(key)).map((key) => keyLines(key, block));
   const heading = [...(isBrief ? [] : comment(node?.description ?? '')), isHint ? `#${title}` : title];
-  const own = [...heading, ...lines.filter((text) => text !== ''), ...(isHint ? example(node) : [])].join('\n');
+  const own = [...heading, ...lines.filter((text) => text !== ''), ...(isHint ? example(node) : [])].join(
+    '\n',
+  );
   const below = tables.flatMap((key) => section([...path, key], value[key], children.get(key), isBrief));
   return [own, ...below];
 }
@@ -62,7 +80,10 @@ function example(node: KeyNode | undefined): string[] {
   return Object.entries(node.example).map(([key, value]) => `#${assignment(key, value)}`);
 }
 
-/** Known tables have a header of their own; of those that nobody declared, only the ones directly in a section. */
+/**
+ * Known tables have a header of their own; of those that nobody declared, only the ones directly in a
+ * section.
+ */
 function isOwnTable(value: unknown, node: KeyNode | undefined, depth: number): boolean {
   if (node === undefined) return depth === 1 && isTable(value);
   if (value === undefined) return node.kind !== 'value';
@@ -93,7 +114,6 @@ function header(path: readonly string[]): string {
 /** Comment lines no wider than `WIDTH`, broken at spaces, but not inside braces. */
 export function comment(text: string): string[] {
   const lines: string[] = [];
-  // eslint-disable-next-line no-control-regex
   const words = text.replaceAll(/[\s\x00-\x1f\x7f]+/g, ' ').match(/\{[^{}]{1,60}\}\S*|\S+/g) ?? [];
   for (const word of words) {
     const last = lines.at(-1);

@@ -1,29 +1,43 @@
-/** The configuration service: checks documents against everything discovered, writes the file, and holds the running one. */
+/**
+ * The configuration service: checks documents against everything discovered, writes the file, and holds the
+ * running one.
+ */
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Config } from '../api.ts';
-import type { ConfigCheck, ConfigDiff, ConfigOrigin, ConfigService, LoadedConfig, Logger } from '../services.ts';
+import type {
+  Config,
+  ConfigApplication,
+  ConfigApplied,
+  ConfigCheck,
+  ConfigDiff,
+  ConfigOrigin,
+  ConfigService,
+  LoadedConfig,
+} from '../contract/config.ts';
+import type { Logger } from '../contract/platform.ts';
 import { diffConfig, NO_DIFFERENCE } from './diff.ts';
-import { listKeys } from './key-tree.ts';
+import { listKeys } from './schema/key-tree.ts';
 import { failure, load, validate } from './load.ts';
-import { locate } from './problems.ts';
+import { locate } from './checks/problems.ts';
 import type { CheckServices } from './load.ts';
-import { copy, parseDocument } from './document.ts';
-import { holdsSecrets, redact } from './redact.ts';
+import { copy, parseDocument } from '../sdk/toml/document.ts';
+import { holdsSecrets, redact } from './secrets/redact.ts';
 import { renderDocument } from './render.ts';
-import { assemble } from './schema.ts';
-import { restoredText, shownText } from './shown-text.ts';
-import type { Restored } from './shown-text.ts';
-import { admitStrangers } from './strangers.ts';
-import type { StrangerPlugins } from './strangers.ts';
-import type { Assembly, ContributionEntry } from './schema.ts';
+import { assemble } from './schema/schema.ts';
+import { restoredText, shownText } from './secrets/shown-text.ts';
+import type { Restored } from './secrets/shown-text.ts';
+import { admitStrangers } from './checks/third-party.ts';
+import type { StrangerPlugins } from './checks/third-party.ts';
+import type { Assembly, ContributionEntry } from './schema/schema.ts';
+import { createSerialQueue } from '../platform/serial-queue.ts';
 import { createFileWriter } from './write.ts';
 
-export type { ContributionEntry } from './schema.ts';
+export type { ContributionEntry } from './schema/schema.ts';
 
 const MAX_FILE_BYTES = 4_194_304;
-const OPEN_SECRETS = 'every user of this machine may read the file, and passwords, or what may be some, stand in it: '
-  + 'give it mode 0600, or keep them elsewhere and refer to them';
+const OPEN_SECRETS =
+  'every user of this machine may read the file, and passwords, or what may be some, stand in it: ' +
+  'give it mode 0600, or keep them elsewhere and refer to them';
 
 export interface ConfigServiceOptions {
   readonly file: string;
@@ -33,13 +47,20 @@ export interface ConfigServiceOptions {
   readonly log: Logger;
   /** Plugins of third parties; left out where there are none. */
   readonly strangers?: () => StrangerPlugins;
-  /** Has the last word on a valid document that differs from the running one: a returned string is why it is refused. */
+  /**
+   * Has the last word on a valid document that differs from the running one: a returned string is why it is
+   * refused.
+   */
   readonly review?: (next: LoadedConfig, diff: ConfigDiff) => Promise<string | undefined>;
+  /** Has an accepted document carried out. Left out where no daemon runs. */
+  readonly reload?: (next: LoadedConfig) => Promise<void>;
 }
 
 export interface OwnedConfigService extends ConfigService {
   /** Reads and checks the file. A file that is missing or cannot be read is a failed check. */
   loadFile(): Promise<ConfigCheck>;
+  /** Whether this text runs, or was read and cannot run. */
+  isKnown(text: string): boolean;
   /** Makes an accepted document the running one. */
   commit(loaded: LoadedConfig): void;
 }
@@ -52,6 +73,7 @@ class FileConfigService implements OwnedConfigService {
   readonly file: string;
   readonly #options: ConfigServiceOptions;
   readonly #write: ReturnType<typeof createFileWriter>;
+  readonly #applications = createSerialQueue();
   #current: LoadedConfig | undefined;
   /** What stands in the file and cannot run. */
   #refused: string | undefined;
@@ -71,14 +93,19 @@ class FileConfigService implements OwnedConfigService {
   }
 
   async check(given: string, origin: ConfigOrigin, { keepSecrets = false } = {}): Promise<ConfigCheck> {
-    const restored = keepSecrets && this.#current ? restoredText(given, this.#current, this.#assemble()) : { text: given, kept: [] };
+    const restored =
+      keepSecrets && this.#current
+        ? restoredText(given, this.#current, this.#assemble())
+        : { text: given, kept: [] };
     return this.#check(restored, origin);
   }
 
   async #check({ text, kept }: Restored, origin: ConfigOrigin): Promise<ConfigCheck> {
     const { services, strangers } = this.#options;
     // Before all else: the rest of the check asks every plugin, and for that they are imported.
-    const refused = strangers ? await admitStrangers(text, { origin, current: this.#current?.config, strangers: strangers() }) : [];
+    const refused = strangers
+      ? await admitStrangers(text, { origin, current: this.#current?.config, strangers: strangers() })
+      : [];
     if (refused.length > 0) return failure('validate', locate(refused, text));
     const assembly = this.#assemble();
     const current = this.#comparable(assembly);
@@ -87,7 +114,9 @@ class FileConfigService implements OwnedConfigService {
     this.#assembledBefore.set(result.loaded, assembly);
     const diff = current === undefined ? NO_DIFFERENCE : diffConfig(current, result.loaded.config, assembly);
     const objection = await this.#objection(result.loaded, diff);
-    return objection === undefined ? { ok: true, loaded: result.loaded, diff } : failure('validate', [{ message: objection }]);
+    return objection === undefined
+      ? { ok: true, loaded: result.loaded, diff }
+      : failure('validate', [{ message: objection }]);
   }
 
   async #objection(next: LoadedConfig, diff: ConfigDiff): Promise<string | undefined> {
@@ -109,7 +138,10 @@ class FileConfigService implements OwnedConfigService {
   #withWarning(check: Extract<ConfigCheck, { ok: true }>): ConfigCheck {
     const assembly = this.#assembledBefore.get(check.loaded);
     if (assembly === undefined || !holdsSecrets(check.loaded.config, assembly)) return check;
-    const loaded = Object.freeze({ ...check.loaded, warnings: Object.freeze([...check.loaded.warnings, OPEN_SECRETS]) });
+    const loaded = Object.freeze({
+      ...check.loaded,
+      warnings: Object.freeze([...check.loaded.warnings, OPEN_SECRETS]),
+    });
     this.#assembledBefore.set(loaded, assembly);
     return { ...check, loaded };
   }
@@ -122,18 +154,67 @@ class FileConfigService implements OwnedConfigService {
     return diffConfig(before, after, this.#assemble());
   }
 
+  apply(application: ConfigApplication): Promise<ConfigApplied> {
+    const asked = this.current;
+    return this.#applications.run(() => this.#apply(application, asked));
+  }
+
+  async #apply(application: ConfigApplication, asked: LoadedConfig): Promise<ConfigApplied> {
+    const { text, origin } = application;
+    const keepSecrets = application.keepSecrets === true;
+    // A text was made of what ran when it was handed in: what somebody else applied since would be undone.
+    const isFixed = typeof text === 'string';
+    const former = isFixed ? asked : this.current;
+    const check = await this.check(isFixed ? text : await text(former), origin, { keepSecrets });
+    if (!check.ok) return check;
+    const applied = { loaded: check.loaded, diff: check.diff, former };
+    if (check.diff.changes.length === 0 && application.evenIfEqual !== true) return { ok: true, ...applied };
+    const failed = await this.#carryOut(applied, application.beforeWrite);
+    if (!failed) return { ok: true, ...applied };
+    if (isFixed || failed.stage === 'send' || this.current.text === former.text) return failed;
+    // The file was read anew meanwhile: what is made of the running document is made of that one now.
+    return this.#apply(application, asked);
+  }
+
+  /** Nothing is sent before it is written. Resolves with what failed. */
+  async #carryOut(
+    { loaded, diff, former }: Omit<Extract<ConfigApplied, { ok: true }>, 'ok'>,
+    beforeWrite: ConfigApplication['beforeWrite'],
+  ): Promise<Extract<ConfigApplied, { stage: 'write' | 'send' }> | undefined> {
+    try {
+      await beforeWrite?.(loaded, former);
+      await this.write(loaded.text, former);
+    } catch (error) {
+      return { ok: false, stage: 'write', message: reasonOf(error), diff };
+    }
+    try {
+      await this.#options.reload?.(loaded);
+    } catch (error) {
+      return { ok: false, stage: 'send', message: reasonOf(error), diff };
+    }
+    return undefined;
+  }
+
   async write(text: string, basis?: LoadedConfig): Promise<void> {
     await this.#write(text, basis && (() => this.#assertUnchanged(basis)));
   }
 
-  /** Asked in the writer's turn: of two who began with the same document, the second finds what the first has written. */
+  /**
+   * Asked in the writer's turn: of two who began with the same document, the second finds what the first has
+   * written.
+   */
   async #assertUnchanged(basis: LoadedConfig): Promise<void> {
     const found = await readFile(this.file, 'utf8').catch(() => undefined);
-    const isSettled = found === undefined || found === this.#current?.text || found === this.#refused;
-    // The watcher reads what is there, and then it runs or is known to be wrong. The same text may have been read anew meanwhile.
+    const isSettled = found === undefined || this.isKnown(found);
+    // The watcher reads what is there, and then it runs or is known to be wrong. The same text may have been
+    // read anew meanwhile.
     if (basis.text !== this.#current?.text || !isSettled) {
       throw new Error('the configuration has just been changed by somebody else; look at it and try again');
     }
+  }
+
+  isKnown(text: string): boolean {
+    return text === this.#current?.text || text === this.#refused;
   }
 
   render(document: Readonly<Record<string, unknown>>): string {
@@ -157,15 +238,21 @@ class FileConfigService implements OwnedConfigService {
   /** Built anew only when another plugin set was discovered. */
   #assemble(): Assembly {
     const entries = this.#options.entries();
-    const isSame = entries.length === this.#assembledFrom.length && entries.every((entry, index) => isSameEntry(entry, this.#assembledFrom[index]));
+    const isSame =
+      entries.length === this.#assembledFrom.length &&
+      entries.every((entry, index) => isSameEntry(entry, this.#assembledFrom[index]));
     if (this.#assembly !== undefined && isSame) return this.#assembly;
     this.#assembly = assemble(entries);
     this.#assembledFrom = [...entries];
-    for (const { owner, reason } of this.#assembly.rejected) this.#options.log.warn({ owner, reason }, 'configuration keys of a plugin left out');
+    for (const { owner, reason } of this.#assembly.rejected)
+      this.#options.log.warn({ owner, reason }, 'configuration keys of a plugin left out');
     return this.#assembly;
   }
 
-  /** The running configuration as the plugins of today complete it, so that a newly discovered one is no difference. */
+  /**
+   * The running configuration as the plugins of today complete it, so that a newly discovered one is no
+   * difference.
+   */
   #comparable(assembly: Assembly): Config | undefined {
     const current = this.#current;
     if (current === undefined || this.#assembledBefore.get(current) === assembly) return current?.config;
@@ -175,7 +262,11 @@ class FileConfigService implements OwnedConfigService {
 }
 
 function isSameEntry(entry: ContributionEntry, other: ContributionEntry | undefined): boolean {
-  return entry.owner === other?.owner && entry.contribution === other.contribution && entry.enabledByDefault === other.enabledByDefault;
+  return (
+    entry.owner === other?.owner &&
+    entry.contribution === other.contribution &&
+    entry.enabledByDefault === other.enabledByDefault
+  );
 }
 
 async function readText(file: string): Promise<{ readonly text: string; readonly isOpen: boolean }> {
@@ -196,4 +287,8 @@ function readReason(error: unknown): string {
   if (code === 'ENOENT') return 'there is no such file';
   if (code === 'EACCES' || code === 'EPERM') return 'permission denied';
   return message;
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

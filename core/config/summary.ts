@@ -1,10 +1,10 @@
 /** Changes in words, one line each. */
 import { isDeepStrictEqual } from 'node:util';
-import type { ConfigChange } from '../services.ts';
-import { isTable } from './document.ts';
-import { splitPath } from './path.ts';
-import { inlineValue } from './toml-value.ts';
-import { MASK } from './types.ts';
+import type { ConfigChange } from '../contract/config.ts';
+import { isTable } from '../sdk/toml/document.ts';
+import { splitPath } from '../sdk/toml/path.ts';
+import { inlineValue } from '../sdk/toml/value.ts';
+import { MASK } from '../sdk/config-types.ts';
 
 const LONGEST_VALUE = 80;
 const MOST_LINES = 200;
@@ -12,10 +12,14 @@ const MOST_LINES = 200;
 export function summarize(changes: readonly ConfigChange[]): string {
   const renamed = renames(changes);
   const targets = new Set(renamed.values());
-  const lines = changes.filter((change) => !targets.has(change)).map((change) => {
-    const target = renamed.get(change);
-    return target === undefined ? describe(change) : `${change.path}: renamed to ${JSON.stringify(String(splitPath(target.path).at(-1)))}`;
-  });
+  const lines = changes
+    .filter((change) => !targets.has(change))
+    .map((change) => {
+      const target = renamed.get(change);
+      return target === undefined
+        ? describe(change)
+        : `${change.path}: renamed to ${JSON.stringify(String(splitPath(target.path).at(-1)))}`;
+    });
   const hidden = lines.length - MOST_LINES;
   return hidden > 0 ? [...lines.slice(0, MOST_LINES), `and ${hidden} more`].join('\n') : lines.join('\n');
 }
@@ -23,7 +27,8 @@ export function summarize(changes: readonly ConfigChange[]): string {
 function describe({ path, tier, before, after }: ConfigChange): string {
   const note = tier === 'restart' ? ' (waits for the restart)' : '';
   if (isReordered(before, after)) return `${path}: order changed`;
-  if (before === undefined) return `${path}: added${isTable(after) || after === MASK ? '' : ` ${shown(after)}`}${note}`;
+  if (before === undefined)
+    return `${path}: added${isTable(after) || after === MASK ? '' : ` ${shown(after)}`}${note}`;
   if (after === undefined) return `${path}: removed${note}`;
   if (before === MASK || after === MASK) return `${path}: ${secretChange(before, after)}${note}`;
   return `${path}: ${shown(before)} → ${shown(after)}${note}`;

@@ -1,20 +1,29 @@
-/** Atomic replacement of the configuration file: the old one stays whole until the new one is safely on the disk. */
+/**
+ * Atomic replacement of the configuration file: the old one stays whole until the new one is safely on the
+ * disk.
+ */
 import { randomBytes } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { lstat, open, readlink, rename, stat, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { createSerialQueue } from '../platform/serial-queue.ts';
 
 const MOST_LINKS = 40;
 
-/** Writes one file, one writer after the other. `before`: what must hold when its turn has come; a rejection is the writer's. */
-export function createFileWriter(file: string): (text: string, before?: () => Promise<void>) => Promise<void> {
-  let last: Promise<void> = Promise.resolve();
-  return (text, before) => {
-    const mine = last.then(before).then(() => replaceFile(file, text));
-    last = mine.catch(() => { /* Told to its own caller; the next writer starts afresh. */ });
-    return mine;
-  };
+/**
+ * Writes one file, one writer after the other. `before`: what must hold when its turn has come; a rejection
+ * is the writer's.
+ */
+export function createFileWriter(
+  file: string,
+): (text: string, before?: () => Promise<void>) => Promise<void> {
+  const queue = createSerialQueue();
+  return (text, before) =>
+    queue.run(async () => {
+      await before?.();
+      await replaceFile(file, text);
+    });
 }
 
 /** Rejects with a plain sentence. A symlink stays one; its target is replaced. */
@@ -60,7 +69,9 @@ async function replace(target: string, text: string, old: Stats | undefined): Pr
     }
     await rename(temporary, target);
   } catch (error) {
-    await unlink(temporary).catch(() => { /* The first error says what is wrong. */ });
+    await unlink(temporary).catch(() => {
+      /* The first error says what is wrong. */
+    });
     throw error;
   }
   await syncFolder(folder);
@@ -80,7 +91,10 @@ function unprivileged(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPERM') throw error;
 }
 
-/** Makes the rename itself durable. The new file is in place already, so a file system that cannot do this is no failure. */
+/**
+ * Makes the rename itself durable. The new file is in place already, so a file system that cannot do this is
+ * no failure.
+ */
 async function syncFolder(folder: string): Promise<void> {
   try {
     const handle = await open(folder, 'r');
@@ -101,7 +115,8 @@ const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   ENOENT: 'its folder does not exist',
-  EBUSY: 'the file is a mount of its own, as when a single file is bound into a container; bind its folder instead',
+  EBUSY:
+    'the file is a mount of its own, as when a single file is bound into a container; bind its folder instead',
   EFBIG: 'the file would be larger than this process may write',
 };
 

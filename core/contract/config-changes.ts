@@ -1,10 +1,10 @@
 /**
- * The contract of changes of the configuration: one service that every way in over HTTP goes through, and the history of what was
- * applied, from whatever side. Types alone.
+ * The contract of changes of the configuration: one service that every way in over HTTP goes through, and the
+ * history of what was applied, from whatever side. Types alone.
  */
-import type { TomlEdit } from '../config/edit.ts';
+import type { Release } from './platform.ts';
+import type { ConfigChange, ConfigProblem, TomlEdit } from './config.ts';
 import type { LocalText } from './dashboard.ts';
-import type { ConfigChange, ConfigProblem, Release } from '../services.ts';
 
 /** Whom a change interrupts. */
 export interface Interruption {
@@ -55,7 +55,10 @@ export interface ConfigSubmission {
   readonly keepSecrets?: boolean | undefined;
   /** The version that the text was made from; left out, it is applied to whatever runs. */
   readonly version?: string | undefined;
-  /** Take it back after 60 s unless `reached` or `confirm` is called, or when a share fails by then that was healthy. */
+  /**
+   * Take it back after 60 s unless `reached` or `confirm` is called, or when a share fails by then that was
+   * healthy.
+   */
   readonly onTrial?: boolean | undefined;
 }
 
@@ -112,4 +115,36 @@ export interface ConfigChanges {
   revert(version: string): Promise<ConfigAnswer>;
   /** Calls `changed` whenever the history or the trial is another. */
   watch(changed: () => void): Release;
+}
+
+export type NasKind = 'smb' | 'sftp' | 'webdav' | 'ftp';
+
+/** Where the NAS is, and as whom. */
+export interface NasAnswers {
+  readonly kind: NasKind;
+  /** A name or address, with a port where it is another than usual; of WebDAV the whole URL. */
+  readonly address: string;
+  readonly user: string;
+  readonly password: string;
+}
+
+export interface SetupAnswers {
+  readonly nas: NasAnswers;
+  /** Folders of the NAS, each of which becomes a share. */
+  readonly folders: readonly string[];
+  /**
+   * Who may use them over SMB from the LAN; left out: nobody but this machine's own users, through the
+   * mounts.
+   */
+  readonly lan?: { readonly user: string; readonly password: string } | undefined;
+}
+
+/** Provided as `setup`. Held to the allowlist of HTTP, whoever asks. */
+export interface SetupService {
+  /** Folders of the NAS below `path`, by name. Rejects with the reason in plain words. */
+  folders(nas: NasAnswers, path: string): Promise<readonly string[]>;
+  /** Names that the folders get as shares, in their order. */
+  shareNames(folders: readonly string[]): readonly string[];
+  check(answers: SetupAnswers): Promise<ConfigVerdict>;
+  apply(answers: SetupAnswers, by: ConfigAuthor): Promise<ConfigAnswer>;
 }

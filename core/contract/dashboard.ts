@@ -1,11 +1,15 @@
 /**
- * The contract of the dashboard: what a plugin shows there, as types alone. Whoever renders returns text or nodes made with `html`
- * or `h` from `mountkeeper`; every value in them is escaped, so names of files need no care.
+ * The contract of the dashboard: what a plugin shows there, as types alone. Whoever renders returns text or
+ * nodes made with `html` or `h` from `mountkeeper`; every value in them is escaped, so names of files need no
+ * care.
  */
 import type { ComponentChildren } from 'preact';
-import type { Awaitable, Release } from '../api.ts';
+import type { Awaitable, Release } from './platform.ts';
 
-/** One text for all languages, or one for each, by language: `{ en: 'Garden', zh: '花园' }`. English stands in for what is missing. */
+/**
+ * One text for all languages, or one for each, by language: `{ en: 'Garden', zh: '花园' }`. English stands in
+ * for what is missing.
+ */
 export type LocalText = string | Readonly<Record<string, string>>;
 
 /** Text and nodes. A text is shown as it is: `<b>` is four characters. */
@@ -44,8 +48,8 @@ export interface View {
   readonly form: Readonly<Record<string, string>>;
   text(text: LocalText): string;
   /**
-   * A message of the tab's own `texts`, in ICU's message format: `{count, plural, one {# file} other {# files}}`.
-   * `<name>…</name>` in a message is given to the function of that name in `values`.
+   * A message of the tab's own `texts`, in ICU's message format: `{count, plural, one {# file} other {#
+   * files}}`. `<name>…</name>` in a message is given to the function of that name in `values`.
    */
   t(key: string, values?: MessageValues): Content;
   /** A message without nodes, as plain text: for attributes and outcomes. */
@@ -64,7 +68,9 @@ export interface View {
   action(name: string): string;
 }
 
-export type MessageValues = Readonly<Record<string, string | number | Content | ((chunks: Content[]) => Content)>>;
+export type MessageValues = Readonly<
+  Record<string, string | number | Content | ((chunks: Content[]) => Content)>
+>;
 
 /** A tab, a card or a share's panel of the dashboard. */
 export interface Tab {
@@ -79,7 +85,10 @@ export interface Tab {
   readonly order?: number;
   /** Messages by language and key, for `view.t`. */
   readonly texts?: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** What it shows; nothing, where it returns null. Drawn anew as `watch` says, and sent only when something has changed. */
+  /**
+   * What it shows; nothing, where it returns null. Drawn anew as `watch` says, and sent only when something
+   * has changed.
+   */
   render(view: View): Awaitable<Content>;
   /** Forms and the like: drawn when the page is opened, and never under somebody's hands. */
   controls?(view: View): Content;
@@ -90,8 +99,8 @@ export interface Tab {
   /** With `place: 'share'`: buttons on the share's card and page. */
   readonly buttons?: (view: View) => readonly ActionButton[];
   /**
-   * Calls `changed` whenever `render` would return something else. Called when the first reader comes; the release when the last one
-   * has gone. Left out: drawn anew with every status that is published.
+   * Calls `changed` whenever `render` would return something else. Called when the first reader comes; the
+   * release when the last one has gone. Left out: drawn anew with every status that is published.
    */
   readonly watch?: (changed: () => void) => Release;
 }

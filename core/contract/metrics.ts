@@ -1,6 +1,7 @@
 /**
- * The contract's part about metrics: figures that every plugin may offer to a monitoring system. Names follow Prometheus:
- * base units in the name (`_bytes`, `_seconds`), counters end in `_total`, labels name things that are few and never a path.
+ * The contract's part about metrics: figures that every plugin may offer to a monitoring system. Names follow
+ * Prometheus: base units in the name (`_bytes`, `_seconds`), counters end in `_total`, labels name things
+ * that are few and never a path.
  */
 
 /** Label name → value. A series has exactly the labels that its metric declares. */
@@ -22,8 +23,8 @@ interface MetricBase {
 }
 
 /**
- * A figure that is read when somebody asks for metrics. `read` must be quick and must not wait; it gives one number, or a
- * sample for each series. What is not known is left out, never 0.
+ * A figure that is read when somebody asks for metrics. `read` must be quick and must not wait; it gives one
+ * number, or a sample for each series. What is not known is left out, never 0.
  */
 export interface ReadMetric extends MetricBase {
   /** `counter`: never falls but by a restart. Default `gauge`. */
@@ -63,7 +64,10 @@ export interface MetricVerb {
   (metric: HistogramMetric): Histogram;
 }
 
-/** One series of a histogram. `counts` has one number for each bucket and one for infinity, each with all below it. */
+/**
+ * One series of a histogram. `counts` has one number for each bucket and one for infinity, each with all
+ * below it.
+ */
 export interface HistogramSample {
   readonly labels?: MetricLabels;
   readonly counts: readonly number[];
@@ -85,6 +89,9 @@ export type MetricFamily = {
 
 /** All metrics of all active plugins. */
 export interface MetricsService {
-  /** Reads each now. One that throws, or gives what its declaration does not allow, is left out and logged once. */
+  /**
+   * Reads each now. One that throws, or gives what its declaration does not allow, is left out and logged
+   * once.
+   */
   read(): readonly MetricFamily[];
 }

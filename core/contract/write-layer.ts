@@ -1,10 +1,14 @@
 /**
- * The contract of the write layer: what users write lands in an upper folder on the local disk, and the uploader brings it
- * to the remote. The upper folder is an overlayfs `upperdir`; it is the difference between the remote and what users want.
- * Paths are relative to the share, with `/` between names and none at either end; `''` is the share's root.
+ * The contract of the write layer: what users write lands in an upper folder on the local disk, and the
+ * uploader brings it to the remote. The upper folder is an overlayfs `upperdir`; it is the difference between
+ * the remote and what users want. Paths are relative to the share, with `/` between names and none at either
+ * end; `''` is the share's root.
  */
 
-/** One version of a remote file. `modifiedMs` is as exact as the backend keeps it; the hash is there where the backend has one. */
+/**
+ * One version of a remote file. `modifiedMs` is as exact as the backend keeps it; the hash is there where the
+ * backend has one.
+ */
 export interface RemoteVersion {
   readonly bytes: number;
   readonly modifiedMs: number;
@@ -16,22 +20,40 @@ export type RemoteEntry =
   | { readonly name: string; readonly kind: 'file'; readonly version: RemoteVersion };
 
 /**
- * A share's files on the remote, asked beside the mount: no cache stands between. Every call rejects with a `RemoteFailure`
- * whose message is the remote's own words in a plain sentence. No call is repeated by itself: who calls looks first.
+ * A share's files on the remote, asked beside the mount: no cache stands between. Every call rejects with a
+ * `RemoteFailure` whose message is the remote's own words in a plain sentence. No call is repeated by itself:
+ * who calls looks first.
  */
 export interface RemoteFiles {
-  /** How far two times of one file may lie apart and still be the same, in milliseconds: the backend's own precision. */
+  /**
+   * How far two times of one file may lie apart and still be the same, in milliseconds: the backend's own
+   * precision.
+   */
   readonly precisionMs: number;
   /** Undefined when there is nothing. `hash` asks the remote for it, which may read the whole file there. */
-  stat(path: string, options: { readonly signal: AbortSignal; readonly hash?: boolean }): Promise<RemoteEntry | undefined>;
+  stat(
+    path: string,
+    options: { readonly signal: AbortSignal; readonly hash?: boolean },
+  ): Promise<RemoteEntry | undefined>;
   /** Undefined when there is no such folder. */
-  list(folder: string, options: { readonly signal: AbortSignal }): Promise<readonly RemoteEntry[] | undefined>;
+  list(
+    folder: string,
+    options: { readonly signal: AbortSignal },
+  ): Promise<readonly RemoteEntry[] | undefined>;
   /**
-   * Brings a local file up with its time, beside the place and renamed where the backend can, so that a failure leaves the
-   * former version. `local` is an absolute path on the local disk. Resolves once the remote holds it.
+   * Brings a local file up with its time, beside the place and renamed where the backend can, so that a
+   * failure leaves the former version. `local` is an absolute path on the local disk. Resolves once the
+   * remote holds it.
    */
-  upload(local: string, path: string, options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void }): Promise<void>;
-  /** Removes what uploads of this daemon to the path have left beside it when they were cut off. None may be under way. */
+  upload(
+    local: string,
+    path: string,
+    options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
+  ): Promise<void>;
+  /**
+   * Removes what uploads of this daemon to the path have left beside it when they were cut off. None may be
+   * under way.
+   */
   clearLeftovers(path: string, options: { readonly signal: AbortSignal }): Promise<void>;
   /** The target must not exist. */
   moveFile(from: string, to: string, options: { readonly signal: AbortSignal }): Promise<void>;
@@ -65,29 +87,41 @@ export interface WriteLayer {
   readonly records: string;
   /** Paths that somebody has open for writing now. */
   openForWriting(): Promise<ReadonlySet<string>>;
-  /** What somebody has open or stands in, files and folders, with all above: on the remote it had better stay where it is. */
+  /**
+   * What somebody has open or stands in, files and folders, with all above: on the remote it had better stay
+   * where it is.
+   */
   inUse(): Promise<ReadonlySet<string>>;
   /**
-   * What the lower layer has at these paths of its own: whiteouts and marks in the upper folder do not count. Asked outside the
-   * daemon's process, bounded.
+   * What the lower layer has at these paths of its own: whiteouts and marks in the upper folder do not count.
+   * Asked outside the daemon's process, bounded.
    */
   below(paths: readonly string[], options: { readonly signal: AbortSignal }): Promise<LookBelow<RemoteEntry>>;
   /** What the lower layer has in folders of its own. */
-  listBelow(folders: readonly string[], options: { readonly signal: AbortSignal }): Promise<LookBelow<readonly RemoteEntry[]>>;
+  listBelow(
+    folders: readonly string[],
+    options: { readonly signal: AbortSignal },
+  ): Promise<LookBelow<readonly RemoteEntry[]>>;
   /**
-   * Takes what the remote now has, too, out of the upper folder (files, whiteouts, marks of moved folders, folders that hold
-   * nothing any more), so that users see the remote's. Nothing that changed meanwhile, or is open for writing, is touched:
-   * resolves with the paths that were taken out. An entry with `copy` is on the remote at that path instead of its own.
+   * Takes what the remote now has, too, out of the upper folder (files, whiteouts, marks of moved folders,
+   * folders that hold nothing any more), so that users see the remote's. Nothing that changed meanwhile, or
+   * is open for writing, is touched: resolves with the paths that were taken out. An entry with `copy` is on
+   * the remote at that path instead of its own.
    */
   takeOut(entries: readonly LeavingEntry[]): Promise<readonly string[]>;
-  /** Writes the marks of these (`nowAt`) anew and nothing else. Resolves with the paths of those that had not changed meanwhile. */
+  /**
+   * Writes the marks of these (`nowAt`) anew and nothing else. Resolves with the paths of those that had not
+   * changed meanwhile.
+   */
   rewriteMarks(entries: readonly LeavingEntry[]): Promise<readonly string[]>;
 }
 
 /** One entry of the upper folder. Times in nanoseconds since the epoch. */
 export interface UpperEntry {
   readonly path: string;
-  /** `whiteout`: users deleted what lies below. `other`: a link, a socket or the like, which no remote takes. */
+  /**
+   * `whiteout`: users deleted what lies below. `other`: a link, a socket or the like, which no remote takes.
+   */
   readonly kind: 'file' | 'folder' | 'whiteout' | 'other';
   readonly inode: bigint;
   readonly bytes: number;
@@ -95,26 +129,35 @@ export interface UpperEntry {
   readonly changedNs: bigint;
   /** Of a folder: nothing that lies below shows. */
   readonly isOpaque: boolean;
-  /** Of a folder, or a file without data: where what lies below it comes from by its mark, before it was renamed. */
+  /**
+   * Of a folder, or a file without data: where what lies below it comes from by its mark, before it was
+   * renamed.
+   */
   readonly movedFrom?: string | undefined;
-  /** A file of which overlayfs keeps only that it was renamed or has another mode (`metacopy`). Its bytes are no content. */
+  /**
+   * A file of which overlayfs keeps only that it was renamed or has another mode (`metacopy`). Its bytes are
+   * no content.
+   */
   readonly hasNoData?: boolean | undefined;
 }
 
-/** One entry that the remote has, too. A file without data may go whatever lies below: it holds nothing of the user's. */
+/**
+ * One entry that the remote has, too. A file without data may go whatever lies below: it holds nothing of the
+ * user's.
+ */
 export interface LeavingEntry extends UpperEntry {
   /** Where the remote has it, when someone else's version has its place. */
   readonly copy?: string | undefined;
   /**
-   * Of a folder, or a file without data, whose mark is out of date: where the remote has what lies below it now. Its mark is
-   * written anew to say so and is never removed while an overlay is mounted, for overlayfs remembers the former one: mark first,
-   * then the mount reads the folders anew, then names are dropped. Taken out means that a look through the overlay has shown it
-   * since; it stays in the upper folder.
+   * Of a folder, or a file without data, whose mark is out of date: where the remote has what lies below it
+   * now. Its mark is written anew to say so and is never removed while an overlay is mounted, for overlayfs
+   * remembers the former one: mark first, then the mount reads the folders anew, then names are dropped.
+   * Taken out means that a look through the overlay has shown it since; it stays in the upper folder.
    */
   readonly nowAt?: string | undefined;
   /**
-   * Of a file that the remote had as it is here: others have put this there since, or have removed it where there is no entry.
-   * It is taken out when what lies below shows just that.
+   * Of a file that the remote had as it is here: others have put this there since, or have removed it where
+   * there is no entry. It is taken out when what lies below shows just that.
    */
   readonly theirs?: { readonly entry?: RemoteEntry } | undefined;
 }
@@ -146,7 +189,9 @@ export interface Conflict {
   readonly what: 'changed' | 'deleted' | 'moved';
   readonly at: number;
   /** Where both are files: what the remote had at the path, and what users here wrote, which is at `copy`. */
-  readonly versions?: { readonly theirs: RemoteVersion; readonly mine: Pick<RemoteVersion, 'bytes' | 'modifiedMs'> } | undefined;
+  readonly versions?:
+    | { readonly theirs: RemoteVersion; readonly mine: Pick<RemoteVersion, 'bytes' | 'modifiedMs'> }
+    | undefined;
 }
 
 /** Figures from the last look at the upper folder. */
@@ -170,17 +215,20 @@ export interface ShareUploads {
   /** Looks at the upper folder now; resolves with what it shows. */
   look(signal: AbortSignal): Promise<UploadFigures>;
   /**
-   * Resolves when users see every folder where the remote has it; none is moved there until the returned function is called. What the
-   * lower layer shows may be read anew only then: a folder that has been moved on the remote would show empty. Rejects when the
-   * signal ends the wait.
+   * Resolves when users see every folder where the remote has it; none is moved there until the returned
+   * function is called. What the lower layer shows may be read anew only then: a folder that has been moved
+   * on the remote would show empty. Rejects when the signal ends the wait.
    */
   holdMoves(signal: AbortSignal): Promise<() => void>;
   /**
-   * Another lower layer is about to be seen, while the overlay stays: marks say then where the remote has folders now. `remote` must
-   * answer. Rejects when that cannot be found out, or be written.
+   * Another lower layer is about to be seen, while the overlay stays: marks say then where the remote has
+   * folders now. `remote` must answer. Rejects when that cannot be found out, or be written.
    */
   settleMoves(signal: AbortSignal): Promise<void>;
-  /** The share reads this listing anew (`isDeep`: and all below it): what others changed is to show instead of what lies here. */
+  /**
+   * The share reads this listing anew (`isDeep`: and all below it): what others changed is to show instead of
+   * what lies here.
+   */
   refreshed(folder: string, isDeep: boolean): void;
   /** All that waits may go now: no quiet time, no pause between tries. */
   flush(): void;
@@ -223,10 +271,14 @@ export interface SettleOptions {
 export interface Uploader {
   start(options: UploadOptions): ShareUploads;
   /**
-   * Right before an overlay is mounted anew: writes the marks of folders as the remote has them now, and takes out what only an
-   * overlay needed that lived until now. Nobody may use the upper folder meanwhile, and no uploader may run on it.
+   * Right before an overlay is mounted anew: writes the marks of folders as the remote has them now, and
+   * takes out what only an overlay needed that lived until now. Nobody may use the upper folder meanwhile,
+   * and no uploader may run on it.
    */
   settle(options: SettleOptions): Promise<void>;
   /** What waits in an upper folder that no mount carries. */
-  waiting(upper: string, records: string): Promise<{ readonly count: number; readonly bytes: number; readonly paths: readonly string[] }>;
+  waiting(
+    upper: string,
+    records: string,
+  ): Promise<{ readonly count: number; readonly bytes: number; readonly paths: readonly string[] }>;
 }

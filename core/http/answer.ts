@@ -11,7 +11,12 @@ export function addSecurityHeaders(res: ServerResponse): void {
 }
 
 /** A sentence as JSON, in the shape of every other error answer. */
-export function answerProblem(req: IncomingMessage, res: ServerResponse, status: number, message: string): void {
+export function answerProblem(
+  req: IncomingMessage,
+  res: ServerResponse,
+  status: number,
+  message: string,
+): void {
   const body = JSON.stringify({ statusCode: status, error: STATUS_CODES[status], message });
   if (status === 503) res.setHeader('retry-after', '1');
   finish(req, res, status, { type: 'application/json; charset=utf-8', body });
@@ -21,7 +26,12 @@ export function answerHealth(req: IncomingMessage, res: ServerResponse): void {
   finish(req, res, 200, { type: 'text/plain; charset=utf-8', body: 'ok' });
 }
 
-function finish(req: IncomingMessage, res: ServerResponse, status: number, content: { type: string; body: string }): void {
+function finish(
+  req: IncomingMessage,
+  res: ServerResponse,
+  status: number,
+  content: { type: string; body: string },
+): void {
   // A body that nobody reads would stand before the next request of the connection.
   if (!req.complete && mayHaveBody(req)) res.setHeader('connection', 'close');
   res.setHeader('cache-control', 'no-store');

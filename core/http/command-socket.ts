@@ -1,6 +1,7 @@
 /**
- * A second way in, for who administers this machine: a unix socket in the state folder that nobody but root and the
- * daemon's user can open. The kernel has checked who comes over it, so whoever does needs no password.
+ * A second way in, for who administers this machine: a unix socket in the state folder that nobody but root
+ * and the daemon's user can open. The kernel has checked who comes over it, so whoever does needs no
+ * password.
  */
 import { constants } from 'node:fs';
 import { chmod, open, unlink } from 'node:fs/promises';
@@ -8,18 +9,12 @@ import type { FileHandle } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Clock, Logger } from '../services.ts';
+import type { Clock, Logger } from '../contract/platform.ts';
+import { markCommandConnection } from '../sdk/http/command-connections.ts';
 import type { ListenerLimits, RequestEvent } from './listener.ts';
 
 /** Its name in the state folder, which has mode 0700. */
 export const COMMAND_SOCKET = 'command.sock';
-
-const ownConnections = new WeakSet<Socket>();
-
-/** Whether a request came over the command socket: by its connection, never by anything that a client says. */
-export function isFromCommandSocket(request: IncomingMessage): boolean {
-  return ownConnections.has(request.socket);
-}
 
 export interface CommandSocketOptions {
   readonly clock: Clock;
@@ -63,9 +58,11 @@ function serverOf({ limits, log, onRequest, onSocketClosed }: CommandSocketOptio
   });
   server.maxConnections = limits.maxConnections;
   // For instance no descriptor is left for who comes: that ends nothing.
-  server.on('error', (err) => { if (server.listening) log.error({ err }, 'the command socket reported an error'); });
+  server.on('error', (err) => {
+    if (server.listening) log.error({ err }, 'the command socket reported an error');
+  });
   server.on('connection', (socket: Socket) => {
-    ownConnections.add(socket);
+    markCommandConnection(socket);
     socket.once('close', () => onSocketClosed(socket));
   });
   server.on('request', (req, res) => onRequest('request', req, res));
@@ -84,7 +81,11 @@ function listen(server: Server, path: string): Promise<void> {
 }
 
 /** The name goes at once; what was asked before is answered, within `letGoMs`. */
-async function close(server: Server, folder: FileHandle, { clock, limits }: CommandSocketOptions): Promise<void> {
+async function close(
+  server: Server,
+  folder: FileHandle,
+  { clock, limits }: CommandSocketOptions,
+): Promise<void> {
   await new Promise<void>((resolve) => {
     const cancel = clock.after(limits.letGoMs, () => server.closeAllConnections());
     server.close(() => {

@@ -1,15 +1,16 @@
 /**
- * One HTTP generation: a hapi server built from all ledgers, never listening itself. hapi cannot remove a route, so a
- * change of the plugin set builds a fresh generation beside the one in force and the listener turns to it.
+ * One HTTP generation: a hapi server built from all ledgers, never listening itself. hapi cannot remove a
+ * route, so a change of the plugin set builds a fresh generation beside the one in force and the listener
+ * turns to it.
  */
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { server as createHapiServer } from '@hapi/hapi';
 import type { Lifecycle, Request, Server, ServerRealm } from '@hapi/hapi';
-import type { RequestClient } from '../api.ts';
-import type { Clock, Logger } from '../services.ts';
-import type { Ledger } from '../plugin/ledger.ts';
+import type { RequestClient } from '../contract/http.ts';
+import type { Clock, Logger } from '../contract/platform.ts';
+import type { Ledger } from '../plugins/instance/ledger.ts';
 import { StallWatch } from '../sdk/stall-watch.ts';
 import { createDrain } from './drain.ts';
 import type { RequestEvent } from './listener.ts';
@@ -80,7 +81,8 @@ function createServer(facade: Facade): Server {
 /** The plugin a route belongs to, also for routes of native hapi plugins inside it. */
 function ownerOf(realm: ServerRealm, root: ServerRealm): string | undefined {
   let owner: string | undefined;
-  for (let at: ServerRealm | null = realm; at !== null && at !== root; at = at.parent ?? null) owner = at.plugin;
+  for (let at: ServerRealm | null = realm; at !== null && at !== root; at = at.parent ?? null)
+    owner = at.plugin;
   return owner;
 }
 
@@ -92,7 +94,11 @@ function refuseWhileInactive(server: Server, isActive: (plugin: string) => boole
     const owner = owners.get(realm);
     if (owner === undefined || isActive(owner)) return h.continue;
     const message = `The plugin "${owner}" is just starting. Try again in a moment.`;
-    return h.response({ statusCode: 503, error: 'Service Unavailable', message }).code(503).header('retry-after', '1').takeover();
+    return h
+      .response({ statusCode: 503, error: 'Service Unavailable', message })
+      .code(503)
+      .header('retry-after', '1')
+      .takeover();
   };
   server.ext('onPreAuth', method);
 }
@@ -155,11 +161,16 @@ async function assemble(server: Server, options: GenerationOptions): Promise<voi
   await server.start();
 }
 
-/** A native hapi plugin may never come back from its registration; the generation in force does not wait for it. */
+/**
+ * A native hapi plugin may never come back from its registration; the generation in force does not wait for
+ * it.
+ */
 async function within(work: Promise<void>, clock: Clock): Promise<void> {
   const settled = new AbortController();
   const late = clock.sleep(BUILD_TIMEOUT_MS, settled.signal).then(
-    () => { throw new Error(`the routes were not ready within ${BUILD_TIMEOUT_MS / 1000} s`); },
+    () => {
+      throw new Error(`the routes were not ready within ${BUILD_TIMEOUT_MS / 1000} s`);
+    },
     () => undefined,
   );
   try {
@@ -208,7 +219,10 @@ export async function buildGeneration(options: GenerationOptions): Promise<Gener
     async retire(timeoutMs) {
       end.abort();
       const settled = new AbortController();
-      const late = clock.sleep(timeoutMs, settled.signal).then(() => drain.destroy(), () => undefined);
+      const late = clock.sleep(timeoutMs, settled.signal).then(
+        () => drain.destroy(),
+        () => undefined,
+      );
       await Promise.race([drain.idle(), late]);
       settled.abort();
       await stopQuietly(server, log);

@@ -1,16 +1,18 @@
 /**
  * The web server: one listener, the request guard in front of it, and the generation in force behind it.
- * To the plugin host it is one projector: routes follow the ledgers by building a new generation and swapping it in.
+ * To the plugin host it is one projector: routes follow the ledgers by building a new generation and swapping
+ * it in.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { RequestClient } from '../api.ts';
-import type { Clock, Logger } from '../services.ts';
-import type { Projector } from '../plugin/ledger.ts';
-import type { Address } from './address.ts';
+import type { RequestClient } from '../contract/http.ts';
+import type { Clock, Logger } from '../contract/platform.ts';
+import type { Projector } from '../plugins/instance/ledger.ts';
+import type { Address } from '../sdk/http/address.ts';
+import { isFromCommandSocket } from '../sdk/http/command-connections.ts';
 import { addSecurityHeaders, answerHealth, answerProblem } from './answer.ts';
 import { buildGeneration } from './generation.ts';
 import type { Generation } from './generation.ts';
-import { isFromCommandSocket, openCommandSocket } from './command-socket.ts';
+import { openCommandSocket } from './command-socket.ts';
 import { createListener, DEFAULT_LIMITS } from './listener.ts';
 import type { Listener, ListenerLimits, ListenerOptions, RequestEvent } from './listener.ts';
 import { refusalOf } from './request-guard.ts';
@@ -20,9 +22,15 @@ export interface HttpOptions {
   readonly log: Logger;
   /** Names the Host header may carry beside localhost and addresses. Asked at every request. */
   readonly hostnames: () => readonly string[];
-  /** Addresses and ranges of the proxies that say who their clients are; none by default. Asked at every request. */
+  /**
+   * Addresses and ranges of the proxies that say who their clients are; none by default. Asked at every
+   * request.
+   */
   readonly trustedProxies?: () => readonly string[];
-  /** Why nobody may come in, such as an enabled guard that failed; undefined when the door is open. Asked at every request. */
+  /**
+   * Why nobody may come in, such as an enabled guard that failed; undefined when the door is open. Asked at
+   * every request.
+   */
   readonly guardState?: () => string | undefined;
   readonly limits?: Partial<ListenerLimits>;
   /** How long a replaced generation may finish what it began. */
@@ -39,7 +47,9 @@ export interface HttpStats {
 export interface Http {
   readonly projector: Projector;
   readonly address: Address | undefined;
-  /** Listens on the new address before the old one is let go. Rejects in plain words and keeps the old one. */
+  /**
+   * Listens on the new address before the old one is let go. Rejects in plain words and keeps the old one.
+   */
   listen(address: Address): Promise<void>;
   /** Opens the command socket in the state folder, beside the address. */
   listenForCommands(stateDir: string): Promise<void>;
@@ -97,12 +107,20 @@ class HttpServer implements Http {
   }
 
   async listenForCommands(stateDir: string): Promise<void> {
-    this.#closeCommandSocket = await openCommandSocket({ ...this.#reception, log: this.#options.log, stateDir });
+    this.#closeCommandSocket = await openCommandSocket({
+      ...this.#reception,
+      log: this.#options.log,
+      stateDir,
+    });
   }
 
   async close(): Promise<void> {
     this.#current = undefined;
-    await Promise.all([this.#listener.close(), this.#closeCommandSocket?.(), ...[...this.#live].map((generation) => this.#retire(generation, CLOSE_TIMEOUT_MS))]);
+    await Promise.all([
+      this.#listener.close(),
+      this.#closeCommandSocket?.(),
+      ...[...this.#live].map((generation) => this.#retire(generation, CLOSE_TIMEOUT_MS)),
+    ]);
   }
 
   stats(): HttpStats {
@@ -115,7 +133,8 @@ class HttpServer implements Http {
 
   #onRequest(event: RequestEvent, req: IncomingMessage, res: ServerResponse): void {
     addSecurityHeaders(res);
-    if (req.url === '/healthz' && (req.method === 'GET' || req.method === 'HEAD')) return answerHealth(req, res);
+    if (req.url === '/healthz' && (req.method === 'GET' || req.method === 'HEAD'))
+      return answerHealth(req, res);
     const refusal = refusalOf(req, this.#names());
     if (refusal) {
       const { address } = this.#listener.clientOf(req);
@@ -138,7 +157,8 @@ class HttpServer implements Http {
     // Who may open the command socket is let in without a guard, and is who can mend it.
     if (isAdmin) return undefined;
     const guard = this.#current.closedBy();
-    if (guard !== undefined) return `Nobody is let in while the plugin "${guard}" is not active. The log says why.`;
+    if (guard !== undefined)
+      return `Nobody is let in while the plugin "${guard}" is not active. The log says why.`;
     return this.#options.guardState?.();
   }
 
@@ -149,7 +169,9 @@ class HttpServer implements Http {
     if (previous) void this.#retire(previous, this.#options.retireTimeoutMs ?? RETIRE_TIMEOUT_MS);
   }
 
-  /** Runs beside everything else: the request that caused the swap is itself in flight on the old generation. */
+  /**
+   * Runs beside everything else: the request that caused the swap is itself in flight on the old generation.
+   */
   async #retire(generation: Generation, timeoutMs: number): Promise<void> {
     await generation.retire(timeoutMs);
     this.#live.delete(generation);

@@ -1,16 +1,18 @@
 /**
- * The one listener of the daemon. It outlives every HTTP generation and moves between addresses: the new address is
- * listened on before the old one is let go. Times, sizes and numbers of connections are bounded here.
+ * The one listener of the daemon. It outlives every HTTP generation and moves between addresses: the new
+ * address is listened on before the old one is let go. Times, sizes and numbers of connections are bounded
+ * here.
  */
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import type { RequestClient } from '../api.ts';
-import { clientAddress, ConnectionPool, trustedProxies } from '../sdk/index.ts';
-import type { TrustedProxies } from '../sdk/index.ts';
-import type { Clock, Logger } from '../services.ts';
-import { listenProblem, overlaps, plainHost, sameAddress } from './address.ts';
-import type { Address } from './address.ts';
+import type { RequestClient } from '../contract/http.ts';
+import { clientAddress, ConnectionPool, trustedProxies } from '../sdk/standalone.ts';
+import type { TrustedProxies } from '../sdk/standalone.ts';
+import type { Clock, Logger } from '../contract/platform.ts';
+import { listenProblem, overlaps, plainHost, sameAddress } from '../sdk/http/address.ts';
+import type { Address } from '../sdk/http/address.ts';
+import { createSerialQueue } from '../platform/serial-queue.ts';
 
 export interface ListenerLimits {
   readonly headersTimeoutMs: number;
@@ -78,7 +80,7 @@ interface Entrance {
 }
 
 /** One server socket with its open connections. */
-interface Door extends Entrance {
+interface ListeningSocket extends Entrance {
   readonly asked: Address;
   readonly bound: Address;
 }
@@ -97,14 +99,20 @@ class MovingListener implements Listener {
   readonly #pool: ConnectionPool;
   #proxies: { readonly list: readonly string[]; readonly trusted: TrustedProxies } | undefined;
   #saidCrowdedAt = -Infinity;
-  #current: Door | undefined;
-  #queue: Promise<unknown> = Promise.resolve();
+  #current: ListeningSocket | undefined;
+  readonly #queue = createSerialQueue();
 
   constructor(options: ListenerOptions) {
     this.#options = options;
-    const { clock, limits: { headersTimeoutMs: headMs, maxConnections, maxPerAddress } } = options;
+    const {
+      clock,
+      limits: { headersTimeoutMs: headMs, maxConnections, maxPerAddress },
+    } = options;
     this.#pool = new ConnectionPool({
-      clock, headMs, maxConnections, maxPerAddress,
+      clock,
+      headMs,
+      maxConnections,
+      maxPerAddress,
       isTrustedProxy: (address) => this.#trusted().has(address),
       onCrowded: (address) => this.#sayCrowded(address),
     });
@@ -119,11 +127,11 @@ class MovingListener implements Listener {
   }
 
   listen(address: Address): Promise<void> {
-    return this.#inTurn(() => this.#move(address));
+    return this.#queue.run(() => this.#move(address));
   }
 
   close(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#queue.run(async () => {
       const last = this.#current;
       this.#current = undefined;
       if (last) await this.#letGo(last);
@@ -145,17 +153,15 @@ class MovingListener implements Listener {
   }
 
   #sayCrowded(address: string): void {
-    const { clock, limits: { maxConnections, maxPerAddress }, log } = this.#options;
+    const {
+      clock,
+      limits: { maxConnections, maxPerAddress },
+      log,
+    } = this.#options;
     if (clock.monotonic() - this.#saidCrowdedAt < SAY_CROWDED_EVERY_MS) return;
     this.#saidCrowdedAt = clock.monotonic();
     const message = 'too many connections to the web server; the longest idle make way';
     log.warn({ address, maxConnections, maxPerAddress }, message);
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#queue.then(work);
-    this.#queue = result.catch(() => undefined);
-    return result;
   }
 
   async #move(address: Address): Promise<void> {
@@ -171,8 +177,11 @@ class MovingListener implements Listener {
     this.#options.log.info({ host, port }, 'web server listens');
   }
 
-  /** From one address of a port to all of them, or back: the kernel lets nobody hold both, so the old one goes first. */
-  async #replace(previous: Door, address: Address): Promise<Door> {
+  /**
+   * From one address of a port to all of them, or back: the kernel lets nobody hold both, so the old one goes
+   * first.
+   */
+  async #replace(previous: ListeningSocket, address: Address): Promise<ListeningSocket> {
     void this.#letGo(previous);
     try {
       return await this.#open(address);
@@ -182,7 +191,7 @@ class MovingListener implements Listener {
     }
   }
 
-  #open(asked: Address): Promise<Door> {
+  #open(asked: Address): Promise<ListeningSocket> {
     const answers = new Set<ServerResponse>();
     const server = this.#createServer(answers);
     return new Promise((resolve, reject) => {
@@ -245,10 +254,15 @@ class MovingListener implements Listener {
     this.#options.onRequest(event, req, res);
   }
 
-  /** Stops accepting at once; resolves when the last connection is gone, which is after `letGoMs` at the latest. */
-  #letGo({ server, answers }: Door): Promise<void> {
+  /**
+   * Stops accepting at once; resolves when the last connection is gone, which is after `letGoMs` at the
+   * latest.
+   */
+  #letGo({ server, answers }: ListeningSocket): Promise<void> {
     return new Promise((resolve) => {
-      const cancel = this.#options.clock.after(this.#options.limits.letGoMs, () => server.closeAllConnections());
+      const cancel = this.#options.clock.after(this.#options.limits.letGoMs, () =>
+        server.closeAllConnections(),
+      );
       // What has begun is finished, and nothing more comes over its connection.
       for (const res of answers) if (!res.headersSent) res.shouldKeepAlive = false;
       server.close(() => {

@@ -1,7 +1,7 @@
 /**
- * Decides on the raw listener, before any route, whether a request may come in at all: the Host header must not be a
- * name that a stranger's DNS points at this machine (DNS rebinding), and a request that changes something must not be
- * sent by a page of another site (CSRF). No cross-origin access is ever granted.
+ * Decides on the raw listener, before any route, whether a request may come in at all: the Host header must
+ * not be a name that a stranger's DNS points at this machine (DNS rebinding), and a request that changes
+ * something must not be sent by a page of another site (CSRF). No cross-origin access is ever granted.
  */
 import { isIP } from 'node:net';
 import type { IncomingMessage } from 'node:http';
@@ -14,7 +14,10 @@ export interface Refusal {
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 const SHOWN_CHARACTERS = 80;
 
-/** The host part of `name:port` or `[address]:port`, lower case, without a final dot; undefined when it is none. */
+/**
+ * The host part of `name:port` or `[address]:port`, lower case, without a final dot; undefined when it is
+ * none.
+ */
 export function hostOf(authority: string): string | undefined {
   const match = /^(?:\[([0-9a-f:.]+)\]|([^[\]:/\\@?#\s]+))(?::\d{0,5})?$/i.exec(authority);
   if (!match) return undefined;
@@ -59,11 +62,15 @@ function checkSite(req: IncomingMessage): Refusal | undefined {
   if (siteAllowed && originAllowed) return undefined;
   return {
     status: 403,
-    message: 'This request was sent by a page of another site and is refused. A proxy in front must pass the Host header on, with that name in web.hostnames.',
+    message:
+      'This request was sent by a page of another site and is refused. A proxy in front must pass the Host header on, with that name in web.hostnames.',
   };
 }
 
-/** Undefined lets the request in. `names` are the host names that are answered to beside localhost and addresses. */
+/**
+ * Undefined lets the request in. `names` are the host names that are answered to beside localhost and
+ * addresses.
+ */
 export function refusalOf(req: IncomingMessage, names: readonly string[]): Refusal | undefined {
   if (req.url?.startsWith('/') !== true && !(req.method === 'OPTIONS' && req.url === '*')) {
     return { status: 400, message: 'The request must name a path that begins with "/".' };

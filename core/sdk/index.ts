@@ -1,13 +1,78 @@
 /**
- * `mountkeeper/sdk`: what helper processes of plugins import as values. All of it is in `mountkeeper` as
- * well, which takes a process of its own 13 MB more.
+ * The package's entrance, `mountkeeper`: everything a plugin may use, in-tree or from a stranger.
+ * The interfaces marked "open" are extended by declaration merging (`declare module 'mountkeeper' { … }`).
  */
-export { CredentialDigest, parseBasicCredentials } from './basic-credentials.ts';
-export type { BasicCredentials } from './basic-credentials.ts';
-export { addressKey, clientAddress, trustedProxies } from './client-address.ts';
-export type { TrustedProxies } from './client-address.ts';
-export { ConnectionPool } from './connection-pool.ts';
-export type { ConnectionPoolOptions } from './connection-pool.ts';
-export { Throttle } from './throttle.ts';
-export type { Attempt, ThrottleOptions, Verdict } from './throttle.ts';
-export { createClock } from '../system/clock.ts';
+import type { Plugin } from '../contract/plugin.ts';
+
+export { default as Joi } from 'joi';
+export { default as Boom } from '@hapi/boom';
+
+export type * from '../contract/platform.ts';
+export type * from '../contract/cli.ts';
+export type * from '../contract/commands.ts';
+export type * from '../contract/config.ts';
+export type * from '../contract/config-changes.ts';
+export type * from '../contract/dashboard.ts';
+export type * from '../contract/exporter.ts';
+export type * from '../contract/hooks.ts';
+export type * from '../contract/http.ts';
+export type * from '../contract/metrics.ts';
+export type * from '../contract/mount.ts';
+export type * from '../contract/notifications.ts';
+export type * from '../contract/plugin.ts';
+export type * from '../contract/services.ts';
+export type * from '../contract/shares.ts';
+export type * from '../contract/status.ts';
+export type * from '../contract/write-layer.ts';
+
+export { createClock } from '../platform/clock.ts';
+export { cronProblem } from '../platform/cron.ts';
+export { writeWhole } from '../platform/files/atomic-file.ts';
+export { createSerialQueue } from '../platform/serial-queue.ts';
+export type { SerialQueue } from '../platform/serial-queue.ts';
+export { makeFolder } from '../platform/files/make-folder.ts';
+
+export { duration, filePath, onlyInFile, rate, secret, size, MASK } from './config-types.ts';
+export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeBytes } from './units.ts';
+export { editToml, readToml } from './toml/edit.ts';
+export { Fragment, h, html } from './html.ts';
+export { inEveryLanguage, readTexts } from './texts.ts';
+export type { Texts } from './texts.ts';
+
+export { isLoopback } from './http/address.ts';
+export { isFromCommandSocket } from './http/command-connections.ts';
+export { documented } from './http/documented.ts';
+export type { RouteDocument } from './http/documented.ts';
+export { eventStream } from './http/event-stream.ts';
+export type { EventSink, EventStreamOptions, StreamEvent } from './http/event-stream.ts';
+export {
+  addressKey,
+  clientAddress,
+  ConnectionPool,
+  CredentialDigest,
+  parseBasicCredentials,
+  Throttle,
+  trustedProxies,
+} from './standalone.ts';
+export type {
+  Attempt,
+  BasicCredentials,
+  ConnectionPoolOptions,
+  ThrottleOptions,
+  TrustedProxies,
+  Verdict,
+} from './standalone.ts';
+
+export { exporterOf, provideExporter } from './servers/exporter.ts';
+export type { ExporterParts, ExporterTools, ExporterWiring, ServingExporter } from './servers/exporter.ts';
+export { showShares } from './servers/export-table.ts';
+export type { ShownShares, ShownSharesOptions } from './servers/export-table.ts';
+export { keepServer } from './servers/managed-server.ts';
+export type { KeptServer, KeptServerOptions } from './servers/managed-server.ts';
+export { addressProblem, askOnce, ownAddress, portProblem } from './servers/server-address.ts';
+export type { AddressOrigin, Question, ServerAddress } from './servers/server-address.ts';
+
+/** Types the context by the plugin's configuration. Returns its argument. */
+export function definePlugin<C extends object>(plugin: Plugin<C>): Plugin<C> {
+  return plugin;
+}

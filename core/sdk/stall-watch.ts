@@ -1,5 +1,8 @@
-/** While code of a plugin runs without a pause nothing else does: no request, no probe, no other plugin. Whoever takes long is named. */
-import type { Clock, Logger } from '../services.ts';
+/**
+ * While code of a plugin runs without a pause nothing else does: no request, no probe, no other plugin.
+ * Whoever takes long is named.
+ */
+import type { Clock, Logger } from '../contract/platform.ts';
 
 /** Readers of a page or of a share's figures notice such a pause. */
 const LONGEST_MS = 200;
@@ -37,6 +40,9 @@ export class StallWatch {
     const key = `${plugin} ${at}`;
     if (now - (this.#saidMs.get(key) ?? -Infinity) < SAY_EVERY_MS) return;
     this.#saidMs.set(key, now);
-    this.#log.warn({ plugin, at, ms }, 'plugin held up everything else; work that takes long belongs into a process of its own');
+    this.#log.warn(
+      { plugin, at, ms },
+      'plugin held up everything else; work that takes long belongs into a process of its own',
+    );
   }
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../services.ts';
+import type { Clock } from '../contract/platform.ts';
 
 export interface BucketSize {
   /** Tokens that a full bucket holds. */

@@ -1,8 +1,8 @@
 /**
  * A clock for tests: time stands still until the test lets it pass.
  */
-import type { Clock } from '../services.ts';
-import { timeoutError } from '../system/timeout-error.ts';
+import type { Clock } from '../contract/platform.ts';
+import { timeoutError } from '../platform/timeout-error.ts';
 
 export interface ManualClock extends Clock {
   /** Lets `ms` pass: timers fire in their order, and what they set off gets its turn before the next. */
@@ -11,14 +11,17 @@ export interface ManualClock extends Clock {
   readonly pending: number;
 }
 
-interface Timer { readonly dueMs: number; readonly fn: () => void }
+interface Timer {
+  readonly dueMs: number;
+  readonly fn: () => void;
+}
 
 /** Starts at midnight of 1 January 2026 UTC unless told otherwise. */
 export function createManualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
-  return new StandingClock(startMs);
+  return new StoppedClock(startMs);
 }
 
-class StandingClock implements ManualClock {
+class StoppedClock implements ManualClock {
   readonly #startMs: number;
   readonly #timers = new Set<Timer>();
   #passedMs = 0;
@@ -42,7 +45,9 @@ class StandingClock implements ManualClock {
   after(ms: number, fn: () => void): () => void {
     const timer = { dueMs: this.#passedMs + Math.max(0, ms), fn };
     this.#timers.add(timer);
-    return () => { this.#timers.delete(timer); };
+    return () => {
+      this.#timers.delete(timer);
+    };
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
@@ -94,5 +99,8 @@ class StandingClock implements ManualClock {
 
 /** What the last timer set off gets its turn. */
 async function settle(): Promise<void> {
-  for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => { setImmediate(resolve); });
+  for (let turn = 0; turn < 3; turn += 1)
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
 }

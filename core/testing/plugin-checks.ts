@@ -1,27 +1,34 @@
 /**
- * What is asked of every plugin folder beside the code: a README with the known sections, keys that explain themselves and
- * a sample that is valid. Each check gives sentences; none means all is well.
+ * What is asked of every plugin folder beside the code: a README with the known sections, keys that explain
+ * themselves and a sample that is valid. Each check gives sentences; none means all is well.
  */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parse } from 'smol-toml';
-import type { Plugin } from '../api.ts';
+import type { Plugin } from '../contract/plugin.ts';
 import { createConfigService } from '../config/service.ts';
-import type { ContributionEntry } from '../config/schema.ts';
+import type { ContributionEntry } from '../config/schema/schema.ts';
 import type { CheckServices } from '../config/load.ts';
-import type { Logger } from '../services.ts';
+import type { Logger } from '../contract/platform.ts';
 
 const SECTIONS = ['## Configuration', '## What it contributes', '## Failure and advice'];
 
 export async function readmeProblems(folder: string, name: string): Promise<readonly string[]> {
   const text = await readFile(path.join(folder, 'README.md'), 'utf8').catch(() => undefined);
   if (text === undefined) return ['README.md is missing'];
-  const lines = text.split('\n').map((line) => line.trim()).filter((line) => line !== '');
+  const lines = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
   const problems: string[] = [];
   if (lines[0] !== `# ${name}`) problems.push(`README.md must begin with "# ${name}"`);
-  if (lines[1] === undefined || lines[1].startsWith('#')) problems.push('README.md lacks the summary, one line under its title');
+  if (lines[1] === undefined || lines[1].startsWith('#'))
+    problems.push('README.md lacks the summary, one line under its title');
   const headings = lines.filter((line) => SECTIONS.includes(line));
-  if (headings.join() !== SECTIONS.join()) problems.push(`README.md must have the sections ${SECTIONS.map((one) => `"${one}"`).join(', ')}, in this order`);
+  if (headings.join() !== SECTIONS.join())
+    problems.push(
+      `README.md must have the sections ${SECTIONS.map((one) => `"${one}"`).join(', ')}, in this order`,
+    );
   const empty = SECTIONS.filter((section) => headings.includes(section) && !isFilled(lines, section));
   return [...problems, ...empty.map((section) => `README.md says nothing under "${section}"`)];
 }
@@ -39,7 +46,10 @@ interface KeyDescription {
   readonly items?: readonly KeyDescription[];
 }
 
-/** A key needs a description and a tier (its own or an ancestor's), and a default unless it is required or explicitly optional. */
+/**
+ * A key needs a description and a tier (its own or an ancestor's), and a default unless it is required or
+ * explicitly optional.
+ */
 export function keyProblems(plugin: Plugin): readonly string[] {
   const { schema, share, section = `plugins.${plugin.name}` } = plugin.config ?? {};
   return [
@@ -53,12 +63,16 @@ function tierOf(node: KeyDescription, inherited: string | undefined): string | u
 }
 
 function tableProblems(table: KeyDescription, at: string, inherited: string | undefined): string[] {
-  return Object.entries(table.keys ?? {}).flatMap(([name, key]) => oneKeyProblems(key, `${at}.${name}`, tierOf(table, inherited)));
+  return Object.entries(table.keys ?? {}).flatMap(([name, key]) =>
+    oneKeyProblems(key, `${at}.${name}`, tierOf(table, inherited)),
+  );
 }
 
 function oneKeyProblems(key: KeyDescription, at: string, inherited: string | undefined): string[] {
   const tier = tierOf(key, inherited);
-  const inner = key.keys ? tableProblems(key, at, tier) : (key.items ?? []).flatMap((item) => tableProblems(item, `${at}[]`, tier));
+  const inner = key.keys
+    ? tableProblems(key, at, tier)
+    : (key.items ?? []).flatMap((item) => tableProblems(item, `${at}[]`, tier));
   return [
     ...(key.flags?.description === undefined ? [`the key ${at} lacks .description()`] : []),
     ...(isDefaulted(key) ? [] : [`the key ${at} lacks .default(), .required() or .optional()`]),
@@ -68,7 +82,12 @@ function oneKeyProblems(key: KeyDescription, at: string, inherited: string | und
 }
 
 function isDefaulted({ flags = {}, keys }: KeyDescription): boolean {
-  return Object.hasOwn(flags, 'default') || flags.presence === 'required' || flags.presence === 'optional' || keys !== undefined;
+  return (
+    Object.hasOwn(flags, 'default') ||
+    flags.presence === 'required' ||
+    flags.presence === 'optional' ||
+    keys !== undefined
+  );
 }
 
 export interface SampleOptions {
@@ -80,14 +99,20 @@ export interface SampleOptions {
 /** The sample's text, made whole where it lacks what every document must have. Throws when there is none. */
 export async function readSample(folder: string): Promise<string> {
   const text = await readFile(path.join(folder, 'sample.toml'), 'utf8').catch(() => undefined);
-  if (text === undefined) throw new Error('sample.toml is missing; show a working configuration of the plugin in it');
+  if (text === undefined)
+    throw new Error('sample.toml is missing; show a working configuration of the plugin in it');
   return 'connections' in parse(text) ? text : `connections = []\n${text}`;
 }
 
 export async function sampleProblems(folder: string, options: SampleOptions): Promise<readonly string[]> {
   try {
     const text = await readSample(folder);
-    const service = createConfigService({ file: path.join(folder, 'sample.toml'), entries: () => options.entries, services: options.services, log: options.log });
+    const service = createConfigService({
+      file: path.join(folder, 'sample.toml'),
+      entries: () => options.entries,
+      services: options.services,
+      log: options.log,
+    });
     const check = await service.check(text, 'file');
     return check.ok ? [] : [`sample.toml is not valid: ${check.message}`];
   } catch (error) {

@@ -1,34 +1,38 @@
 /**
- * A host for tests of plugins: the daemon's own plugin host, configuration and web server, without the supervisor and
- * without any share. Time stands still unless the test lets it pass.
+ * A host for tests of plugins: the daemon's own plugin host, configuration and web server, without the
+ * supervisor and without any share. Time stands still unless the test lets it pass.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
 import { stringify } from 'smol-toml';
-import type { Plugin, NotificationEvent } from '../api.ts';
-import { createSecrets } from '../config/secrets.ts';
+import type { Plugin } from '../contract/plugin.ts';
+import type { NotificationEvent } from '../contract/notifications.ts';
+import { createSecrets } from '../config/secrets/secrets.ts';
 import { createConfigService } from '../config/service.ts';
-import { Contributions } from '../contributions.ts';
-import type { HookRunner } from '../hooks.ts';
+import { Contributions } from '../plugins/contributions.ts';
+import type { HookRunner } from '../plugins/hooks.ts';
 import { createHttp } from '../http/http.ts';
-import { createMetricReadings } from '../metric-readings.ts';
-import type { FoundPlugin } from '../plugin/found.ts';
-import { createHost } from '../plugin/host.ts';
-import type { PluginHost, PluginHostOptions } from '../plugin/host.ts';
-import { dryRun } from '../plugin/instance.ts';
-import { manifestProblem } from '../plugin/manifest.ts';
-import { sentence } from '../plugin/members.ts';
-import type { JobScheduler } from '../plugin/recurring.ts';
-import { packageDir } from '../plugin/stage.ts';
-import type { Clock, ConfigService, LoadedConfig, Logger, PluginInfo } from '../services.ts';
-import type { Commands, Services, ShareStatus, StatusRecord } from '../api.ts';
+import { createMetricReadings } from '../plugins/metric-readings.ts';
+import type { FoundPlugin } from '../plugins/discovery/found.ts';
+import { createHost } from '../plugins/host.ts';
+import type { PluginHost, PluginHostOptions } from '../plugins/host.ts';
+import { dryRun } from '../plugins/instance/instance.ts';
+import { manifestProblem } from '../plugins/discovery/manifest.ts';
+import { sentence } from '../plugins/members.ts';
+import type { JobScheduler } from '../plugins/instance/recurring.ts';
+import { packageDir } from '../plugins/discovery/stage.ts';
+import type { Clock, Logger } from '../contract/platform.ts';
+import type { ConfigService, LoadedConfig } from '../contract/config.ts';
+import type { PluginInfo, Services } from '../contract/services.ts';
+import type { Commands } from '../contract/commands.ts';
+import type { ShareStatus, StatusRecord } from '../contract/status.ts';
 import { emptyRecord, emptyShareStatus, StatusStore } from '../status.ts';
-import { readableLog } from '../system/log-file.ts';
-import { createMountReader } from '../system/mount-reader.ts';
-import { createMountTable } from '../system/mount-table.ts';
-import { createProcesses } from '../system/processes.ts';
+import { readableLog } from '../platform/log/log-file.ts';
+import { createMountReader } from '../platform/mounts/mount-reader.ts';
+import { createMountTable } from '../platform/mounts/mount-table.ts';
+import { createProcesses } from '../platform/processes/processes.ts';
 import { inject } from './inject.ts';
 import type { InjectRequest, InjectResponse } from './inject.ts';
 import { createManualClock } from './manual-clock.ts';
@@ -40,12 +44,18 @@ export type AnyPlugin = Plugin<any>;
 
 export interface TestHostOptions {
   readonly plugins: readonly AnyPlugin[];
-  /** The document as written in the file, TOML text or the table itself; `connections = []` is added when missing. */
+  /**
+   * The document as written in the file, TOML text or the table itself; `connections = []` is added when
+   * missing.
+   */
   readonly config?: string | Readonly<Record<string, unknown>>;
   /** Default: a manual clock. */
   readonly clock?: Clock;
   readonly log?: Logger;
-  /** Names of plugins that are treated as third parties' are: off unless switched on, and not waited for when they take long. */
+  /**
+   * Names of plugins that are treated as third parties' are: off unless switched on, and not waited for when
+   * they take long.
+   */
   readonly strangers?: readonly string[];
   /** In place of the core's own, or of plugins' that are not part of the test. */
   readonly services?: Partial<Services>;
@@ -98,7 +108,9 @@ function createFakeScheduler(): FakeScheduler {
     add: async (job) => {
       if (jobs.has(job.key)) throw new Error(`the job ${job.key} is scheduled twice`);
       jobs.set(job.key, job);
-      return () => { jobs.delete(job.key); };
+      return () => {
+        jobs.delete(job.key);
+      };
     },
   };
 }
@@ -163,25 +175,45 @@ class Bench implements TestHost {
     this.#reader = createMountReader({ clock, log });
     const secrets = createSecrets({ env: process.env });
     const ownServices = { clock, secrets, processes: this.#processes, ...options.services };
-    this.config = createConfigService({ file: path.join(stateDir, 'mountkeeper.toml'), entries: () => this.host.entries(), services: ownServices, log });
+    this.config = createConfigService({
+      file: path.join(stateDir, 'mountkeeper.toml'),
+      entries: () => this.host.entries(),
+      services: ownServices,
+      log,
+      reload: (next) => this.#send('reload', [next]),
+    });
     const web = () => this.config.current.config.web;
     const trustedProxies = (): readonly string[] => web().trusted_proxies;
     this.#http = createHttp({ clock, log, hostnames: () => web().hostnames, trustedProxies });
-    this.host = createHost({
-      dirs: { inTree: '' },
-      projectors: [this.#http.projector],
-      clock, log,
-      scheduler: this.#scheduler,
-      send: (command, ...args) => this.#send(command, args),
-      ...(options.limits && { limits: options.limits }),
-      services: {
-        config: this.config, status: this.#status, mountTable: createMountTable(), mountReader: this.#reader,
-        paths: { stateDir, packageDir }, shares: { list: () => [] }, logFile: readableLog('', () => undefined),
-        metrics: createMetricReadings({ ledgers: () => this.host.ledgers(), log }),
-        bandwidth: { read: () => ({ limit: { up: 0, down: 0 }, effective: { up: 0, down: 0 }, shares: [] }) },
-        ...ownServices,
+    this.host = createHost(
+      {
+        dirs: { inTree: '' },
+        projectors: [this.#http.projector],
+        clock,
+        log,
+        scheduler: this.#scheduler,
+        send: (command, ...args) => this.#send(command, args),
+        ...(options.limits && { limits: options.limits }),
+        services: {
+          config: this.config,
+          status: this.#status,
+          mountTable: createMountTable(),
+          mountReader: this.#reader,
+          paths: { stateDir, packageDir },
+          shares: { list: () => [] },
+          logFile: readableLog('', () => undefined),
+          metrics: createMetricReadings({ ledgers: () => this.host.ledgers(), log }),
+          bandwidth: {
+            read: () => ({ limit: { up: 0, down: 0 }, effective: { up: 0, down: 0 }, shares: [] }),
+          },
+          ...ownServices,
+        },
       },
-    }, async () => this.#plugins.map((plugin) => offer(plugin as Plugin, log, options.strangers?.includes(plugin.name as string))));
+      async () =>
+        this.#plugins.map((plugin) =>
+          offer(plugin as Plugin, log, options.strangers?.includes(plugin.name as string)),
+        ),
+    );
   }
 
   get hooks(): HookRunner {
@@ -213,7 +245,9 @@ class Bench implements TestHost {
 
   async #send(command: keyof Commands, args: readonly unknown[]): Promise<void> {
     this.sent.push({ command, args });
-    const handlers = this.host.handlers(command) as readonly ((...args: readonly unknown[]) => Promise<unknown>)[];
+    const handlers = this.host.handlers(command) as readonly ((
+      ...args: readonly unknown[]
+    ) => Promise<unknown>)[];
     if (command === 'notify') await this.host.hooks.observe('notification', args[0] as NotificationEvent);
     for (const handler of handlers) await handler(...args);
     if (handlers.length === 0) await this.#options.send?.(command, args);
@@ -257,7 +291,10 @@ class Bench implements TestHost {
 
   async runJob(key: string): Promise<void> {
     const job = this.#scheduler.jobs.get(key);
-    if (!job?.run) throw new Error(`there is no job "${key}" that could run here; there is ${this.jobs().join(', ') || 'none'}`);
+    if (!job?.run)
+      throw new Error(
+        `there is no job "${key}" that could run here; there is ${this.jobs().join(', ') || 'none'}`,
+      );
     await job.run(new AbortController().signal);
   }
 

@@ -14,7 +14,10 @@ export interface AdaptiveLimitOptions {
   readonly sampleMs: () => number;
 }
 
-/** The loop around the rules: takes samples, keeps the window, holds the limit. Bytes per second; 0 is unlimited. */
+/**
+ * The loop around the rules: takes samples, keeps the window, holds the limit. Bytes per second; 0 is
+ * unlimited.
+ */
 export class AdaptiveLimit {
   readonly #options: AdaptiveLimitOptions;
   readonly #sampler = new Sampler();
@@ -35,11 +38,15 @@ export class AdaptiveLimit {
   /** Says why uploads are held back; undefined while they are not. */
   get notice(): string | undefined {
     if (this.#limit.current === this.#configured) return undefined;
-    const whole = this.#configured === 0 ? 'there is no limit otherwise' : `${formatRate(this.#configured)} are allowed`;
+    const whole =
+      this.#configured === 0 ? 'there is no limit otherwise' : `${formatRate(this.#configured)} are allowed`;
     return `The line to the NAS was congested: uploads are held to ${formatRate(this.#limit.current)} for now (${whole}).`;
   }
 
-  /** The upload limit for a budget. A budget that has changed is taken as it is: what was learned belonged to another one. */
+  /**
+   * The upload limit for a budget. A budget that has changed is taken as it is: what was learned belonged to
+   * another one.
+   */
   limitFor(configured: number): number {
     if (configured !== this.#configured) {
       this.#configured = configured;
@@ -62,7 +69,10 @@ export class AdaptiveLimit {
     if (decision.verdict !== 'too few samples' && decision.verdict !== 'not busy') this.#judgedAtMs = nowMs;
     this.#put(decision);
     if (nowMs - this.#judgedAtMs < FORGOTTEN_AFTER_MS || this.#limit.current === this.#configured) return;
-    this.#options.log.info({ up: rateText(this.#configured) }, 'upload limit back to the configured one, nothing was uploaded for long');
+    this.#options.log.info(
+      { up: rateText(this.#configured) },
+      'upload limit back to the configured one, nothing was uploaded for long',
+    );
     this.#startAnew();
   }
 
@@ -70,8 +80,18 @@ export class AdaptiveLimit {
     const from = this.#limit.current;
     this.#limit = limit;
     if (limit.current === from) return;
-    const fields = { from: rateText(from), to: rateText(limit.current), uploads: formatRate(mean), variation: Number(variation.toFixed(2)) };
-    this.#options.log.info(fields, verdict === 'congested' ? 'upload limit lowered, the line is congested' : 'upload limit raised, uploads stay below it');
+    const fields = {
+      from: rateText(from),
+      to: rateText(limit.current),
+      uploads: formatRate(mean),
+      variation: Number(variation.toFixed(2)),
+    };
+    this.#options.log.info(
+      fields,
+      verdict === 'congested'
+        ? 'upload limit lowered, the line is congested'
+        : 'upload limit raised, uploads stay below it',
+    );
   }
 
   #startAnew(): void {

@@ -4,7 +4,10 @@ export const WINDOW = 6;
 const CONGESTED = 0.3;
 const LOWERED = 0.75;
 const RAISED = 1.1;
-/** From this part of the limit on, uploads are near it. Idle shares keep a twentieth, so that it is never reached in full. */
+/**
+ * From this part of the limit on, uploads are near it. Idle shares keep a twentieth, so that it is never
+ * reached in full.
+ */
 const NEAR = 0.8;
 const FLOOR_BYTES = 1_048_576;
 
@@ -20,11 +23,15 @@ export interface Sample {
 /** Bytes per second; 0 is unlimited. */
 export interface Limit {
   readonly current: number;
-  /** What it is raised to at most: the configured limit, or, where there is none, the fastest seen when congestion began. */
+  /**
+   * What it is raised to at most: the configured limit, or, where there is none, the fastest seen when
+   * congestion began.
+   */
   readonly cap: number;
 }
 
-export type Verdict = 'too few samples' | 'not busy' | 'congested' | 'answered' | 'near the limit' | 'under-used';
+export type Verdict =
+  'too few samples' | 'not busy' | 'congested' | 'answered' | 'near the limit' | 'under-used';
 
 export interface Decision {
   readonly verdict: Verdict;
@@ -37,21 +44,33 @@ export interface Decision {
 export function decide(window: readonly Sample[], limit: Limit, configured: number): Decision {
   const rates = window.map(({ rate }) => rate);
   const mean = rates.reduce((sum, rate) => sum + rate, 0) / Math.max(1, rates.length);
-  const variation = mean > 0 ? Math.sqrt(rates.reduce((sum, rate) => sum + (rate - mean) ** 2, 0) / rates.length) / mean : 0;
+  const variation =
+    mean > 0 ? Math.sqrt(rates.reduce((sum, rate) => sum + (rate - mean) ** 2, 0) / rates.length) / mean : 0;
   const verdict = verdictOf(window, { limit, mean, variation });
-  const next = verdict === 'congested' ? lowered(limit, configured, Math.max(...rates)) : verdict === 'under-used' ? raised(limit, configured) : limit;
+  const next =
+    verdict === 'congested'
+      ? lowered(limit, configured, Math.max(...rates))
+      : verdict === 'under-used'
+        ? raised(limit, configured)
+        : limit;
   return { verdict, limit: next, mean, variation };
 }
 
-function verdictOf(window: readonly Sample[], { limit, mean, variation }: { readonly limit: Limit; readonly mean: number; readonly variation: number }): Verdict {
+function verdictOf(
+  window: readonly Sample[],
+  { limit, mean, variation }: { readonly limit: Limit; readonly mean: number; readonly variation: number },
+): Verdict {
   if (window.length < WINDOW) return 'too few samples';
   // Uploads that fail one after the other carry nothing, and say nothing about the line.
   if (mean === 0 || window.some(({ isBusy }) => !isBusy)) return 'not busy';
   const { current } = limit;
   const newest = window.at(-1);
   if (variation > CONGESTED) {
-    // The spread that a lower limit makes by itself is not the line's: it is lowered again only if uploads still fall short of it.
-    const isLoweredSince = window.some((sample) => current > 0 && (sample.limit === 0 || sample.limit > current));
+    // The spread that a lower limit makes by itself is not the line's: it is lowered again only if uploads
+    // still fall short of it.
+    const isLoweredSince = window.some(
+      (sample) => current > 0 && (sample.limit === 0 || sample.limit > current),
+    );
     return isLoweredSince && newest !== undefined && newest.rate >= NEAR * current ? 'answered' : 'congested';
   }
   return current === 0 || mean >= NEAR * current ? 'near the limit' : 'under-used';

@@ -4,9 +4,15 @@ import type { Sample } from './decide.ts';
 /** Figures that are older than this after the end of a sample are not waited for. */
 const FIGURES_WITHIN_MS = 7_000;
 
-interface Mark { readonly mount: Mount; readonly uploadedBytes: number; readonly takenAtMs: number }
+interface Mark {
+  readonly mount: Mount;
+  readonly uploadedBytes: number;
+  readonly takenAtMs: number;
+}
 
-/** Measures what all shares together send up. Looked at often, it makes a sample whenever its time is over. */
+/**
+ * Measures what all shares together send up. Looked at often, it makes a sample whenever its time is over.
+ */
 export class Sampler {
   readonly #marks = new Map<string, Mark>();
   #begunAtMs: number | undefined;
@@ -14,7 +20,10 @@ export class Sampler {
   #isBusy = true;
 
   /** `limit`: in force now. Returns the sample that has just been completed, if one has. */
-  look(shares: readonly LiveShare[], at: { readonly nowMs: number; readonly lastsMs: number; readonly limit: number }): Sample | undefined {
+  look(
+    shares: readonly LiveShare[],
+    at: { readonly nowMs: number; readonly lastsMs: number; readonly limit: number },
+  ): Sample | undefined {
     if (!isUploading(shares)) this.#isBusy = false;
     if (this.#begunAtMs === undefined) {
       this.#measure(shares);
@@ -22,7 +31,11 @@ export class Sampler {
       return undefined;
     }
     const lastedMs = at.nowMs - this.#begunAtMs;
-    if (lastedMs < at.lastsMs || (this.#isWaitingForFigures(shares) && lastedMs < at.lastsMs + FIGURES_WITHIN_MS)) return undefined;
+    if (
+      lastedMs < at.lastsMs ||
+      (this.#isWaitingForFigures(shares) && lastedMs < at.lastsMs + FIGURES_WITHIN_MS)
+    )
+      return undefined;
     this.#measure(shares);
     // A line that carries nothing at all is away, which is found out a little later; it is not congested.
     const sample = { rate: this.#rate, limit: at.limit, isBusy: this.#isBusy && this.#rate > 0 };
@@ -42,10 +55,17 @@ export class Sampler {
 
   /** Figures may be taken less often than samples. */
   #isWaitingForFigures(shares: readonly LiveShare[]): boolean {
-    return shares.some(({ spec, figures }) => figures?.stats.uploading === true && figures.takenAtMs <= (this.#marks.get(spec.share.name)?.takenAtMs ?? -Infinity));
+    return shares.some(
+      ({ spec, figures }) =>
+        figures?.stats.uploading === true &&
+        figures.takenAtMs <= (this.#marks.get(spec.share.name)?.takenAtMs ?? -Infinity),
+    );
   }
 
-  /** Each share by the times of its own figures. One that was mounted anew, or cannot tell up from down, spoils the sample. */
+  /**
+   * Each share by the times of its own figures. One that was mounted anew, or cannot tell up from down,
+   * spoils the sample.
+   */
   #measure(shares: readonly LiveShare[]): void {
     this.#rate = 0;
     const former = new Map(this.#marks);
@@ -64,7 +84,9 @@ export class Sampler {
 
 function markOf({ mount, figures }: LiveShare): Mark | undefined {
   const uploadedBytes = figures?.stats.uploadedBytes;
-  return mount && figures && uploadedBytes !== undefined ? { mount, uploadedBytes, takenAtMs: figures.takenAtMs } : undefined;
+  return mount && figures && uploadedBytes !== undefined
+    ? { mount, uploadedBytes, takenAtMs: figures.takenAtMs }
+    : undefined;
 }
 
 function rateBetween(last: Mark, mark: Mark): number | undefined {

@@ -17,7 +17,9 @@ async function readLine(signal: AbortSignal): Promise<string | undefined> {
 
 async function run(cli: CliContext): Promise<number> {
   if (cli.args.length > 0) {
-    cli.printError('Give the password on standard input, not as an argument: arguments are readable by every user of this machine.');
+    cli.printError(
+      'Give the password on standard input, not as an argument: arguments are readable by every user of this machine.',
+    );
     return 64;
   }
   if (cli.isTerminal) cli.printError('Type the password (it is shown) and press Enter:');
@@ -32,5 +34,8 @@ async function run(cli: CliContext): Promise<number> {
 }
 
 export const hashPasswordCommand: CliCommand = {
-  name: 'hash-password', usage: '', summary: 'Read a password from standard input and print a hash of it for web.password.', run,
+  name: 'hash-password',
+  usage: '',
+  summary: 'Read a password from standard input and print a hash of it for web.password.',
+  run,
 };

@@ -8,13 +8,17 @@ export interface Exposure {
   readonly line: string;
 }
 
-/** Undefined where a password is asked for, or where only users of this machine come in and the daemon is no more than one of them. */
+/**
+ * Undefined where a password is asked for, or where only users of this machine come in and the daemon is no
+ * more than one of them.
+ */
 export function exposureOf(web: WebConfig, isRoot: boolean): Exposure | undefined {
   if (web.password !== '') return undefined;
-  if (!isLoopback(web.listen)) return exposure(
-    'the web server is open to other machines without a password',
-    `The web server listens on ${web.listen} and asks for no password: everyone who reaches this machine can change the configuration. Set web.password, or web.listen = "127.0.0.1".`,
-  );
+  if (!isLoopback(web.listen))
+    return exposure(
+      'the web server is open to other machines without a password',
+      `The web server listens on ${web.listen} and asks for no password: everyone who reaches this machine can change the configuration. Set web.password, or web.listen = "127.0.0.1".`,
+    );
   if (!isRoot) return undefined;
   return exposure(
     'every local user may change the configuration of this daemon, which runs as root without a password',
@@ -29,6 +33,12 @@ function exposure(line: string, message: string): Exposure {
 /** The line of `mountkeeper doctor`. */
 export function passwordCheck(web: WebConfig, isRoot: boolean): Check {
   const found = exposureOf(web, isRoot);
-  if (!found) return { title: 'web password', result: 'ok', detail: web.password === '' ? `none; ${web.listen} is for this machine alone` : 'set', advice: '' };
+  if (!found)
+    return {
+      title: 'web password',
+      result: 'ok',
+      detail: web.password === '' ? `none; ${web.listen} is for this machine alone` : 'set',
+      advice: '',
+    };
   return { title: 'web password', result: 'warning', detail: found.line, advice: found.notice.message };
 }

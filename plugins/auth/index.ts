@@ -2,7 +2,7 @@ import { definePlugin } from 'mountkeeper';
 import { hashPasswordCommand } from './cli.ts';
 import { schema } from './config.ts';
 import type { AuthConfig } from './config.ts';
-import { createDoor } from './door.ts';
+import { createAuthenticator } from './authenticator.ts';
 import { exposureOf, passwordCheck } from './exposure.ts';
 import { httpBasic } from './http-basic.ts';
 
@@ -20,14 +20,14 @@ export default definePlugin<AuthConfig>({
       const found = exposure();
       if (found) ctx.log.warn({ advice: found.notice.message }, found.line);
     };
-    const door = createDoor({
+    const authenticator = createAuthenticator({
       config: () => ctx.config,
       secrets: () => ctx.use('secrets'),
       clock: () => ctx.use('clock'),
       log: ctx.log,
       signal: ctx.signal,
     });
-    ctx.hapi(httpBasic(door), {});
+    ctx.hapi(httpBasic(authenticator), {});
     ctx.tap('collectNotices', () => {
       const found = exposure();
       return found ? [found.notice] : [];

@@ -14,20 +14,29 @@ const BLOCK_SIZE = 8;
 const PARALLEL = 1;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
-/** 128 × cost × block size is what scrypt takes; a hash that asks for more than this is not accepted as one. */
+/**
+ * 128 × cost × block size is what scrypt takes; a hash that asks for more than this is not accepted as one.
+ */
 const MAX_MEMORY_BYTES = 256 * 1024 * 1024;
 const FORM = /^scrypt\$(\d{1,8})\$(\d{1,3})\$(\d{1,2})\$([A-Za-z0-9_-]{16,128})\$([A-Za-z0-9_-]{43,172})$/;
 
 function derive(password: string, { cost, blockSize, parallel, salt, hash }: PasswordHash): Promise<Buffer> {
   const options = { N: cost, r: blockSize, p: parallel, maxmem: MAX_MEMORY_BYTES + 1024 * 1024 };
   return new Promise((resolve, reject) => {
-    scrypt(password.normalize('NFC'), salt, hash.length, options, (error, key) => (error ? reject(error) : resolve(key)));
+    scrypt(password.normalize('NFC'), salt, hash.length, options, (error, key) =>
+      error ? reject(error) : resolve(key),
+    );
   });
 }
 
 function isUsable({ cost, blockSize, parallel }: PasswordHash): boolean {
-  return Number.isInteger(Math.log2(cost)) && cost > 1 && blockSize > 0 && parallel > 0
-    && 128 * cost * blockSize * parallel <= MAX_MEMORY_BYTES;
+  return (
+    Number.isInteger(Math.log2(cost)) &&
+    cost > 1 &&
+    blockSize > 0 &&
+    parallel > 0 &&
+    128 * cost * blockSize * parallel <= MAX_MEMORY_BYTES
+  );
 }
 
 /** Undefined when the text is a password and no hash. */
@@ -47,7 +56,13 @@ export function parseHash(text: string): PasswordHash | undefined {
 
 export async function makeHash(password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
-  const shape = { cost: COST, blockSize: BLOCK_SIZE, parallel: PARALLEL, salt, hash: Buffer.alloc(HASH_BYTES) };
+  const shape = {
+    cost: COST,
+    blockSize: BLOCK_SIZE,
+    parallel: PARALLEL,
+    salt,
+    hash: Buffer.alloc(HASH_BYTES),
+  };
   const hash = await derive(password, shape);
   return `scrypt$${COST}$${BLOCK_SIZE}$${PARALLEL}$${salt.toString('base64url')}$${hash.toString('base64url')}`;
 }

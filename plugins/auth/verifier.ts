@@ -1,9 +1,9 @@
 /**
- * Tells right credentials from wrong ones. Only keyed digests are compared, in constant time. Of a hashed password the
- * costly derivation is done once per right credential: its digest is kept.
+ * Tells right credentials from wrong ones. Only keyed digests are compared, in constant time. Of a hashed
+ * password the costly derivation is done once per right credential: its digest is kept.
  */
 import { timingSafeEqual } from 'node:crypto';
-import { CredentialDigest } from 'mountkeeper';
+import { createSerialQueue, CredentialDigest } from 'mountkeeper';
 import type { BasicCredentials } from 'mountkeeper';
 import { matchesHash, parseHash } from './password-hash.ts';
 import type { PasswordHash } from './password-hash.ts';
@@ -35,7 +35,7 @@ class DigestVerifier implements Verifier {
   /** Digest of the right credentials; of a hashed password known from the first time on. */
   #right: Buffer | undefined;
   readonly #running = new Map<string, Promise<boolean>>();
-  #queue: Promise<unknown> = Promise.resolve();
+  readonly #queue = createSerialQueue();
 
   constructor(username: string, password: string) {
     this.#username = username;
@@ -59,8 +59,7 @@ class DigestVerifier implements Verifier {
     const same = this.#running.get(id);
     if (same) return same;
     if (this.#running.size >= MAX_WAITING) throw new TooManyAttempts('too many passwords are being checked');
-    const result = this.#queue.then(() => this.#derive(credentials, stored));
-    this.#queue = result.catch(() => undefined);
+    const result = this.#queue.run(() => this.#derive(credentials, stored));
     this.#running.set(id, result);
     try {
       return await result;
@@ -69,7 +68,10 @@ class DigestVerifier implements Verifier {
     }
   }
 
-  /** The name is compared after the derivation, so that the time taken does not tell a wrong name from a wrong password. */
+  /**
+   * The name is compared after the derivation, so that the time taken does not tell a wrong name from a wrong
+   * password.
+   */
   async #derive(credentials: BasicCredentials, stored: PasswordHash): Promise<boolean> {
     const isPasswordRight = await matchesHash(credentials.password, stored);
     const given = this.#digest.of({ username: credentials.username, password: '' });

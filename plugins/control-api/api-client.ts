@@ -18,7 +18,9 @@ export function problemOf(body: string, status: number): string {
   return `the daemon answered with status ${status}`;
 }
 
-export async function fetchStatus(cli: CliContext): Promise<{ readonly view: StatusView; readonly text: string }> {
+export async function fetchStatus(
+  cli: CliContext,
+): Promise<{ readonly view: StatusView; readonly text: string }> {
   const { status, body } = await cli.request('GET', '/api/status');
   if (status !== 200) throw new Error(problemOf(body, status));
   return { view: JSON.parse(body) as StatusView, text: body };

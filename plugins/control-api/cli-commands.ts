@@ -38,9 +38,16 @@ async function bwlimit(cli: CliContext): Promise<number> {
 }
 
 export const reconnectCommand: CliCommand = {
-  name: 'reconnect', usage: 'SHARE', summary: 'Take a share down and probe it anew.', run: reconnect,
+  name: 'reconnect',
+  usage: 'SHARE',
+  summary: 'Take a share down and probe it anew.',
+  run: reconnect,
 };
 
 export const bwlimitCommand: CliCommand = {
-  name: 'bwlimit', usage: '[UP DOWN]', summary: 'Limit the bandwidth of all shares together; "0" is unlimited. Without rates: show what holds now.', run: bwlimit,
+  name: 'bwlimit',
+  usage: '[UP DOWN]',
+  summary:
+    'Limit the bandwidth of all shares together; "0" is unlimited. Without rates: show what holds now.',
+  run: bwlimit,
 };

@@ -19,7 +19,11 @@ function row(share: ShareView): string[] {
 }
 
 function summary(view: StatusView): string {
-  const exposed = [view.smbd_running && 'SMB', view.nfs_exported && 'NFS', view.webdav_running && 'WebDAV'].filter(Boolean);
+  const exposed = [
+    view.smbd_running && 'SMB',
+    view.nfs_exported && 'NFS',
+    view.webdav_running && 'WebDAV',
+  ].filter(Boolean);
   const parts = [
     `Up ${view.uptime}.`,
     view.all_synced ? 'All synced: safe to disconnect.' : 'Not all synced yet.',
@@ -54,4 +58,9 @@ async function run(cli: CliContext): Promise<number> {
   return 0;
 }
 
-export const statusCommand: CliCommand = { name: 'status', usage: '[--json]', summary: 'Show the state of every share.', run };
+export const statusCommand: CliCommand = {
+  name: 'status',
+  usage: '[--json]',
+  summary: 'Show the state of every share.',
+  run,
+};

@@ -12,14 +12,19 @@ const USAGE = '--synced [--timeout 10m]';
 
 /** Milliseconds to wait, undefined for ever. Throws a sentence. */
 function timeoutOf(args: readonly string[]): number | undefined {
-  const { values } = parseArgs({ args: [...args], options: { synced: { type: 'boolean' }, timeout: { type: 'string' } } });
+  const { values } = parseArgs({
+    args: [...args],
+    options: { synced: { type: 'boolean' }, timeout: { type: 'string' } },
+  });
   if (values.synced !== true) throw new Error('say what to wait for: --synced');
   return values.timeout === undefined ? undefined : durationMs(values.timeout);
 }
 
 function progressOf(view: StatusView): string {
   const files = view.shares.reduce((sum, share) => sum + share.dirty_count, 0);
-  const busy = view.shares.filter((share) => share.dirty_count > 0).map((share) => `${share.name} ${share.dirty_count}`);
+  const busy = view.shares
+    .filter((share) => share.dirty_count > 0)
+    .map((share) => `${share.name} ${share.dirty_count}`);
   const down = view.shares.filter((share) => share.health !== 'healthy').map((share) => share.name);
   const parts = [`${files} ${files === 1 ? 'file' : 'files'} left`];
   if (busy.length > 0) parts.push(`(${busy.join(', ')})`);
@@ -30,14 +35,16 @@ function progressOf(view: StatusView): string {
 /** How old a status may be: the daemon takes one with every cycle. */
 async function oldestStatusMs(cli: CliContext): Promise<number> {
   const { status, body } = await cli.request('GET', '/api/config');
-  const config = status === 200 ? (JSON.parse(body) as { supervisor?: { poll_interval?: string } } | null) : null;
+  const config =
+    status === 200 ? (JSON.parse(body) as { supervisor?: { poll_interval?: string } } | null) : null;
   return durationMs(config?.supervisor?.poll_interval ?? '2s') + CYCLE_MS;
 }
 
 /**
- * A status from before the wait knows nothing of a file that was written just before it. So "synced" counts when files were seen
- * to wait since the wait began, or has stood for longer than a status can be old: since the first answer, for a daemon that gave
- * none has not looked either. That a share was not up yet says nothing of its files.
+ * A status from before the wait knows nothing of a file that was written just before it. So "synced" counts
+ * when files were seen to wait since the wait began, or has stood for longer than a status can be old: since
+ * the first answer, for a daemon that gave none has not looked either. That a share was not up yet says
+ * nothing of its files.
  */
 function createJudge(cli: CliContext): (view: StatusView) => Promise<boolean> {
   let isNews = false;
@@ -69,7 +76,9 @@ async function waitForSync(cli: CliContext, timeoutMs: number | undefined): Prom
     }
     const leftMs = timeoutMs === undefined ? Infinity : startedAt + timeoutMs - cli.clock.monotonic();
     if (leftMs <= 0) {
-      const left = view.all_synced ? 'nothing is known to be left, but the figures may be older than what was written last; wait longer' : progressOf(view);
+      const left = view.all_synced
+        ? 'nothing is known to be left, but the figures may be older than what was written last; wait longer'
+        : progressOf(view);
       report(cli, false, `Not synced after ${formatDuration(timeoutMs ?? 0)}: ${left}.`);
       return 75;
     }
@@ -89,4 +98,9 @@ async function run(cli: CliContext): Promise<number> {
   return waitForSync(cli, timeoutMs);
 }
 
-export const waitCommand: CliCommand = { name: 'wait', usage: USAGE, summary: 'Wait until every file is on its remote.', run };
+export const waitCommand: CliCommand = {
+  name: 'wait',
+  usage: USAGE,
+  summary: 'Wait until every file is on its remote.',
+  run,
+};

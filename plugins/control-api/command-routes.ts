@@ -1,4 +1,7 @@
-/** POST /api/bwlimit and POST /api/reconnect/{share}: commands to the supervisor. GET /api/bwlimit: what holds now. */
+/**
+ * POST /api/bwlimit and POST /api/reconnect/{share}: commands to the supervisor. GET /api/bwlimit: what holds
+ * now.
+ */
 import type { Lifecycle, ResponseToolkit, ServerRoute } from '@hapi/hapi';
 import { Boom, documented } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
@@ -23,7 +26,10 @@ function reasonOf(error: unknown): string {
 const refuseBody: Lifecycle.Method = (_request, h, error) => {
   const status = Boom.isBoom(error) && error.output.statusCode < 500 ? error.output.statusCode : 400;
   const advice = status === 415 ? 'send the body as application/json' : reasonOf(error);
-  return h.response({ ok: false, message: `Invalid request: ${advice}` } satisfies CommandAnswer).code(status).takeover();
+  return h
+    .response({ ok: false, message: `Invalid request: ${advice}` } satisfies CommandAnswer)
+    .code(status)
+    .takeover();
 };
 
 /** No body at all means no limit in both directions, like a body without the keys. */
@@ -58,22 +64,38 @@ export function commandRoutes(ctx: PluginContext): ServerRoute[] {
   const handleLimit = async (payload: unknown, h: ResponseToolkit) => {
     const limit = limitOf(payload);
     if (limit) return h.response(await setLimit(ctx, limit));
-    return h.response({ ok: false, message: 'Invalid request: "up" and "down" must be strings such as "10M" or "0"' }).code(400);
+    return h
+      .response({
+        ok: false,
+        message: 'Invalid request: "up" and "down" must be strings such as "10M" or "0"',
+      })
+      .code(400);
   };
   return [
     // What holds now, in bytes per second; 0 is unlimited.
-    { method: 'GET', path: '/api/bwlimit', options: documented(DOCUMENTS.readLimit), handler: (_request, h) => h.response(ctx.use('bandwidth').read()) },
+    {
+      method: 'GET',
+      path: '/api/bwlimit',
+      options: documented(DOCUMENTS.readLimit),
+      handler: (_request, h) => h.response(ctx.use('bandwidth').read()),
+    },
     {
       method: 'POST',
       path: '/api/bwlimit',
-      options: { ...documented(DOCUMENTS.setLimit), payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: refuseBody } },
+      options: {
+        ...documented(DOCUMENTS.setLimit),
+        payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: refuseBody },
+      },
       handler: (request, h) => handleLimit(request.payload, h),
     },
     {
       method: 'POST',
       path: '/api/reconnect/{share}',
       // The path says it all; a body is neither needed nor read.
-      options: { ...documented(DOCUMENTS.reconnect), payload: { maxBytes: MAX_BODY_BYTES, parse: false, output: 'data', failAction: 'ignore' } },
+      options: {
+        ...documented(DOCUMENTS.reconnect),
+        payload: { maxBytes: MAX_BODY_BYTES, parse: false, output: 'data', failAction: 'ignore' },
+      },
       handler: async (request, h) => h.response(await reconnect(ctx, String(request.params['share']))),
     },
   ];

@@ -93,7 +93,10 @@ export function configRoutes(ctx: PluginContext): ServerRoute[] {
       options: documented(DOCUMENTS.read),
       handler: (_request, h) => {
         const { version } = ctx.use('configChanges');
-        return h.response(serialised(ctx.use('config'))).type('application/json').etag(version);
+        return h
+          .response(serialised(ctx.use('config')))
+          .type('application/json')
+          .etag(version);
       },
     },
     {

@@ -33,7 +33,10 @@ function openApiRoute(): ServerRoute {
   return {
     method: 'GET',
     path: '/api/openapi.json',
-    options: documented({ summary: 'This description', answers: { 200: Joi.object().unknown().description('OpenAPI 3.1.') } }),
+    options: documented({
+      summary: 'This description',
+      answers: { 200: Joi.object().unknown().description('OpenAPI 3.1.') },
+    }),
     handler: ({ server }, h) => {
       const text = built.get(server.app) ?? JSON.stringify(openApi(server.table()));
       built.set(server.app, text);
@@ -45,12 +48,18 @@ function openApiRoute(): ServerRoute {
 export function daemonRoutes(ctx: PluginContext): ServerRoute[] {
   return [
     openApiRoute(),
-    { method: 'GET', path: '/api/plugins', options: documented(DOCUMENTS.plugins), handler: (_request, h) => h.response(ctx.use('plugins').list().map(pluginView)) },
+    {
+      method: 'GET',
+      path: '/api/plugins',
+      options: documented(DOCUMENTS.plugins),
+      handler: (_request, h) => h.response(ctx.use('plugins').list().map(pluginView)),
+    },
     {
       method: 'GET',
       path: '/api/notices',
       options: documented(DOCUMENTS.notices),
-      handler: (_request, h) => h.response(ctx.use('status').notices.map(({ level, message }) => ({ level, message }))),
+      handler: (_request, h) =>
+        h.response(ctx.use('status').notices.map(({ level, message }) => ({ level, message }))),
     },
   ];
 }

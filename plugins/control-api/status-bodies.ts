@@ -1,4 +1,7 @@
-/** Bodies of the status routes: written once per snapshot, compressed once per snapshot when someone takes it so. */
+/**
+ * Bodies of the status routes: written once per snapshot, compressed once per snapshot when someone takes it
+ * so.
+ */
 import { gzipSync } from 'node:zlib';
 import type { Snapshot } from 'mountkeeper';
 import { shareView, statusView } from './status-view.ts';
@@ -24,7 +27,10 @@ export interface StatusBodies {
 }
 
 function entryOf(view: unknown, tag: string): Entry {
-  return { plain: { etag: tag, encoding: undefined, bytes: Buffer.from(JSON.stringify(view)) }, zipped: undefined };
+  return {
+    plain: { etag: tag, encoding: undefined, bytes: Buffer.from(JSON.stringify(view)) },
+    zipped: undefined,
+  };
 }
 
 function encoded(entry: Entry, gzip: boolean): Body {

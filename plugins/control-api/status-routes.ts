@@ -24,8 +24,8 @@ function wantsGzip(request: Request): boolean {
 }
 
 /**
- * Written past hapi's response, which costs more than all the rest of a poll. The body is never changed once it is made,
- * so there is nothing that the response could still do.
+ * Written past hapi's response, which costs more than all the rest of a poll. The body is never changed once
+ * it is made, so there is nothing that the response could still do.
  */
 function send(body: Body, { raw }: Request, h: ResponseToolkit): symbol {
   const { req, res } = raw;
@@ -48,7 +48,12 @@ function send(body: Body, { raw }: Request, h: ResponseToolkit): symbol {
 export function statusRoutes(ctx: PluginContext): ServerRoute[] {
   const bodies = createStatusBodies(() => ctx.use('status').snapshot);
   return [
-    { method: 'GET', path: '/api/status', options: documented(DOCUMENTS.status), handler: (request, h) => send(bodies.whole(wantsGzip(request)), request, h) },
+    {
+      method: 'GET',
+      path: '/api/status',
+      options: documented(DOCUMENTS.status),
+      handler: (request, h) => send(bodies.whole(wantsGzip(request)), request, h),
+    },
     {
       method: 'GET',
       path: '/api/status/{share}',

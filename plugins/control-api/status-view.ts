@@ -66,7 +66,8 @@ export function shareView(share: ShareStatus, now: number): ShareView {
     warmup_done: share.warmupDone,
     warmup_total: share.warmupTotal,
     dir_refresh_active: share.dirRefreshActive,
-    last_dir_refresh_ago: share.lastDirRefreshAt === null ? null : `${formatDuration(now - share.lastDirRefreshAt)} ago`,
+    last_dir_refresh_ago:
+      share.lastDirRefreshAt === null ? null : `${formatDuration(now - share.lastDirRefreshAt)} ago`,
     last_dir_refresh_dirs_ok: share.lastDirRefreshDirsOk,
     last_dir_refresh_dirs_failed: share.lastDirRefreshDirsFailed,
   };

@@ -1,6 +1,6 @@
 /**
- * The files that the page loads: its own and those of packages, read and compressed once, at the first page, and kept under an
- * address that names their content.
+ * The files that the page loads: its own and those of packages, read and compressed once, at the first page,
+ * and kept under an address that names their content.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -82,7 +82,9 @@ async function loadAssets(packageDir: string): Promise<Assets> {
     ['style.css', STYLE, join(own, 'style.css')],
     ['icon.svg', 'image/svg+xml', join(own, 'icon.svg')],
   ];
-  const read = await Promise.all(files.map(async ([name, type, path]) => [name, await assetOf(type, path)] as const));
+  const read = await Promise.all(
+    files.map(async ([name, type, path]) => [name, await assetOf(type, path)] as const),
+  );
   const hash = createHash('sha256');
   for (const [, { plain }] of read) hash.update(plain);
   const byName = new Map(read);

@@ -5,7 +5,7 @@ import { eventsFrom, ShareEvents } from './live/events.ts';
 import { schema } from './config.ts';
 import type { DashboardConfig } from './config.ts';
 import { Feeds } from './live/feeds.ts';
-import { Memory } from './live/memory.ts';
+import { Memory } from './live/saved-state.ts';
 import { Recent } from './live/recent.ts';
 import { Series, seriesFrom } from './live/series.ts';
 import { qrPanel } from './overview/qr-panel.ts';
@@ -44,7 +44,9 @@ async function open(ctx: PluginContext, sources: Sources): Promise<Living> {
   const series = new Series(clock, seriesFrom(await Memory.read(stateDir, SERIES)));
   const seriesFile = new Memory({ clock, log, stateDir, name: SERIES, content: () => series.all() });
   const eventFile = new Memory({ clock, log, stateDir, name: EVENTS, content: () => events.all() });
-  const events: ShareEvents = new ShareEvents(clock, eventsFrom(await Memory.read(stateDir, EVENTS)), () => eventFile.changed());
+  const events: ShareEvents = new ShareEvents(clock, eventsFrom(await Memory.read(stateDir, EVENTS)), () =>
+    eventFile.changed(),
+  );
   const stop = ctx.use('status').onPublish((snapshot) => {
     recent.heard(snapshot);
     const { live } = sources;
@@ -52,7 +54,12 @@ async function open(ctx: PluginContext, sources: Sources): Promise<Living> {
     feeds.changed();
   });
   return {
-    recent, assets, feeds, events, series, seriesFile,
+    recent,
+    assets,
+    feeds,
+    events,
+    series,
+    seriesFile,
     close: async () => {
       stop();
       feeds.close();
@@ -90,14 +97,37 @@ export default definePlugin<DashboardConfig>({
       living?.feeds.changed();
     });
     ctx.tap('shareHealthChanged', (change) => living?.events.healthChanged(change));
-    ctx.every({ name: 'tell readers that the line is good', ms: () => BEAT_MS, run: async () => living?.feeds.beat() });
-    ctx.every({ name: 'keep the charts', ms: () => SAVE_SERIES_MS, run: async () => living?.seriesFile.changed() });
-    ctx.route(...routes({
-      sources, feeds: () => now().feeds, assets: () => now().assets, series: () => now().series,
-      hasStatusPage: () => ctx.config.status_page,
-      isPasswordSet: () => ctx.use('config').current.config.web.password !== '',
-    }));
+    ctx.every({
+      name: 'tell readers that the line is good',
+      ms: () => BEAT_MS,
+      run: async () => living?.feeds.beat(),
+    });
+    ctx.every({
+      name: 'keep the charts',
+      ms: () => SAVE_SERIES_MS,
+      run: async () => living?.seriesFile.changed(),
+    });
+    ctx.route(
+      ...routes({
+        sources,
+        feeds: () => now().feeds,
+        assets: () => now().assets,
+        series: () => now().series,
+        hasStatusPage: () => ctx.config.status_page,
+        isPasswordSet: () => ctx.use('config').current.config.web.password !== '',
+      }),
+    );
     const panels = sharePanels({ events: () => now().events, series: () => now().series });
-    for (const tab of [...ownTabs(ctx, sources), ...panels, pluginsTab(ctx), doctorTab(ctx), settingsTab(ctx), setupTab(ctx), passwordCard(ctx), qrPanel(sources)]) ctx.tab(tab);
+    for (const tab of [
+      ...ownTabs(ctx, sources),
+      ...panels,
+      pluginsTab(ctx),
+      doctorTab(ctx),
+      settingsTab(ctx),
+      setupTab(ctx),
+      passwordCard(ctx),
+      qrPanel(sources),
+    ])
+      ctx.tab(tab);
   },
 });

@@ -11,7 +11,10 @@ export const CATALOGUES: Readonly<Record<string, Catalogue>> = readTexts(import.
 export const LANGUAGES: readonly string[] = Object.keys(CATALOGUES);
 /** Stands in for a language that is not here. */
 const FALLBACK = 'en';
-/** A plugin's messages are kept compiled; a plugin that makes new ones at every rendering must not fill memory. */
+/**
+ * A plugin's messages are kept compiled; a plugin that makes new ones at every rendering must not fill
+ * memory.
+ */
 const MOST_COMPILED = 2_000;
 
 /** The reader's own choice, else what the browser asks for, else English. */
@@ -19,7 +22,10 @@ export function pickLanguage(chosen: string | undefined, acceptLanguage: string 
   if (chosen !== undefined && LANGUAGES.includes(chosen)) return chosen;
   const asked = (acceptLanguage ?? '').split(',').map((part) => {
     const [tag = '', quality] = part.trim().split(/;\s*q=/);
-    return { tag: tag.toLowerCase().split('-')[0] ?? '', quality: quality === undefined ? 1 : Number(quality) };
+    return {
+      tag: tag.toLowerCase().split('-')[0] ?? '',
+      quality: quality === undefined ? 1 : Number(quality),
+    };
   });
   const best = asked.filter(({ tag }) => LANGUAGES.includes(tag)).sort((a, b) => b.quality - a.quality)[0];
   return best !== undefined && best.quality > 0 ? best.tag : FALLBACK;
@@ -41,13 +47,23 @@ export class Messages {
   }
 
   /** The message of the first catalogue that has the key; the key itself where none has it. */
-  format(key: string, values: MessageValues | undefined, ...catalogues: readonly (Catalogue | undefined)[]): Content {
+  format(
+    key: string,
+    values: MessageValues | undefined,
+    ...catalogues: readonly (Catalogue | undefined)[]
+  ): Content {
     const message = messageOf(key, catalogues);
-    return message === undefined ? key : (this.#compile(message).format(values as Record<string, string>) as Content);
+    return message === undefined
+      ? key
+      : (this.#compile(message).format(values as Record<string, string>) as Content);
   }
 
   /** The same where no value is a node. */
-  plain(key: string, values: Readonly<Record<string, string | number>> | undefined, ...catalogues: readonly (Catalogue | undefined)[]): string {
+  plain(
+    key: string,
+    values: Readonly<Record<string, string | number>> | undefined,
+    ...catalogues: readonly (Catalogue | undefined)[]
+  ): string {
     const message = messageOf(key, catalogues);
     return message === undefined ? key : [this.#compile(message).format<string>(values)].flat().join('');
   }

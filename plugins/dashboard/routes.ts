@@ -1,5 +1,12 @@
 /** The page's routes: pages, their streams, parts and actions of tabs, files, preferences, signing out. */
-import type { Lifecycle, Request, ResponseObject, ResponseToolkit, RouteOptions, ServerRoute } from '@hapi/hapi';
+import type {
+  Lifecycle,
+  Request,
+  ResponseObject,
+  ResponseToolkit,
+  RouteOptions,
+  ServerRoute,
+} from '@hapi/hapi';
 import { eventStream, html } from 'mountkeeper';
 import { createView } from './view.ts';
 import { everywhere } from './languages.ts';
@@ -47,33 +54,75 @@ function scriptsOf(page: PageName): readonly string[] {
   return page.kind === 'tab' && page.name === 'settings' ? [...SCRIPTS, ...SETTINGS_FILES] : SCRIPTS;
 }
 
-async function answerPage(parts: RouteParts, request: Request, h: ResponseToolkit, page: PageName): Promise<ResponseObject> {
+async function answerPage(
+  parts: RouteParts,
+  request: Request,
+  h: ResponseToolkit,
+  page: PageName,
+): Promise<ResponseObject> {
   const asked = pageRequest(request, page);
   const isThere = page.kind !== 'status' || parts.hasStatusPage();
   const feed = isThere ? await parts.feeds().open(asked) : undefined;
   const view = createView(asked.reader);
   const { build } = await parts.assets().load();
   const common = {
-    view, theme: themeOf(request), path: `${request.path}${request.url.search}`, tabs: parts.sources.tabs('tab'), build, scripts: scriptsOf(page),
-    asset: (name: string) => `/dashboard/assets/${build}/${name}`, canSignOut: parts.isPasswordSet(), isBare: page.kind === 'status' && isThere,
+    view,
+    theme: themeOf(request),
+    path: `${request.path}${request.url.search}`,
+    tabs: parts.sources.tabs('tab'),
+    build,
+    scripts: scriptsOf(page),
+    asset: (name: string) => `/dashboard/assets/${build}/${name}`,
+    canSignOut: parts.isPasswordSet(),
+    isBare: page.kind === 'status' && isThere,
   };
-  if (!feed) return htmlAnswer(request, h, shell({ ...common, title: view.text(everywhere('not-found')), events: undefined, main: toHtml(html`<h1>${view.t('not-found')}</h1><p>${view.t('not-found-help')}</p>`) }), 404);
+  if (!feed)
+    return htmlAnswer(
+      request,
+      h,
+      shell({
+        ...common,
+        title: view.text(everywhere('not-found')),
+        events: undefined,
+        main: toHtml(
+          html`<h1>${view.t('not-found')}</h1>
+            <p>${view.t('not-found-help')}</p>`,
+        ),
+      }),
+      404,
+    );
   const { position } = feed;
-  return htmlAnswer(request, h, shell({ ...common, title: feed.model.title, events: streamOf(page, asked.query, position), main: feed.html() }));
+  return htmlAnswer(
+    request,
+    h,
+    shell({
+      ...common,
+      title: feed.model.title,
+      events: streamOf(page, asked.query, position),
+      main: feed.html(),
+    }),
+  );
 }
 
 /** The page that a stream is of, and what its reader has seen. */
-function streamRequest(request: Request): { readonly asked: PageRequest; readonly seen: string | undefined } | undefined {
+function streamRequest(
+  request: Request,
+): { readonly asked: PageRequest; readonly seen: string | undefined } | undefined {
   const { ':page': kind, ':name': name = '', ':since': since, ...query } = queryOf(request);
   const last = request.headers['last-event-id'];
   const seen = typeof last === 'string' && last !== '' ? last : since;
   const reader = readerOf(request);
   if (kind === 'overview' || kind === 'status') return { asked: { page: { kind }, reader, query: {} }, seen };
-  return kind === 'share' || kind === 'tab' ? { asked: { page: { kind, name }, reader, query }, seen } : undefined;
+  return kind === 'share' || kind === 'tab'
+    ? { asked: { page: { kind, name }, reader, query }, seen }
+    : undefined;
 }
 
 export function routes(parts: RouteParts): ServerRoute[] {
-  return declared(parts).map((route) => ({ ...route, handler: whenReady(route.handler as Lifecycle.Method) }));
+  return declared(parts).map((route) => ({
+    ...route,
+    handler: whenReady(route.handler as Lifecycle.Method),
+  }));
 }
 
 /** What only drawing needs is loaded by the first request, not by the daemon's start. */
@@ -88,31 +137,51 @@ function whenReady(handler: Lifecycle.Method): Lifecycle.Method {
 function fileRoutes(parts: RouteParts): ServerRoute[] {
   return [
     {
-      method: 'GET', path: '/dashboard/events', options: OPTIONS,
+      method: 'GET',
+      path: '/dashboard/events',
+      options: OPTIONS,
       handler: async (request, h) => {
         const stream = streamRequest(request);
-        if (!stream || (stream.asked.page.kind === 'status' && !parts.hasStatusPage())) return h.response().code(404);
-        // A page that was open while the daemon restarted comes for its stream first, and is told whether it is out of date.
+        if (!stream || (stream.asked.page.kind === 'status' && !parts.hasStatusPage()))
+          return h.response().code(404);
+        // A page that was open while the daemon restarted comes for its stream first, and is told whether it
+        // is out of date.
         await parts.assets().load();
-        return eventStream(request, h, (sink) => parts.feeds().join(stream.asked, sink, stream.seen) as () => void, { retryMs: 1_000 });
+        return eventStream(
+          request,
+          h,
+          (sink) => parts.feeds().join(stream.asked, sink, stream.seen) as () => void,
+          { retryMs: 1_000 },
+        );
       },
     },
     {
-      method: 'GET', path: '/dashboard/assets/{build}/{name}', options: OPTIONS,
+      method: 'GET',
+      path: '/dashboard/assets/{build}/{name}',
+      options: OPTIONS,
       handler: async (request, h) => {
         const asset = (await parts.assets().load()).find(String(request.params['name']));
         if (!asset) return h.response().code(404);
         const isZipped = takesGzip(request);
-        const response = h.response(isZipped ? asset.zipped : asset.plain).type(asset.type).header('cache-control', A_YEAR).header('vary', 'accept-encoding')
+        const response = h
+          .response(isZipped ? asset.zipped : asset.plain)
+          .type(asset.type)
+          .header('cache-control', A_YEAR)
+          .header('vary', 'accept-encoding')
           .header('content-security-policy', NOTHING);
         return isZipped ? response.header('content-encoding', 'gzip') : response;
       },
     },
     {
-      method: 'GET', path: '/dashboard/charts/{share}', options: OPTIONS,
+      method: 'GET',
+      path: '/dashboard/charts/{share}',
+      options: OPTIONS,
       handler: (request, h) => {
         const span = spanOf(queryOf(request)['span']);
-        return h.response({ stepSeconds: SPANS[span].stepMs / 1_000, points: parts.series().of(String(request.params['share']), span) });
+        return h.response({
+          stepSeconds: SPANS[span].stepMs / 1_000,
+          points: parts.series().of(String(request.params['share']), span),
+        });
       },
     },
   ];
@@ -120,7 +189,10 @@ function fileRoutes(parts: RouteParts): ServerRoute[] {
 
 function declared(parts: RouteParts): ServerRoute[] {
   const page = (path: string, pageOf: (request: Request) => PageName): ServerRoute => ({
-    method: 'GET', path, options: OPTIONS, handler: (request, h) => answerPage(parts, request, h, pageOf(request)),
+    method: 'GET',
+    path,
+    options: OPTIONS,
+    handler: (request, h) => answerPage(parts, request, h, pageOf(request)),
   });
   return [
     page('/', () => ({ kind: 'overview' })),

@@ -1,4 +1,7 @@
-/** What is handed to whoever renders: the reader's language and formats, and the addresses of the tab's own parts and actions. */
+/**
+ * What is handed to whoever renders: the reader's language and formats, and the addresses of the tab's own
+ * parts and actions.
+ */
 import { formatBytes, formatRate, html } from 'mountkeeper';
 import type { ActionButton, Content, LocalText, MessageValues, Tab, View } from 'mountkeeper';
 import { CATALOGUES, messagesIn, textOf } from './languages.ts';
@@ -36,7 +39,9 @@ class ReaderView implements View {
     this.query = query;
     this.form = form;
     this.#tab = tab;
-    this.#catalogues = tab ? [tab.texts?.[language], tab.texts?.['en']] : [CATALOGUES[language], CATALOGUES['en']];
+    this.#catalogues = tab
+      ? [tab.texts?.[language], tab.texts?.['en']]
+      : [CATALOGUES[language], CATALOGUES['en']];
   }
 
   text(text: LocalText): string {
@@ -66,20 +71,33 @@ class ReaderView implements View {
   /** The browser writes it in its own time zone; what stands here is for whoever has no script. */
   time(at: number, style: 'time' | 'ago' = 'time'): Content {
     const iso = new Date(at).toISOString();
-    return html`<time datetime=${iso} data-at=${String(at)} data-style=${style}>${iso.slice(0, 16).replace('T', ' ')} UTC</time>`;
+    return html`<time datetime=${iso} data-at=${String(at)} data-style=${style}
+      >${iso.slice(0, 16).replace('T', ' ')} UTC</time
+    >`;
   }
 
   button({ action, label, confirm, values = NONE }: ActionButton): Content {
     const fields = Object.entries({ ...values, ...(this.share === undefined ? {} : { share: this.share }) });
-    return html`<form class="act" method="post" action=${this.action(action)} hx-post=${this.action(action)}
-      hx-target="find output" hx-swap="innerHTML" hx-disabled-elt="find button" hx-confirm=${confirm === undefined ? undefined : this.text(confirm)}>
+    return html`<form
+      class="act"
+      method="post"
+      action=${this.action(action)}
+      hx-post=${this.action(action)}
+      hx-target="find output"
+      hx-swap="innerHTML"
+      hx-disabled-elt="find button"
+      hx-confirm=${confirm === undefined ? undefined : this.text(confirm)}
+    >
       ${fields.map(([name, value]) => html`<input type="hidden" name=${name} value=${value} />`)}
-      <button type="submit">${this.text(label)}</button><output aria-live="polite"></output></form>`;
+      <button type="submit">${this.text(label)}</button><output aria-live="polite"></output>
+    </form>`;
   }
 
   part(name: string, query: Readonly<Record<string, string | number>> = {}): string {
     const all = { ...query, ...(this.share === undefined ? {} : { share: this.share }) };
-    const search = new URLSearchParams(Object.entries(all).map(([key, value]) => [key, String(value)])).toString();
+    const search = new URLSearchParams(
+      Object.entries(all).map(([key, value]) => [key, String(value)]),
+    ).toString();
     return `/dashboard/parts/${this.#id()}/${encodeURIComponent(name)}${search === '' ? '' : `?${search}`}`;
   }
 

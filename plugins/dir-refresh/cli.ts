@@ -8,13 +8,23 @@ async function run(cli: CliContext): Promise<number> {
     cli.printError('usage: mountkeeper refresh SHARE [PATH]');
     return 64;
   }
-  const { body } = await cli.request('POST', `/api/refresh/${encodeURIComponent(share)}`, { path: path ?? '' });
+  const { body } = await cli.request('POST', `/api/refresh/${encodeURIComponent(share)}`, {
+    path: path ?? '',
+  });
   const answer = JSON.parse(body) as Partial<RefreshAnswer>;
   const message = answer.message ?? 'the daemon gave no answer that makes sense';
   if (cli.json) cli.print(body);
   else if (answer.ok === true) cli.print(message);
-  else cli.printError([message, ...(answer.failed ?? []).map((one) => `  ${one.path || '/'}: ${one.reason}`)].join('\n'));
+  else
+    cli.printError(
+      [message, ...(answer.failed ?? []).map((one) => `  ${one.path || '/'}: ${one.reason}`)].join('\n'),
+    );
   return answer.ok === true ? 0 : 1;
 }
 
-export const refreshCommand: CliCommand = { name: 'refresh', usage: 'SHARE [PATH]', summary: 'Read the folder listings of a share, or of one folder in it, anew from the remote.', run };
+export const refreshCommand: CliCommand = {
+  name: 'refresh',
+  usage: 'SHARE [PATH]',
+  summary: 'Read the folder listings of a share, or of one folder in it, anew from the remote.',
+  run,
+};

@@ -20,11 +20,18 @@ export default definePlugin<DirRefreshConfig>({
   register(ctx) {
     let refresher: ShareRefresher | undefined;
     let rounds: ReturnType<typeof createRounds> | undefined;
-    const intervalMs = (share: string): number => effectiveIntervalMs(ctx.use('config').current.config, share);
+    const intervalMs = (share: string): number =>
+      effectiveIntervalMs(ctx.use('config').current.config, share);
     ctx.provide('directoryRefresher', () => {
       const clock = ctx.use('clock');
       const shares = () => ctx.use('shares').list();
-      refresher = createShareRefresher({ clock, log: ctx.log, shares, recursive: () => ctx.config.recursive, signal: ctx.signal });
+      refresher = createShareRefresher({
+        clock,
+        log: ctx.log,
+        shares,
+        recursive: () => ctx.config.recursive,
+        signal: ctx.signal,
+      });
       rounds = createRounds({ clock, log: ctx.log, shares, refresher, intervalMs, random: Math.random });
       return refresher;
     });

@@ -36,7 +36,10 @@ export function createRounds({ clock, log, shares, refresher, intervalMs, random
     const former = lastEnd.get(name);
     const now = clock.monotonic();
     if (former === undefined) return { intervalMs: interval, dueAt: now + interval * random() };
-    return { intervalMs: interval, dueAt: Math.max(now, former + interval * (1 - JITTER + 2 * JITTER * random())) };
+    return {
+      intervalMs: interval,
+      dueAt: Math.max(now, former + interval * (1 - JITTER + 2 * JITTER * random())),
+    };
   };
 
   const start = async (name: string): Promise<void> => {
@@ -60,14 +63,22 @@ export function createRounds({ clock, log, shares, refresher, intervalMs, random
     const plan = plans.get(name);
     const next = plan?.intervalMs === interval ? plan : planFor(name, interval);
     plans.set(name, next);
-    return next.dueAt <= clock.monotonic() && share.mount !== undefined && share.remoteAnswers !== false && !refresher.running.has(name);
+    return (
+      next.dueAt <= clock.monotonic() &&
+      share.mount !== undefined &&
+      share.remoteAnswers !== false &&
+      !refresher.running.has(name)
+    );
   };
 
   return {
     look: () => {
       const live = shares();
       forgetOthers(live, [plans, lastEnd, refresher.records]);
-      const due = live.filter(isDue).map(({ spec }) => spec.share.name).sort((a, b) => (plans.get(a)?.dueAt ?? 0) - (plans.get(b)?.dueAt ?? 0));
+      const due = live
+        .filter(isDue)
+        .map(({ spec }) => spec.share.name)
+        .sort((a, b) => (plans.get(a)?.dueAt ?? 0) - (plans.get(b)?.dueAt ?? 0));
       for (const name of due.slice(0, Math.max(0, AT_ONCE - refresher.running.size))) void start(name);
     },
   };
@@ -76,5 +87,6 @@ export function createRounds({ clock, log, shares, refresher, intervalMs, random
 /** Shares that have left the configuration. */
 function forgetOthers(live: readonly LiveShare[], known: readonly Map<string, unknown>[]): void {
   const names = new Set(live.map(({ spec }) => spec.share.name));
-  for (const map of known) [...map.keys()].filter((name) => !names.has(name)).forEach((name) => map.delete(name));
+  for (const map of known)
+    [...map.keys()].filter((name) => !names.has(name)).forEach((name) => map.delete(name));
 }

@@ -11,12 +11,21 @@ const MOST_FAILURES = 100;
 const TEXT = Joi.string().allow('').required();
 const COUNT = Joi.number().integer().allow(null).required();
 const ANSWER = Joi.object({
-  ok: Joi.boolean().required(), message: TEXT, dirs_ok: COUNT, dirs_failed: COUNT,
-  failed: Joi.array().items(Joi.object({ path: TEXT, reason: TEXT })).max(MOST_FAILURES).required(),
+  ok: Joi.boolean().required(),
+  message: TEXT,
+  dirs_ok: COUNT,
+  dirs_failed: COUNT,
+  failed: Joi.array()
+    .items(Joi.object({ path: TEXT, reason: TEXT }))
+    .max(MOST_FAILURES)
+    .required(),
 });
 const DOCUMENT: RouteDocument = {
   summary: 'Reads the listings of a folder anew, and of all below it',
-  body: Joi.object({ path: Joi.string().allow('').default('').description('Below the share; empty for all of it.') }), answers: { 200: ANSWER, 400: ANSWER },
+  body: Joi.object({
+    path: Joi.string().allow('').default('').description('Below the share; empty for all of it.'),
+  }),
+  answers: { 200: ANSWER, 400: ANSWER },
 };
 
 export interface RefreshAnswer {
@@ -37,20 +46,41 @@ export function folderOf(payload: unknown): string | undefined {
   if (typeof body !== 'object' || Array.isArray(body)) return undefined;
   const { path = '' } = body as { path?: unknown };
   if (typeof path !== 'string' || path.includes('\0') || path.split('/').includes('..')) return undefined;
-  return path.split('/').filter((part) => part !== '' && part !== '.').join('/');
+  return path
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .join('/');
 }
 
 function through(share: string, { ok, failed }: RefreshResult): RefreshAnswer {
-  const message = failed.length === 0 ? `Refreshed ${ok} folders of share '${share}'` : `Refreshed ${ok} folders of share '${share}', ${failed.length} failed`;
-  return { ok: failed.length === 0, message, dirs_ok: ok, dirs_failed: failed.length, failed: failed.slice(0, MOST_FAILURES) };
+  const message =
+    failed.length === 0
+      ? `Refreshed ${ok} folders of share '${share}'`
+      : `Refreshed ${ok} folders of share '${share}', ${failed.length} failed`;
+  return {
+    ok: failed.length === 0,
+    message,
+    dirs_ok: ok,
+    dirs_failed: failed.length,
+    failed: failed.slice(0, MOST_FAILURES),
+  };
 }
 
 async function refresh(ctx: PluginContext, share: string, folder: string): Promise<RefreshAnswer> {
   const { shares } = ctx.use('config').current.config;
   if (!shares.some(({ name }) => name === share)) return answer(false, `Share '${share}' not found`);
   const patience = new AbortController();
-  const late = ctx.use('clock').sleep(ANSWER_WITHIN_MS, patience.signal).then(() => answer(true, `Share '${share}' is still being refreshed; the status will tell`));
-  const done = ctx.use('directoryRefresher').refresh(share, folder).then((result) => through(share, result), (error: unknown) => answer(false, (error as Error).message));
+  const late = ctx
+    .use('clock')
+    .sleep(ANSWER_WITHIN_MS, patience.signal)
+    .then(() => answer(true, `Share '${share}' is still being refreshed; the status will tell`));
+  const done = ctx
+    .use('directoryRefresher')
+    .refresh(share, folder)
+    .then(
+      (result) => through(share, result),
+      (error: unknown) => answer(false, (error as Error).message),
+    );
   late.catch(() => undefined);
   try {
     return await Promise.race([done, late]);
@@ -64,10 +94,29 @@ export function routes(ctx: PluginContext): ServerRoute[] {
     {
       method: 'POST',
       path: '/api/refresh/{share}',
-      options: { ...documented(DOCUMENT), payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: (_request, h, error) => h.response(answer(false, `Invalid request: ${error?.message ?? 'unreadable body'}`)).code(400).takeover() } },
+      options: {
+        ...documented(DOCUMENT),
+        payload: {
+          maxBytes: MAX_BODY_BYTES,
+          allow: 'application/json',
+          failAction: (_request, h, error) =>
+            h
+              .response(answer(false, `Invalid request: ${error?.message ?? 'unreadable body'}`))
+              .code(400)
+              .takeover(),
+        },
+      },
       handler: async (request, h) => {
         const folder = folderOf(request.payload);
-        if (folder === undefined) return h.response(answer(false, 'Invalid request: "path" must be a folder below the share, such as "photos/2024"')).code(400);
+        if (folder === undefined)
+          return h
+            .response(
+              answer(
+                false,
+                'Invalid request: "path" must be a folder below the share, such as "photos/2024"',
+              ),
+            )
+            .code(400);
         return h.response(await refresh(ctx, String(request.params['share']), folder));
       },
     },

@@ -49,7 +49,11 @@ export function createShareRefresher(options: ShareRefresherOptions): ShareRefre
   };
 }
 
-async function refreshed(shareName: string, path: string, { clock, log, shares, recursive, signal }: ShareRefresherOptions): Promise<RefreshResult> {
+async function refreshed(
+  shareName: string,
+  path: string,
+  { clock, log, shares, recursive, signal }: ShareRefresherOptions,
+): Promise<RefreshResult> {
   const mount = shares().find(({ spec }) => spec.share.name === shareName)?.mount;
   if (!mount) throw new Error(`share '${shareName}' is not mounted now`);
   const begunAt = clock.monotonic();
@@ -69,11 +73,20 @@ async function refreshed(shareName: string, path: string, { clock, log, shares, 
   }
 }
 
-interface Refreshed { readonly share: string; readonly path: string; readonly result: RefreshResult; readonly ms: number }
+interface Refreshed {
+  readonly share: string;
+  readonly path: string;
+  readonly result: RefreshResult;
+  readonly ms: number;
+}
 
 function tell(log: Logger, { share, path, result, ms }: Refreshed): void {
-  for (const failure of result.failed.slice(0, MOST_LINES)) log.warn({ share, folder: failure.path || '/', reason: failure.reason }, 'folder not refreshed');
+  for (const failure of result.failed.slice(0, MOST_LINES))
+    log.warn({ share, folder: failure.path || '/', reason: failure.reason }, 'folder not refreshed');
   const unsaid = result.failed.length - MOST_LINES;
   if (unsaid > 0) log.warn({ share, folders: unsaid }, 'more folders not refreshed');
-  log.info({ share, path: path || '/', foldersOk: result.ok, foldersFailed: result.failed.length, ms }, 'folders refreshed');
+  log.info(
+    { share, path: path || '/', foldersOk: result.ok, foldersFailed: result.failed.length, ms },
+    'folders refreshed',
+  );
 }

@@ -29,7 +29,9 @@ interface Voice {
   readonly sinceMs: number;
 }
 
-/** Announces what is really served, to the networks that it is served to, and takes it back when it is not. */
+/**
+ * Announces what is really served, to the networks that it is served to, and takes it back when it is not.
+ */
 export class Announcer {
   readonly #tools: AnnouncerTools;
   readonly #name: string;
@@ -60,27 +62,46 @@ export class Announcer {
   }
 
   notices(): readonly Notice[] {
-    const silent = this.#voices.flatMap(({ link, responder: { problem } }) => (problem === undefined ? [] : [`not announced to macOS and Linux on ${link.interfaceName}: ${problem}`]));
+    const silent = this.#voices.flatMap(({ link, responder: { problem } }) =>
+      problem === undefined ? [] : [`not announced to macOS and Linux on ${link.interfaceName}: ${problem}`],
+    );
     const windows = this.#isWsddMissing ? 'install the package wsdd' : this.#wsdd.problem;
     return [
       ...silent.map((message) => ({ level: 'warning' as const, message })),
-      ...(windows === undefined ? [] : [{ level: 'info' as const, message: `not shown in the network of Windows' Explorer: ${windows}` }]),
+      ...(windows === undefined
+        ? []
+        : [{ level: 'info' as const, message: `not shown in the network of Windows' Explorer: ${windows}` }]),
     ];
   }
 
   async #settleVoices(links: readonly Link[]): Promise<void> {
     const { clock, log } = this.#tools;
-    const isOver = (voice: Voice): boolean => voice.responder.problem !== undefined && clock.monotonic() - voice.sinceMs > RETRY_MS;
-    const stays = this.#voices.filter((voice) => !isOver(voice) && links.some((link) => isDeepStrictEqual(link, voice.link)));
-    await Promise.all(this.#voices.filter((voice) => !stays.includes(voice)).map(({ responder }) => responder.close()));
-    const fresh = this.#isClosed ? [] : links.filter((link) => !stays.some((voice) => isDeepStrictEqual(link, voice.link)));
-    const added = fresh.map((link) => ({ link, responder: new Responder({ clock, log, name: this.#name, link }), sinceMs: clock.monotonic() }));
+    const isOver = (voice: Voice): boolean =>
+      voice.responder.problem !== undefined && clock.monotonic() - voice.sinceMs > RETRY_MS;
+    const stays = this.#voices.filter(
+      (voice) => !isOver(voice) && links.some((link) => isDeepStrictEqual(link, voice.link)),
+    );
+    await Promise.all(
+      this.#voices.filter((voice) => !stays.includes(voice)).map(({ responder }) => responder.close()),
+    );
+    const fresh = this.#isClosed
+      ? []
+      : links.filter((link) => !stays.some((voice) => isDeepStrictEqual(link, voice.link)));
+    const added = fresh.map((link) => ({
+      link,
+      responder: new Responder({ clock, log, name: this.#name, link }),
+      sinceMs: clock.monotonic(),
+    }));
     for (const { responder } of added) void responder.open();
     this.#voices = [...stays, ...added];
   }
 
   #neighbour(links: readonly Link[]): Neighbour | undefined {
-    const addresses = links.filter(({ offers }) => offers.some(({ service, port }) => service === SMB && port === EXPLORER_PORT)).map(({ address }) => address);
-    return addresses.length === 0 ? undefined : { name: this.#name, workgroup: this.#tools.settings.workgroup, addresses };
+    const addresses = links
+      .filter(({ offers }) => offers.some(({ service, port }) => service === SMB && port === EXPLORER_PORT))
+      .map(({ address }) => address);
+    return addresses.length === 0
+      ? undefined
+      : { name: this.#name, workgroup: this.#tools.settings.workgroup, addresses };
   }
 }

@@ -8,7 +8,10 @@ import { checks } from './doctor.ts';
 const LOOK_MS = 2_000;
 const EXPORTERS = ['exporter:smb', 'exporter:nfs', 'exporter:webdav'] as const;
 
-function exporterOf(ctx: PluginContext<DiscoveryConfig>, name: (typeof EXPORTERS)[number]): Exporter | undefined {
+function exporterOf(
+  ctx: PluginContext<DiscoveryConfig>,
+  name: (typeof EXPORTERS)[number],
+): Exporter | undefined {
   try {
     return ctx.use(name);
   } catch {
@@ -25,9 +28,16 @@ export default definePlugin<DiscoveryConfig>({
   config: { schema },
   register(ctx) {
     let announcer: Announcer | undefined;
-    const offers = (): readonly Offer[] => EXPORTERS.flatMap((name) => exporterOf(ctx, name)?.offers?.() ?? []);
+    const offers = (): readonly Offer[] =>
+      EXPORTERS.flatMap((name) => exporterOf(ctx, name)?.offers?.() ?? []);
     ctx.effect('announcements', (signal) => {
-      announcer = new Announcer({ clock: ctx.use('clock'), log: ctx.log, processes: ctx.use('processes'), settings: ctx.config, offers });
+      announcer = new Announcer({
+        clock: ctx.use('clock'),
+        log: ctx.log,
+        processes: ctx.use('processes'),
+        settings: ctx.config,
+        offers,
+      });
       return async () => {
         await announcer?.close(signal.reason === 'handover' || signal.reason === 'reload');
         announcer = undefined;

@@ -13,7 +13,18 @@ export interface Link {
   readonly offers: readonly Offer[];
 }
 
-type Interfaces = Readonly<Record<string, readonly { readonly address: string; readonly family: string; readonly internal: boolean; readonly cidr: string | null }[] | undefined>>;
+type Interfaces = Readonly<
+  Record<
+    string,
+    | readonly {
+        readonly address: string;
+        readonly family: string;
+        readonly internal: boolean;
+        readonly cidr: string | null;
+      }[]
+    | undefined
+  >
+>;
 
 /** The networks that something is offered to; never the machine itself. */
 export function linksOf(offers: readonly Offer[], present?: Interfaces): readonly Link[] {
@@ -22,15 +33,34 @@ export function linksOf(offers: readonly Offer[], present?: Interfaces): readonl
     const own = entries.filter((one) => !one.internal && !one.address.startsWith('fe80:'));
     const door = own.find((one) => one.family === 'IPv4');
     if (!door) return [];
-    const heard = offers.map((offer) => ({ offer, at: own.filter((one) => listensAt(offer, one)).map((one) => one.address) })).filter(({ at }) => at.length > 0);
+    const heard = offers
+      .map((offer) => ({ offer, at: own.filter((one) => listensAt(offer, one)).map((one) => one.address) }))
+      .filter(({ at }) => at.length > 0);
     if (heard.length === 0) return [];
-    const addresses = own.map((one) => one.address).filter((address) => heard.some(({ at }) => at.includes(address)));
-    return [{ interfaceName, address: door.address, network: door.cidr ?? `${door.address}/32`, addresses, offers: heard.map(({ offer }) => offer) }];
+    const addresses = own
+      .map((one) => one.address)
+      .filter((address) => heard.some(({ at }) => at.includes(address)));
+    return [
+      {
+        interfaceName,
+        address: door.address,
+        network: door.cidr ?? `${door.address}/32`,
+        addresses,
+        offers: heard.map(({ offer }) => offer),
+      },
+    ];
   });
 }
 
-function listensAt({ addresses }: Offer, { address, family }: { readonly address: string; readonly family: string }): boolean {
-  return addresses.includes(address) || addresses.includes('::') || (family === 'IPv4' && addresses.includes('0.0.0.0'));
+function listensAt(
+  { addresses }: Offer,
+  { address, family }: { readonly address: string; readonly family: string },
+): boolean {
+  return (
+    addresses.includes(address) ||
+    addresses.includes('::') ||
+    (family === 'IPv4' && addresses.includes('0.0.0.0'))
+  );
 }
 
 export function ownAddresses(present: Interfaces = networkInterfaces()): ReadonlySet<string> {

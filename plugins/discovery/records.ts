@@ -30,13 +30,34 @@ export function recordsOf(name: string, { offers, addresses }: Link): Records {
     return [
       { name: META, type: 'PTR', ttl: OTHER_TTL_S, data: type },
       { name: type, type: 'PTR', ttl: OTHER_TTL_S, data: instance },
-      { name: instance, type: 'SRV', ttl: HOST_TTL_S, flush: true, data: { port, target: host, priority: 0, weight: 0 } },
+      {
+        name: instance,
+        type: 'SRV',
+        ttl: HOST_TTL_S,
+        flush: true,
+        data: { port, target: host, priority: 0, weight: 0 },
+      },
       { name: instance, type: 'TXT', ttl: OTHER_TTL_S, flush: true, data: text.length === 0 ? [''] : text },
     ];
   });
-  const device: Record = { name: `${name}._device-info._tcp.local`, type: 'TXT', ttl: OTHER_TTL_S, flush: true, data: [MODEL] };
-  const hosts = addresses.map((data): Record => ({ name: host, type: isIPv4(data) ? 'A' : 'AAAA', ttl: HOST_TTL_S, flush: true, data }));
-  return { all: [...services, device, ...hosts], unique: [...services.filter(({ type }) => type === 'SRV'), ...hosts] };
+  const device: Record = {
+    name: `${name}._device-info._tcp.local`,
+    type: 'TXT',
+    ttl: OTHER_TTL_S,
+    flush: true,
+    data: [MODEL],
+  };
+  const hosts = addresses.map((data): Record => ({
+    name: host,
+    type: isIPv4(data) ? 'A' : 'AAAA',
+    ttl: HOST_TTL_S,
+    flush: true,
+    data,
+  }));
+  return {
+    all: [...services, device, ...hosts],
+    unique: [...services.filter(({ type }) => type === 'SRV'), ...hosts],
+  };
 }
 
 export interface Reply {
@@ -45,9 +66,21 @@ export interface Reply {
 }
 
 /** What is to be said to a question; undefined when it is not for this machine or the asker knows it all. */
-export function replyTo(questions: readonly Question[], known: readonly Answer[], { all }: Records): Reply | undefined {
+export function replyTo(
+  questions: readonly Question[],
+  known: readonly Answer[],
+  { all }: Records,
+): Reply | undefined {
   const meant = all.filter((record) => questions.some((question) => isAskedFor(record, question)));
-  const answers = meant.filter((record) => !known.some((one) => isSame(one, record) && (one as Record).ttl !== undefined && Number((one as Record).ttl) >= Number(record.ttl) / 2));
+  const answers = meant.filter(
+    (record) =>
+      !known.some(
+        (one) =>
+          isSame(one, record) &&
+          (one as Record).ttl !== undefined &&
+          Number((one as Record).ttl) >= Number(record.ttl) / 2,
+      ),
+  );
   if (answers.length === 0) return undefined;
   const behind = follow(follow(answers, all), all);
   return { answers, additionals: behind.filter((record) => !answers.includes(record)) };
@@ -61,13 +94,23 @@ export function plainReply({ answers, additionals }: Reply): Reply {
 
 /** Whether another machine goes by a name that is this one's. */
 export function isRival(answers: readonly Answer[], { all, unique }: Records): boolean {
-  return answers.some((answer) => unique.some((own) => own.type === answer.type && sameName(own.name, answer.name)) && !all.some((own) => isSame(answer, own)));
+  return answers.some(
+    (answer) =>
+      unique.some((own) => own.type === answer.type && sameName(own.name, answer.name)) &&
+      !all.some((own) => isSame(answer, own)),
+  );
 }
 
 /** The records themselves and those that they point to. */
 function follow(records: readonly Record[], all: readonly Record[]): readonly Record[] {
-  const targets = records.flatMap((record) => (record.type === 'PTR' ? [record.data] : record.type === 'SRV' ? [record.data.target] : []));
-  return all.filter((record) => records.includes(record) || (record.type !== 'PTR' && targets.some((target) => sameName(target, record.name))));
+  const targets = records.flatMap((record) =>
+    record.type === 'PTR' ? [record.data] : record.type === 'SRV' ? [record.data.target] : [],
+  );
+  return all.filter(
+    (record) =>
+      records.includes(record) ||
+      (record.type !== 'PTR' && targets.some((target) => sameName(target, record.name))),
+  );
 }
 
 function isAskedFor(record: Record, { name, type }: Question): boolean {
@@ -83,7 +126,9 @@ function isSame(answer: Answer, record: Record): boolean {
 }
 
 function comparable(data: unknown): unknown {
-  return typeof data === 'object' && data !== null && 'target' in data && 'port' in data ? [String(data.target).toLowerCase(), data.port] : data;
+  return typeof data === 'object' && data !== null && 'target' in data && 'port' in data
+    ? [String(data.target).toLowerCase(), data.port]
+    : data;
 }
 
 function sameName(a: string, b: string): boolean {

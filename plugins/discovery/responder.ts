@@ -57,10 +57,17 @@ export class Responder {
       const mdns = createMdns({ interface: link.address, bind: '0.0.0.0' } as multicastDns.Options);
       this.#mdns = mdns;
       mdns.on('error', (error) => this.#fail(`port ${PORT} cannot be used (${error.message})`));
-      mdns.on('warning', (error) => log.debug({ reason: error.message }, 'packet of multicast DNS not understood'));
+      mdns.on('warning', (error) =>
+        log.debug({ reason: error.message }, 'packet of multicast DNS not understood'),
+      );
       mdns.on('response', (packet, from) => this.#hear(packet, from));
       for (let probe = 0; probe < PROBES; probe += 1) {
-        mdns.query({ questions: [...new Set(this.#records.unique.map(({ name }) => name))].map((name) => ({ name, type: 'ANY' as never })) });
+        mdns.query({
+          questions: [...new Set(this.#records.unique.map(({ name }) => name))].map((name) => ({
+            name,
+            type: 'ANY' as never,
+          })),
+        });
         await clock.sleep(PROBE_MS, this.#end.signal);
       }
       mdns.on('query', (packet, from) => this.#answer(packet, from));
@@ -80,7 +87,12 @@ export class Responder {
     const mdns = this.#mdns;
     this.#mdns = undefined;
     if (!mdns) return;
-    if (this.#isAnnounced) await new Promise<void>((resolve) => mdns.respond({ answers: this.#records.all.map((record) => ({ ...record, ttl: 0 })) }, () => resolve()));
+    if (this.#isAnnounced)
+      await new Promise<void>((resolve) =>
+        mdns.respond({ answers: this.#records.all.map((record) => ({ ...record, ttl: 0 })) }, () =>
+          resolve(),
+        ),
+      );
     this.#isAnnounced = false;
     await new Promise<void>((resolve) => mdns.destroy(() => resolve()));
   }
@@ -90,17 +102,32 @@ export class Responder {
   }
 
   #answer({ questions = [], answers = [], id }: QueryPacket, from: RemoteInfo): void {
-    const reply = this.#neighbours.check(from.address) ? replyTo(questions, answers, this.#records) : undefined;
+    const reply = this.#neighbours.check(from.address)
+      ? replyTo(questions, answers, this.#records)
+      : undefined;
     if (!reply) return;
-    if (from.port === PORT) return this.#mdns?.respond({ answers: [...reply.answers], additionals: [...reply.additionals] });
+    if (from.port === PORT)
+      return this.#mdns?.respond({ answers: [...reply.answers], additionals: [...reply.additionals] });
     const plain = plainReply(reply);
-    this.#mdns?.respond({ id: id ?? 0, questions, answers: [...plain.answers], additionals: [...plain.additionals] }, from);
+    this.#mdns?.respond(
+      { id: id ?? 0, questions, answers: [...plain.answers], additionals: [...plain.additionals] },
+      from,
+    );
   }
 
   /** Who is there first keeps the name: later comers hear the answers to their own questions. */
   #hear({ answers = [], additionals = [] }: ResponsePacket, { address }: RemoteInfo): void {
-    if (this.#isAnnounced || this.#end.signal.aborted || ownAddresses().has(address) || !this.#neighbours.check(address)) return;
-    if (isRival([...answers, ...additionals], this.#records)) this.#fail(`the machine at ${address} goes by the name "${this.#options.name}" already; set plugins.discovery.name`);
+    if (
+      this.#isAnnounced ||
+      this.#end.signal.aborted ||
+      ownAddresses().has(address) ||
+      !this.#neighbours.check(address)
+    )
+      return;
+    if (isRival([...answers, ...additionals], this.#records))
+      this.#fail(
+        `the machine at ${address} goes by the name "${this.#options.name}" already; set plugins.discovery.name`,
+      );
   }
 
   #fail(reason: string): void {

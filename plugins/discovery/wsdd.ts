@@ -11,13 +11,21 @@ const SETTLE_MS = 500;
 /** A server that a former daemon left is kept until the SMB server has had its time to come up. */
 const PATIENCE_MS = 30_000;
 const FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin'];
-/** It is a script, and runs without rights: an interpreter in somebody's own folder would be out of its reach. */
+/**
+ * It is a script, and runs without rights: an interpreter in somebody's own folder would be out of its reach.
+ */
 const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
 
 export async function locateWsdd(folders: readonly string[] = FOLDERS): Promise<string | undefined> {
   for (const folder of folders) {
     const file = join(folder, 'wsdd');
-    if (await access(file, constants.X_OK).then(() => true, () => false)) return file;
+    if (
+      await access(file, constants.X_OK).then(
+        () => true,
+        () => false,
+      )
+    )
+      return file;
   }
   return undefined;
 }
@@ -36,10 +44,34 @@ export async function powerless(groupFile = '/etc/group'): Promise<string> {
   return `nobody:${/^nogroup:/m.test(groups) ? 'nogroup' : 'nobody'}`;
 }
 
-export function wsddSpec(command: string, user: string, { name, workgroup, addresses }: Neighbour): ProcessSpec {
+export function wsddSpec(
+  command: string,
+  user: string,
+  { name, workgroup, addresses }: Neighbour,
+): ProcessSpec {
   const networks = [...addresses].sort().flatMap((address) => ['-i', address]);
-  const args = ['--shortlog', '--ipv4only', '--preserve-case', '-n', name, '-w', workgroup, '-u', user, ...networks];
-  return { key: PROCESS_KEY, command, args, env: ENVIRONMENT, fingerprint: createHash('sha256').update(JSON.stringify([command, args])).digest('hex').slice(0, 32) };
+  const args = [
+    '--shortlog',
+    '--ipv4only',
+    '--preserve-case',
+    '-n',
+    name,
+    '-w',
+    workgroup,
+    '-u',
+    user,
+    ...networks,
+  ];
+  return {
+    key: PROCESS_KEY,
+    command,
+    args,
+    env: ENVIRONMENT,
+    fingerprint: createHash('sha256')
+      .update(JSON.stringify([command, args]))
+      .digest('hex')
+      .slice(0, 32),
+  };
 }
 
 export interface WsddTools {
@@ -91,10 +123,15 @@ export class Wsdd {
   #keep(): KeptServer {
     const { clock } = this.#tools;
     return keepServer({
-      ...this.#tools, key: PROCESS_KEY, graceMs: GRACE_MS,
+      ...this.#tools,
+      key: PROCESS_KEY,
+      graceMs: GRACE_MS,
       plan: async () => {
         const command = await locateWsdd();
-        if (command === undefined) throw new Error('wsdd is not installed: install the package wsdd for this machine to show in Explorer');
+        if (command === undefined)
+          throw new Error(
+            'wsdd is not installed: install the package wsdd for this machine to show in Explorer',
+          );
         if (!this.#wanted) throw new Error('there is nothing to show');
         return wsddSpec(command, await powerless(), this.#wanted);
       },

@@ -5,9 +5,15 @@ import { schema } from './config.ts';
 import type { ExampleConfig } from './config.ts';
 
 declare module 'mountkeeper' {
-  interface Services { counter: Counter }
-  interface Commands { count: { args: [steps: number]; result: void } }
-  interface StatusRecord { exampleCount?: number }
+  interface Services {
+    counter: Counter;
+  }
+  interface Commands {
+    count: { args: [steps: number]; result: void };
+  }
+  interface StatusRecord {
+    exampleCount?: number;
+  }
 }
 
 /** Uses every verb of the contract once. */
@@ -24,33 +30,81 @@ export default definePlugin<ExampleConfig>({
 
     ctx.provide('counter', () => createCounter());
     ctx.handle('count', async (steps) => ctx.use('counter').add(steps));
-    ctx.every({ name: 'count', ms: () => ctx.use('counter').pauseMs(ctx.config.interval), run: () => ctx.send('count', 1) });
-    ctx.job({ name: 'start anew', cron: () => ctx.config.schedule, run: async () => ctx.use('counter').reset() });
+    ctx.every({
+      name: 'count',
+      ms: () => ctx.use('counter').pauseMs(ctx.config.interval),
+      run: () => ctx.send('count', 1),
+    });
+    ctx.job({
+      name: 'start anew',
+      cron: () => ctx.config.schedule,
+      run: async () => ctx.use('counter').reset(),
+    });
 
-    ctx.tap('collectNotices', () => (count() > 1_000 ? [{ level: 'info', message: `The example has counted to ${String(count())}.` }] : []));
+    ctx.tap('collectNotices', () =>
+      count() > 1_000 ? [{ level: 'info', message: `The example has counted to ${String(count())}.` }] : [],
+    );
     ctx.status('exampleCount', count);
     ctx.shareStatus(() => ({}));
     ctx.metric({ name: 'mountkeeper_example_count', help: 'Steps counted by the example.', read: count });
 
-    ctx.route({ method: 'GET', path: '/example', handler: () => ({ greeting: ctx.config.greeting, count: count(), at: ctx.use('clock').now() }) });
-    ctx.hapi({ name: 'example-header', register: (server) => {
-      server.ext('onPreResponse', (request, h) => {
-        if (request.path === '/example' && 'header' in request.response) request.response.header('x-example', 'yes');
-        return h.continue;
-      });
-    } }, {});
-    ctx.tab({
-      id: 'example', title: { en: 'Example', zh: '示例' }, texts: { en: { counted: '{count, plural, one {# step} other {# steps}} so far' }, zh: { counted: '已数 {count} 步' } },
-      actions: { more: async () => { await ctx.send('count', 1); return { ok: true, message: { en: 'Counted.', zh: '已加一。' } }; } },
-      render: (view) => html`<p>${view.t('counted', { count: count() })} ${view.button({ action: 'more', label: { en: 'Count', zh: '加一' } })}</p>`,
+    ctx.route({
+      method: 'GET',
+      path: '/example',
+      handler: () => ({ greeting: ctx.config.greeting, count: count(), at: ctx.use('clock').now() }),
     });
-    ctx.cli({ name: 'example', usage: '', summary: 'Show what the example has counted.', run: async (cli) => {
-      cli.print((await cli.request('GET', '/example')).body);
-      return 0;
-    } });
+    ctx.hapi(
+      {
+        name: 'example-header',
+        register: (server) => {
+          server.ext('onPreResponse', (request, h) => {
+            if (request.path === '/example' && 'header' in request.response)
+              request.response.header('x-example', 'yes');
+            return h.continue;
+          });
+        },
+      },
+      {},
+    );
+    ctx.tab({
+      id: 'example',
+      title: { en: 'Example', zh: '示例' },
+      texts: {
+        en: { counted: '{count, plural, one {# step} other {# steps}} so far' },
+        zh: { counted: '已数 {count} 步' },
+      },
+      actions: {
+        more: async () => {
+          await ctx.send('count', 1);
+          return { ok: true, message: { en: 'Counted.', zh: '已加一。' } };
+        },
+      },
+      render: (view) =>
+        html`<p>
+          ${view.t('counted', { count: count() })}
+          ${view.button({ action: 'more', label: { en: 'Count', zh: '加一' } })}
+        </p>`,
+    });
+    ctx.cli({
+      name: 'example',
+      usage: '',
+      summary: 'Show what the example has counted.',
+      run: async (cli) => {
+        cli.print((await cli.request('GET', '/example')).body);
+        return 0;
+      },
+    });
 
     ctx.effect('listen to the status', () => ctx.use('status').onPublish(() => ctx.use('counter').add(1)));
-    ctx.effect('say goodbye', (signal) => () => ctx.log.info({ reason: signal.reason as string }, 'example goes'));
-    ctx.onConfigChange((next, previous) => ctx.log.info({ from: previous.greeting, to: next.greeting, ended: ctx.signal.aborted }, 'example greets anew'));
+    ctx.effect(
+      'say goodbye',
+      (signal) => () => ctx.log.info({ reason: signal.reason as string }, 'example goes'),
+    );
+    ctx.onConfigChange((next, previous) =>
+      ctx.log.info(
+        { from: previous.greeting, to: next.greeting, ended: ctx.signal.aborted },
+        'example greets anew',
+      ),
+    );
   },
 });

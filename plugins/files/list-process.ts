@@ -1,6 +1,7 @@
 /**
- * Lists one folder of a share as the remote shows it now, and says of each file whether it lies in the cache. A process of its own:
- * it waits for the remote and reads many small files. Takes one request on its standard input and answers on its standard output.
+ * Lists one folder of a share as the remote shows it now, and says of each file whether it lies in the cache.
+ * A process of its own: it waits for the remote and reads many small files. Takes one request on its standard
+ * input and answers on its standard output.
  */
 import { text } from 'node:stream/consumers';
 import type { CacheAccess, CacheView } from 'mountkeeper';

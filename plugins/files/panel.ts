@@ -1,4 +1,7 @@
-/** On the page of a share: its folders and files, which of them lie in the cache, and a button that fetches a folder. */
+/**
+ * On the page of a share: its folders and files, which of them lie in the cache, and a button that fetches a
+ * folder.
+ */
 import { html, inEveryLanguage, readTexts } from 'mountkeeper';
 import type { Content, Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import type { ListAnswer } from './list-process.ts';

@@ -63,11 +63,13 @@ async function run(cli: CliContext): Promise<number> {
   }
   const first = await fetchPage(cli, options.lines, 0);
   show(cli, first);
-  if (first.total_lines === 0) cli.printError('The log is empty or not kept in a file; log.file in the configuration names it.');
+  if (first.total_lines === 0)
+    cli.printError('The log is empty or not kept in a file; log.file in the configuration names it.');
   let from = first.total_lines;
   while (options.follow && !cli.signal.aborted) {
     await cli.clock.sleep(POLL_MS, cli.signal).catch(() => undefined);
-    if (!cli.signal.aborted) from = await showNext(cli, from).catch((error: unknown) => orEnd(cli, from, error));
+    if (!cli.signal.aborted)
+      from = await showNext(cli, from).catch((error: unknown) => orEnd(cli, from, error));
   }
   return 0;
 }
@@ -78,4 +80,9 @@ function orEnd(cli: CliContext, from: number, error: unknown): number {
   throw error;
 }
 
-export const logsCommand: CliCommand = { name: 'logs', usage: USAGE, summary: 'Show the daemon\'s log; -f follows it.', run };
+export const logsCommand: CliCommand = {
+  name: 'logs',
+  usage: USAGE,
+  summary: "Show the daemon's log; -f follows it.",
+  run,
+};

@@ -2,7 +2,10 @@
 
 export const LINES_PER_MARK = 1024;
 
-/** What is known of one file, up to `bytes`. Marks are only ever added, so that a reader may keep the state it got. */
+/**
+ * What is known of one file, up to `bytes`. Marks are only ever added, so that a reader may keep the state it
+ * got.
+ */
 export interface IndexState {
   readonly identity: string;
   readonly marks: number[];

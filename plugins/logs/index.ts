@@ -8,9 +8,12 @@ export default definePlugin({
   name: 'logs',
   version: '1.0.0',
   apiVersion: 1,
-  description: 'The daemon\'s log file over HTTP and on the command line.',
+  description: "The daemon's log file over HTTP and on the command line.",
   register(ctx) {
-    const file = createLogFile(() => ctx.use('logFile'), () => ctx.use('config').current.config);
+    const file = createLogFile(
+      () => ctx.use('logFile'),
+      () => ctx.use('config').current.config,
+    );
     ctx.route(...routes(file));
     ctx.tab(logsTab(ctx, file));
     ctx.cli(logsCommand);

@@ -1,9 +1,11 @@
 /**
- * A sparse index of the lines of a growing file: the offset of every 1,024th line. Built once, then only what was
- * appended is read, so that a poll of a 1 GB file costs as much as one of a small file. Rotation starts it anew.
+ * A sparse index of the lines of a growing file: the offset of every 1,024th line. Built once, then only what
+ * was appended is read, so that a poll of a 1 GB file costs as much as one of a small file. Rotation starts
+ * it anew.
  *
  * A line ends with LF, a CR before it is dropped, and a last line without LF counts.
  */
+import { createSerialQueue } from 'mountkeeper';
 import type { FileHandle } from 'node:fs/promises';
 import { LINES_PER_MARK, totalLines } from './index-state.ts';
 import type { IndexState } from './index-state.ts';
@@ -20,7 +22,10 @@ export interface LinePage {
 }
 
 export interface LineIndex {
-  /** `choose` gets the number of lines and says which of them are wanted. Rejects when the file cannot be read. */
+  /**
+   * `choose` gets the number of lines and says which of them are wanted. Rejects when the file cannot be
+   * read.
+   */
   read(choose: (totalLines: number) => LineRequest): Promise<LinePage>;
 }
 
@@ -30,7 +35,10 @@ async function readAt(handle: FileHandle, from: number, to: number): Promise<Buf
   return buffer.subarray(0, bytesRead);
 }
 
-/** The first and the last bytes of the indexed part: a file that was replaced or cut and has grown again shows here. */
+/**
+ * The first and the last bytes of the indexed part: a file that was replaced or cut and has grown again shows
+ * here.
+ */
 async function fingerprintOf(handle: FileHandle, bytes: number): Promise<Buffer> {
   const head = await readAt(handle, 0, Math.min(FINGERPRINT_BYTES, bytes));
   const tail = await readAt(handle, Math.max(0, bytes - FINGERPRINT_BYTES), bytes);
@@ -67,7 +75,11 @@ function emptyState(identity: string): IndexState {
   return { identity, marks: [0], bytes: 0, newlines: 0, isLastOpen: false, fingerprint: Buffer.alloc(0) };
 }
 
-async function isContinued(handle: FileHandle, state: IndexState, file: { identity: string; size: number }): Promise<boolean> {
+async function isContinued(
+  handle: FileHandle,
+  state: IndexState,
+  file: { identity: string; size: number },
+): Promise<boolean> {
   if (state.identity !== file.identity || file.size < state.bytes) return false;
   return state.fingerprint.equals(await fingerprintOf(handle, state.bytes));
 }
@@ -75,22 +87,22 @@ async function isContinued(handle: FileHandle, state: IndexState, file: { identi
 /** `open` is called for every reading; what it gives is closed here. */
 export function createLineIndex(open: () => Promise<FileHandle>): LineIndex {
   let known = emptyState('');
-  let queue: Promise<unknown> = Promise.resolve();
+  const queue = createSerialQueue();
 
   async function refresh(handle: FileHandle): Promise<IndexState> {
     const stat = await handle.stat();
     if (!stat.isFile()) throw new Error('the log is no regular file');
     const identity = `${stat.dev}:${stat.ino}`;
-    const base = (await isContinued(handle, known, { identity, size: stat.size })) ? known : emptyState(identity);
+    const base = (await isContinued(handle, known, { identity, size: stat.size }))
+      ? known
+      : emptyState(identity);
     known = base.bytes === stat.size ? base : await scan(handle, base, stat.size);
     return known;
   }
 
   /** One at a time: requests that come during the first scan wait for it instead of scanning, too. */
   function refreshInTurn(handle: FileHandle): Promise<IndexState> {
-    const result = queue.then(() => refresh(handle));
-    queue = result.catch(() => undefined);
-    return result;
+    return queue.run(() => refresh(handle));
   }
 
   return {

@@ -78,7 +78,11 @@ class LineCollector {
   }
 }
 
-export async function readLines(handle: FileHandle, state: IndexState, request: LineRequest): Promise<readonly string[]> {
+export async function readLines(
+  handle: FileHandle,
+  state: IndexState,
+  request: LineRequest,
+): Promise<readonly string[]> {
   const count = Math.min(request.count, totalLines(state) - request.skip);
   if (count <= 0) return [];
   const mark = Math.floor(request.skip / LINES_PER_MARK);

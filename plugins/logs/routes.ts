@@ -18,8 +18,18 @@ function queryOf(query: Readonly<Record<string, unknown>>): LogQuery {
 const WHOLE = Joi.number().integer().min(0);
 const DOCUMENT: RouteDocument = {
   summary: 'Lines of the log file',
-  query: { lines: WHOLE.default(200), from_line: WHOLE.default(0).description('0: the last lines; else those after it, such as the former `total_lines`.') },
-  answers: { 200: Joi.object({ total_lines: WHOLE.required(), entries: Joi.array().items(Joi.string().allow('')).required() }) },
+  query: {
+    lines: WHOLE.default(200),
+    from_line: WHOLE.default(0).description(
+      '0: the last lines; else those after it, such as the former `total_lines`.',
+    ),
+  },
+  answers: {
+    200: Joi.object({
+      total_lines: WHOLE.required(),
+      entries: Joi.array().items(Joi.string().allow('')).required(),
+    }),
+  },
 };
 
 /** Pages ask for as many; they wait for nobody. */
@@ -37,7 +47,8 @@ export function routes(file: LogFile): ServerRoute[] {
       handler: async (request, h) => {
         const query = queryOf(request.query as Record<string, unknown>);
         if (query.lines > FEW_LINES) {
-          if (answers.size >= MOST_ANSWERS) throw Boom.serverUnavailable(`the log is being sent to ${MOST_ANSWERS} others; ask again`);
+          if (answers.size >= MOST_ANSWERS)
+            throw Boom.serverUnavailable(`the log is being sent to ${MOST_ANSWERS} others; ask again`);
           const { res } = request.raw;
           answers.add(res);
           finished(res, () => answers.delete(res));

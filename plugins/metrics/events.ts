@@ -1,4 +1,7 @@
-/** What is counted as it happens: failures and heals of shares, cycles of the supervisor, how late the event loop is. */
+/**
+ * What is counted as it happens: failures and heals of shares, cycles of the supervisor, how late the event
+ * loop is.
+ */
 import type { PluginContext } from 'mountkeeper';
 
 const LOOK_EVERY_MS = 1_000;

@@ -1,4 +1,7 @@
-/** What each share's figures are called. All of them come from one snapshot of the status, but for those of its mount. */
+/**
+ * What each share's figures are called. All of them come from one snapshot of the status, but for those of
+ * its mount.
+ */
 import type { LiveShare, MetricSample, PluginContext, ReadMetric, ShareStatus } from 'mountkeeper';
 
 const HEALTHS = ['pending', 'probing', 'healthy', 'failed'] as const;

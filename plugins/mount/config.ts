@@ -31,7 +31,10 @@ declare module 'mountkeeper' {
 /** Where the set-up puts a current rclone when the one on the PATH is too old. */
 const FETCHED = fileURLToPath(new URL('../../../.cache/rclone/usr/bin/rclone', import.meta.url));
 
-/** The one that the environment names (for tests, and for trying a version), else the one that the set-up fetched, else the PATH's. */
+/**
+ * The one that the environment names (for tests, and for trying a version), else the one that the set-up
+ * fetched, else the PATH's.
+ */
 export function defaultRclone(env: NodeJS.ProcessEnv = process.env, fetched = FETCHED): string {
   const named = env['MOUNTKEEPER_RCLONE'];
   if (named !== undefined && named !== '') return named;
@@ -39,26 +42,60 @@ export function defaultRclone(env: NodeJS.ProcessEnv = process.env, fetched = FE
 }
 
 export const schema = Joi.object<MountConfig, true>({
-  root: filePath().default('/mnt/mountkeeper').meta({ fileOnly: true })
+  root: filePath()
+    .default('/mnt/mountkeeper')
+    .meta({ fileOnly: true })
     .description('Folder in which shares are mounted that name no mount_point of their own.'),
-  rclone: Joi.string().default('rclone').meta({ fileOnly: true })
-    .description('The rclone to run, 1.70 or later: a name on the PATH or an absolute path. Left out, it is the one that MOUNTKEEPER_RCLONE names, else the one that the set-up fetched, else the one on the PATH.'),
+  rclone: Joi.string()
+    .default('rclone')
+    .meta({ fileOnly: true })
+    .description(
+      'The rclone to run, 1.70 or later: a name on the PATH or an absolute path. Left out, it is the one that MOUNTKEEPER_RCLONE names, else the one that the set-up fetched, else the one on the PATH.',
+    ),
   chunk_size: size().default('16M').description('Bytes asked of the remote at once when a file is read.'),
-  chunk_limit: size().default('64M').description('Size up to which the chunks double while a file is read on; "0" lets them grow without a limit.'),
+  chunk_limit: size()
+    .default('64M')
+    .description(
+      'Size up to which the chunks double while a file is read on; "0" lets them grow without a limit.',
+    ),
   read_ahead: size().default('32M').description('Bytes read ahead of a reader into the cache on disk.'),
   buffer_size: size().default('16M').description('Memory for reading ahead, per open file.'),
-  multi_thread_streams: Joi.number().integer().min(0).max(64).default(4).description('Parts of one large file uploaded in parallel, where the kind of remote can; 0 or 1: one after another.'),
-  multi_thread_cutoff: size().default('64M').description('Files above this size are uploaded in several parts.'),
+  multi_thread_streams: Joi.number()
+    .integer()
+    .min(0)
+    .max(64)
+    .default(4)
+    .description(
+      'Parts of one large file uploaded in parallel, where the kind of remote can; 0 or 1: one after another.',
+    ),
+  multi_thread_cutoff: size()
+    .default('64M')
+    .description('Files above this size are uploaded in several parts.'),
   write_back: duration().default('5s').description('Quiet time after a file is closed before it goes up.'),
-  transfers: Joi.number().integer().min(1).max(64).default(4).description('Files of one share uploaded in parallel.'),
-  dir_cache_time: duration().default('15m').description('How long a folder listing is trusted; changes made elsewhere on the remote show no later than this.'),
+  transfers: Joi.number()
+    .integer()
+    .min(1)
+    .max(64)
+    .default(4)
+    .description('Files of one share uploaded in parallel.'),
+  dir_cache_time: duration()
+    .default('15m')
+    .description(
+      'How long a folder listing is trusted; changes made elsewhere on the remote show no later than this.',
+    ),
   attr_timeout: duration().default('1s').description('How long the kernel trusts sizes and times of files.'),
-  write_layer: Joi.boolean().default(false).meta({ fileOnly: true })
-    .description('Unfinished, and refused outside of tests: users write to the local disk, and the daemon brings it to the remote.'),
+  write_layer: Joi.boolean()
+    .default(false)
+    .meta({ fileOnly: true })
+    .description(
+      'Unfinished, and refused outside of tests: users write to the local disk, and the daemon brings it to the remote.',
+    ),
 }).meta({ tier: 'global' });
 
 export const shareSchema = Joi.object({
-  exec: Joi.boolean().default(false).meta({ tier: 'per-share', fileOnly: 'but-default' })
+  exec: Joi.boolean()
+    .default(false)
+    .meta({ tier: 'per-share', fileOnly: 'but-default' })
     .description('Let programs that lie on the share be run from its mount. Set-user-ID bits never count.'),
 });
 
@@ -66,6 +103,7 @@ export const shareSchema = Joi.object({
 export function complete(config: Config): void {
   if (config.mount.rclone === 'rclone') config.mount.rclone = defaultRclone();
   for (const share of config.shares) {
-    if (!share.mount_point) share.mount_point = `${config.mount.root.replace(/(?<!\/)\/+$/, '')}/${share.name}`;
+    if (!share.mount_point)
+      share.mount_point = `${config.mount.root.replace(/(?<!\/)\/+$/, '')}/${share.name}`;
   }
 }

@@ -1,19 +1,29 @@
 import { dirname } from 'node:path';
 import { formatBytes, sizeBytes } from 'mountkeeper';
 import type { Check, Config, MountTable, Processes } from 'mountkeeper';
-import { fuseProblem, userAllowOther } from './access.ts';
-import { freeBytes } from './free-bytes.ts';
-import { holderOf } from './holder.ts';
-import { locate } from './rclone.ts';
-import type { RcloneFinder } from './rclone.ts';
-import { standingCheck } from './standing-check.ts';
+import { fuseProblem, userAllowOther } from './lifecycle/fuse-access.ts';
+import { freeBytes } from './cache/free-bytes.ts';
+import { holderOf } from './cache/file-system.ts';
+import { locate } from './rclone/installed.ts';
+import type { RcloneFinder } from './rclone/installed.ts';
+import { tcpConnectionsCheck } from './outage/tcp-connections-check.ts';
 
 /** File systems on which a cache works badly or not at all. */
 const BAD_CACHE = /^(nfs|cifs|smb|fuse|9p|vfat|exfat|msdos)/;
 
-export async function checks(config: Config, finder: RcloneFinder, mountTable: MountTable, processes: Processes): Promise<readonly Check[]> {
-  const onThisMachine = [await fuseCheck(), ...(await otherUsersCheck()), await cacheCheck(config, mountTable), await rootCheck(config, mountTable)];
-  return [await rcloneCheck(config, finder), ...onThisMachine, await standingCheck(processes)];
+export async function checks(
+  config: Config,
+  finder: RcloneFinder,
+  mountTable: MountTable,
+  processes: Processes,
+): Promise<readonly Check[]> {
+  const onThisMachine = [
+    await fuseCheck(),
+    ...(await otherUsersCheck()),
+    await cacheCheck(config, mountTable),
+    await rootCheck(config, mountTable),
+  ];
+  return [await rcloneCheck(config, finder), ...onThisMachine, await tcpConnectionsCheck(processes)];
 }
 
 async function rcloneCheck(config: Config, finder: RcloneFinder): Promise<Check> {
@@ -22,36 +32,70 @@ async function rcloneCheck(config: Config, finder: RcloneFinder): Promise<Check>
     const { version } = await finder.find(config.mount.rclone);
     return { title, result: 'ok', detail: version, advice: '' };
   } catch (error) {
-    return { title, result: 'error', detail: (error as Error).message, advice: 'No share is mounted without it.' };
+    return {
+      title,
+      result: 'error',
+      detail: (error as Error).message,
+      advice: 'No share is mounted without it.',
+    };
   }
 }
 
 async function fuseCheck(): Promise<Check> {
   const problem = await fuseProblem(locate);
-  return { title: 'FUSE', result: problem === undefined ? 'ok' : 'error', detail: problem ?? '/dev/fuse and fusermount3 are there', advice: problem === undefined ? '' : 'Nothing can be mounted without it.' };
+  return {
+    title: 'FUSE',
+    result: problem === undefined ? 'ok' : 'error',
+    detail: problem ?? '/dev/fuse and fusermount3 are there',
+    advice: problem === undefined ? '' : 'Nothing can be mounted without it.',
+  };
 }
 
 async function otherUsersCheck(): Promise<readonly Check[]> {
   if (process.getuid?.() === 0) return [];
   const isAllowed = await userAllowOther();
-  return [{
-    title: 'user_allow_other',
-    result: isAllowed ? 'ok' : 'warning',
-    detail: isAllowed ? 'set in /etc/fuse.conf' : 'not set in /etc/fuse.conf: servers that run as other users cannot enter the shares',
-    advice: isAllowed ? '' : 'Add a line "user_allow_other" to /etc/fuse.conf, or run the daemon as root.',
-  }];
+  return [
+    {
+      title: 'user_allow_other',
+      result: isAllowed ? 'ok' : 'warning',
+      detail: isAllowed
+        ? 'set in /etc/fuse.conf'
+        : 'not set in /etc/fuse.conf: servers that run as other users cannot enter the shares',
+      advice: isAllowed ? '' : 'Add a line "user_allow_other" to /etc/fuse.conf, or run the daemon as root.',
+    },
+  ];
 }
 
 async function cacheCheck(config: Config, mountTable: MountTable): Promise<Check> {
   const title = 'cache';
   const { dir } = config.cache;
   const fsType = (await holderOf(dir, mountTable))?.fsType ?? 'an unknown file system';
-  if (BAD_CACHE.test(fsType)) return { title, result: 'error', detail: `${dir} lies on ${fsType}`, advice: 'Set cache.dir to a folder on a local disk.' };
+  if (BAD_CACHE.test(fsType))
+    return {
+      title,
+      result: 'error',
+      detail: `${dir} lies on ${fsType}`,
+      advice: 'Set cache.dir to a folder on a local disk.',
+    };
   const space = await freeSpace(dir);
   const detail = `${dir} on ${fsType}, ${formatBytes(space)} free`;
-  if (fsType === 'tmpfs') return { title, result: 'warning', detail, advice: 'A cache in memory loses files that wait for upload when the machine stops. Set cache.dir to a folder on a disk.' };
+  if (fsType === 'tmpfs')
+    return {
+      title,
+      result: 'warning',
+      detail,
+      advice:
+        'A cache in memory loses files that wait for upload when the machine stops. Set cache.dir to a folder on a disk.',
+    };
   const isFull = space < sizeBytes(config.cache.min_free_space);
-  return { title, result: isFull ? 'warning' : 'ok', detail, advice: isFull ? 'Less than cache.min_free_space is free: make room, or set cache.max_size. Once the disk is full, writes to the shares fail.' : '' };
+  return {
+    title,
+    result: isFull ? 'warning' : 'ok',
+    detail,
+    advice: isFull
+      ? 'Less than cache.min_free_space is free: make room, or set cache.max_size. Once the disk is full, writes to the shares fail.'
+      : '',
+  };
 }
 
 async function rootCheck(config: Config, mountTable: MountTable): Promise<Check> {

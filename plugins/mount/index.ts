@@ -1,13 +1,13 @@
 import { definePlugin } from 'mountkeeper';
 import type { Uploader } from 'mountkeeper';
-import { check, finderFor } from './check.ts';
+import { check, finderFor } from './options/check.ts';
 import { complete, schema, shareSchema } from './config.ts';
 import { checks } from './doctor.ts';
-import { createMounter } from './mounter.ts';
-import type { RcloneMounter } from './mounter.ts';
-import type { Notice } from './leftovers.ts';
-import { harmlessOptions } from './shown-options.ts';
-import { checkUntrusted } from './untrusted.ts';
+import { createMounter } from './lifecycle/mounter.ts';
+import type { RcloneMounter } from './lifecycle/mounter.ts';
+import type { Notice } from './recovery/recovery-report.ts';
+import { harmlessOptions } from './options/shown-options.ts';
+import { checkUntrusted } from './options/over-http.ts';
 
 const LOOK_FOR_LEFTOVERS_EVERY_MS = 60_000;
 
@@ -16,7 +16,10 @@ function uploaderOf(use: () => Uploader): Uploader {
   try {
     return use();
   } catch (cause) {
-    throw new Error('mount.write_layer needs the plugin uploads, which is not active; see `mountkeeper plugin list`', { cause });
+    throw new Error(
+      'mount.write_layer needs the plugin uploads, which is not active; see `mountkeeper plugin list`',
+      { cause },
+    );
   }
 }
 
@@ -26,7 +29,13 @@ export default definePlugin({
   apiVersion: 1,
   description: 'Mounts shares with rclone, each by a process and a cache of its own.',
   config: {
-    section: 'mount', schema, share: shareSchema, complete, check, checkUntrusted, harmless: harmlessOptions,
+    section: 'mount',
+    schema,
+    share: shareSchema,
+    complete,
+    check,
+    checkUntrusted,
+    harmless: harmlessOptions,
   },
   register(ctx) {
     const made: RcloneMounter[] = [];
@@ -46,11 +55,16 @@ export default definePlugin({
       made.push(mounter);
       return mounter;
     });
-    ctx.tap('collectChecks', (config) => checks(config, finderFor(ctx.use('processes')), ctx.use('mountTable'), ctx.use('processes')));
+    ctx.tap('collectChecks', (config) =>
+      checks(config, finderFor(ctx.use('processes')), ctx.use('mountTable'), ctx.use('processes')),
+    );
     let notices: readonly Notice[] = [];
     ctx.every({
-      name: 'look for files that go nowhere by themselves', ms: () => LOOK_FOR_LEFTOVERS_EVERY_MS,
-      run: async () => { notices = (await made.at(-1)?.leftovers()) ?? []; },
+      name: 'look for files that go nowhere by themselves',
+      ms: () => LOOK_FOR_LEFTOVERS_EVERY_MS,
+      run: async () => {
+        notices = (await made.at(-1)?.leftovers()) ?? [];
+      },
     });
     ctx.tap('collectNotices', () => [...notices, ...(made.at(-1)?.unsafe() ?? [])]);
     ctx.effect('caches on their disks', () => async () => {

@@ -15,6 +15,12 @@ declare module 'mountkeeper' {
 }
 
 export const schema = Joi.object<NasWatchConfig, true>({
-  nas_offline_minutes: Joi.number().integer().min(0).max(10_080).default(5)
-    .description('Minutes that a NAS must be offline before a notification is sent; another follows when it is back. 0: none.'),
+  nas_offline_minutes: Joi.number()
+    .integer()
+    .min(0)
+    .max(10_080)
+    .default(5)
+    .description(
+      'Minutes that a NAS must be offline before a notification is sent; another follows when it is back. 0: none.',
+    ),
 }).meta({ tier: 'live' });

@@ -5,17 +5,29 @@ import type { Outage } from './outage.ts';
 export function offlineEvent(connection: string, outage: Outage, now: number): NotificationEvent {
   const duration = now - outage.since;
   return {
-    type: 'nas.offline', severity: 'error', key: `nas.offline/${connection}/${outage.since}`,
+    type: 'nas.offline',
+    severity: 'error',
+    key: `nas.offline/${connection}/${outage.since}`,
     message: `The NAS behind the connection ${connection} has been offline for ${formatDuration(duration)}.`,
-    data: { connection, since: new Date(outage.since).toISOString(), duration_seconds: Math.round(duration / 1000) },
+    data: {
+      connection,
+      since: new Date(outage.since).toISOString(),
+      duration_seconds: Math.round(duration / 1000),
+    },
   };
 }
 
 export function backEvent(connection: string, outage: Outage, now: number): NotificationEvent {
   const duration = now - outage.since;
   return {
-    type: 'nas.back', severity: 'info', key: `nas.back/${connection}/${outage.since}`,
+    type: 'nas.back',
+    severity: 'info',
+    key: `nas.back/${connection}/${outage.since}`,
     message: `The NAS behind the connection ${connection} is back after ${formatDuration(duration)}.`,
-    data: { connection, since: new Date(outage.since).toISOString(), duration_seconds: Math.round(duration / 1000) },
+    data: {
+      connection,
+      since: new Date(outage.since).toISOString(),
+      duration_seconds: Math.round(duration / 1000),
+    },
   };
 }

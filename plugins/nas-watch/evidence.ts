@@ -14,13 +14,21 @@ const ANSWER_FRESH_MS = 5_000;
 const SILENCE_FRESH_MS = 90_000;
 
 /** What a change of health tells about the remote; undefined when nothing. Whoever says no has answered. */
-export function verdictOfChange(change: { readonly from: Health; readonly to: Health; readonly remote?: RemoteEvidence | undefined }): RemoteEvidence | undefined {
+export function verdictOfChange(change: {
+  readonly from: Health;
+  readonly to: Health;
+  readonly remote?: RemoteEvidence | undefined;
+}): RemoteEvidence | undefined {
   if (change.from === 'probing' && change.to === 'healthy') return 'answers';
   return change.to === 'failed' ? change.remote : undefined;
 }
 
 /** A mounted share's own check is of now, and of the probes only an answer counts beside it. */
-export function evidenceOf(share: LiveShare, lastProbe: Evidence | undefined, nowMs: number): readonly Evidence[] {
+export function evidenceOf(
+  share: LiveShare,
+  lastProbe: Evidence | undefined,
+  nowMs: number,
+): readonly Evidence[] {
   const probes = lastProbe ? [lastProbe] : [];
   if (share.mount === undefined || share.remoteAnswers === undefined) return probes;
   const verdict = share.remoteAnswers ? 'answers' : (share.remoteEvidence ?? 'silent');
@@ -31,5 +39,7 @@ export function evidenceOf(share: LiveShare, lastProbe: Evidence | undefined, no
 export function weigh(evidence: readonly Evidence[], nowMs: number): Verdict {
   const isFresh = ({ atMs }: Evidence, ms: number): boolean => nowMs - atMs < ms;
   if (evidence.some((one) => one.verdict === 'answers' && isFresh(one, ANSWER_FRESH_MS))) return 'answers';
-  return evidence.some((one) => one.verdict === 'silent' && isFresh(one, SILENCE_FRESH_MS)) ? 'silent' : 'unknown';
+  return evidence.some((one) => one.verdict === 'silent' && isFresh(one, SILENCE_FRESH_MS))
+    ? 'silent'
+    : 'unknown';
 }

@@ -1,6 +1,8 @@
 import type { Verdict } from './evidence.ts';
 
-/** Silence that lasts this long, or that a second look confirms, is an outage when nothing moves meanwhile. */
+/**
+ * Silence that lasts this long, or that a second look confirms, is an outage when nothing moves meanwhile.
+ */
 const SILENT_FOR_MS = 4_000;
 const NOTHING_MOVED_FOR_MS = 4_000;
 
@@ -25,7 +27,10 @@ export class ConnectionWatch {
   #outage: Outage | undefined;
   #isSeen = false;
 
-  /** `former`: an outage that a former daemon knew of; it counts once silence is seen again, or ends with the first answer. */
+  /**
+   * `former`: an outage that a former daemon knew of; it counts once silence is seen again, or ends with the
+   * first answer.
+   */
   constructor(former?: Outage) {
     this.#outage = former;
   }

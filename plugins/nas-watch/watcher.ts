@@ -1,6 +1,15 @@
-import type { Clock, Hooks, LiveShare, Logger, NotificationEvent, Prober, RemoteFailure, ShareStatus } from 'mountkeeper';
-import { DoorWatch } from './door-watch.ts';
-import type { DoorWatchOptions } from './door-watch.ts';
+import type {
+  Clock,
+  Hooks,
+  LiveShare,
+  Logger,
+  NotificationEvent,
+  Prober,
+  RemoteFailure,
+  ShareStatus,
+} from 'mountkeeper';
+import { ReturnWatch } from './return-watch.ts';
+import type { ReturnWatchOptions } from './return-watch.ts';
 import { evidenceOf, verdictOfChange, weigh } from './evidence.ts';
 import type { Evidence, Verdict } from './evidence.ts';
 import { backEvent, offlineEvent } from './events.ts';
@@ -24,7 +33,7 @@ export interface WatcherOptions {
   readonly shares: () => readonly LiveShare[];
   readonly status: (shareName: string) => ShareStatus | undefined;
   readonly prober: () => Prober | undefined;
-  readonly knock: DoorWatchOptions['knock'];
+  readonly dial: ReturnWatchOptions['dial'];
   /** 0: nobody wants to hear of it. */
   readonly offlineMinutes: () => number;
   /** Resolves once the event is taken. */
@@ -43,7 +52,7 @@ export class NasWatcher {
   readonly #probingSince = new Map<string, number>();
   readonly #telling = new Set<string>();
   readonly #confirming = new Set<string>();
-  readonly #doors: DoorWatch;
+  readonly #returnWatch: ReturnWatch;
   #former: Outages;
   #saved = '';
 
@@ -51,12 +60,14 @@ export class NasWatcher {
     this.#options = options;
     this.#former = former;
     this.#saved = JSON.stringify(former);
-    this.#doors = new DoorWatch(options);
+    this.#returnWatch = new ReturnWatch(options);
   }
 
   /** Connections whose NAS is offline, with the time since when. */
   get offline(): readonly { readonly connection: string; readonly since: number }[] {
-    return [...this.#watches].flatMap(([connection, watch]) => (watch.isOffline && watch.outage ? [{ connection, since: watch.outage.since }] : []));
+    return [...this.#watches].flatMap(([connection, watch]) =>
+      watch.isOffline && watch.outage ? [{ connection, since: watch.outage.since }] : [],
+    );
   }
 
   /** Its probe waits for a NAS that was silent when it began, and may not notice that it is back. */
@@ -82,10 +93,11 @@ export class NasWatcher {
     for (const [connection, own] of byConnection) this.#judge(connection, own, at);
     for (const gone of [...this.#watches.keys()].filter((connection) => !byConnection.has(connection))) {
       this.#watches.delete(gone);
-      this.#doors.forget(gone);
+      this.#returnWatch.forget(gone);
     }
     const known = new Set(live.map(({ spec }) => spec.share.name));
-    for (const gone of [...this.#probes.keys()].filter((share) => !known.has(share))) this.#probes.delete(gone);
+    for (const gone of [...this.#probes.keys()].filter((share) => !known.has(share)))
+      this.#probes.delete(gone);
     this.#saveWhenChanged();
   }
 
@@ -93,29 +105,46 @@ export class NasWatcher {
     const watch = this.#watches.get(connection) ?? new ConnectionWatch(this.#former[connection]);
     this.#watches.set(connection, watch);
     if (shares.some(({ spec }) => (this.#options.status(spec.share.name)?.speed ?? 0) > 0)) watch.moved(at);
-    const evidence = shares.flatMap((share) => evidenceOf(share, this.#probes.get(share.spec.share.name), at.monotonicMs));
+    const evidence = shares.flatMap((share) =>
+      evidenceOf(share, this.#probes.get(share.spec.share.name), at.monotonicMs),
+    );
     const verdict = weigh(evidence, at.monotonicMs);
     const { began, ended } = watch.judge(verdict, at);
-    if (verdict === 'silent' && !watch.isOffline && !watch.isConfirmed) void this.#confirm(connection, shares, watch);
-    if (began) this.#options.log.warn({ connection, shares: shares.map(({ spec }) => spec.share.name) }, 'NAS offline');
+    if (verdict === 'silent' && !watch.isOffline && !watch.isConfirmed)
+      void this.#confirm(connection, shares, watch);
+    if (began)
+      this.#options.log.warn(
+        { connection, shares: shares.map(({ spec }) => spec.share.name) },
+        'NAS offline',
+      );
     if (ended) this.#back(connection, ended, at.now);
     this.#callBack(connection, { shares, verdict, at });
     if (watch.isOffline) this.#tellWhenDue(connection, watch, at.now);
   }
 
   /** Looks for the first sign of life of a silent one. */
-  #callBack(connection: string, { shares, verdict, at }: { readonly shares: readonly LiveShare[]; readonly verdict: Verdict; readonly at: Moment }): void {
+  #callBack(
+    connection: string,
+    {
+      shares,
+      verdict,
+      at,
+    }: { readonly shares: readonly LiveShare[]; readonly verdict: Verdict; readonly at: Moment },
+  ): void {
     const isOffline = this.#watches.get(connection)?.isOffline === true;
-    if (verdict !== 'silent' && !isOffline) return this.#doors.forget(connection);
+    if (verdict !== 'silent' && !isOffline) return this.#returnWatch.forget(connection);
     const share = shares.find(({ health }) => health === 'failed') ?? shares[0];
     if (!share) return;
-    void this.#doors.look(share.spec.connection).then((hasOpened) => hasOpened && this.#probe(connection, share));
+    void this.#returnWatch
+      .look(share.spec.connection)
+      .then((hasOpened) => hasOpened && this.#probe(connection, share));
     const isAnyMounted = shares.some(({ mount }) => mount !== undefined);
-    if (isOffline && !isAnyMounted && this.#isProbeDue(connection, at.monotonicMs)) this.#probe(connection, share);
+    if (isOffline && !isAnyMounted && this.#isProbeDue(connection, at.monotonicMs))
+      this.#probe(connection, share);
   }
 
   #isProbeDue(connection: string, nowMs: number): boolean {
-    const everyMs = this.#doors.isOpen(connection) ? PROBE_OPEN_EVERY_MS : PROBE_EVERY_MS;
+    const everyMs = this.#returnWatch.isOpen(connection) ? PROBE_OPEN_EVERY_MS : PROBE_EVERY_MS;
     return nowMs - (this.#probedAt.get(connection) ?? -Infinity) >= everyMs;
   }
 
@@ -127,10 +156,13 @@ export class NasWatcher {
     const end = new AbortController();
     this.#confirming.add(connection);
     try {
-      await share.mount.checkRemote(clock.deadline(CONFIRM_TIMEOUT_MS, AbortSignal.any([signal, end.signal])));
+      await share.mount.checkRemote(
+        clock.deadline(CONFIRM_TIMEOUT_MS, AbortSignal.any([signal, end.signal])),
+      );
       this.#probes.set(share.spec.share.name, { verdict: 'answers', atMs: clock.monotonic() });
     } catch (error) {
-      if ((error as RemoteFailure).remote === 'answers') this.#probes.set(share.spec.share.name, { verdict: 'answers', atMs: clock.monotonic() });
+      if ((error as RemoteFailure).remote === 'answers')
+        this.#probes.set(share.spec.share.name, { verdict: 'answers', atMs: clock.monotonic() });
       else watch.confirm();
     } finally {
       end.abort();
@@ -143,16 +175,30 @@ export class NasWatcher {
     const { log, notify, onBack } = this.#options;
     log.info({ connection, seconds: Math.round((now - outage.since) / 1000) }, 'NAS is back');
     onBack(connection);
-    if (outage.isTold) notify(backEvent(connection, outage, now)).catch((error: unknown) => log.error({ connection, err: error }, 'return of the NAS not told'));
+    if (outage.isTold)
+      notify(backEvent(connection, outage, now)).catch((error: unknown) =>
+        log.error({ connection, err: error }, 'return of the NAS not told'),
+      );
   }
 
   #tellWhenDue(connection: string, watch: ConnectionWatch, now: number): void {
     const { log, notify, offlineMinutes } = this.#options;
     const { outage } = watch;
     const minutes = offlineMinutes();
-    if (!outage || outage.isTold || minutes <= 0 || now - outage.since < minutes * MINUTE_MS || this.#telling.has(connection)) return;
+    if (
+      !outage ||
+      outage.isTold ||
+      minutes <= 0 ||
+      now - outage.since < minutes * MINUTE_MS ||
+      this.#telling.has(connection)
+    )
+      return;
     this.#telling.add(connection);
-    void notify(offlineEvent(connection, outage, now)).then(() => watch.told(), (error: unknown) => log.error({ connection, err: error }, 'NAS offline not told, trying again'))
+    void notify(offlineEvent(connection, outage, now))
+      .then(
+        () => watch.told(),
+        (error: unknown) => log.error({ connection, err: error }, 'NAS offline not told, trying again'),
+      )
       .finally(() => this.#telling.delete(connection));
   }
 
@@ -163,20 +209,29 @@ export class NasWatcher {
     if (!service) return;
     this.#probedAt.set(connection, clock.monotonic());
     const end = new AbortController();
-    void service.probe(spec, clock.deadline(PROBE_TIMEOUT_MS, AbortSignal.any([signal, end.signal]))).then((result) => {
-      end.abort();
-      const answers = result.ok || result.remote === 'answers';
-      if (signal.aborted || !answers) return;
-      this.#probes.set(spec.share.name, { verdict: 'answers', atMs: clock.monotonic() });
-      // A silence too short for an outage has made shares fail, too.
-      if (this.#watches.get(connection)?.isOffline === false) onBack(connection);
-      this.look();
-    });
+    void service
+      .probe(spec, clock.deadline(PROBE_TIMEOUT_MS, AbortSignal.any([signal, end.signal])))
+      .then((result) => {
+        end.abort();
+        const answers = result.ok || result.remote === 'answers';
+        if (signal.aborted || !answers) return;
+        this.#probes.set(spec.share.name, { verdict: 'answers', atMs: clock.monotonic() });
+        // A silence too short for an outage has made shares fail, too.
+        if (this.#watches.get(connection)?.isOffline === false) onBack(connection);
+        this.look();
+      });
   }
 
   #saveWhenChanged(): void {
-    const outages = { ...this.#former, ...Object.fromEntries([...this.#watches].map(([connection, watch]) => [connection, watch.outage])) };
-    const known = Object.fromEntries(Object.entries(outages).filter(([connection, outage]) => outage !== undefined && this.#watches.has(connection))) as Outages;
+    const outages = {
+      ...this.#former,
+      ...Object.fromEntries([...this.#watches].map(([connection, watch]) => [connection, watch.outage])),
+    };
+    const known = Object.fromEntries(
+      Object.entries(outages).filter(
+        ([connection, outage]) => outage !== undefined && this.#watches.has(connection),
+      ),
+    ) as Outages;
     const text = JSON.stringify(known);
     if (this.#watches.size === 0 || text === this.#saved) return;
     this.#saved = text;

@@ -14,25 +14,39 @@ declare module 'mountkeeper' {
   }
 }
 
-/** It goes into the server's file as it is written: neither another notation nor a zero in front may slip in. */
+/**
+ * It goes into the server's file as it is written: neither another notation nor a zero in front may slip in.
+ */
 function address(cidr: 'forbidden' | 'optional') {
   const wanted = `{{#label}} must be an address${cidr === 'optional' ? ' or a network such as 192.168.1.0/24' : ''}`;
-  return Joi.string().ip({ version: ['ipv4', 'ipv6'], cidr })
-    .custom((value: string, helpers) => (isIP(value.split('/')[0] ?? '') === 0 ? helpers.error('string.ipVersion') : value))
+  return Joi.string()
+    .ip({ version: ['ipv4', 'ipv6'], cidr })
+    .custom((value: string, helpers) =>
+      isIP(value.split('/')[0] ?? '') === 0 ? helpers.error('string.ipVersion') : value,
+    )
     .messages({ 'string.ip': wanted, 'string.ipVersion': wanted });
 }
 
 export const schema = Joi.object<NfsConfig, true>({
   enabled: Joi.boolean().default(false).description('Show the shares over NFS 4.'),
   port: Joi.number().integer().min(1).max(65_535).default(2049).description('TCP port.'),
-  listen: address('forbidden').default('127.0.0.1').description('Address to listen on; "0.0.0.0" or "::" is all of them.'),
-  allowed_clients: Joi.array().items(address('optional')).max(1_000).unique().default([])
-    .description('Addresses and networks whose machines may mount the shares; nobody may until some are named. NFS knows no passwords: '
-      + 'every user of such a machine reads and writes as the user of the daemon, loopback means every user of this machine.'),
+  listen: address('forbidden')
+    .default('127.0.0.1')
+    .description('Address to listen on; "0.0.0.0" or "::" is all of them.'),
+  allowed_clients: Joi.array()
+    .items(address('optional'))
+    .max(1_000)
+    .unique()
+    .default([])
+    .description(
+      'Addresses and networks whose machines may mount the shares; nobody may until some are named. NFS knows no passwords: ' +
+        'every user of such a machine reads and writes as the user of the daemon, loopback means every user of this machine.',
+    ),
 }).meta({ tier: 'protocol' });
 
 /** What is said of NFS that is on while nobody may use it, as by default. */
-export const NOBODY = 'nfs.allowed_clients is empty: no machine may mount the shares over NFS; name addresses or networks there';
+export const NOBODY =
+  'nfs.allowed_clients is empty: no machine may mount the shares over NFS; name addresses or networks there';
 
 /** Whether one of the addresses or networks holds the address. */
 export function allows(clients: readonly string[], host: string): boolean {

@@ -10,16 +10,41 @@ export async function checks({ nfs }: Config): Promise<readonly Check[]> {
 async function serverCheck(): Promise<Check> {
   const title = 'NFS server';
   const missing = await missingPackages();
-  if (missing.length > 0) return { title, result: 'error', detail: `not installed: ${missing.join(', ')}`, advice: `Install it: apt-get install ${missing.join(' ')}. The system's own NFS services are not needed and may stay off.` };
-  if (process.getuid?.() !== 0) return { title, result: 'error', detail: 'NFS-Ganesha needs root', advice: 'Run the daemon as root, or set nfs.enabled = false.' };
-  if (!(await hasMountTable())) return { title, result: 'error', detail: NO_MOUNT_TABLE, advice: `As root, ${MAKE_MOUNT_TABLE}` };
+  if (missing.length > 0)
+    return {
+      title,
+      result: 'error',
+      detail: `not installed: ${missing.join(', ')}`,
+      advice: `Install it: apt-get install ${missing.join(' ')}. The system's own NFS services are not needed and may stay off.`,
+    };
+  if (process.getuid?.() !== 0)
+    return {
+      title,
+      result: 'error',
+      detail: 'NFS-Ganesha needs root',
+      advice: 'Run the daemon as root, or set nfs.enabled = false.',
+    };
+  if (!(await hasMountTable()))
+    return { title, result: 'error', detail: NO_MOUNT_TABLE, advice: `As root, ${MAKE_MOUNT_TABLE}` };
   return { title, result: 'ok', detail: 'NFS-Ganesha is installed', advice: '' };
 }
 
 function clientsCheck(nfs: Config['nfs']): Check {
   const title = 'NFS clients';
-  if (nfs.allowed_clients.length === 0) return { title, result: 'warning', detail: NOBODY, advice: 'Name addresses or networks in nfs.allowed_clients, or set nfs.enabled = false.' };
+  if (nfs.allowed_clients.length === 0)
+    return {
+      title,
+      result: 'warning',
+      detail: NOBODY,
+      advice: 'Name addresses or networks in nfs.allowed_clients, or set nfs.enabled = false.',
+    };
   const isOpen = nfs.allowed_clients.some((client) => client.endsWith('/0'));
-  if (isOpen) return { title, result: 'warning', detail: 'every machine is let in, without a password', advice: 'Name only the addresses or networks that belong in nfs.allowed_clients.' };
+  if (isOpen)
+    return {
+      title,
+      result: 'warning',
+      detail: 'every machine is let in, without a password',
+      advice: 'Name only the addresses or networks that belong in nfs.allowed_clients.',
+    };
   return { title, result: 'ok', detail: nfs.allowed_clients.join(', '), advice: '' };
 }

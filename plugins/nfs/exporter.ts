@@ -1,13 +1,42 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { addressProblem, exporterOf, keepServer, ownAddress, portProblem, showShares, writeWhole } from 'mountkeeper';
-import type { ExporterParts, ExporterTools, KeptServer, ManagedProcess, Mount, Notice, Offer, ProcessSpec, ServerAddress, ServingExporter, ShareSpec, ShownShares } from 'mountkeeper';
-import { askForRoot, isExported } from './ask.ts';
+import {
+  addressProblem,
+  exporterOf,
+  keepServer,
+  ownAddress,
+  portProblem,
+  showShares,
+  writeWhole,
+} from 'mountkeeper';
+import type {
+  ExporterParts,
+  ExporterTools,
+  KeptServer,
+  ManagedProcess,
+  Mount,
+  Notice,
+  Offer,
+  ProcessSpec,
+  ServerAddress,
+  ServingExporter,
+  ShareSpec,
+  ShownShares,
+} from 'mountkeeper';
+import { askForRoot, isExported } from './health-check.ts';
 import { allows, NOBODY } from './config.ts';
 import type { NfsConfig } from './config.ts';
-import { ExportBook } from './export-book.ts';
-import { awaitReady, findGanesha, forgetClients, GRACE_MS, PROCESS_KEY, reread, serverSpec } from './ganesha.ts';
-import { placeIn, placeProblem, preparePlace } from './place.ts';
+import { ExportBook } from './export-ids.ts';
+import {
+  awaitReady,
+  findGanesha,
+  forgetClients,
+  GRACE_MS,
+  PROCESS_KEY,
+  reread,
+  serverSpec,
+} from './ganesha.ts';
+import { placeIn, placeProblem, preparePlace } from './paths.ts';
 import { pathProblem, renderConfig, standing } from './server-config.ts';
 import type { ServedExport } from './server-config.ts';
 
@@ -45,15 +74,21 @@ class NfsParts implements ExporterParts<ServedExport> {
     this.#book = new ExportBook(this.#place.book);
     this.#address = { host: tools.settings.listen, port: tools.settings.port };
     this.shown = showShares({
-      ...tools, protocol: 'nfs',
+      ...tools,
+      protocol: 'nfs',
       describe: (spec, mount, former) => this.#describe(spec, mount, former),
       apply: () => this.#apply(),
     });
     this.server = keepServer({
-      ...tools, key: PROCESS_KEY, graceMs: GRACE_MS, answerMs: ANSWER_MS,
+      ...tools,
+      key: PROCESS_KEY,
+      graceMs: GRACE_MS,
+      answerMs: ANSWER_MS,
       plan: () => this.shown.inTurn(() => this.#plan()),
-      ready: (process, signal) => this.#welcome(process, signal),
-      ask: async (signal) => { this.#lost = await this.#findLost(signal); },
+      ready: (process, signal) => this.#onReturn(process, signal),
+      ask: async (signal) => {
+        this.#lost = await this.#findLost(signal);
+      },
       cleanUp: async () => {
         this.#isReady = false;
         this.#loaded = [];
@@ -65,7 +100,11 @@ class NfsParts implements ExporterParts<ServedExport> {
 
   /** A client finds every share that is to be found, and there is one. */
   isServing(): boolean {
-    return this.#tools.settings.allowed_clients.length > 0 && this.shown.entries.size > 0 && this.#lost.length === 0;
+    return (
+      this.#tools.settings.allowed_clients.length > 0 &&
+      this.shown.entries.size > 0 &&
+      this.#lost.length === 0
+    );
   }
 
   offers(): readonly Offer[] {
@@ -75,8 +114,13 @@ class NfsParts implements ExporterParts<ServedExport> {
 
   notices(): readonly Notice[] {
     return [
-      ...(this.#tools.settings.allowed_clients.length === 0 ? [{ level: 'warning' as const, message: NOBODY }] : []),
-      ...this.#lost.map((share) => ({ level: 'error' as const, message: `the share '${share}' is not found over NFS; reconnect it` })),
+      ...(this.#tools.settings.allowed_clients.length === 0
+        ? [{ level: 'warning' as const, message: NOBODY }]
+        : []),
+      ...this.#lost.map((share) => ({
+        level: 'error' as const,
+        message: `the share '${share}' is not found over NFS; reconnect it`,
+      })),
     ];
   }
 
@@ -98,7 +142,7 @@ class NfsParts implements ExporterParts<ServedExport> {
     return spec;
   }
 
-  async #welcome(process: ManagedProcess, signal: AbortSignal): Promise<void> {
+  async #onReturn(process: ManagedProcess, signal: AbortSignal): Promise<void> {
     const { clock } = this.#tools;
     await awaitReady(this.#address, process, { clock, signal });
     this.#isReady = true;
@@ -126,7 +170,16 @@ class NfsParts implements ExporterParts<ServedExport> {
   /** False when the file says this already. */
   async #write(exports: readonly ServedExport[]): Promise<boolean> {
     const { settings, owner } = this.#tools;
-    const text = renderConfig({ place: this.#place, port: settings.port, listen: settings.listen, allowedClients: settings.allowed_clients, ...owner }, exports);
+    const text = renderConfig(
+      {
+        place: this.#place,
+        port: settings.port,
+        listen: settings.listen,
+        allowedClients: settings.allowed_clients,
+        ...owner,
+      },
+      exports,
+    );
     if (text === this.#written) return false;
     await writeWhole(this.#place.conf, text);
     this.#written = text;
@@ -134,14 +187,19 @@ class NfsParts implements ExporterParts<ServedExport> {
     return true;
   }
 
-  /** Shares that a client of this machine does not find. Where it is not let in, the server itself must answer. */
+  /**
+   * Shares that a client of this machine does not find. Where it is not let in, the server itself must
+   * answer.
+   */
   async #findLost(signal: AbortSignal): Promise<readonly string[]> {
     const address = ownAddress(this.#address);
     await askForRoot(address, signal);
     if (!allows(this.#tools.settings.allowed_clients, address.host)) return [];
     const shares = [...this.shown.entries.keys()];
     // A share that hangs or fails is lost for clients; the server itself has answered.
-    const found = await Promise.all(shares.map((share) => isExported(address, share, signal).catch(() => false)));
+    const found = await Promise.all(
+      shares.map((share) => isExported(address, share, signal).catch(() => false)),
+    );
     return shares.filter((share, index) => !found[index] && this.shown.entries.has(share));
   }
 
@@ -164,7 +222,11 @@ class NfsParts implements ExporterParts<ServedExport> {
   }
 
   /** A number of its own for every process behind the mount, on the disk before it is used. */
-  async #describe({ share }: ShareSpec, mount: Mount, former: ServedExport | undefined): Promise<ServedExport> {
+  async #describe(
+    { share }: ShareSpec,
+    mount: Mount,
+    former: ServedExport | undefined,
+  ): Promise<ServedExport> {
     const path = mount.plan.mountPoint;
     const problem = pathProblem(path) ?? (await this.#overlayProblem(path));
     if (problem !== undefined) throw new Error(problem);

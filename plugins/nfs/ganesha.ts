@@ -3,8 +3,8 @@ import { access, constants, mkdir, open, readdir, rm, stat } from 'node:fs/promi
 import { join } from 'node:path';
 import { ownAddress } from 'mountkeeper';
 import type { Clock, ManagedProcess, ProcessSpec, ServerAddress } from 'mountkeeper';
-import { askForRoot } from './ask.ts';
-import type { Place } from './place.ts';
+import { askForRoot } from './health-check.ts';
+import type { Place } from './paths.ts';
 
 export const PROCESS_KEY = 'nfs/ganesha';
 export const GRACE_MS = 6_000;
@@ -22,20 +22,40 @@ export interface Ganesha {
 }
 
 async function firstOf(files: readonly string[], mode = constants.R_OK): Promise<string | undefined> {
-  for (const file of files) if (await access(file, mode).then(() => true, () => false)) return file;
+  for (const file of files)
+    if (
+      await access(file, mode).then(
+        () => true,
+        () => false,
+      )
+    )
+      return file;
   return undefined;
 }
 
 function locateGanesha(): Promise<string | undefined> {
-  return firstOf(FOLDERS.map((folder) => join(folder, 'ganesha.nfsd')), constants.X_OK);
+  return firstOf(
+    FOLDERS.map((folder) => join(folder, 'ganesha.nfsd')),
+    constants.X_OK,
+  );
 }
 
 /** Names of packages that are missing, as Debian calls them. */
 export async function missingPackages(): Promise<readonly string[]> {
   const command = await locateGanesha();
-  const folders = await Promise.all(LIBRARIES.map(async (folder) => [folder, ...(await readdir(folder).catch(() => [])).filter((name) => name.includes('-linux-')).map((name) => join(folder, name))]));
+  const folders = await Promise.all(
+    LIBRARIES.map(async (folder) => [
+      folder,
+      ...(await readdir(folder).catch(() => []))
+        .filter((name) => name.includes('-linux-'))
+        .map((name) => join(folder, name)),
+    ]),
+  );
   const module = await firstOf(folders.flat().map((folder) => join(folder, 'ganesha', 'libfsalvfs.so')));
-  return [...(command === undefined ? ['nfs-ganesha'] : []), ...(module === undefined ? ['nfs-ganesha-vfs'] : [])];
+  return [
+    ...(command === undefined ? ['nfs-ganesha'] : []),
+    ...(module === undefined ? ['nfs-ganesha-vfs'] : []),
+  ];
 }
 
 export const NO_MOUNT_TABLE = '/etc/mtab is missing, and NFS-Ganesha finds no mount without it';
@@ -49,8 +69,12 @@ export async function hasMountTable(file = '/etc/mtab'): Promise<boolean> {
 /** Rejects with a sentence that says what to install. */
 export async function findGanesha(): Promise<Ganesha> {
   const missing = await missingPackages();
-  if (missing.length > 0) throw new Error(`the NFS server is not installed: install ${missing.length > 1 ? 'the packages' : 'the package'} ${missing.join(', ')}`);
-  if (process.getuid?.() !== 0) throw new Error('NFS-Ganesha needs root: run the daemon as root, or set nfs.enabled = false');
+  if (missing.length > 0)
+    throw new Error(
+      `the NFS server is not installed: install ${missing.length > 1 ? 'the packages' : 'the package'} ${missing.join(', ')}`,
+    );
+  if (process.getuid?.() !== 0)
+    throw new Error('NFS-Ganesha needs root: run the daemon as root, or set nfs.enabled = false');
   if (!(await hasMountTable())) throw new Error(`${NO_MOUNT_TABLE}; ${MAKE_MOUNT_TABLE}`);
   const command = (await locateGanesha()) as string;
   const { mtimeMs, size } = await stat(command);
@@ -62,11 +86,18 @@ export function serverSpec(ganesha: Ganesha, place: Place, address: ServerAddres
     key: PROCESS_KEY,
     command: ganesha.command,
     args: ['-F', '-f', place.conf, '-L', 'STDOUT', '-p', place.pid],
-    fingerprint: createHash('sha256').update(JSON.stringify([ganesha, place.root, address])).digest('hex').slice(0, 32),
+    fingerprint: createHash('sha256')
+      .update(JSON.stringify([ganesha, place.root, address]))
+      .digest('hex')
+      .slice(0, 32),
   };
 }
 
-export async function awaitReady(address: ServerAddress, process: ManagedProcess, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<void> {
+export async function awaitReady(
+  address: ServerAddress,
+  process: ManagedProcess,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<void> {
   const deadline = clock.deadline(READY_MS, signal);
   let last: unknown;
   while (process.isAlive() && !deadline.aborted) {
@@ -79,8 +110,12 @@ export async function awaitReady(address: ServerAddress, process: ManagedProcess
   }
   signal.throwIfAborted();
   const lines = await process.tail(30);
-  const reason = lines.findLast((line) => /FATAL|CRIT/.test(line))?.replace(/^.*?:(FATAL|CRIT) :/, '') ?? (last as Error | undefined)?.message;
-  throw new Error(`NFS-Ganesha does not answer on port ${address.port}: ${reason?.trim() ?? 'no reason given'}`);
+  const reason =
+    lines.findLast((line) => /FATAL|CRIT/.test(line))?.replace(/^.*?:(FATAL|CRIT) :/, '') ??
+    (last as Error | undefined)?.message;
+  throw new Error(
+    `NFS-Ganesha does not answer on port ${address.port}: ${reason?.trim() ?? 'no reason given'}`,
+  );
 }
 
 /** Has the server read its exports again; false when it did not say in time that it had. */
@@ -96,7 +131,10 @@ export async function reread(server: ManagedProcess, clock: Clock): Promise<bool
 }
 
 async function sizeOf(file: string): Promise<number> {
-  return stat(file).then(({ size }) => size, () => 0);
+  return stat(file).then(
+    ({ size }) => size,
+    () => 0,
+  );
 }
 
 async function textSince(file: string, from: number): Promise<string> {

@@ -15,11 +15,12 @@ export default definePlugin<NfsConfig>({
       protocol: 'nfs',
       server: 'NFS server',
       isEnabled: () => ctx.config.enabled,
-      make: (tools) => createNfsExporter({
-        ...tools,
-        owner: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
-        settings: ctx.config,
-      }),
+      make: (tools) =>
+        createNfsExporter({
+          ...tools,
+          owner: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
+          settings: ctx.config,
+        }),
     });
     ctx.status('nfsExported', () => exporter()?.isServing === true);
     ctx.tap('collectChecks', (config) => checks(config));

@@ -1,4 +1,4 @@
-import type { Place } from './place.ts';
+import type { Place } from './paths.ts';
 
 /** One share as the server shows it. */
 export interface ServedExport {
@@ -23,15 +23,22 @@ export interface ServerSettings {
 
 /** Why a path cannot stand in the configuration; undefined when it can. */
 export function pathProblem(path: string): string | undefined {
-  // eslint-disable-next-line no-control-regex
-  return /["\\\x00-\x1f\x7f]/.test(path) ? `the mount point ${path} holds a quotation mark, a backslash or a control character; choose another mount_point` : undefined;
+  return /["\\\x00-\x1f\x7f]/.test(path)
+    ? `the mount point ${path} holds a quotation mark, a backslash or a control character; choose another mount_point`
+    : undefined;
 }
 
 export function renderConfig(settings: ServerSettings, exports: readonly ServedExport[]): string {
-  return `# Written by mountkeeper; changes are overwritten.\n${serverBlocks(settings)}${[...exports].sort((a, b) => a.id - b.id).map((one) => exportBlock(settings, one)).join('')}`;
+  return `# Written by mountkeeper; changes are overwritten.\n${serverBlocks(settings)}${[...exports]
+    .sort((a, b) => a.id - b.id)
+    .map((one) => exportBlock(settings, one))
+    .join('')}`;
 }
 
-/** Descriptors are let go within seconds of a client's close: as long as the server holds one, a file does not go up. */
+/**
+ * Descriptors are let go within seconds of a client's close: as long as the server holds one, a file does not
+ * go up.
+ */
 function serverBlocks({ place, port, listen }: ServerSettings): string {
   return `NFS_CORE_PARAM {
   Protocols = 4;
@@ -71,8 +78,14 @@ LOG {
 `;
 }
 
-function exportBlock({ allowedClients, uid, gid }: ServerSettings, { share, path, readOnly, id }: ServedExport): string {
-  const clients = allowedClients.length === 0 ? '' : `  CLIENT {
+function exportBlock(
+  { allowedClients, uid, gid }: ServerSettings,
+  { share, path, readOnly, id }: ServedExport,
+): string {
+  const clients =
+    allowedClients.length === 0
+      ? ''
+      : `  CLIENT {
     Clients = ${allowedClients.flatMap(inHalves).join(', ')};
     Access_Type = ${readOnly ? 'RO' : 'RW'};
     Protocols = 4;
@@ -92,14 +105,23 @@ ${clients}}
 `;
 }
 
-/** NFS-Ganesha 4 takes no network of all addresses and would drop the whole export: it is named by its two halves. */
+/**
+ * NFS-Ganesha 4 takes no network of all addresses and would drop the whole export: it is named by its two
+ * halves.
+ */
 function inHalves(client: string): readonly string[] {
   if (!client.endsWith('/0')) return [client];
   return client.includes(':') ? ['::/1', '8000::/1'] : ['0.0.0.0/1', '128.0.0.0/1'];
 }
 
-/** Exports that must go before the others can come: the server refuses or crashes over a name or number that changes hands at once. */
-export function standing(loaded: readonly ServedExport[], wanted: readonly ServedExport[]): readonly ServedExport[] {
+/**
+ * Exports that must go before the others can come: the server refuses or crashes over a name or number that
+ * changes hands at once.
+ */
+export function standing(
+  loaded: readonly ServedExport[],
+  wanted: readonly ServedExport[],
+): readonly ServedExport[] {
   return wanted.filter((one) => {
     const same = loaded.find((former) => former.share === one.share);
     return same === undefined || (same.id === one.id && same.path === one.path);

@@ -28,16 +28,28 @@ export const operation = {
   getHandle: (): Buffer => uint(OP.getfh),
   putHandle: (handle: Buffer): Buffer => Buffer.concat([uint(OP.putfh), opaque(handle)]),
   /** With the anonymous state: needs no open file. */
-  read: (count: number): Buffer => Buffer.concat([uint(OP.read), Buffer.alloc(16), Buffer.alloc(8), uint(count)]),
+  read: (count: number): Buffer =>
+    Buffer.concat([uint(OP.read), Buffer.alloc(16), Buffer.alloc(8), uint(count)]),
 };
 
 /** A record as it goes over TCP. */
 export function compoundCall(xid: number, operations: readonly Buffer[]): Buffer {
   const credentials = Buffer.concat([uint(0), opaque('mountkeeper'), uint(0), uint(0), uint(0)]);
   const body = Buffer.concat([
-    uint(xid), uint(CALL), uint(RPC_VERSION), uint(NFS_PROGRAM), uint(NFS_VERSION), uint(COMPOUND),
-    uint(1), opaque(credentials), uint(0), uint(0),
-    opaque('look'), uint(0), uint(operations.length), ...operations,
+    uint(xid),
+    uint(CALL),
+    uint(RPC_VERSION),
+    uint(NFS_PROGRAM),
+    uint(NFS_VERSION),
+    uint(COMPOUND),
+    uint(1),
+    opaque(credentials),
+    uint(0),
+    uint(0),
+    opaque('look'),
+    uint(0),
+    uint(operations.length),
+    ...operations,
   ]);
   return Buffer.concat([uint((LAST_FRAGMENT | body.length) >>> 0), body]);
 }
@@ -57,7 +69,8 @@ export function readCompoundAnswer(bytes: Buffer, xid: number): CompoundAnswer |
   if (length < 24 || length > 1_048_576) throw new Error('what listens there is no NFS server');
   if (bytes.length < 4 + length) return undefined;
   const record = bytes.subarray(4, 4 + length);
-  if (record.readUInt32BE(0) !== xid || record.readUInt32BE(4) !== 1) throw new Error('what listens there is no NFS server');
+  if (record.readUInt32BE(0) !== xid || record.readUInt32BE(4) !== 1)
+    throw new Error('what listens there is no NFS server');
   if (record.readUInt32BE(8) !== 0) throw new Error('the NFS server refuses the call');
   const afterVerifier = 20 + padded(record.readUInt32BE(16));
   const accepted = record.readUInt32BE(afterVerifier);

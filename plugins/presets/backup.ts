@@ -1,4 +1,7 @@
-/** Keeps the former configuration file beside the new one when it held what the new one will not: notes of a human. */
+/**
+ * Keeps the former configuration file beside the new one when it held what the new one will not: notes of a
+ * human.
+ */
 import { randomBytes } from 'node:crypto';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 
@@ -14,7 +17,10 @@ async function readIfThere(file: string): Promise<string | undefined> {
 }
 
 function linesOf(text: string): string[] {
-  return text.split('\n').map((line) => line.trim()).filter((line) => line !== '');
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
 }
 
 /** True when a line of the former text stands in none of the texts that the daemon itself would write. */
@@ -39,7 +45,10 @@ async function replaceFile(file: string, text: string): Promise<void> {
   }
 }
 
-/** Writes `<file>.bak` if needed. `rendered` are the daemon's own renderings of the running and of the next document. */
+/**
+ * Writes `<file>.bak` if needed. `rendered` are the daemon's own renderings of the running and of the next
+ * document.
+ */
 export async function keepHandWritten(file: string, rendered: readonly string[]): Promise<boolean> {
   const former = await readIfThere(file);
   if (former === undefined || !isHandWritten(former, rendered)) return false;
@@ -47,6 +56,8 @@ export async function keepHandWritten(file: string, rendered: readonly string[])
     await replaceFile(`${file}.bak`, former);
     return true;
   } catch (error) {
-    throw new Error(`keep a copy of the former file as ${file}.bak: ${(error as Error).message}`, { cause: error });
+    throw new Error(`keep a copy of the former file as ${file}.bak: ${(error as Error).message}`, {
+      cause: error,
+    });
   }
 }

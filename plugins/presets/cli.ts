@@ -23,4 +23,9 @@ async function run(cli: CliContext): Promise<number> {
   return ok ? 0 : 1;
 }
 
-export const presetCommand: CliCommand = { name: 'preset', usage: USAGE, summary: 'Set the mount parameters to suit photographs, video or office work.', run };
+export const presetCommand: CliCommand = {
+  name: 'preset',
+  usage: USAGE,
+  summary: 'Set the mount parameters to suit photographs, video or office work.',
+  run,
+};

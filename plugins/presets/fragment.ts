@@ -2,7 +2,13 @@
 import type { Outcome } from './apply.ts';
 import type { ProfileName } from './profiles.ts';
 
-const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
 
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
@@ -19,10 +25,16 @@ export function fragmentOf(profile: ProfileName, outcome: Outcome): string {
   }
 }
 
-/** The other way round, for the command line: the text without the element, and whether it tells of success. */
+/**
+ * The other way round, for the command line: the text without the element, and whether it tells of success.
+ */
 export function readFragment(fragment: string): { readonly ok: boolean; readonly text: string } {
   const text = fragment
     .replaceAll(/<[^<>]*>/g, '')
-    .replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&amp;', '&');
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&');
   return { ok: fragment.includes('class="ok"'), text };
 }

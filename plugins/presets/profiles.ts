@@ -10,9 +10,27 @@ export interface MountParameters {
 }
 
 export const PROFILES = {
-  photographer: { chunk_limit: '128M', multi_thread_streams: 4, multi_thread_cutoff: '16M', buffer_size: '32M', write_back: '10s' },
-  video: { chunk_limit: '1G', multi_thread_streams: 8, multi_thread_cutoff: '64M', buffer_size: '256M', write_back: '30s' },
-  office: { chunk_limit: '64M', multi_thread_streams: 2, multi_thread_cutoff: '32M', buffer_size: '128M', write_back: '5s' },
+  photographer: {
+    chunk_limit: '128M',
+    multi_thread_streams: 4,
+    multi_thread_cutoff: '16M',
+    buffer_size: '32M',
+    write_back: '10s',
+  },
+  video: {
+    chunk_limit: '1G',
+    multi_thread_streams: 8,
+    multi_thread_cutoff: '64M',
+    buffer_size: '256M',
+    write_back: '30s',
+  },
+  office: {
+    chunk_limit: '64M',
+    multi_thread_streams: 2,
+    multi_thread_cutoff: '32M',
+    buffer_size: '128M',
+    write_back: '5s',
+  },
 } as const satisfies Readonly<Record<string, MountParameters>>;
 
 export type ProfileName = keyof typeof PROFILES;
@@ -22,11 +40,19 @@ const SHOWN_CHARACTERS = 40;
 /** Throws a sentence that names the profiles there are. */
 export function parseProfile(text: string): ProfileName {
   if (Object.hasOwn(PROFILES, text)) return text as ProfileName;
-  throw new Error(`unknown preset "${text.slice(0, SHOWN_CHARACTERS)}": the presets are ${Object.keys(PROFILES).join(', ')}`);
+  throw new Error(
+    `unknown preset "${text.slice(0, SHOWN_CHARACTERS)}": the presets are ${Object.keys(PROFILES).join(', ')}`,
+  );
 }
 
-/** A copy of the document with the profile's parameters; everything else, connections and shares too, as it was. */
-export function withProfile(document: Readonly<Record<string, unknown>>, profile: ProfileName): Record<string, unknown> {
+/**
+ * A copy of the document with the profile's parameters; everything else, connections and shares too, as it
+ * was.
+ */
+export function withProfile(
+  document: Readonly<Record<string, unknown>>,
+  profile: ProfileName,
+): Record<string, unknown> {
   const mount = typeof document['mount'] === 'object' ? document['mount'] : {};
   return { ...document, mount: { ...mount, ...PROFILES[profile] } };
 }

@@ -3,12 +3,14 @@ import type { ServerRoute } from '@hapi/hapi';
 import { documented } from 'mountkeeper';
 import type { PluginContext, RouteDocument } from 'mountkeeper';
 import { applyProfile } from './apply.ts';
-import type { Outcome } from './apply.ts';
 import { fragmentOf } from './fragment.ts';
 import { parseProfile } from './profiles.ts';
 import type { ProfileName } from './profiles.ts';
 
-const DOCUMENT: RouteDocument = { summary: 'Applies a preset', answers: { 200: 'text/html', 400: 'text/plain' } };
+const DOCUMENT: RouteDocument = {
+  summary: 'Applies a preset',
+  answers: { 200: 'text/html', 400: 'text/plain' },
+};
 
 function profileOf(text: string): ProfileName | Error {
   try {
@@ -19,26 +21,19 @@ function profileOf(text: string): ProfileName | Error {
 }
 
 export function routes(ctx: PluginContext): ServerRoute[] {
-  let last: Promise<unknown> = Promise.resolve();
-
-  /** One after the other: else the file could hold one profile and the daemon run another. */
-  function apply(profile: ProfileName): Promise<Outcome> {
-    const parts = { config: ctx.use('config'), reload: (next: Parameters<typeof ctx.send<'reload'>>[1]) => ctx.send('reload', next) };
-    const result = last.then(() => applyProfile(parts, profile));
-    last = result;
-    return result;
-  }
-
   return [
     {
       method: 'POST',
       path: '/api/preset/{profile}',
       // The path says it all; a body, such as a form's, is not read.
-      options: { ...documented(DOCUMENT), payload: { maxBytes: 16 * 1024, parse: false, output: 'data', failAction: 'ignore' } },
+      options: {
+        ...documented(DOCUMENT),
+        payload: { maxBytes: 16 * 1024, parse: false, output: 'data', failAction: 'ignore' },
+      },
       handler: async (request, h) => {
         const profile = profileOf(String(request.params['profile']));
         if (profile instanceof Error) return h.response(profile.message).type('text/plain').code(400);
-        const outcome = await apply(profile);
+        const outcome = await applyProfile(ctx.use('config'), profile);
         if (outcome.kind !== 'applied') ctx.log.error({ profile, ...outcome }, 'preset not applied');
         return h.response(fragmentOf(profile, outcome)).type('text/html');
       },

@@ -11,5 +11,7 @@ declare module 'mountkeeper' {
 }
 
 export const schema = Joi.object<ProbeConfig, true>({
-  timeout: duration({ min: '100ms' }).default('10s').description('How long a remote path may take to be listed before its share counts as failed.'),
+  timeout: duration({ min: '100ms' })
+    .default('10s')
+    .description('How long a remote path may take to be listed before its share counts as failed.'),
 }).meta({ tier: 'live' });

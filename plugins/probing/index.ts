@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { definePlugin, durationMs } from 'mountkeeper';
 import { schema } from './config.ts';
-import { createPlaces } from './places.ts';
+import { createPlaces } from './slots.ts';
 import { createProber } from './prober.ts';
 
 /** By then a probe has started and only waits for its remote. */
@@ -11,7 +11,7 @@ export default definePlugin({
   name: 'probing',
   version: '1.0.0',
   apiVersion: 1,
-  description: 'Lists a share\'s remote path before it is mounted.',
+  description: "Lists a share's remote path before it is mounted.",
   requires: ['mounter'],
   config: { section: 'probe', schema },
   register(ctx) {

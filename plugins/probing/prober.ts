@@ -1,6 +1,6 @@
 import { formatDuration } from 'mountkeeper';
 import type { Clock, Mounter, Prober, ProbeResult, RemoteFailure, ShareSpec } from 'mountkeeper';
-import type { Places } from './places.ts';
+import type { Places } from './slots.ts';
 
 type Failure = Omit<Extract<ProbeResult, { ok: false }>, 'ok'>;
 
@@ -19,13 +19,24 @@ export function createProber(options: ProberOptions): Prober {
       try {
         return await Promise.race([probed(spec, deadline, options), refusedAt(deadline)]);
       } catch (error) {
-        return { ok: false, ...failureOf(error as Error, { isInterrupted: signal.aborted, isLate: deadline.aborted, timeoutMs }) };
+        return {
+          ok: false,
+          ...failureOf(error as Error, {
+            isInterrupted: signal.aborted,
+            isLate: deadline.aborted,
+            timeoutMs,
+          }),
+        };
       }
     },
   };
 }
 
-async function probed(spec: ShareSpec, signal: AbortSignal, { places, mounter }: ProberOptions): Promise<ProbeResult> {
+async function probed(
+  spec: ShareSpec,
+  signal: AbortSignal,
+  { places, mounter }: ProberOptions,
+): Promise<ProbeResult> {
   const leave = await places.enter(signal);
   try {
     await mounter().probe(spec, signal);
@@ -43,9 +54,18 @@ function refusedAt(signal: AbortSignal): Promise<never> {
   });
 }
 
-function failureOf(error: RemoteFailure, at: { readonly isInterrupted: boolean; readonly isLate: boolean; readonly timeoutMs: number }): Failure {
+function failureOf(
+  error: RemoteFailure,
+  at: { readonly isInterrupted: boolean; readonly isLate: boolean; readonly timeoutMs: number },
+): Failure {
   if (at.isInterrupted) return { reason: 'the probe was interrupted' };
   const seconds = at.timeoutMs < 1_000 ? `${at.timeoutMs}ms` : formatDuration(at.timeoutMs);
-  if (at.isLate) return { reason: `the remote did not answer within ${seconds}; is it switched on, and is the way to it free?`, remote: 'silent' };
-  return error.remote === undefined ? { reason: error.message } : { reason: error.message, remote: error.remote };
+  if (at.isLate)
+    return {
+      reason: `the remote did not answer within ${seconds}; is it switched on, and is the way to it free?`,
+      remote: 'silent',
+    };
+  return error.remote === undefined
+    ? { reason: error.message }
+    : { reason: error.message, remote: error.remote };
 }

@@ -64,7 +64,9 @@ export function connectionOf(nas: NasAnswers, name: string): ConnectionConfig {
 
 export const KINDS: readonly NasKind[] = ['smb', 'sftp', 'webdav', 'ftp'];
 
-/** The last part of a folder's path, as the name of a share; unlike those that are taken, whatever the case. */
+/**
+ * The last part of a folder's path, as the name of a share; unlike those that are taken, whatever the case.
+ */
 export function shareNames(folders: readonly string[], taken: readonly string[]): readonly string[] {
   const used = new Set(taken.map((name) => name.toLowerCase()));
   return folders.map((folder) => {

@@ -1,4 +1,7 @@
-/** The first run as a service. Nothing is asked of a NAS that the API might not bring in: each answer is checked as a document is. */
+/**
+ * The first run as a service. Nothing is asked of a NAS that the API might not bring in: each answer is
+ * checked as a document is.
+ */
 import { editToml, readToml } from 'mountkeeper';
 import type {
   Config,

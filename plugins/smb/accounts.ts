@@ -16,11 +16,19 @@ export function ownerName({ uid }: Owner): string {
   return uid === 0 ? 'root' : 'mountkeeper';
 }
 
-/** A user list in the form of /etc/passwd for the server alone. A name keeps its number, whoever comes and goes. */
+/**
+ * A user list in the form of /etc/passwd for the server alone. A name keeps its number, whoever comes and
+ * goes.
+ */
 export function renderPasswd(users: readonly string[], owner: Owner): string {
   const numbers = userNumbers(users);
   const own = owner.uid === 0 ? [] : [entry('mountkeeper', owner.uid, owner.gid)];
-  return [entry('root', 0, owner.uid === 0 ? owner.gid : 0), entry(GUEST, 65_534, 65_534), ...own, ...users.map((name) => entry(name, numbers.get(name) as number, 65_534))].join('');
+  return [
+    entry('root', 0, owner.uid === 0 ? owner.gid : 0),
+    entry(GUEST, 65_534, 65_534),
+    ...own,
+    ...users.map((name) => entry(name, numbers.get(name) as number, 65_534)),
+  ].join('');
 }
 
 export function renderGroup(owner: Owner): string {

@@ -10,16 +10,29 @@ export interface Listening {
   readonly missing: readonly string[];
 }
 
-type Interfaces = Readonly<Record<string, readonly { readonly address: string; readonly internal: boolean }[] | undefined>>;
+type Interfaces = Readonly<
+  Record<string, readonly { readonly address: string; readonly internal: boolean }[] | undefined>
+>;
 
 /** What of `listen` this machine has. Throws with a sentence when nothing of it is there. */
-export function resolveListen(listen: readonly string[], present: Interfaces = networkInterfaces()): Listening {
-  if (listen.some((entry) => entry === '0.0.0.0' || entry === '::')) return { interfaces: [], addresses: ['127.0.0.1'], missing: [] };
+export function resolveListen(
+  listen: readonly string[],
+  present: Interfaces = networkInterfaces(),
+): Listening {
+  if (listen.some((entry) => entry === '0.0.0.0' || entry === '::'))
+    return { interfaces: [], addresses: ['127.0.0.1'], missing: [] };
   const found = listen.map((entry) => ({ entry, addresses: addressesOf(entry, present) }));
   const here = found.filter(({ addresses }) => addresses.length > 0);
   const missing = found.filter(({ addresses }) => addresses.length === 0).map(({ entry }) => entry);
-  if (here.length === 0) throw new Error(`${missing.join(', ')}: this machine has no such address or network interface; correct smb.listen, or bring the network up`);
-  return { interfaces: here.map(({ entry }) => entry), addresses: here.flatMap(({ addresses }) => addresses), missing };
+  if (here.length === 0)
+    throw new Error(
+      `${missing.join(', ')}: this machine has no such address or network interface; correct smb.listen, or bring the network up`,
+    );
+  return {
+    interfaces: here.map(({ entry }) => entry),
+    addresses: here.flatMap(({ addresses }) => addresses),
+    missing,
+  };
 }
 
 function addressesOf(entry: string, present: Interfaces): readonly string[] {
@@ -34,7 +47,10 @@ function isLoopback(address: string): boolean {
 }
 
 /** Why the port cannot be had at one of the addresses; undefined when it can. */
-export async function listenProblem(port: number, { interfaces, addresses }: Listening): Promise<string | undefined> {
+export async function listenProblem(
+  port: number,
+  { interfaces, addresses }: Listening,
+): Promise<string | undefined> {
   for (const host of interfaces.length === 0 ? ['0.0.0.0'] : addresses) {
     const problem = await portProblem({ host, port }, { section: 'smb', suspect: 'a Samba of the system' });
     if (problem !== undefined) return problem;

@@ -1,17 +1,42 @@
 import { readFile, rename } from 'node:fs/promises';
 import { exporterOf, keepServer, showShares, writeWhole } from 'mountkeeper';
-import type { Config, ExporterParts, ExporterTools, KeptServer, Mount, Notice, Offer, ProcessSpec, Secrets, ServingExporter, ShareSpec, ShownShares } from 'mountkeeper';
+import type {
+  Config,
+  ExporterParts,
+  ExporterTools,
+  KeptServer,
+  Mount,
+  Notice,
+  Offer,
+  ProcessSpec,
+  Secrets,
+  ServingExporter,
+  ShareSpec,
+  ShownShares,
+} from 'mountkeeper';
 import { GUEST, ownerName } from './accounts.ts';
 import type { Owner } from './accounts.ts';
 import { listenProblem, resolveListen } from './addresses.ts';
 import type { Listening } from './addresses.ts';
 import type { SmbConfig } from './config.ts';
-import { placeIn, placeProblem, preparePlace } from './place.ts';
+import { placeIn, placeProblem, preparePlace } from './paths.ts';
 import { findSamba } from './samba.ts';
 import type { Samba } from './samba.ts';
 import { pathProblem, renderConfig } from './server-config.ts';
 import type { ServedShare } from './server-config.ts';
-import { askEverywhere, awaitReady, closeShare, configProblem, endHelper, endSessions, GRACE_MS, PROCESS_KEY, reload, serverEnvironment, serverSpec } from './smbd.ts';
+import {
+  askEverywhere,
+  awaitReady,
+  closeShare,
+  configProblem,
+  endHelper,
+  endSessions,
+  GRACE_MS,
+  PROCESS_KEY,
+  reload,
+  serverEnvironment,
+  serverSpec,
+} from './smbd.ts';
 import { resolveUsers, settleUsers } from './users.ts';
 
 export interface SmbTools extends ExporterTools {
@@ -22,7 +47,10 @@ export interface SmbTools extends ExporterTools {
 }
 
 export interface SmbExporter extends ServingExporter {
-  /** Another protocol may have been switched on or off: files are lent to clients only where no other one writes them. */
+  /**
+   * Another protocol may have been switched on or off: files are lent to clients only where no other one
+   * writes them.
+   */
   realign(): Promise<void>;
 }
 
@@ -50,19 +78,22 @@ class SmbParts implements ExporterParts<ServedShare> {
     this.isEnabled = tools.settings.enabled;
     this.#place = placeIn(tools.paths.stateDir);
     this.shown = showShares({
-      ...tools, protocol: 'smb',
+      ...tools,
+      protocol: 'smb',
       describe: (spec, mount) => this.#describe(spec, mount),
       apply: (changed) => this.#apply(changed),
     });
     this.server = keepServer({
-      ...tools, key: PROCESS_KEY, graceMs: GRACE_MS,
+      ...tools,
+      key: PROCESS_KEY,
+      graceMs: GRACE_MS,
       plan: () => this.shown.inTurn(() => this.#plan()),
       ready: async (process, signal) => {
-        await awaitReady(this.#door(), process, { clock: tools.clock, signal });
+        await awaitReady(this.#endpoint(), process, { clock: tools.clock, signal });
         // What changed while it started may have been read or not.
         await reload(tools.processes, this.#place);
       },
-      ask: (signal) => askEverywhere(this.#door(), signal),
+      ask: (signal) => askEverywhere(this.#endpoint(), signal),
       cleanUp: () => endHelper(this.#place, tools.clock),
     });
   }
@@ -79,16 +110,32 @@ class SmbParts implements ExporterParts<ServedShare> {
   offers(): readonly Offer[] {
     if (!this.#listening) return [];
     const { interfaces, addresses } = this.#listening;
-    return [{ service: '_smb._tcp', port: this.#tools.settings.port, addresses: interfaces.length === 0 ? ['0.0.0.0'] : addresses }];
+    return [
+      {
+        service: '_smb._tcp',
+        port: this.#tools.settings.port,
+        addresses: interfaces.length === 0 ? ['0.0.0.0'] : addresses,
+      },
+    ];
   }
 
   notices(): readonly Notice[] {
     const { settings } = this.#tools;
-    const nobody = !settings.guest && settings.users.length === 0 ? ['nobody can log in over SMB: add [[smb.users]], or set smb.guest = true'] : [];
-    const missing = (this.#listening?.missing ?? []).map((entry) => `SMB does not listen on ${entry}: this machine has no such address or network interface now`);
+    const nobody =
+      !settings.guest && settings.users.length === 0
+        ? ['nobody can log in over SMB: add [[smb.users]], or set smb.guest = true']
+        : [];
+    const missing = (this.#listening?.missing ?? []).map(
+      (entry) => `SMB does not listen on ${entry}: this machine has no such address or network interface now`,
+    );
     return [
-      ...(this.#configProblem === undefined ? [] : [{ level: 'error' as const, message: `SMB: ${this.#configProblem}` }]),
-      ...[...nobody, ...missing, ...this.#userProblems].map((message) => ({ level: 'warning' as const, message })),
+      ...(this.#configProblem === undefined
+        ? []
+        : [{ level: 'error' as const, message: `SMB: ${this.#configProblem}` }]),
+      ...[...nobody, ...missing, ...this.#userProblems].map((message) => ({
+        level: 'warning' as const,
+        message,
+      })),
     ];
   }
 
@@ -100,7 +147,8 @@ class SmbParts implements ExporterParts<ServedShare> {
     const problem = placeProblem(this.#place);
     if (problem !== undefined) throw new Error(problem);
     this.#listening = resolveListen(settings.listen);
-    if (!this.server.process && !(await processes.adopt(PROCESS_KEY))) await this.#askForPort(this.#listening);
+    if (!this.server.process && !(await processes.adopt(PROCESS_KEY)))
+      await this.#askForPort(this.#listening);
     await preparePlace(this.#place);
     await this.#settleUsers(this.#samba);
     return serverSpec(this.#samba, this.#place, [settings.port, this.#listening.interfaces]);
@@ -116,10 +164,18 @@ class SmbParts implements ExporterParts<ServedShare> {
     const env = serverEnvironment(samba, this.#place);
     const cut = (users: readonly string[]): Promise<void> => this.#cut(users, env);
     if (wasOpen) await cut([GUEST]);
-    const failures = await settleUsers(passwords, { place: this.#place, processes, secrets, log, owner, cut }, env);
+    const failures = await settleUsers(
+      passwords,
+      { place: this.#place, processes, secrets, log, owner, cut },
+      env,
+    );
     this.#users = this.#users.filter((name) => !failures.has(name));
-    const all = [...problems, ...[...failures].map(([name, reason]) => `the SMB user "${name}" cannot log in: ${reason}`)];
-    for (const reason of all.filter((one) => !this.#userProblems.includes(one))) log.error({ reason }, 'SMB user left out');
+    const all = [
+      ...problems,
+      ...[...failures].map(([name, reason]) => `the SMB user "${name}" cannot log in: ${reason}`),
+    ];
+    for (const reason of all.filter((one) => !this.#userProblems.includes(one)))
+      log.error({ reason }, 'SMB user left out');
     this.#userProblems = all;
   }
 
@@ -128,7 +184,11 @@ class SmbParts implements ExporterParts<ServedShare> {
     const { processes } = this.#tools;
     if (!this.server.process && !(await processes.adopt(PROCESS_KEY))) return;
     await reload(processes, this.#place);
-    await endSessions(new Set(users.map((name) => name.toLowerCase())), { processes, place: this.#place, env });
+    await endSessions(new Set(users.map((name) => name.toLowerCase())), {
+      processes,
+      place: this.#place,
+      env,
+    });
   }
 
   async #askForPort(listening: Listening): Promise<void> {
@@ -145,7 +205,11 @@ class SmbParts implements ExporterParts<ServedShare> {
       const next = `${this.#place.conf}.next`;
       await writeWhole(next, text);
       this.#configProblem = await configProblem(processes, next);
-      if (this.#configProblem !== undefined) this.#tools.log.error({ reason: this.#configProblem }, 'configuration of smbd is not valid, the former one stays');
+      if (this.#configProblem !== undefined)
+        this.#tools.log.error(
+          { reason: this.#configProblem },
+          'configuration of smbd is not valid, the former one stays',
+        );
       else await this.#take(next, text);
     }
     if (this.server.process && cut !== undefined) await closeShare(processes, this.#place, cut);
@@ -160,13 +224,21 @@ class SmbParts implements ExporterParts<ServedShare> {
 
   #render(samba: Samba, listening: Listening): string {
     const { settings, owner } = this.#tools;
-    return renderConfig({
-      place: this.#place, port: settings.port, listen: listening.interfaces, guest: settings.guest,
-      users: this.#users, hasFruit: samba.hasFruit, owner: ownerName(owner),
-    }, [...this.shown.entries.values()]);
+    return renderConfig(
+      {
+        place: this.#place,
+        port: settings.port,
+        listen: listening.interfaces,
+        guest: settings.guest,
+        users: this.#users,
+        hasFruit: samba.hasFruit,
+        owner: ownerName(owner),
+      },
+      [...this.shown.entries.values()],
+    );
   }
 
-  #door(): { addresses: readonly string[]; port: number } {
+  #endpoint(): { addresses: readonly string[]; port: number } {
     return { addresses: this.#listening?.addresses ?? [], port: this.#tools.settings.port };
   }
 
@@ -196,7 +268,9 @@ class SmbParts implements ExporterParts<ServedShare> {
     if (problem !== undefined) throw new Error(problem);
     // Whether other protocols may write the same files.
     const config = this.#tools.config() as unknown as Record<string, { enabled?: boolean } | undefined>;
-    const isShared = share.protocols.some((protocol) => protocol !== 'smb' && config[protocol]?.enabled === true);
+    const isShared = share.protocols.some(
+      (protocol) => protocol !== 'smb' && config[protocol]?.enabled === true,
+    );
     return { name: share.name, path, readOnly: share.read_only, isShared };
   }
 }

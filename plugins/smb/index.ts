@@ -15,13 +15,14 @@ export default definePlugin<SmbConfig>({
       protocol: 'smb',
       server: 'SMB server',
       isEnabled: () => ctx.config.enabled,
-      make: (tools) => createSmbExporter({
-        ...tools,
-        secrets: ctx.use('secrets'),
-        owner: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
-        settings: ctx.config,
-        config: () => ctx.use('config').current.config,
-      }),
+      make: (tools) =>
+        createSmbExporter({
+          ...tools,
+          secrets: ctx.use('secrets'),
+          owner: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
+          settings: ctx.config,
+          config: () => ctx.use('config').current.config,
+        }),
     });
     ctx.status('smbdRunning', () => exporter()?.isServing === true);
     ctx.tap('collectChecks', (config) => checks(config, ctx.use('processes')));

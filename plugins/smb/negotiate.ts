@@ -28,10 +28,12 @@ export function negotiateRequest(guid: Buffer = randomBytes(16)): Buffer {
 export function readNegotiateAnswer(bytes: Buffer): number | undefined {
   if (bytes.length < 4) return undefined;
   const length = bytes.readUIntBE(1, 3);
-  if (bytes[0] !== 0 || length < HEADER_BYTES + 8 || length > 65_536) throw new Error('what listens there is no SMB server');
+  if (bytes[0] !== 0 || length < HEADER_BYTES + 8 || length > 65_536)
+    throw new Error('what listens there is no SMB server');
   if (bytes.length < 4 + length) return undefined;
   const message = bytes.subarray(4, 4 + length);
-  if (message.toString('latin1', 0, 4) !== '\xfeSMB' || message.readUInt16LE(12) !== 0) throw new Error('what listens there is no SMB2 server');
+  if (message.toString('latin1', 0, 4) !== '\xfeSMB' || message.readUInt16LE(12) !== 0)
+    throw new Error('what listens there is no SMB2 server');
   const status = message.readUInt32LE(8);
   if (status !== 0) throw new Error(`the server refuses to negotiate (status 0x${status.toString(16)})`);
   return message.readUInt16LE(HEADER_BYTES + 4);

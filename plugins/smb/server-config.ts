@@ -1,5 +1,5 @@
 import { GUEST } from './accounts.ts';
-import type { Place } from './place.ts';
+import type { Place } from './paths.ts';
 
 /** One share as the server shows it. */
 export interface ServedShare {
@@ -23,18 +23,27 @@ export interface ServerSettings {
   readonly owner: string;
 }
 
-/** Why a path cannot stand in the configuration: the server would read it as something else. Undefined when it can. */
+/**
+ * Why a path cannot stand in the configuration: the server would read it as something else. Undefined when it
+ * can.
+ */
 export function pathProblem(path: string): string | undefined {
-  if (path.includes('%')) return `the mount point ${path} holds a "%", which smbd takes for a variable; choose another mount_point`;
-  // eslint-disable-next-line no-control-regex
-  if (/[\x00-\x1f\x7f]/.test(path)) return 'the mount point holds a control character; choose another mount_point';
-  if (/[\\\s]$/.test(path)) return `the mount point ${path} ends with a space or a backslash, which smbd cannot take; choose another mount_point`;
-  if (/^"|"$/.test(path)) return `the mount point ${path} begins or ends with a quotation mark, which smbd cannot take; choose another mount_point`;
+  if (path.includes('%'))
+    return `the mount point ${path} holds a "%", which smbd takes for a variable; choose another mount_point`;
+  if (/[\x00-\x1f\x7f]/.test(path))
+    return 'the mount point holds a control character; choose another mount_point';
+  if (/[\\\s]$/.test(path))
+    return `the mount point ${path} ends with a space or a backslash, which smbd cannot take; choose another mount_point`;
+  if (/^"|"$/.test(path))
+    return `the mount point ${path} begins or ends with a quotation mark, which smbd cannot take; choose another mount_point`;
   return undefined;
 }
 
 export function renderConfig(settings: ServerSettings, shares: readonly ServedShare[]): string {
-  const sections = [section('global', globalKeys(settings)), ...byName(shares).map((share) => section(share.name, shareKeys(settings, share)))];
+  const sections = [
+    section('global', globalKeys(settings)),
+    ...byName(shares).map((share) => section(share.name, shareKeys(settings, share))),
+  ];
   return `# Written by mountkeeper; changes are overwritten.\n${sections.join('\n')}`;
 }
 
@@ -49,7 +58,13 @@ function byName(shares: readonly ServedShare[]): readonly ServedShare[] {
 }
 
 function globalKeys(settings: ServerSettings): Keys {
-  return [...placeKeys(settings.place), ...networkKeys(settings), ...accessKeys(settings), ...fileSystemKeys(), ...(settings.hasFruit ? [['fruit:aapl', 'yes'] as const] : [])];
+  return [
+    ...placeKeys(settings.place),
+    ...networkKeys(settings),
+    ...accessKeys(settings),
+    ...fileSystemKeys(),
+    ...(settings.hasFruit ? [['fruit:aapl', 'yes'] as const] : []),
+  ];
 }
 
 function placeKeys(place: Place): Keys {
@@ -110,7 +125,8 @@ function fileSystemKeys(): Keys {
     ['nt acl support', 'no'],
     ['ea support', 'no'],
     ['store dos attributes', 'no'],
-    // Every file shows as one to be archived, as on a Windows disk: clients that are given durable handles look at it.
+    // Every file shows as one to be archived, as on a Windows disk: clients that are given durable handles
+    // look at it.
     ['map archive', 'yes'],
     ['map hidden', 'no'],
     ['map system', 'no'],
@@ -126,7 +142,9 @@ function shareKeys(settings: ServerSettings, share: ServedShare): Keys {
     ['path', share.path],
     ['read only', share.readOnly ? 'yes' : 'no'],
     ['guest ok', settings.guest ? 'yes' : 'no'],
-    ...(settings.guest ? [] : [['valid users', settings.users.map((name) => `"${name}"`).join(', ') || `"${GUEST}"`] as const]),
+    ...(settings.guest
+      ? []
+      : [['valid users', settings.users.map((name) => `"${name}"`).join(', ') || `"${GUEST}"`] as const]),
     // Its group comes with it. Said as well, smbd would look the group up again at every single request.
     ['force user', settings.owner],
     ...(share.isShared ? [['oplocks', 'no'] as const, ['level2 oplocks', 'no'] as const] : []),
@@ -135,8 +153,9 @@ function shareKeys(settings: ServerSettings, share: ServedShare): Keys {
 }
 
 /**
- * No module for streams: every way to keep them here loses or mixes them up when a file is renamed. So there is no metadata
- * either, and nobody looks for it: kept in an attribute, it would be asked of rclone twice with every request.
+ * No module for streams: every way to keep them here loses or mixes them up when a file is renamed. So there
+ * is no metadata either, and nobody looks for it: kept in an attribute, it would be asked of rclone twice
+ * with every request.
  */
 const FRUIT: Keys = [
   ['vfs objects', 'catia fruit'],

@@ -6,7 +6,7 @@ import type { Logger, Processes, Secrets } from 'mountkeeper';
 import { renderGroup, renderPasswd } from './accounts.ts';
 import type { Owner } from './accounts.ts';
 import type { SmbUser } from './config.ts';
-import type { Place } from './place.ts';
+import type { Place } from './paths.ts';
 
 const TOOL_MS = 10_000;
 /** What the tool that sets it takes from its input. */
@@ -46,7 +46,9 @@ export function resolveUsers(users: readonly SmbUser[], secrets: Secrets): Known
 
 function passwordProblem(clear: string): string | undefined {
   if (/[\n\r\0]/.test(clear) || clear === '') return 'the password is empty or holds a line break';
-  return Buffer.byteLength(clear) > LONGEST_PASSWORD ? `the password is longer than ${LONGEST_PASSWORD} bytes` : undefined;
+  return Buffer.byteLength(clear) > LONGEST_PASSWORD
+    ? `the password is longer than ${LONGEST_PASSWORD} bytes`
+    : undefined;
 }
 
 /** What is in the password database now: name → mark of its password. */
@@ -56,18 +58,28 @@ interface Known {
 }
 
 /**
- * Brings the private user list and password database in line; what has not changed is not touched. Resolves with the reason for
- * each user whose password could not be set: the others are let in. Rejects when that is nobody.
+ * Brings the private user list and password database in line; what has not changed is not touched. Resolves
+ * with the reason for each user whose password could not be set: the others are let in. Rejects when that is
+ * nobody.
  */
-export async function settleUsers(passwords: ReadonlyMap<string, string>, tools: UserTools, environment: Readonly<Record<string, string>>): Promise<ReadonlyMap<string, string>> {
+export async function settleUsers(
+  passwords: ReadonlyMap<string, string>,
+  tools: UserTools,
+  environment: Readonly<Record<string, string>>,
+): Promise<ReadonlyMap<string, string>> {
   const { place } = tools;
   const known = await knownUsers(place);
   await writeIfOther(place.nssGroup, renderGroup(tools.owner));
   // Who leaves must still be known while the password goes.
   const leaving = Object.keys(known.marks).filter((name) => !passwords.has(name));
-  await writeIfOther(place.nssPasswd, renderPasswd([...new Set([...passwords.keys(), ...leaving])], tools.owner));
+  await writeIfOther(
+    place.nssPasswd,
+    renderPasswd([...new Set([...passwords.keys(), ...leaving])], tools.owner),
+  );
   await removePasswords(leaving, tools, environment);
-  const { marks, failures } = await setPasswords(passwords, known, (name, input) => runTool(tools, environment, { command: 'smbpasswd', args: ['-c', place.conf, '-s', '-a', name], input }));
+  const { marks, failures } = await setPasswords(passwords, known, (name, input) =>
+    runTool(tools, environment, { command: 'smbpasswd', args: ['-c', place.conf, '-s', '-a', name], input }),
+  );
   await writeIfOther(place.users, `${JSON.stringify({ salt: known.salt, marks } satisfies Known)}\n`);
   await writeIfOther(place.nssPasswd, renderPasswd([...passwords.keys()], tools.owner));
   const [first] = failures.values();
@@ -76,9 +88,16 @@ export async function settleUsers(passwords: ReadonlyMap<string, string>, tools:
 }
 
 /** Nobody who has left goes on in a session that was opened before. */
-async function removePasswords(leaving: readonly string[], tools: UserTools, environment: Readonly<Record<string, string>>): Promise<void> {
+async function removePasswords(
+  leaving: readonly string[],
+  tools: UserTools,
+  environment: Readonly<Record<string, string>>,
+): Promise<void> {
   for (const name of leaving) {
-    await runTool(tools, environment, { command: 'pdbedit', args: ['-s', tools.place.conf, '-x', '-u', name] }).catch((error: unknown) => tools.log.warn({ user: name, err: error }, 'SMB user not removed'));
+    await runTool(tools, environment, {
+      command: 'pdbedit',
+      args: ['-s', tools.place.conf, '-x', '-u', name],
+    }).catch((error: unknown) => tools.log.warn({ user: name, err: error }, 'SMB user not removed'));
   }
   if (leaving.length > 0) await tools.cut(leaving);
 }
@@ -88,7 +107,11 @@ interface Settled {
   readonly failures: ReadonlyMap<string, string>;
 }
 
-async function setPasswords(passwords: ReadonlyMap<string, string>, { salt, marks: former }: Known, set: (name: string, input: string) => Promise<void>): Promise<Settled> {
+async function setPasswords(
+  passwords: ReadonlyMap<string, string>,
+  { salt, marks: former }: Known,
+  set: (name: string, input: string) => Promise<void>,
+): Promise<Settled> {
   const marks: Record<string, string> = {};
   const failures = new Map<string, string>();
   for (const [name, password] of passwords) {
@@ -105,7 +128,10 @@ async function setPasswords(passwords: ReadonlyMap<string, string>, { salt, mark
 
 async function knownUsers(place: Place): Promise<Known> {
   const fresh: Known = { salt: randomBytes(16).toString('hex'), marks: {} };
-  const hasDatabase = await access(place.passdb).then(() => true, () => false);
+  const hasDatabase = await access(place.passdb).then(
+    () => true,
+    () => false,
+  );
   if (!hasDatabase) {
     // Numbers that it remembers would belong to users of the former database.
     await rm(join(place.folder('lock'), 'gencache.tdb'), { force: true });
@@ -120,7 +146,10 @@ async function knownUsers(place: Place): Promise<Known> {
   }
 }
 
-/** The database itself holds a hash that is no harder to try passwords on; both are readable by the owner alone. */
+/**
+ * The database itself holds a hash that is no harder to try passwords on; both are readable by the owner
+ * alone.
+ */
 function markOf(salt: string, name: string, password: string): string {
   return createHash('sha256').update(`${salt}\0${name}\0${password}`).digest('hex');
 }
@@ -131,9 +160,16 @@ interface Tool {
   readonly input?: string;
 }
 
-async function runTool({ processes }: UserTools, env: Readonly<Record<string, string>>, tool: Tool): Promise<void> {
+async function runTool(
+  { processes }: UserTools,
+  env: Readonly<Record<string, string>>,
+  tool: Tool,
+): Promise<void> {
   const { code, stderr, stdout } = await processes.run({ ...tool, env, timeoutMs: TOOL_MS });
-  if (code !== 0) throw new Error(`${tool.command} failed for the SMB user "${tool.args.at(-1)}": ${(stderr.trim() || stdout.trim()).split('\n').at(-1)}`);
+  if (code !== 0)
+    throw new Error(
+      `${tool.command} failed for the SMB user "${tool.args.at(-1)}": ${(stderr.trim() || stdout.trim()).split('\n').at(-1)}`,
+    );
 }
 
 async function writeIfOther(file: string, text: string): Promise<void> {

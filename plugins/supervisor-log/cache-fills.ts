@@ -12,7 +12,10 @@ export interface CacheFillsOptions {
   readonly disk?: (path: string) => Promise<Omit<Fill, 'name'>>;
 }
 
-/** How full the caches are: each against `cache.max_size`, or else all together against their file system. Waits for nothing. */
+/**
+ * How full the caches are: each against `cache.max_size`, or else all together against their file system.
+ * Waits for nothing.
+ */
 export class CacheFills {
   readonly #options: CacheFillsOptions;
   #disk: Omit<Fill, 'name'> | undefined;
@@ -25,7 +28,12 @@ export class CacheFills {
   of(shares: readonly ShareStatus[]): readonly Fill[] {
     const limitBytes = sizeBytes(this.#options.cache().max_size);
     // A fresh mount counts its cache only after a while; until then it says 0.
-    if (limitBytes > 0) return shares.map(({ name, cacheBytes }) => ({ name, usedBytes: cacheBytes > 0 ? cacheBytes : undefined, limitBytes }));
+    if (limitBytes > 0)
+      return shares.map(({ name, cacheBytes }) => ({
+        name,
+        usedBytes: cacheBytes > 0 ? cacheBytes : undefined,
+        limitBytes,
+      }));
     void this.#lookAtDisk();
     return [{ name: '', usedBytes: undefined, limitBytes: 0, ...this.#disk }];
   }

@@ -12,7 +12,10 @@ export interface CountChange {
   readonly to: number;
 }
 
-interface Told { readonly value: number; readonly atMs: number }
+interface Told {
+  readonly value: number;
+  readonly atMs: number;
+}
 
 /** Notices that a share's counts are others than those last told. */
 export class CountChanges {

@@ -30,15 +30,26 @@ export class FillLevels {
   readonly #passed: Map<string, ReadonlySet<Threshold>>;
 
   constructor(former: Passed = {}) {
-    this.#passed = new Map(Object.entries(former).map(([name, thresholds]) => [name, new Set(THRESHOLDS.filter((one) => thresholds.includes(one)))] as const));
+    this.#passed = new Map(
+      Object.entries(former).map(
+        ([name, thresholds]) =>
+          [name, new Set(THRESHOLDS.filter((one) => thresholds.includes(one)))] as const,
+      ),
+    );
   }
 
   /** For the next daemon. */
   get passed(): Passed {
-    return Object.fromEntries([...this.#passed].filter(([, thresholds]) => thresholds.size > 0).map(([name, thresholds]) => [name, [...thresholds]] as const));
+    return Object.fromEntries(
+      [...this.#passed]
+        .filter(([, thresholds]) => thresholds.size > 0)
+        .map(([name, thresholds]) => [name, [...thresholds]] as const),
+    );
   }
 
-  /** Crossings since the last look, lowest threshold first. Caches that are not among the fills are forgotten. */
+  /**
+   * Crossings since the last look, lowest threshold first. Caches that are not among the fills are forgotten.
+   */
   look(fills: readonly Fill[]): readonly Passing[] {
     const names = new Set(fills.map(({ name }) => name));
     for (const gone of [...this.#passed.keys()].filter((name) => !names.has(name))) this.#passed.delete(gone);
@@ -49,9 +60,15 @@ export class FillLevels {
     if (fill.usedBytes === undefined || fill.limitBytes <= 0) return [];
     const percent = (fill.usedBytes / fill.limitBytes) * 100;
     const was = this.#passed.get(fill.name) ?? new Set<Threshold>();
-    const is = new Set(THRESHOLDS.filter((threshold) => percent >= threshold - (was.has(threshold) ? HYSTERESIS : 0)));
+    const is = new Set(
+      THRESHOLDS.filter((threshold) => percent >= threshold - (was.has(threshold) ? HYSTERESIS : 0)),
+    );
     this.#passed.set(fill.name, is);
-    return THRESHOLDS.filter((threshold) => was.has(threshold) !== is.has(threshold))
-      .map((threshold) => ({ fill, threshold, percent: Math.floor(percent), isUp: is.has(threshold) }));
+    return THRESHOLDS.filter((threshold) => was.has(threshold) !== is.has(threshold)).map((threshold) => ({
+      fill,
+      threshold,
+      percent: Math.floor(percent),
+      isUp: is.has(threshold),
+    }));
   }
 }

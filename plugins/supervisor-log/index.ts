@@ -3,8 +3,8 @@ import { definePlugin } from 'mountkeeper';
 import { CacheFills } from './cache-fills.ts';
 import { CountChanges } from './count-changes.ts';
 import { FillLevels } from './fill-levels.ts';
-import { readPassed, writePassed } from './memory.ts';
-import { tellChange, tellPassing, tellSnapshot } from './teller.ts';
+import { readPassed, writePassed } from './saved-state.ts';
+import { tellChange, tellPassing, tellSnapshot } from './reporter.ts';
 
 const SNAPSHOT_EVERY_MS = 60_000;
 
@@ -12,7 +12,8 @@ export default definePlugin({
   name: 'supervisor-log',
   version: '1.0.0',
   apiVersion: 1,
-  description: 'Writes what happens to the shares into the log: figures every minute, full caches, changed counts.',
+  description:
+    'Writes what happens to the shares into the log: figures every minute, full caches, changed counts.',
   requires: ['status'],
   register(ctx) {
     let levels = new FillLevels();
@@ -22,12 +23,19 @@ export default definePlugin({
     const file = (): string => join(ctx.use('paths').stateDir, 'supervisor-log', 'levels.json');
     const save = (): void => {
       const { passed } = levels;
-      saving = saving.then(() => writePassed(file(), passed)).catch((error: unknown) => ctx.log.error({ err: error }, 'full caches that were told of are not saved'));
+      saving = saving
+        .then(() => writePassed(file(), passed))
+        .catch((error: unknown) =>
+          ctx.log.error({ err: error }, 'full caches that were told of are not saved'),
+        );
     };
     ctx.effect('remember what was told', async () => {
       levels = new FillLevels(await readPassed(file()));
       changes = new CountChanges();
-      fills = new CacheFills({ clock: ctx.use('clock'), cache: () => ctx.use('config').current.config.cache });
+      fills = new CacheFills({
+        clock: ctx.use('clock'),
+        cache: () => ctx.use('config').current.config.cache,
+      });
       return async () => {
         fills = undefined;
         await saving;
@@ -40,7 +48,8 @@ export default definePlugin({
       changes.look(shares, ctx.use('clock').monotonic()).forEach((change) => tellChange(ctx.log, change));
     });
     ctx.every({
-      name: 'snapshot', ms: () => SNAPSHOT_EVERY_MS,
+      name: 'snapshot',
+      ms: () => SNAPSHOT_EVERY_MS,
       run: async () => {
         const { shares } = ctx.use('status').snapshot.record;
         tellSnapshot(ctx.log, shares, fills?.of(shares) ?? []);

@@ -24,15 +24,26 @@ interface Queueing {
 
 /** Undefined for what makes no sense. */
 function queueingOf(args: readonly string[]): Queueing | undefined {
-  const { values, positionals: [share, path, ...more] } = parseArgs({
-    args: [...args], allowPositionals: true, options: { send: { type: 'boolean' }, pause: { type: 'string' }, resume: { type: 'boolean' } },
+  const {
+    values,
+    positionals: [share, path, ...more],
+  } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { send: { type: 'boolean' }, pause: { type: 'string' }, resume: { type: 'boolean' } },
   });
   const asked = Object.keys(values);
   const isPathless = path === undefined || values.send === true;
-  if (more.length > 0 || asked.length > 1 || !isPathless || (asked.length > 0 && share === undefined)) return undefined;
+  if (more.length > 0 || asked.length > 1 || !isPathless || (asked.length > 0 && share === undefined))
+    return undefined;
   if (asked.length === 0) return { share, path };
   if (values.send === true) return { share, path, verb: 'send' };
-  return { share, path, verb: 'pause', seconds: values.pause === undefined ? 0 : Math.round(durationMs(values.pause) / 1_000) };
+  return {
+    share,
+    path,
+    verb: 'pause',
+    seconds: values.pause === undefined ? 0 : Math.round(durationMs(values.pause) / 1_000),
+  };
 }
 
 async function queue(cli: CliContext): Promise<number> {
@@ -45,12 +56,26 @@ async function queue(cli: CliContext): Promise<number> {
 
 async function conflicts(cli: CliContext): Promise<number> {
   const [share, path, copy, keep, ...more] = cli.args;
-  if (more.length > 0 || (path !== undefined && keep === undefined)) return usage(cli, `conflicts ${CONFLICTS_USAGE}`);
+  if (more.length > 0 || (path !== undefined && keep === undefined))
+    return usage(cli, `conflicts ${CONFLICTS_USAGE}`);
   if (share !== undefined && path !== undefined) return ask(cli, share, 'conflicts', { path, copy, keep });
   const queues = await read(cli, share);
   if (queues === undefined) return 1;
-  const rows = queues.flatMap((one) => one.conflicts.map((conflict) => [one.share, conflict.at, conflict.what, conflict.path, conflict.copy === conflict.path ? '' : conflict.copy]));
-  if (cli.json) cli.print(JSON.stringify(queues.flatMap((one) => one.conflicts.map((conflict) => ({ share: one.share, ...conflict })))));
+  const rows = queues.flatMap((one) =>
+    one.conflicts.map((conflict) => [
+      one.share,
+      conflict.at,
+      conflict.what,
+      conflict.path,
+      conflict.copy === conflict.path ? '' : conflict.copy,
+    ]),
+  );
+  if (cli.json)
+    cli.print(
+      JSON.stringify(
+        queues.flatMap((one) => one.conflicts.map((conflict) => ({ share: one.share, ...conflict }))),
+      ),
+    );
   else if (rows.length === 0) cli.print('No conflicts.');
   else cli.table([['share', 'at', 'what', 'path', 'other version'], ...rows]);
   return 0;
@@ -77,7 +102,11 @@ async function ask(cli: CliContext, share: string, verb: string, request: unknow
   if (cli.json) cli.print(body);
   else {
     const files = answer.files ?? [];
-    if (files.length > 0) cli.table([['path', 'size', 'result'], ...files.map(({ path, bytes, result }) => [path, formatBytes(bytes), result])]);
+    if (files.length > 0)
+      cli.table([
+        ['path', 'size', 'result'],
+        ...files.map(({ path, bytes, result }) => [path, formatBytes(bytes), result]),
+      ]);
     (answer.ok ? cli.print : cli.printError).call(cli, answer.message);
   }
   return answer.ok ? 0 : 1;
@@ -85,9 +114,16 @@ async function ask(cli: CliContext, share: string, verb: string, request: unknow
 
 /** Undefined when it was told why not. */
 async function read(cli: CliContext, share: string | undefined): Promise<readonly QueueBody[] | undefined> {
-  const { status, body } = await cli.request('GET', share === undefined ? '/api/queue' : `/api/queue/${encodeURIComponent(share)}`);
+  const { status, body } = await cli.request(
+    'GET',
+    share === undefined ? '/api/queue' : `/api/queue/${encodeURIComponent(share)}`,
+  );
   if (status !== 200) {
-    cli.printError(share === undefined ? 'the daemon gave no answer that makes sense' : `no share '${share}' is mounted with a write layer`);
+    cli.printError(
+      share === undefined
+        ? 'the daemon gave no answer that makes sense'
+        : `no share '${share}' is mounted with a write layer`,
+    );
     return undefined;
   }
   const answer = parsed(body) as QueueBody | { readonly shares: readonly QueueBody[] };
@@ -113,12 +149,25 @@ async function showQueues(cli: CliContext, share: string | undefined): Promise<n
 
 function show(queues: readonly QueueBody[], cli: CliContext): void {
   for (const body of queues) cli.print(summaryOf(body));
-  const rows = queues.flatMap(({ share, entries }) => entries.map((entry) => [
-    share, entry.action, entry.state, entry.action === 'upload' ? formatBytes(entry.bytes) : '', String(entry.tries), entry.next_try_at ?? '', entry.path, entry.reason,
-  ]));
-  if (rows.length > 0) cli.table([['share', 'action', 'state', 'size', 'tries', 'next try', 'path', 'reason'], ...rows]);
+  const rows = queues.flatMap(({ share, entries }) =>
+    entries.map((entry) => [
+      share,
+      entry.action,
+      entry.state,
+      entry.action === 'upload' ? formatBytes(entry.bytes) : '',
+      String(entry.tries),
+      entry.next_try_at ?? '',
+      entry.path,
+      entry.reason,
+    ]),
+  );
+  if (rows.length > 0)
+    cli.table([['share', 'action', 'state', 'size', 'tries', 'next try', 'path', 'reason'], ...rows]);
   for (const { share, conflicts: all } of queues) {
-    for (const { path, copy, what } of all) cli.print(`conflict in ${share}: ${path} (${what})${copy === path ? '' : `, the other version: ${copy}`}`);
+    for (const { path, copy, what } of all)
+      cli.print(
+        `conflict in ${share}: ${path} (${what})${copy === path ? '' : `, the other version: ${copy}`}`,
+      );
   }
 }
 
@@ -131,7 +180,22 @@ function summaryOf({ share, dirty_files, dirty_bytes, oldest_dirty_at, paused_un
 }
 
 export const commands: readonly CliCommand[] = [
-  { name: 'queue', usage: QUEUE_USAGE, summary: 'Show what was written here and is not on the remote yet, and why; send it now, pause or go on.', run: queue },
-  { name: 'conflicts', usage: CONFLICTS_USAGE, summary: 'Show files that others changed as well, and choose which version stays.', run: conflicts },
-  { name: 'verify', usage: VERIFY_USAGE, summary: 'Hold files that were brought up and still lie here against what the remote has now.', run: verify },
+  {
+    name: 'queue',
+    usage: QUEUE_USAGE,
+    summary: 'Show what was written here and is not on the remote yet, and why; send it now, pause or go on.',
+    run: queue,
+  },
+  {
+    name: 'conflicts',
+    usage: CONFLICTS_USAGE,
+    summary: 'Show files that others changed as well, and choose which version stays.',
+    run: conflicts,
+  },
+  {
+    name: 'verify',
+    usage: VERIFY_USAGE,
+    summary: 'Hold files that were brought up and still lie here against what the remote has now.',
+    run: verify,
+  },
 ];

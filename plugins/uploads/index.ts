@@ -9,13 +9,17 @@ export default definePlugin({
   name: 'uploads',
   version: '1.0.0',
   apiVersion: 1,
-  description: 'Brings what users write on the local disk to the remote; only what they saw is replaced there.',
+  description:
+    'Brings what users write on the local disk to the remote; only what they saw is replaced there.',
   requires: ['processes', 'clock'],
   register(ctx) {
     let uploader: RunningUploader | undefined;
     ctx.provide('uploader', () => {
       uploader = createUploader({
-        clock: ctx.use('clock'), processes: ctx.use('processes'), log: ctx.log, notify: (event) => ctx.send('notify', event),
+        clock: ctx.use('clock'),
+        processes: ctx.use('processes'),
+        log: ctx.log,
+        notify: (event) => ctx.send('notify', event),
       });
       return uploader;
     });

@@ -34,28 +34,50 @@ export interface QueueBody {
     readonly tries: number;
     readonly next_try_at: string | null;
   }[];
-  readonly conflicts: readonly { readonly path: string; readonly copy: string; readonly what: string; readonly at: string }[];
+  readonly conflicts: readonly {
+    readonly path: string;
+    readonly copy: string;
+    readonly what: string;
+    readonly at: string;
+  }[];
 }
 
-interface Answer { readonly ok: boolean; readonly message: string; readonly files?: readonly unknown[] }
+interface Answer {
+  readonly ok: boolean;
+  readonly message: string;
+  readonly files?: readonly unknown[];
+}
 
 type Shares = () => ReadonlyMap<string, ManagedUploads>;
 
-const path = Joi.string().max(4_096).pattern(/(^|\/)\.\.(\/|$)|\0|^\/|\/$/, { invert: true });
+const path = Joi.string()
+  .max(4_096)
+  .pattern(/(^|\/)\.\.(\/|$)|\0|^\/|\/$/, { invert: true });
 const BODIES = {
   send: Joi.object<{ path?: string }>({ path }).allow(null),
-  pause: Joi.object<{ seconds?: number }>({ seconds: Joi.number().integer().min(0).max(LONGEST_PAUSE_S) }).allow(null),
+  pause: Joi.object<{ seconds?: number }>({
+    seconds: Joi.number().integer().min(0).max(LONGEST_PAUSE_S),
+  }).allow(null),
   conflicts: Joi.object<{ path: string; copy: string; keep: Keep }>({
-    path: path.required(), copy: path.required(), keep: Joi.string().valid('mine', 'theirs', 'both').required(),
+    path: path.required(),
+    copy: path.required(),
+    keep: Joi.string().valid('mine', 'theirs', 'both').required(),
   }).required(),
   verify: Joi.object<{ path?: string }>({ path }).allow(null),
 };
 
 export function routes(shares: Shares, clock: () => Clock): ServerRoute[] {
   return [
-    { method: 'GET', path: '/api/queue', options: documented(QUEUES), handler: () => ({ shares: [...shares()].map(([name, uploads]) => bodyOf(name, uploads)) }) },
     {
-      method: 'GET', path: '/api/queue/{share}', options: documented(ONE_QUEUE),
+      method: 'GET',
+      path: '/api/queue',
+      options: documented(QUEUES),
+      handler: () => ({ shares: [...shares()].map(([name, uploads]) => bodyOf(name, uploads)) }),
+    },
+    {
+      method: 'GET',
+      path: '/api/queue/{share}',
+      options: documented(ONE_QUEUE),
       handler: (request, h) => {
         const name = String(request.params['share']);
         const uploads = shares().get(name);
@@ -65,39 +87,82 @@ export function routes(shares: Shares, clock: () => Clock): ServerRoute[] {
     post('send', shares, (uploads, body: { path?: string } | null) => {
       if (body?.path === undefined) uploads.flush();
       else uploads.sendNow(body.path);
-      return { ok: true, message: body?.path === undefined ? 'Sending what waits' : `Sending ${body.path} next` };
+      return {
+        ok: true,
+        message: body?.path === undefined ? 'Sending what waits' : `Sending ${body.path} next`,
+      };
     }),
     post('pause', shares, (uploads, body: { seconds?: number } | null) => {
       const seconds = body?.seconds ?? HOUR_S;
       const until = seconds === 0 ? 0 : clock().now() + seconds * 1_000;
       uploads.pause(until);
-      return { ok: true, message: seconds === 0 ? 'Uploads go on' : `Uploads are paused until ${new Date(until).toISOString()}` };
+      return {
+        ok: true,
+        message:
+          seconds === 0 ? 'Uploads go on' : `Uploads are paused until ${new Date(until).toISOString()}`,
+      };
     }),
-    post('conflicts', shares, async (uploads, { path: one, copy, keep }: { path: string; copy: string; keep: Keep }) => {
-      await uploads.resolve({ path: one, copy }, keep);
-      return { ok: true, message: keep === 'both' ? `Both versions of ${one} stay` : `The version of ${one} that was chosen is in its place` };
-    }),
+    post(
+      'conflicts',
+      shares,
+      async (uploads, { path: one, copy, keep }: { path: string; copy: string; keep: Keep }) => {
+        await uploads.resolve({ path: one, copy }, keep);
+        return {
+          ok: true,
+          message:
+            keep === 'both'
+              ? `Both versions of ${one} stay`
+              : `The version of ${one} that was chosen is in its place`,
+        };
+      },
+    ),
     post('verify', shares, async (uploads, body: { path?: string } | null) => {
       const files = await uploads.verify(body?.path ?? '');
       const wrong = files.filter(({ result }) => result === 'differs').length;
-      return { ok: wrong === 0, message: `${files.length} files held against the remote, ${wrong} differ`, files };
+      return {
+        ok: wrong === 0,
+        message: `${files.length} files held against the remote, ${wrong} differ`,
+        files,
+      };
     }),
   ];
 }
 
-/** A body that is not as it should be: 400. What cannot be done as things are: 200 with `ok: false`, as everywhere in this API. */
-function post<T>(verb: keyof typeof BODIES, shares: Shares, act: (uploads: ManagedUploads, body: T) => Answer | Promise<Answer>): ServerRoute {
-  const refuse = (h: ResponseToolkit, message: string): ResponseObject => h.response({ ok: false, message: `Invalid request: ${message}` } satisfies Answer).code(400);
+/**
+ * A body that is not as it should be: 400. What cannot be done as things are: 200 with `ok: false`, as
+ * everywhere in this API.
+ */
+function post<T>(
+  verb: keyof typeof BODIES,
+  shares: Shares,
+  act: (uploads: ManagedUploads, body: T) => Answer | Promise<Answer>,
+): ServerRoute {
+  const refuse = (h: ResponseToolkit, message: string): ResponseObject =>
+    h.response({ ok: false, message: `Invalid request: ${message}` } satisfies Answer).code(400);
   return {
-    method: 'POST', path: `/api/queue/{share}/${verb}`,
-    options: { ...documented({ summary: SUMMARIES[verb], body: BODIES[verb], answers: { 200: ANSWER, 400: ANSWER } }), payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: (_request, h, error) => refuse(h, error?.message ?? 'unreadable body').takeover() } },
+    method: 'POST',
+    path: `/api/queue/{share}/${verb}`,
+    options: {
+      ...documented({ summary: SUMMARIES[verb], body: BODIES[verb], answers: { 200: ANSWER, 400: ANSWER } }),
+      payload: {
+        maxBytes: MAX_BODY_BYTES,
+        allow: 'application/json',
+        failAction: (_request, h, error) => refuse(h, error?.message ?? 'unreadable body').takeover(),
+      },
+    },
     handler: async (request: Request, h) => {
       const name = String(request.params['share']);
       const uploads = shares().get(name);
-      const { error, value } = BODIES[verb].validate(request.payload ?? (verb === 'conflicts' ? undefined : null));
+      const { error, value } = BODIES[verb].validate(
+        request.payload ?? (verb === 'conflicts' ? undefined : null),
+      );
       if (error !== undefined) return refuse(h, error.message);
-      if (uploads === undefined) return { ok: false, message: `Share '${name}' is not mounted with a write layer` };
-      return Promise.resolve(act(uploads, value as T)).catch((cause: Error): Answer => ({ ok: false, message: cause.message }));
+      if (uploads === undefined)
+        return { ok: false, message: `Share '${name}' is not mounted with a write layer` };
+      return Promise.resolve(act(uploads, value as T)).catch((cause: Error): Answer => ({
+        ok: false,
+        message: cause.message,
+      }));
     },
   };
 }
@@ -112,12 +177,34 @@ function bodyOf(share: string, uploads: ManagedUploads): QueueBody {
     stuck_files: figures?.stuckFiles ?? null,
     paused_until: timeOf(uploads.pausedUntil),
     entries: uploads.queue().slice(0, MOST_ENTRIES).map(entryOf),
-    conflicts: uploads.conflicts().map(({ path, copy, what, at }: Conflict) => ({ path, copy, what, at: new Date(at).toISOString() })),
+    conflicts: uploads
+      .conflicts()
+      .map(({ path, copy, what, at }: Conflict) => ({ path, copy, what, at: new Date(at).toISOString() })),
   };
 }
 
-function entryOf({ path, action, state, bytes, sentBytes, since, reason, tries, nextTryAt }: QueueEntry): QueueBody['entries'][number] {
-  return { path, action, state, bytes, sent_bytes: sentBytes, since: new Date(since).toISOString(), reason, tries, next_try_at: timeOf(nextTryAt) };
+function entryOf({
+  path,
+  action,
+  state,
+  bytes,
+  sentBytes,
+  since,
+  reason,
+  tries,
+  nextTryAt,
+}: QueueEntry): QueueBody['entries'][number] {
+  return {
+    path,
+    action,
+    state,
+    bytes,
+    sent_bytes: sentBytes,
+    since: new Date(since).toISOString(),
+    reason,
+    tries,
+    next_try_at: timeOf(nextTryAt),
+  };
 }
 
 function timeOf(at: number | undefined): string | null {

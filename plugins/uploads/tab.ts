@@ -1,6 +1,18 @@
-/** On the page of a share: what waits, goes up or is stuck, with the remote's own words, and both versions of what two have changed. */
+/**
+ * On the page of a share: what waits, goes up or is stuck, with the remote's own words, and both versions of
+ * what two have changed.
+ */
 import { html, inEveryLanguage, readTexts } from 'mountkeeper';
-import type { ActionButton, Conflict, Content, Outcome, QueueEntry, ShareUploads, Tab, View } from 'mountkeeper';
+import type {
+  ActionButton,
+  Conflict,
+  Content,
+  Outcome,
+  QueueEntry,
+  ShareUploads,
+  Tab,
+  View,
+} from 'mountkeeper';
 import type { ManagedUploads } from './transfer/managed.ts';
 
 const TEXTS = readTexts(import.meta.url);
@@ -11,25 +23,62 @@ const MOST_SHOWN = 200;
 
 function row(entry: QueueEntry, view: View): Content {
   const { path, action, state, bytes, sentBytes, since, reason, tries, nextTryAt } = entry;
-  return html`<tr><th scope="row"><bdi>${path}</bdi> <small>${view.t(`action-${action.replace(' ', '-')}`)}</small></th>
-    <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>${reason === '' ? null : html` <small><bdi>${reason}</bdi></small>`}</td>
-    <td>${state === 'uploading' ? view.t('sent', { sent: view.bytes(sentBytes), bytes: view.bytes(bytes) }) : view.bytes(bytes)}</td>
-    <td>${view.time(since, 'ago')}</td><td>${view.number(tries)}${nextTryAt === undefined ? null : html` <small>${view.t('next', { time: view.time(nextTryAt) })}</small>`}</td></tr>`;
+  return html`<tr>
+    <th scope="row"><bdi>${path}</bdi> <small>${view.t(`action-${action.replace(' ', '-')}`)}</small></th>
+    <td>
+      <span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span
+      >${reason === '' ? null : html` <small><bdi>${reason}</bdi></small>`}
+    </td>
+    <td>
+      ${state === 'uploading' ? view.t('sent', { sent: view.bytes(sentBytes), bytes: view.bytes(bytes) }) : view.bytes(bytes)}
+    </td>
+    <td>${view.time(since, 'ago')}</td>
+    <td>
+      ${view.number(tries)}${nextTryAt === undefined ? null : html` <small>${view.t('next', { time: view.time(nextTryAt) })}</small>`}
+    </td>
+  </tr>`;
 }
 
 function conflict({ path, copy, at }: Conflict, view: View): Content {
-  return html`<li data-tone="warn"><div><p><bdi>${path}</bdi> <small>${view.time(at)}</small></p><p class="help">${view.t('copy-at', { copy: html`<bdi>${copy}</bdi>` })}</p></div></li>`;
+  return html`<li data-tone="warn">
+    <div>
+      <p><bdi>${path}</bdi> <small>${view.time(at)}</small></p>
+      <p class="help">${view.t('copy-at', { copy: html`<bdi>${copy}</bdi>` })}</p>
+    </div>
+  </li>`;
 }
 
 function table(uploads: ShareUploads, view: View): Content {
   const entries = [...uploads.queue()].sort((a, b) => ORDER[a.state] - ORDER[b.state]);
   const conflicts = uploads.conflicts();
   const heads = ['file', 'state', 'size', 'since', 'tries'];
-  return html`<div class="drawn">${entries.length === 0 ? html`<p class="help">${view.t('none')}</p>` : html`<div class="scroll" tabindex="0" role="region"
-      aria-label=${view.plain('title')}><table><thead><tr>${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead>
-      <tbody>${entries.slice(0, MOST_SHOWN).map((entry) => row(entry, view))}</tbody></table></div>`}
+  return html`<div class="drawn">
+    ${
+      entries.length === 0
+        ? html`<p class="help">${view.t('none')}</p>`
+        : html`<div class="scroll" tabindex="0" role="region" aria-label=${view.plain('title')}>
+            <table>
+              <thead>
+                <tr>
+                  ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}
+                </tr>
+              </thead>
+              <tbody>
+                ${entries.slice(0, MOST_SHOWN).map((entry) => row(entry, view))}
+              </tbody>
+            </table>
+          </div>`
+    }
     ${entries.length > MOST_SHOWN ? html`<p class="help">${view.t('more', { count: entries.length - MOST_SHOWN })}</p>` : null}
-    ${conflicts.length === 0 ? null : html`<h3>${view.t('conflicts')}</h3><ul class="notices">${conflicts.map((one) => conflict(one, view))}</ul>`}</div>`;
+    ${
+      conflicts.length === 0
+        ? null
+        : html`<h3>${view.t('conflicts')}</h3>
+            <ul class="notices">
+              ${conflicts.map((one) => conflict(one, view))}
+            </ul>`
+    }
+  </div>`;
 }
 
 const BUTTONS: readonly ActionButton[] = [
@@ -39,7 +88,9 @@ const BUTTONS: readonly ActionButton[] = [
 ];
 
 function pauseLine({ pausedUntil }: ShownUploads, view: View): Content {
-  return pausedUntil === undefined ? null : html`<p class="reason">${view.t('paused-until', { time: view.time(pausedUntil) })}</p>`;
+  return pausedUntil === undefined
+    ? null
+    : html`<p class="reason">${view.t('paused-until', { time: view.time(pausedUntil) })}</p>`;
 }
 
 /** What the panel needs of a share's uploads. */
@@ -61,7 +112,11 @@ export function uploadsPanel(shares: () => ReadonlyMap<string, ShownUploads>, no
     return uploads ? { ok: true, message: text('sending') } : { ok: false, message: text('nothing-to-send') };
   };
   return {
-    id: 'uploads', place: 'share', order: 40, title: text('title'), texts: TEXTS,
+    id: 'uploads',
+    place: 'share',
+    order: 40,
+    title: text('title'),
+    texts: TEXTS,
     // Without the write layer rclone keeps the queue, and the card counts it.
     render: (view) => {
       const uploads = shares().get(view.share ?? '');
@@ -69,6 +124,10 @@ export function uploadsPanel(shares: () => ReadonlyMap<string, ShownUploads>, no
     },
     // Drawn once: which of the two is of use, the panel says.
     buttons: ({ share = '' }) => (shares().has(share) ? BUTTONS : []),
-    actions: { send, 'pause': (view) => pausing(of(view), now() + PAUSE_MS), 'go-on': (view) => pausing(of(view), 0) },
+    actions: {
+      send,
+      pause: (view) => pausing(of(view), now() + PAUSE_MS),
+      'go-on': (view) => pausing(of(view), 0),
+    },
   };
 }

@@ -1,6 +1,14 @@
 /** The service `uploader`: one uploader for each share that is mounted. */
 import { lstat } from 'node:fs/promises';
-import type { Clock, Conflict, Logger, NotificationEvent, Processes, Uploader, UploadOptions } from 'mountkeeper';
+import type {
+  Clock,
+  Conflict,
+  Logger,
+  NotificationEvent,
+  Processes,
+  Uploader,
+  UploadOptions,
+} from 'mountkeeper';
 import { planUpper } from './compare/plan.ts';
 import { Records } from './compare/records.ts';
 import { createScanner } from './compare/scan.ts';
@@ -55,8 +63,12 @@ interface HandleEvents {
 
 function handleOf(uploads: ShareUploader, { onPause, onStop }: HandleEvents): ManagedUploads {
   return {
-    get figures() { return uploads.figures; },
-    get pausedUntil() { return uploads.pausedUntil; },
+    get figures() {
+      return uploads.figures;
+    },
+    get pausedUntil() {
+      return uploads.pausedUntil;
+    },
     pause: (time) => {
       onPause(time);
       uploads.pause(time);
@@ -84,23 +96,53 @@ function handleOf(uploads: ShareUploader, { onPause, onStop }: HandleEvents): Ma
 function startShare(options: UploadOptions, { clock, processes, log, notify }: UploaderTools): ShareUploader {
   const { shareName } = options.layer;
   const onConflict = (conflict: Conflict): void => {
-    notify(eventOf(shareName, conflict)).catch((error: unknown) => log.warn({ share: shareName, err: error }, 'conflict not told'));
+    notify(eventOf(shareName, conflict)).catch((error: unknown) =>
+      log.warn({ share: shareName, err: error }, 'conflict not told'),
+    );
   };
   return new ShareUploader({ ...options, clock, processes, log, onConflict });
 }
 
 function eventOf(share: string, { path, copy, what, at }: Conflict): NotificationEvent {
-  const [mine, theirs] = copy === path ? [`what was written here is kept at its place`, ''] : ['the other one is', ` ${copy}`];
+  const [mine, theirs] =
+    copy === path ? [`what was written here is kept at its place`, ''] : ['the other one is', ` ${copy}`];
   const message = `Two versions of ${path} in share ${share}: others changed it on the remote as well. Both stay; ${mine}${theirs}.`;
-  return { type: 'file.conflict', severity: 'warning', message, data: { share, path, copy, what }, key: `file.conflict ${share} ${path} ${at}` };
+  return {
+    type: 'file.conflict',
+    severity: 'warning',
+    message,
+    data: { share, path, copy, what },
+    key: `file.conflict ${share} ${path} ${at}`,
+  };
 }
 
-/** What a look shows that asks nobody: what lies below is not known without a mount, so a little more may seem to wait. */
-async function waiting(upper: string, folder: string, { processes, clock }: UploaderTools): ReturnType<Uploader['waiting']> {
+/**
+ * What a look shows that asks nobody: what lies below is not known without a mount, so a little more may seem
+ * to wait.
+ */
+async function waiting(
+  upper: string,
+  folder: string,
+  { processes, clock }: UploaderTools,
+): ReturnType<Uploader['waiting']> {
   const stats = await lstat(upper, { bigint: true }).catch(() => undefined);
   if (stats === undefined) return { count: 0, bytes: 0, paths: [] };
   const known = await Records.peek(folder, `${stats.ino} ${stats.birthtimeNs}`);
   const scan = await createScanner(upper, processes).scan(clock.deadline(LOOK_TIMEOUT_MS));
-  const items = [...planUpper(scan, known, { isOpen: () => false, inUse: new Set(), isQuiet: () => true, isRested: () => false, isCut: () => false, isUrgent: () => false, isWhole: true }).items.values()];
-  return { count: items.length, bytes: items.reduce((sum, { bytes }) => sum + bytes, 0), paths: items.slice(0, MOST_PATHS).map(({ path }) => path) };
+  const items = [
+    ...planUpper(scan, known, {
+      isOpen: () => false,
+      inUse: new Set(),
+      isQuiet: () => true,
+      isRested: () => false,
+      isCut: () => false,
+      isUrgent: () => false,
+      isWhole: true,
+    }).items.values(),
+  ];
+  return {
+    count: items.length,
+    bytes: items.reduce((sum, { bytes }) => sum + bytes, 0),
+    paths: items.slice(0, MOST_PATHS).map(({ path }) => path),
+  };
 }

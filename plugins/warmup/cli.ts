@@ -21,32 +21,61 @@ interface Options {
 /** Throws a sentence. */
 function optionsOf(args: readonly string[]): Options {
   const { values, positionals } = parseArgs({
-    args: [...args], allowPositionals: true,
-    options: { 'newer-than': { type: 'string' }, 'dry-run': { type: 'boolean' }, cancel: { type: 'boolean' }, 'no-wait': { type: 'boolean' } },
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      'newer-than': { type: 'string' },
+      'dry-run': { type: 'boolean' },
+      cancel: { type: 'boolean' },
+      'no-wait': { type: 'boolean' },
+    },
   });
   const [share, path, ...more] = positionals;
   const newerThan = values['newer-than'];
   if (more.length > 0) throw new Error('one share at the most, and one path');
-  if (share === undefined && newerThan !== undefined) throw new Error('the rules have an age of their own; --newer-than needs a share');
+  if (share === undefined && newerThan !== undefined)
+    throw new Error('the rules have an age of their own; --newer-than needs a share');
   return {
     // An age alone means the whole share: the rules have their own.
-    share, path: path ?? (newerThan === undefined ? undefined : ''), newerThan,
-    isDryRun: values['dry-run'] === true, isCancel: values.cancel === true, isWaiting: values['no-wait'] !== true,
+    share,
+    path: path ?? (newerThan === undefined ? undefined : ''),
+    newerThan,
+    isDryRun: values['dry-run'] === true,
+    isCancel: values.cancel === true,
+    isWaiting: values['no-wait'] !== true,
   };
 }
 
-async function ask(cli: CliContext, method: 'GET' | 'POST', path: string, body?: unknown): Promise<WarmupAnswer> {
+async function ask(
+  cli: CliContext,
+  method: 'GET' | 'POST',
+  path: string,
+  body?: unknown,
+): Promise<WarmupAnswer> {
   const answer = await cli.request(method, path, body);
   try {
-    const { ok = false, message = 'the daemon gave no answer that makes sense', tasks = [] } = JSON.parse(answer.body) as Partial<WarmupAnswer>;
+    const {
+      ok = false,
+      message = 'the daemon gave no answer that makes sense',
+      tasks = [],
+    } = JSON.parse(answer.body) as Partial<WarmupAnswer>;
     return { ok, message, tasks };
   } catch {
-    return { ok: false, message: `the daemon answered with status ${answer.status}; is the plugin warmup switched on?`, tasks: [] };
+    return {
+      ok: false,
+      message: `the daemon answered with status ${answer.status}; is the plugin warmup switched on?`,
+      tasks: [],
+    };
   }
 }
 
 function isSame(one: TaskView, other: TaskView): boolean {
-  return one.share === other.share && one.path === other.path && one.newer_than === other.newer_than && one.dry_run === other.dry_run;
+  return (
+    one.share === other.share &&
+    one.path === other.path &&
+    one.newer_than === other.newer_than &&
+    one.dry_run === other.dry_run
+  );
 }
 
 /** The state of all together: what the first that is not through is at. */
@@ -56,11 +85,17 @@ function stateOf(tasks: readonly TaskView[]): string {
 }
 
 /** Until all are through. Undefined when the wait was broken off. */
-async function follow(cli: CliContext, shares: readonly string[], asked: readonly TaskView[]): Promise<readonly TaskView[] | undefined> {
+async function follow(
+  cli: CliContext,
+  shares: readonly string[],
+  asked: readonly TaskView[],
+): Promise<readonly TaskView[] | undefined> {
   const meter = createRateMeter();
   while (!cli.signal.aborted) {
     const answers = await Promise.all(shares.map((share) => ask(cli, 'GET', routeOf(share))));
-    const mine = answers.flatMap(({ tasks }) => tasks).filter((task) => asked.some((one) => isSame(one, task)));
+    const mine = answers
+      .flatMap(({ tasks }) => tasks)
+      .filter((task) => asked.some((one) => isSame(one, task)));
     if (mine.every((task) => !task.active)) return mine;
     show(cli, mine, meter);
     await cli.clock.sleep(LOOK_EVERY_MS, cli.signal).catch(() => undefined);
@@ -79,7 +114,9 @@ function close(cli: CliContext, tasks: readonly TaskView[]): number {
   const isGood = tasks.length > 0 && tasks.every((task) => task.state === 'complete' && task.errors === 0);
   if (cli.json) cli.print(JSON.stringify({ tasks }));
   else if (tasks.length === 0) cli.printError('the warmup was cancelled');
-  else for (const task of tasks) cli.print(isOneShare(tasks) ? closingLine(task) : `${task.share}: ${closingLine(task)}`);
+  else
+    for (const task of tasks)
+      cli.print(isOneShare(tasks) ? closingLine(task) : `${task.share}: ${closingLine(task)}`);
   return isGood ? 0 : 1;
 }
 
@@ -102,7 +139,13 @@ async function sharesWithRules(cli: CliContext): Promise<readonly string[]> {
 /** One answer of several: the first that is none, else all of their tasks. */
 function joined(answers: readonly WarmupAnswer[]): WarmupAnswer {
   const refused = answers.find(({ ok }) => !ok);
-  return refused ?? { ok: true, message: answers.map(({ message }) => message).join('\n'), tasks: answers.flatMap(({ tasks }) => tasks) };
+  return (
+    refused ?? {
+      ok: true,
+      message: answers.map(({ message }) => message).join('\n'),
+      tasks: answers.flatMap(({ tasks }) => tasks),
+    }
+  );
 }
 
 function say(cli: CliContext, answer: WarmupAnswer): number {
@@ -121,23 +164,41 @@ async function run(cli: CliContext): Promise<number> {
     return 64;
   }
   const shares = options.share === undefined ? await sharesWithRules(cli) : [options.share];
-  if (shares.length === 0) return say(cli, { ok: false, message: 'No warmup rule is configured; name a share and a path', tasks: [] });
+  if (shares.length === 0)
+    return say(cli, {
+      ok: false,
+      message: 'No warmup rule is configured; name a share and a path',
+      tasks: [],
+    });
   return runFor(cli, shares, options);
 }
 
-async function runFor(cli: CliContext, shares: readonly string[], { share, path, newerThan, isDryRun, isCancel, isWaiting }: Options): Promise<number> {
-  if (isCancel) return say(cli, joined(await Promise.all(shares.map((one) => ask(cli, 'POST', `${routeOf(one)}/cancel`)))));
+async function runFor(
+  cli: CliContext,
+  shares: readonly string[],
+  { share, path, newerThan, isDryRun, isCancel, isWaiting }: Options,
+): Promise<number> {
+  if (isCancel)
+    return say(
+      cli,
+      joined(await Promise.all(shares.map((one) => ask(cli, 'POST', `${routeOf(one)}/cancel`)))),
+    );
   // JSON leaves out what is undefined.
   const body = { path, newer_than: newerThan, dry_run: isDryRun };
   const answer = joined(await Promise.all(shares.map((one) => ask(cli, 'POST', routeOf(one), body))));
   if (!answer.ok || !isWaiting) return say(cli, answer);
   const ended = await follow(cli, shares, answer.tasks);
   if (ended !== undefined) return close(cli, ended);
-  cli.printError(`The warmup goes on in the daemon; mountkeeper warmup ${share === undefined ? '' : `${share} `}--cancel ends it.`);
+  cli.printError(
+    `The warmup goes on in the daemon; mountkeeper warmup ${share === undefined ? '' : `${share} `}--cancel ends it.`,
+  );
   return 1;
 }
 
 export const warmupCommand: CliCommand = {
-  name: 'warmup', usage: USAGE, run,
-  summary: 'Fetch what the rules name, all of them or those of a share, or one folder of it, into the cache, and show how far it is; --dry-run only counts.',
+  name: 'warmup',
+  usage: USAGE,
+  run,
+  summary:
+    'Fetch what the rules name, all of them or those of a share, or one folder of it, into the cache, and show how far it is; --dry-run only counts.',
 };

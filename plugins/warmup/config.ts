@@ -24,10 +24,15 @@ declare module 'mountkeeper' {
 /** Any expression that is right. */
 const EVERY_MINUTE = '* * * * *';
 
-const checked = (problemOf: (value: string) => string | undefined) => Joi.string().allow('').custom((value: string, helpers) => {
-  const reason = value.trim() === '' ? undefined : problemOf(value);
-  return reason === undefined ? value : helpers.message({ custom: '{{#label}}: {{#reason}}' }, { reason });
-});
+const checked = (problemOf: (value: string) => string | undefined) =>
+  Joi.string()
+    .allow('')
+    .custom((value: string, helpers) => {
+      const reason = value.trim() === '' ? undefined : problemOf(value);
+      return reason === undefined
+        ? value
+        : helpers.message({ custom: '{{#label}}: {{#reason}}' }, { reason });
+    });
 
 /** The folder below the share, without empty parts; undefined when it would lead out of the share. */
 export function folderOf(path: string): string | undefined {
@@ -36,31 +41,59 @@ export function folderOf(path: string): string | undefined {
 }
 
 /** A folder below the share, brought into its plain form. */
-export const folder = (): Joi.StringSchema => Joi.string().allow('').custom((value: string, helpers) => folderOf(value)
-  ?? helpers.message({ custom: '{{#label}} must be a folder below the share, such as "photos/2024"' }));
+export const folder = (): Joi.StringSchema =>
+  Joi.string()
+    .allow('')
+    .custom(
+      (value: string, helpers) =>
+        folderOf(value) ??
+        helpers.message({ custom: '{{#label}} must be a folder below the share, such as "photos/2024"' }),
+    );
 
 /** `"0"` would leave out every file, where elsewhere it means that there is no limit. */
 export const age = (): Joi.StringSchema => duration({ min: '1s' });
 
 export const schema = Joi.object<WarmupConfig, true>({
   auto: Joi.boolean().default(true).description('Whether the rules run once a share becomes healthy.'),
-  warmup_schedule: checked((value) => cronProblem(value)).default('')
-    .description('When all rules run: a cron expression of five fields, such as "0 3 * * *" for every day at 03:00; empty for never.'),
-  timezone: checked((value) => cronProblem(EVERY_MINUTE, value)).default('')
+  warmup_schedule: checked((value) => cronProblem(value))
+    .default('')
+    .description(
+      'When all rules run: a cron expression of five fields, such as "0 3 * * *" for every day at 03:00; empty for never.',
+    ),
+  timezone: checked((value) => cronProblem(EVERY_MINUTE, value))
+    .default('')
     .description('Time zone of the schedule, such as "Europe/Berlin"; empty for the system\'s.'),
-  concurrency: Joi.number().integer().min(1).max(64).default(16).description('Files of one share read at once; fewer where they are large, and one while users read.'),
-  rules: Joi.array().default([]).description('What is to lie in the cache before anybody asks for it.').items(Joi.object({
-    share: Joi.string().required().description('Name of the share.'),
-    path: folder().default('').description('Folder in the share, with all below it; empty for the whole share.'),
-    newer_than: age().optional().description('Only files changed within this time; left out, all files.'),
-  })),
+  concurrency: Joi.number()
+    .integer()
+    .min(1)
+    .max(64)
+    .default(16)
+    .description('Files of one share read at once; fewer where they are large, and one while users read.'),
+  rules: Joi.array()
+    .default([])
+    .description('What is to lie in the cache before anybody asks for it.')
+    .items(
+      Joi.object({
+        share: Joi.string().required().description('Name of the share.'),
+        path: folder()
+          .default('')
+          .description('Folder in the share, with all below it; empty for the whole share.'),
+        newer_than: age().optional().description('Only files changed within this time; left out, all files.'),
+      }),
+    ),
 }).meta({ tier: 'live' });
 
 /** Rules name shares that are there. */
 export function check(config: Config): readonly ConfigProblem[] {
   const names = config.shares.map((share) => share.name);
-  return config.warmup.rules.flatMap((rule, index) => (names.includes(rule.share) ? [] : [{
-    path: `warmup.rules[${index}].share`,
-    message: `there is no share "${rule.share}"; take the rule out or name one of: ${names.join(', ') || '(no share is configured)'}`,
-  }]));
+  return config.warmup.rules.flatMap((rule, index) =>
+    names.includes(rule.share)
+      ? []
+      : [
+          {
+            path: `warmup.rules[${index}].share`,
+            message: `there is no share "${rule.share}"; take the rule out or name one of: ${names.join(', ') || '(no share is configured)'}`,
+          },
+        ],
+  );
 }

@@ -6,13 +6,13 @@ import { warmupTabs } from './tab.ts';
 import { warmupCommand } from './cli.ts';
 import { check, schema } from './config.ts';
 import type { WarmupConfig } from './config.ts';
-import { startHelper } from './worker-process.ts';
-import { readTasks, writeTasks } from './memory.ts';
-import { noticesOf } from './notices.ts';
+import { startHelper } from './scheduler/worker-process.ts';
+import { readTasks, writeTasks } from './scheduler/saved-tasks.ts';
+import { noticesOf } from './scheduler/notices.ts';
 import { routes } from './routes.ts';
-import { Station } from './station.ts';
-import { summaryOf } from './task.ts';
-import type { Target } from './task.ts';
+import { WarmupScheduler } from './scheduler/scheduler.ts';
+import { summaryOf } from './scheduler/task.ts';
+import type { Target } from './scheduler/task.ts';
 
 declare module 'mountkeeper' {
   interface Commands {
@@ -24,7 +24,7 @@ declare module 'mountkeeper' {
 const LOOK_EVERY_MS = 500;
 
 interface Opened {
-  readonly station: Station;
+  readonly scheduler: WarmupScheduler;
   /** Resolves once everything is on the disk. */
   close(): Promise<void>;
 }
@@ -35,17 +35,24 @@ async function open(ctx: PluginContext<WarmupConfig>): Promise<Opened> {
   await rm(lists, { recursive: true, force: true });
   await mkdir(lists, { recursive: true, mode: 0o700 });
   let saving: Promise<void> = Promise.resolve();
-  const station = new Station({
-    clock: ctx.use('clock'), log: ctx.log, config: () => ctx.config, shares: () => ctx.use('shares').list(),
-    folder: lists, start: startHelper, former: await readTasks(file),
+  const scheduler = new WarmupScheduler({
+    clock: ctx.use('clock'),
+    log: ctx.log,
+    config: () => ctx.config,
+    shares: () => ctx.use('shares').list(),
+    folder: lists,
+    start: startHelper,
+    former: await readTasks(file),
     save: (tasks) => {
-      saving = saving.then(() => writeTasks(file, tasks)).catch((error: unknown) => ctx.log.error({ file, err: error }, 'state of the warmup not saved'));
+      saving = saving
+        .then(() => writeTasks(file, tasks))
+        .catch((error: unknown) => ctx.log.error({ file, err: error }, 'state of the warmup not saved'));
     },
   });
   return {
-    station,
+    scheduler: scheduler,
     close: async () => {
-      await station.close();
+      await scheduler.close();
       await saving;
     },
   };
@@ -59,40 +66,56 @@ export default definePlugin<WarmupConfig>({
   requires: ['shares'],
   config: { section: 'warmup', schema, check },
   register(ctx) {
-    let station: Station | undefined;
-    const opened = (): Station => {
-      if (station === undefined) throw Boom.serverUnavailable('The warmup is coming up');
-      return station;
+    let scheduler: WarmupScheduler | undefined;
+    const opened = (): WarmupScheduler => {
+      if (scheduler === undefined) throw Boom.serverUnavailable('The warmup is coming up');
+      return scheduler;
     };
     ctx.effect('warm up shares', async () => {
       const { close, ...made } = await open(ctx);
-      station = made.station;
+      scheduler = made.scheduler;
       return async () => {
-        station = undefined;
+        scheduler = undefined;
         await close();
       };
     });
-    ctx.every({ name: 'look which warmup can go on', ms: () => LOOK_EVERY_MS, run: async () => station?.look() });
+    ctx.every({
+      name: 'look which warmup can go on',
+      ms: () => LOOK_EVERY_MS,
+      run: async () => scheduler?.look(),
+    });
     ctx.job({
-      name: 'scheduled warmup', cron: () => ctx.config.warmup_schedule, timezone: () => (ctx.config.timezone === '' ? undefined : ctx.config.timezone),
+      name: 'scheduled warmup',
+      cron: () => ctx.config.warmup_schedule,
+      timezone: () => (ctx.config.timezone === '' ? undefined : ctx.config.timezone),
       run: async () => {
-        const rules = station?.wantRules() ?? 0;
+        const rules = scheduler?.wantRules() ?? 0;
         ctx.log.info({ rules }, 'scheduled warmup begins');
       },
     });
     ctx.handle('warmup', async (target) => opened().ask(target));
-    ctx.tap('afterMount', () => station?.look());
-    ctx.tap('afterUnmount', () => station?.look());
-    ctx.tap('shareHealthChanged', () => station?.look());
-    ctx.tap('collectNotices', () => noticesOf(station?.rules ?? []));
-    ctx.onConfigChange(() => station?.configure());
-    ctx.status('warmup', () => (station?.written ?? []).map(({ target, state, counts }) => ({
-      share: target.share, path: target.path, newerThan: target.newerThan, state,
-      totalFiles: counts.total, skipped: counts.skipped, cached: counts.cached, errors: counts.errors,
-    })));
-    ctx.shareStatus((share) => summaryOf((station?.rules ?? []).filter(({ target }) => target.share === share)));
-    ctx.route(...routes({ ctx, station: opened }));
-    for (const tab of warmupTabs({ ctx, station: opened })) ctx.tab(tab);
+    ctx.tap('afterMount', () => scheduler?.look());
+    ctx.tap('afterUnmount', () => scheduler?.look());
+    ctx.tap('shareHealthChanged', () => scheduler?.look());
+    ctx.tap('collectNotices', () => noticesOf(scheduler?.rules ?? []));
+    ctx.onConfigChange(() => scheduler?.configure());
+    ctx.status('warmup', () =>
+      (scheduler?.written ?? []).map(({ target, state, counts }) => ({
+        share: target.share,
+        path: target.path,
+        newerThan: target.newerThan,
+        state,
+        totalFiles: counts.total,
+        skipped: counts.skipped,
+        cached: counts.cached,
+        errors: counts.errors,
+      })),
+    );
+    ctx.shareStatus((share) =>
+      summaryOf((scheduler?.rules ?? []).filter(({ target }) => target.share === share)),
+    );
+    ctx.route(...routes({ ctx, scheduler: opened }));
+    for (const tab of warmupTabs({ ctx, scheduler: opened })) ctx.tab(tab);
     ctx.cli(warmupCommand);
   },
 });

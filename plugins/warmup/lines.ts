@@ -1,6 +1,9 @@
 import type { Readable } from 'node:stream';
 
-/** Lines end at line feeds alone: node:readline also ends them at U+2028 and U+2029, which names of files may hold. */
+/**
+ * Lines end at line feeds alone: node:readline also ends them at U+2028 and U+2029, which names of files may
+ * hold.
+ */
 export async function* linesOf(input: Readable): AsyncGenerator<string> {
   let rest = '';
   for await (const piece of input.setEncoding('utf8') as AsyncIterable<string>) {

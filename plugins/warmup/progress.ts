@@ -42,7 +42,9 @@ export function createRateMeter(): RateMeter {
       marks.push({ bytes, atMs });
       while (marks.length > 2 && atMs - (marks[1]?.atMs ?? atMs) >= RATE_OVER_MS) marks.shift();
       const [first] = marks;
-      return first === undefined || atMs <= first.atMs ? 0 : ((bytes - first.bytes) * 1000) / (atMs - first.atMs);
+      return first === undefined || atMs <= first.atMs
+        ? 0
+        : ((bytes - first.bytes) * 1000) / (atMs - first.atMs);
     },
   };
 }
@@ -53,7 +55,8 @@ export function progressLine(state: string, totals: Totals, rate: number): strin
   if (state !== 'caching') return `${state}  ${total} files, ${formatBytes(totalBytes)}`;
   const part = totalBytes > 0 ? doneBytes / totalBytes : total > 0 ? done / total : 1;
   const filled = Math.min(BAR_PLACES, Math.floor(part * BAR_PLACES));
-  const left = rate > 0 ? `${formatDuration(((totalBytes - doneBytes) / rate) * 1000)} left` : 'time left unknown';
+  const left =
+    rate > 0 ? `${formatDuration(((totalBytes - doneBytes) / rate) * 1000)} left` : 'time left unknown';
   const failed = errors > 0 ? `  ${errors} failed` : '';
   return `${state}  [${'#'.repeat(filled)}${'.'.repeat(BAR_PLACES - filled)}]  ${done}/${total} files${failed}  ${formatBytes(doneBytes)} of ${formatBytes(totalBytes)}  ${formatRate(rate)}  ${left}`;
 }
@@ -67,7 +70,8 @@ export function closingLine(task: TaskView): string {
     return `${where}: ${found}, ${already}, ${task.total_files - task.skipped} to fetch (${formatBytes(task.total_bytes - task.skipped_bytes)})${unread(task)}`;
   }
   const counts = `${found}, ${already}, ${task.cached} fetched (${formatBytes(task.cached_bytes)})`;
-  if (task.cache_full) return `${where}: ${counts}; the rest does not fit into the cache: raise cache.max_size, make room on its disk, or narrow the rule`;
+  if (task.cache_full)
+    return `${where}: ${counts}; the rest does not fit into the cache: raise cache.max_size, make room on its disk, or narrow the rule`;
   if (task.state === 'pending') return `${where}: cancelled; ${counts}`;
   if (task.state === 'failed') return `${where}: failed; the log says why`;
   return `${where}: ${counts}${unread(task)}`;

@@ -5,8 +5,8 @@ import type { PluginContext } from 'mountkeeper';
 import { age, folder, folderOf } from './config.ts';
 import type { WarmupConfig } from './config.ts';
 import { ANSWER } from './documented.ts';
-import type { Station } from './station.ts';
-import type { Target, Task, TaskState } from './task.ts';
+import type { WarmupScheduler } from './scheduler/scheduler.ts';
+import type { Target, Task, TaskState } from './scheduler/task.ts';
 
 const MAX_BODY_BYTES = 16 * 1024;
 
@@ -38,16 +38,27 @@ export interface WarmupAnswer {
 export interface RouteParts {
   readonly ctx: PluginContext<WarmupConfig>;
   /** Throws while the plugin comes up. */
-  readonly station: () => Station;
+  readonly scheduler: () => WarmupScheduler;
 }
 
 function viewOf(task: Task, rules: readonly Task[]): TaskView {
   const { target, state, counts, isWanted, isRunning, isFull } = task;
   return {
-    share: target.share, path: target.path, newer_than: target.newerThan, dry_run: target.isDryRun, rule: rules.includes(task),
-    state, active: isWanted || isRunning, cache_full: isFull,
-    total_files: counts.total, skipped: counts.skipped, cached: counts.cached, errors: counts.errors,
-    total_bytes: counts.totalBytes, skipped_bytes: counts.skippedBytes, cached_bytes: counts.cachedBytes,
+    share: target.share,
+    path: target.path,
+    newer_than: target.newerThan,
+    dry_run: target.isDryRun,
+    rule: rules.includes(task),
+    state,
+    active: isWanted || isRunning,
+    cache_full: isFull,
+    total_files: counts.total,
+    skipped: counts.skipped,
+    cached: counts.cached,
+    errors: counts.errors,
+    total_bytes: counts.totalBytes,
+    skipped_bytes: counts.skippedBytes,
+    cached_bytes: counts.cachedBytes,
   };
 }
 
@@ -58,22 +69,39 @@ export interface Wish {
 }
 
 const wishes = Joi.object<{ path?: string; newer_than?: string; dry_run: boolean }>({
-  path: folder(), newer_than: age(), dry_run: Joi.boolean().strict().default(false),
-}).with('newer_than', 'path').messages({ 'object.with': '"newer_than" needs a "path"; the rules have their own' });
+  path: folder(),
+  newer_than: age(),
+  dry_run: Joi.boolean().strict().default(false),
+})
+  .with('newer_than', 'path')
+  .messages({ 'object.with': '"newer_than" needs a "path"; the rules have their own' });
 
 /** What a body asks for, or the sentence that says what is wrong with it. */
 export function wishOf(payload: unknown): Wish | string {
   const { value, error } = wishes.validate(payload ?? {}, { convert: false });
-  return error === undefined ? { path: value.path === undefined ? undefined : folderOf(value.path), newerThan: value.newer_than ?? null, isDryRun: value.dry_run } : error.message;
+  return error === undefined
+    ? {
+        path: value.path === undefined ? undefined : folderOf(value.path),
+        newerThan: value.newer_than ?? null,
+        isDryRun: value.dry_run,
+      }
+    : error.message;
 }
 
 /** The targets of a wish: one path, or those of the share's rules. */
 function targetsOf(share: string, wish: Wish, rules: readonly Task[]): readonly Target[] {
-  if (wish.path !== undefined) return [{ share, path: wish.path, newerThan: wish.newerThan, isDryRun: wish.isDryRun }];
-  return rules.filter(({ target }) => target.share === share).map(({ target }) => ({ ...target, isDryRun: wish.isDryRun }));
+  if (wish.path !== undefined)
+    return [{ share, path: wish.path, newerThan: wish.newerThan, isDryRun: wish.isDryRun }];
+  return rules
+    .filter(({ target }) => target.share === share)
+    .map(({ target }) => ({ ...target, isDryRun: wish.isDryRun }));
 }
 
-async function start(share: string, payload: unknown, { ctx, station }: RouteParts): Promise<{ code: number; body: WarmupAnswer }> {
+async function start(
+  share: string,
+  payload: unknown,
+  { ctx, scheduler: station }: RouteParts,
+): Promise<{ code: number; body: WarmupAnswer }> {
   const refuse = (code: number, message: string) => ({ code, body: { ok: false, message, tasks: [] } });
   const wish = wishOf(payload);
   if (typeof wish === 'string') return refuse(400, `Invalid request: ${wish}`);
@@ -87,8 +115,17 @@ async function start(share: string, payload: unknown, { ctx, station }: RoutePar
     return refuse(200, `Failed to send command: ${(error as Error).message}`);
   }
   const keys = new Set(targets.map((target) => JSON.stringify(target)));
-  const tasks = station().of(share).filter(({ target }) => keys.has(JSON.stringify(target)));
-  return { code: 200, body: { ok: true, message: `Warming up share '${share}'`, tasks: tasks.map((task) => viewOf(task, rules)) } };
+  const tasks = station()
+    .of(share)
+    .filter(({ target }) => keys.has(JSON.stringify(target)));
+  return {
+    code: 200,
+    body: {
+      ok: true,
+      message: `Warming up share '${share}'`,
+      tasks: tasks.map((task) => viewOf(task, rules)),
+    },
+  };
 }
 
 function isShare(ctx: PluginContext<WarmupConfig>, share: string): boolean {
@@ -96,23 +133,50 @@ function isShare(ctx: PluginContext<WarmupConfig>, share: string): boolean {
 }
 
 export function routes(parts: RouteParts): ServerRoute[] {
-  const { ctx, station } = parts;
+  const { ctx, scheduler: station } = parts;
   return [
     {
       method: 'GET',
       path: '/api/warmup/{share}',
-      options: documented({ summary: 'What is being warmed up of a share', answers: { 200: ANSWER, 404: ANSWER } }),
+      options: documented({
+        summary: 'What is being warmed up of a share',
+        answers: { 200: ANSWER, 404: ANSWER },
+      }),
       handler: (request, h) => {
         const share = String(request.params['share']);
-        if (!isShare(ctx, share)) return h.response({ ok: false, message: `Share '${share}' not found`, tasks: [] } satisfies WarmupAnswer).code(404);
-        const tasks = station().of(share).map((task) => viewOf(task, station().rules));
+        if (!isShare(ctx, share))
+          return h
+            .response({ ok: false, message: `Share '${share}' not found`, tasks: [] } satisfies WarmupAnswer)
+            .code(404);
+        const tasks = station()
+          .of(share)
+          .map((task) => viewOf(task, station().rules));
         return { ok: true, message: '', tasks } satisfies WarmupAnswer;
       },
     },
     {
       method: 'POST',
       path: '/api/warmup/{share}',
-      options: { ...documented({ summary: 'Warms up a path, or by the rules', body: wishes, answers: { 200: ANSWER, 400: ANSWER } }), payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: (_request, h, error) => h.response({ ok: false, message: `Invalid request: ${error?.message ?? 'unreadable body'}`, tasks: [] }).code(400).takeover() } },
+      options: {
+        ...documented({
+          summary: 'Warms up a path, or by the rules',
+          body: wishes,
+          answers: { 200: ANSWER, 400: ANSWER },
+        }),
+        payload: {
+          maxBytes: MAX_BODY_BYTES,
+          allow: 'application/json',
+          failAction: (_request, h, error) =>
+            h
+              .response({
+                ok: false,
+                message: `Invalid request: ${error?.message ?? 'unreadable body'}`,
+                tasks: [],
+              })
+              .code(400)
+              .takeover(),
+        },
+      },
       handler: async (request, h) => {
         const { code, body } = await start(String(request.params['share']), request.payload, parts);
         return h.response(body).code(code);
@@ -126,8 +190,13 @@ export function routes(parts: RouteParts): ServerRoute[] {
         const share = String(request.params['share']);
         const isKnown = isShare(ctx, share);
         const count = isKnown ? station().cancel(share) : 0;
-        const message = count > 0 ? `Warmup of share '${share}' cancelled` : `No warmup of share '${share}' is under way`;
-        return { ok: isKnown, message: isKnown ? message : `Share '${share}' not found`, tasks: [] } satisfies WarmupAnswer;
+        const message =
+          count > 0 ? `Warmup of share '${share}' cancelled` : `No warmup of share '${share}' is under way`;
+        return {
+          ok: isKnown,
+          message: isKnown ? message : `Share '${share}' not found`,
+          tasks: [],
+        } satisfies WarmupAnswer;
       },
     },
   ];

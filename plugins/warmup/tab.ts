@@ -1,39 +1,64 @@
-/** The warmup on the dashboard: every rule and what was asked for, how far it is, and a button on each share. */
+/**
+ * The warmup on the dashboard: every rule and what was asked for, how far it is, and a button on each share.
+ */
 import { html, inEveryLanguage, readTexts } from 'mountkeeper';
 import type { Content, Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import type { WarmupConfig } from './config.ts';
-import type { Station } from './station.ts';
-import type { Task } from './task.ts';
+import type { WarmupScheduler } from './scheduler/scheduler.ts';
+import type { Task } from './scheduler/task.ts';
 
 const TEXTS = readTexts(import.meta.url);
 const text = (key: string) => inEveryLanguage(TEXTS, key);
-const TONES: Readonly<Record<string, string>> = { complete: 'good', failed: 'bad', listing: 'wait', caching: 'wait', pending: 'off' };
+const TONES: Readonly<Record<string, string>> = {
+  complete: 'good',
+  failed: 'bad',
+  listing: 'wait',
+  caching: 'wait',
+  pending: 'off',
+};
 
 export interface WarmupTabParts {
   readonly ctx: PluginContext<WarmupConfig>;
   /** Throws while the plugin comes up. */
-  readonly station: () => Station;
+  readonly scheduler: () => WarmupScheduler;
 }
 
-function tasksOf({ ctx, station }: WarmupTabParts): readonly Task[] {
+function tasksOf({ ctx, scheduler: station }: WarmupTabParts): readonly Task[] {
   const now = station();
   return ctx.use('config').current.config.shares.flatMap(({ name }) => now.of(name));
 }
 
 function row(task: Task, view: View): Content {
   const { target, state, counts, isFull } = task;
-  const values = { path: target.path, newerThan: target.newerThan ?? '', isDryRun: String(target.isDryRun), of: target.share };
+  const values = {
+    path: target.path,
+    newerThan: target.newerThan ?? '',
+    isDryRun: String(target.isDryRun),
+    of: target.share,
+  };
   const isUnderWay = task.isWanted || task.isRunning;
-  return html`<tr><th scope="row"><bdi>${target.share}</bdi></th><td>${target.path === '' ? view.t('all') : html`<bdi>${target.path}</bdi>`}</td>
+  return html`<tr>
+    <th scope="row"><bdi>${target.share}</bdi></th>
+    <td>${target.path === '' ? view.t('all') : html`<bdi>${target.path}</bdi>`}</td>
     <td>${target.newerThan ?? view.t('any-age')}</td>
-    <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>${target.isDryRun ? html` <small>${view.t('counting')}</small>` : null}
-      ${isFull ? html` <small>${view.t('full')}</small>` : null}</td>
-    <td>${view.t('counts', { done: counts.skipped + counts.cached, total: counts.total })}
-      ${counts.errors > 0 ? html` <small>${view.t('errors', { count: counts.errors })}</small>` : null}</td>
+    <td>
+      <span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span
+      >${target.isDryRun ? html` <small>${view.t('counting')}</small>` : null}
+      ${isFull ? html` <small>${view.t('full')}</small>` : null}
+    </td>
+    <td>
+      ${view.t('counts', { done: counts.skipped + counts.cached, total: counts.total })}
+      ${counts.errors > 0 ? html` <small>${view.t('errors', { count: counts.errors })}</small>` : null}
+    </td>
     <td>${view.bytes(counts.skippedBytes + counts.cachedBytes)} / ${view.bytes(counts.totalBytes)}</td>
-    <td><div class="actions">${view.button({ action: 'run', label: text('run'), values: { ...values, isDryRun: 'false' } })}
-      ${view.button({ action: 'run', label: text('count'), values: { ...values, isDryRun: 'true' } })}
-      ${isUnderWay ? view.button({ action: 'cancel', label: text('cancel'), values }) : null}</div></td></tr>`;
+    <td>
+      <div class="actions">
+        ${view.button({ action: 'run', label: text('run'), values: { ...values, isDryRun: 'false' } })}
+        ${view.button({ action: 'run', label: text('count'), values: { ...values, isDryRun: 'true' } })}
+        ${isUnderWay ? view.button({ action: 'cancel', label: text('cancel'), values }) : null}
+      </div>
+    </td>
+  </tr>`;
 }
 
 function table(parts: WarmupTabParts, view: View): Content {
@@ -41,36 +66,70 @@ function table(parts: WarmupTabParts, view: View): Content {
   const { warmup_schedule: schedule } = parts.ctx.config;
   if (tasks.length === 0) return html`<p class="empty">${view.t('none')}</p>`;
   const heads = ['share', 'path', 'newer', 'state', 'files', 'size', 'what'];
-  return html`<div class="drawn">${schedule === '' ? null : html`<p>${view.t('schedule', { schedule })}</p>`}
-    <div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}><table><thead><tr>
-    ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead><tbody>${tasks.map((task) => row(task, view))}</tbody></table></div></div>`;
+  return html`<div class="drawn">
+    ${schedule === '' ? null : html`<p>${view.t('schedule', { schedule })}</p>`}
+    <div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}>
+      <table>
+        <thead>
+          <tr>
+            ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${tasks.map((task) => row(task, view))}
+        </tbody>
+      </table>
+    </div>
+  </div>`;
 }
 
-async function warmShare({ ctx, station }: WarmupTabParts, view: View): Promise<Outcome> {
+async function warmShare({ ctx, scheduler: station }: WarmupTabParts, view: View): Promise<Outcome> {
   const { share = '' } = view;
-  const targets = station().rules.filter(({ target }) => target.share === share).map(({ target }) => target);
+  const targets = station()
+    .rules.filter(({ target }) => target.share === share)
+    .map(({ target }) => target);
   if (targets.length === 0) return { ok: false, message: view.plain('no-rule', { share }) };
   for (const target of targets) await ctx.send('warmup', target);
   return { ok: true, message: text('started') };
 }
 
-async function run({ ctx }: WarmupTabParts, { of: share = '', path = '', newerThan = '', isDryRun }: Readonly<Record<string, string>>): Promise<Outcome> {
-  await ctx.send('warmup', { share, path, newerThan: newerThan === '' ? null : newerThan, isDryRun: isDryRun === 'true' });
+async function run(
+  { ctx }: WarmupTabParts,
+  { of: share = '', path = '', newerThan = '', isDryRun }: Readonly<Record<string, string>>,
+): Promise<Outcome> {
+  await ctx.send('warmup', {
+    share,
+    path,
+    newerThan: newerThan === '' ? null : newerThan,
+    isDryRun: isDryRun === 'true',
+  });
   return { ok: true, message: text('started') };
 }
 
 export function warmupTabs(parts: WarmupTabParts): readonly Tab[] {
   return [
     {
-      id: 'warmup', order: 30, title: text('title'), texts: TEXTS, icon: 'M12 4v10M8 10l4 4 4-4M5 19h14',
+      id: 'warmup',
+      order: 30,
+      title: text('title'),
+      texts: TEXTS,
+      icon: 'M12 4v10M8 10l4 4 4-4M5 19h14',
       render: (view) => table(parts, view),
       actions: {
         run: (view) => run(parts, view.form),
-        cancel: (view) => (parts.station().cancel(view.form['of'] ?? '') > 0 ? { ok: true, message: text('cancelled') } : { ok: false, message: text('idle') }),
+        cancel: (view) =>
+          parts.scheduler().cancel(view.form['of'] ?? '') > 0
+            ? { ok: true, message: text('cancelled') }
+            : { ok: false, message: text('idle') },
       },
     },
     {
-      id: 'warmup-share', place: 'share', order: 30, title: text('title'), texts: TEXTS, render: () => null,
+      id: 'warmup-share',
+      place: 'share',
+      order: 30,
+      title: text('title'),
+      texts: TEXTS,
+      render: () => null,
       actions: { start: (view) => warmShare(parts, view) },
       buttons: () => [{ action: 'start', label: text('warm-up') }],
     },

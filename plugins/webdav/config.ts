@@ -20,23 +20,49 @@ declare module 'mountkeeper' {
 }
 
 const user = Joi.object<WebdavUser, true>({
-  // eslint-disable-next-line no-control-regex
-  name: Joi.string().pattern(/^[^:\x00-\x1f\x7f]{1,64}$/).required().example('alice')
+  name: Joi.string()
+    .pattern(/^[^:\x00-\x1f\x7f]{1,64}$/)
+    .required()
+    .example('alice')
     .messages({ 'string.pattern.base': '{{#label}} must be 1 to 64 characters without a colon' })
     .description('Name that the user logs in with.'),
-  password: secret().required().example({ file: '/etc/mountkeeper/alice' })
-    .description('The user\'s password: the text itself, or { env = "NAME" }, { file = "/path" } or { credential = "name" }.'),
+  password: secret()
+    .required()
+    .example({ file: '/etc/mountkeeper/alice' })
+    .description(
+      'The user\'s password: the text itself, or { env = "NAME" }, { file = "/path" } or { credential = "name" }.',
+    ),
 });
 
 export const schema = Joi.object<WebdavConfig, true>({
   enabled: Joi.boolean().default(false).description('Show the shares over WebDAV, each at /<name>/.'),
   port: Joi.number().integer().min(1).max(65_535).default(8091).description('TCP port.'),
-  listen: Joi.string().ip({ cidr: 'forbidden' }).messages({ 'string.ip': '{{#label}} must be an address', 'string.ipVersion': '{{#label}} must be an address' }).default('127.0.0.1').description('Address to listen on; "0.0.0.0" or "::" is all of them.'),
-  users: Joi.array().items(user).max(1_000).default([]).unique('name')
+  listen: Joi.string()
+    .ip({ cidr: 'forbidden' })
+    .messages({
+      'string.ip': '{{#label}} must be an address',
+      'string.ipVersion': '{{#label}} must be an address',
+    })
+    .default('127.0.0.1')
+    .description('Address to listen on; "0.0.0.0" or "::" is all of them.'),
+  users: Joi.array()
+    .items(user)
+    .max(1_000)
+    .default([])
+    .unique('name')
     .description('Who may log in. With no user at all everybody is let in.'),
 }).meta({ tier: 'protocol' });
 
 /** What a schema cannot see. */
 export function check({ webdav }: Config): readonly ConfigProblem[] {
-  return webdav.users.flatMap((one, index) => (one.password === '' ? [{ path: `webdav.users[${index}].password`, message: `the password of the user "${one.name}" is empty; set one` }] : []));
+  return webdav.users.flatMap((one, index) =>
+    one.password === ''
+      ? [
+          {
+            path: `webdav.users[${index}].password`,
+            message: `the password of the user "${one.name}" is empty; set one`,
+          },
+        ]
+      : [],
+  );
 }

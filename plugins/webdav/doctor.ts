@@ -1,6 +1,6 @@
 import { isLoopback } from 'mountkeeper';
 import type { Check, Config } from 'mountkeeper';
-import { listenProblem } from './front-process.ts';
+import { listenProblem } from './exporter/proxy-process.ts';
 
 export async function checks({ webdav }: Config): Promise<readonly Check[]> {
   if (!webdav.enabled) return [{ title: 'WebDAV', result: 'ok', detail: 'off (webdav.enabled)', advice: '' }];
@@ -12,12 +12,25 @@ async function addressCheck({ listen, port }: Config['webdav']): Promise<Check> 
   const title = 'WebDAV address';
   const problem = await listenProblem({ host: listen, port });
   const isWrong = problem !== undefined && !problem.includes('is taken');
-  return isWrong ? { title, result: 'error', detail: problem, advice: 'Correct webdav.listen or webdav.port.' } : { title, result: 'ok', detail: `http://${listen.includes(':') ? `[${listen}]` : listen}:${port}/`, advice: '' };
+  return isWrong
+    ? { title, result: 'error', detail: problem, advice: 'Correct webdav.listen or webdav.port.' }
+    : {
+        title,
+        result: 'ok',
+        detail: `http://${listen.includes(':') ? `[${listen}]` : listen}:${port}/`,
+        advice: '',
+      };
 }
 
 function loginCheck({ users, listen }: Config['webdav']): Check {
   const title = 'WebDAV users';
   if (users.length > 0) return { title, result: 'ok', detail: `${users.length}`, advice: '' };
-  if (isLoopback(listen)) return { title, result: 'ok', detail: 'none: every user of this machine is let in', advice: '' };
-  return { title, result: 'warning', detail: 'none: everybody who can reach the port is let in', advice: 'Add [[webdav.users]].' };
+  if (isLoopback(listen))
+    return { title, result: 'ok', detail: 'none: every user of this machine is let in', advice: '' };
+  return {
+    title,
+    result: 'warning',
+    detail: 'none: everybody who can reach the port is let in',
+    advice: 'Add [[webdav.users]].',
+  };
 }

@@ -2,7 +2,7 @@ import { definePlugin, provideExporter } from 'mountkeeper';
 import { check, schema } from './config.ts';
 import type { WebdavConfig } from './config.ts';
 import { checks } from './doctor.ts';
-import { WebdavExporter } from './exporter.ts';
+import { WebdavExporter } from './exporter/exporter.ts';
 
 export default definePlugin<WebdavConfig>({
   name: 'webdav',
@@ -15,12 +15,13 @@ export default definePlugin<WebdavConfig>({
       protocol: 'webdav',
       server: 'WebDAV front',
       isEnabled: () => ctx.config.enabled,
-      make: (tools) => new WebdavExporter({
-        ...tools,
-        secrets: ctx.use('secrets'),
-        settings: ctx.config,
-        config: () => ctx.use('config').current.config,
-      }),
+      make: (tools) =>
+        new WebdavExporter({
+          ...tools,
+          secrets: ctx.use('secrets'),
+          settings: ctx.config,
+          config: () => ctx.use('config').current.config,
+        }),
     });
     ctx.status('webdavRunning', () => exporter()?.isServing === true);
     ctx.tap('collectChecks', (config) => checks(config));

@@ -31,7 +31,14 @@ async function log(cli: CliContext): Promise<number> {
   }
   cli.table([
     ['id', 'created', 'event', 'state', 'tries', 'last answer'],
-    ...deliveries.map((one) => [one.id, one.created_at, one.type, one.state, String(one.tries), lastAnswer(one)]),
+    ...deliveries.map((one) => [
+      one.id,
+      one.created_at,
+      one.type,
+      one.state,
+      String(one.tries),
+      lastAnswer(one),
+    ]),
   ]);
   return 0;
 }
@@ -39,16 +46,25 @@ async function log(cli: CliContext): Promise<number> {
 function lastAnswer({ attempts, next_at: next }: DeliveryView): string {
   const last = attempts.at(-1);
   if (!last) return '';
-  return [last.problem ?? `${last.status ?? ''} in ${last.ms} ms`, ...(next === null ? [] : [`next at ${next}`])].join('; ');
+  return [
+    last.problem ?? `${last.status ?? ''} in ${last.ms} ms`,
+    ...(next === null ? [] : [`next at ${next}`]),
+  ].join('; ');
 }
 
 async function run(cli: CliContext): Promise<number> {
   const [verb, id, ...more] = cli.args;
   if (verb === 'test' && id === undefined) return tell(cli, '/api/webhooks/test');
   if (verb === 'log' && id === undefined) return log(cli);
-  if (verb === 'resend' && id !== undefined && more.length === 0) return tell(cli, `/api/webhooks/deliveries/${encodeURIComponent(id)}/resend`);
+  if (verb === 'resend' && id !== undefined && more.length === 0)
+    return tell(cli, `/api/webhooks/deliveries/${encodeURIComponent(id)}/resend`);
   cli.printError(`usage: mountkeeper webhook ${USAGE}`);
   return 64;
 }
 
-export const webhookCommand: CliCommand = { name: 'webhook', usage: USAGE, summary: 'Send a test notification, show what became of notifications, send one again.', run };
+export const webhookCommand: CliCommand = {
+  name: 'webhook',
+  usage: USAGE,
+  summary: 'Send a test notification, show what became of notifications, send one again.',
+  run,
+};

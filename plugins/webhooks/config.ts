@@ -1,8 +1,8 @@
 import { Joi, onlyInFile, secret } from 'mountkeeper';
 import type { Check, Config, ConfigProblem, Notice, Secret } from 'mountkeeper';
-import { addressProblem, targetProblem } from './address.ts';
-import { FORMATS } from './formats.ts';
-import type { Format } from './formats.ts';
+import { addressProblem, targetProblem } from './delivery/address.ts';
+import { FORMATS } from './delivery/formats.ts';
+import type { Format } from './delivery/formats.ts';
 
 export interface WebhooksConfig {
   webhook_url: string;
@@ -24,26 +24,61 @@ declare module 'mountkeeper' {
   }
 }
 
-const url = () => Joi.string().allow('').max(2_048).custom((value: string, helpers) => {
-  const problem = addressProblem(value);
-  return problem === undefined ? value : helpers.message({ custom: '{{#label}} {{#problem}}' }, { problem });
-});
+const url = () =>
+  Joi.string()
+    .allow('')
+    .max(2_048)
+    .custom((value: string, helpers) => {
+      const problem = addressProblem(value);
+      return problem === undefined
+        ? value
+        : helpers.message({ custom: '{{#label}} {{#problem}}' }, { problem });
+    });
 
 export const schema = Joi.object<WebhooksConfig, true>({
-  webhook_url: url().default('').meta({ secret: true })
-    .description('Where notifications are sent, http or https. Empty: nowhere. It reads as the mask wherever it is shown: with chat services it is the secret.'),
-  webhook_secret: secret().default('')
-    .description('Signs the payload (generic, dingtalk, feishu) or is the access token (ntfy): the text itself, { env = "NAME" }, { file = "/path" } or { credential = "name" }.'),
-  webhook_format: Joi.string().valid('auto', ...FORMATS).default('auto').description('What the receiver understands; "auto" tells it by the address, else it is "generic".'),
-  allow_private: Joi.boolean().default(false).meta({ fileOnly: true })
-    .description('Lets notifications go to loopback, link-local and metadata addresses. Addresses of the LAN need no permission.'),
-  cache_threshold_pct: Joi.number().integer().min(0).max(100).default(80)
-    .description('A notification is sent when a cache is fuller than this, in percent of cache.max_size or else of its file system. 0: none.'),
-  writeback_depth: Joi.number().integer().min(0).default(0).description('A notification is sent when more files than this wait to be uploaded, all shares together. 0: none.'),
+  webhook_url: url()
+    .default('')
+    .meta({ secret: true })
+    .description(
+      'Where notifications are sent, http or https. Empty: nowhere. It reads as the mask wherever it is shown: with chat services it is the secret.',
+    ),
+  webhook_secret: secret()
+    .default('')
+    .description(
+      'Signs the payload (generic, dingtalk, feishu) or is the access token (ntfy): the text itself, { env = "NAME" }, { file = "/path" } or { credential = "name" }.',
+    ),
+  webhook_format: Joi.string()
+    .valid('auto', ...FORMATS)
+    .default('auto')
+    .description('What the receiver understands; "auto" tells it by the address, else it is "generic".'),
+  allow_private: Joi.boolean()
+    .default(false)
+    .meta({ fileOnly: true })
+    .description(
+      'Lets notifications go to loopback, link-local and metadata addresses. Addresses of the LAN need no permission.',
+    ),
+  cache_threshold_pct: Joi.number()
+    .integer()
+    .min(0)
+    .max(100)
+    .default(80)
+    .description(
+      'A notification is sent when a cache is fuller than this, in percent of cache.max_size or else of its file system. 0: none.',
+    ),
+  writeback_depth: Joi.number()
+    .integer()
+    .min(0)
+    .default(0)
+    .description(
+      'A notification is sent when more files than this wait to be uploaded, all shares together. 0: none.',
+    ),
 }).meta({ tier: 'live' });
 
 /** Why nothing is sent to the address that is configured; undefined when it is. */
-function refusal({ webhook_url: url, allow_private: isAllowed }: Pick<WebhooksConfig, 'webhook_url' | 'allow_private'>): string | undefined {
+function refusal({
+  webhook_url: url,
+  allow_private: isAllowed,
+}: Pick<WebhooksConfig, 'webhook_url' | 'allow_private'>): string | undefined {
   return url === '' || isAllowed || !URL.canParse(url) ? undefined : targetProblem(new URL(url));
 }
 
@@ -64,18 +99,29 @@ function secretProblems(document: Config, running: Config): readonly ConfigProbl
 /** What the file already says may pass: nothing is sent there all the same. */
 function targetProblems(next: Config, current: Config): readonly ConfigProblem[] {
   const path = 'notifications.webhook_url';
-  const problem = next.notifications.webhook_url === current.notifications.webhook_url ? undefined : refusal(next.notifications);
+  const problem =
+    next.notifications.webhook_url === current.notifications.webhook_url
+      ? undefined
+      : refusal(next.notifications);
   return problem === undefined ? [] : [{ path, message: `${path} ${problem}` }];
 }
 
-/** An address in the file that is refused is no reason to refuse the file: without it no share would be mounted. */
+/**
+ * An address in the file that is refused is no reason to refuse the file: without it no share would be
+ * mounted.
+ */
 export function notices(config: Readonly<WebhooksConfig>): readonly Notice[] {
   const problem = refusal(config);
-  return problem === undefined ? [] : [{ level: 'error', message: `no notifications are sent: notifications.webhook_url ${problem}` }];
+  return problem === undefined
+    ? []
+    : [{ level: 'error', message: `no notifications are sent: notifications.webhook_url ${problem}` }];
 }
 
 export function checks({ notifications }: Config): readonly Check[] {
   return notices(notifications).map(({ message }) => ({
-    title: 'Notifications', result: 'error', detail: message, advice: 'Name another receiver, or set notifications.allow_private = true.',
+    title: 'Notifications',
+    result: 'error',
+    detail: message,
+    advice: 'Name another receiver, or set notifications.allow_private = true.',
   }));
 }

@@ -3,8 +3,8 @@ import { webhookCommand } from './cli.ts';
 import { checks, checkUntrusted, notices, schema } from './config.ts';
 import type { WebhooksConfig } from './config.ts';
 import { routes } from './routes.ts';
-import { openStation } from './station.ts';
-import type { Station } from './station.ts';
+import { openService } from './service.ts';
+import type { WebhookService } from './service.ts';
 import { notificationsTab } from './tab.ts';
 
 const LOOK_EVERY_MS = 1_000;
@@ -16,19 +16,23 @@ export default definePlugin<WebhooksConfig>({
   description: 'Delivers notifications over HTTP: signed, retried for hours, each once.',
   config: { section: 'notifications', schema, checkUntrusted },
   register(ctx) {
-    let station: Station | undefined;
+    let station: WebhookService | undefined;
     ctx.effect('deliver notifications', async () => {
-      const opened = await openStation(ctx);
+      const opened = await openService(ctx);
       station = opened;
       return async () => {
         station = undefined;
         await opened.settled();
       };
     });
-    ctx.every({ name: 'send what is due', ms: () => LOOK_EVERY_MS, run: async () => void station?.outbox.work() });
+    ctx.every({
+      name: 'send what is due',
+      ms: () => LOOK_EVERY_MS,
+      run: async () => void station?.outbox.work(),
+    });
     ctx.handle('notify', async (event) => void station?.outbox.add(event));
-    ctx.tap('afterCycle', (snapshot) => station?.lookout.look(snapshot));
-    ctx.tap('shareHealthChanged', (change) => station?.lookout.healthChanged(change));
+    ctx.tap('afterCycle', (snapshot) => station?.statusEvents.look(snapshot));
+    ctx.tap('shareHealthChanged', (change) => station?.statusEvents.healthChanged(change));
     ctx.tap('collectNotices', () => notices(ctx.config));
     ctx.tap('collectChecks', (config) => checks(config));
     const access = { outbox: () => station?.outbox, clock: () => ctx.use('clock'), signal: ctx.signal };

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import type { ServerRoute } from '@hapi/hapi';
 import { documented } from 'mountkeeper';
 import type { Clock } from 'mountkeeper';
-import type { Delivery } from './delivery.ts';
+import type { Delivery } from './delivery/delivery.ts';
 import { DOCUMENTS } from './documented.ts';
-import type { Outbox } from './outbox.ts';
+import type { Outbox } from './delivery/outbox.ts';
 
 const ANSWER_WITHIN_MS = 15_000;
 const MAX_BODY_BYTES = 16 * 1_024;
@@ -18,7 +18,12 @@ export interface DeliveryView {
   readonly state: Delivery['state'];
   readonly tries: number;
   readonly next_at: string | null;
-  readonly attempts: readonly { readonly at: string; readonly ms: number; readonly status: number | null; readonly problem: string | null }[];
+  readonly attempts: readonly {
+    readonly at: string;
+    readonly ms: number;
+    readonly status: number | null;
+    readonly problem: string | null;
+  }[];
 }
 
 export interface WebhookAnswer {
@@ -40,7 +45,13 @@ function iso(at: number): string {
 
 export function viewOf({ id, event, createdAt, state, tries, nextAt, attempts }: Delivery): DeliveryView {
   return {
-    id, type: event.type, message: event.message, created_at: iso(createdAt), state, tries, next_at: state === 'waiting' ? iso(nextAt) : null,
+    id,
+    type: event.type,
+    message: event.message,
+    created_at: iso(createdAt),
+    state,
+    tries,
+    next_at: state === 'waiting' ? iso(nextAt) : null,
     attempts: attempts.map(({ at, ms, status, problem }) => ({ at: iso(at), ms, status, problem })),
   };
 }
@@ -49,12 +60,21 @@ function answer(ok: boolean, message: string, id: string | null = null): Webhook
   return { ok, message, id };
 }
 
-async function outcomeOf(outbox: Outbox, id: string, { clock, signal }: RouteOptions): Promise<WebhookAnswer> {
+async function outcomeOf(
+  outbox: Outbox,
+  id: string,
+  { clock, signal }: RouteOptions,
+): Promise<WebhookAnswer> {
   const end = new AbortController();
   try {
-    const { state, attempts } = await outbox.afterNextAttempt(id, clock().deadline(ANSWER_WITHIN_MS, AbortSignal.any([signal, end.signal])));
+    const { state, attempts } = await outbox.afterNextAttempt(
+      id,
+      clock().deadline(ANSWER_WITHIN_MS, AbortSignal.any([signal, end.signal])),
+    );
     const problem = attempts.at(-1)?.problem;
-    return state === 'delivered' ? answer(true, 'Delivered', id) : answer(false, `Not delivered: ${problem ?? 'unknown'}; it is tried again`, id);
+    return state === 'delivered'
+      ? answer(true, 'Delivered', id)
+      : answer(false, `Not delivered: ${problem ?? 'unknown'}; it is tried again`, id);
   } catch {
     return answer(false, 'Not delivered yet; "mountkeeper webhook log" tells what becomes of it', id);
   } finally {
@@ -65,8 +85,15 @@ async function outcomeOf(outbox: Outbox, id: string, { clock, signal }: RouteOpt
 export async function sendTest(options: RouteOptions): Promise<WebhookAnswer> {
   const outbox = options.outbox();
   const key = `test/${randomUUID()}`;
-  const delivery = outbox?.add({ type: 'test', severity: 'info', message: 'This is a test notification.', data: {}, key });
-  if (!outbox || !delivery) return answer(false, 'There is nowhere to send to: set notifications.webhook_url');
+  const delivery = outbox?.add({
+    type: 'test',
+    severity: 'info',
+    message: 'This is a test notification.',
+    data: {},
+    key,
+  });
+  if (!outbox || !delivery)
+    return answer(false, 'There is nowhere to send to: set notifications.webhook_url');
   return outcomeOf(outbox, delivery.id, options);
 }
 
@@ -78,10 +105,27 @@ export async function resend(options: RouteOptions, id: string): Promise<Webhook
 
 export function routes(options: RouteOptions): ServerRoute[] {
   // The path says it all; a body is neither needed nor read.
-  const unread = { payload: { maxBytes: MAX_BODY_BYTES, parse: false, output: 'data', failAction: 'ignore' } } as const;
+  const unread = {
+    payload: { maxBytes: MAX_BODY_BYTES, parse: false, output: 'data', failAction: 'ignore' },
+  } as const;
   return [
-    { method: 'GET', path: '/api/webhooks/deliveries', options: documented(DOCUMENTS.deliveries), handler: () => ({ deliveries: (options.outbox()?.deliveries ?? []).map(viewOf) }) },
-    { method: 'POST', path: '/api/webhooks/test', options: { ...unread, ...documented(DOCUMENTS.test) }, handler: async (_request, h) => h.response(await sendTest(options)) },
-    { method: 'POST', path: '/api/webhooks/deliveries/{id}/resend', options: { ...unread, ...documented(DOCUMENTS.resend) }, handler: async (request, h) => h.response(await resend(options, String(request.params['id']))) },
+    {
+      method: 'GET',
+      path: '/api/webhooks/deliveries',
+      options: documented(DOCUMENTS.deliveries),
+      handler: () => ({ deliveries: (options.outbox()?.deliveries ?? []).map(viewOf) }),
+    },
+    {
+      method: 'POST',
+      path: '/api/webhooks/test',
+      options: { ...unread, ...documented(DOCUMENTS.test) },
+      handler: async (_request, h) => h.response(await sendTest(options)),
+    },
+    {
+      method: 'POST',
+      path: '/api/webhooks/deliveries/{id}/resend',
+      options: { ...unread, ...documented(DOCUMENTS.resend) },
+      handler: async (request, h) => h.response(await resend(options, String(request.params['id']))),
+    },
   ];
 }

@@ -1,7 +1,7 @@
 /** Deliveries on the dashboard: what was sent, what came of it, and sending again. */
 import { html, inEveryLanguage, readTexts } from 'mountkeeper';
 import type { Content, Outcome, Tab, View } from 'mountkeeper';
-import type { Delivery } from './delivery.ts';
+import type { Delivery } from './delivery/delivery.ts';
 import { resend, sendTest } from './routes.ts';
 import type { RouteOptions } from './routes.ts';
 
@@ -12,32 +12,67 @@ const MOST_SHOWN = 100;
 
 function row({ id, event, createdAt, state, tries, nextAt, attempts }: Delivery, view: View): Content {
   const problem = attempts.at(-1)?.problem;
-  return html`<tr><td>${view.time(createdAt)}</td><td><bdi>${event.message}</bdi> <small>${event.type}</small></td>
-    <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>
+  return html`<tr>
+    <td>${view.time(createdAt)}</td>
+    <td><bdi>${event.message}</bdi> <small>${event.type}</small></td>
+    <td>
+      <span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>
       ${state !== 'delivered' && typeof problem === 'string' ? html` <small><bdi>${problem}</bdi></small>` : null}
-      ${state === 'waiting' ? html` <small>${view.t('next', { time: view.time(nextAt) })}</small>` : null}</td>
-    <td>${view.number(tries)}</td><td>${view.button({ action: 'again', label: text('again'), values: { id } })}</td></tr>`;
+      ${state === 'waiting' ? html` <small>${view.t('next', { time: view.time(nextAt) })}</small>` : null}
+    </td>
+    <td>${view.number(tries)}</td>
+    <td>${view.button({ action: 'again', label: text('again'), values: { id } })}</td>
+  </tr>`;
 }
 
 function table({ outbox }: RouteOptions, isOn: boolean, view: View): Content {
   const deliveries = [...(outbox()?.deliveries ?? [])].reverse().slice(0, MOST_SHOWN);
   const heads = ['when', 'event', 'state', 'tries', 'what'];
-  return html`<div class="drawn">${isOn ? null : html`<p class="empty">${view.t('off')}</p>`}
+  return html`<div class="drawn">
+    ${isOn ? null : html`<p class="empty">${view.t('off')}</p>`}
     ${isOn && deliveries.length === 0 ? html`<p class="empty">${view.t('none')}</p>` : null}
-    ${deliveries.length === 0 ? null : html`<div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}><table><thead><tr>
-      ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead><tbody>${deliveries.map((one) => row(one, view))}</tbody></table></div>`}</div>`;
+    ${
+      deliveries.length === 0
+        ? null
+        : html`<div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}>
+            <table>
+              <thead>
+                <tr>
+                  ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}
+                </tr>
+              </thead>
+              <tbody>
+                ${deliveries.map((one) => row(one, view))}
+              </tbody>
+            </table>
+          </div>`
+    }
+  </div>`;
 }
 
-async function told(view: View, work: Promise<{ readonly ok: boolean; readonly message: string }>): Promise<Outcome> {
+async function told(
+  view: View,
+  work: Promise<{ readonly ok: boolean; readonly message: string }>,
+): Promise<Outcome> {
   const { ok, message } = await work;
-  return ok ? { ok, message: text('delivered') } : { ok, message: view.plain('not-delivered', { problem: message.replace(/^Not delivered: /, '') }) };
+  return ok
+    ? { ok, message: text('delivered') }
+    : { ok, message: view.plain('not-delivered', { problem: message.replace(/^Not delivered: /, '') }) };
 }
 
 export function notificationsTab(options: RouteOptions, isOn: () => boolean): Tab {
   return {
-    id: 'notifications', order: 60, title: text('title'), texts: TEXTS, icon: 'M6 17V11a6 6 0 0 1 12 0v6l2 2H4zM10 21h4',
-    controls: (view) => html`<div class="actions">${view.button({ action: 'test', label: text('test') })}</div>`,
+    id: 'notifications',
+    order: 60,
+    title: text('title'),
+    texts: TEXTS,
+    icon: 'M6 17V11a6 6 0 0 1 12 0v6l2 2H4zM10 21h4',
+    controls: (view) =>
+      html`<div class="actions">${view.button({ action: 'test', label: text('test') })}</div>`,
     render: (view) => table(options, isOn(), view),
-    actions: { test: (view) => told(view, sendTest(options)), again: (view) => told(view, resend(options, view.form['id'] ?? '')) },
+    actions: {
+      test: (view) => told(view, sendTest(options)),
+      again: (view) => told(view, resend(options, view.form['id'] ?? '')),
+    },
   };
 }

@@ -1,8 +1,13 @@
-/** A subcommand's surroundings: what it prints is kept, and what it asks for goes to the API or to a script of answers. */
-import type { CliContext, Clock, Plugin } from '../../core/api.ts';
+/**
+ * A subcommand's surroundings: what it prints is kept, and what it asks for goes to the API or to a script of
+ * answers.
+ */
+import type { CliContext } from '../../core/contract/cli.ts';
+import type { Clock } from '../../core/contract/platform.ts';
+import type { Plugin } from '../../core/contract/plugin.ts';
 import { createManualClock } from '../../core/testing/manual-clock.ts';
 import pino from 'pino';
-import { dryRun } from '../../core/plugin/instance.ts';
+import { dryRun } from '../../core/plugins/instance/instance.ts';
 
 export type RequestFunction = CliContext['request'];
 
@@ -21,7 +26,11 @@ export interface CliOptions {
   readonly signal?: AbortSignal;
 }
 
-export async function runCommand(plugin: Plugin, [name, ...args]: readonly string[], options: CliOptions): Promise<CliRun> {
+export async function runCommand(
+  plugin: Plugin,
+  [name, ...args]: readonly string[],
+  options: CliOptions,
+): Promise<CliRun> {
   const command = dryRun(plugin, pino({ level: 'silent' })).cli.find((one) => one.name === name);
   if (!command) throw new Error(`plugin ${plugin.name} has no subcommand ${name}`);
   const printed: string[] = [];

@@ -5,7 +5,9 @@ import type { ApiFixture } from './fixture.ts';
 
 describe('POST /api/bwlimit', () => {
   let api: ApiFixture;
-  beforeEach(async () => { api = await createApi(); });
+  beforeEach(async () => {
+    api = await createApi();
+  });
   afterEach(() => api.close());
 
   it('passes the texts on as they are', async () => {
@@ -16,7 +18,12 @@ describe('POST /api/bwlimit', () => {
   });
 
   it('takes what is left out as "0"', async () => {
-    for (const [body, expected] of [[{}, { up: '0', down: '0' }], [{ up: '1M' }, { up: '1M', down: '0' }], [{ down: '2M' }, { up: '0', down: '2M' }], [undefined, { up: '0', down: '0' }]] as const) {
+    for (const [body, expected] of [
+      [{}, { up: '0', down: '0' }],
+      [{ up: '1M' }, { up: '1M', down: '0' }],
+      [{ down: '2M' }, { up: '0', down: '2M' }],
+      [undefined, { up: '0', down: '0' }],
+    ] as const) {
       api.sent.length = 0;
       const answer = await api.post('/api/bwlimit', body);
       assert.deepEqual([answer.status, api.sent[0]?.args], [200, [expected]]);
@@ -27,7 +34,10 @@ describe('POST /api/bwlimit', () => {
     api.refusal = '64 commands are waiting already';
     const answer = await api.post('/api/bwlimit', { up: '1M' });
     assert.equal(answer.status, 200);
-    assert.deepEqual(answer.json(), { ok: false, message: 'Failed to send command: 64 commands are waiting already' });
+    assert.deepEqual(answer.json(), {
+      ok: false,
+      message: 'Failed to send command: 64 commands are waiting already',
+    });
   });
 
   it('refuses values that are no text, and bodies that are no object, in its own shape', async () => {
@@ -37,7 +47,12 @@ describe('POST /api/bwlimit', () => {
       assert.equal(answer.status, 400, JSON.stringify(body));
       assert.deepEqual([parsed.ok, Object.keys(parsed)], [false, ['ok', 'message']]);
     }
-    const broken = await api.call({ method: 'POST', path: '/api/bwlimit', headers: { 'content-type': 'application/json' }, body: '{' });
+    const broken = await api.call({
+      method: 'POST',
+      path: '/api/bwlimit',
+      headers: { 'content-type': 'application/json' },
+      body: '{',
+    });
     assert.deepEqual([broken.status, (broken.json() as { ok: boolean }).ok], [400, false]);
     assert.deepEqual(api.sent, []);
   });
@@ -54,7 +69,9 @@ describe('GET /api/bwlimit', () => {
 
 describe('POST /api/reconnect/{share}', () => {
   let api: ApiFixture;
-  beforeEach(async () => { api = await createApi(); });
+  beforeEach(async () => {
+    api = await createApi();
+  });
   afterEach(() => api.close());
 
   it('sends the command for shares of any name', async () => {
@@ -63,7 +80,13 @@ describe('POST /api/reconnect/{share}', () => {
       assert.equal(answer.status, 200);
       assert.deepEqual(answer.json(), { ok: true, message: `Reconnecting share '${name}'` });
     }
-    assert.deepEqual(api.sent.map(({ command, args }) => [command, ...args]), [['reconnect', 'photos'], ['reconnect', '照片 2024']]);
+    assert.deepEqual(
+      api.sent.map(({ command, args }) => [command, ...args]),
+      [
+        ['reconnect', 'photos'],
+        ['reconnect', '照片 2024'],
+      ],
+    );
   });
 
   it('answers a share that is not configured with 200 and says so, though the record has it', async () => {
@@ -80,11 +103,19 @@ describe('POST /api/reconnect/{share}', () => {
     api.refusal = 'the daemon is stopping';
     const answer = await api.post('/api/reconnect/photos');
     assert.equal(answer.status, 200);
-    assert.deepEqual(answer.json(), { ok: false, message: 'Failed to send reconnect: the daemon is stopping' });
+    assert.deepEqual(answer.json(), {
+      ok: false,
+      message: 'Failed to send reconnect: the daemon is stopping',
+    });
   });
 
   it('does not care for a body', async () => {
-    const answer = await api.call({ method: 'POST', path: '/api/reconnect/photos', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: '{"a' });
+    const answer = await api.call({
+      method: 'POST',
+      path: '/api/reconnect/photos',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: '{"a',
+    });
     assert.equal(answer.status, 200);
   });
 });
@@ -95,9 +126,23 @@ describe('GET /api/plugins and /api/notices', () => {
     const plugins = (await api.get('/api/plugins')).json() as Record<string, unknown>[];
     const notices = (await api.get('/api/notices')).json();
     await api.close();
-    assert.deepEqual(plugins.map((plugin) => plugin['name']), ['auth', 'control-api', 'logs', 'mount-keys', 'presets']);
-    assert.deepEqual(Object.keys(plugins[0] ?? {}), ['name', 'version', 'description', 'state', 'reason', 'effects', 'third_party']);
-    assert.deepEqual([plugins[0]?.['state'], plugins[0]?.['reason'], plugins[0]?.['third_party']], ['active', null, false]);
+    assert.deepEqual(
+      plugins.map((plugin) => plugin['name']),
+      ['auth', 'control-api', 'logs', 'mount-keys', 'presets'],
+    );
+    assert.deepEqual(Object.keys(plugins[0] ?? {}), [
+      'name',
+      'version',
+      'description',
+      'state',
+      'reason',
+      'effects',
+      'third_party',
+    ]);
+    assert.deepEqual(
+      [plugins[0]?.['state'], plugins[0]?.['reason'], plugins[0]?.['third_party']],
+      ['active', null, false],
+    );
     assert.deepEqual(notices, [{ level: 'warning', message: 'look here' }]);
   });
 });

@@ -41,7 +41,8 @@ const apply = (toml: string, headers: Record<string, string> = {}) =>
 const history = async () =>
   ((await api.get('/api/config/history', { authorization })).json() as { versions: Version[] }).versions;
 const etag = async () => String((await api.get('/api/config', { authorization })).headers.etag);
-const changes = () => api.host.service('configChanges') as import('../../core/api.ts').ConfigChanges;
+const changes = () =>
+  api.host.service('configChanges') as import('../../core/contract/config-changes.ts').ConfigChanges;
 
 beforeEach(async () => {
   clock = createManualClock();

@@ -1,9 +1,11 @@
-/** Documents on trial: taken back by the daemon when their page is cut off or a share fails, and only then. */
+/**
+ * Documents on trial: taken back by the daemon when their page is cut off or a share fails, and only then.
+ */
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { ConfigChanges } from '../../core/api.ts';
+import type { ConfigChanges } from '../../core/contract/config-changes.ts';
 import { createManualClock } from '../../core/testing/manual-clock.ts';
 import type { ManualClock } from '../../core/testing/manual-clock.ts';
 import { until } from '../support/until.ts';
@@ -113,14 +115,23 @@ describe('a document on trial', () => {
     api = await createApi({ toml: interval(TEXT, 5), clock, state: { 'config-history.json': kept } });
     assert.equal(changes().trial, undefined);
     await clock.advance(61_000);
-    assert.equal((await changes().submit({ text: interval(TEXT, 5), by: 'page' })).message, 'No changes detected');
+    assert.equal(
+      (await changes().submit({ text: interval(TEXT, 5), by: 'page' })).message,
+      'No changes detected',
+    );
   });
 
   it('begins with nothing where what was kept cannot be read', async () => {
     await api.close();
     for (const kept of ['', '[]', '{"versions":[{"version":1}],"trial":7}', '{"versions":"x"', 'null']) {
       api = await createApi({ toml: TEXT, clock, state: { 'config-history.json': kept } });
-      assert.deepEqual(changes().history().map(({ by }) => by), ['file'], kept);
+      assert.deepEqual(
+        changes()
+          .history()
+          .map(({ by }) => by),
+        ['file'],
+        kept,
+      );
       await api.close();
     }
     api = await createApi({ toml: TEXT, clock });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { LoadedConfig } from '../../core/api.ts';
+import type { LoadedConfig } from '../../core/contract/config.ts';
 import { createApi, overriding, SAMPLE } from './fixture.ts';
 import type { ApiFixture } from './fixture.ts';
 
@@ -15,7 +15,9 @@ const CHANGED = `${SAMPLE}\n# a note\n[supervisor]\npoll_interval = "3s"\n`;
 
 describe('GET /api/config', () => {
   let api: ApiFixture;
-  beforeEach(async () => { api = await createApi({ toml: `${SAMPLE}\n[web]\npassword = "secret word"\n` }); });
+  beforeEach(async () => {
+    api = await createApi({ toml: `${SAMPLE}\n[web]\npassword = "secret word"\n` });
+  });
   afterEach(() => api.close());
 
   it('gives the document with every default and no secret', async () => {
@@ -23,8 +25,15 @@ describe('GET /api/config', () => {
     const answer = await api.get('/api/config', { authorization });
     assert.equal(answer.status, 200);
     assert.match(String(answer.headers['content-type']), /^application\/json/);
-    const body = answer.json() as { web: Record<string, unknown>; shares: { name: string }[]; log: { file: string } };
-    assert.deepEqual(body.shares.map((share) => share.name), ['photos', '照片 2024']);
+    const body = answer.json() as {
+      web: Record<string, unknown>;
+      shares: { name: string }[];
+      log: { file: string };
+    };
+    assert.deepEqual(
+      body.shares.map((share) => share.name),
+      ['photos', '照片 2024'],
+    );
     assert.equal(body.web['password'], '********');
     assert.equal(body.web['port'], 8090);
     assert.equal(body.log.file, '');
@@ -33,9 +42,14 @@ describe('GET /api/config', () => {
 });
 
 describe('GET /api/config of a document without a JSON form', () => {
-  for (const [what, document] of [['throws', { big: 1n }], ['gives nothing', undefined]] as const) {
+  for (const [what, document] of [
+    ['throws', { big: 1n }],
+    ['gives nothing', undefined],
+  ] as const) {
     it(`answers null when serialisation ${what}`, async () => {
-      const api = await createApi({ wrapConfig: (config) => overriding(config, { redacted: () => document }) });
+      const api = await createApi({
+        wrapConfig: (config) => overriding(config, { redacted: () => document }),
+      });
       const answer = await api.get('/api/config');
       await api.close();
       assert.deepEqual([answer.status, answer.body], [200, 'null']);
@@ -46,7 +60,9 @@ describe('GET /api/config of a document without a JSON form', () => {
 
 describe('POST /api/config', () => {
   let api: ApiFixture;
-  beforeEach(async () => { api = await createApi(); });
+  beforeEach(async () => {
+    api = await createApi();
+  });
   afterEach(() => api.close());
 
   async function post(body: unknown): Promise<{ status: number; body: ConfigBody }> {
@@ -82,7 +98,10 @@ describe('POST /api/config', () => {
   it('neither writes nor sends a document without a difference, whatever its text', async () => {
     const { status, body } = await post({ toml: `# other text\n${SAMPLE}` });
     assert.equal(status, 200);
-    assert.deepEqual([body.ok, body.message, typeof body.diff_summary], [true, 'No changes detected', 'string']);
+    assert.deepEqual(
+      [body.ok, body.message, typeof body.diff_summary],
+      [true, 'No changes detected', 'string'],
+    );
     await assertNothingChanged();
   });
 
@@ -101,7 +120,14 @@ describe('POST /api/config', () => {
 
   it('answers a failed write with 500 and the difference, and sends nothing', async () => {
     await api.close();
-    api = await createApi({ wrapConfig: (config) => overriding(config, { write: async () => { throw new Error('no space left on the disk'); } }) });
+    api = await createApi({
+      wrapConfig: (config) =>
+        overriding(config, {
+          write: async () => {
+            throw new Error('no space left on the disk');
+          },
+        }),
+    });
     const { status, body } = await post({ toml: CHANGED });
     assert.equal(status, 500);
     assert.equal(body.ok, false);
@@ -115,7 +141,10 @@ describe('POST /api/config', () => {
     const { status, body } = await post({ toml: CHANGED });
     assert.equal(status, 500);
     assert.equal(body.ok, false);
-    assert.equal(body.message, 'Failed to send reload command: the daemon is stopping and takes no more commands');
+    assert.equal(
+      body.message,
+      'Failed to send reload command: the daemon is stopping and takes no more commands',
+    );
     assert.match(String(body.diff_summary), /poll_interval/);
     assert.equal(await api.fileText(), CHANGED);
   });
@@ -139,10 +168,19 @@ describe('POST /api/config', () => {
       { status: 400, headers: {}, body: 'connections = []' },
       { status: 415, headers: { 'content-type': 'application/toml' }, body: SAMPLE },
       { status: 415, headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'toml=a' },
-      { status: 413, headers: { 'content-type': 'application/json' }, body: JSON.stringify({ toml: '#'.repeat(1_100_000) }) },
+      {
+        status: 413,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ toml: '#'.repeat(1_100_000) }),
+      },
     ];
     for (const { status, headers, body } of cases) {
-      const answer = await api.call({ method: 'POST', path: '/api/config', headers: headers as Record<string, string>, body });
+      const answer = await api.call({
+        method: 'POST',
+        path: '/api/config',
+        headers: headers as Record<string, string>,
+        body,
+      });
       const parsed = answer.json() as ConfigBody;
       assert.equal(answer.status, status, `${JSON.stringify(headers)} ${body.slice(0, 30)}`);
       assert.deepEqual([parsed.ok, parsed.diff_summary, typeof parsed.message], [false, null, 'string']);
@@ -152,8 +190,13 @@ describe('POST /api/config', () => {
 
   it('keeps the file and the last command alike when many come at once', async () => {
     const intervals = Array.from({ length: 12 }, (_, index) => `${index + 3}s`);
-    const answers = await Promise.all(intervals.map((interval) => api.post('/api/config', { toml: CHANGED.replace('3s', interval) })));
-    assert.deepEqual(answers.map((answer) => answer.status), intervals.map(() => 200));
+    const answers = await Promise.all(
+      intervals.map((interval) => api.post('/api/config', { toml: CHANGED.replace('3s', interval) })),
+    );
+    assert.deepEqual(
+      answers.map((answer) => answer.status),
+      intervals.map(() => 200),
+    );
     const last = api.sent.at(-1)?.args[0] as LoadedConfig | undefined;
     assert.equal(await api.fileText(), last?.text);
     assert.equal(api.sent.length, intervals.length);
@@ -161,11 +204,19 @@ describe('POST /api/config', () => {
 
   it('answers a check that breaks down with 500 in its own shape and goes on working', async () => {
     await api.close();
-    let isBroken = true;
-    api = await createApi({ wrapConfig: (config) => overriding(config, { check: async (text: string) => {
-      if (isBroken) throw new Error('broken');
-      return config.check(text, 'http');
-    } }) });
+    let isBroken = false;
+    api = await createApi({
+      wrapConfig: (config) => {
+        const check = config.check.bind(config);
+        return overriding(config, {
+          check: async (text: string) => {
+            if (isBroken) throw new Error('broken');
+            return check(text, 'http');
+          },
+        });
+      },
+    });
+    isBroken = true;
     assert.equal((await post({ toml: CHANGED })).status, 500);
     isBroken = false;
     assert.equal((await post({ toml: CHANGED })).status, 200);

@@ -7,8 +7,9 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { afterEach, describe, it } from 'node:test';
-import { definePlugin, eventStream } from '../../core/api.ts';
-import type { EventSink, Plugin } from '../../core/api.ts';
+import { definePlugin, eventStream } from '../../core/sdk/index.ts';
+import type { EventSink } from '../../core/sdk/index.ts';
+import type { Plugin } from '../../core/contract/plugin.ts';
 import { until } from '../support/until.ts';
 import { API_PLUGINS, createApi, SAMPLE } from './fixture.ts';
 import type { ApiFixture } from './fixture.ts';
@@ -118,7 +119,8 @@ describe('the API in a crowd', () => {
   it('cuts off nobody who has logged in: when all are being served, who comes is told so', async () => {
     await open(`${SAMPLE}${PASSWORD}`);
     const streams: (() => string)[] = [];
-    for (let opened = 0; opened < LIMITS.maxPerAddress; opened += 1) streams.push(await begin('/events', RIGHT));
+    for (let opened = 0; opened < LIMITS.maxPerAddress; opened += 1)
+      streams.push(await begin('/events', RIGHT));
     const refused = await api.get('/api/status', RIGHT);
     assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '5']);
     for (const sink of sinks) sink.send({ event: 'news', data: 'here' });

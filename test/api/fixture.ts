@@ -1,6 +1,6 @@
 /**
- * The API on a real listener: the real plugin host, configuration service, status store and HTTP server, without a
- * supervisor. What would be sent to it is kept in `sent`.
+ * The API on a real listener: the real plugin host, configuration service, status store and HTTP server,
+ * without a supervisor. What would be sent to it is kept in `sent`.
  */
 import { mkdirSync } from 'node:fs';
 import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
@@ -9,20 +9,25 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pino from 'pino';
-import { Joi, definePlugin } from '../../core/api.ts';
-import type { Clock, Commands, LoadedConfig, Notice, Plugin, Processes, Secrets, ShareStatus, StatusRecord } from '../../core/api.ts';
+import { Joi, definePlugin } from '../../core/sdk/index.ts';
+import type { Clock, Processes } from '../../core/contract/platform.ts';
+import type { Commands } from '../../core/contract/commands.ts';
+import type { LoadedConfig, Secrets } from '../../core/contract/config.ts';
+import type { Notice } from '../../core/contract/notifications.ts';
+import type { Plugin } from '../../core/contract/plugin.ts';
+import type { ShareStatus, StatusRecord } from '../../core/contract/status.ts';
 import { createConfigService } from '../../core/config/service.ts';
 import type { OwnedConfigService } from '../../core/config/service.ts';
-import { createSecrets } from '../../core/config/secrets.ts';
+import { createSecrets } from '../../core/config/secrets/secrets.ts';
 import { createHttp } from '../../core/http/http.ts';
 import type { Http, HttpOptions } from '../../core/http/http.ts';
-import { createHost } from '../../core/plugin/host.ts';
-import type { PluginHost } from '../../core/plugin/host.ts';
-import { dryRun } from '../../core/plugin/instance.ts';
+import { createHost } from '../../core/plugins/host.ts';
+import type { PluginHost } from '../../core/plugins/host.ts';
+import { dryRun } from '../../core/plugins/instance/instance.ts';
 import { emptyShareStatus, StatusStore } from '../../core/status.ts';
-import { createClock } from '../../core/system/clock.ts';
-import { createLogger } from '../../core/system/logger.ts';
-import type { LoggerHandle } from '../../core/system/logger.ts';
+import { createClock } from '../../core/platform/clock.ts';
+import { createLogger } from '../../core/platform/log/logger.ts';
+import type { LoggerHandle } from '../../core/platform/log/logger.ts';
 import auth from '../../plugins/auth/index.ts';
 import controlApi from '../../plugins/control-api/index.ts';
 import logs from '../../plugins/logs/index.ts';
@@ -130,45 +135,66 @@ const mountKeys = definePlugin({
   register: () => undefined,
 });
 
-export const API_PLUGINS: readonly Plugin[] = [auth as Plugin, controlApi, logs, presets, mountKeys as Plugin];
+export const API_PLUGINS: readonly Plugin[] = [
+  auth as Plugin,
+  controlApi,
+  logs,
+  presets,
+  mountKeys as Plugin,
+];
 
 function found(plugin: Plugin, log: pino.Logger) {
   return {
-    name: plugin.name, version: plugin.version, description: plugin.description, folder: `/nowhere/${plugin.name}`,
-    thirdParty: false, guard: plugin.guard === true, plugin, ledger: dryRun(plugin, log),
+    name: plugin.name,
+    version: plugin.version,
+    description: plugin.description,
+    folder: `/nowhere/${plugin.name}`,
+    thirdParty: false,
+    guard: plugin.guard === true,
+    plugin,
+    ledger: dryRun(plugin, log),
   };
 }
 
 function memoryLog(lines: Record<string, unknown>[]): pino.Logger {
-  return pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) });
+  return pino(
+    { level: 'debug' },
+    { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
+  );
 }
 
 export function callPort(port: number, { method = 'GET', path, headers = {}, body }: Call): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const request = httpRequest({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () => {
-        const bytes = Buffer.concat(chunks);
-        const text = bytes.toString('utf8');
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text, bytes, json: () => JSON.parse(text) as unknown });
-      });
-    });
+    const request = httpRequest(
+      { host: '127.0.0.1', port, method, path, headers, agent: false },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const bytes = Buffer.concat(chunks);
+          const text = bytes.toString('utf8');
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            body: text,
+            bytes,
+            json: () => JSON.parse(text) as unknown,
+          });
+        });
+      },
+    );
     request.on('error', reject);
     request.end(body);
   });
 }
 
-/** The service with some of its members replaced. */
-export function overriding(config: OwnedConfigService, members: Partial<Record<keyof OwnedConfigService, unknown>>): OwnedConfigService {
-  return new Proxy(config, {
-    get(target, key) {
-      if (Object.hasOwn(members, key)) return members[key as keyof OwnedConfigService];
-      const value: unknown = Reflect.get(target, key);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
+/** The service with some of its members replaced, also for itself. */
+export function overriding(
+  config: OwnedConfigService,
+  members: Partial<Record<keyof OwnedConfigService, unknown>>,
+): OwnedConfigService {
+  return Object.assign(config, members);
 }
 
 function must(check: Awaited<ReturnType<OwnedConfigService['check']>>): LoadedConfig {
@@ -176,7 +202,10 @@ function must(check: Awaited<ReturnType<OwnedConfigService['check']>>): LoadedCo
   return check.loaded;
 }
 
-interface Parts extends Pick<ApiFixture, 'folder' | 'configFile' | 'config' | 'host' | 'http' | 'status' | 'sent' | 'logLines' | 'logger'> {
+interface Parts extends Pick<
+  ApiFixture,
+  'folder' | 'configFile' | 'config' | 'host' | 'http' | 'status' | 'sent' | 'logLines' | 'logger'
+> {
   readonly refused: { reason: string | undefined };
 }
 
@@ -193,24 +222,45 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
   const sent: Sent[] = [];
   const refused: Parts['refused'] = { reason: undefined };
   const status = new StatusStore({ clock, log });
-  const http = createHttp({ clock, log, hostnames: () => config.current.config.web.hostnames, trustedProxies: () => config.current.config.web.trusted_proxies, ...options.http });
-  const config: OwnedConfigService = createConfigService({
-    file: configFile, entries: () => host.entries(), log,
-    services: { secrets, clock, processes: options.processes ?? ({} as never) },
-  });
-  const host = createHost({
-    dirs: { inTree: folder },
-    services: { clock, secrets, status, paths: { stateDir: join(folder, 'state'), packageDir: folder }, logFile: logger.logFile, bandwidth: { read: () => BANDWIDTH }, config: options.wrapConfig?.(config) ?? config },
-    projectors: [http.projector],
+  const http = createHttp({
     clock,
     log,
-    scheduler: { add: async () => () => undefined } as never,
-    send: async (command, ...args) => {
-      if (refused.reason !== undefined) throw new Error(refused.reason);
-      sent.push({ command, args });
-      if (options.commits !== false && command === 'reload') config.commit(args[0] as LoadedConfig);
+    hostnames: () => config.current.config.web.hostnames,
+    trustedProxies: () => config.current.config.web.trusted_proxies,
+    ...options.http,
+  });
+  const config: OwnedConfigService = createConfigService({
+    file: configFile,
+    entries: () => host.entries(),
+    log,
+    services: { secrets, clock, processes: options.processes ?? ({} as never) },
+    reload: (next) => send('reload', next),
+  });
+  const send = async (command: keyof Commands, ...args: readonly unknown[]): Promise<void> => {
+    if (refused.reason !== undefined) throw new Error(refused.reason);
+    sent.push({ command, args });
+    if (options.commits !== false && command === 'reload') config.commit(args[0] as LoadedConfig);
+  };
+  const host = createHost(
+    {
+      dirs: { inTree: folder },
+      services: {
+        clock,
+        secrets,
+        status,
+        paths: { stateDir: join(folder, 'state'), packageDir: folder },
+        logFile: logger.logFile,
+        bandwidth: { read: () => BANDWIDTH },
+        config: options.wrapConfig?.(config) ?? config,
+      },
+      projectors: [http.projector],
+      clock,
+      log,
+      scheduler: { add: async () => () => undefined } as never,
+      send,
     },
-  }, async () => plugins.map((plugin) => found(plugin, log)));
+    async () => plugins.map((plugin) => found(plugin, log)),
+  );
   return { folder, configFile, config, host, http, status, sent, logLines, logger, refused };
 }
 
@@ -221,9 +271,17 @@ function callsOf(http: Http): Calls {
   return {
     call,
     get: (path, headers = {}) => call({ path, headers }),
-    post: (path, body, headers = {}) => call(body === undefined
-      ? { method: 'POST', path, headers }
-      : { method: 'POST', path, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }),
+    post: (path, body, headers = {}) =>
+      call(
+        body === undefined
+          ? { method: 'POST', path, headers }
+          : {
+              method: 'POST',
+              path,
+              headers: { 'content-type': 'application/json', ...headers },
+              body: JSON.stringify(body),
+            },
+      ),
   };
 }
 
@@ -243,7 +301,11 @@ function fixtureOf(parts: Parts): ApiFixture {
     },
     publish(shares, record = {}) {
       const { startedAt: _startedAt, ...base } = status.snapshot.record;
-      status.publish({ ...base, ...record, shares: shares.map((share) => ({ ...emptyShareStatus(share.name), ...share })) });
+      status.publish({
+        ...base,
+        ...record,
+        shares: shares.map((share) => ({ ...emptyShareStatus(share.name), ...share })),
+      });
     },
     async apply(toml) {
       const loaded = must(await config.check(toml, 'file'));
@@ -262,7 +324,11 @@ function fixtureOf(parts: Parts): ApiFixture {
 }
 
 /** What holds now, as the supervisor would tell it. */
-export const BANDWIDTH = { limit: { up: 8_388_608, down: 0 }, effective: { up: 4_194_304, down: 0 }, shares: [{ share: 'photos', up: 4_194_304, down: 0 }] };
+export const BANDWIDTH = {
+  limit: { up: 8_388_608, down: 0 },
+  effective: { up: 4_194_304, down: 0 },
+  shares: [{ share: 'photos', up: 4_194_304, down: 0 }],
+};
 
 export async function createApi(options: FixtureOptions = {}): Promise<ApiFixture> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'mk-api-')));

@@ -21,7 +21,8 @@ describe('GET /api/logs', () => {
   });
   afterEach(() => api.close());
 
-  const withLog = (path: string): Promise<unknown> => api.apply(`${SAMPLE}\n[log]\nfile = ${JSON.stringify(path)}\n`);
+  const withLog = (path: string): Promise<unknown> =>
+    api.apply(`${SAMPLE}\n[log]\nfile = ${JSON.stringify(path)}\n`);
   const read = async (query = ''): Promise<unknown> => {
     const answer = await api.get(`/api/logs${query}`);
     assert.equal(answer.status, 200);
@@ -56,7 +57,10 @@ describe('GET /api/logs', () => {
     assert.deepEqual(answers.filter(({ status }) => status === 200).length, 4);
     assert.match(answers.find(({ status }) => status === 503)?.body ?? '', /ask again/);
     const few = await Promise.all(Array.from({ length: 20 }, () => api.get('/api/logs?lines=1000')));
-    assert.ok(few.every(({ status }) => status === 200), 'pages wait for nobody');
+    assert.ok(
+      few.every(({ status }) => status === 200),
+      'pages wait for nobody',
+    );
     for (let count = 0; count < 10; count += 1) await read('?lines=5000');
   });
 
@@ -74,7 +78,11 @@ describe('GET /api/logs', () => {
     await appendFile(file, 'c\n');
     assert.deepEqual(await read('?from_line=2'), { total_lines: 3, entries: ['c'] });
     await rename(file, `${file}.1`);
-    assert.deepEqual(await read('?from_line=3'), { total_lines: 3, entries: [] }, 'the logger still writes to the old file');
+    assert.deepEqual(
+      await read('?from_line=3'),
+      { total_lines: 3, entries: [] },
+      'the logger still writes to the old file',
+    );
     await writeFile(file, 'new\n');
     api.logger.reopen();
     assert.deepEqual(await read('?from_line=3'), { total_lines: 1, entries: [] });
@@ -115,7 +123,11 @@ describe('GET /api/logs', () => {
   it('never touches a file below a mount point', async () => {
     const behind = await createApi({ logFile: 'mnt/daemon.log' });
     try {
-      const mounting = (folder: string): string => SAMPLE.replace('remote_path = "/photos"', `mount_point = ${JSON.stringify(join(behind.folder, folder))}`);
+      const mounting = (folder: string): string =>
+        SAMPLE.replace(
+          'remote_path = "/photos"',
+          `mount_point = ${JSON.stringify(join(behind.folder, folder))}`,
+        );
       await writeFile(join(behind.folder, 'mnt', 'daemon.log'), 'text\n');
       await behind.apply(mounting('mnt2'));
       assert.deepEqual((await behind.get('/api/logs')).json(), { total_lines: 1, entries: ['text'] });
@@ -127,7 +139,15 @@ describe('GET /api/logs', () => {
   });
 
   it('refuses queries that are no whole numbers', async () => {
-    for (const query of ['?lines=abc', '?lines=-1', '?lines=1.5', '?from_line=', '?lines=1&lines=2', '?from_line=1e3', '?from_line=9999999999999999']) {
+    for (const query of [
+      '?lines=abc',
+      '?lines=-1',
+      '?lines=1.5',
+      '?from_line=',
+      '?lines=1&lines=2',
+      '?from_line=1e3',
+      '?from_line=9999999999999999',
+    ]) {
       assert.equal((await api.get(`/api/logs${query}`)).status, 400, query);
     }
   });
@@ -136,6 +156,9 @@ describe('GET /api/logs', () => {
     await writeFile(file, `${lines(0, 12_000).join('\n')}\n`);
     assert.deepEqual(await read('?lines=11999'), { total_lines: 12_000, entries: lines(1, 12_000) });
     assert.deepEqual(await read('?lines=999999'), { total_lines: 12_000, entries: lines(0, 12_000) });
-    assert.deepEqual(await read('?lines=999999&from_line=1'), { total_lines: 12_000, entries: lines(1, 12_000) });
+    assert.deepEqual(await read('?lines=999999&from_line=1'), {
+      total_lines: 12_000,
+      entries: lines(1, 12_000),
+    });
   });
 });

@@ -1,8 +1,11 @@
-/** GET /api/openapi.json: true to OpenAPI by an independent validator, to the routes that are there, and to what they answer. */
+/**
+ * GET /api/openapi.json: true to OpenAPI by an independent validator, to the routes that are there, and to
+ * what they answer.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { definePlugin, documented, Joi } from '../../core/api.ts';
+import { definePlugin, documented, Joi } from '../../core/sdk/index.ts';
 import { jsonSchema } from '../../plugins/control-api/openapi/json-schema.ts';
 import dirRefresh from '../../plugins/dir-refresh/index.ts';
 import uploads from '../../plugins/uploads/index.ts';

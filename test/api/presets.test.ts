@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { parse } from 'smol-toml';
-import type { LoadedConfig } from '../../core/api.ts';
+import type { LoadedConfig } from '../../core/contract/config.ts';
 import { createApi, overriding, SAMPLE } from './fixture.ts';
 import type { ApiFixture, FixtureOptions } from './fixture.ts';
 
@@ -31,7 +31,8 @@ describe('POST /api/preset/{profile}', () => {
   beforeEach(() => open());
   afterEach(() => api.close());
 
-  const preset = (name: string) => api.post(`/api/preset/${name}`, undefined, { authorization: AUTHORIZATION });
+  const preset = (name: string) =>
+    api.post(`/api/preset/${name}`, undefined, { authorization: AUTHORIZATION });
   const mount = async () => (parse(await api.fileText()) as { mount: Record<string, unknown> }).mount;
 
   it('answers an unknown profile with 400 and plain text, and changes nothing', async () => {
@@ -53,7 +54,14 @@ describe('POST /api/preset/{profile}', () => {
       assert.match(answer.body, new RegExp(`^<span class="ok">.*${name}.*正在重新加载.*</span>$`));
       assert.match(answer.body, /配置/);
       const keys = Object.keys(await mount()).sort();
-      assert.deepEqual(keys, ['buffer_size', 'chunk_limit', 'multi_thread_cutoff', 'multi_thread_streams', 'root', 'write_back']);
+      assert.deepEqual(keys, [
+        'buffer_size',
+        'chunk_limit',
+        'multi_thread_cutoff',
+        'multi_thread_streams',
+        'root',
+        'write_back',
+      ]);
       assert.equal((api.sent.at(-1)?.args[0] as LoadedConfig | undefined)?.text, await api.fileText());
     }
     assert.equal(api.sent.length, 3);
@@ -65,7 +73,8 @@ describe('POST /api/preset/{profile}', () => {
     await preset('video');
     const before = parse(HAND_WRITTEN) as Record<string, unknown>;
     const after = parse(await api.fileText()) as Record<string, unknown>;
-    for (const section of ['connections', 'shares', 'web', 'plugins']) assert.deepEqual(after[section], before[section], section);
+    for (const section of ['connections', 'shares', 'web', 'plugins'])
+      assert.deepEqual(after[section], before[section], section);
     assert.match(await api.fileText(), /^# /m);
   });
 
@@ -95,7 +104,10 @@ describe('POST /api/preset/{profile}', () => {
     await writeFile(api.configFile, `${await api.fileText()}\n# new note\n`);
     await preset('office');
     assert.match(await readFile(backup, 'utf8'), /# new note\n$/);
-    assert.deepEqual((await readdir(api.folder)).filter((name) => name !== 'state').sort(), ['config.toml', 'config.toml.bak']);
+    assert.deepEqual((await readdir(api.folder)).filter((name) => name !== 'state').sort(), [
+      'config.toml',
+      'config.toml.bak',
+    ]);
   });
 
   it('saves nothing when the copy of a hand-written file cannot be kept', async () => {
@@ -108,11 +120,37 @@ describe('POST /api/preset/{profile}', () => {
   });
 
   it('answers a failed write with 200 and an escaped reason', async () => {
-    await open({ wrapConfig: (config) => overriding(config, { write: async () => { throw new Error('<disk> & "full"'); } }) });
+    await open({
+      wrapConfig: (config) =>
+        overriding(config, {
+          write: async () => {
+            throw new Error('<disk> & "full"');
+          },
+        }),
+    });
     const answer = await preset('office');
     assert.equal(answer.status, 200);
     assert.equal(answer.body, '<span class="error">保存配置失败：&lt;disk&gt; &amp; &quot;full&quot;</span>');
     assert.deepEqual(api.sent, []);
+  });
+
+  it('undoes no document that comes at the same moment, nor is undone by it', async () => {
+    for (let round = 0; round < 8; round += 1) {
+      await open();
+      const toml = HAND_WRITTEN.replace('"77s"', `"${round + 80}s"`);
+      const post = () => api.post('/api/config', { toml }, { authorization: AUTHORIZATION });
+      const isPosted = (answer: { status: number; body: string }): boolean =>
+        answer.status === 200 || answer.body.includes('just been changed by somebody else');
+      const first = round % 2 === 0 ? preset('video') : post();
+      const second = round % 2 === 0 ? post() : preset('video');
+      const answers = await Promise.all([first, second]);
+      assert.ok(answers.every(isPosted), answers.map(({ body }) => body).join());
+      // The profile is asked for by name, so it holds whatever came before it.
+      const { write_back: writeBack, chunk_limit: chunkLimit } = await mount();
+      assert.equal(chunkLimit, '1G');
+      assert.equal(writeBack, '30s');
+      assert.equal(api.config.current.text, await api.fileText());
+    }
   });
 
   it('answers a failed reload with 200 and the reason', async () => {
@@ -123,11 +161,27 @@ describe('POST /api/preset/{profile}', () => {
   });
 
   it('writes nothing that the check refuses', async () => {
-    await open({ wrapConfig: (config) => overriding(config, {
-      check: async () => ({ ok: false, stage: 'validate', problems: [], message: '"mount.chunk_limit" is not allowed' }),
-    }) });
+    const refusal = {
+      ok: false,
+      stage: 'validate',
+      problems: [],
+      message: '"mount.chunk_limit" is not allowed',
+    };
+    let isRefused = false;
+    await open({
+      wrapConfig: (config) => {
+        const check = config.check.bind(config);
+        return overriding(config, {
+          check: async (text: string) => (isRefused ? refusal : check(text, 'http')),
+        });
+      },
+    });
+    isRefused = true;
     const answer = await preset('office');
-    assert.match(answer.body, /^<span class="error">保存配置失败：&quot;mount.chunk_limit&quot; is not allowed<\/span>$/);
+    assert.match(
+      answer.body,
+      /^<span class="error">保存配置失败：&quot;mount.chunk_limit&quot; is not allowed<\/span>$/,
+    );
     assert.equal(await api.fileText(), HAND_WRITTEN);
   });
 });

@@ -5,14 +5,33 @@ import { createApi } from './fixture.ts';
 import type { ApiFixture } from './fixture.ts';
 
 const DEFAULT_SHARE = {
-  name: 'photos', mounted: false, rc_port: 0, cache_bytes: 0, cache_display: '0 B', dirty_count: 0, errored_files: 0, speed: 0,
-  speed_display: '0 B/s', transfers: 0, errors: 0, health: 'pending', health_message: null, warmup_state: 'none', warmup_done: 0,
-  warmup_total: 0, dir_refresh_active: false, last_dir_refresh_ago: null, last_dir_refresh_dirs_ok: 0, last_dir_refresh_dirs_failed: 0,
+  name: 'photos',
+  mounted: false,
+  rc_port: 0,
+  cache_bytes: 0,
+  cache_display: '0 B',
+  dirty_count: 0,
+  errored_files: 0,
+  speed: 0,
+  speed_display: '0 B/s',
+  transfers: 0,
+  errors: 0,
+  health: 'pending',
+  health_message: null,
+  warmup_state: 'none',
+  warmup_done: 0,
+  warmup_total: 0,
+  dir_refresh_active: false,
+  last_dir_refresh_ago: null,
+  last_dir_refresh_dirs_ok: 0,
+  last_dir_refresh_dirs_failed: 0,
 };
 
 describe('GET /api/status', () => {
   let api: ApiFixture;
-  before(async () => { api = await createApi(); });
+  before(async () => {
+    api = await createApi();
+  });
   after(() => api.close());
 
   it('has every field of the contract with its default, and no other', async () => {
@@ -23,30 +42,110 @@ describe('GET /api/status', () => {
     const { uptime, ...rest } = answer.json() as Record<string, unknown>;
     assert.match(String(uptime), /^\d+s$/);
     assert.deepEqual(rest, {
-      shares: [DEFAULT_SHARE], smbd_running: false, webdav_running: false, nfs_exported: false, warmup: [], nas_offline: false, all_synced: false,
+      shares: [DEFAULT_SHARE],
+      smbd_running: false,
+      webdav_running: false,
+      nfs_exported: false,
+      warmup: [],
+      nas_offline: false,
+      all_synced: false,
     });
   });
 
   it('maps every field of a busy share and of a warmup rule', async () => {
     const before = api.status.snapshot.takenAt;
-    api.publish([{
-      name: '照片 2024', mounted: true, rcPort: 41000, cacheBytes: 1536, dirtyCount: 3, erroredFiles: 1, speed: 2_097_152.5, transfers: 2, errors: 7,
-      health: 'failed', healthMessage: 'the NAS does not answer', warmupState: 'caching', warmupDone: 5, warmupTotal: 9, dirRefreshActive: true,
-      lastDirRefreshAt: before - 65_000, lastDirRefreshDirsOk: 4, lastDirRefreshDirsFailed: 2,
-    }], {
-      smbdRunning: true, webdavRunning: true, nfsExported: true, nasOffline: true, allSynced: true,
-      warmup: [{ share: '照片 2024', path: 'a/b', newerThan: '7d', state: 'listing', totalFiles: 4, skipped: 1, cached: 2, errors: 1 }],
-    });
-    const body = (await api.get('/api/status')).json() as { shares: Record<string, unknown>[]; warmup: unknown[] } & Record<string, unknown>;
+    api.publish(
+      [
+        {
+          name: '照片 2024',
+          mounted: true,
+          rcPort: 41000,
+          cacheBytes: 1536,
+          dirtyCount: 3,
+          erroredFiles: 1,
+          speed: 2_097_152.5,
+          transfers: 2,
+          errors: 7,
+          health: 'failed',
+          healthMessage: 'the NAS does not answer',
+          warmupState: 'caching',
+          warmupDone: 5,
+          warmupTotal: 9,
+          dirRefreshActive: true,
+          lastDirRefreshAt: before - 65_000,
+          lastDirRefreshDirsOk: 4,
+          lastDirRefreshDirsFailed: 2,
+        },
+      ],
+      {
+        smbdRunning: true,
+        webdavRunning: true,
+        nfsExported: true,
+        nasOffline: true,
+        allSynced: true,
+        warmup: [
+          {
+            share: '照片 2024',
+            path: 'a/b',
+            newerThan: '7d',
+            state: 'listing',
+            totalFiles: 4,
+            skipped: 1,
+            cached: 2,
+            errors: 1,
+          },
+        ],
+      },
+    );
+    const body = (await api.get('/api/status')).json() as {
+      shares: Record<string, unknown>[];
+      warmup: unknown[];
+    } & Record<string, unknown>;
     const { last_dir_refresh_ago: ago, ...share } = body.shares[0] ?? {};
     assert.match(String(ago), /^1m \d+s ago$/);
     assert.deepEqual(share, {
-      name: '照片 2024', mounted: true, rc_port: 41000, cache_bytes: 1536, cache_display: '1.5 KiB', dirty_count: 3, errored_files: 1,
-      speed: 2_097_152.5, speed_display: '2.0 MiB/s', transfers: 2, errors: 7, health: 'failed', health_message: 'the NAS does not answer',
-      warmup_state: 'caching', warmup_done: 5, warmup_total: 9, dir_refresh_active: true, last_dir_refresh_dirs_ok: 4, last_dir_refresh_dirs_failed: 2,
+      name: '照片 2024',
+      mounted: true,
+      rc_port: 41000,
+      cache_bytes: 1536,
+      cache_display: '1.5 KiB',
+      dirty_count: 3,
+      errored_files: 1,
+      speed: 2_097_152.5,
+      speed_display: '2.0 MiB/s',
+      transfers: 2,
+      errors: 7,
+      health: 'failed',
+      health_message: 'the NAS does not answer',
+      warmup_state: 'caching',
+      warmup_done: 5,
+      warmup_total: 9,
+      dir_refresh_active: true,
+      last_dir_refresh_dirs_ok: 4,
+      last_dir_refresh_dirs_failed: 2,
     });
-    assert.deepEqual(body.warmup, [{ share: '照片 2024', path: 'a/b', newer_than: '7d', state: 'listing', total_files: 4, skipped: 1, cached: 2, errors: 1 }]);
-    assert.deepEqual([body['smbd_running'], body['webdav_running'], body['nfs_exported'], body['nas_offline'], body['all_synced']], [true, true, true, true, true]);
+    assert.deepEqual(body.warmup, [
+      {
+        share: '照片 2024',
+        path: 'a/b',
+        newer_than: '7d',
+        state: 'listing',
+        total_files: 4,
+        skipped: 1,
+        cached: 2,
+        errors: 1,
+      },
+    ]);
+    assert.deepEqual(
+      [
+        body['smbd_running'],
+        body['webdav_running'],
+        body['nfs_exported'],
+        body['nas_offline'],
+        body['all_synced'],
+      ],
+      [true, true, true, true, true],
+    );
   });
 
   it('answers 304 to the ETag of the running snapshot and 200 after the next one', async () => {
@@ -67,7 +166,10 @@ describe('GET /api/status', () => {
       api.publish(Array.from({ length: count }, (_, index) => ({ name: `照片 ${index} é` })));
       const { body, bytes, headers } = await api.get('/api/status');
       assert.equal(Number(headers['content-length']), bytes.length);
-      assert.equal((JSON.parse(body) as { shares: { name: string }[] }).shares.at(-1)?.name, `照片 ${count - 1} é`);
+      assert.equal(
+        (JSON.parse(body) as { shares: { name: string }[] }).shares.at(-1)?.name,
+        `照片 ${count - 1} é`,
+      );
     }
   });
 
@@ -83,7 +185,10 @@ describe('GET /api/status', () => {
     assert.equal(gunzipSync(zipped.bytes).toString(), plain.body);
     assert.notEqual(zipped.headers.etag, plain.headers.etag);
     assert.match(String(plain.headers.vary), /accept-encoding/);
-    const unchanged = await api.get('/api/status', { 'accept-encoding': 'gzip', 'if-none-match': String(zipped.headers.etag) });
+    const unchanged = await api.get('/api/status', {
+      'accept-encoding': 'gzip',
+      'if-none-match': String(zipped.headers.etag),
+    });
     assert.equal(unchanged.status, 304);
   });
 
@@ -99,7 +204,9 @@ describe('GET /api/status', () => {
 
 describe('GET /api/status/{share}', () => {
   let api: ApiFixture;
-  before(async () => { api = await createApi(); });
+  before(async () => {
+    api = await createApi();
+  });
   after(() => api.close());
 
   it('gives the one share, by its percent-encoded name too', async () => {
@@ -109,7 +216,10 @@ describe('GET /api/status/{share}', () => {
       const answer = await api.get(`/api/status/${encodeURIComponent(name)}`);
       assert.deepEqual(answer.json(), { ...DEFAULT_SHARE, name });
     }
-    assert.equal(((await api.get('/api/status/%E7%85%A7%E7%89%87%202024')).json() as { name: string }).name, '照片 2024');
+    assert.equal(
+      ((await api.get('/api/status/%E7%85%A7%E7%89%87%202024')).json() as { name: string }).name,
+      '照片 2024',
+    );
   });
 
   it('answers an unknown share with 404 and not one byte of body', async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { Agent, request as httpRequest } from 'node:http';
 import { describe, it } from 'node:test';
-import { definePlugin } from '../../core/api.ts';
-import type { Plugin } from '../../core/api.ts';
+import { definePlugin } from '../../core/sdk/index.ts';
+import type { Plugin } from '../../core/contract/plugin.ts';
 import { until } from '../support/until.ts';
 import { API_PLUGINS, createApi, SAMPLE } from './fixture.ts';
 
@@ -56,7 +56,12 @@ describe('switching a plugin at run time', () => {
     const agent = new Agent({ keepAlive: true });
     let built = 0;
     const { build } = api.http.projector;
-    Object.assign(api.http.projector, { build: (...args: Parameters<typeof build>) => { built += 1; return build(...args); } });
+    Object.assign(api.http.projector, {
+      build: (...args: Parameters<typeof build>) => {
+        built += 1;
+        return build(...args);
+      },
+    });
     await api.apply(`${SAMPLE}\n[web]\npassword = "pw"\n`);
     assert.equal(await status(api.port, '/api/status', agent), 401);
     assert.equal(built, 0);
@@ -70,22 +75,35 @@ describe('switching a plugin at run time', () => {
     let up = (): void => undefined;
     const isUp = new Promise<void>((resolve) => (up = resolve));
     const slow = definePlugin({
-      name: 'slow', version: '1.0.0', apiVersion: 1, description: 'Takes its time.', enabledByDefault: false,
+      name: 'slow',
+      version: '1.0.0',
+      apiVersion: 1,
+      description: 'Takes its time.',
+      enabledByDefault: false,
       register(ctx) {
         ctx.route({ method: 'GET', path: '/slow', handler: () => 'here' });
-        ctx.effect('take time', async () => { await isUp; return () => undefined; });
+        ctx.effect('take time', async () => {
+          await isUp;
+          return () => undefined;
+        });
       },
     });
     const api = await createApi({ plugins: [...API_PLUGINS, slow as Plugin] });
     assert.equal((await api.get('/slow')).status, 404);
     const applied = api.apply(`${SAMPLE}\n[plugins.slow]\nenabled = true\n`);
-    await until('the route is declared', async () => (await api.get('/slow')).status === 503, { timeoutMs: 20_000, everyMs: 2 });
+    await until('the route is declared', async () => (await api.get('/slow')).status === 503, {
+      timeoutMs: 20_000,
+      everyMs: 2,
+    });
     const early = await api.get('/slow');
     const other = await api.get('/api/status');
     up();
     await applied;
     const late = await api.get('/slow');
     await api.close();
-    assert.deepEqual([early.status, early.headers['retry-after'], other.status, late.body], [503, '1', 200, 'here']);
+    assert.deepEqual(
+      [early.status, early.headers['retry-after'], other.status, late.body],
+      [503, '1', 200, 'here'],
+    );
   });
 });

@@ -28,14 +28,38 @@ async function obscured(): Promise<string> {
   return text.trim();
 }
 
-/** Everything that can be done before the clock runs; the call starts all of them at once and resolves when the kernel lists them. */
-export async function prepareBareMounts(room: string, { nas, count, rclone = 'rclone' }: BareOptions): Promise<() => Promise<BareMounts>> {
-  const env = { PATH: process.env['PATH'], HOME: room, RCLONE_CONFIG: `${room}/none`, RCLONE_CONFIG_NAS_TYPE: 'sftp', RCLONE_CONFIG_NAS_HOST: '127.0.0.1', RCLONE_CONFIG_NAS_PORT: String(nas.port), RCLONE_CONFIG_NAS_USER: NAS_USER, RCLONE_CONFIG_NAS_PASS: await obscured() };
+/**
+ * Everything that can be done before the clock runs; the call starts all of them at once and resolves when
+ * the kernel lists them.
+ */
+export async function prepareBareMounts(
+  room: string,
+  { nas, count, rclone = 'rclone' }: BareOptions,
+): Promise<() => Promise<BareMounts>> {
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: room,
+    RCLONE_CONFIG: `${room}/none`,
+    RCLONE_CONFIG_NAS_TYPE: 'sftp',
+    RCLONE_CONFIG_NAS_HOST: '127.0.0.1',
+    RCLONE_CONFIG_NAS_PORT: String(nas.port),
+    RCLONE_CONFIG_NAS_USER: NAS_USER,
+    RCLONE_CONFIG_NAS_PASS: await obscured(),
+  };
   const points = Array.from({ length: count }, (_, index) => `${room}/bare-${index}`);
   for (const point of points) await mkdir(point, { recursive: true });
   return async () => {
-    const children = points.map((point, index) => spawn(rclone, ['mount', 'nas:', point, '--vfs-cache-mode', 'full', '--cache-dir', `${room}/bare-cache-${index}`], { env, stdio: 'ignore' }));
-    await until('bare mounts', async () => (await Promise.all(points.map(isMounted))).every(Boolean), { timeoutMs: 60_000, everyMs: 5 });
+    const children = points.map((point, index) =>
+      spawn(
+        rclone,
+        ['mount', 'nas:', point, '--vfs-cache-mode', 'full', '--cache-dir', `${room}/bare-cache-${index}`],
+        { env, stdio: 'ignore' },
+      ),
+    );
+    await until('bare mounts', async () => (await Promise.all(points.map(isMounted))).every(Boolean), {
+      timeoutMs: 60_000,
+      everyMs: 5,
+    });
     return { points, end: () => end(room, children) };
   };
 }

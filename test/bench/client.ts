@@ -10,10 +10,23 @@ export interface ClientOptions {
 }
 
 /** What it printed. Rejects with the end of that when it failed. */
-export async function runClient(command: string, args: readonly string[], { input, env = {}, timeoutMs = 60_000 }: ClientOptions = {}): Promise<string> {
-  const child = spawn(command, args, { stdio: 'pipe', env: { PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/sbin`, LANG: 'C.UTF-8', HOME: '/nonexistent', ...env } });
+export async function runClient(
+  command: string,
+  args: readonly string[],
+  { input, env = {}, timeoutMs = 60_000 }: ClientOptions = {},
+): Promise<string> {
+  const child = spawn(command, args, {
+    stdio: 'pipe',
+    env: {
+      PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/sbin`,
+      LANG: 'C.UTF-8',
+      HOME: '/nonexistent',
+      ...env,
+    },
+  });
   const pieces: Buffer[] = [];
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => void pieces.push(piece));
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (piece: Buffer) => void pieces.push(piece));
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   try {
@@ -22,6 +35,7 @@ export async function runClient(command: string, args: readonly string[], { inpu
     child.kill('SIGKILL');
   }
   const output = Buffer.concat(pieces).toString();
-  if (child.exitCode !== 0) throw new Error(`${command} failed with ${child.exitCode}: ${output.slice(-400)}`);
+  if (child.exitCode !== 0)
+    throw new Error(`${command} failed with ${child.exitCode}: ${output.slice(-400)}`);
   return output;
 }

@@ -15,5 +15,6 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-export const ms = (value: number): string => (value < 10 ? `${value.toFixed(2)} ms` : `${Math.round(value)} ms`);
+export const ms = (value: number): string =>
+  value < 10 ? `${value.toFixed(2)} ms` : `${Math.round(value)} ms`;
 export const times = (value: number): string => `${value.toFixed(2)}×`;

@@ -1,11 +1,16 @@
-/** A cheap HTTP client in a process of its own: sockets that ask for one path and count the bytes that come back. */
+/**
+ * A cheap HTTP client in a process of its own: sockets that ask for one path and count the bytes that come
+ * back.
+ */
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 
 const CLIENTS = 16;
 
 function keepAsking(port: number, path: string, onAnswer: () => void): Socket {
-  const request = Buffer.from(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: keep-alive\r\n\r\n`);
+  const request = Buffer.from(
+    `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: keep-alive\r\n\r\n`,
+  );
   const socket = connect(port, '127.0.0.1', () => socket.write(request));
   let answerBytes = 0;
   let seen = 0;

@@ -1,4 +1,6 @@
-/** A share over WebDAV beside an `rclone serve webdav` that somebody started by the manual over a bare mount. */
+/**
+ * A share over WebDAV beside an `rclone serve webdav` that somebody started by the manual over a bare mount.
+ */
 import { spawn } from 'node:child_process';
 import { freePort } from '../support/ports.ts';
 import { currentRclone } from '../support/rclones.ts';
@@ -6,7 +8,17 @@ import type { Scratch } from '../support/scratch.ts';
 import { timed, until } from '../support/until.ts';
 import { runClient } from './client.ts';
 import type { Figure } from './figures.ts';
-import { awaitFlag, BIG, listed, MANY, openStage, RANDOM_BYTES, rows, SHARE, sideBySide } from './lan-stage.ts';
+import {
+  awaitFlag,
+  BIG,
+  listed,
+  MANY,
+  openStage,
+  RANDOM_BYTES,
+  rows,
+  SHARE,
+  sideBySide,
+} from './lan-stage.ts';
 import type { Side, Stage } from './lan-stage.ts';
 
 const USER = 'alice';
@@ -21,7 +33,12 @@ interface Door {
 /** The settings come by standard input: a command line can be read by everyone. */
 function curl({ port }: Door, settings: readonly string[]): Promise<string> {
   const login = `user = "${USER}:${PASSWORD}"`;
-  return runClient('curl', ['--config', '-'], { input: settings.map((one) => `${one}\n${login}\n`).join('next\n').replaceAll('@', `http://127.0.0.1:${port}`) });
+  return runClient('curl', ['--config', '-'], {
+    input: settings
+      .map((one) => `${one}\n${login}\n`)
+      .join('next\n')
+      .replaceAll('@', `http://127.0.0.1:${port}`),
+  });
 }
 
 const visible = 'silent\nshow-error\nfail';
@@ -36,15 +53,30 @@ function sideOf(door: Door, source: Stage['source']): Side {
       await curl(door, [`${quiet}\nrequest = "DELETE"\n${url(name)}`]);
       return spanMs;
     },
-    randomReads: (offsets) => timed(curl(door, offsets.map((offset) => `${quiet}\nrange = "${offset}-${offset + RANDOM_BYTES - 1}"\n${url(BIG)}`))),
-    listing: () => listed(curl(door, [`${visible}\nrequest = "PROPFIND"\nheader = "Depth: 1"\n${url(`${MANY}/`)}`])),
+    randomReads: (offsets) =>
+      timed(
+        curl(
+          door,
+          offsets.map((offset) => `${quiet}\nrange = "${offset}-${offset + RANDOM_BYTES - 1}"\n${url(BIG)}`),
+        ),
+      ),
+    listing: () =>
+      listed(curl(door, [`${visible}\nrequest = "PROPFIND"\nheader = "Depth: 1"\n${url(`${MANY}/`)}`])),
   };
 }
 
 async function startByHand(scratch: Scratch, path: string, rclone: string): Promise<Door> {
   const port = await freePort();
-  const env = { PATH: process.env['PATH'], HOME: scratch.path('webdav-home'), RCLONE_USER: USER, RCLONE_PASS: PASSWORD };
-  const server = spawn(rclone, ['serve', 'webdav', path, '--addr', `127.0.0.1:${port}`], { stdio: 'ignore', env });
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: scratch.path('webdav-home'),
+    RCLONE_USER: USER,
+    RCLONE_PASS: PASSWORD,
+  };
+  const server = spawn(rclone, ['serve', 'webdav', path, '--addr', `127.0.0.1:${port}`], {
+    stdio: 'ignore',
+    env,
+  });
   scratch.defer(() => server.kill('SIGKILL'));
   return { port, root: '' };
 }
@@ -53,12 +85,24 @@ async function startByHand(scratch: Scratch, path: string, rclone: string): Prom
 export async function benchWebdav(scratch: Scratch): Promise<Figure[]> {
   const rclone = currentRclone();
   const port = await freePort();
-  const stage = await openStage(scratch, { protocol: 'webdav', rclone, sections: { webdav: { enabled: true, port, users: [{ name: USER, password: PASSWORD }] } } });
+  const stage = await openStage(scratch, {
+    protocol: 'webdav',
+    rclone,
+    sections: { webdav: { enabled: true, port, users: [{ name: USER, password: PASSWORD }] } },
+  });
   const [ours, byHand] = [{ port, root: `/${SHARE}` }, await startByHand(scratch, stage.barePoint, rclone)];
   await awaitFlag(stage.daemon, 'webdav_running');
   const [our, bare] = [sideOf(ours, stage.source), sideOf(byHand, stage.source)];
-  for (const side of [our, bare]) await until('the share is shown', () => side.listing(), { timeoutMs: 15_000 });
+  for (const side of [our, bare])
+    await until('the share is shown', () => side.listing(), { timeoutMs: 15_000 });
   const spans = await sideBySide(our, bare);
   await stage.end();
-  return rows(spans, { protocol: 'WebDAV', beside: 'rclone serve webdav by its defaults over a bare mount', note: 'Client: curl, with a password on both sides; the random reads are requests with a range on one connection.', notes: { list: 'By hand, the listing comes from that server\'s own memory and may be five minutes old; ours shows at once what has come in over other protocols.' } });
+  return rows(spans, {
+    protocol: 'WebDAV',
+    beside: 'rclone serve webdav by its defaults over a bare mount',
+    note: 'Client: curl, with a password on both sides; the random reads are requests with a range on one connection.',
+    notes: {
+      list: "By hand, the listing comes from that server's own memory and may be five minutes old; ours shows at once what has come in over other protocols.",
+    },
+  });
 }

@@ -21,7 +21,13 @@ interface Page {
 
 async function writeLog(file: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
-  const block = Buffer.from(Array.from({ length: 5_000 }, (_, index) => `2024-11-20T10:00:00.000Z INFO  cycle done share=photos number=${index} ${'lorem ipsum dolor sit amet '.repeat(4)}\n`).join(''));
+  const block = Buffer.from(
+    Array.from(
+      { length: 5_000 },
+      (_, index) =>
+        `2024-11-20T10:00:00.000Z INFO  cycle done share=photos number=${index} ${'lorem ipsum dolor sit amet '.repeat(4)}\n`,
+    ).join(''),
+  );
   const handle = await open(file, 'w');
   for (let written = 0; written < FILE_BYTES; written += block.length) await handle.write(block);
   await handle.close();
@@ -34,7 +40,11 @@ async function tail(file: string): Promise<void> {
 }
 
 export async function benchLogs(scratch: Scratch): Promise<Figure[]> {
-  const daemon = await Daemon.create(scratch, { name: 'logs', connections: [{ name: 'nas', type: 'sftp', options: { host: '127.0.0.1', port: '1' } }], shares: [] });
+  const daemon = await Daemon.create(scratch, {
+    name: 'logs',
+    connections: [{ name: 'nas', type: 'sftp', options: { host: '127.0.0.1', port: '1' } }],
+    shares: [],
+  });
   await writeLog(daemon.logFile);
   await daemon.start(30_000);
   let total = 0;
@@ -52,8 +62,14 @@ export async function benchLogs(scratch: Scratch): Promise<Figure[]> {
   }
   await daemon.stop();
   const growth = (median(memory.slice(-20)) - median(memory.slice(20, 40))) / 1e6;
-  return [{
-    what: 'later poll of /api/logs on a 1 GB file', ours: ms(median(spans.ours)), beside: `${ms(median(spans.tail))} (tail -n 200)`, ratio: times(median(spans.ours) / median(spans.tail)), aim: '≤ 2 ms',
-    note: `Median of ${POLLS} polls, a line appended before each; the time includes the HTTP client. The first poll, which reads the file once, took ${ms(firstMs)}. Memory went ${growth >= 0 ? '+' : ''}${growth.toFixed(1)} MB from the 30th to the last poll (resident ${Math.round(median(memory.slice(-20)) / 1e6)} MB).`,
-  }];
+  return [
+    {
+      what: 'later poll of /api/logs on a 1 GB file',
+      ours: ms(median(spans.ours)),
+      beside: `${ms(median(spans.tail))} (tail -n 200)`,
+      ratio: times(median(spans.ours) / median(spans.tail)),
+      aim: '≤ 2 ms',
+      note: `Median of ${POLLS} polls, a line appended before each; the time includes the HTTP client. The first poll, which reads the file once, took ${ms(firstMs)}. Memory went ${growth >= 0 ? '+' : ''}${growth.toFixed(1)} MB from the 30th to the last poll (resident ${Math.round(median(memory.slice(-20)) / 1e6)} MB).`,
+    },
+  ];
 }

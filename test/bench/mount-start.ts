@@ -1,4 +1,7 @@
-/** From the start of a process until shares are mounted: the daemon with 1 and 20 shares beside bare rclone mounts. */
+/**
+ * From the start of a process until shares are mounted: the daemon with 1 and 20 shares beside bare rclone
+ * mounts.
+ */
 import { Daemon } from '../support/daemon.ts';
 import { isMounted } from '../support/mounts.ts';
 import { Nas } from '../support/nas.ts';
@@ -24,7 +27,11 @@ async function bareMounts(room: string, nas: Nas, count: number): Promise<number
 async function daemonMounts(daemon: Daemon, names: readonly string[]): Promise<number> {
   const start = performance.now();
   void daemon.spawn();
-  await until('the daemon\'s mounts', async () => (await Promise.all(names.map((name) => isMounted(daemon.mountPoint(name))))).every(Boolean), { timeoutMs: 60_000, everyMs: 5 });
+  await until(
+    "the daemon's mounts",
+    async () => (await Promise.all(names.map((name) => isMounted(daemon.mountPoint(name))))).every(Boolean),
+    { timeoutMs: 60_000, everyMs: 5 },
+  );
   const spanMs = performance.now() - start;
   await daemon.healthy(names, 30_000);
   await daemon.stop();
@@ -34,7 +41,12 @@ async function daemonMounts(daemon: Daemon, names: readonly string[]): Promise<n
 export async function benchStart(scratch: Scratch): Promise<Figure[]> {
   const nas = await Nas.create(scratch, { name: 'start-nas', files: { 'x.bin': 1_000 } });
   const names = Array.from({ length: MANY }, (_, index) => `share-${index}`);
-  const keeper = (name: string, shares: readonly string[]): Promise<Daemon> => Daemon.create(scratch, { name, connections: [nas.connection('nas')], shares: shares.map((share) => ({ name: share, connection: 'nas' })) });
+  const keeper = (name: string, shares: readonly string[]): Promise<Daemon> =>
+    Daemon.create(scratch, {
+      name,
+      connections: [nas.connection('nas')],
+      shares: shares.map((share) => ({ name: share, connection: 'nas' })),
+    });
   const [single, many] = [await keeper('start-1', names.slice(0, 1)), await keeper('start-20', names)];
   const spans = { bare: [] as number[], bareMany: [] as number[], one: [] as number[], many: [] as number[] };
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -44,9 +56,28 @@ export async function benchStart(scratch: Scratch): Promise<Figure[]> {
     spans.bareMany.push(await bareMounts(`${room}-20`, nas, MANY));
     spans.many.push(await daemonMounts(many, names));
   }
-  const [bare, bareMany, one, twenty] = [median(spans.bare), median(spans.bareMany), median(spans.one), median(spans.many)];
+  const [bare, bareMany, one, twenty] = [
+    median(spans.bare),
+    median(spans.bareMany),
+    median(spans.one),
+    median(spans.many),
+  ];
   return [
-    { what: 'start until 1 share is mounted', ours: ms(one), beside: `${ms(bare)} (one bare rclone mount)`, ratio: times(one / bare), aim: '–', note: 'From the start of the process until the kernel lists the mount. Ours includes the start of Node.js, the reading and checking of the configuration and the probe of the remote path.' },
-    { what: `start until ${MANY} shares are mounted`, ours: ms(twenty), beside: `${ms(bareMany)} (${MANY} bare rclone mounts at once)`, ratio: times(twenty / bareMany), aim: `≤ ${ms(bareMany + 2 * bare)}`, note: `The aim is twice one bare mount's time (${ms(bare)}) plus what the cores cost: ${MANY} bare mounts started at once on this machine.` },
+    {
+      what: 'start until 1 share is mounted',
+      ours: ms(one),
+      beside: `${ms(bare)} (one bare rclone mount)`,
+      ratio: times(one / bare),
+      aim: '–',
+      note: 'From the start of the process until the kernel lists the mount. Ours includes the start of Node.js, the reading and checking of the configuration and the probe of the remote path.',
+    },
+    {
+      what: `start until ${MANY} shares are mounted`,
+      ours: ms(twenty),
+      beside: `${ms(bareMany)} (${MANY} bare rclone mounts at once)`,
+      ratio: times(twenty / bareMany),
+      aim: `≤ ${ms(bareMany + 2 * bare)}`,
+      note: `The aim is twice one bare mount's time (${ms(bare)}) plus what the cores cost: ${MANY} bare mounts started at once on this machine.`,
+    },
   ];
 }

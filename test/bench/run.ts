@@ -18,27 +18,53 @@ import { benchIdle, benchSwap } from './swap-and-idle.ts';
 import { warmupFigures } from './warmup.ts';
 
 const REPORT = fileURLToPath(new URL('../../../docs/benchmarks.md', import.meta.url));
-const BENCHES: Readonly<Record<string, (scratch: Scratch) => Promise<Figure[]>>> = { start: benchStart, status: benchStatus, logs: benchLogs, metrics: benchMetrics, swap: benchSwap, idle: benchIdle, smb: benchSmb, nfs: benchNfs, webdav: benchWebdav, warmup: warmupFigures };
+const BENCHES: Readonly<Record<string, (scratch: Scratch) => Promise<Figure[]>>> = {
+  start: benchStart,
+  status: benchStatus,
+  logs: benchLogs,
+  metrics: benchMetrics,
+  swap: benchSwap,
+  idle: benchIdle,
+  smb: benchSmb,
+  nfs: benchNfs,
+  webdav: benchWebdav,
+  warmup: warmupFigures,
+};
 
 function machine(): string {
-  const rclone = /v[\d.]+/.exec(spawnSync('rclone', ['version'], { encoding: 'utf8' }).stdout)?.[0] ?? 'unknown';
+  const rclone =
+    /v[\d.]+/.exec(spawnSync('rclone', ['version'], { encoding: 'utf8' }).stdout)?.[0] ?? 'unknown';
   return `${cpus().length} cores (${cpus()[0]?.model.trim() ?? 'unknown'}), ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node.js ${process.version}, rclone ${rclone}, Linux ${spawnSync('uname', ['-r'], { encoding: 'utf8' }).stdout.trim()}`;
 }
 
 function document(figures: readonly Figure[]): string {
-  const rows = figures.map((figure) => `| ${[figure.what, figure.ours, figure.beside, figure.ratio, figure.aim].join(' | ')} |`);
+  const rows = figures.map(
+    (figure) => `| ${[figure.what, figure.ours, figure.beside, figure.ratio, figure.aim].join(' | ')} |`,
+  );
   return [
-    '# Benchmarks', '',
+    '# Benchmarks',
+    '',
     '`npm run bench` measures Mountkeeper beside what it is to be compared with, in one run on one machine, and writes this page.',
-    'Absolute figures belong to the machine; ratios are what to look at. The remote is a NAS on loopback, so network time is nearly nothing.', '',
-    `Machine: ${machine()}.`, '',
-    '| what | Mountkeeper | beside it | ratio | aim |', '|---|---|---|---|---|', ...rows, '',
-    '## What the figures mean', '', ...figures.map((figure) => `- **${figure.what}**: ${figure.note}`), '',
+    'Absolute figures belong to the machine; ratios are what to look at. The remote is a NAS on loopback, so network time is nearly nothing.',
+    '',
+    `Machine: ${machine()}.`,
+    '',
+    '| what | Mountkeeper | beside it | ratio | aim |',
+    '|---|---|---|---|---|',
+    ...rows,
+    '',
+    '## What the figures mean',
+    '',
+    ...figures.map((figure) => `- **${figure.what}**: ${figure.note}`),
+    '',
   ].join('\n');
 }
 
 function show(figures: readonly Figure[]): void {
-  for (const figure of figures) console.log(`${figure.what.padEnd(48)} ${figure.ours.padEnd(28)} beside ${figure.beside}\n${' '.repeat(49)}ratio ${figure.ratio}, aim ${figure.aim}`);
+  for (const figure of figures)
+    console.log(
+      `${figure.what.padEnd(48)} ${figure.ours.padEnd(28)} beside ${figure.beside}\n${' '.repeat(49)}ratio ${figure.ratio}, aim ${figure.aim}`,
+    );
 }
 
 /** In a scratch folder of its own, so that nothing of it disturbs what comes after, also when it failed. */
@@ -74,6 +100,8 @@ if (only.length === 0 && failures.length === 0) {
   console.log('\nwritten to docs/benchmarks.md');
 }
 if (failures.length > 0) {
-  console.error(`\nnot measured: ${failures.join(', ')}${only.length === 0 ? '; docs/benchmarks.md is left as it was' : ''}`);
+  console.error(
+    `\nnot measured: ${failures.join(', ')}${only.length === 0 ? '; docs/benchmarks.md is left as it was' : ''}`,
+  );
   process.exitCode = 1;
 }

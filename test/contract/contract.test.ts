@@ -5,7 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { contractSuite } from 'mountkeeper/testing';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
-const folders = readdirSync(path.join(root, 'plugins'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+const folders = readdirSync(path.join(root, 'plugins'), { withFileTypes: true }).filter((entry) =>
+  entry.isDirectory(),
+);
 
 const entryOf = (name: string) => path.join(root, 'dist/plugins', name, 'index.js');
 

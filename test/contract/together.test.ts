@@ -1,23 +1,32 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
-import { discoverPlugins } from '../../core/plugin/discover.ts';
-import type { Ledger } from '../../core/plugin/ledger.ts';
-import { IN_TREE_PLUGINS } from '../../core/system/package.ts';
+import { discoverPlugins } from '../../core/plugins/discovery/discover.ts';
+import type { Ledger } from '../../core/plugins/instance/ledger.ts';
+import { IN_TREE_PLUGINS } from '../../core/platform/package.ts';
 
 /** What only one plugin may declare. */
 function claimsOf({ services, statusFields, handlers, cli, metrics, tabs, routes }: Ledger): string[] {
   return [
-    ...services.map(({ name }) => `service ${name}`), ...statusFields.map(({ field }) => `status field ${field}`),
-    ...handlers.map(({ command }) => `command ${command}`), ...cli.map(({ name }) => `subcommand ${name}`),
-    ...metrics.map(({ name }) => `metric ${name}`), ...tabs.map(({ id }) => `tab ${id}`),
+    ...services.map(({ name }) => `service ${name}`),
+    ...statusFields.map(({ field }) => `status field ${field}`),
+    ...handlers.map(({ command }) => `command ${command}`),
+    ...cli.map(({ name }) => `subcommand ${name}`),
+    ...metrics.map(({ name }) => `metric ${name}`),
+    ...tabs.map(({ id }) => `tab ${id}`),
     ...routes.map(({ method, path }) => `route ${String(method)} ${path}`),
   ];
 }
 
 describe('the plugins that come with the package', () => {
   it('can all be on at once, those too that are off by default', async () => {
-    const found = await discoverPlugins({ inTree: IN_TREE_PLUGINS, thirdPartyDirs: [], stateDir: '/nowhere', log: pino({ level: 'silent' }), importMs: 60_000 });
+    const found = await discoverPlugins({
+      inTree: IN_TREE_PLUGINS,
+      thirdPartyDirs: [],
+      stateDir: '/nowhere',
+      log: pino({ level: 'silent' }),
+      importMs: 60_000,
+    });
     const owners = new Map<string, string>();
     for (const one of found) {
       assert.ok(one.plugin, one.name);

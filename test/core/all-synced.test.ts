@@ -15,9 +15,11 @@ describe('all_synced', () => {
     await kit.clock.advance(ms);
     return status.snapshot.record.allSynced;
   };
-  const mountsWith = (change: (mount: FakeMount) => void) => (kit: Kit): void => {
-    kit.mounter.prepare = (mount) => (mount.shareName === 'video' ? change(mount) : undefined);
-  };
+  const mountsWith =
+    (change: (mount: FakeMount) => void) =>
+    (kit: Kit): void => {
+      kit.mounter.prepare = (mount) => (mount.shareName === 'video' ? change(mount) : undefined);
+    };
 
   it('is true when every share is mounted, reachable and clean', async (t) => {
     assert.equal(await after(t, () => undefined), true);
@@ -27,16 +29,56 @@ describe('all_synced', () => {
     ['a share is failed', (kit) => kit.prober.problems.set('video', 'down')],
     ['a share is still being probed', (kit) => void kit.prober.hangs.add('video')],
     ['a file is dirty', mountsWith((mount) => mount.dirty(1))],
-    ['a file is in error', mountsWith((mount) => { mount.figures = { ...mount.figures, erroredFiles: 1 }; })],
-    ['something is uploading', mountsWith((mount) => { mount.figures = { ...mount.figures, uploading: true }; })],
-    ['a remote does not answer', mountsWith((mount) => { mount.remoteProblem = 'down'; })],
-    ['a remote has not answered yet', mountsWith((mount) => { mount.checkRemote = never; })],
-    ['figures do not come', mountsWith((mount) => { mount.isRcSilent = true; })],
+    [
+      'a file is in error',
+      mountsWith((mount) => {
+        mount.figures = { ...mount.figures, erroredFiles: 1 };
+      }),
+    ],
+    [
+      'something is uploading',
+      mountsWith((mount) => {
+        mount.figures = { ...mount.figures, uploading: true };
+      }),
+    ],
+    [
+      'a remote does not answer',
+      mountsWith((mount) => {
+        mount.remoteProblem = 'down';
+      }),
+    ],
+    [
+      'a remote has not answered yet',
+      mountsWith((mount) => {
+        mount.checkRemote = never;
+      }),
+    ],
+    [
+      'figures do not come',
+      mountsWith((mount) => {
+        mount.isRcSilent = true;
+      }),
+    ],
     ['dirty files of a share that is not mounted lie on the disk', (kit) => kit.mounter.onDisk.set('old', 1)],
-    ['dirty files of a mounted share lie where it does not lead', (kit) => kit.mounter.onDisk.set('video', 1)],
-    ['the disk cannot be read', (kit) => { kit.mounter.cached = async () => { throw new Error('disk error'); }; }],
+    [
+      'dirty files of a mounted share lie where it does not lead',
+      (kit) => kit.mounter.onDisk.set('video', 1),
+    ],
+    [
+      'the disk cannot be read',
+      (kit) => {
+        kit.mounter.cached = async () => {
+          throw new Error('disk error');
+        };
+      },
+    ],
     ['one cache cannot be read', (kit) => kit.mounter.onDisk.set('old', undefined)],
-    ['the disk has not been read yet', (kit) => { kit.mounter.cached = never; }],
+    [
+      'the disk has not been read yet',
+      (kit) => {
+        kit.mounter.cached = never;
+      },
+    ],
   ];
   for (const [what, prepare] of FALSE) {
     it(`is false while ${what}`, async (t) => assert.equal(await after(t, prepare), false));
@@ -65,7 +107,13 @@ describe('all_synced', () => {
 
   it('is false within seconds of a file that was written, and true again once it is up, also with a long poll interval', async (t) => {
     const kit = createKit();
-    const { status } = await start(t, kit, loaded([spec('photos'), spec('video')], { supervisor: { poll_interval: '1h', stop_timeout: '10m', state_dir: '/nowhere' } }));
+    const { status } = await start(
+      t,
+      kit,
+      loaded([spec('photos'), spec('video')], {
+        supervisor: { poll_interval: '1h', stop_timeout: '10m', state_dir: '/nowhere' },
+      }),
+    );
     await kit.clock.advance(20_000);
     const seen = [status.snapshot.record.allSynced];
     for (const files of [1, 0]) {

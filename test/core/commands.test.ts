@@ -4,11 +4,17 @@ import { CommandChannel } from '../../core/commands.js';
 import type { Command } from '../../core/commands.js';
 import { collectedLines, never } from './fake-shares.ts';
 
-const turn = () => new Promise<void>((resolve) => { setImmediate(resolve); });
+const turn = () =>
+  new Promise<void>((resolve) => {
+    setImmediate(resolve);
+  });
 
 function channel(capacity?: number) {
   const lines = collectedLines();
-  return { lines, commands: new CommandChannel({ log: lines.log, ...(capacity === undefined ? {} : { capacity }) }) };
+  return {
+    lines,
+    commands: new CommandChannel({ log: lines.log, ...(capacity === undefined ? {} : { capacity }) }),
+  };
 }
 
 describe('command channel', () => {
@@ -61,7 +67,9 @@ describe('command channel', () => {
     const done: unknown[] = [];
     let release: () => void = () => undefined;
     commands.consume(async ({ args: [share] }) => {
-      await new Promise<void>((resolve) => { release = resolve; });
+      await new Promise<void>((resolve) => {
+        release = resolve;
+      });
       done.push(share);
     });
     await commands.send('reconnect', 'a');

@@ -10,23 +10,43 @@ const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
 const PASSED_OVER = new Set(['node_modules', 'dist', '.git', '.cache', 'coverage']);
 
 async function pages(folder = PROJECT): Promise<string[]> {
-  const entries = (await readdir(folder, { withFileTypes: true })).filter((entry) => !PASSED_OVER.has(entry.name));
-  const below = await Promise.all(entries.filter((entry) => entry.isDirectory()).map((entry) => pages(join(folder, entry.name))));
-  return [...entries.filter((entry) => entry.isFile() && entry.name.endsWith('.md')).map((entry) => join(folder, entry.name)), ...below.flat()];
+  const entries = (await readdir(folder, { withFileTypes: true })).filter(
+    (entry) => !PASSED_OVER.has(entry.name),
+  );
+  const below = await Promise.all(
+    entries.filter((entry) => entry.isDirectory()).map((entry) => pages(join(folder, entry.name))),
+  );
+  return [
+    ...entries
+      .filter((entry) => entry.isFile() && entry.name.endsWith('.md'))
+      .map((entry) => join(folder, entry.name)),
+    ...below.flat(),
+  ];
 }
 
 /** Without what stands in code, where brackets are brackets. */
 function prose(text: string): string {
-  return text.replaceAll(/^(```|~~~)[\s\S]*?^\1/gm, '').replaceAll(/`[^`\n]*`/g, (code) => code.replaceAll(/[[\]()]/g, ' '));
+  return text
+    .replaceAll(/^(```|~~~)[\s\S]*?^\1/gm, '')
+    .replaceAll(/`[^`\n]*`/g, (code) => code.replaceAll(/[[\]()]/g, ' '));
 }
 
 function linksIn(text: string): string[] {
-  return [...prose(text).matchAll(/\]\(([^()\s]+)\)/g)].map((match) => match[1] ?? '').filter((target) => !/^[a-z][a-z0-9+.-]*:/i.test(target));
+  return [...prose(text).matchAll(/\]\(([^()\s]+)\)/g)]
+    .map((match) => match[1] ?? '')
+    .filter((target) => !/^[a-z][a-z0-9+.-]*:/i.test(target));
 }
 
 /** As forges make them of headings: lower case, punctuation gone, spaces to hyphens. */
 function anchorsIn(text: string): Set<string> {
-  return new Set([...text.matchAll(/^#{1,6} +(.+)$/gm)].map((match) => (match[1] ?? '').toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-')));
+  return new Set(
+    [...text.matchAll(/^#{1,6} +(.+)$/gm)].map((match) =>
+      (match[1] ?? '')
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
 }
 
 async function problem(page: string, link: string): Promise<string | undefined> {
@@ -42,17 +62,30 @@ async function problem(page: string, link: string): Promise<string | undefined> 
 describe('links of the documents', () => {
   it('lead to files and headings that are there', async () => {
     const all = await pages();
-    const checked = await Promise.all(all.map(async (page) => {
-      const links = linksIn(await readFile(page, 'utf8'));
-      return { count: links.length, problems: (await Promise.all(links.map((link) => problem(page, link)))).filter((one) => one !== undefined) };
-    }));
-    assert.deepEqual(checked.flatMap(({ problems }) => problems), []);
+    const checked = await Promise.all(
+      all.map(async (page) => {
+        const links = linksIn(await readFile(page, 'utf8'));
+        return {
+          count: links.length,
+          problems: (await Promise.all(links.map((link) => problem(page, link)))).filter(
+            (one) => one !== undefined,
+          ),
+        };
+      }),
+    );
+    assert.deepEqual(
+      checked.flatMap(({ problems }) => problems),
+      [],
+    );
     assert.ok(checked.reduce((sum, { count }) => sum + count, 0) > 30, 'links are found at all');
   });
 
   it('are looked at by this test as they are by a reader', async () => {
     const page = join(PROJECT, 'README.md');
-    assert.deepEqual(linksIn('[a](x.md) `[b](y.md)` [c](https://example.org) ![d](e/f.png)'), ['x.md', 'e/f.png']);
+    assert.deepEqual(linksIn('[a](x.md) `[b](y.md)` [c](https://example.org) ![d](e/f.png)'), [
+      'x.md',
+      'e/f.png',
+    ]);
     assert.match((await problem(page, 'docs/none.md')) ?? '', /leads nowhere/);
     assert.match((await problem(page, 'docs/architecture.md#none')) ?? '', /no such heading/);
     assert.equal(await problem(page, 'docs/architecture.md#the-one-idea'), undefined);
@@ -63,7 +96,13 @@ describe('operations', () => {
   it('gives the presets the values that they have', async () => {
     const text = await readFile(join(PROJECT, 'docs/operations.md'), 'utf8');
     const { photographer, video, office } = PROFILES;
-    for (const key of ['chunk_limit', 'multi_thread_streams', 'multi_thread_cutoff', 'buffer_size', 'write_back'] as const) {
+    for (const key of [
+      'chunk_limit',
+      'multi_thread_streams',
+      'multi_thread_cutoff',
+      'buffer_size',
+      'write_back',
+    ] as const) {
       const row = `| \`${key}\` | ${photographer[key]} | ${video[key]} | ${office[key]} |`;
       assert.ok(text.includes(row), row);
     }

@@ -1,13 +1,36 @@
-/** A mounter, a prober, an exporter and their mounts, all in memory, for tests of the supervisor's parts on a manual clock. */
+/**
+ * A mounter, a prober, an exporter and their mounts, all in memory, for tests of the supervisor's parts on a
+ * manual clock.
+ */
 import { pino } from 'pino';
 import type { Logger } from 'pino';
 import { createManualClock } from 'mountkeeper/testing';
-import type { Bandwidth, Exporter, Hooks, Mount, MountPlan, MountStats, Mounter, PendingFiles, Prober, RefreshResult, ShareSpec } from 'mountkeeper';
-import type { HookRunner } from '../../core/hooks.js';
-import { ShareRunner } from '../../core/share-runner.js';
-import type { RunnerSurroundings } from '../../core/share-surroundings.js';
+import type {
+  Bandwidth,
+  Exporter,
+  Hooks,
+  Mount,
+  MountPlan,
+  MountStats,
+  Mounter,
+  PendingFiles,
+  Prober,
+  RefreshResult,
+  ShareSpec,
+} from 'mountkeeper';
+import type { HookRunner } from '../../core/plugins/hooks.js';
+import { ShareRunner } from '../../core/shares/runner.js';
+import type { RunnerEnvironment } from '../../core/shares/environment.js';
 
-export const CLEAN: MountStats = { cacheBytes: 10, dirtyFiles: 0, erroredFiles: 0, speed: 0, transfers: 0, errors: 0, uploading: false };
+export const CLEAN: MountStats = {
+  cacheBytes: 10,
+  dirtyFiles: 0,
+  erroredFiles: 0,
+  speed: 0,
+  transfers: 0,
+  errors: 0,
+  uploading: false,
+};
 
 export const never = (): Promise<never> => new Promise(() => undefined);
 
@@ -19,17 +42,26 @@ export function hanging(signal: AbortSignal): Promise<never> {
   });
 }
 
-export function spec(name: string, change: { remotePath?: string; host?: string; readOnly?: boolean; protocols?: ('smb' | 'nfs')[] } = {}): ShareSpec {
+export function spec(
+  name: string,
+  change: { remotePath?: string; host?: string; readOnly?: boolean; protocols?: ('smb' | 'nfs')[] } = {},
+): ShareSpec {
   return {
     share: {
-      name, connection: 'nas', remote_path: change.remotePath ?? name, mount_point: `/mnt/${name}`,
-      read_only: change.readOnly ?? false, protocols: change.protocols ?? ['smb'],
+      name,
+      connection: 'nas',
+      remote_path: change.remotePath ?? name,
+      mount_point: `/mnt/${name}`,
+      read_only: change.readOnly ?? false,
+      protocols: change.protocols ?? ['smb'],
     },
     connection: { name: 'nas', type: 'sftp', options: { host: change.host ?? 'nas.lan' } },
   };
 }
 
-/** Identity: host and remote path. Fingerprint: that and whether it is read-only; protocols touch no mount. */
+/**
+ * Identity: host and remote path. Fingerprint: that and whether it is read-only; protocols touch no mount.
+ */
 export function planOf({ share, connection }: ShareSpec): MountPlan {
   const identity = `${connection.options.host as string}:${share.remote_path}`;
   return { mountPoint: share.mount_point, identity, fingerprint: `${identity}:${share.read_only}` };
@@ -54,7 +86,11 @@ export class FakeMount implements Mount {
   remoteProblem: string | undefined;
   exit!: (reason: string) => void;
 
-  constructor(plan: MountPlan, shareName: string, options: { readonly adopted?: boolean; readonly isSealed?: boolean } = {}) {
+  constructor(
+    plan: MountPlan,
+    shareName: string,
+    options: { readonly adopted?: boolean; readonly isSealed?: boolean } = {},
+  ) {
     this.plan = plan;
     this.shareName = shareName;
     this.adopted = options.adopted === true;
@@ -69,7 +105,13 @@ export class FakeMount implements Mount {
   }
 
   get dirtyFiles(): PendingFiles {
-    return this.onDisk ?? { count: this.figures.dirtyFiles, bytes: this.figures.dirtyFiles, paths: Array.from({ length: this.figures.dirtyFiles }, (_, index) => `file${index}`) };
+    return (
+      this.onDisk ?? {
+        count: this.figures.dirtyFiles,
+        bytes: this.figures.dirtyFiles,
+        paths: Array.from({ length: this.figures.dirtyFiles }, (_, index) => `file${index}`),
+      }
+    );
   }
 
   async stats(signal: AbortSignal): Promise<MountStats> {
@@ -91,16 +133,28 @@ export class FakeMount implements Mount {
     this.limits.push(limit);
   }
 
-  async seal(): Promise<void> { this.calls.push('seal'); }
-  async flush(): Promise<void> { this.calls.push('flush'); }
+  async seal(): Promise<void> {
+    this.calls.push('seal');
+  }
+  async flush(): Promise<void> {
+    this.calls.push('flush');
+  }
   async refreshDirectories(path: string): Promise<RefreshResult> {
     this.calls.push(`refresh ${path}`);
     return { ok: 1, failed: [] };
   }
-  async unmount(): Promise<void> { this.#end('unmount'); }
-  async kill(): Promise<void> { this.#end('kill'); }
-  async pending(): Promise<PendingFiles> { return this.dirtyFiles; }
-  release(): void { this.calls.push('release'); }
+  async unmount(): Promise<void> {
+    this.#end('unmount');
+  }
+  async kill(): Promise<void> {
+    this.#end('kill');
+  }
+  async pending(): Promise<PendingFiles> {
+    return this.dirtyFiles;
+  }
+  release(): void {
+    this.calls.push('release');
+  }
 
   #end(call: string): void {
     this.calls.push(call);
@@ -131,7 +185,9 @@ export class FakeMounter implements Mounter {
     return mount;
   }
 
-  plan(wanted: ShareSpec): MountPlan { return planOf(wanted); }
+  plan(wanted: ShareSpec): MountPlan {
+    return planOf(wanted);
+  }
   async probe(): Promise<void> {}
 
   async mount(wanted: ShareSpec, signal: AbortSignal): Promise<Mount> {
@@ -144,7 +200,9 @@ export class FakeMounter implements Mounter {
     return given;
   }
 
-  async adopt(): Promise<readonly Mount[]> { return this.former; }
+  async adopt(): Promise<readonly Mount[]> {
+    return this.former;
+  }
 
   async pending(share: string): Promise<PendingFiles> {
     const count = this.onDisk.has(share) ? this.onDisk.get(share) : 0;
@@ -152,7 +210,9 @@ export class FakeMounter implements Mounter {
     return { count, bytes: count, paths: [] };
   }
 
-  async cached(): Promise<readonly string[]> { return [...this.onDisk.keys()]; }
+  async cached(): Promise<readonly string[]> {
+    return [...this.onDisk.keys()];
+  }
 }
 
 export class FakeProber implements Prober {
@@ -162,7 +222,8 @@ export class FakeProber implements Prober {
 
   async probe({ share }: ShareSpec, signal: AbortSignal): ReturnType<Prober['probe']> {
     this.probed.push(share.name);
-    if (this.hangs.has(share.name)) return hanging(signal).catch(() => ({ ok: false, reason: 'interrupted' }));
+    if (this.hangs.has(share.name))
+      return hanging(signal).catch(() => ({ ok: false, reason: 'interrupted' }));
     const reason = this.problems.get(share.name);
     return reason === undefined ? { ok: true } : { ok: false, reason };
   }
@@ -191,13 +252,17 @@ export interface FakeHooks extends HookRunner {
 
 export function fakeHooks(): FakeHooks {
   const hooks: FakeHooks = {
-    seen: [], reason: undefined, budget: undefined,
+    seen: [],
+    reason: undefined,
+    budget: undefined,
     delay: async () => undefined,
     veto: async () => hooks.reason,
     observe: async (hook, ...args) => {
       await hooks.delay();
       const [first] = args as [Partial<Hooks['shareHealthChanged']['args'][0]> | string];
-      hooks.seen.push(typeof first === 'string' ? `${hook} ${first}` : `${hook} ${first.from ?? ''}→${first.to ?? ''}`);
+      hooks.seen.push(
+        typeof first === 'string' ? `${hook} ${first}` : `${hook} ${first.from ?? ''}→${first.to ?? ''}`,
+      );
     },
     resolve: (_hook, value) => hooks.budget?.(value) ?? value,
     collect: async () => {
@@ -208,11 +273,17 @@ export function fakeHooks(): FakeHooks {
   return hooks;
 }
 
-export interface Lines { readonly log: Logger; readonly texts: () => string[] }
+export interface Lines {
+  readonly log: Logger;
+  readonly texts: () => string[];
+}
 
 export function collectedLines(): Lines {
   const entries: { msg?: string }[] = [];
-  const log = pino({ level: 'trace', base: null }, { write: (line: string) => void entries.push(JSON.parse(line) as { msg?: string }) });
+  const log = pino(
+    { level: 'trace', base: null },
+    { write: (line: string) => void entries.push(JSON.parse(line) as { msg?: string }) },
+  );
   return { log, texts: () => entries.map((entry) => entry.msg ?? '') };
 }
 
@@ -228,15 +299,30 @@ export function createKit() {
   const lines = collectedLines();
   const present: { mounter: Mounter | undefined; prober: Prober | undefined } = { mounter, prober };
   let changes = 0;
-  const around: RunnerSurroundings = {
-    clock, log: lines.log,
-    hooks: () => hooks, mounter: () => present.mounter, prober: () => present.prober, exporters: () => [exporter],
-    onChange: () => { changes += 1; },
+  const around: RunnerEnvironment = {
+    clock,
+    log: lines.log,
+    hooks: () => hooks,
+    mounter: () => present.mounter,
+    prober: () => present.prober,
+    exporters: () => [exporter],
+    onChange: () => {
+      changes += 1;
+    },
     onUnmount: () => undefined,
   };
   return {
-    clock, mounter, prober, exporter, hooks, lines, around, present,
-    get changes() { return changes; },
+    clock,
+    mounter,
+    prober,
+    exporter,
+    hooks,
+    lines,
+    around,
+    present,
+    get changes() {
+      return changes;
+    },
     /** A started runner; the test ends it by `release` of its own accord. */
     run(wanted: ShareSpec, adopted?: Mount): ShareRunner {
       const runner = new ShareRunner(wanted, around, adopted);

@@ -2,7 +2,7 @@
 import type { TestContext } from 'node:test';
 import type { Config, LoadedConfig, ShareSpec } from 'mountkeeper';
 import { StatusStore } from '../../core/status.js';
-import { Supervisor } from '../../core/supervisor.js';
+import { Supervisor } from '../../core/shares/supervisor.js';
 import type { Kit } from './fake-shares.ts';
 
 export function loaded(specs: readonly ShareSpec[], change: Partial<Config> = {}): LoadedConfig {
@@ -18,14 +18,22 @@ export function loaded(specs: readonly ShareSpec[], change: Partial<Config> = {}
 
 export function create(kit: Kit, first: LoadedConfig) {
   const status = new StatusStore({ clock: kit.clock, log: kit.lines.log });
-  const supervisor = new Supervisor({
-    clock: kit.clock, log: kit.lines.log, status,
-    plugins: {
-      hooks: kit.hooks,
-      mounter: () => kit.present.mounter, prober: () => kit.present.prober, exporters: () => [kit.exporter],
-      statusFields: () => ({}), shareStatus: () => ({}),
+  const supervisor = new Supervisor(
+    {
+      clock: kit.clock,
+      log: kit.lines.log,
+      status,
+      plugins: {
+        hooks: kit.hooks,
+        mounter: () => kit.present.mounter,
+        prober: () => kit.present.prober,
+        exporters: () => [kit.exporter],
+        statusFields: () => ({}),
+        shareStatus: () => ({}),
+      },
     },
-  }, first);
+    first,
+  );
   const of = (name: string) => status.snapshot.record.shares.find((share) => share.name === name);
   return { supervisor, status, of };
 }

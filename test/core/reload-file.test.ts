@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
-import type { ConfigCheck, LoadedConfig } from '../../core/api.ts';
+import type { ConfigCheck, LoadedConfig } from '../../core/contract/config.ts';
 import { reloadFile } from '../../core/reload-file.ts';
 
 const document = (text: string): LoadedConfig => ({ text, warnings: [] }) as unknown as LoadedConfig;
-const good = (loaded: LoadedConfig): ConfigCheck => ({ ok: true, loaded, diff: { tier: 'live', changes: [] } }) as unknown as ConfigCheck;
+const good = (loaded: LoadedConfig): ConfigCheck =>
+  ({ ok: true, loaded, diff: { tier: 'live', changes: [] } }) as unknown as ConfigCheck;
 
 /** A daemon that runs `running` and whose file holds one document after the other, each time it is read. */
 function createParts(running: LoadedConfig, reads: readonly (() => ConfigCheck | Promise<ConfigCheck>)[]) {
@@ -13,12 +14,17 @@ function createParts(running: LoadedConfig, reads: readonly (() => ConfigCheck |
   const notices: unknown[] = [];
   let read = 0;
   const config = {
-    file: '/c.toml', current: running,
+    file: '/c.toml',
+    current: running,
     loadFile: async () => (reads[read++] ?? assert.fail('read once too often'))(),
-    commit: (loaded: LoadedConfig) => { config.current = loaded; },
+    commit: (loaded: LoadedConfig) => {
+      config.current = loaded;
+    },
   };
   const parts = {
-    config, log: pino({ level: 'silent' }), status: { setStanding: (_key: string, notice: unknown) => notices.push(notice) },
+    config,
+    log: pino({ level: 'silent' }),
+    status: { setStanding: (_key: string, notice: unknown) => notices.push(notice) },
     commands: { send: async (_name: string, loaded: LoadedConfig) => void sent.push(loaded.text) },
   } as unknown as Parameters<typeof reloadFile>[0];
   return { parts, config, sent, notices, reads: () => read };
@@ -48,7 +54,12 @@ describe('reading the configuration file again', () => {
     const { parts, config, notices } = createParts(document('old'), [
       () => {
         config.commit(document('submitted'));
-        return { ok: false, stage: 'parse', message: 'no', problems: [{ message: 'no' }] } as unknown as ConfigCheck;
+        return {
+          ok: false,
+          stage: 'parse',
+          message: 'no',
+          problems: [{ message: 'no' }],
+        } as unknown as ConfigCheck;
       },
       () => good(document('submitted')),
     ]);
@@ -57,7 +68,15 @@ describe('reading the configuration file again', () => {
   });
 
   it('leaves what runs when the file is bad, and says where', async () => {
-    const { parts, config, sent, notices } = createParts(document('old'), [() => ({ ok: false, stage: 'parse', message: 'no', problems: [{ line: 3, column: 7, message: 'no such key' }] }) as unknown as ConfigCheck]);
+    const { parts, config, sent, notices } = createParts(document('old'), [
+      () =>
+        ({
+          ok: false,
+          stage: 'parse',
+          message: 'no',
+          problems: [{ line: 3, column: 7, message: 'no such key' }],
+        }) as unknown as ConfigCheck,
+    ]);
     await reloadFile(parts);
     assert.deepEqual([sent, config.current.text], [[], 'old']);
     assert.match(JSON.stringify(notices), /c\.toml:3:7: no such key/);

@@ -29,7 +29,10 @@ describe('share runner, changes of settings', () => {
   it('does not interrupt a mount under way for settings that it does not depend on', async () => {
     const kit = createKit();
     let come: () => void = () => undefined;
-    kit.mounter.mountCall = (mount) => new Promise((resolve) => { come = () => resolve(mount); });
+    kit.mounter.mountCall = (mount) =>
+      new Promise((resolve) => {
+        come = () => resolve(mount);
+      });
     const runner = kit.run(photos);
     await kit.clock.advance(0);
     runner.change(spec('photos', { protocols: ['nfs'] }));
@@ -82,7 +85,10 @@ describe('share runner, changes of settings', () => {
     assert.match(runner.status().healthMessage ?? '', /new settings wait until its files are on the remote/);
     first.dirty(0);
     await kit.clock.advance(1_000);
-    assert.deepEqual([kit.mounter.last.plan.identity, runner.status().healthMessage], ['other.lan:photos', null]);
+    assert.deepEqual(
+      [kit.mounter.last.plan.identity, runner.status().healthMessage],
+      ['other.lan:photos', null],
+    );
     await runner.release();
   });
 
@@ -94,7 +100,10 @@ describe('share runner, changes of settings', () => {
     await kit.clock.advance(30_000);
     runner.reconnect();
     await kit.clock.advance(0);
-    assert.deepEqual([steps(first), kit.mounter.last.plan.identity], [['seal', 'unmount'], 'other.lan:photos']);
+    assert.deepEqual(
+      [steps(first), kit.mounter.last.plan.identity],
+      [['seal', 'unmount'], 'other.lan:photos'],
+    );
     await runner.release();
   });
 
@@ -152,7 +161,10 @@ describe('share runner, changes of settings', () => {
     await kit.clock.advance(100);
     kit.prober.problems.clear();
     await kit.clock.advance(10_000);
-    assert.deepEqual(kit.mounter.mounts.map(({ plan }) => plan.identity), ['nas.lan:photos', 'other.lan:photos']);
+    assert.deepEqual(
+      kit.mounter.mounts.map(({ plan }) => plan.identity),
+      ['nas.lan:photos', 'other.lan:photos'],
+    );
     await runner.release();
   });
 

@@ -35,7 +35,10 @@ describe('share runner, healing', () => {
     kit.prober.problems.set('photos', 'down');
     kit.mounter.last.exit('killed');
     await kit.clock.advance(1);
-    assert.deepEqual([runner.status().dirtyCount, runner.status().mounted, runner.health], [3, false, 'failed']);
+    assert.deepEqual(
+      [runner.status().dirtyCount, runner.status().mounted, runner.health],
+      [3, false, 'failed'],
+    );
     runner.setFilesOnDisk(4);
     assert.equal(runner.status().dirtyCount, 4);
     await runner.release();
@@ -46,7 +49,10 @@ describe('share runner, healing', () => {
     kit.mounter.prepare = (mount) => void kit.clock.after(100, () => mount.exit('crashed'));
     const runner = kit.run(photos);
     await kit.clock.advance(60_000);
-    assert.ok(kit.mounter.mounts.length > 40 && kit.mounter.mounts.length < 65, `${kit.mounter.mounts.length} mounts in a minute`);
+    assert.ok(
+      kit.mounter.mounts.length > 40 && kit.mounter.mounts.length < 65,
+      `${kit.mounter.mounts.length} mounts in a minute`,
+    );
     await runner.release();
   });
 
@@ -97,7 +103,10 @@ describe('share runner, healing', () => {
     kit.mounter.last.isRcSilent = true;
     await kit.pass(60_000, runner);
     const status = runner.status();
-    assert.deepEqual([kit.mounter.mounts.length, status.speed, status.transfers, runner.isSynced], [1, 0, 0, false]);
+    assert.deepEqual(
+      [kit.mounter.mounts.length, status.speed, status.transfers, runner.isSynced],
+      [1, 0, 0, false],
+    );
     assert.match(status.healthMessage ?? '', /figures are older/);
     await runner.release();
   });
@@ -131,7 +140,10 @@ describe('share runner, healing', () => {
     const kit = createKit();
     let answer: () => void = () => undefined;
     kit.mounter.prepare = (mount) => {
-      mount.checkRemote = () => new Promise((resolve) => { answer = resolve; });
+      mount.checkRemote = () =>
+        new Promise((resolve) => {
+          answer = resolve;
+        });
     };
     const runner = kit.run(photos);
     await kit.clock.advance(0);
@@ -161,7 +173,10 @@ describe('share runner, healing', () => {
     assert.match(runner.status().healthMessage ?? '', /2 files that were written with former settings/);
     kit.mounter.onDisk.set('photos', 0);
     await kit.pass(62_000, runner);
-    assert.deepEqual([runner.isSynced, runner.status().dirtyCount, runner.status().healthMessage], [true, 0, null]);
+    assert.deepEqual(
+      [runner.isSynced, runner.status().dirtyCount, runner.status().healthMessage],
+      [true, 0, null],
+    );
     await runner.release();
   });
 });

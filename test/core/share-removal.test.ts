@@ -26,7 +26,10 @@ describe('share runner, removal and stop', () => {
     first.dirty(0);
     await kit.clock.advance(1_000);
     await removed;
-    assert.deepEqual([steps(first), runner.left?.count, runner.health, runner.status().mounted], [['seal', 'unmount'], 0, 'pending', false]);
+    assert.deepEqual(
+      [steps(first), runner.left?.count, runner.health, runner.status().mounted],
+      [['seal', 'unmount'], 0, 'pending', false],
+    );
   });
 
   it('is not fooled by one clean look', async () => {
@@ -59,7 +62,13 @@ describe('share runner, removal and stop', () => {
     const removed = runner.remove(kit.clock.deadline(2_000));
     await kit.clock.advance(2_000);
     await removed;
-    assert.deepEqual([steps(first), runner.left?.paths], [['seal', 'unmount'], ['file0', 'file1']]);
+    assert.deepEqual(
+      [steps(first), runner.left?.paths],
+      [
+        ['seal', 'unmount'],
+        ['file0', 'file1'],
+      ],
+    );
   });
 
   it('leaves at once when a second signal comes', async () => {
@@ -161,7 +170,10 @@ describe('share runner, removal and stop', () => {
     await kit.clock.advance(5_000);
     runner.keep(photos);
     await kit.clock.advance(0);
-    assert.deepEqual([steps(first), runner.isLeaving, runner.health, kit.mounter.mounts.length], [['seal', 'unmount'], false, 'healthy', 2]);
+    assert.deepEqual(
+      [steps(first), runner.isLeaving, runner.health, kit.mounter.mounts.length],
+      [['seal', 'unmount'], false, 'healthy', 2],
+    );
     await runner.release();
   });
 

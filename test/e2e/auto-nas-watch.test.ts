@@ -1,6 +1,9 @@
 // @load quiet
 // @start 3
-/** A NAS goes away and comes back: noticed by evidence, told in the status, welcomed with probes and fresh listings. */
+/**
+ * A NAS goes away and comes back: noticed by evidence, told in the status, welcomed with probes and fresh
+ * listings.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../support/daemon.ts';
@@ -18,7 +21,8 @@ describe('the NAS watch', () => {
   let relay: Relay;
   let daemon: Daemon;
   let files: Files;
-  const offline = async (): Promise<boolean> => ((await daemon.status()) as StatusJson & { nas_offline: boolean }).nas_offline;
+  const offline = async (): Promise<boolean> =>
+    ((await daemon.status()) as StatusJson & { nas_offline: boolean }).nas_offline;
   const noticed = async (what: string, wanted: boolean, withinMs: number): Promise<number> => {
     const begin = performance.now();
     await until(what, async () => (await offline()) === wanted, { timeoutMs: withinMs });
@@ -32,7 +36,10 @@ describe('the NAS watch', () => {
     files = new Files(scratch);
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('far', relay.port), nas.connection('near')],
-      shares: [{ name: 'work', connection: 'far', remote_path: 'a' }, { name: 'other', connection: 'near', remote_path: 'b' }],
+      shares: [
+        { name: 'work', connection: 'far', remote_path: 'a' },
+        { name: 'other', connection: 'near', remote_path: 'b' },
+      ],
       sections: { mount: { dir_cache_time: '12h' } },
     });
     await daemon.start();
@@ -50,7 +57,8 @@ describe('the NAS watch', () => {
     await relay.restore();
     const backAfter = await noticed('back', false, 15_000);
     t.diagnostic(`offline after ${silentAfter} ms, back after ${backAfter} ms`);
-    const listed = async (): Promise<boolean> => (await files.ask<string[]>({ op: 'list', path: daemon.mountPoint('work') })).includes('meanwhile.bin');
+    const listed = async (): Promise<boolean> =>
+      (await files.ask<string[]>({ op: 'list', path: daemon.mountPoint('work') })).includes('meanwhile.bin');
     await until('what came to the NAS meanwhile shows', listed, { timeoutMs: 30_000 });
   });
 
@@ -58,13 +66,17 @@ describe('the NAS watch', () => {
     await relay.cut();
     const cutAfter = await noticed('offline', true, 15_000);
     await daemon.request('POST', '/api/reconnect/work');
-    await until('the share has failed', async () => (await daemon.share('work')).health === 'failed', { timeoutMs: 20_000 });
+    await until('the share has failed', async () => (await daemon.share('work')).health === 'failed', {
+      timeoutMs: 20_000,
+    });
     assert.equal(await offline(), true);
     assert.equal((await daemon.share('other')).health, 'healthy');
     await relay.restore();
     const begin = performance.now();
     await daemon.healthy(['work'], 13_000);
-    t.diagnostic(`offline after ${cutAfter} ms, share mounted ${Math.round(performance.now() - begin)} ms after the return`);
+    t.diagnostic(
+      `offline after ${cutAfter} ms, share mounted ${Math.round(performance.now() - begin)} ms after the return`,
+    );
     // The share is probed first, and the watch is told of it.
     await noticed('back', false, 5_000);
   });

@@ -18,7 +18,11 @@ import type { Received } from '../support/webhook-receiver.ts';
 
 const SECRET = 'Wort-des-Empfängers';
 
-interface TestAnswer { readonly ok: boolean; readonly message: string; readonly id: string }
+interface TestAnswer {
+  readonly ok: boolean;
+  readonly message: string;
+  readonly id: string;
+}
 
 describe('webhooks', () => {
   let scratch: Scratch;
@@ -26,8 +30,10 @@ describe('webhooks', () => {
   let relay: Relay;
   let daemon: Daemon;
   let receiver: WebhookReceiver;
-  const taken = (type: string): readonly Received[] => receiver.taken.filter(({ body }) => body.type === type);
-  const sendTest = async (): Promise<TestAnswer> => (await daemon.request<TestAnswer>('POST', '/api/webhooks/test')).body;
+  const taken = (type: string): readonly Received[] =>
+    receiver.taken.filter(({ body }) => body.type === type);
+  const sendTest = async (): Promise<TestAnswer> =>
+    (await daemon.request<TestAnswer>('POST', '/api/webhooks/test')).body;
 
   before(async () => {
     scratch = await createScratch('webhooks');
@@ -37,8 +43,18 @@ describe('webhooks', () => {
     await writeFile(scratch.path('secret'), SECRET);
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas', relay.port)],
-      shares: [{ name: 'work', connection: 'nas', remote_path: 'a' }, { name: 'late', connection: 'nas', remote_path: 'not-yet' }],
-      sections: { notifications: { webhook_url: receiver.url, allow_private: true, webhook_secret: { file: scratch.path('secret') }, cache_threshold_pct: 0 } },
+      shares: [
+        { name: 'work', connection: 'nas', remote_path: 'a' },
+        { name: 'late', connection: 'nas', remote_path: 'not-yet' },
+      ],
+      sections: {
+        notifications: {
+          webhook_url: receiver.url,
+          allow_private: true,
+          webhook_secret: { file: scratch.path('secret') },
+          cache_threshold_pct: 0,
+        },
+      },
     });
     await daemon.start();
     await daemon.healthy(['work']);
@@ -81,7 +97,8 @@ describe('webhooks', () => {
       assert.match(answer.message, pattern);
       ids.set(name, answer.id);
     };
-    // First of all, while nothing else waits: who is asked for patience after a second failure has it for half a minute.
+    // First of all, while nothing else waits: who is asked for patience after a second failure has it for
+    // half a minute.
     receiver.manner = { kind: 'status', status: 429, headers: { 'retry-after': '7' } };
     await begin('busy', /answered 429/);
     // Nor is anything else due yet, which would be sent before it, as slowly.
@@ -99,16 +116,23 @@ describe('webhooks', () => {
     receiver.manner = { kind: 'good' };
     await receiver.open();
     const arrived = (id: string): readonly Received[] => receiver.taken.filter(({ body }) => body.id === id);
-    await until('all have arrived', () => [...ids.values()].every((id) => arrived(id).length > 0), { timeoutMs: 60_000 });
+    await until('all have arrived', () => [...ids.values()].every((id) => arrived(id).length > 0), {
+      timeoutMs: 60_000,
+    });
     await sleep(1_500);
     end.abort();
     await watching;
     for (const [name, id] of [...ids, ['slow', slow.id] as const]) assert.equal(arrived(id).length, 1, name);
     // To the second try, whatever became of it.
-    const tries = [...receiver.refused, ...receiver.taken].filter(({ body }) => body.id === ids.get('busy')).map(({ atMs }) => atMs).sort((a, b) => a - b);
+    const tries = [...receiver.refused, ...receiver.taken]
+      .filter(({ body }) => body.id === ids.get('busy'))
+      .map(({ atMs }) => atMs)
+      .sort((a, b) => a - b);
     const waited = (tries[1] ?? 0) - (tries[0] ?? Infinity);
     assert.ok(waited > 6_500, `Retry-After kept: ${waited} ms`);
-    t.diagnostic(`slowest cycle ${Math.round(slowestCycle)} ms, the busy one came after ${Math.round(waited)} ms`);
+    t.diagnostic(
+      `slowest cycle ${Math.round(slowestCycle)} ms, the busy one came after ${Math.round(waited)} ms`,
+    );
     // One that waited for the slow receiver would take 5 s.
     assert.ok(slowestCycle < 4_500, `${slowestCycle} ms`);
   });
@@ -134,14 +158,21 @@ describe('webhooks', () => {
     await notify({ writeback_depth: 3 });
     await daemon.request('POST', '/api/bwlimit', { up: '10K', down: '0' });
     // What is written before each rclone has its part goes up at full speed, and nothing ever waits.
-    await until('the limit holds', async () => {
-      const { shares } = (await daemon.get<{ shares: readonly { up: number }[] }>('/api/bwlimit')).body;
-      return shares.length === 2 && shares.every(({ up }) => up > 0);
-    }, { timeoutMs: 20_000 });
-    for (const index of [1, 2, 3, 4, 5, 6]) await files.write(`${daemon.mountPoint('work')}/${index}.bin`, 40_000);
+    await until(
+      'the limit holds',
+      async () => {
+        const { shares } = (await daemon.get<{ shares: readonly { up: number }[] }>('/api/bwlimit')).body;
+        return shares.length === 2 && shares.every(({ up }) => up > 0);
+      },
+      { timeoutMs: 20_000 },
+    );
+    for (const index of [1, 2, 3, 4, 5, 6])
+      await files.write(`${daemon.mountPoint('work')}/${index}.bin`, 40_000);
     await until('it is told', () => taken('writeback.exceeded').length > 0, { timeoutMs: 30_000 });
     await daemon.request('POST', '/api/bwlimit', { up: '0', down: '0' });
-    await until('it is told to be back to normal', () => taken('writeback.normal').length > 0, { timeoutMs: 60_000 });
+    await until('it is told to be back to normal', () => taken('writeback.normal').length > 0, {
+      timeoutMs: 60_000,
+    });
     assert.deepEqual([taken('writeback.exceeded').length, taken('writeback.normal').length], [1, 1]);
     assert.ok(Number(taken('writeback.exceeded')[0]?.body.data['files']) > 3);
     await notify({ writeback_depth: 0 });
@@ -151,7 +182,10 @@ describe('webhooks', () => {
     await notify({ cache_threshold_pct: 1 });
     await until('it is told', () => taken('cache.threshold').length > 0, { timeoutMs: 30_000 });
     await sleep(2_500);
-    assert.deepEqual(taken('cache.threshold').map(({ body }) => [body.data['share'], body.data['threshold_percent']]), [[null, 1]]);
+    assert.deepEqual(
+      taken('cache.threshold').map(({ body }) => [body.data['share'], body.data['threshold_percent']]),
+      [[null, 1]],
+    );
     await notify({ cache_threshold_pct: 0 });
   });
 
@@ -167,18 +201,36 @@ describe('webhooks', () => {
     await receiver.open();
     await daemon.start();
     // The second wait, should there have been time for a second try, is up to 36 s.
-    await until('the event of before arrives', () => receiver.taken.some(({ body }) => body.id === id), { timeoutMs: 60_000 });
+    await until('the event of before arrives', () => receiver.taken.some(({ body }) => body.id === id), {
+      timeoutMs: 60_000,
+    });
     await until('the outage is told of', () => taken('nas.offline').length > 0, { timeoutMs: 30_000 });
     await relay.restore();
     await until('the return is told of', () => taken('nas.back').length > 0, { timeoutMs: 30_000 });
     assert.ok(Number(taken('nas.back')[0]?.body.data['duration_seconds']) >= 600);
-    assert.deepEqual([taken('nas.offline').length, taken('nas.back').length, receiver.taken.filter(({ body }) => body.id === id).length], [1, 1, 1]);
+    assert.deepEqual(
+      [
+        taken('nas.offline').length,
+        taken('nas.back').length,
+        receiver.taken.filter(({ body }) => body.id === id).length,
+      ],
+      [1, 1, 1],
+    );
   });
 
   it('can be looked through and sent again', async () => {
-    interface Log { readonly deliveries: readonly { id: string; type: string; state: string }[] }
+    interface Log {
+      readonly deliveries: readonly { id: string; type: string; state: string }[];
+    }
     // The receiver has them a moment before the daemon has its answer.
-    await until('all is delivered', async () => (await daemon.get<Log>('/api/webhooks/deliveries')).body.deliveries.every(({ state }) => state === 'delivered'), { timeoutMs: 20_000 });
+    await until(
+      'all is delivered',
+      async () =>
+        (await daemon.get<Log>('/api/webhooks/deliveries')).body.deliveries.every(
+          ({ state }) => state === 'delivered',
+        ),
+      { timeoutMs: 20_000 },
+    );
     const log = await daemon.cli('webhook', 'log', '--json');
     const { deliveries } = JSON.parse(log.stdout) as Log;
     assert.ok(deliveries.length >= 9 && deliveries.every(({ state }) => state === 'delivered'), log.stdout);

@@ -1,4 +1,7 @@
-/** The upload limit follows a real line: steady on a good one, settled soon after the line has fallen to a third. */
+/**
+ * The upload limit follows a real line: steady on a good one, settled soon after the line has fallen to a
+ * third.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../support/daemon.ts';
@@ -13,12 +16,15 @@ import { sleep, until } from '../support/until.ts';
 const MIB = 1_048_576;
 const WINDOW_MS = 6_000;
 /**
- * With exactly a third of the limit, uploads would be at the edge of the rule's "near the limit" (0.8) after the
- * third lowering (0.75³): a line that carries three tenths is clearly below it.
+ * With exactly a third of the limit, uploads would be at the edge of the rule's "near the limit" (0.8) after
+ * the third lowering (0.75³): a line that carries three tenths is clearly below it.
  */
 const FALLEN = 1.8 * MIB;
 
-interface BandwidthJson { readonly limit: { readonly up: number }; readonly effective: { readonly up: number } }
+interface BandwidthJson {
+  readonly limit: { readonly up: number };
+  readonly effective: { readonly up: number };
+}
 
 describe('adaptive bandwidth', () => {
   let scratch: Scratch;
@@ -31,15 +37,20 @@ describe('adaptive bandwidth', () => {
     relay = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: 20 * MIB });
     daemon = await Daemon.create(scratch, {
       rclone: currentRclone(),
-      connections: [nas.connection('nas', relay.port)], shares: [{ name: 'work', connection: 'nas' }],
-      sections: { bandwidth: { up: '6M', adaptive: true, adaptive_interval: '1s' }, supervisor: { poll_interval: '500ms' } },
+      connections: [nas.connection('nas', relay.port)],
+      shares: [{ name: 'work', connection: 'nas' }],
+      sections: {
+        bandwidth: { up: '6M', adaptive: true, adaptive_interval: '1s' },
+        supervisor: { poll_interval: '500ms' },
+      },
     });
     await daemon.start();
     await daemon.healthy();
   });
   after(() => scratch.close());
 
-  const inForce = async (): Promise<number> => (await daemon.get<BandwidthJson>('/api/bwlimit')).body.effective.up;
+  const inForce = async (): Promise<number> =>
+    (await daemon.get<BandwidthJson>('/api/bwlimit')).body.effective.up;
   /** The limits in force over a span, each once in a row. */
   const limits = async (ms: number): Promise<number[]> => {
     const seen: number[] = [];
@@ -64,15 +75,26 @@ describe('adaptive bandwidth', () => {
     assert.equal(settled.length, 1, `still moving: ${inMib(settled)}`);
     const [limit = 0] = settled;
     assert.ok(limit >= MIB && limit <= 2.5 * MIB, `${limit}`);
-    assert.deepEqual(falling, [...falling].sort((a, b) => b - a), 'only downwards');
+    assert.deepEqual(
+      falling,
+      [...falling].sort((a, b) => b - a),
+      'only downwards',
+    );
     const notices = (await daemon.get<readonly { message: string }[]>('/api/notices')).body;
-    assert.ok(notices.some(({ message }) => /uploads are held to/.test(message)), JSON.stringify(notices));
+    assert.ok(
+      notices.some(({ message }) => /uploads are held to/.test(message)),
+      JSON.stringify(notices),
+    );
     assert.match(await daemon.log(), /upload limit lowered, the line is congested/);
   });
 
   it('gives the limit back when it is switched off', async () => {
-    const answer = await daemon.submit(daemon.text({ sections: { bandwidth: { up: '6M', adaptive: false } } }));
+    const answer = await daemon.submit(
+      daemon.text({ sections: { bandwidth: { up: '6M', adaptive: false } } }),
+    );
     assert.equal(answer.body.ok, true, answer.text);
-    await until('the configured limit is in force', async () => (await inForce()) === 6 * MIB, { timeoutMs: 20_000 });
+    await until('the configured limit is in force', async () => (await inForce()) === 6 * MIB, {
+      timeoutMs: 20_000,
+    });
   });
 });

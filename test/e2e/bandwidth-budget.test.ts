@@ -1,4 +1,7 @@
-/** One limit for the whole daemon, as the NAS sees it: divided by demand, kept over reconnects and restarts of a mount. */
+/**
+ * One limit for the whole daemon, as the NAS sees it: divided by demand, kept over reconnects and restarts of
+ * a mount.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { mountedAnew } from '../support/applied.ts';
@@ -14,7 +17,10 @@ const MIB = 1_048_576;
 const LIMIT = 8 * MIB;
 const MOST_STANDSTILL_MS = 250;
 
-interface BandwidthJson { readonly limit: { readonly up: number }; readonly shares: readonly { readonly share: string; readonly up: number }[] }
+interface BandwidthJson {
+  readonly limit: { readonly up: number };
+  readonly shares: readonly { readonly share: string; readonly up: number }[];
+}
 
 describe('the bandwidth limit of the whole daemon', () => {
   let scratch: Scratch;
@@ -22,7 +28,10 @@ describe('the bandwidth limit of the whole daemon', () => {
   let daemon: Daemon;
   let files: Files;
 
-  /** Bytes per second that have come to the NAS in so long. The relay runs in this process: a span in which that stood still says nothing. */
+  /**
+   * Bytes per second that have come to the NAS in so long. The relay runs in this process: a span in which
+   * that stood still says nothing.
+   */
   const received = async (ms: number): Promise<number> => {
     for (let tries = 1; ; tries += 1) {
       const begin = { at: performance.now(), bytes: relay.passed.up };
@@ -33,18 +42,29 @@ describe('the bandwidth limit of the whole daemon', () => {
         at = performance.now();
         standstillMs = Math.max(standstillMs, at - last);
       }
-      if (standstillMs < MOST_STANDSTILL_MS || tries === 4) return ((relay.passed.up - begin.bytes) * 1000) / (performance.now() - begin.at);
+      if (standstillMs < MOST_STANDSTILL_MS || tries === 4)
+        return ((relay.passed.up - begin.bytes) * 1000) / (performance.now() - begin.at);
     }
   };
   const assertWhole = (rate: number, what: string): void => {
     assert.ok(rate > LIMIT * 0.9 && rate < LIMIT * 1.1, `${what}: ${(rate / MIB).toFixed(2)} MiB/s`);
   };
   const speeds = async (): Promise<Record<string, number>> =>
-    Object.fromEntries((await daemon.status()).shares.map((share) => [share.name, (share as unknown as { speed: number }).speed]));
-  const uploading = (...names: readonly string[]): Promise<unknown> => until(`${names.join(' and ')} upload, and nobody else`, async () => {
-    const now = await speeds();
-    return Object.keys(now).every((name) => names.includes(name) === (now[name] ?? 0) > MIB / 2);
-  }, { timeoutMs: 60_000, everyMs: 200 });
+    Object.fromEntries(
+      (await daemon.status()).shares.map((share) => [
+        share.name,
+        (share as unknown as { speed: number }).speed,
+      ]),
+    );
+  const uploading = (...names: readonly string[]): Promise<unknown> =>
+    until(
+      `${names.join(' and ')} upload, and nobody else`,
+      async () => {
+        const now = await speeds();
+        return Object.keys(now).every((name) => names.includes(name) === (now[name] ?? 0) > MIB / 2);
+      },
+      { timeoutMs: 60_000, everyMs: 200 },
+    );
 
   before(async () => {
     scratch = await createScratch('bandwidth');
@@ -53,7 +73,10 @@ describe('the bandwidth limit of the whole daemon', () => {
     files = new Files(scratch);
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas', relay.port)],
-      shares: [{ name: 'left', connection: 'nas', remote_path: 'a' }, { name: 'right', connection: 'nas', remote_path: 'b' }],
+      shares: [
+        { name: 'left', connection: 'nas', remote_path: 'a' },
+        { name: 'right', connection: 'nas', remote_path: 'b' },
+      ],
       sections: { bandwidth: { up: '8M' } },
     });
     await daemon.start();
@@ -84,11 +107,22 @@ describe('the bandwidth limit of the whole daemon', () => {
   it('stays as it is when a value cannot be read, which the log says', async () => {
     const held = async (): Promise<BandwidthJson> => (await daemon.get<BandwidthJson>('/api/bwlimit')).body;
     const before = await held();
-    assert.equal((await daemon.request<{ ok: boolean }>('POST', '/api/bwlimit', { up: 'fast', down: '0' })).body.ok, true);
-    await until('the log says so', async () => /bandwidth limit not understood, nothing changed.*fast/.test(await daemon.log()), { timeoutMs: 20_000 });
+    assert.equal(
+      (await daemon.request<{ ok: boolean }>('POST', '/api/bwlimit', { up: 'fast', down: '0' })).body.ok,
+      true,
+    );
+    await until(
+      'the log says so',
+      async () => /bandwidth limit not understood, nothing changed.*fast/.test(await daemon.log()),
+      { timeoutMs: 20_000 },
+    );
     assert.deepEqual((await held()).limit, before.limit);
     assert.equal(before.limit.up, LIMIT);
-    await until('the busy share has all but what idle ones keep', async () => (await held()).shares.some(({ share, up }) => share === 'left' && up > LIMIT * 0.9), { timeoutMs: 20_000 });
+    await until(
+      'the busy share has all but what idle ones keep',
+      async () => (await held()).shares.some(({ share, up }) => share === 'left' && up > LIMIT * 0.9),
+      { timeoutMs: 20_000 },
+    );
     const shown = (await daemon.cli('bwlimit')).stdout;
     assert.match(shown, /limit +8\.0 MiB\/s +unlimited/);
     assert.match(shown, /left +7\.6 MiB\/s/);
@@ -107,7 +141,9 @@ describe('the bandwidth limit of the whole daemon', () => {
     await uploading('left');
     await sleep(1_500);
     const again = await received(3_000);
-    t.diagnostic(`${(anew / MIB).toFixed(2)} MiB/s after a reconnect, ${(again / MIB).toFixed(2)} MiB/s after a restart`);
+    t.diagnostic(
+      `${(anew / MIB).toFixed(2)} MiB/s after a reconnect, ${(again / MIB).toFixed(2)} MiB/s after a restart`,
+    );
     assertWhole(anew, 'after a reconnect');
     assertWhole(again, 'after a restart');
   });

@@ -29,15 +29,22 @@ interface Seen {
 
 /** A request by a script of the page that is open. */
 function ask(page: Page, url: string, init: RequestInit = {}): Promise<Seen> {
-  return page.evaluate(async ({ url: target, init: options }) => {
-    try {
-      const response = await fetch(target, options as RequestInit);
-      const text = await response.text().catch(() => '');
-      return { readable: response.type !== 'opaque' && response.type !== 'opaqueredirect', status: response.status, text };
-    } catch {
-      return { readable: false, status: 0, text: '' };
-    }
-  }, { url, init: init as Record<string, unknown> });
+  return page.evaluate(
+    async ({ url: target, init: options }) => {
+      try {
+        const response = await fetch(target, options as RequestInit);
+        const text = await response.text().catch(() => '');
+        return {
+          readable: response.type !== 'opaque' && response.type !== 'opaqueredirect',
+          status: response.status,
+          text,
+        };
+      } catch {
+        return { readable: false, status: 0, text: '' };
+      }
+    },
+    { url, init: init as Record<string, unknown> },
+  );
 }
 
 describe('a hostile page', { skip: !hasBrowser && SKIPS.chromium.reason }, () => {
@@ -54,7 +61,8 @@ describe('a hostile page', { skip: !hasBrowser && SKIPS.chromium.reason }, () =>
     nas = await Nas.create(scratch, { files: { 'private.txt': 500 } });
     davPort = await freePort();
     daemon = await Daemon.create(scratch, {
-      connections: [nas.connection('nas')], shares: [{ name: 'files', connection: 'nas' }],
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'files', connection: 'nas' }],
       sections: { webdav: { enabled: true, port: davPort } },
     });
     await daemon.start();
@@ -80,7 +88,13 @@ describe('a hostile page', { skip: !hasBrowser && SKIPS.chromium.reason }, () =>
   const configOnDisk = (): Promise<string> => readFile(daemon.configFile, 'utf8');
 
   it('reads nothing across origins: status, configuration, log, files over WebDAV', async () => {
-    for (const url of [api('/api/status'), api('/api/config'), api('/api/logs'), dav('/files/private.txt'), dav('/')]) {
+    for (const url of [
+      api('/api/status'),
+      api('/api/config'),
+      api('/api/logs'),
+      dav('/files/private.txt'),
+      dav('/'),
+    ]) {
       for (const mode of ['cors', 'no-cors'] as const) {
         const seen = await ask(page, url, { mode, credentials: 'include' });
         assert.deepEqual([seen.readable, seen.text], [false, ''], `${mode} ${url}`);
@@ -92,8 +106,16 @@ describe('a hostile page', { skip: !hasBrowser && SKIPS.chromium.reason }, () =>
     const before = await configOnDisk();
     const toml = `${before}\n[bandwidth]\nup = "1M"\n`;
     const commands = [
-      '/api/config', '/api/bwlimit', '/api/reconnect/files', '/api/preset/video', '/api/refresh/files', '/api/warmup/files',
-      '/api/warmup/files/cancel', '/api/webhooks/test', '/dashboard/do/share-controls/reconnect', '/dashboard/do/limit/set',
+      '/api/config',
+      '/api/bwlimit',
+      '/api/reconnect/files',
+      '/api/preset/video',
+      '/api/refresh/files',
+      '/api/warmup/files',
+      '/api/warmup/files/cancel',
+      '/api/webhooks/test',
+      '/dashboard/do/share-controls/reconnect',
+      '/dashboard/do/limit/set',
     ];
     const rclone = await daemon.rclonePid('files');
     for (const path of commands) {
@@ -104,7 +126,12 @@ describe('a hostile page', { skip: !hasBrowser && SKIPS.chromium.reason }, () =>
         await ask(page, api(path), { method: 'POST', mode: 'no-cors', body, headers });
       }
       const headers = { 'content-type': 'application/json' };
-      const asked = await ask(page, api(path), { method: 'POST', mode: 'cors', body: JSON.stringify({ toml }), headers });
+      const asked = await ask(page, api(path), {
+        method: 'POST',
+        mode: 'cors',
+        body: JSON.stringify({ toml }),
+        headers,
+      });
       assert.equal(asked.status, 0, `${path} was let through after a preflight`);
     }
     assert.equal(await configOnDisk(), before);
@@ -119,7 +146,9 @@ describe('a hostile page', { skip: !hasBrowser && SKIPS.chromium.reason }, () =>
     const quoted = field.replaceAll('&', '&amp;').replaceAll('"', '&quot;');
     const area = `<textarea name="${quoted}">"}</textarea>`;
     const action = api('/api/config');
-    await page.setContent(`<form method="POST" enctype="text/plain" action="${action}">${area}<button>kittens</button></form>`);
+    await page.setContent(
+      `<form method="POST" enctype="text/plain" action="${action}">${area}<button>kittens</button></form>`,
+    );
     const answer = page.waitForResponse((response) => response.url().includes('/api/config'));
     await page.click('button');
     assert.equal((await answer).status(), 403);
@@ -129,7 +158,11 @@ describe('a hostile page', { skip: !hasBrowser && SKIPS.chromium.reason }, () =>
   it('deletes and writes no file over WebDAV, though that asks for no password here', async () => {
     for (const method of ['PUT', 'DELETE', 'MKCOL', 'MOVE', 'PROPFIND', 'LOCK', 'POST']) {
       const mode = method === 'POST' ? 'no-cors' : 'cors';
-      const seen = await ask(page, dav('/files/private.txt'), { method, mode, ...(method === 'PUT' && { body: 'mine now' }) });
+      const seen = await ask(page, dav('/files/private.txt'), {
+        method,
+        mode,
+        ...(method === 'PUT' && { body: 'mine now' }),
+      });
       assert.deepEqual([seen.readable, seen.text], [false, ''], method);
     }
     assert.equal((await fetch(dav('/files/private.txt'))).status, 200);
@@ -140,11 +173,15 @@ describe('a hostile page', { skip: !hasBrowser && SKIPS.chromium.reason }, () =>
     for (const url of [api('/api/config', EVIL), dav('/files/private.txt', EVIL)]) {
       const response = await page.goto(url);
       assert.equal(response?.status(), 421, url);
-      assert.match(await response?.text() ?? '', /does not answer to/, url);
+      assert.match((await response?.text()) ?? '', /does not answer to/, url);
       // The page is now of the same origin as the server, as after a rebinding.
       const before = await configOnDisk();
       const headers = { 'content-type': 'application/json' };
-      const posted = await ask(page, new URL('/api/bwlimit', url).href, { method: 'POST', body: '{}', headers });
+      const posted = await ask(page, new URL('/api/bwlimit', url).href, {
+        method: 'POST',
+        body: '{}',
+        headers,
+      });
       assert.equal(posted.status, 421, url);
       assert.equal(await configOnDisk(), before);
     }
@@ -155,7 +192,9 @@ describe('a hostile page', { skip: !hasBrowser && SKIPS.chromium.reason }, () =>
     await daemon.writeConfig(text);
     const context = await browser.newContext({ httpCredentials: { username: 'admin', password: PASSWORD } });
     const admin = await context.newPage();
-    await until('the password is asked for', async () => (await daemon.get('/api/status')).status === 401, { timeoutMs: 20_000 });
+    await until('the password is asked for', async () => (await daemon.get('/api/status')).status === 401, {
+      timeoutMs: 20_000,
+    });
     assert.equal((await admin.goto(api('/api/status')))?.status(), 200, 'the administrator is logged in');
     await admin.goto(home);
     const before = await configOnDisk();

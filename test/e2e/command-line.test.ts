@@ -29,7 +29,10 @@ describe('the command line', () => {
     nas = await Nas.create(scratch, { files: { 'x.bin': 1000 } });
     relay = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: 4_000_000 });
     files = new Files(scratch);
-    daemon = await Daemon.create(scratch, { connections: [nas.connection('nas', relay.port)], shares: [{ name: 'work', connection: 'nas' }] });
+    daemon = await Daemon.create(scratch, {
+      connections: [nas.connection('nas', relay.port)],
+      shares: [{ name: 'work', connection: 'nas' }],
+    });
     await daemon.start();
     await daemon.healthy();
   });
@@ -50,7 +53,11 @@ describe('the command line', () => {
     ['a syntax error', '[web]\nport = \n', /candidate\.toml:2:\d+/],
     ['an unknown key with a suggestion', '[web]\nprot = 8090\n', /candidate\.toml:2:1\b.*port/s],
     ['a wrong value', '[supervisor]\n\npoll_interval = "soon"\n', /candidate\.toml:3:\d+.*poll_interval/s],
-    ['a share of a connection that is not there', '[[connections]]\nname = "nas"\ntype = "sftp"\n\n[[shares]]\nname = "a"\nconnection = "nsa"\n', /candidate\.toml:7:\d+.*nsa/s],
+    [
+      'a share of a connection that is not there',
+      '[[connections]]\nname = "nas"\ntype = "sftp"\n\n[[shares]]\nname = "a"\nconnection = "nsa"\n',
+      /candidate\.toml:7:\d+.*nsa/s,
+    ],
   ] as const) {
     it(`check shows ${what} as FILE:line:column and exits 78`, async () => {
       const result = await withConfig(text, 'check');
@@ -71,13 +78,27 @@ describe('the command line', () => {
   });
 
   it('makes no state folder for a file that is refused', async () => {
-    const refused = await withConfig(`[supervisor]\nstate_dir = "${scratch.path('never')}"\n[web]\nport = "x"\n`, 'run');
+    const refused = await withConfig(
+      `[supervisor]\nstate_dir = "${scratch.path('never')}"\n[web]\nport = "x"\n`,
+      'run',
+    );
     assert.equal(refused.code, 78, refused.stderr);
     assert.equal(existsSync(scratch.path('never')), false);
   });
 
   it('exits 64 with the usage when it is called wrongly', async () => {
-    for (const args of [['no-such-command'], ['reconnect'], ['bwlimit', '5M'], ['preset'], ['--config'], ['--confg', 'x', 'status'], ['check', 'some.toml'], ['run', '--debug'], ['help', 'nothing'], ['status', '--url', 'here']]) {
+    for (const args of [
+      ['no-such-command'],
+      ['reconnect'],
+      ['bwlimit', '5M'],
+      ['preset'],
+      ['--config'],
+      ['--confg', 'x', 'status'],
+      ['check', 'some.toml'],
+      ['run', '--debug'],
+      ['help', 'nothing'],
+      ['status', '--url', 'here'],
+    ]) {
       const result = await runCli(args);
       assert.equal(result.code, 64, `${args.join(' ')}: ${result.stdout}${result.stderr}`);
       assert.doesNotMatch(result.stderr, /at .*\.js:\d/);
@@ -86,7 +107,10 @@ describe('the command line', () => {
 
   it('suggests what may have been meant', async () => {
     assert.match((await runCli(['stauts'])).stderr, /there is no command 'stauts' .*did you mean "status"\?/);
-    assert.match((await runCli(['--confg', 'x', 'status'])).stderr, /there is no option '--confg' .*did you mean "--config"\?/);
+    assert.match(
+      (await runCli(['--confg', 'x', 'status'])).stderr,
+      /there is no option '--confg' .*did you mean "--config"\?/,
+    );
     assert.match((await runCli(['check', 'some.toml'])).stderr, /takes no arguments.*--config FILE/);
   });
 
@@ -94,7 +118,10 @@ describe('the command line', () => {
     for (const args of [['help', 'warmup'], ['warmup', '--help'], ['--help']]) {
       const { code, stdout } = await runCli(args);
       assert.equal(code, 0);
-      assert.deepEqual(stdout.split('\n').filter((line) => line.length > 80), []);
+      assert.deepEqual(
+        stdout.split('\n').filter((line) => line.length > 80),
+        [],
+      );
     }
     assert.match((await runCli(['help', 'warmup'])).stdout, /^Usage: mountkeeper warmup \[SHARE \[PATH\]\]/);
   });
@@ -108,7 +135,10 @@ describe('the command line', () => {
   });
 
   it('doctor changes nothing', async () => {
-    const { stdout } = await withConfig(`connections = []\n[supervisor]\nstate_dir = "${scratch.path('not-yet')}"\n`, 'doctor');
+    const { stdout } = await withConfig(
+      `connections = []\n[supervisor]\nstate_dir = "${scratch.path('not-yet')}"\n`,
+      'doctor',
+    );
     assert.match(stdout, /state folder\s.*will be made/);
     assert.equal(existsSync(scratch.path('not-yet')), false);
   });
@@ -127,7 +157,10 @@ describe('the command line', () => {
       for (const args of [['status'], ['plugin', 'list'], ['reconnect', 'work']]) {
         const result = await runCli([...args, '--url', url]);
         assert.equal(result.code, 1, result.stdout);
-        assert.match(result.stderr, /^mountkeeper: what answered is no mountkeeper daemon.*--url or --config\n$/);
+        assert.match(
+          result.stderr,
+          /^mountkeeper: what answered is no mountkeeper daemon.*--url or --config\n$/,
+        );
       }
     } finally {
       other.close();
@@ -168,7 +201,9 @@ describe('the command line', () => {
     assert.equal(last.code, 0, last.stderr);
     const lines = last.stdout.trimEnd().split('\n');
     assert.equal(lines.length, 3, last.stdout);
-    const follow = spawn(process.execPath, [MAIN, 'logs', '-f', '--config', daemon.configFile], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const follow = spawn(process.execPath, [MAIN, 'logs', '-f', '--config', daemon.configFile], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     let seen = '';
     follow.stdout.on('data', (piece: Buffer) => (seen += piece.toString()));
     try {
@@ -176,11 +211,17 @@ describe('the command line', () => {
       await appendFile(daemon.logFile, 'a line of the test 你好\n');
       await until('the new line', () => seen.includes('a line of the test 你好\n'), { timeoutMs: 20_000 });
       follow.kill('SIGINT');
-      await until('its end', () => follow.exitCode !== null || follow.signalCode !== null, { timeoutMs: 20_000 });
+      await until('its end', () => follow.exitCode !== null || follow.signalCode !== null, {
+        timeoutMs: 20_000,
+      });
     } finally {
       follow.kill('SIGKILL');
     }
-    assert.deepEqual([follow.exitCode, follow.signalCode], [0, null], 'a log that is no longer followed is no failure');
+    assert.deepEqual(
+      [follow.exitCode, follow.signalCode],
+      [0, null],
+      'a log that is no longer followed is no failure',
+    );
   });
 
   it('bwlimit, reconnect and preset do what they say, or say why not', async () => {
@@ -202,7 +243,8 @@ describe('the command line', () => {
   it('plugin list names every plugin with its state', async () => {
     const { stdout, code } = await daemon.cli('plugin', 'list');
     assert.equal(code, 0);
-    for (const name of ['mount', 'probing', 'control-api', 'logs', 'presets', 'auth']) assert.match(stdout, new RegExp(`^${name}\\s.*active`, 'm'));
+    for (const name of ['mount', 'probing', 'control-api', 'logs', 'presets', 'auth'])
+      assert.match(stdout, new RegExp(`^${name}\\s.*active`, 'm'));
     assert.match(stdout, /^example\s.*disabled/m);
   });
 
@@ -217,7 +259,19 @@ describe('the command line', () => {
   it('help and version', async () => {
     const help = await runCli(['--help']);
     assert.equal(help.code, 0);
-    for (const command of ['run', 'check', 'status', 'wait', 'reconnect', 'bwlimit', 'preset', 'logs', 'plugin', 'doctor']) assert.match(help.stdout, new RegExp(`\\b${command}\\b`));
+    for (const command of [
+      'run',
+      'check',
+      'status',
+      'wait',
+      'reconnect',
+      'bwlimit',
+      'preset',
+      'logs',
+      'plugin',
+      'doctor',
+    ])
+      assert.match(help.stdout, new RegExp(`\\b${command}\\b`));
     assert.doesNotMatch(help.stdout, /^ {2}example\b/m);
     const off = await runCli(['example']);
     assert.equal(off.code, 1);

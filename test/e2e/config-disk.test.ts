@@ -1,4 +1,7 @@
-/** A disk that is full or read-only when the configuration is written: the old file stays whole, the old settings run. */
+/**
+ * A disk that is full or read-only when the configuration is written: the old file stays whole, the old
+ * settings run.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
@@ -24,7 +27,10 @@ describe('the disk of the configuration file', () => {
   before(async () => {
     scratch = await createScratch('disk');
     const nas = await Nas.create(scratch, { files: { 'x.bin': 1000 } });
-    daemon = await Daemon.create(scratch, { connections: [nas.connection('nas')], shares: [{ name: 'work', connection: 'nas' }] });
+    daemon = await Daemon.create(scratch, {
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'work', connection: 'nas' }],
+    });
     base = daemon.text();
     // The file that is named is a link to one on a small disk of its own.
     disk = scratch.path('small-disk');
@@ -52,8 +58,19 @@ describe('the disk of the configuration file', () => {
   });
 
   for (const [what, spoil, mend] of [
-    ['full', async () => void spawnSync('dd', ['if=/dev/zero', `of=${disk}/filler`, 'bs=1k', 'count=200'], { stdio: 'ignore' }), async () => void spawnSync('rm', [`${disk}/filler`])],
-    ['read-only', async () => mountCommand('-o', 'remount,ro', disk), async () => mountCommand('-o', 'remount,rw', disk)],
+    [
+      'full',
+      async () =>
+        void spawnSync('dd', ['if=/dev/zero', `of=${disk}/filler`, 'bs=1k', 'count=200'], {
+          stdio: 'ignore',
+        }),
+      async () => void spawnSync('rm', [`${disk}/filler`]),
+    ],
+    [
+      'read-only',
+      async () => mountCommand('-o', 'remount,ro', disk),
+      async () => mountCommand('-o', 'remount,rw', disk),
+    ],
   ] as const) {
     it(`a ${what} disk: 500 with the reason, the file whole, nothing changed, nothing left over; afterwards it works`, async () => {
       const before = { file: await readFile(daemon.configFile, 'utf8'), running: await running() };
@@ -70,7 +87,13 @@ describe('the disk of the configuration file', () => {
       await mend();
       assert.deepEqual({ file: await readFile(daemon.configFile, 'utf8'), running: await running() }, before);
       for (const folder of [disk, dirname(daemon.configFile)]) {
-        assert.deepEqual((await readdir(folder)).filter((name) => /tmp|temp|new|\.toml./.test(name) && !name.endsWith('.bak')), [], folder);
+        assert.deepEqual(
+          (await readdir(folder)).filter(
+            (name) => /tmp|temp|new|\.toml./.test(name) && !name.endsWith('.bak'),
+          ),
+          [],
+          folder,
+        );
       }
       // What a preset keeps of the text it is about to replace is whole or not there.
       const kept = await readFile(`${daemon.configFile}.bak`, 'utf8').catch(() => before.file);

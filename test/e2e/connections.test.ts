@@ -1,7 +1,7 @@
 // @load alone
 /**
- * Two thousand connections to each port that get nowhere, while a right client asks each of them. Ten seconds, or as
- * many as MOUNTKEEPER_CROWD_SECONDS says.
+ * Two thousand connections to each port that get nowhere, while a right client asks each of them. Ten
+ * seconds, or as many as MOUNTKEEPER_CROWD_SECONDS says.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -40,12 +40,19 @@ function basic(name: string, password: string): string {
 }
 
 /** The credentials of a mount's remote control, from the record that the daemon keeps for the next one. */
-async function remoteControl(stateDir: string): Promise<{ readonly port: number; readonly authorization: string }> {
+async function remoteControl(
+  stateDir: string,
+): Promise<{ readonly port: number; readonly authorization: string }> {
   const names = await readdir(stateDir, { recursive: true });
   for (const name of names.filter((one) => one.endsWith('.json'))) {
-    const { notes } = JSON.parse(await readFile(join(stateDir, name), 'utf8')) as { notes?: Record<string, string> };
+    const { notes } = JSON.parse(await readFile(join(stateDir, name), 'utf8')) as {
+      notes?: Record<string, string>;
+    };
     if (notes?.['rcPort'] === undefined) continue;
-    return { port: Number(notes['rcPort']), authorization: basic(notes['rcUser'] ?? '', notes['rcPassword'] ?? '') };
+    return {
+      port: Number(notes['rcPort']),
+      authorization: basic(notes['rcUser'] ?? '', notes['rcPassword'] ?? ''),
+    };
   }
   throw new Error('no mount has a remote control');
 }
@@ -73,13 +80,33 @@ describe(`${EACH} connections that get nowhere`, () => {
     const control = await remoteControl(daemon.stateDir);
     assert.equal((await daemon.share('files')).rc_port, control.port);
     await daemon.submit(daemon.text({ sections: { web: { password: 'pw' } } }));
-    await until('the password is asked for', async () => (await daemon.get('/api/status')).status === 401, { timeoutMs: 20_000 });
+    await until('the password is asked for', async () => (await daemon.get('/api/status')).status === 401, {
+      timeoutMs: 20_000,
+    });
     ports = [daemon.port, port, control.port];
     const url = (to: number, path: string): string => `http://127.0.0.1:${to}${path}`;
     questions = [
-      { name: 'the API', url: url(daemon.port, '/api/status'), method: 'GET', authorization: basic('admin', 'pw'), status: 200 },
-      { name: 'WebDAV', url: url(port, '/files/'), method: 'PROPFIND', authorization: basic('alice', 'wonder:land'), status: 207 },
-      { name: 'the remote control', url: url(control.port, '/core/pid'), method: 'POST', authorization: control.authorization, status: 200 },
+      {
+        name: 'the API',
+        url: url(daemon.port, '/api/status'),
+        method: 'GET',
+        authorization: basic('admin', 'pw'),
+        status: 200,
+      },
+      {
+        name: 'WebDAV',
+        url: url(port, '/files/'),
+        method: 'PROPFIND',
+        authorization: basic('alice', 'wonder:land'),
+        status: 207,
+      },
+      {
+        name: 'the remote control',
+        url: url(control.port, '/core/pid'),
+        method: 'POST',
+        authorization: control.authorization,
+        status: 200,
+      },
     ];
   });
   after(() => scratch.close());
@@ -95,30 +122,47 @@ describe(`${EACH} connections that get nowhere`, () => {
   };
   const crowd = async (): Promise<ChildProcess> => {
     const args = [CROWD, String(EACH), ...ports.map(String)];
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { PATH: process.env['PATH'] } });
+    const child = spawn(process.execPath, args, {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { PATH: process.env['PATH'] },
+    });
     scratch.defer(() => child.kill('SIGKILL'));
     await within('all are opened', 60_000, once(child.stdout as NodeJS.ReadableStream, 'data'));
     return child;
   };
   const processesAsked = async (): Promise<Readonly<Record<Question['name'], number>>> => {
-    const front = (await allProcesses()).find(({ args }) => args[1]?.endsWith('front-main.js') === true && args[2]?.startsWith(daemon.stateDir) === true);
-    return { 'the API': daemon.pid, WebDAV: front?.pid ?? 0, 'the remote control': await daemon.rclonePid('files') };
+    const front = (await allProcesses()).find(
+      ({ args }) =>
+        args[1]?.endsWith('/webdav/proxy/main.js') === true && args[2]?.startsWith(daemon.stateDir) === true,
+    );
+    return {
+      'the API': daemon.pid,
+      WebDAV: front?.pid ?? 0,
+      'the remote control': await daemon.rclonePid('files'),
+    };
   };
 
   it('keep no right client waiting for a second, and take little memory', async (context) => {
     const pids = await processesAsked();
     for (const question of questions) for (let count = 0; count < 30; count += 1) await ask(question);
     const seen = questions.map((question) => ({
-      ...question, pid: pids[question.name], before: residentBytes(pids[question.name]), worstMs: 0, grownBytes: 0, descriptors: 0,
+      ...question,
+      pid: pids[question.name],
+      before: residentBytes(pids[question.name]),
+      worstMs: 0,
+      grownBytes: 0,
+      descriptors: 0,
     }));
     let asked = 0;
     const round = async (): Promise<void> => {
       asked += 1;
-      await Promise.all(seen.map(async (one) => {
-        one.worstMs = Math.max(one.worstMs, await ask(one));
-        one.grownBytes = Math.max(one.grownBytes, residentBytes(one.pid) - one.before);
-        one.descriptors = Math.max(one.descriptors, openFiles(one.pid));
-      }));
+      await Promise.all(
+        seen.map(async (one) => {
+          one.worstMs = Math.max(one.worstMs, await ask(one));
+          one.grownBytes = Math.max(one.grownBytes, residentBytes(one.pid) - one.before);
+          one.descriptors = Math.max(one.descriptors, openFiles(one.pid));
+        }),
+      );
     };
     let end = Infinity;
     const opening = crowd().finally(() => (end = performance.now() + SECONDS * 1_000));
@@ -127,7 +171,9 @@ describe(`${EACH} connections that get nowhere`, () => {
     child.kill('SIGKILL');
     for (const { name, worstMs, grownBytes, descriptors } of seen) {
       const grown = (grownBytes / 1_048_576).toFixed(1);
-      context.diagnostic(`${name}: asked ${asked} times, ${Math.round(worstMs)} ms at most, ${grown} MiB more, ${descriptors} descriptors`);
+      context.diagnostic(
+        `${name}: asked ${asked} times, ${Math.round(worstMs)} ms at most, ${grown} MiB more, ${descriptors} descriptors`,
+      );
     }
     assert.ok(asked > SECONDS * 3, `asked ${asked} times`);
     for (const { name, worstMs, grownBytes } of seen) {
@@ -136,8 +182,13 @@ describe(`${EACH} connections that get nowhere`, () => {
     }
     assert.deepEqual(await processesAsked(), pids, 'nothing was restarted');
     assert.ok(!(await daemon.log()).includes('figures are not fresh'));
-    const { body } = await daemon.request<{ shares: { health: string }[] }>('GET', '/api/status', undefined, { authorization: basic('admin', 'pw') });
-    assert.deepEqual(body.shares.map(({ health }) => health), ['healthy']);
+    const { body } = await daemon.request<{ shares: { health: string }[] }>('GET', '/api/status', undefined, {
+      authorization: basic('admin', 'pw'),
+    });
+    assert.deepEqual(
+      body.shares.map(({ health }) => health),
+      ['healthy'],
+    );
     await until('their descriptors are free', () => openFiles(daemon.pid) < 200, { timeoutMs: 20_000 });
   });
 });

@@ -21,7 +21,10 @@ describe('a share that hangs', () => {
   before(async () => {
     scratch = await createScratch('cross-hang');
     nas = await Nas.create(scratch, { files: { 'hung/x.bin': 50_000, 'other/film.mov': 300_000_000 } });
-    house = await openHouse(scratch, { connections: [nas.connection('nas')], shares: ['hung', 'other'].map((name) => ({ name, connection: 'nas', remote_path: name })) });
+    house = await openHouse(scratch, {
+      connections: [nas.connection('nas')],
+      shares: ['hung', 'other'].map((name) => ({ name, connection: 'nas', remote_path: name })),
+    });
     await house.daemon.healthy();
     for (const share of ['hung', 'other']) await shownToAll(house.access, share);
   });
@@ -29,9 +32,19 @@ describe('a share that hangs', () => {
 
   it('makes no client of another share wait for longer than 2 s, and is back within 30 s', async (t) => {
     const sum = await nas.checksum('hung/x.bin');
-    const transfers = await transfersOf(house.access, { share: 'other', path: 'film.mov', sha256: await nas.checksum('other/film.mov'), bytesPerSecond: 15_000_000 });
+    const transfers = await transfersOf(house.access, {
+      share: 'other',
+      path: 'film.mov',
+      sha256: await nas.checksum('other/film.mov'),
+      bytesPerSecond: 15_000_000,
+    });
     // Users who are caught: each in a session of its own.
-    const caught = await Promise.all(CLIENTS.map(async (client) => ({ label: client.label, session: await client.session(house.access, 'hung') })));
+    const caught = await Promise.all(
+      CLIENTS.map(async (client) => ({
+        label: client.label,
+        session: await client.session(house.access, 'hung'),
+      })),
+    );
     const pid = await house.daemon.rclonePid('hung');
     process.kill(pid, 'SIGSTOP');
     const stopped = performance.now();
@@ -41,31 +54,49 @@ describe('a share that hangs', () => {
     const comers = CLIENTS.map(async ({ label, isShown }) => {
       let longestMs = 0;
       while (!state.isBack) {
-        longestMs = Math.max(longestMs, Math.round(await timed(isShown(house.access, 'other').then((isThere) => assert.ok(isThere, label)))));
+        longestMs = Math.max(
+          longestMs,
+          Math.round(
+            await timed(isShown(house.access, 'other').then((isThere) => assert.ok(isThere, label))),
+          ),
+        );
         await sleep(250);
       }
       return { label, longestMs };
     });
-    const back = Promise.all(CLIENTS.map(async (client) => {
-      await until(`${client.label} serves it again`, async () => {
-        const session = await client.session(house.access, 'hung');
-        try {
-          return (await house.daemon.rclonePid('hung')) !== pid && (await session.get('x.bin')) === sum;
-        } finally {
-          session.close();
-        }
-      }, { timeoutMs: 60_000, everyMs: 200 });
-      return { label: client.label, ms: Math.round(performance.now() - stopped) };
-    }));
-    const times = await back.finally(() => { state.isBack = true; });
+    const back = Promise.all(
+      CLIENTS.map(async (client) => {
+        await until(
+          `${client.label} serves it again`,
+          async () => {
+            const session = await client.session(house.access, 'hung');
+            try {
+              return (await house.daemon.rclonePid('hung')) !== pid && (await session.get('x.bin')) === sum;
+            } finally {
+              session.close();
+            }
+          },
+          { timeoutMs: 60_000, everyMs: 200 },
+        );
+        return { label: client.label, ms: Math.round(performance.now() - stopped) };
+      }),
+    );
+    const times = await back.finally(() => {
+      state.isBack = true;
+    });
     t.diagnostic(`back: ${times.map(({ label, ms }) => `${label} after ${ms} ms`).join(', ')}`);
     const came = await Promise.all(comers);
-    t.diagnostic(`who came in waited at most: ${came.map(({ label, longestMs }) => `${label} ${longestMs} ms`).join(', ')}`);
+    t.diagnostic(
+      `who came in waited at most: ${came.map(({ label, longestMs }) => `${label} ${longestMs} ms`).join(', ')}`,
+    );
     const outcomes = await transfers();
-    t.diagnostic(`transfers of the other share: ${outcomes.map(({ label, transfer }) => `${label} ${transfer.whole}, longest pause ${transfer.longestMs} ms`).join('; ')}`);
+    t.diagnostic(
+      `transfers of the other share: ${outcomes.map(({ label, transfer }) => `${label} ${transfer.whole}, longest pause ${transfer.longestMs} ms`).join('; ')}`,
+    );
     for (const { label, transfer } of outcomes) assert.deepEqual(transfer.failures, [], label);
     assert.deepEqual(pauses(outcomes, PAUSE_MS), []);
-    for (const { label, longestMs } of came) assert.ok(longestMs <= PAUSE_MS, `a new ${label} client waited ${longestMs} ms`);
+    for (const { label, longestMs } of came)
+      assert.ok(longestMs <= PAUSE_MS, `a new ${label} client waited ${longestMs} ms`);
     for (const { label, ms } of times) assert.ok(ms <= BACK_MS, `${label} took ${ms} ms`);
     await Promise.all(stuck);
     caught.forEach(({ session }) => session.close());

@@ -30,7 +30,10 @@ describe('a share whose NAS is away', () => {
     await relay.cut();
     house = await openHouse(scratch, {
       connections: [nas.connection('near'), nas.connection('far', relay.port)],
-      shares: [{ name: 'steady', connection: 'near', remote_path: 'steady' }, { name: 'frail', connection: 'far', remote_path: 'frail' }],
+      shares: [
+        { name: 'steady', connection: 'near', remote_path: 'steady' },
+        { name: 'frail', connection: 'far', remote_path: 'frail' },
+      ],
     });
     await house.daemon.healthy(['steady']);
     await shownToAll(house.access, 'steady');
@@ -38,21 +41,38 @@ describe('a share whose NAS is away', () => {
   after(() => scratch.close());
 
   it('is on none of the servers, and on all of them within 5 s of its return, with no pause for who reads another share', async (t) => {
-    await until('its probe has failed', async () => (await house.daemon.share('frail')).health === 'failed', { timeoutMs: 30_000 });
-    const transfers = await transfersOf(house.access, { share: 'steady', path: 'film.mov', sha256: sum, bytesPerSecond: 25_000_000 });
+    await until('its probe has failed', async () => (await house.daemon.share('frail')).health === 'failed', {
+      timeoutMs: 30_000,
+    });
+    const transfers = await transfersOf(house.access, {
+      share: 'steady',
+      path: 'film.mov',
+      sha256: sum,
+      bytesPerSecond: 25_000_000,
+    });
     for (const returns of ['after a while', 'once more']) {
-      for (const { label, isShown } of CLIENTS) assert.equal(await isShown(house.access, 'frail'), false, label);
+      for (const { label, isShown } of CLIENTS)
+        assert.equal(await isShown(house.access, 'frail'), false, label);
       // Its own probes are rare by then.
       await sleep(6_000 + Math.random() * 3_000);
       await relay.restore();
       const shown = await shownToAll(house.access, 'frail');
-      t.diagnostic(`shown ${returns}: ${[...shown].map(([label, ms]) => `${label} ${ms} ms`).join(', ')} after the return`);
+      t.diagnostic(
+        `shown ${returns}: ${[...shown].map(([label, ms]) => `${label} ${ms} ms`).join(', ')} after the return`,
+      );
       for (const [label, ms] of shown) assert.ok(ms <= RETURN_MS, `${label} took ${ms} ms`);
       if (returns === 'once more') break;
       await relay.cut();
       await house.daemon.request('POST', '/api/reconnect/frail');
-      await until('its probe has failed again', async () => (await house.daemon.share('frail')).health === 'failed', { timeoutMs: 30_000 });
-      for (const { label, isShown } of CLIENTS) await until(`${label} shows it no more`, async () => !(await isShown(house.access, 'frail')), { timeoutMs: 20_000 });
+      await until(
+        'its probe has failed again',
+        async () => (await house.daemon.share('frail')).health === 'failed',
+        { timeoutMs: 30_000 },
+      );
+      for (const { label, isShown } of CLIENTS)
+        await until(`${label} shows it no more`, async () => !(await isShown(house.access, 'frail')), {
+          timeoutMs: 20_000,
+        });
     }
     for (const { label, transfer } of await transfers()) {
       t.diagnostic(`${label}: ${transfer.whole} times 1 GB, longest pause ${transfer.longestMs} ms`);

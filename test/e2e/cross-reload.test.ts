@@ -26,12 +26,20 @@ describe('under transfers of every protocol', () => {
   let house: House;
   let sum: string;
 
-  const transfers = () => transfersOf(house.access, { share: 'steady', path: 'film.mov', sha256: sum, bytesPerSecond: 20_000_000 });
-  const settle = async (shares: readonly Readonly<Record<string, string | boolean | readonly string[]>>[]): Promise<void> => {
+  const transfers = () =>
+    transfersOf(house.access, { share: 'steady', path: 'film.mov', sha256: sum, bytesPerSecond: 20_000_000 });
+  const settle = async (
+    shares: readonly Readonly<Record<string, string | boolean | readonly string[]>>[],
+  ): Promise<void> => {
     assert.equal((await house.daemon.submit(house.daemon.text({ shares }))).body.ok, true);
   };
   const shownOver = async (wanted: readonly Protocol[]): Promise<void> => {
-    for (const { label, protocol, isShown } of CLIENTS) await until(`${label} ${wanted.includes(protocol) ? 'shows' : 'does not show'} the guest`, async () => (await isShown(house.access, 'guest')) === wanted.includes(protocol), { timeoutMs: 30_000 });
+    for (const { label, protocol, isShown } of CLIENTS)
+      await until(
+        `${label} ${wanted.includes(protocol) ? 'shows' : 'does not show'} the guest`,
+        async () => (await isShown(house.access, 'guest')) === wanted.includes(protocol),
+        { timeoutMs: 30_000 },
+      );
   };
   const undisturbed = (outcomes: readonly Outcome[], limitMs: number): void => {
     for (const { label, transfer } of outcomes) {
@@ -40,11 +48,19 @@ describe('under transfers of every protocol', () => {
     }
     assert.deepEqual(pauses(outcomes, limitMs), []);
   };
-  const told = (outcomes: readonly Outcome[]): string => outcomes.map(({ label, transfer }) => `${label} ${transfer.whole} transfers, longest pause ${transfer.longestMs} ms`).join('; ');
+  const told = (outcomes: readonly Outcome[]): string =>
+    outcomes
+      .map(
+        ({ label, transfer }) =>
+          `${label} ${transfer.whole} transfers, longest pause ${transfer.longestMs} ms`,
+      )
+      .join('; ');
 
   before(async () => {
     scratch = await createScratch('cross-reload');
-    nas = await Nas.create(scratch, { files: { 'steady/film.mov': 200_000_000, 'one/first.bin': 10, 'two/second.bin': 10 } });
+    nas = await Nas.create(scratch, {
+      files: { 'steady/film.mov': 200_000_000, 'one/first.bin': 10, 'two/second.bin': 10 },
+    });
     sum = await nas.checksum('steady/film.mov');
     house = await openHouse(scratch, { connections: [nas.connection('nas')], shares: [STEADY] });
     await house.daemon.healthy();
@@ -55,14 +71,28 @@ describe('under transfers of every protocol', () => {
   it('a share comes, leaves a protocol, becomes read-only, leads elsewhere and goes', async (t) => {
     const end = await transfers();
     const { path } = await localFile(scratch, 'new', 100);
-    const lists = async (): Promise<string[]> => Promise.all(CLIENTS.map(async (client) => {
-      const session = await client.session(house.access, 'guest');
-      return session.list().finally(() => session.close());
-    }));
-    const writes = async (): Promise<string[]> => (await Promise.all(CLIENTS.map(async (client) => {
-      const session = await client.session(house.access, 'guest');
-      return session.put(path, `${client.label}.bin`).then(() => client.label, () => '').finally(() => session.close());
-    }))).filter((label) => label !== '');
+    const lists = async (): Promise<string[]> =>
+      Promise.all(
+        CLIENTS.map(async (client) => {
+          const session = await client.session(house.access, 'guest');
+          return session.list().finally(() => session.close());
+        }),
+      );
+    const writes = async (): Promise<string[]> =>
+      (
+        await Promise.all(
+          CLIENTS.map(async (client) => {
+            const session = await client.session(house.access, 'guest');
+            return session
+              .put(path, `${client.label}.bin`)
+              .then(
+                () => client.label,
+                () => '',
+              )
+              .finally(() => session.close());
+          }),
+        )
+      ).filter((label) => label !== '');
     const labels = CLIENTS.map(({ label }) => label);
     await settle([STEADY, GUEST]);
     await shownOver(['smb', 'nfs', 'webdav']);
@@ -78,7 +108,11 @@ describe('under transfers of every protocol', () => {
     await shownToAll(house.access, 'guest');
     assert.deepEqual(await writes(), []);
     await settle([STEADY, { ...GUEST, remote_path: 'two' }]);
-    await until('all find the other folder', async () => (await lists()).every((list) => list.includes('second.bin') && !list.includes('first.bin')), { timeoutMs: 60_000 });
+    await until(
+      'all find the other folder',
+      async () => (await lists()).every((list) => list.includes('second.bin') && !list.includes('first.bin')),
+      { timeoutMs: 60_000 },
+    );
     await settle([STEADY]);
     await shownOver([]);
     const outcomes = await end();
@@ -90,22 +124,32 @@ describe('under transfers of every protocol', () => {
     const end = await transfers();
     for (const { label, protocol } of CLIENTS.filter((client) => client.protocol !== 'smb')) {
       await sleep(500);
-      const former = (await house.daemon.rclonePid('steady'));
+      const former = await house.daemon.rclonePid('steady');
       await settle([{ ...STEADY, protocols: ['smb', 'nfs', 'webdav'].filter((one) => one !== protocol) }]);
-      await until(`${label} shows it no more`, async () => !(await CLIENTS.find((client) => client.label === label)?.isShown(house.access, 'steady')), { timeoutMs: 30_000 });
+      await until(
+        `${label} shows it no more`,
+        async () =>
+          !(await CLIENTS.find((client) => client.label === label)?.isShown(house.access, 'steady')),
+        { timeoutMs: 30_000 },
+      );
       assert.equal(await house.daemon.rclonePid('steady'), former);
       await settle([STEADY]);
       await shownToAll(house.access, 'steady');
     }
     const outcomes = await end();
     t.diagnostic(told(outcomes));
-    undisturbed(outcomes.filter(({ label }) => label === 'SMB'), PAUSE_MS);
+    undisturbed(
+      outcomes.filter(({ label }) => label === 'SMB'),
+      PAUSE_MS,
+    );
   });
 
   for (const signal of ['SIGKILL', 'SIGUSR2'] as const) {
     it(`the daemon ends by ${signal} and returns: the servers are adopted with their sessions`, async (t) => {
       const [former, end] = [await serversOf(house.daemon), await transfers()];
-      const sessions = await Promise.all(CLIENTS.map(async (client) => ({ client, session: await client.session(house.access, 'steady') })));
+      const sessions = await Promise.all(
+        CLIENTS.map(async (client) => ({ client, session: await client.session(house.access, 'steady') })),
+      );
       for (let round = 0; round < 2; round += 1) {
         await sleep(1_000);
         house.daemon.signal(signal);
@@ -121,7 +165,10 @@ describe('under transfers of every protocol', () => {
       }
       await shownToAll(house.access, 'steady');
       const now = await serversOf(house.daemon);
-      assert.deepEqual([...now].map(([label, { pids }]) => [label, pids]), [...former].map(([label, { pids }]) => [label, pids]));
+      assert.deepEqual(
+        [...now].map(([label, { pids }]) => [label, pids]),
+        [...former].map(([label, { pids }]) => [label, pids]),
+      );
       const outcomes = await end();
       t.diagnostic(told(outcomes));
       undisturbed(outcomes, PAUSE_MS);

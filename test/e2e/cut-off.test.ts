@@ -31,7 +31,11 @@ describe(`a NAS cut off for ${CUT_MS / 1000} s`, { concurrency: true }, () => {
       nas = await Nas.create(scratch, { files: { 'cached.bin': 3_000_000, 'in/x.txt': 3 } });
       relay = await Relay.start(scratch, { targetPort: nas.port });
       files = new Files(scratch);
-      daemon = await Daemon.create(scratch, { rclone, connections: [nas.connection('nas', relay.port)], shares: [{ name: 'work', connection: 'nas' }] });
+      daemon = await Daemon.create(scratch, {
+        rclone,
+        connections: [nas.connection('nas', relay.port)],
+        shares: [{ name: 'work', connection: 'nas' }],
+      });
       await daemon.start();
       await daemon.healthy();
     });
@@ -43,36 +47,57 @@ describe(`a NAS cut off for ${CUT_MS / 1000} s`, { concurrency: true }, () => {
       assert.equal(await files.checksum(`${mount}/cached.bin`), sum);
       await files.ask({ op: 'list', path: `${mount}/in` });
       const ledger = scratch.path('ledger');
-      const writer = files.begin<{ written: number; failed: number }>({ op: 'write-many', dir: `${mount}/in`, ledger, bytes: 400_000, count: 100_000, pauseMs: 700 });
+      const writer = files.begin<{ written: number; failed: number }>({
+        op: 'write-many',
+        dir: `${mount}/in`,
+        ledger,
+        bytes: 400_000,
+        count: 100_000,
+        pauseMs: 700,
+      });
       const reader = files.begin<Tally>({ op: 'read-again', path: `${mount}/cached.bin`, sha256: sum });
       await sleep(2_000);
 
       await relay.cut();
       const cutAt = performance.now();
-      await until('the status says that the NAS is away', async () => {
-        const share = await daemon.share('work');
-        return /does not answer/.test(share.health_message ?? '') && !(await daemon.status()).all_synced;
-      }, { timeoutMs: 10_000 });
-      t.diagnostic(`said so after ${Math.round(performance.now() - cutAt)} ms: ${(await daemon.share('work')).health_message}`);
+      await until(
+        'the status says that the NAS is away',
+        async () => {
+          const share = await daemon.share('work');
+          return /does not answer/.test(share.health_message ?? '') && !(await daemon.status()).all_synced;
+        },
+        { timeoutMs: 10_000 },
+      );
+      t.diagnostic(
+        `said so after ${Math.round(performance.now() - cutAt)} ms: ${(await daemon.share('work')).health_message}`,
+      );
       const atCut = (await readLedger(ledger)).closed.size;
       while (performance.now() - cutAt < CUT_MS) {
         assert.equal((await daemon.status()).all_synced, false);
         await sleep(1_000);
       }
       assert.ok((await readLedger(ledger)).closed.size > atCut + 20, 'the writer went on');
-      await until('what waits is counted', async () => (await daemon.share('work')).dirty_count > 20, { timeoutMs: 20_000 });
+      await until('what waits is counted', async () => (await daemon.share('work')).dirty_count > 20, {
+        timeoutMs: 20_000,
+      });
 
       await relay.restore();
       const backAt = performance.now();
-      await until('the share is healthy and nothing is wrong', async () => {
-        const share = await daemon.share('work');
-        return share.health === 'healthy' && share.health_message === null;
-      }, { timeoutMs: 60_000 });
+      await until(
+        'the share is healthy and nothing is wrong',
+        async () => {
+          const share = await daemon.share('work');
+          return share.health === 'healthy' && share.health_message === null;
+        },
+        { timeoutMs: 60_000 },
+      );
       await writer.stop();
       assert.deepEqual((await reader.stop()).failures, []);
       await daemon.synced(90_000);
       const written = await readLedger(ledger);
-      t.diagnostic(`all ${written.closed.size} files up ${Math.round(performance.now() - backAt)} ms after the return`);
+      t.diagnostic(
+        `all ${written.closed.size} files up ${Math.round(performance.now() - backAt)} ms after the return`,
+      );
       assert.deepEqual(written.failed, []);
       assert.deepEqual(lostFiles(written, await nas.checksums('in')), []);
     });

@@ -1,5 +1,8 @@
 // @load loud
-/** The settings page in real Chromium beside the real daemon: form and text, what a change does, two administrators, trial and history. */
+/**
+ * The settings page in real Chromium beside the real daemon: form and text, what a change does, two
+ * administrators, trial and history.
+ */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
@@ -242,16 +245,24 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
 
   it('offers to set a password while there is none, and comes in with it', async () => {
     const password = 'a longer "password"';
-    const known = await WatchedPage.open(browser, origin(), { httpCredentials: { username: 'admin', password } });
+    const known = await WatchedPage.open(browser, origin(), {
+      httpCredentials: { username: 'admin', password },
+    });
     await known.page.goto(`${origin()}/`);
     const card = known.page.locator('#frame-password');
     assert.match(await card.innerText(), /Everybody with an account on this machine/);
     await card.locator('input').fill(password);
     await card.locator('button').click();
-    await until('it is asked for', async () => (await daemon.get('/api/status')).status === 401, { timeoutMs: 10_000 });
-    await until('the page came in', async () => /still reaches/.test(await card.locator('output').innerText()), {
-      timeoutMs: 15_000,
+    await until('it is asked for', async () => (await daemon.get('/api/status')).status === 401, {
+      timeoutMs: 10_000,
     });
+    await until(
+      'the page came in',
+      async () => /still reaches/.test(await card.locator('output').innerText()),
+      {
+        timeoutMs: 15_000,
+      },
+    );
     known.takeFaults();
     await known.page.reload();
     assert.equal(await card.isVisible(), false, 'there is nothing to say any more');

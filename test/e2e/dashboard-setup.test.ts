@@ -1,5 +1,8 @@
 // @load loud
-/** From an empty configuration to a file read over SMB, by the page alone, in real Chromium beside the real daemon. */
+/**
+ * From an empty configuration to a file read over SMB, by the page alone, in real Chromium beside the real
+ * daemon.
+ */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';

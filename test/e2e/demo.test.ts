@@ -27,30 +27,44 @@ describe('the demo', () => {
   after(() => scratch.close());
 
   const start = (env: Record<string, string>): { child: ReturnType<typeof spawn>; output: () => string } => {
-    const child = spawn(process.execPath, [DEMO], { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], HOME: scratch.root, TMPDIR: scratch.root, ...env } });
+    const child = spawn(process.execPath, [DEMO], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'], HOME: scratch.root, TMPDIR: scratch.root, ...env },
+    });
     let text = '';
-    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (piece: Buffer) => (text += piece.toString()));
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (piece: Buffer) => (text += piece.toString()));
     return { child, output: () => text };
   };
   const nothingLeft = async (): Promise<void> => {
     assert.deepEqual(await readdir(scratch.root), []);
     assert.deepEqual(await mountsBelow(scratch.root), []);
     // What was ended may still be about to leave the kernel's list.
-    await until('none of its processes is left', async () => (await processesNaming(scratch.root)).length === 0, { timeoutMs: 10_000 });
+    await until(
+      'none of its processes is left',
+      async () => (await processesNaming(scratch.root)).length === 0,
+      { timeoutMs: 10_000 },
+    );
   };
 
   /** Runs a line as a user would who copies it into a shell; what does not end is ended. */
   const run = async (line: string): Promise<{ code: number | null; output: string }> => {
-    const child = spawn('sh', ['-c', ENDLESS.test(line) ? `timeout 6 ${line}` : line], { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], LANG: 'C.UTF-8', HOME: scratch.root } });
+    const child = spawn('sh', ['-c', ENDLESS.test(line) ? `timeout 6 ${line}` : line], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'], LANG: 'C.UTF-8', HOME: scratch.root },
+    });
     let text = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => (text += piece.toString()));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (piece: Buffer) => (text += piece.toString()));
     const [code] = (await within(line, 60_000, once(child, 'close'))) as [number | null];
     return { code, output: text };
   };
 
   /** Every line that is offered does what it promises. */
   const tryAll = async (text: string): Promise<void> => {
-    const lines = (/To try, in another terminal:\n(.*?)\n\n/s.exec(text)?.[1] ?? '').split('\n').map((line) => line.trim());
+    const lines = (/To try, in another terminal:\n(.*?)\n\n/s.exec(text)?.[1] ?? '')
+      .split('\n')
+      .map((line) => line.trim());
     assert.ok(lines.length >= 13, text);
     for (const line of lines) {
       const tried = await run(line);
@@ -59,19 +73,39 @@ describe('the demo', () => {
     }
     const room = /NAS: +(\S+)\/nas /.exec(text)?.[1] ?? '';
     const picture = await readFile(`${room}/nas/${PICTURE}`);
-    for (const label of ['SMB', 'NFS', 'WebDAV']) assert.ok(picture.equals(await readFile(`${room}/copied-over-${label}.png`)), label);
-    await until('what was copied over WebDAV is on the NAS', async () => picture.equals(await readFile(`${room}/nas/Photos 照片/copied over WebDAV.png`)), { timeoutMs: 30_000 });
+    for (const label of ['SMB', 'NFS', 'WebDAV'])
+      assert.ok(picture.equals(await readFile(`${room}/copied-over-${label}.png`)), label);
+    await until(
+      'what was copied over WebDAV is on the NAS',
+      async () => picture.equals(await readFile(`${room}/nas/Photos 照片/copied over WebDAV.png`)),
+      { timeoutMs: 30_000 },
+    );
   };
 
   it('does the main job, shows where and what to try, and ends cleanly on Ctrl-C', async () => {
     const { child, output } = start({});
     const ended = once(child, 'exit');
-    await until('it is up', () => output().includes('Ctrl-C ends it') || child.exitCode !== null, { timeoutMs: 120_000 });
+    await until('it is up', () => output().includes('Ctrl-C ends it') || child.exitCode !== null, {
+      timeoutMs: 120_000,
+    });
     const text = output();
-    for (const part of [/cold, over the network: +[\d.]+ ms/, /warm, from the local cache: +[\d.]+ ms/, /is on the NAS/, /照片 Photos\s+\(healthy\)/, /http:\/\/127\.0\.0\.1:\d+/, /10 minutes/]) assert.match(text, part);
+    for (const part of [
+      /cold, over the network: +[\d.]+ ms/,
+      /warm, from the local cache: +[\d.]+ ms/,
+      /is on the NAS/,
+      /照片 Photos\s+\(healthy\)/,
+      /http:\/\/127\.0\.0\.1:\d+/,
+      /10 minutes/,
+    ])
+      assert.match(text, part);
     const url = /URL: +(\S+)/.exec(text)?.[1] ?? '';
     assert.equal((await fetch(`${url}/api/status`)).status, 200);
-    for (const part of [/SMB +smb:\/\/127\.0\.0\.1:\d+/, /NFS +nfs:\/\/127\.0\.0\.1:\d+/, /WebDAV +http:\/\/127\.0\.0\.1:\d+/]) assert.match(text, part);
+    for (const part of [
+      /SMB +smb:\/\/127\.0\.0\.1:\d+/,
+      /NFS +nfs:\/\/127\.0\.0\.1:\d+/,
+      /WebDAV +http:\/\/127\.0\.0\.1:\d+/,
+    ])
+      assert.match(text, part);
     await tryAll(text);
     child.kill('SIGINT');
     const [code] = (await within('its end', 90_000, ended)) as [number | null];
@@ -83,13 +117,25 @@ describe('the demo', () => {
   it('says which package is missing for a server, and offers nothing to try on that', async () => {
     const answers: Readonly<Record<string, unknown>> = {
       '/api/status': { smbd_running: false, nfs_exported: true, webdav_running: true },
-      '/api/notices': [{ level: 'warning', message: 'SMB: other' }, { level: 'error', message: 'SMB: the SMB server is not installed: install the package samba' }],
+      '/api/notices': [
+        { level: 'warning', message: 'SMB: other' },
+        { level: 'error', message: 'SMB: the SMB server is not installed: install the package samba' },
+      ],
     };
-    const api = createServer((request, response) => response.end(JSON.stringify(answers[request.url ?? '']))).listen(0, '127.0.0.1');
+    const api = createServer((request, response) =>
+      response.end(JSON.stringify(answers[request.url ?? ''])),
+    ).listen(0, '127.0.0.1');
     scratch.defer(() => api.close());
     await once(api, 'listening');
-    const { where, toTry } = await describeServers(`http://127.0.0.1:${(api.address() as AddressInfo).port}`, SERVERS, '/nowhere');
-    assert.match(where.join('\n'), /^SMB +is not shown: the SMB server is not installed: install the package samba$/m);
+    const { where, toTry } = await describeServers(
+      `http://127.0.0.1:${(api.address() as AddressInfo).port}`,
+      SERVERS,
+      '/nowhere',
+    );
+    assert.match(
+      where.join('\n'),
+      /^SMB +is not shown: the SMB server is not installed: install the package samba$/m,
+    );
     assert.match(where.join('\n'), /^NFS +nfs:/m);
     assert.doesNotMatch(toTry.join('\n'), /smbclient/);
     api.closeAllConnections();

@@ -25,7 +25,13 @@ interface Keeper {
 
 async function openKeeper(scratch: Scratch): Promise<Keeper> {
   const nas = await Nas.create(scratch, { files: { 'a/x.bin': 1000, 'b/y.bin': 1000 } });
-  const daemon = await Daemon.create(scratch, { connections: [nas.connection('nas')], shares: [{ name: 'work', connection: 'nas', remote_path: 'a' }, { name: 'other', connection: 'nas', remote_path: 'b' }] });
+  const daemon = await Daemon.create(scratch, {
+    connections: [nas.connection('nas')],
+    shares: [
+      { name: 'work', connection: 'nas', remote_path: 'a' },
+      { name: 'other', connection: 'nas', remote_path: 'b' },
+    ],
+  });
   await daemon.start();
   await daemon.healthy();
   return { daemon, base: daemon.text(), running: async () => (await daemon.get('/api/config')).text };
@@ -64,10 +70,14 @@ describe('strange documents', { concurrency: true }, () => {
           counts.accepted += 1;
           text = document;
           // A new [web] address is obeyed: what listens elsewhere cannot be asked here any more.
-          const after = await until('the accepted configuration runs', async () => {
-            const now = await running();
-            return now !== before ? now : undefined;
-          }, { timeoutMs: 30_000, everyMs: 10 }).catch((cause: unknown) => assert.fail(`${where}: ${String(cause)}`));
+          const after = await until(
+            'the accepted configuration runs',
+            async () => {
+              const now = await running();
+              return now !== before ? now : undefined;
+            },
+            { timeoutMs: 30_000, everyMs: 10 },
+          ).catch((cause: unknown) => assert.fail(`${where}: ${String(cause)}`));
           before = after;
         } else if (body.message === 'No changes detected') counts.unchanged += 1;
         else {
@@ -89,12 +99,28 @@ describe('strange documents', { concurrency: true }, () => {
     it('a body that is no JSON, lacks "toml" or is too large is a client error in the same shape', async () => {
       const { daemon, running } = keeper;
       const before = await running();
-      const bodies: unknown[] = ['{', '[]', 'null', '"x"', {}, { toml: 5 }, { toml: null }, '', { toml: `# ${'x'.repeat(20_000_000)}` }];
+      const bodies: unknown[] = [
+        '{',
+        '[]',
+        'null',
+        '"x"',
+        {},
+        { toml: 5 },
+        { toml: null },
+        '',
+        { toml: `# ${'x'.repeat(20_000_000)}` },
+      ];
       for (const body of bodies) {
-        const answer = await daemon.request<{ ok: boolean; message: string; diff_summary: null }>('POST', '/api/config', body).catch((error: unknown) => assert.fail(`${JSON.stringify(body).slice(0, 50)}: ${String(error)}`));
+        const answer = await daemon
+          .request<{ ok: boolean; message: string; diff_summary: null }>('POST', '/api/config', body)
+          .catch((error: unknown) => assert.fail(`${JSON.stringify(body).slice(0, 50)}: ${String(error)}`));
         const where = `${JSON.stringify(body).slice(0, 50)} → ${answer.status} ${answer.text.slice(0, 200)}`;
         assert.ok(answer.status >= 400 && answer.status < 500, where);
-        assert.deepEqual([answer.body.ok, typeof answer.body.message, answer.body.diff_summary], [false, 'string', null], where);
+        assert.deepEqual(
+          [answer.body.ok, typeof answer.body.message, answer.body.diff_summary],
+          [false, 'string', null],
+          where,
+        );
       }
       assert.equal(await running(), before);
     });
@@ -118,7 +144,11 @@ describe('strange documents', { concurrency: true }, () => {
           await writeFile(`${daemon.configFile}.new`, good);
           await rename(`${daemon.configFile}.new`, daemon.configFile);
         }
-        await until(`good document ${index} runs`, async () => new RegExp(`"writeback_depth":${index + 1}[,}]`).test(await running()), { timeoutMs: 30_000, everyMs: 20 });
+        await until(
+          `good document ${index} runs`,
+          async () => new RegExp(`"writeback_depth":${index + 1}[,}]`).test(await running()),
+          { timeoutMs: 30_000, everyMs: 20 },
+        );
       }
       await isWell(keeper);
     });

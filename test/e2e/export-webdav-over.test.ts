@@ -20,22 +20,36 @@ describe('a file that is moved over while something is killed, over WebDAV', () 
   let dav: DavHouse['dav'];
 
   const get = async (name: string): Promise<string> => {
-    const { code, output } = await runClient('curl', ['-sS', '--fail', '-o', scratch.path('seen'), '-u', 'alice:wonder', url(name)], 45_000);
+    const { code, output } = await runClient(
+      'curl',
+      ['-sS', '--fail', '-o', scratch.path('seen'), '-u', 'alice:wonder', url(name)],
+      45_000,
+    );
     assert.equal(code, 0, output);
     return sumOf(scratch.path('seen'));
   };
   /** Sent until it is answered at all: the front may be away for a moment. */
-  const wasPut = (from: string, name: string) => until(`${name} is taken`, async () => [201, 204].includes(await dav('-T', from, url(name))), { timeoutMs: 30_000, everyMs: 200 });
+  const wasPut = (from: string, name: string) =>
+    until(`${name} is taken`, async () => [201, 204].includes(await dav('-T', from, url(name))), {
+      timeoutMs: 30_000,
+      everyMs: 200,
+    });
   const pidOf = async (isIt: (command: string) => boolean): Promise<number> => {
-    const found = await until('it runs', async () => (await allProcesses()).find(({ command }) => isIt(command)), { timeoutMs: 30_000 });
+    const found = await until(
+      'it runs',
+      async () => (await allProcesses()).find(({ command }) => isIt(command)),
+      { timeoutMs: 30_000 },
+    );
     return found.pid;
   };
 
   /**
-   * Whether the NAS has neither the target nor the upload that takes its place. This NAS cannot rename over a file, so rclone takes the
-   * old one away when the new one, `kept.bin.1a2b3c4d.partial`, is there to its last byte. One listing shows both or either.
+   * Whether the NAS has neither the target nor the upload that takes its place. This NAS cannot rename over a
+   * file, so rclone takes the old one away when the new one, `kept.bin.1a2b3c4d.partial`, is there to its
+   * last byte. One listing shows both or either.
    */
-  const isGone = async (): Promise<boolean> => !(await readdir(nas.path('team'))).some((name) => /^kept\.bin(\.[0-9a-f]+\.partial)?$/.test(name));
+  const isGone = async (): Promise<boolean> =>
+    !(await readdir(nas.path('team'))).some((name) => /^kept\.bin(\.[0-9a-f]+\.partial)?$/.test(name));
 
   before(async () => {
     ({ scratch, nas, daemon, url, dav } = await openDavHouse('dav-over'));
@@ -47,11 +61,16 @@ describe('a file that is moved over while something is killed, over WebDAV', () 
     const fresh = await localFile(scratch, 'fresh', BYTES + 1);
     const victims = {
       'the process behind the mount': () => daemon.rclonePid('team'),
-      'the front': () => pidOf((command) => command.includes('front-main.js') && command.includes(daemon.stateDir)),
+      'the front': () =>
+        pidOf((command) => command.includes('/webdav/proxy/main.js') && command.includes(daemon.stateDir)),
     };
     for (const [who, find] of Object.entries(victims)) {
       await wasPut(old.path, 'kept.bin');
-      await until('the old one is on the NAS', async () => (await nas.has('team/kept.bin')) && (await nas.checksum('team/kept.bin')) === old.sum, { timeoutMs: 40_000, everyMs: 100 });
+      await until(
+        'the old one is on the NAS',
+        async () => (await nas.has('team/kept.bin')) && (await nas.checksum('team/kept.bin')) === old.sum,
+        { timeoutMs: 40_000, everyMs: 100 },
+      );
       await wasPut(fresh.path, 'fresh.bin');
       const victim = await find();
       const absences: string[] = [];
@@ -66,14 +85,27 @@ describe('a file that is moved over while something is killed, over WebDAV', () 
       const status = await moving;
       const sums = [old.sum, fresh.sum];
       try {
-        const found = await until(`${who} is back, and the file whole`, async () => {
-          const sum = await get('kept.bin');
-          return sums.includes(sum) && sum;
-        }, { timeoutMs: 20_000, everyMs: 100 });
+        const found = await until(
+          `${who} is back, and the file whole`,
+          async () => {
+            const sum = await get('kept.bin');
+            return sums.includes(sum) && sum;
+          },
+          { timeoutMs: 20_000, everyMs: 100 },
+        );
         if (status === 204) assert.equal(found, fresh.sum, who);
         // The move may be carried to its end just now: then it is here first, and there a moment later.
-        else await until(`${who}: the new content is somewhere`, async () => (await get('kept.bin')) === fresh.sum || (await get('fresh.bin')) === fresh.sum, { timeoutMs: 20_000, everyMs: 100 });
-        await until(`${who}: it is whole on the NAS`, async () => sums.includes(await nas.checksum('team/kept.bin')), { timeoutMs: 40_000, everyMs: 200 });
+        else
+          await until(
+            `${who}: the new content is somewhere`,
+            async () => (await get('kept.bin')) === fresh.sum || (await get('fresh.bin')) === fresh.sum,
+            { timeoutMs: 20_000, everyMs: 100 },
+          );
+        await until(
+          `${who}: it is whole on the NAS`,
+          async () => sums.includes(await nas.checksum('team/kept.bin')),
+          { timeoutMs: 40_000, everyMs: 200 },
+        );
       } finally {
         stop.abort();
         await watching;

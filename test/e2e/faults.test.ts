@@ -27,10 +27,14 @@ describe('a fault of the machine', () => {
 
   /** The message of a share once it has failed. */
   const failure = async (daemon: Daemon, share: string): Promise<string> => {
-    const failed = await until(`${share} is failed`, async () => {
-      const now = await daemon.share(share);
-      return now.health === 'failed' ? now : undefined;
-    }, { timeoutMs: 30_000 });
+    const failed = await until(
+      `${share} is failed`,
+      async () => {
+        const now = await daemon.share(share);
+        return now.health === 'failed' ? now : undefined;
+      },
+      { timeoutMs: 30_000 },
+    );
     assert.equal(failed.mounted, false);
     assert.doesNotMatch(failed.health_message ?? '', /\.js:\d|goroutine|20\d\d\/\d\d\/\d\d/);
     return failed.health_message ?? '';
@@ -42,25 +46,52 @@ describe('a fault of the machine', () => {
     assert.equal(spawnSync('mount', ['-t', 'tmpfs', 'tmpfs', `${room}/used`]).status, 0);
     await writeFile(`${room}/full/leaked.txt`, 'local');
     await writeFile(`${room}/file`, '');
-    const share = (name: string, mountPoint: string): Record<string, string> => ({ name, connection: 'nas', mount_point: mountPoint });
+    const share = (name: string, mountPoint: string): Record<string, string> => ({
+      name,
+      connection: 'nas',
+      mount_point: mountPoint,
+    });
     const daemon = await Daemon.create(scratch, {
-      name: 'points', connections: [nas.connection('nas')],
-      shares: [{ name: 'good', connection: 'nas' }, share('used', `${room}/used`), share('full', `${room}/full`), share('file', `${room}/file`), share('forbidden', '/proc/mountkeeper-test/x')],
+      name: 'points',
+      connections: [nas.connection('nas')],
+      shares: [
+        { name: 'good', connection: 'nas' },
+        share('used', `${room}/used`),
+        share('full', `${room}/full`),
+        share('file', `${room}/file`),
+        share('forbidden', '/proc/mountkeeper-test/x'),
+      ],
     });
     await daemon.start();
     await daemon.healthy(['good']);
     assert.equal(await files.checksum(`${daemon.mountPoint('good')}/x.bin`), await nas.checksum('x.bin'));
     const { used, full, file, forbidden } = {
-      used: await failure(daemon, 'used'), full: await failure(daemon, 'full'),
-      file: await failure(daemon, 'file'), forbidden: await failure(daemon, 'forbidden'),
+      used: await failure(daemon, 'used'),
+      full: await failure(daemon, 'full'),
+      file: await failure(daemon, 'file'),
+      forbidden: await failure(daemon, 'forbidden'),
     };
-    assert.equal(used, `something else (tmpfs, tmpfs) is mounted at ${room}/used; unmount it or choose another mount_point`);
-    assert.equal(full, `the mount point ${room}/full is not empty ("leaked.txt" lies there); move its contents away or choose another mount_point`);
-    assert.match(file, new RegExp(`^the mount point ${room}/file cannot be used: cannot create directory .*: File exists$`));
-    assert.match(forbidden, /^the mount point \/proc\/mountkeeper-test\/x cannot be used: cannot create directory .*\/proc\/mountkeeper-test.*: /);
+    assert.equal(
+      used,
+      `something else (tmpfs, tmpfs) is mounted at ${room}/used; unmount it or choose another mount_point`,
+    );
+    assert.equal(
+      full,
+      `the mount point ${room}/full is not empty ("leaked.txt" lies there); move its contents away or choose another mount_point`,
+    );
+    assert.match(
+      file,
+      new RegExp(`^the mount point ${room}/file cannot be used: cannot create directory .*: File exists$`),
+    );
+    assert.match(
+      forbidden,
+      /^the mount point \/proc\/mountkeeper-test\/x cannot be used: cannot create directory .*\/proc\/mountkeeper-test.*: /,
+    );
     await rm(`${room}/full/leaked.txt`);
     // Whoever looks into it in this very moment keeps it there.
-    await until('the folder in use is free', () => spawnSync('umount', [`${room}/used`]).status === 0, { timeoutMs: 20_000 });
+    await until('the folder in use is free', () => spawnSync('umount', [`${room}/used`]).status === 0, {
+      timeoutMs: 20_000,
+    });
     for (const name of ['full', 'used']) await daemon.request('POST', `/api/reconnect/${name}`);
     await daemon.healthy(['good', 'full', 'used']);
     assert.deepEqual(await daemon.stop(), { code: 0, signal: null });
@@ -71,18 +102,35 @@ describe('a fault of the machine', () => {
     await once(taken, 'listening');
     const { port } = taken.address() as { port: number };
     scratch.defer(() => taken.close());
-    const blocked = await Daemon.create(scratch, { name: 'blocked', connections: [nas.connection('nas')], shares: [], sections: { web: { port } } });
-    const daemon = await Daemon.create(scratch, { name: 'port', connections: [nas.connection('nas')], shares: [{ name: 'good', connection: 'nas' }] });
+    const blocked = await Daemon.create(scratch, {
+      name: 'blocked',
+      connections: [nas.connection('nas')],
+      shares: [],
+      sections: { web: { port } },
+    });
+    const daemon = await Daemon.create(scratch, {
+      name: 'port',
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'good', connection: 'nas' }],
+    });
     void blocked.spawn();
-    const said = await until('the log names the port', async () => {
-      const text = `${await blocked.log()}${await blocked.output()}`;
-      return text.includes(`port ${port} on 127.0.0.1 is taken by another program; `) ? text : undefined;
-    }, { timeoutMs: 30_000 });
+    const said = await until(
+      'the log names the port',
+      async () => {
+        const text = `${await blocked.log()}${await blocked.output()}`;
+        return text.includes(`port ${port} on 127.0.0.1 is taken by another program; `) ? text : undefined;
+      },
+      { timeoutMs: 30_000 },
+    );
     assert.doesNotMatch(said, /\.js:\d/);
     await daemon.start();
     await daemon.healthy();
     await daemon.submit(daemon.text({ sections: { web: { port } } }));
-    await until('the log names the port', async () => (await daemon.log()).includes(`port ${port} on 127.0.0.1 is taken by another program; `), { timeoutMs: 20_000 });
+    await until(
+      'the log names the port',
+      async () => (await daemon.log()).includes(`port ${port} on 127.0.0.1 is taken by another program; `),
+      { timeoutMs: 20_000 },
+    );
     assert.equal((await daemon.get('/api/status')).status, 200);
     assert.equal((await daemon.share('good')).health, 'healthy');
     await daemon.stop();
@@ -90,9 +138,19 @@ describe('a fault of the machine', () => {
 
   it('rclone that is missing: the share says so and how to mend it, and comes up once it is there', async () => {
     const binary = scratch.path('bin-later/rclone');
-    const daemon = await Daemon.create(scratch, { name: 'no-rclone', rclone: binary, connections: [nas.connection('nas')], shares: [{ name: 'good', connection: 'nas' }] });
+    const daemon = await Daemon.create(scratch, {
+      name: 'no-rclone',
+      rclone: binary,
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'good', connection: 'nas' }],
+    });
     await daemon.start();
-    assert.match(await failure(daemon, 'good'), new RegExp(`rclone is not installed or not at "${binary}": run "npm run setup" .* set mount\\.rclone to its path`));
+    assert.match(
+      await failure(daemon, 'good'),
+      new RegExp(
+        `rclone is not installed or not at "${binary}": run "npm run setup" .* set mount\\.rclone to its path`,
+      ),
+    );
     const doctor = await daemon.cli('doctor');
     assert.notEqual(doctor.code, 0);
     assert.match(doctor.stdout, /rclone is not installed or not at /);
@@ -103,12 +161,17 @@ describe('a fault of the machine', () => {
     await daemon.stop();
   });
 
-  it('a PATH with nothing but rclone and node: what mounts is found in the system\'s own folders', async () => {
+  it("a PATH with nothing but rclone and node: what mounts is found in the system's own folders", async () => {
     const bin = scratch.path('bare-bin');
     await mkdir(bin);
     await symlink(await realpath(currentRclone()), `${bin}/rclone`);
     await symlink(process.execPath, `${bin}/node`);
-    const daemon = await Daemon.create(scratch, { name: 'no-fuse', env: { PATH: bin }, connections: [nas.connection('nas')], shares: [{ name: 'good', connection: 'nas' }] });
+    const daemon = await Daemon.create(scratch, {
+      name: 'no-fuse',
+      env: { PATH: bin },
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'good', connection: 'nas' }],
+    });
     await daemon.start();
     await daemon.healthy();
     assert.equal(await files.checksum(`${daemon.mountPoint('good')}/x.bin`), await nas.checksum('x.bin'));
@@ -120,19 +183,31 @@ describe('a fault of the machine', () => {
     const odd = scratch.path('odd-rclone');
     await writeFile(odd, '#!/bin/sh\necho "this is no rclone" >&2\nexit 3\n');
     await chmod(odd, 0o755);
-    const daemon = await Daemon.create(scratch, { name: 'odd', rclone: odd, connections: [nas.connection('nas')], shares: [{ name: 'good', connection: 'nas' }] });
+    const daemon = await Daemon.create(scratch, {
+      name: 'odd',
+      rclone: odd,
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'good', connection: 'nas' }],
+    });
     await daemon.start();
     assert.equal(await failure(daemon, 'good'), `${odd} version failed: this is no rclone`);
     await daemon.stop();
   });
 
   it('a second daemon on the same state folder is refused with a clear sentence', async () => {
-    const first = await Daemon.create(scratch, { name: 'first', connections: [nas.connection('nas')], shares: [{ name: 'good', connection: 'nas' }] });
+    const first = await Daemon.create(scratch, {
+      name: 'first',
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'good', connection: 'nas' }],
+    });
     await first.start();
     await first.healthy();
     const second = await runCli(['run', '--config', first.configFile]);
     assert.equal(second.code, 1);
-    assert.match(second.stderr, /^mountkeeper: another mountkeeper daemon is running on the state folder \S+\/state; stop it first, or give /);
+    assert.match(
+      second.stderr,
+      /^mountkeeper: another mountkeeper daemon is running on the state folder \S+\/state; stop it first, or give /,
+    );
     assert.equal((await first.share('good')).health, 'healthy');
     await first.stop();
   });

@@ -13,7 +13,10 @@ import type { Scratch } from '../support/scratch.ts';
 import { sleep, timed, until } from '../support/until.ts';
 
 function percentile(values: readonly number[], share: number): number {
-  return [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN;
+  return (
+    [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ??
+    Number.NaN
+  );
 }
 
 interface Healing {
@@ -22,7 +25,10 @@ interface Healing {
   readonly healedMs: number | undefined;
 }
 
-/** Asks for the status all the time until the hung share was shown failed and is mounted again, for a minute at most. */
+/**
+ * Asks for the status all the time until the hung share was shown failed and is mounted again, for a minute
+ * at most.
+ */
 async function watchHealing(daemon: Daemon): Promise<Healing> {
   const answerMs: number[] = [];
   const start = performance.now();
@@ -31,7 +37,8 @@ async function watchHealing(daemon: Daemon): Promise<Healing> {
     answerMs.push(await timed(daemon.status()));
     const share = await daemon.share('hung');
     if (share.health !== 'healthy') unhealthyMs ??= performance.now() - start;
-    else if (unhealthyMs !== undefined && share.mounted) return { answerMs, unhealthyMs, healedMs: performance.now() - start };
+    else if (unhealthyMs !== undefined && share.mounted)
+      return { answerMs, unhealthyMs, healedMs: performance.now() - start };
     await sleep(40);
   }
   return { answerMs, unhealthyMs, healedMs: undefined };
@@ -47,7 +54,14 @@ describe('SIGSTOP of one rclone', () => {
   before(async () => {
     scratch = await createScratch('hang');
     nas = await Nas.create(scratch, { files: { 'a/x.bin': 2_000_000, 'b/y.bin': 2_000_000 } });
-    daemon = await Daemon.create(scratch, { rclone, connections: [nas.connection('nas')], shares: [{ name: 'hung', connection: 'nas', remote_path: 'a' }, { name: 'other', connection: 'nas', remote_path: 'b' }] });
+    daemon = await Daemon.create(scratch, {
+      rclone,
+      connections: [nas.connection('nas')],
+      shares: [
+        { name: 'hung', connection: 'nas', remote_path: 'a' },
+        { name: 'other', connection: 'nas', remote_path: 'b' },
+      ],
+    });
     await daemon.start();
     await daemon.healthy();
   });
@@ -56,15 +70,26 @@ describe('SIGSTOP of one rclone', () => {
   it('answers as before, does not show the share healthy for longer than 20 s, and heals it within 30 s', async (t) => {
     const other = new Files(scratch);
     const stuck = [new Files(scratch), new Files(scratch), new Files(scratch)];
-    const reader = other.begin<Tally>({ op: 'read-again', path: `${daemon.mountPoint('other')}/y.bin`, sha256: await nas.checksum('b/y.bin') });
+    const reader = other.begin<Tally>({
+      op: 'read-again',
+      path: `${daemon.mountPoint('other')}/y.bin`,
+      sha256: await nas.checksum('b/y.bin'),
+    });
     const sum = await nas.checksum('a/x.bin');
     const pid = await daemon.rclonePid('hung');
     process.kill(pid, 'SIGSTOP');
     // Users who are caught in the hung mount, so that its healing has somebody to free.
-    const caught = stuck.map((files) => files.checksum(`${daemon.mountPoint('hung')}/x.bin`, 60_000).then(() => 'read', () => 'failed'));
+    const caught = stuck.map((files) =>
+      files.checksum(`${daemon.mountPoint('hung')}/x.bin`, 60_000).then(
+        () => 'read',
+        () => 'failed',
+      ),
+    );
     const { answerMs, unhealthyMs, healedMs } = await watchHealing(daemon);
     const tally = await reader.stop();
-    t.diagnostic(`not healthy after ${Math.round(unhealthyMs ?? -1)} ms, healed after ${Math.round(healedMs ?? -1)} ms, p99 of the status ${percentile(answerMs, 0.99).toFixed(1)} ms over ${answerMs.length}; the other share was read ${tally.reads} times`);
+    t.diagnostic(
+      `not healthy after ${Math.round(unhealthyMs ?? -1)} ms, healed after ${Math.round(healedMs ?? -1)} ms, p99 of the status ${percentile(answerMs, 0.99).toFixed(1)} ms over ${answerMs.length}; the other share was read ${tally.reads} times`,
+    );
     assert.ok(unhealthyMs !== undefined && unhealthyMs <= 20_000, 'shown healthy for too long');
     assert.ok(healedMs !== undefined && healedMs <= 30_000, 'not healed in time');
     assert.deepEqual(tooLong([{ ms: percentile(answerMs, 0.99), pressure: pressure() }], 100), []);

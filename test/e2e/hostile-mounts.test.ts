@@ -17,7 +17,7 @@ function run(command: string, ...args: string[]): void {
 
 const rclone = currentRclone();
 
-describe('a mount behind the daemon\'s back', () => {
+describe("a mount behind the daemon's back", () => {
   let scratch: Scratch;
   let nas: Nas;
   let daemon: Daemon;
@@ -26,7 +26,11 @@ describe('a mount behind the daemon\'s back', () => {
     scratch = await createScratch('behind');
     nas = await Nas.create(scratch, { files: { 'x.bin': 50_000 } });
     files = new Files(scratch);
-    daemon = await Daemon.create(scratch, { rclone, connections: [nas.connection('nas')], shares: [{ name: 'work', connection: 'nas' }] });
+    daemon = await Daemon.create(scratch, {
+      rclone,
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'work', connection: 'nas' }],
+    });
     await daemon.start();
     await daemon.healthy();
   });
@@ -48,9 +52,13 @@ describe('a mount behind the daemon\'s back', () => {
   it('is covered by something else: the status says by what, until it is gone', async () => {
     const message = async (): Promise<string> => (await daemon.share('work')).health_message ?? '';
     run('mount', '-t', 'tmpfs', 'somebody', daemon.mountPoint('work'));
-    await until('the status tells', async () => /tmpfs, somebody/.test(await message()), { timeoutMs: 20_000 });
+    await until('the status tells', async () => /tmpfs, somebody/.test(await message()), {
+      timeoutMs: 20_000,
+    });
     // Whoever looks into it in this very moment keeps it there.
-    await until('it is taken away', () => spawnSync('umount', [daemon.mountPoint('work')]).status === 0, { timeoutMs: 20_000 });
+    await until('it is taken away', () => spawnSync('umount', [daemon.mountPoint('work')]).status === 0, {
+      timeoutMs: 20_000,
+    });
     await until('nothing is wrong any more', async () => (await message()) === '', { timeoutMs: 20_000 });
     assert.equal(await files.checksum(`${daemon.mountPoint('work')}/x.bin`), await nas.checksum('x.bin'));
   });
@@ -63,12 +71,28 @@ describe('a mount behind the daemon\'s back', () => {
       const close = await files.holdForWriting(`${mountPoint}/drained.bin`, 20_000);
       if (!isHeld) await close().then(() => nas.stop());
       daemon.signal('SIGTERM');
-      await until('writers are refused', () => files.write(`${mountPoint}/late.bin`, 10).then(() => false, (error: NodeJS.ErrnoException) => error.code === 'EROFS'), { timeoutMs: 30_000 });
+      await until(
+        'writers are refused',
+        () =>
+          files.write(`${mountPoint}/late.bin`, 10).then(
+            () => false,
+            (error: NodeJS.ErrnoException) => error.code === 'EROFS',
+          ),
+        { timeoutMs: 30_000 },
+      );
       await daemon.end();
       if (!isHeld) await nas.start();
       await daemon.start();
       await daemon.healthy();
-      await until('writers are let in', () => files.write(`${mountPoint}/again.bin`, 10).then(() => true, () => false), { timeoutMs: 20_000, everyMs: 300 });
+      await until(
+        'writers are let in',
+        () =>
+          files.write(`${mountPoint}/again.bin`, 10).then(
+            () => true,
+            () => false,
+          ),
+        { timeoutMs: 20_000, everyMs: 300 },
+      );
       if (isHeld) await close().catch(() => undefined);
     });
   }

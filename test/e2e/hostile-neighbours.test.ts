@@ -10,11 +10,16 @@ import { unlessRoot } from '../support/skips.ts';
 
 describe('another user of the machine', { skip: unlessRoot }, () => {
   let scratch: Scratch;
-  before(async () => { scratch = await createScratch('neighbours'); });
+  before(async () => {
+    scratch = await createScratch('neighbours');
+  });
   after(() => scratch.close());
 
   it('who has made the state folder where everybody may: the daemon does not start on it, nor change it', async () => {
-    const daemon = await Daemon.create(scratch, { connections: [{ name: 'nas', type: 'local' }], shares: [] });
+    const daemon = await Daemon.create(scratch, {
+      connections: [{ name: 'nas', type: 'local' }],
+      shares: [],
+    });
     await mkdir(daemon.stateDir, { mode: 0o755 });
     await chown(daemon.stateDir, 65_534, 65_534);
     await chmod(dirname(daemon.stateDir), 0o1777);

@@ -1,5 +1,8 @@
 // @load loud
-/** Third parties' plugins that give nonsense, throw where nobody catches, end the process or leave things open: the daemon goes on. */
+/**
+ * Third parties' plugins that give nonsense, throw where nobody catches, end the process or leave things
+ * open: the daemon goes on.
+ */
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
@@ -11,17 +14,22 @@ import { sleep, until } from '../support/until.ts';
 
 /** What stands in `register`, by the plugin's name. */
 const PLUGINS: Readonly<Record<string, string>> = {
-  // One plugin each where one fault would hide another: every plugin is tried in a process of its own before it is loaded.
+  // One plugin each where one fault would hide another: every plugin is tried in a process of its own before
+  // it is loaded.
   odd: `const endless = {}; endless.self = endless; ctx.status('odd', () => endless);
     ctx.shareStatus(() => ({ own: endless, mounted: false, dirtyCount: 9, health: 'failed', name: 'x' }));
     ctx.tap('collectNotices', () => [null, 1, { level: 'loud', message: 'x' }, { level: 'info', message: 'a good one' }]);
     ctx.tap('resolveBandwidth', () => ({ up: NaN, down: -1 }));
     ctx.every({ name: 'meddle', ms: () => 500, run: async () => { ctx.use('status').publish = () => undefined; } });`,
   'core-status': "ctx.status('allSynced', () => true);",
-  'throws-later': "ctx.effect('timer', () => { setTimeout(() => { throw new Error('out of a timer'); }, 300); return () => undefined; });",
-  'rejects-later': "ctx.effect('timer', () => { setTimeout(() => { void Promise.reject(new Error('out of a promise')); }, 300); return () => undefined; });",
-  'ends-all': "ctx.effect('timer', () => { setTimeout(() => process.exit(0), 300); return () => undefined; });",
-  leaks: "ctx.effect('leaks', () => { setInterval(() => undefined, 1000); createServer().listen(0, '127.0.0.1'); return () => undefined; });",
+  'throws-later':
+    "ctx.effect('timer', () => { setTimeout(() => { throw new Error('out of a timer'); }, 300); return () => undefined; });",
+  'rejects-later':
+    "ctx.effect('timer', () => { setTimeout(() => { void Promise.reject(new Error('out of a promise')); }, 300); return () => undefined; });",
+  'ends-all':
+    "ctx.effect('timer', () => { setTimeout(() => process.exit(0), 300); return () => undefined; });",
+  leaks:
+    "ctx.effect('leaks', () => { setInterval(() => undefined, 1000); createServer().listen(0, '127.0.0.1'); return () => undefined; });",
 };
 const BREAK_OFF = ['throws-later', 'rejects-later', 'ends-all'];
 
@@ -29,7 +37,11 @@ function source(name: string, body: string, imports = "import { createServer } f
   return `import { definePlugin } from 'mountkeeper';\n${imports}\nexport default definePlugin({ name: '${name}', version: '1.0.0', apiVersion: 1, description: 'Hostile.',\n  register(ctx) { void createServer; ${body} } });\n`;
 }
 
-interface PluginJson { readonly name: string; readonly state: string; readonly reason?: string }
+interface PluginJson {
+  readonly name: string;
+  readonly state: string;
+  readonly reason?: string;
+}
 
 describe("hostile plugins in the daemon's process", () => {
   let scratch: Scratch;
@@ -53,52 +65,83 @@ describe("hostile plugins in the daemon's process", () => {
     for (const [name, body] of Object.entries(PLUGINS)) await place(name, source(name, body));
     const on = Object.fromEntries(Object.keys(PLUGINS).map((name) => [`plugins.${name}`, { enabled: true }]));
     daemon = await Daemon.create(scratch, {
-      connections: [nas.connection('nas')], shares: [{ name: 'files', connection: 'nas' }],
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'files', connection: 'nas' }],
       sections: { plugins: { dirs: [scratch.path('plugins')] }, ...on },
     });
     await daemon.start(60_000);
     await daemon.healthy();
     // A module has ten seconds to load, which a machine with much else to do may not give it.
-    await until('all could be loaded', async () => {
-      const found = await Promise.all(Object.keys(PLUGINS).map(plugin));
-      const isLate = found.some((one) => one?.reason?.includes('did not finish loading') === true);
-      if (isLate) daemon.signal('SIGHUP');
-      return !isLate;
-    }, { timeoutMs: 90_000, everyMs: 5_000 });
+    await until(
+      'all could be loaded',
+      async () => {
+        const found = await Promise.all(Object.keys(PLUGINS).map(plugin));
+        const isLate = found.some((one) => one?.reason?.includes('did not finish loading') === true);
+        if (isLate) daemon.signal('SIGHUP');
+        return !isLate;
+      },
+      { timeoutMs: 90_000, everyMs: 5_000 },
+    );
   });
   after(() => scratch.close());
 
   it('answers all the while, with the status as it is', async () => {
     for (const until_ = performance.now() + 3_000; performance.now() < until_; await sleep(20)) {
-      const { status, body } = await daemon.get<{ all_synced: boolean; shares: { name: string; mounted: boolean; health: string; dirty_count: number }[] }>('/api/status');
+      const { status, body } = await daemon.get<{
+        all_synced: boolean;
+        shares: { name: string; mounted: boolean; health: string; dirty_count: number }[];
+      }>('/api/status');
       assert.equal(status, 200);
-      assert.deepEqual(body.shares.map(({ name, mounted, health, dirty_count: dirty }) => [name, mounted, health, dirty]), [['files', true, 'healthy', 0]]);
+      assert.deepEqual(
+        body.shares.map(({ name, mounted, health, dirty_count: dirty }) => [name, mounted, health, dirty]),
+        [['files', true, 'healthy', 0]],
+      );
     }
-    const { status, body } = await daemon.get<{ message: string }[] | { notices: { message: string }[] }>('/api/notices');
+    const { status, body } = await daemon.get<{ message: string }[] | { notices: { message: string }[] }>(
+      '/api/notices',
+    );
     assert.equal(status, 200);
     const messages = (Array.isArray(body) ? body : body.notices).map(({ message }) => message);
-    assert.ok(messages.includes('a good one') && messages.every((message) => typeof message === 'string'), JSON.stringify(messages));
+    assert.ok(
+      messages.includes('a good one') && messages.every((message) => typeof message === 'string'),
+      JSON.stringify(messages),
+    );
     const limits = await daemon.get<{ effective?: { up: number } }>('/api/bwlimit').catch(() => undefined);
     assert.ok(limits === undefined || limits.status < 500);
   });
 
   it('takes out those that broke off, says why, and keeps the others', async () => {
     for (const name of BREAK_OFF) {
-      const { state, reason = '' } = await until(`${name} is out`, async () => {
-        const found = await plugin(name);
-        return found !== undefined && found.state !== 'active' ? found : undefined;
-      }, { timeoutMs: 20_000 });
+      const { state, reason = '' } = await until(
+        `${name} is out`,
+        async () => {
+          const found = await plugin(name);
+          return found !== undefined && found.state !== 'active' ? found : undefined;
+        },
+        { timeoutMs: 20_000 },
+      );
       assert.equal(state, 'failed', name);
-      assert.match(reason, /broke off with an error that nobody caught: .*(out of a timer|out of a promise|process\.exit\(0\))/, name);
+      assert.match(
+        reason,
+        /broke off with an error that nobody caught: .*(out of a timer|out of a promise|process\.exit\(0\))/,
+        name,
+      );
     }
     assert.equal((await plugin('odd'))?.state, 'active');
-    assert.match((await plugin('core-status'))?.reason ?? '', /fills the status field "allSynced", which is the core's own/);
+    assert.match(
+      (await plugin('core-status'))?.reason ?? '',
+      /fills the status field "allSynced", which is the core's own/,
+    );
   });
 
   it('names each in its log', async () => {
     for (const [name, sentence] of [
-      ['odd', 'nested more than'], ['odd', "is the core's own"], ['odd', 'needs a text as level'],
-      ['odd', 'needs up and down'], ['odd', 'not extensible'], ['throws-later', 'out of a timer'],
+      ['odd', 'nested more than'],
+      ['odd', "is the core's own"],
+      ['odd', 'needs a text as level'],
+      ['odd', 'needs up and down'],
+      ['odd', 'not extensible'],
+      ['throws-later', 'out of a timer'],
     ] as const) {
       await until(`${name} is named: ${sentence}`, () => logged(name, sentence), { timeoutMs: 20_000 });
     }
@@ -107,7 +150,9 @@ describe("hostile plugins in the daemon's process", () => {
   it('has one back when its files are mended, without a restart', async () => {
     const { pid } = daemon;
     await place('throws-later', source('throws-later', "ctx.status('mended', () => true);"));
-    await until('it is up again', async () => (await plugin('throws-later'))?.state === 'active', { timeoutMs: 30_000 });
+    await until('it is up again', async () => (await plugin('throws-later'))?.state === 'active', {
+      timeoutMs: 30_000,
+    });
     assert.equal(daemon.pid, pid);
   });
 

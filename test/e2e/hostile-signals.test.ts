@@ -9,21 +9,37 @@ import { until } from '../support/until.ts';
 
 describe('what comes while the daemon starts', () => {
   let scratch: Scratch;
-  before(async () => { scratch = await createScratch('signals'); });
+  before(async () => {
+    scratch = await createScratch('signals');
+  });
   after(() => scratch.close());
 
   /** Spawned, and as far as its log file: plugins and configuration are still to be read. */
   const starting = async (name: string): Promise<Daemon> => {
-    const daemon = await Daemon.create(scratch, { name, connections: [{ name: 'nas', type: 'local' }], shares: [] });
+    const daemon = await Daemon.create(scratch, {
+      name,
+      connections: [{ name: 'nas', type: 'local' }],
+      shares: [],
+    });
     void daemon.spawn();
-    await until('the log begins', () => stat(daemon.logFile).then(() => true, () => false), { timeoutMs: 30_000, everyMs: 2 });
+    await until(
+      'the log begins',
+      () =>
+        stat(daemon.logFile).then(
+          () => true,
+          () => false,
+        ),
+      { timeoutMs: 30_000, everyMs: 2 },
+    );
     return daemon;
   };
 
   it('a signal to read the configuration again: it comes up', async () => {
     const daemon = await starting('reload');
     daemon.signal('SIGHUP');
-    await until('it answers', async () => (await daemon.get('/api/status')).status === 200, { timeoutMs: 30_000 });
+    await until('it answers', async () => (await daemon.get('/api/status')).status === 200, {
+      timeoutMs: 30_000,
+    });
     assert.equal((await daemon.stop()).code, 0);
   });
 
@@ -35,9 +51,17 @@ describe('what comes while the daemon starts', () => {
 
   it('a configuration that is saved when the former one has just been read: it comes to run', async () => {
     const daemon = await starting('saved');
-    await until('the former one is read', async () => (await daemon.log()).includes('plugin changed its state'), { timeoutMs: 30_000, everyMs: 1 });
+    await until(
+      'the former one is read',
+      async () => (await daemon.log()).includes('plugin changed its state'),
+      { timeoutMs: 30_000, everyMs: 1 },
+    );
     await daemon.writeConfig(daemon.text({ sections: { bandwidth: { up: '7M' } } }));
-    await until('the new one runs', async () => (await daemon.get('/api/config')).text.includes('"up":"7M"'), { timeoutMs: 30_000 });
+    await until(
+      'the new one runs',
+      async () => (await daemon.get('/api/config')).text.includes('"up":"7M"'),
+      { timeoutMs: 30_000 },
+    );
     assert.equal((await daemon.stop()).code, 0);
   });
 });

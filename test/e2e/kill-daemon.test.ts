@@ -44,7 +44,14 @@ describe('a daemon that ends while its mounts live', () => {
     nas = await Nas.create(scratch, { files: { 'a/read.bin': 4_000_000, 'b/x.bin': 1000 } });
     await mkdir(nas.path('a/in'), { recursive: true });
     files = new Files(scratch);
-    daemon = await Daemon.create(scratch, { rclone, connections: [nas.connection('nas')], shares: [{ name: 'alpha', connection: 'nas', remote_path: 'a' }, { name: '贝塔', connection: 'nas', remote_path: 'b' }] });
+    daemon = await Daemon.create(scratch, {
+      rclone,
+      connections: [nas.connection('nas')],
+      shares: [
+        { name: 'alpha', connection: 'nas', remote_path: 'a' },
+        { name: '贝塔', connection: 'nas', remote_path: 'b' },
+      ],
+    });
     await daemon.start();
     await daemon.healthy(SHARES);
     pids = await rclonePids();
@@ -55,7 +62,15 @@ describe('a daemon that ends while its mounts live', () => {
     const mount = daemon.mountPoint('alpha');
     const ledger = scratch.path('ledger');
     const sum = await nas.checksum('a/read.bin');
-    const writer = files.begin<{ written: number; failed: number }>({ op: 'write-many', dir: `${mount}/in`, ledger, bytes: 600_000, count: 100_000, pieceDelayMs: 20, pauseMs: 60 });
+    const writer = files.begin<{ written: number; failed: number }>({
+      op: 'write-many',
+      dir: `${mount}/in`,
+      ledger,
+      bytes: 600_000,
+      count: 100_000,
+      pieceDelayMs: 20,
+      pauseMs: 60,
+    });
     const holder = files.begin<Tally>({ op: 'hold-open', path: `${mount}/read.bin` });
     const reader = files.begin<Tally>({ op: 'read-again', path: `${mount}/read.bin`, sha256: sum });
     const right: Span[] = [];
@@ -70,8 +85,13 @@ describe('a daemon that ends while its mounts live', () => {
     const tallies = [await holder.stop(), await reader.stop()];
     await daemon.synced(60_000);
     const written = await readLedger(ledger);
-    t.diagnostic(`status right after ${rangeOf(right)}, ${middleOf(right)} ms in the middle; ${written.closed.size} files written, ${tallies.map((tally) => tally.reads).join(' and ')} reads`);
-    assert.deepEqual(tallies.flatMap((tally) => tally.failures), []);
+    t.diagnostic(
+      `status right after ${rangeOf(right)}, ${middleOf(right)} ms in the middle; ${written.closed.size} files written, ${tallies.map((tally) => tally.reads).join(' and ')} reads`,
+    );
+    assert.deepEqual(
+      tallies.flatMap((tally) => tally.failures),
+      [],
+    );
     assert.ok(tallies.every((tally) => tally.reads > KILLS));
     assert.deepEqual(written.failed, []);
     assert.ok(written.closed.size >= KILLS);
@@ -89,7 +109,9 @@ describe('a daemon that ends while its mounts live', () => {
     await startAgain();
     assert.deepEqual(await rclonePids(), pids);
     assert.deepEqual((await holder.stop()).failures, []);
-    await until('what was written meanwhile is on the NAS', () => nas.has('a/in/while-away.bin'), { timeoutMs: 20_000 });
+    await until('what was written meanwhile is on the NAS', () => nas.has('a/in/while-away.bin'), {
+      timeoutMs: 20_000,
+    });
   });
 
   it('notices the death of an adopted rclone and mounts again', async () => {
@@ -106,6 +128,9 @@ describe('a daemon that ends while its mounts live', () => {
     const beta = await daemon.rclonePid('贝塔');
     await startAgain();
     assert.equal(await daemon.rclonePid('贝塔'), beta);
-    assert.equal(await files.checksum(`${daemon.mountPoint('alpha')}/read.bin`), await nas.checksum('a/read.bin'));
+    assert.equal(
+      await files.checksum(`${daemon.mountPoint('alpha')}/read.bin`),
+      await nas.checksum('a/read.bin'),
+    );
   });
 });

@@ -1,6 +1,9 @@
 // @load loud
 // @start 1
-/** rclone is killed again and again while files are being written: what was closed arrives, reads come back at once. */
+/**
+ * rclone is killed again and again while files are being written: what was closed arrives, reads come back at
+ * once.
+ */
 import assert from 'node:assert/strict';
 import { mkdir, readdir } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
@@ -29,7 +32,11 @@ describe(`kill -9 of rclone, ${KILLS} times`, () => {
     nas = await Nas.create(scratch, { files: { 'read/me.bin': 2_000_000 } });
     await mkdir(nas.path('in'), { recursive: true });
     files = new Files(scratch);
-    daemon = await Daemon.create(scratch, { rclone, connections: [nas.connection('nas')], shares: [{ name: 'work', connection: 'nas' }] });
+    daemon = await Daemon.create(scratch, {
+      rclone,
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'work', connection: 'nas' }],
+    });
     await daemon.start();
     await daemon.healthy();
   });
@@ -39,20 +46,34 @@ describe(`kill -9 of rclone, ${KILLS} times`, () => {
     const mount = daemon.mountPoint('work');
     const expected = await nas.checksum('read/me.bin');
     const ledger = scratch.path('ledger');
-    const writer = files.begin<{ written: number; failed: number }>({ op: 'write-many', dir: `${mount}/in`, ledger, bytes: 700_000, count: 100_000, pieceDelayMs: 30, pauseMs: 20 });
+    const writer = files.begin<{ written: number; failed: number }>({
+      op: 'write-many',
+      dir: `${mount}/in`,
+      ledger,
+      bytes: 700_000,
+      count: 100_000,
+      pieceDelayMs: 30,
+      pauseMs: 20,
+    });
     const back: Span[] = [];
     for (let kill = 0; kill < KILLS; kill += 1) {
       await sleep(300 + Math.random() * 1_200);
       const pid = await daemon.rclonePid('work');
       process.kill(pid, 'SIGKILL');
       const killedAt = performance.now();
-      await until(`reads work after kill ${kill + 1}`, async () => (await files.checksum(`${mount}/read/me.bin`, 3_000)) === expected, { timeoutMs: 15_000, everyMs: 25 });
+      await until(
+        `reads work after kill ${kill + 1}`,
+        async () => (await files.checksum(`${mount}/read/me.bin`, 3_000)) === expected,
+        { timeoutMs: 15_000, everyMs: 25 },
+      );
       back.push(spanSince(killedAt));
     }
     await writer.stop();
     await daemon.synced(90_000);
     const written = await readLedger(ledger);
-    t.diagnostic(`reads were back after ${rangeOf(back)}; ${written.closed.size} files closed, ${written.failed.length} writes failed`);
+    t.diagnostic(
+      `reads were back after ${rangeOf(back)}; ${written.closed.size} files closed, ${written.failed.length} writes failed`,
+    );
     assert.deepEqual(lostFiles(written, await nas.checksums('in')), []);
     assert.ok(written.closed.size > KILLS / 2, `only ${written.closed.size} files were written`);
     assert.deepEqual(tooLong(back, 3_000), []);

@@ -1,4 +1,7 @@
-/** The figures at /metrics as a real Prometheus sees them: scraped from a real daemon, asked by the dashboard's own queries. */
+/**
+ * The figures at /metrics as a real Prometheus sees them: scraped from a real daemon, asked by the
+ * dashboard's own queries.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

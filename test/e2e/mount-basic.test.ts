@@ -15,7 +15,8 @@ import { createWorkbench } from '../support/mount/workbench.ts';
 import type { Workbench } from '../support/mount/workbench.ts';
 import { unlessRoot } from '../support/skips.ts';
 
-const sh = async (script: string, ...args: string[]): Promise<string> => (await promisify(execFile)('sh', ['-c', script, 'sh', ...args], { timeout: 20_000 })).stdout;
+const sh = async (script: string, ...args: string[]): Promise<string> =>
+  (await promisify(execFile)('sh', ['-c', script, 'sh', ...args], { timeout: 20_000 })).stdout;
 
 const rclone = currentRclone();
 
@@ -36,8 +37,11 @@ describe('a mount by rclone', () => {
 
   const deadline = (ms = 5_000): AbortSignal => AbortSignal.timeout(ms);
 
-  it('shows the remote\'s files byte for byte', async () => {
-    assert.equal(await sh('sha256sum < "$1"/a.bin', mount.plan.mountPoint).then((text) => text.slice(0, 64)), await nas.checksum('photos/a.bin'));
+  it("shows the remote's files byte for byte", async () => {
+    assert.equal(
+      await sh('sha256sum < "$1"/a.bin', mount.plan.mountPoint).then((text) => text.slice(0, 64)),
+      await nas.checksum('photos/a.bin'),
+    );
   });
 
   it('keeps the cache under a path without a hash of the options', async () => {
@@ -53,19 +57,42 @@ describe('a mount by rclone', () => {
   });
 
   it('counts a file from its first change until it is on the remote', async () => {
-    const writer = spawn('sh', ['-c', 'exec 3> "$1/new.txt"; echo one >&3; read -r line; echo two >&3; exec 3>&-', 'sh', mount.plan.mountPoint], { stdio: ['pipe', 'ignore', 'ignore'] });
+    const writer = spawn(
+      'sh',
+      [
+        '-c',
+        'exec 3> "$1/new.txt"; echo one >&3; read -r line; echo two >&3; exec 3>&-',
+        'sh',
+        mount.plan.mountPoint,
+      ],
+      { stdio: ['pipe', 'ignore', 'ignore'] },
+    );
     scratch.defer(() => writer.kill('SIGKILL'));
     const ended = once(writer, 'exit');
-    const seen = [await until('the open file is counted', async () => (await mount.stats(deadline())).dirtyFiles, { timeoutMs: 20_000, everyMs: 20 })];
+    const seen = [
+      await until('the open file is counted', async () => (await mount.stats(deadline())).dirtyFiles, {
+        timeoutMs: 20_000,
+        everyMs: 20,
+      }),
+    ];
     writer.stdin.end();
-    await until('it is on the remote', async () => {
-      if (await nas.has('photos/new.txt')) return true;
-      seen.push((await mount.stats(deadline())).dirtyFiles);
-      return false;
-    }, { timeoutMs: 30_000, everyMs: 0 });
+    await until(
+      'it is on the remote',
+      async () => {
+        if (await nas.has('photos/new.txt')) return true;
+        seen.push((await mount.stats(deadline())).dirtyFiles);
+        return false;
+      },
+      { timeoutMs: 30_000, everyMs: 0 },
+    );
     assert.deepEqual(await ended, [0, null]);
-    assert.ok(seen.slice(0, -2).every((count) => count > 0), `counts seen: ${seen.join(' ')}`);
-    await until('nothing is dirty', async () => (await mount.stats(deadline())).dirtyFiles === 0, { timeoutMs: 20_000 });
+    assert.ok(
+      seen.slice(0, -2).every((count) => count > 0),
+      `counts seen: ${seen.join(' ')}`,
+    );
+    await until('nothing is dirty', async () => (await mount.stats(deadline())).dirtyFiles === 0, {
+      timeoutMs: 20_000,
+    });
     assert.equal(await readFile(nas.path('photos/new.txt'), 'utf8'), 'one\ntwo\n');
   });
 
@@ -77,14 +104,22 @@ describe('a mount by rclone', () => {
   });
 
   it('lets in nobody but its owner', { skip: unlessRoot }, async () => {
-    await assert.rejects(sh('setpriv --reuid 65534 --regid 65534 --clear-groups ls "$1"', mount.plan.mountPoint));
+    await assert.rejects(
+      sh('setpriv --reuid 65534 --regid 65534 --clear-groups ls "$1"', mount.plan.mountPoint),
+    );
   });
 
   it('refuses a mount point that is in use or not empty', async () => {
-    await assert.rejects(bench.mount(bench.spec('other', { mount_point: mount.plan.mountPoint })), /already in use/);
+    await assert.rejects(
+      bench.mount(bench.spec('other', { mount_point: mount.plan.mountPoint })),
+      /already in use/,
+    );
     await mkdir(scratch.path('full'));
     await writeFile(scratch.path('full', 'x'), '');
-    await assert.rejects(bench.mount(bench.spec('full', { mount_point: scratch.path('full') })), /is not empty \("x" lies there\)/);
+    await assert.rejects(
+      bench.mount(bench.spec('full', { mount_point: scratch.path('full') })),
+      /is not empty \("x" lies there\)/,
+    );
   });
 
   it('is unmounted without a trace', async () => {

@@ -9,7 +9,6 @@ import { until } from '../support/until.ts';
 import { createWorkbench } from '../support/mount/workbench.ts';
 import { unlessRoot } from '../support/skips.ts';
 
-
 async function run(command: string, ...args: string[]): Promise<void> {
   const [code] = (await once(spawn(command, args, { stdio: 'ignore' }), 'exit')) as [number];
   assert.equal(code, 0, `${command} ${args.join(' ')}`);
@@ -28,16 +27,26 @@ describe('a file that the NAS does not take, with rclone', { skip: unlessRoot },
       await run('chattr', '+i', nas.path('work'));
       scratch.defer(() => run('chattr', '-i', nas.path('work')));
       await run('sh', '-c', 'echo hello > "$1/new: 1"', 'sh', mount.plan.mountPoint);
-      const failing = await until('the failure is told', async () => {
-        const figures = await stats();
-        return figures.trouble === undefined ? undefined : figures;
-      }, { timeoutMs: 60_000, everyMs: 250 });
+      const failing = await until(
+        'the failure is told',
+        async () => {
+          const figures = await stats();
+          return figures.trouble === undefined ? undefined : figures;
+        },
+        { timeoutMs: 60_000, everyMs: 250 },
+      );
       assert.match(failing.trouble ?? '', /^1 file could not be uploaded so far: /);
       assert.deepEqual([failing.erroredFiles, failing.dirtyFiles], [1, 1]);
       await run('chattr', '-i', nas.path('work'));
-      await until('it is up', async () => (await stats()).dirtyFiles === 0, { timeoutMs: 60_000, everyMs: 250 });
+      await until('it is up', async () => (await stats()).dirtyFiles === 0, {
+        timeoutMs: 60_000,
+        everyMs: 250,
+      });
       const after = await stats();
-      assert.deepEqual([after.erroredFiles, after.trouble, await nas.has('work/new: 1')], [0, undefined, true]);
+      assert.deepEqual(
+        [after.erroredFiles, after.trouble, await nas.has('work/new: 1')],
+        [0, undefined, true],
+      );
       await mount.unmount();
     } finally {
       await scratch.close();

@@ -50,7 +50,7 @@ describe('the mounts of rclone', { skip: unlessRoot }, () => {
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],
       shares,
-        });
+    });
     await daemon.start();
     await daemon.healthy(['work', 'tools', 'films']);
   });
@@ -87,11 +87,9 @@ describe('the mounts of rclone', { skip: unlessRoot }, () => {
 
   it('are narrowed when a daemon adopts one that is not, without being mounted anew', async () => {
     const before = await daemon.rclonePid('work');
-    const holder = run(
-      'sh',
-      ['-c', 'exec 3< "$1"; sleep 8; cat <&3 | wc -c', 'sh', at('work', 'x.bin')],
-      { timeout: 30_000 },
-    );
+    const holder = run('sh', ['-c', 'exec 3< "$1"; sleep 8; cat <&3 | wc -c', 'sh', at('work', 'x.bin')], {
+      timeout: 30_000,
+    });
     await daemon.stop('SIGUSR2');
     for (const share of ['work', 'films'])
       await run('mount', ['-i', '-o', `remount,bind,exec${share === 'films' ? ',ro' : ''}`, at(share)]);

@@ -1,4 +1,6 @@
-/** The daemon as a plain user, in namespaces of its own: what it does there ends with them, whatever happens. */
+/**
+ * The daemon as a plain user, in namespaces of its own: what it does there ends with them, whatever happens.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,8 +22,8 @@ const LIMIT_MS = 60_000;
 const ROOM = '/mnt/room';
 
 /**
- * A user without rights can enter neither the project's folder nor the scratch folder everywhere, nor open /dev/fuse: so all
- * three are shown at places of the namespace's own.
+ * A user without rights can enter neither the project's folder nor the scratch folder everywhere, nor open
+ * /dev/fuse: so all three are shown at places of the namespace's own.
  */
 const NAMESPACE = `
 set -e
@@ -69,17 +71,24 @@ describe('a daemon that does not run as root', { timeout: LIMIT_MS + 10_000, ski
     nas = await Nas.create(scratch, { files: { 'a.bin': 2_000_000, 'b.txt': 10 } });
     const room = scratch.path('room');
     await mkdir(`${room}/mnt`, { recursive: true });
-    await writeFile(`${room}/mountkeeper.toml`, configText({
-      sections: {
-        web: { port: await freePort() }, mount: { root: `${ROOM}/mnt`, write_back: '1s' }, cache: { dir: `${ROOM}/cache`, min_free_space: '100M' },
-        supervisor: { state_dir: `${ROOM}/state`, poll_interval: '1s', stop_timeout: '30s' }, log: { file: `${ROOM}/daemon.log` },
-      },
-      connections: [nas.connection('nas')],
-      shares: [{ name: 'photos', connection: 'nas' }],
-    }));
+    await writeFile(
+      `${room}/mountkeeper.toml`,
+      configText({
+        sections: {
+          web: { port: await freePort() },
+          mount: { root: `${ROOM}/mnt`, write_back: '1s' },
+          cache: { dir: `${ROOM}/cache`, min_free_space: '100M' },
+          supervisor: { state_dir: `${ROOM}/state`, poll_interval: '1s', stop_timeout: '30s' },
+          log: { file: `${ROOM}/daemon.log` },
+        },
+        connections: [nas.connection('nas')],
+        shares: [{ name: 'photos', connection: 'nas' }],
+      }),
+    );
     for (const path of [room, `${room}/mnt`, `${room}/mountkeeper.toml`]) await chown(path, UID, UID);
     output = await inNamespace(scratch);
-    for (const [, key = '', value = ''] of output.matchAll(/^(\w+)=(.*)$/gm)) said.set(key, [...(said.get(key) ?? []), value]);
+    for (const [, key = '', value = ''] of output.matchAll(/^(\w+)=(.*)$/gm))
+      said.set(key, [...(said.get(key) ?? []), value]);
   });
   after(() => scratch.close());
 
@@ -107,10 +116,21 @@ describe('a daemon that does not run as root', { timeout: LIMIT_MS + 10_000, ski
 
 async function inNamespace(scratch: Scratch): Promise<string> {
   const log = scratch.path('namespace.log');
-  const child = spawn('unshare', ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-c', NAMESPACE], {
-    env: { PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/sbin`, PROJECT, SCRATCH: scratch.root, NODE: process.execPath },
-    stdio: ['ignore', 'pipe', 'pipe'], timeout: LIMIT_MS, killSignal: 'SIGKILL',
-  });
+  const child = spawn(
+    'unshare',
+    ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-c', NAMESPACE],
+    {
+      env: {
+        PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/sbin`,
+        PROJECT,
+        SCRATCH: scratch.root,
+        NODE: process.execPath,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: LIMIT_MS,
+      killSignal: 'SIGKILL',
+    },
+  );
   const file = createWriteStream(log);
   child.stdout.pipe(file, { end: false });
   child.stderr.pipe(file, { end: false });

@@ -1,5 +1,8 @@
 // @load loud
-/** What people install: the Debian package, unpacked, and npm's archive in an empty prefix, each with a daemon of its own. */
+/**
+ * What people install: the Debian package, unpacked, and npm's archive in an empty prefix, each with a daemon
+ * of its own.
+ */
 import assert from 'node:assert/strict';
 import { readFile, readdir, stat } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
@@ -15,7 +18,10 @@ import type { Scratch } from '../support/scratch.ts';
 const version = async (): Promise<string> =>
   (JSON.parse(await readFile(`${PROJECT}package.json`, 'utf8')) as { version: string }).version;
 
-/** A daemon of the installed program with one share: a file is read through it, and the dashboard has all that it loads. */
+/**
+ * A daemon of the installed program with one share: a file is read through it, and the dashboard has all that
+ * it loads.
+ */
 async function assertWorks(scratch: Scratch, name: string, program: string): Promise<void> {
   const nas = await Nas.create(scratch, { name: `nas-${name}`, files: { 'files/a.bin': 100_000 } });
   const daemon = await Daemon.create(scratch, {

@@ -1,5 +1,8 @@
 // @load loud
-/** A third party's plugin that keeps the daemon from coming up does so three times; then the mounts are up without it. */
+/**
+ * A third party's plugin that keeps the daemon from coming up does so three times; then the mounts are up
+ * without it.
+ */
 import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
@@ -16,7 +19,11 @@ export default definePlugin({ name: 'stuck', version: '1.0.0', apiVersion: 1, de
   register(ctx) { ctx.effect('stand still', () => { appendFileSync('STANDS', 'x'); while (!existsSync('MENDED')); return () => undefined; }); } });
 `;
 
-interface PluginJson { readonly name: string; readonly state: string; readonly reason: string | null }
+interface PluginJson {
+  readonly name: string;
+  readonly state: string;
+  readonly reason: string | null;
+}
 
 describe("a third party's plugin that keeps the daemon from coming up", () => {
   let scratch: Scratch;
@@ -27,21 +34,30 @@ describe("a third party's plugin that keeps the daemon from coming up", () => {
     const nas = await Nas.create(scratch, { files: { 'a.bin': 1_000 } });
     await mkdir(scratch.path('plugins/stuck'), { recursive: true });
     await writeFile(scratch.path('plugins/stuck/package.json'), '{ "type": "module" }');
-    await writeFile(scratch.path('plugins/stuck/index.js'), STUCK.replace('MENDED', scratch.path('mended')).replace('STANDS', scratch.path('stands')));
+    await writeFile(
+      scratch.path('plugins/stuck/index.js'),
+      STUCK.replace('MENDED', scratch.path('mended')).replace('STANDS', scratch.path('stands')),
+    );
     daemon = await Daemon.create(scratch, {
-      connections: [nas.connection('nas')], shares: [{ name: 'files', connection: 'nas' }],
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'files', connection: 'nas' }],
       sections: { plugins: { dirs: [scratch.path('plugins')] }, 'plugins.stuck': { enabled: true } },
     });
   });
   after(() => scratch.close());
 
-  const stuck = async (): Promise<PluginJson | undefined> => (await daemon.get<PluginJson[]>('/api/plugins')).body.find(({ name }) => name === 'stuck');
+  const stuck = async (): Promise<PluginJson | undefined> =>
+    (await daemon.get<PluginJson[]>('/api/plugins')).body.find(({ name }) => name === 'stuck');
   const notices = async (): Promise<string> => (await daemon.get('/api/notices')).text;
 
   it('is left out of the fourth start, which says so, and its mounts are up', async () => {
     for (let count = 0; count < 3; count += 1) {
       void daemon.start(60_000).catch(() => undefined);
-      await until('it stands still', async () => (await readFile(scratch.path('stands'), 'utf8').catch(() => '')).length === count + 1, { timeoutMs: 30_000 });
+      await until(
+        'it stands still',
+        async () => (await readFile(scratch.path('stands'), 'utf8').catch(() => '')).length === count + 1,
+        { timeoutMs: 30_000 },
+      );
       daemon.signal('SIGKILL');
       await daemon.exit(10_000);
     }
@@ -66,6 +82,9 @@ describe("a third party's plugin that keeps the daemon from coming up", () => {
     assert.equal((await stuck())?.state, 'invalid');
     assert.match((await stuck())?.reason ?? '', /start it without --safe-mode/);
     const other = await daemon.cli('status', '--safe-mode');
-    assert.deepEqual([other.code, other.stderr.trim()], [64, "mountkeeper: --safe-mode is an option of 'run'"]);
+    assert.deepEqual(
+      [other.code, other.stderr.trim()],
+      [64, "mountkeeper: --safe-mode is an option of 'run'"],
+    );
   });
 });

@@ -1,5 +1,8 @@
 // @load alone
-/** Start with a NAS in every condition: good, with a missing path, down, silent; the return of the one that was down. */
+/**
+ * Start with a NAS in every condition: good, with a missing path, down, silent; the return of the one that
+ * was down.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { mountedAnew } from '../support/applied.ts';
@@ -18,7 +21,11 @@ import { sleep, until } from '../support/until.ts';
 const CHINESE = '照片 2024';
 const SPACED = 'Film und Ton';
 /** Share, path there, path on the NAS. */
-const GOOD = [[CHINESE, '春 节.bin', '相册/春 节.bin'], [CHINESE, 'b.txt', '相册/b.txt'], [SPACED, 'a b.bin', 'films/a b.bin']] as const;
+const GOOD = [
+  [CHINESE, '春 节.bin', '相册/春 节.bin'],
+  [CHINESE, 'b.txt', '相册/b.txt'],
+  [SPACED, 'a b.bin', 'films/a b.bin'],
+] as const;
 
 const rclone = currentRclone();
 
@@ -34,7 +41,9 @@ describe('start', () => {
 
   before(async () => {
     scratch = await createScratch('start');
-    nas = await Nas.create(scratch, { files: { '相册/春 节.bin': 3_000_000, '相册/b.txt': 12, 'films/a b.bin': 500_000 } });
+    nas = await Nas.create(scratch, {
+      files: { '相册/春 节.bin': 3_000_000, '相册/b.txt': 12, 'films/a b.bin': 500_000 },
+    });
     down = await Nas.create(scratch, { name: 'down', files: { 'x.bin': 1000 }, start: false });
     const silent = await Relay.start(scratch, { targetPort: nas.port });
     await silent.blackHole();
@@ -59,7 +68,8 @@ describe('start', () => {
 
   it('has the good shares mounted and byte-identical within 3 s of the start', async (t) => {
     await daemon.healthy([CHINESE, SPACED], 20_000);
-    for (const [share, path, onNas] of GOOD) assert.equal(await files.checksum(`${daemon.mountPoint(share)}/${path}`), sums.get(onNas));
+    for (const [share, path, onNas] of GOOD)
+      assert.equal(await files.checksum(`${daemon.mountPoint(share)}/${path}`), sums.get(onNas));
     const span = spanSince(startedAt);
     t.diagnostic(`mounted and read after ${rangeOf([span])}`);
     assert.deepEqual(tooLong([span], 3_000), []);
@@ -68,21 +78,31 @@ describe('start', () => {
   it('shows the others failed with the reason in plain words within 11 s of its first answer, none of them mounted', async (t) => {
     const bad = ['missing', 'down', 'silent'];
     // Ten of them are the probe's own limit, and loading the program takes this machine 0.5 to 1.1 s.
-    // Each is probed again and again, so they need not all be failed at one moment: what counts is when each first was.
+    // Each is probed again and again, so they need not all be failed at one moment: what counts is when each
+    // first was.
     const reasons = new Map<string, { reason: string; at: Span }>();
-    await until('each of the bad shares was shown failed', async () => {
-      for (const share of (await daemon.status()).shares.filter((one) => bad.includes(one.name))) {
-        assert.equal(share.mounted, false, share.name);
-        if (share.health === 'failed' && !reasons.has(share.name)) reasons.set(share.name, { reason: share.health_message ?? '', at: spanSince(answeredAt) });
-      }
-      return reasons.size === bad.length;
-    }, { timeoutMs: 30_000, everyMs: 10 });
+    await until(
+      'each of the bad shares was shown failed',
+      async () => {
+        for (const share of (await daemon.status()).shares.filter((one) => bad.includes(one.name))) {
+          assert.equal(share.mounted, false, share.name);
+          if (share.health === 'failed' && !reasons.has(share.name))
+            reasons.set(share.name, { reason: share.health_message ?? '', at: spanSince(answeredAt) });
+        }
+        return reasons.size === bad.length;
+      },
+      { timeoutMs: 30_000, everyMs: 10 },
+    );
     for (const name of bad) {
       const { reason, at } = reasons.get(name) ?? assert.fail(name);
       assert.deepEqual(tooLong([at], 11_000), [], name);
       assert.equal(await isMounted(daemon.mountPoint(name)), false, name);
       assert.ok(reason.length > 10, `${name}: ${reason}`);
-      assert.doesNotMatch(reason, /\bat .*\.js:\d|goroutine|undefined|\{"|20\d\d\/\d\d\/\d\d/, `${name}: ${reason}`);
+      assert.doesNotMatch(
+        reason,
+        /\bat .*\.js:\d|goroutine|undefined|\{"|20\d\d\/\d\d\/\d\d/,
+        `${name}: ${reason}`,
+      );
     }
     const said = (name: string): string => reasons.get(name)?.reason ?? '';
     t.diagnostic(bad.map((name) => `${name}: ${said(name)} (${reasons.get(name)?.at.ms} ms)`).join('; '));
@@ -115,7 +135,9 @@ describe('start', () => {
   it('mounts a share at once when told to reconnect', async () => {
     await down.stop();
     await daemon.request('POST', '/api/reconnect/down');
-    await until('down is failed', async () => (await daemon.share('down')).health === 'failed', { timeoutMs: 15_000 });
+    await until('down is failed', async () => (await daemon.share('down')).health === 'failed', {
+      timeoutMs: 15_000,
+    });
     // Deep in the back-off, where it would not come by itself soon.
     await sleep(3_000);
     await down.start();

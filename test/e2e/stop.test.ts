@@ -39,7 +39,13 @@ describe('the end of the daemon', { concurrency: true }, () => {
 
     const keeper = async (name: string, sections: NonNullable<DaemonTraits['sections']>): Promise<Daemon> => {
       await mkdir(nas.path(name), { recursive: true });
-      const daemon = await Daemon.create(scratch, { name, rclone, connections: [nas.connection('slow', slow.port)], shares: [{ name: 'work', connection: 'slow', remote_path: name }], sections });
+      const daemon = await Daemon.create(scratch, {
+        name,
+        rclone,
+        connections: [nas.connection('slow', slow.port)],
+        shares: [{ name: 'work', connection: 'slow', remote_path: name }],
+        sections,
+      });
       await daemon.start();
       await daemon.healthy();
       return daemon;
@@ -48,7 +54,10 @@ describe('the end of the daemon', { concurrency: true }, () => {
     const dirty = async (daemon: Daemon, megabytes: number): Promise<Map<string, string>> => {
       const sums = new Map<string, string>();
       for (let index = 0; index < FILES; index += 1) {
-        sums.set(`f${index}.bin`, await files.write(`${daemon.mountPoint('work')}/f${index}.bin`, (megabytes / FILES) * MB, 60_000));
+        sums.set(
+          `f${index}.bin`,
+          await files.write(`${daemon.mountPoint('work')}/f${index}.bin`, (megabytes / FILES) * MB, 60_000),
+        );
       }
       return sums;
     };
@@ -57,12 +66,19 @@ describe('the end of the daemon', { concurrency: true }, () => {
     const writeBack = '90s';
 
     it('on SIGTERM with 200 MB dirty and a NAS of 10 MB/s exits 0 with all of it on the NAS', async (t) => {
-      const daemon = await keeper('all', { mount: { write_back: writeBack }, supervisor: { stop_timeout: '3m' } });
+      const daemon = await keeper('all', {
+        mount: { write_back: writeBack },
+        supervisor: { stop_timeout: '3m' },
+      });
       const sums = await dirty(daemon, 200);
-      await until('the status counts the files', async () => {
-        const { shares, all_synced: allSynced } = await daemon.status();
-        return !allSynced && (shares[0]?.dirty_count ?? 0) > 0;
-      }, { timeoutMs: 20_000 });
+      await until(
+        'the status counts the files',
+        async () => {
+          const { shares, all_synced: allSynced } = await daemon.status();
+          return !allSynced && (shares[0]?.dirty_count ?? 0) > 0;
+        },
+        { timeoutMs: 20_000 },
+      );
       const start = performance.now();
       assert.deepEqual(await daemon.stop('SIGTERM', 150_000), { code: 0, signal: null });
       const tookMs = Math.round(performance.now() - start);
@@ -73,7 +89,10 @@ describe('the end of the daemon', { concurrency: true }, () => {
     });
 
     it('with stop_timeout = "2s" exits 75, lists what is left, and the next start brings it up', async () => {
-      const daemon = await keeper('rest', { supervisor: { stop_timeout: '2s' }, mount: { write_back: '8s' } });
+      const daemon = await keeper('rest', {
+        supervisor: { stop_timeout: '2s' },
+        mount: { write_back: '8s' },
+      });
       const sums = await dirty(daemon, 60);
       const start = performance.now();
       const end = await daemon.stop('SIGTERM', 30_000);
@@ -84,21 +103,39 @@ describe('the end of the daemon', { concurrency: true }, () => {
       assert.ok(missing.length > 0, `no file that is left is named:\n${said.slice(-1500)}`);
       assert.equal(await isMounted(daemon.mountPoint('work')), false);
       await daemon.start();
-      await until('all is on the NAS', async () => [...(await nas.checksums('rest'))].filter(([name, sum]) => sums.get(name) === sum).length === sums.size, { timeoutMs: 60_000, everyMs: 500 });
+      await until(
+        'all is on the NAS',
+        async () =>
+          [...(await nas.checksums('rest'))].filter(([name, sum]) => sums.get(name) === sum).length ===
+          sums.size,
+        { timeoutMs: 60_000, everyMs: 500 },
+      );
       await daemon.synced(60_000);
     });
 
     it('a second SIGTERM leaves at once and keeps what is left', async () => {
-      const daemon = await keeper('twice', { supervisor: { stop_timeout: '5m' }, mount: { write_back: '10s' } });
+      const daemon = await keeper('twice', {
+        supervisor: { stop_timeout: '5m' },
+        mount: { write_back: '10s' },
+      });
       const sums = await dirty(daemon, 50);
       const start = performance.now();
       daemon.signal('SIGTERM');
-      await until('the drain has begun', async () => /drain/i.test(await daemon.log()), { timeoutMs: 30_000, everyMs: 20 });
+      await until('the drain has begun', async () => /drain/i.test(await daemon.log()), {
+        timeoutMs: 30_000,
+        everyMs: 20,
+      });
       const end = await daemon.stop('SIGTERM', 10_000);
       assert.notEqual(end.code, null);
       assert.ok(performance.now() - start < 10_000);
       await daemon.start();
-      await until('all is on the NAS', async () => [...(await nas.checksums('twice'))].filter(([name, sum]) => sums.get(name) === sum).length === sums.size, { timeoutMs: 120_000, everyMs: 500 });
+      await until(
+        'all is on the NAS',
+        async () =>
+          [...(await nas.checksums('twice'))].filter(([name, sum]) => sums.get(name) === sum).length ===
+          sums.size,
+        { timeoutMs: 120_000, everyMs: 500 },
+      );
     });
   });
 });

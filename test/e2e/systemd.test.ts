@@ -1,5 +1,8 @@
 // @load quiet
-/** What systemd hears of the real daemon, by its own protocol: a datagram socket of the test's, and systemd-notify. */
+/**
+ * What systemd hears of the real daemon, by its own protocol: a datagram socket of the test's, and
+ * systemd-notify.
+ */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';

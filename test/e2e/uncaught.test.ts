@@ -30,7 +30,8 @@ describe('an error that nobody caught', () => {
     await writeFile(scratch.path('plugins/bomb/package.json'), '{ "type": "module" }');
     await writeFile(scratch.path('plugins/bomb/index.js'), PLUGIN);
     daemon = await Daemon.create(scratch, {
-      connections: [nas.connection('nas')], shares: [{ name: 'work', connection: 'nas' }],
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'work', connection: 'nas' }],
       sections: { plugins: { dirs: [scratch.path('plugins')] }, 'plugins.bomb': { enabled: true } },
     });
     await daemon.start();
@@ -44,7 +45,10 @@ describe('an error that nobody caught', () => {
     const holder = files.begin<Tally>({ op: 'hold-open', path: `${daemon.mountPoint('work')}/read.bin` });
     await daemon.request('POST', '/api/bomb').catch(() => undefined);
     assert.deepEqual(await daemon.exit(30_000), { code: 1, signal: null });
-    assert.match(await daemon.log(), /unexpected error, the daemon ends and leaves its mounts to the next one[^]*nobody caught this/);
+    assert.match(
+      await daemon.log(),
+      /unexpected error, the daemon ends and leaves its mounts to the next one[^]*nobody caught this/,
+    );
     assert.ok(await isMounted(daemon.mountPoint('work')), 'the mount stays');
     assert.ok(isAlive(pid));
     await files.write(`${daemon.mountPoint('work')}/while-away.bin`, 100_000);

@@ -14,10 +14,16 @@ import { helpersOf, inState, ruleOf } from '../support/warmup/warmup.ts';
 
 const FILES = 40;
 const FILE_BYTES = 256 * 1024;
-/** A current rclone writes down what it holds 5 s after the last reader: there must be something to read for longer. */
+/**
+ * A current rclone writes down what it holds 5 s after the last reader: there must be something to read for
+ * longer.
+ */
 const LONGER_BYTES = 640 * 1024;
 const FOLDERS = ['killed', 'cut', 'silent', 'stopped', 'crashed', 'removed', 'cancelled'];
-/** The line, and what is left of it from the middle of a warmup on, so that it is not over before it is interrupted. */
+/**
+ * The line, and what is left of it from the middle of a warmup on, so that it is not over before it is
+ * interrupted.
+ */
 const [LINE, THIN_LINE] = [2_500_000, 400_000];
 const LIMIT_BYTES = 6 * 2 ** 20;
 
@@ -30,7 +36,8 @@ describe('a warmup', { concurrency: true }, () => {
     let nas: Nas;
     let relay: Relay;
     let daemon: Daemon;
-    const text = (auto: boolean, ...paths: string[]): string => daemon.text({ sections: { warmup: { auto, rules: paths.map((path) => ({ share: 'work', path })) } } });
+    const text = (auto: boolean, ...paths: string[]): string =>
+      daemon.text({ sections: { warmup: { auto, rules: paths.map((path) => ({ share: 'work', path })) } } });
     /** A new rule runs at once where `auto` says so; resolves in the middle of it. */
     const begin = async (auto: boolean, path: string): Promise<void> => {
       relay.setRate(LINE);
@@ -41,10 +48,14 @@ describe('a warmup', { concurrency: true }, () => {
         await until(`there is a rule for ${path}`, () => ruleOf(daemon, path), { timeoutMs: 20_000 });
         await daemon.request('POST', '/api/warmup/work');
       }
-      const rule = await until(`the warmup of ${path} is in its middle`, async () => {
-        const now = await ruleOf(daemon, path);
-        return now && now.cached >= 5 ? now : undefined;
-      }, { timeoutMs: 30_000 });
+      const rule = await until(
+        `the warmup of ${path} is in its middle`,
+        async () => {
+          const now = await ruleOf(daemon, path);
+          return now && now.cached >= 5 ? now : undefined;
+        },
+        { timeoutMs: 30_000 },
+      );
       relay.setRate(THIN_LINE);
       assert.equal(rule.state, 'caching');
     };
@@ -57,9 +68,19 @@ describe('a warmup', { concurrency: true }, () => {
 
     before(async () => {
       scratch = await createScratch('warmup-faults');
-      nas = await Nas.create(scratch, { files: Object.fromEntries(FOLDERS.flatMap((folder) => Array.from({ length: FILES }, (_, index) => [`${folder}/${index}.bin`, LONGER_BYTES]))) });
+      nas = await Nas.create(scratch, {
+        files: Object.fromEntries(
+          FOLDERS.flatMap((folder) =>
+            Array.from({ length: FILES }, (_, index) => [`${folder}/${index}.bin`, LONGER_BYTES]),
+          ),
+        ),
+      });
       relay = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: LINE });
-      daemon = await Daemon.create(scratch, { rclone, connections: [nas.connection('nas', relay.port)], shares: [{ name: 'work', connection: 'nas' }] });
+      daemon = await Daemon.create(scratch, {
+        rclone,
+        connections: [nas.connection('nas', relay.port)],
+        shares: [{ name: 'work', connection: 'nas' }],
+      });
       await daemon.start();
       await daemon.healthy();
     });
@@ -76,7 +97,9 @@ describe('a warmup', { concurrency: true }, () => {
       await relay.cut();
       const { errors, cached, total_files: total } = await inState(daemon, 'cut', 'pending', 30_000);
       assert.deepEqual([errors, cached < total], [0, true]);
-      await until('no helper is left', async () => (await helpersOf(daemon)).length === 0, { timeoutMs: 20_000 });
+      await until('no helper is left', async () => (await helpersOf(daemon)).length === 0, {
+        timeoutMs: 20_000,
+      });
       await relay.restore();
       await whole('cut');
     });
@@ -90,7 +113,11 @@ describe('a warmup', { concurrency: true }, () => {
       assert.deepEqual([errors, cached < total], [0, true]);
       await relay.restore();
       await whole('silent');
-      await until('no helper is left hanging in the mount', async () => (await helpersOf(daemon)).length === 0, { timeoutMs: 20_000 });
+      await until(
+        'no helper is left hanging in the mount',
+        async () => (await helpersOf(daemon)).length === 0,
+        { timeoutMs: 20_000 },
+      );
     });
 
     it('is no obstacle to a stop, and the next daemon goes on where it was', async () => {
@@ -104,7 +131,9 @@ describe('a warmup', { concurrency: true }, () => {
     it('ends with a daemon that was killed, and the next one goes on', async () => {
       await begin(false, 'crashed');
       await daemon.stop('SIGKILL');
-      await until('no helper is left', async () => (await helpersOf(daemon)).length === 0, { timeoutMs: 20_000 });
+      await until('no helper is left', async () => (await helpersOf(daemon)).length === 0, {
+        timeoutMs: 20_000,
+      });
       await daemon.start();
       await whole('crashed');
     });
@@ -114,8 +143,12 @@ describe('a warmup', { concurrency: true }, () => {
       // What is left would take longer than is waited for here.
       relay.setRate(THIN_LINE / 4);
       await daemon.submit(text(true));
-      await until('its helper has ended', async () => (await helpersOf(daemon)).length === 0, { timeoutMs: 15_000 });
-      await until('the rule is gone', async () => (await ruleOf(daemon, 'removed')) === undefined, { timeoutMs: 20_000 });
+      await until('its helper has ended', async () => (await helpersOf(daemon)).length === 0, {
+        timeoutMs: 15_000,
+      });
+      await until('the rule is gone', async () => (await ruleOf(daemon, 'removed')) === undefined, {
+        timeoutMs: 20_000,
+      });
     });
 
     it('ends when it is cancelled, and is not taken up by itself', async () => {
@@ -134,9 +167,12 @@ describe('a warmup into a cache that is too small', () => {
   it('takes what fits, keeps it, and says that the rest does not', async (t) => {
     const scratch = await createScratch('warmup-full');
     t.after(() => scratch.close());
-    const nas = await Nas.create(scratch, { files: Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`all/${index}.bin`, FILE_BYTES])) });
+    const nas = await Nas.create(scratch, {
+      files: Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`all/${index}.bin`, FILE_BYTES])),
+    });
     const daemon = await Daemon.create(scratch, {
-      connections: [nas.connection('nas')], shares: [{ name: 'work', connection: 'nas' }],
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'work', connection: 'nas' }],
       sections: { cache: { max_size: '6M' }, warmup: { rules: [{ share: 'work', path: 'all' }] } },
     });
     await daemon.start();
@@ -146,7 +182,11 @@ describe('a warmup into a cache that is too small', () => {
     const answers = (await daemon.get('/api/status')).text + (await daemon.get('/api/warmup/work')).text;
     assert.doesNotMatch(answers, /fit into/);
     assert.match(await daemon.log(), /warmup failed.*fit into the cache/);
-    await until('a notice says so', async () => /do not fit into its cache/.test((await daemon.get('/api/notices')).text), { timeoutMs: 20_000 });
+    await until(
+      'a notice says so',
+      async () => /do not fit into its cache/.test((await daemon.get('/api/notices')).text),
+      { timeoutMs: 20_000 },
+    );
     const { stdout } = await daemon.cli('warmup', 'work', 'all', '--dry-run', '--json');
     assert.match(stdout, new RegExp(`"skipped":${cached}\\b`), 'what was fetched is no longer there');
   });

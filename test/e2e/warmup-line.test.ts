@@ -26,31 +26,45 @@ describe('the line of a warmup', () => {
   let relay: Relay;
   let daemon: Daemon;
   let files: Files;
-  const text = (share: string, path: string): string => daemon.text({ sections: { warmup: { rules: [{ share, path }] } } });
+  const text = (share: string, path: string): string =>
+    daemon.text({ sections: { warmup: { rules: [{ share, path }] } } });
   const begin = async (share: string, path: string, cached: number): Promise<void> => {
     const answer = await daemon.submit(text(share, path));
     assert.equal(answer.body.ok, true, answer.text);
-    await until(`the warmup of ${path} is under way`, async () => {
-      const rule = await ruleOf(daemon, path);
-      return rule?.state === 'caching' && rule.cached >= cached;
-    }, { timeoutMs: 40_000, everyMs: 100 });
+    await until(
+      `the warmup of ${path} is under way`,
+      async () => {
+        const rule = await ruleOf(daemon, path);
+        return rule?.state === 'caching' && rule.cached >= cached;
+      },
+      { timeoutMs: 40_000, everyMs: 100 },
+    );
   };
   /** Milliseconds that a user waits for all of a file that is not in the cache. */
   const read = async (name: string): Promise<number> => {
     const begun = performance.now();
-    assert.equal(await files.checksum(`${daemon.mountPoint('users')}/${name}`, 60_000), await nas.checksum(`users/${name}`));
+    assert.equal(
+      await files.checksum(`${daemon.mountPoint('users')}/${name}`, 60_000),
+      await nas.checksum(`users/${name}`),
+    );
     return performance.now() - begun;
   };
 
   before(async () => {
     scratch = await createScratch('warmup-line');
     const many = Array.from({ length: MANY }, (_, index) => [`warm/many/${index}.bin`, MANY_BYTES] as const);
-    nas = await Nas.create(scratch, { files: { ...Object.fromEntries(many), 'users/idle.bin': FILM_BYTES, 'users/busy.bin': FILM_BYTES } });
+    nas = await Nas.create(scratch, {
+      files: { ...Object.fromEntries(many), 'users/idle.bin': FILM_BYTES, 'users/busy.bin': FILM_BYTES },
+    });
     relay = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: LINE, delayMs: 5 });
     files = new Files(scratch);
     daemon = await Daemon.create(scratch, {
-      rclone, connections: [nas.connection('nas', relay.port)],
-      shares: [{ name: 'warm', connection: 'nas', remote_path: 'warm' }, { name: 'users', connection: 'nas', remote_path: 'users' }],
+      rclone,
+      connections: [nas.connection('nas', relay.port)],
+      shares: [
+        { name: 'warm', connection: 'nas', remote_path: 'warm' },
+        { name: 'users', connection: 'nas', remote_path: 'users' },
+      ],
     });
     await daemon.start();
     await daemon.healthy();
@@ -61,13 +75,25 @@ describe('the line of a warmup', () => {
     const idleMs = await read('idle.bin');
     await begin('warm', 'many', 0);
     const beside = relay.passed.down;
-    await until('the warmup uses the line', () => relay.passed.down - beside > LINE / 2, { timeoutMs: 30_000 });
+    await until('the warmup uses the line', () => relay.passed.down - beside > LINE / 2, {
+      timeoutMs: 30_000,
+    });
     const before = relay.passed.down;
     const busyMs = await read('busy.bin');
     const part = FILM_BYTES / (relay.passed.down - before);
-    t.diagnostic(`${Math.round(idleMs)} ms idle, ${Math.round(busyMs)} ms beside the warmup, with ${Math.round(part * 100)} % of what came over the line`);
-    assert.equal((await ruleOf(daemon, 'many'))?.state, 'caching', 'it was through before it could be in the way');
-    // Where the machine has become somewhat slower meanwhile, what came over the line tells who was given way.
-    assert.ok(busyMs <= 2 * idleMs || (part >= 0.5 && busyMs <= 4 * idleMs), `${busyMs} ms beside ${idleMs} ms, ${part} of the line`);
+    t.diagnostic(
+      `${Math.round(idleMs)} ms idle, ${Math.round(busyMs)} ms beside the warmup, with ${Math.round(part * 100)} % of what came over the line`,
+    );
+    assert.equal(
+      (await ruleOf(daemon, 'many'))?.state,
+      'caching',
+      'it was through before it could be in the way',
+    );
+    // Where the machine has become somewhat slower meanwhile, what came over the line tells who was given
+    // way.
+    assert.ok(
+      busyMs <= 2 * idleMs || (part >= 0.5 && busyMs <= 4 * idleMs),
+      `${busyMs} ms beside ${idleMs} ms, ${part} of the line`,
+    );
   });
 });

@@ -1,5 +1,8 @@
 // @load loud
-/** Clients at work on a share with a write layer, over SMB, WebDAV and on the machine itself, while what lies below fails. */
+/**
+ * Clients at work on a share with a write layer, over SMB, WebDAV and on the machine itself, while what lies
+ * below fails.
+ */
 import assert from 'node:assert/strict';
 import { cpSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
@@ -23,19 +26,25 @@ describe('a share with a write layer', () => {
   const synced = (): Promise<void> => office.synced();
   const both = (script: string): Promise<void> => office.both(script);
   const bySmb = (commands: string): Promise<void> => office.bySmb(commands);
-  const byWebdav = (method: string, path: string, to?: string): Promise<void> => office.byWebdav(method, path, to);
+  const byWebdav = (method: string, path: string, to?: string): Promise<void> =>
+    office.byWebdav(method, path, to);
   const file = (name: string, content: string): Promise<string> => office.file(name, content);
 
   before(async () => {
     office = await LayerOffice.open('layer-clients', {
-      'team/a.bin': 300_000, 'team/b.txt': 2_000, 'team/tree/c': 100, 'team/tree/sub/d': 200, 'team/gone/e': 10,
+      'team/a.bin': 300_000,
+      'team/b.txt': 2_000,
+      'team/tree/c': 100,
+      'team/tree/sub/d': 200,
+      'team/gone/e': 10,
     });
     ({ nas, daemon, root } = office);
   });
   after(() => office.close());
 
   it('is refused by NFS in plain words, and by nobody else', async () => {
-    const isSaid = async (): Promise<boolean> => /NFS cannot show a share with a write layer/.test((await daemon.get('/api/notices')).text);
+    const isSaid = async (): Promise<boolean> =>
+      /NFS cannot show a share with a write layer/.test((await daemon.get('/api/notices')).text);
     await until('NFS says why', isSaid, { timeoutMs: 20_000 });
   });
 
@@ -135,7 +144,8 @@ describe('a share with a write layer', () => {
   });
 
   it('keeps what clients do while the NAS is away, says so, and brings it up when it is back', async () => {
-    // Listings are read anew a moment after the last upload; those that are not there cannot be used in an outage.
+    // Listings are read anew a moment after the last upload; those that are not there cannot be used in an
+    // outage.
     await sleep(3_000);
     await nas.stop();
     await until(

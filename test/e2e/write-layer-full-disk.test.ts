@@ -1,5 +1,8 @@
 // @load quiet
-/** A share with a write layer whose disk is full: writers are told, and the NAS gets no file that a full disk has cut off. */
+/**
+ * A share with a write layer whose disk is full: writers are told, and the NAS gets no file that a full disk
+ * has cut off.
+ */
 import assert from 'node:assert/strict';
 import { mkdir, readFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
@@ -15,7 +18,10 @@ import { until } from '../support/until.ts';
 
 const MB = 1_048_576;
 const SHARE = 's';
-/** Writes files of 4 MB until one fails; tells `done NAME SHA256`, or `failed NAME CODE`. The last one is left as it is. */
+/**
+ * Writes files of 4 MB until one fails; tells `done NAME SHA256`, or `failed NAME CODE`. The last one is left
+ * as it is.
+ */
 const WRITER = `
   const { createHash, randomBytes } = require('node:crypto');
   const { writeFileSync } = require('node:fs');

@@ -4,11 +4,11 @@ import { mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'nod
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { Mount, RemoteFiles, UpperEntry, WriteLayer } from 'mountkeeper';
-import { recoverAside } from '../../plugins/mount/layer/aside.ts';
-import { TakeOut } from '../../plugins/mount/layer/take-out.ts';
-import type { TakeOutOptions } from '../../plugins/mount/layer/take-out.ts';
+import { recoverAside } from '../../plugins/mount/layer/upper/set-aside.ts';
+import { TakeOut } from '../../plugins/mount/layer/upper/take-out.ts';
+import type { TakeOutOptions } from '../../plugins/mount/layer/upper/take-out.ts';
 import { layerPaths } from '../../plugins/mount/layer/paths.ts';
-import { UpperMarks } from '../../plugins/mount/layer/upper-marks.ts';
+import { UpperMarks } from '../../plugins/mount/layer/upper/overlay-attributes.ts';
 import { LayerBench } from '../support/layer/bench.ts';
 import { upperEntry } from '../support/layer/upper-entry.ts';
 import type { Workbench } from '../support/mount/workbench.ts';
@@ -34,21 +34,40 @@ describe('a share with a write layer', () => {
   const bringUp = (path: string): Promise<void> => house.bringUp(path);
   const entry = (path: string): Promise<UpperEntry> => upperEntry(layer.upper, path);
   const below = async (path: string) => (await layer.below([path], { signal: signal() })).found.get(path);
-  const listBelow = async (folder: string) => (await layer.listBelow([folder], { signal: signal() })).found.get(folder);
+  const listBelow = async (folder: string) =>
+    (await layer.listBelow([folder], { signal: signal() })).found.get(folder);
   const bytesBelow = async (path: string): Promise<number | undefined> => {
     const found = await below(path);
     return found?.kind === 'file' ? found.version.bytes : undefined;
   };
   before(async () => {
-    house = await LayerBench.create({ 'one': 100_000, 'gone': 3_000, 'tree/two': 2_000, 'tree/sub/three': 3_000, 'old/x': 10, 'deep/in/z': 9, 'others': 5_000 });
+    house = await LayerBench.create({
+      one: 100_000,
+      gone: 3_000,
+      'tree/two': 2_000,
+      'tree/sub/three': 3_000,
+      'old/x': 10,
+      'deep/in/z': 9,
+      others: 5_000,
+    });
     ({ scratch, nas, bench, mount, root, layer, remote } = house);
   });
   after(() => scratch.close());
 
   it('takes what is written into the upper folder, and the NAS has nothing of it', async () => {
-    await sh('printf hello > new; printf more >> one; mv tree moved; rm moved/two gone; mv deep/in deep/out; rm -r old; mkdir old; printf y > old/y');
+    await sh(
+      'printf hello > new; printf more >> one; mv tree moved; rm moved/two gone; mv deep/in deep/out; rm -r old; mkdir old; printf y > old/y',
+    );
     assert.equal(await sh('cat new'), 'hello');
-    assert.deepEqual((await readdir(layer.upper)).sort(), ['deep', 'gone', 'moved', 'new', 'old', 'one', 'tree']);
+    assert.deepEqual((await readdir(layer.upper)).sort(), [
+      'deep',
+      'gone',
+      'moved',
+      'new',
+      'old',
+      'one',
+      'tree',
+    ]);
     assert.equal(await nas.has('new'), false);
     assert.equal((await stat(nas.path('one'))).size, 100_000);
   });
@@ -67,7 +86,10 @@ describe('a share with a write layer', () => {
 
   it('tells who has a file open for writing', async () => {
     const holder = runClient('sh', ['-c', `exec 3>>"${root}/new" 4<"${root}/one"; sleep 3`]);
-    await until('new is open for writing', async () => (await layer.openForWriting()).has('new'), { timeoutMs: 3_000, everyMs: 20 });
+    await until('new is open for writing', async () => (await layer.openForWriting()).has('new'), {
+      timeoutMs: 3_000,
+      everyMs: 20,
+    });
     assert.equal((await layer.openForWriting()).has('one'), false);
     await holder;
     assert.deepEqual([...(await layer.openForWriting())], []);
@@ -95,14 +117,18 @@ describe('a share with a write layer', () => {
       await bringUp('new');
       const seen = await entry('new');
       const holder = runClient('sh', ['-c', `exec 3<"${root}/new"; sleep 2`]);
-      await until('new is held', async () => (await sh('cat new')) === 'hello' && (await layer.takeOut([seen])).length === 0, { timeoutMs: 5_000 });
+      await until(
+        'new is held',
+        async () => (await sh('cat new')) === 'hello' && (await layer.takeOut([seen])).length === 0,
+        { timeoutMs: 5_000 },
+      );
       await holder;
       await sh('printf "hello again" > new');
       assert.deepEqual(await layer.takeOut([seen]), [], 'it was changed');
       assert.equal(await sh('cat new'), 'hello again');
     });
 
-    it('lets go of a file that the NAS has: users see the NAS\'s from then on, and may write again', async () => {
+    it("lets go of a file that the NAS has: users see the NAS's from then on, and may write again", async () => {
       await bringUp('new');
       assert.deepEqual(await layer.takeOut([await entry('new')]), ['new']);
       assert.deepEqual((await readdir(layer.upper)).includes('new'), false);
@@ -121,7 +147,8 @@ describe('a share with a write layer', () => {
     });
 
     /** Moved on the NAS, and told to the overlay. */
-    const movedThere = async (path: string, nowAt: string): Promise<readonly string[]> => layer.takeOut([{ ...(await entry(path)), nowAt }]);
+    const movedThere = async (path: string, nowAt: string): Promise<readonly string[]> =>
+      layer.takeOut([{ ...(await entry(path)), nowAt }]);
     const markOf = async (path: string): Promise<string | undefined> => (await entry(path)).movedFrom;
 
     it('rewrites the mark of a folder that was moved on the NAS, and never removes it', async () => {
@@ -130,7 +157,12 @@ describe('a share with a write layer', () => {
       assert.deepEqual(await movedThere('moved', 'moved'), ['moved']);
       assert.equal(await markOf('moved'), '/moved');
       assert.deepEqual(await layer.takeOut([await entry('tree')]), ['tree']);
-      assert.deepEqual((await sh('ls; ls moved')).split('\n').filter((name) => ['tree', 'moved', 'sub', 'two'].includes(name)), ['moved', 'sub']);
+      assert.deepEqual(
+        (await sh('ls; ls moved'))
+          .split('\n')
+          .filter((name) => ['tree', 'moved', 'sub', 'two'].includes(name)),
+        ['moved', 'sub'],
+      );
       assert.equal(await sh('wc -c < moved/sub/three'), '3000');
       await remote.moveFolder('deep/in', 'deep/out', { signal: signal() });
       assert.deepEqual(await movedThere('deep/out', 'deep/out'), ['deep/out']);
@@ -138,8 +170,15 @@ describe('a share with a write layer', () => {
       assert.deepEqual(await layer.takeOut([await entry('moved/two')]), ['moved/two']);
       // Moved once more, to another parent: whatever overlayfs had in mind, what lies below it is to be seen.
       await sh('mv moved deep/moved');
-      assert.equal(await sh('wc -c < deep/moved/sub/three; mv deep/moved moved; wc -c < moved/sub/three'), '3000\n3000');
-      assert.deepEqual(await layer.takeOut([await entry('deep/out'), await entry('moved')]), [], 'folders stay');
+      assert.equal(
+        await sh('wc -c < deep/moved/sub/three; mv deep/moved moved; wc -c < moved/sub/three'),
+        '3000\n3000',
+      );
+      assert.deepEqual(
+        await layer.takeOut([await entry('deep/out'), await entry('moved')]),
+        [],
+        'folders stay',
+      );
     });
 
     it('keeps a mark that its user has changed meanwhile', async () => {
@@ -166,7 +205,9 @@ describe('a share with a write layer', () => {
       await remote.makeFolder('stood', { signal: signal() });
       await bringUp('stood/s');
       const there = runClient('sh', ['-c', `cd "${root}/stood" && sleep 2 && cat s`]);
-      await until('somebody stands in it', async () => (await layer.inUse()).has('stood'), { timeoutMs: 2_000 });
+      await until('somebody stands in it', async () => (await layer.inUse()).has('stood'), {
+        timeoutMs: 2_000,
+      });
       assert.deepEqual(await layer.takeOut([await entry('stood')]), []);
       await layer.takeOut([await entry('stood/s')]);
       assert.equal((await there).output, 's');
@@ -175,7 +216,10 @@ describe('a share with a write layer', () => {
     it('keeps a file that is held open through a name which is gone, or mapped', async () => {
       await sh('printf held > held');
       await bringUp('held');
-      const holder = runClient('perl', ['-e', `open(my $f, '+<', '${root}/held') or die; sleep 2; syswrite($f, 'HELD'); close $f`]);
+      const holder = runClient('perl', [
+        '-e',
+        `open(my $f, '+<', '${root}/held') or die; sleep 2; syswrite($f, 'HELD'); close $f`,
+      ]);
       await until('it is open', async () => (await layer.openForWriting()).has('held'), { timeoutMs: 2_000 });
       assert.deepEqual(await layer.takeOut([await entry('held')]), []);
       await holder;
@@ -188,8 +232,16 @@ describe('a share with a write layer', () => {
       const paths = layerPaths(join(scratch.path('bench'), 'cache/s'));
       let written = 0;
       const options: TakeOutOptions = {
-        paths, mountPoint: root, marks: new UpperMarks(paths.upper, bench.tools.processes), processes: bench.tools.processes, clock, log: bench.tools.log, precisionMs: () => 1_000, isCached: () => false,
-        listLower: async (folders) => (await layer.listBelow(folders, { signal: signal() })).found, forget: (folders) => remote.forget(folders, { signal: signal() }),
+        paths,
+        mountPoint: root,
+        marks: new UpperMarks(paths.upper, bench.tools.processes),
+        processes: bench.tools.processes,
+        clock,
+        log: bench.tools.log,
+        precisionMs: () => 1_000,
+        isCached: () => false,
+        listLower: async (folders) => (await layer.listBelow(folders, { signal: signal() })).found,
+        forget: (folders) => remote.forget(folders, { signal: signal() }),
         dropNames: async () => {
           if (written++ === 0) await sh('printf version2 > busy');
           await mount.refreshDirectories('', { recursive: false, signal: signal() });
@@ -202,21 +254,31 @@ describe('a share with a write layer', () => {
       assert.equal(await readFile(join(layer.upper, 'busy'), 'utf8'), 'version2');
     });
 
-    it('brings all of it back when the NAS falls silent meanwhile: else neither it nor the NAS\'s would show', async () => {
+    it("brings all of it back when the NAS falls silent meanwhile: else neither it nor the NAS's would show", async () => {
       const paths = layerPaths(join(scratch.path('bench'), 'cache/s'));
       await sh('mv others renamed');
       await remote.moveFile('others', 'renamed', { signal: signal() });
       const options: TakeOutOptions = {
-        paths, mountPoint: root, marks: new UpperMarks(paths.upper, bench.tools.processes), processes: bench.tools.processes, clock,
-        log: bench.tools.log, precisionMs: () => 1_000, isCached: () => false,
+        paths,
+        mountPoint: root,
+        marks: new UpperMarks(paths.upper, bench.tools.processes),
+        processes: bench.tools.processes,
+        clock,
+        log: bench.tools.log,
+        precisionMs: () => 1_000,
+        isCached: () => false,
         listLower: async (folders) => (await layer.listBelow(folders, { signal: signal() })).found,
         forget: () => Promise.reject(new Error('the NAS does not answer')),
-        dropNames: async () => void (await mount.refreshDirectories('', { recursive: false, signal: signal() })),
+        dropNames: async () =>
+          void (await mount.refreshDirectories('', { recursive: false, signal: signal() })),
       };
       const seen = { ...(await entry('renamed')), hasNoData: true, movedFrom: 'others' };
       await assert.rejects(new TakeOut(options).take([seen]), /does not answer/);
       assert.equal((await entry('renamed')).inode, seen.inode);
-      assert.deepEqual(await layer.takeOut([{ ...(await entry('renamed')), hasNoData: true, movedFrom: 'others' }]), ['renamed']);
+      assert.deepEqual(
+        await layer.takeOut([{ ...(await entry('renamed')), hasNoData: true, movedFrom: 'others' }]),
+        ['renamed'],
+      );
       assert.equal(await sh('wc -c < renamed'), '9000');
     });
 
@@ -230,10 +292,17 @@ describe('a share with a write layer', () => {
       await rename(join(paths.upper, 'half-way'), join(stage, '0'));
       await rename(join(paths.upper, 'all-out'), join(stage, '1'));
       const { ctimeNs } = await stat(join(stage, '1'), { bigint: true });
-      await writeFile(join(stage, 'names.json'), JSON.stringify([{ path: 'half-way' }, { path: 'all-out', changedNs: String(ctimeNs) }]));
+      await writeFile(
+        join(stage, 'names.json'),
+        JSON.stringify([{ path: 'half-way' }, { path: 'all-out', changedNs: String(ctimeNs) }]),
+      );
       assert.equal(await recoverAside(paths, bench.tools.log, { isLive: true }), 1);
       assert.equal(await readFile(join(paths.upper, 'half-way'), 'utf8'), 'half');
-      assert.equal(await readFile(join(stage, '1'), 'utf8'), 'out', 'somebody may still write through the name that the kernel keeps');
+      assert.equal(
+        await readFile(join(stage, '1'), 'utf8'),
+        'out',
+        'somebody may still write through the name that the kernel keeps',
+      );
       await sh('printf more >> all-out');
       assert.equal(await recoverAside(paths, bench.tools.log, { isLive: true }), 1, 'as here');
       assert.equal(await sh('cat all-out'), 'outmore');
@@ -245,7 +314,10 @@ describe('a share with a write layer', () => {
       await sh('printf mine > halfway; printf other > both');
       const stage = join(paths.aside, '1-1');
       await mkdir(stage, { recursive: true });
-      await writeFile(join(stage, 'names.json'), JSON.stringify([{ path: 'halfway' }, { path: 'both' }, { path: 'never/moved' }]));
+      await writeFile(
+        join(stage, 'names.json'),
+        JSON.stringify([{ path: 'halfway' }, { path: 'both' }, { path: 'never/moved' }]),
+      );
       await rename(join(paths.upper, 'halfway'), join(stage, '0'));
       await writeFile(join(stage, '1'), 'aside');
       assert.equal(await recoverAside(paths, bench.tools.log), 2);
@@ -254,7 +326,11 @@ describe('a share with a write layer', () => {
       const recovered = (await readdir(paths.upper)).filter((name) => name.startsWith('both (recovered'));
       assert.equal(await readFile(join(paths.upper, recovered[0] ?? ''), 'utf8'), 'aside');
       await Promise.all(recovered.map((name) => rm(join(paths.upper, name))));
-      assert.deepEqual((await readdir(paths.upper)).filter((name) => ['tree', 'gone', 'busy '].includes(name)), [], 'what had been taken out stays out');
+      assert.deepEqual(
+        (await readdir(paths.upper)).filter((name) => ['tree', 'gone', 'busy '].includes(name)),
+        [],
+        'what had been taken out stays out',
+      );
     });
   });
 
@@ -265,6 +341,9 @@ describe('a share with a write layer', () => {
     assert.notEqual(code, 0);
     await mount.unmount();
     assert.equal(await bench.tools.mountTable.find(root), undefined);
-    assert.deepEqual((await bench.tools.mountTable.list()).filter((one) => one.mountPoint.startsWith(scratch.root)), []);
+    assert.deepEqual(
+      (await bench.tools.mountTable.list()).filter((one) => one.mountPoint.startsWith(scratch.root)),
+      [],
+    );
   });
 });

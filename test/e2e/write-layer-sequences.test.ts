@@ -1,5 +1,8 @@
 // @load loud
-/** Some of all sequences of two operations on a share with a write layer, with every fault; all of them: `npm run torture`. */
+/**
+ * Some of all sequences of two operations on a share with a write layer, with every fault; all of them: `npm
+ * run torture`.
+ */
 import { after, describe, it } from 'node:test';
 import { Exhaustive, FAULTS } from '../support/layer/exhaustive.ts';
 

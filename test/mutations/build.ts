@@ -9,12 +9,21 @@ const builtOf = (source: string): string => `dist/${source.replace(/\.ts$/, '.js
 
 export const testOf = ({ test }: Mutation): string => `dist/test/${test}.test.js`;
 
-/** The built file's text with the break in it. Rejects with a sentence when what is to be broken does not stand there once. */
-export async function broken({ fault, file, from, to }: Mutation, folder = PROJECT): Promise<{ readonly path: string; readonly whole: string; readonly text: string }> {
+/**
+ * The built file's text with the break in it. Rejects with a sentence when what is to be broken does not
+ * stand there once.
+ */
+export async function broken(
+  { fault, file, from, to }: Mutation,
+  folder = PROJECT,
+): Promise<{ readonly path: string; readonly whole: string; readonly text: string }> {
   const path = join(folder, builtOf(file));
   const whole = await readFile(path, 'utf8');
   const times = whole.split(from).length - 1;
-  if (times !== 1) throw new Error(`'${fault}': '${from}' stands ${times} times in ${builtOf(file)} and must stand there once; mend test/mutations/list.ts`);
+  if (times !== 1)
+    throw new Error(
+      `'${fault}': '${from}' stands ${times} times in ${builtOf(file)} and must stand there once; mend test/mutations/list.ts`,
+    );
   return { path, whole, text: whole.replace(from, () => to) };
 }
 

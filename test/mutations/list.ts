@@ -1,6 +1,7 @@
 /**
- * Breaks that the tests must see, each with the test file that does. A break is one line: what stands in the built file, exactly once,
- * and what is put in its place. `npm run mutations` makes them, one after the other, in a copy of the build.
+ * Breaks that the tests must see, each with the test file that does. A break is one line: what stands in the
+ * built file, exactly once, and what is put in its place. `npm run mutations` makes them, one after the
+ * other, in a copy of the build.
  */
 export interface Mutation {
   /** The fault that a user would have. */
@@ -15,52 +16,170 @@ export interface Mutation {
   readonly only?: string;
 }
 
-const COMMIT = 'plugins/webdav/front-commit.ts';
+const COMMIT = 'plugins/webdav/proxy/writes/commit.ts';
 const FAILED_COMMIT = 'plugins/webdav/failed-commit';
 
 export const MUTATIONS: readonly Mutation[] = [
-  { fault: 'figures that are 6 s old still give all_synced', file: 'core/share-watch.ts', from: 'SYNCED_FRESH_MS = 4_000', to: 'SYNCED_FRESH_MS = 6_500', test: 'core/share-watch' },
-  { fault: 'figures of any age give all_synced', file: 'core/share-watch.ts', from: 'this.#silenceMs() < SYNCED_FRESH_MS', to: 'true', test: 'core/all-synced' },
-  { fault: 'a daemon that stood still says that all is synced', file: 'core/status.ts', from: 'STOOD_STILL_MS = 4_500', to: 'STOOD_STILL_MS = 45_000', test: 'core/status' },
-  { fault: 'the cache is written out every 30 s', file: 'plugins/mount/write-out.ts', from: 'WRITE_OUT_EVERY_MS = 5_000', to: 'WRITE_OUT_EVERY_MS = 30_000', test: 'plugins/mount/write-out' },
-  { fault: 'a WebDAV upload that the engine refuses in the middle is not noted', file: COMMIT, from: '>= 500)', to: '>= 600)', test: FAILED_COMMIT },
-  { fault: 'a WebDAV upload whose engine goes away in the middle is not noted', file: COMMIT, from: 'if (!wasNeverReached(error) &&', to: 'if (false &&', test: FAILED_COMMIT },
-  { fault: 'a torn WebDAV upload is noted, and left to nobody', file: COMMIT, from: 'this.#left = journal.leave(this.#upload);', to: '', test: FAILED_COMMIT },
-  { fault: 'the note of a WebDAV upload is not on the disk', file: 'plugins/webdav/front-journal.ts', from: 'await rename(`${file}.new`, file);', to: '', test: FAILED_COMMIT },
-  { fault: 'a former rclone is not ended before a new mount', file: 'plugins/mount/mounter.ts', from: 'await endFormer(spec.share.name, tools);', to: '', test: 'e2e/mount-life', only: 'nobody adopted' },
   {
-    fault: 'a name and a password that are divided elsewhere come in', test: 'plugins/auth/verifier',
-    file: 'core/sdk/basic-credentials.ts', from: '${name.length}:${name}${word}', to: '${name}${word}',
+    fault: 'figures that are 6 s old still give all_synced',
+    file: 'core/shares/monitor.ts',
+    from: 'SYNCED_FRESH_MS = 4_000',
+    to: 'SYNCED_FRESH_MS = 6_500',
+    test: 'core/shares/monitor',
   },
   {
-    fault: 'a webhook is sent before it is saved', test: 'plugins/webhooks/outbox',
-    file: 'plugins/webhooks/outbox.ts', from: 'never under another.\n        await saved();', to: 'never under another.',
-  },
-  { fault: 'the configuration is not on the disk before its name is', file: 'core/config/write.ts', from: '    }\n    await handle.sync();', to: '    }', test: 'core/config/write' },
-  { fault: 'hash-password prints the password', file: 'plugins/auth/cli.ts', from: '{ hash }) : hash', to: '{ hash }) : hash + password', test: 'plugins/auth/hash-password' },
-  { fault: 'an unexpected error takes the mounts down', file: 'core/cli/daemon-command.ts', from: 'void daemon.handOver().then((ended)', to: 'void daemon.stop().then((ended)', test: 'e2e/uncaught' },
-  { fault: 'logs -f fails when it is interrupted', file: 'plugins/logs/cli.ts', from: '.catch((error) => orEnd(cli, from, error))', to: '', test: 'plugins/logs/cli' },
-  { fault: 'tests that are gone are not missed', file: 'test/tally.ts', from: '(counts[source] ?? 0) < count', to: 'false', test: 'tally' },
-  { fault: 'a test may be left out for any reason', file: 'test/support/skips.ts', from: 'if (!rule)', to: 'if (!rule && reason === "")', test: 'tally' },
-  { fault: 'words that name no test file run nothing, and that is well', file: 'test/files.ts', from: 'if (unknown.length > 0)', to: 'if (false)', test: 'files' },
-  {
-    fault: 'a password that was not typed again goes where a document over HTTP leads the connection', test: 'core/config/shown-text',
-    file: 'core/config/shown-text.ts', from: 'if (kept.length === 0)', to: 'if (true)',
+    fault: 'figures of any age give all_synced',
+    file: 'core/shares/monitor.ts',
+    from: 'this.#silenceMs() < SYNCED_FRESH_MS',
+    to: 'true',
+    test: 'core/all-synced',
   },
   {
-    fault: 'a note with a password is shown', test: 'core/config/shown-text',
-    file: 'core/config/shown-text.ts', from: 'return isHarmless ?', to: 'return true ?',
+    fault: 'a daemon that stood still says that all is synced',
+    file: 'core/status.ts',
+    from: 'STOOD_STILL_MS = 4_500',
+    to: 'STOOD_STILL_MS = 45_000',
+    test: 'core/status',
   },
   {
-    fault: 'of two who write at the same moment both are told that they did', test: 'core/config/service',
-    file: 'core/config/service.ts', from: 'basis && (() => this.#assertUnchanged(basis))', to: 'undefined',
+    fault: 'the cache is written out every 30 s',
+    file: 'plugins/mount/recovery/cache-sync.ts',
+    from: 'WRITE_OUT_EVERY_MS = 5_000',
+    to: 'WRITE_OUT_EVERY_MS = 30_000',
+    test: 'plugins/mount/recovery/cache-sync',
   },
   {
-    fault: 'a change that cut its page off stays', test: 'api/config-trial',
-    file: 'plugins/control-api/config/trial.ts', from: 'if (running.isReached && failed.length === 0)', to: 'if (failed.length === 0)',
+    fault: 'a WebDAV upload that the engine refuses in the middle is not noted',
+    file: COMMIT,
+    from: '>= 500)',
+    to: '>= 600)',
+    test: FAILED_COMMIT,
   },
   {
-    fault: 'a change that failed a share stays', test: 'api/config-trial',
-    file: 'plugins/control-api/config/trial.ts', from: 'if (running.isReached && failed.length === 0)', to: 'if (running.isReached)',
+    fault: 'a WebDAV upload whose engine goes away in the middle is not noted',
+    file: COMMIT,
+    from: 'if (!wasNeverReached(error) &&',
+    to: 'if (false &&',
+    test: FAILED_COMMIT,
+  },
+  {
+    fault: 'a torn WebDAV upload is noted, and left to nobody',
+    file: COMMIT,
+    from: 'this.#left = journal.leave(this.#upload);',
+    to: '',
+    test: FAILED_COMMIT,
+  },
+  {
+    fault: 'the note of a WebDAV upload is not on the disk',
+    file: 'plugins/webdav/proxy/writes/journal.ts',
+    from: 'await rename(`${file}.new`, file);',
+    to: '',
+    test: FAILED_COMMIT,
+  },
+  {
+    fault: 'a former rclone is not ended before a new mount',
+    file: 'plugins/mount/lifecycle/mounter.ts',
+    from: 'await endFormer(spec.share.name, tools);',
+    to: '',
+    test: 'e2e/mount-life',
+    only: 'nobody adopted',
+  },
+  {
+    fault: 'a name and a password that are divided elsewhere come in',
+    test: 'plugins/auth/verifier',
+    file: 'core/sdk/http/basic-credentials.ts',
+    from: '${name.length}:${name}${word}',
+    to: '${name}${word}',
+  },
+  {
+    fault: 'a webhook is sent before it is saved',
+    test: 'plugins/webhooks/delivery/outbox',
+    file: 'plugins/webhooks/delivery/outbox.ts',
+    from: 'never under another.\n        await saved();',
+    to: 'never under another.',
+  },
+  {
+    fault: 'the configuration is not on the disk before its name is',
+    file: 'core/config/write.ts',
+    from: '    }\n    await handle.sync();',
+    to: '    }',
+    test: 'core/config/write',
+  },
+  {
+    fault: 'hash-password prints the password',
+    file: 'plugins/auth/cli.ts',
+    from: '{ hash }) : hash',
+    to: '{ hash }) : hash + password',
+    test: 'plugins/auth/hash-password',
+  },
+  {
+    fault: 'an unexpected error takes the mounts down',
+    file: 'core/cli/daemon-command.ts',
+    from: 'void daemon.handOver().then((ended)',
+    to: 'void daemon.stop().then((ended)',
+    test: 'e2e/uncaught',
+  },
+  {
+    fault: 'logs -f fails when it is interrupted',
+    file: 'plugins/logs/cli.ts',
+    from: '.catch((error) => orEnd(cli, from, error))',
+    to: '',
+    test: 'plugins/logs/cli',
+  },
+  {
+    fault: 'tests that are gone are not missed',
+    file: 'test/tally.ts',
+    from: '(counts[source] ?? 0) < count',
+    to: 'false',
+    test: 'tally',
+  },
+  {
+    fault: 'a test may be left out for any reason',
+    file: 'test/support/skips.ts',
+    from: 'if (!rule)',
+    to: 'if (!rule && reason === "")',
+    test: 'tally',
+  },
+  {
+    fault: 'words that name no test file run nothing, and that is well',
+    file: 'test/files.ts',
+    from: 'if (unknown.length > 0)',
+    to: 'if (false)',
+    test: 'files',
+  },
+  {
+    fault: 'a password that was not typed again goes where a document over HTTP leads the connection',
+    test: 'core/config/secrets/shown-text',
+    file: 'core/config/secrets/shown-text.ts',
+    from: 'if (kept.length === 0)',
+    to: 'if (true)',
+  },
+  {
+    fault: 'a note with a password is shown',
+    test: 'core/config/secrets/shown-text',
+    file: 'core/config/secrets/shown-text.ts',
+    from: 'return isHarmless ?',
+    to: 'return true ?',
+  },
+  {
+    fault: 'of two who write at the same moment both are told that they did',
+    test: 'core/config/service',
+    file: 'core/config/service.ts',
+    from: 'basis && (() => this.#assertUnchanged(basis))',
+    to: 'undefined',
+  },
+  {
+    fault: 'a change that cut its page off stays',
+    test: 'api/config-trial',
+    file: 'plugins/control-api/config/trial.ts',
+    from: 'if (running.isReached && failed.length === 0)',
+    to: 'if (failed.length === 0)',
+  },
+  {
+    fault: 'a change that failed a share stays',
+    test: 'api/config-trial',
+    file: 'plugins/control-api/config/trial.ts',
+    from: 'if (running.isReached && failed.length === 0)',
+    to: 'if (running.isReached)',
   },
 ];

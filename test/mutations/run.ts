@@ -1,6 +1,6 @@
 /**
- * `npm run mutations`: makes each break of the list in a copy of the build, runs its test there and demands that it fails, which it may
- * not do without the break. Words choose breaks by their faults, files and tests.
+ * `npm run mutations`: makes each break of the list in a copy of the build, runs its test there and demands
+ * that it fails, which it may not do without the break. Words choose breaks by their faults, files and tests.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,10 +14,17 @@ import type { Mutation } from './list.ts';
 const LIMIT_MS = 150_000;
 
 /** What the test runner says; `undefined` when it had to be ended. */
-async function test(folder: string, mutation: Mutation): Promise<{ readonly code: number | undefined; readonly failed: number; readonly passed: number }> {
+async function test(
+  folder: string,
+  mutation: Mutation,
+): Promise<{ readonly code: number | undefined; readonly failed: number; readonly passed: number }> {
   const only = mutation.only === undefined ? [] : [`--test-name-pattern=${mutation.only}`];
   const args = ['--test', '--test-reporter=tap', ...only, testOf(mutation)];
-  const child = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'], timeout: LIMIT_MS });
+  const child = spawn(process.execPath, args, {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: LIMIT_MS,
+  });
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (piece: string) => (output += piece));
   await once(child, 'close');
@@ -28,8 +35,11 @@ async function test(folder: string, mutation: Mutation): Promise<{ readonly code
 /** A sentence when the tests did not see it. */
 async function survival(folder: string, mutation: Mutation): Promise<string | undefined> {
   const { code, failed } = await whileBroken(folder, mutation, () => test(folder, mutation));
-  if (code === 0) return `test/${mutation.test} passes though ${mutation.file} is broken: ${mutation.from} → ${mutation.to || 'nothing'}`;
-  return code === undefined || failed > 0 ? undefined : `test/${mutation.test} could not be run (exit code ${code})`;
+  if (code === 0)
+    return `test/${mutation.test} passes though ${mutation.file} is broken: ${mutation.from} → ${mutation.to || 'nothing'}`;
+  return code === undefined || failed > 0
+    ? undefined
+    : `test/${mutation.test} could not be run (exit code ${code})`;
 }
 
 /** The sentences that are a reason to fail. */
@@ -49,13 +59,14 @@ async function faults(folder: string, chosen: readonly Mutation[]): Promise<read
 }
 
 async function main(words: readonly string[]): Promise<number> {
-  const isMeant = ({ fault, file, test: name }: Mutation): boolean => words.some((word) => `${fault} ${file} ${name}`.includes(word));
+  const isMeant = ({ fault, file, test: name }: Mutation): boolean =>
+    words.some((word) => `${fault} ${file} ${name}`.includes(word));
   const chosen = MUTATIONS.filter((mutation) => words.length === 0 || isMeant(mutation));
   process.env['MOUNTKEEPER_RCLONE'] = currentRclone();
   const scratch = await createScratch('mutations');
   const wrong = chosen.length === 0 ? [`no break has ${words.join(' or ')} in it`] : [];
   try {
-    wrong.push(...await faults(await copyOfBuild(scratch), chosen));
+    wrong.push(...(await faults(await copyOfBuild(scratch), chosen)));
   } finally {
     await scratch.close();
   }

@@ -1,6 +1,7 @@
 /**
- * `npm run package-test`: the Debian package as it is released, looked at by lintian, installed by apt into a clean Debian that has
- * nothing else, upgraded, downgraded and purged there. Without systemd: what its units do is not tried here.
+ * `npm run package-test`: the Debian package as it is released, looked at by lintian, installed by apt into a
+ * clean Debian that has nothing else, upgraded, downgraded and purged there. Without systemd: what its units
+ * do is not tried here.
  */
 import assert from 'node:assert/strict';
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';

@@ -1,6 +1,7 @@
 /**
- * Runs a test file once more in a network and a mount table of its own, beside which a second machine can be set up: nothing that
- * is announced or hidden there reaches this machine's own networks and folders. Needs root, as the servers do.
+ * Runs a test file once more in a network and a mount table of its own, beside which a second machine can be
+ * set up: nothing that is announced or hidden there reaches this machine's own networks and folders. Needs
+ * root, as the servers do.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -31,15 +32,30 @@ export interface ApartResult {
 /** What the tests in the file said; resolves with the exit code of their process. */
 export async function runApart(moduleUrl: string, timeoutMs: number): Promise<ApartResult> {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  const child = spawn('unshare', ['--net', '--mount', '--propagation', 'private', '--fork', '--kill-child', process.execPath, fileURLToPath(moduleUrl)], { env: { ...env, [MARK]: 'yes' }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(
+    'unshare',
+    [
+      '--net',
+      '--mount',
+      '--propagation',
+      'private',
+      '--fork',
+      '--kill-child',
+      process.execPath,
+      fileURLToPath(moduleUrl),
+    ],
+    { env: { ...env, [MARK]: 'yes' }, stdio: ['ignore', 'pipe', 'pipe'] },
+  );
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => (output += piece.toString()));
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (piece: Buffer) => (output += piece.toString()));
   try {
     await within(`the end of ${moduleUrl} in a network of its own`, timeoutMs, once(child, 'close'));
   } finally {
     child.kill('SIGKILL');
   }
-  const last = (what: string): number => Number(new RegExp(`^(?:#|ℹ) ${what} (\\d+)$`, 'm').exec(output)?.[1]);
+  const last = (what: string): number =>
+    Number(new RegExp(`^(?:#|ℹ) ${what} (\\d+)$`, 'm').exec(output)?.[1]);
   return { code: child.exitCode, output, passed: last('pass'), skipped: last('skipped') };
 }
 
@@ -53,14 +69,21 @@ export async function connectPeer(scratch: Scratch): Promise<Peer> {
   const run = promisify(execFile);
   const machine = spawn('unshare', ['--net', '--kill-child', '--fork', 'sleep', '600'], { stdio: 'ignore' });
   scratch.defer(() => machine.kill('SIGKILL'));
-  const target = await until('the second machine has a network', async () => {
-    const { stdout } = await run('pgrep', ['-P', String(machine.pid)]).catch(() => ({ stdout: '' }));
-    return stdout.trim();
-  }, { timeoutMs: 20_000 });
+  const target = await until(
+    'the second machine has a network',
+    async () => {
+      const { stdout } = await run('pgrep', ['-P', String(machine.pid)]).catch(() => ({ stdout: '' }));
+      return stdout.trim();
+    },
+    { timeoutMs: 20_000 },
+  );
   const prefix = ['nsenter', '-t', target, '-n'];
   await run('ip', ['link', 'set', 'lo', 'up']);
   await run('ip', ['link', 'add', CARD, 'type', 'veth', 'peer', 'name', CARD, 'netns', target]);
-  for (const [before, address] of [[[], HERE], [prefix, THERE]] as const) {
+  for (const [before, address] of [
+    [[], HERE],
+    [prefix, THERE],
+  ] as const) {
     const [command = 'ip', ...rest] = [...before, 'ip'];
     await run(command, [...rest, 'link', 'set', 'lo', 'up']);
     await run(command, [...rest, 'addr', 'add', `${address}/24`, 'dev', CARD]);
@@ -69,13 +92,22 @@ export async function connectPeer(scratch: Scratch): Promise<Peer> {
   return { prefix };
 }
 
-/** Avahi on the other machine, as a Linux desktop has it, on a message bus of its own. Returns the environment of its clients. */
+/**
+ * Avahi on the other machine, as a Linux desktop has it, on a message bus of its own. Returns the environment
+ * of its clients.
+ */
 export async function startAvahi(scratch: Scratch, peer: Peer): Promise<Readonly<Record<string, string>>> {
   const room = scratch.path('avahi');
   await mkdir(room);
-  await writeFile(`${room}/bus.conf`, `<busconfig><listen>unix:path=${room}/bus</listen><auth>EXTERNAL</auth><policy context="default">
-    <allow user="*"/><allow own="*"/><allow send_destination="*"/><allow receive_sender="*"/></policy></busconfig>`);
-  await writeFile(`${room}/avahi.conf`, `[server]\nuse-ipv4=yes\nuse-ipv6=no\nallow-interfaces=${CARD}\nhost-name=desktop\n[publish]\ndisable-publishing=yes\n`);
+  await writeFile(
+    `${room}/bus.conf`,
+    `<busconfig><listen>unix:path=${room}/bus</listen><auth>EXTERNAL</auth><policy context="default">
+    <allow user="*"/><allow own="*"/><allow send_destination="*"/><allow receive_sender="*"/></policy></busconfig>`,
+  );
+  await writeFile(
+    `${room}/avahi.conf`,
+    `[server]\nuse-ipv4=yes\nuse-ipv6=no\nallow-interfaces=${CARD}\nhost-name=desktop\n[publish]\ndisable-publishing=yes\n`,
+  );
   const env = { PATH: process.env['PATH'] ?? '', DBUS_SYSTEM_BUS_ADDRESS: `unix:path=${room}/bus` };
   const keep = (command: string, args: readonly string[]): void => {
     const child = spawn(command, args, { env, stdio: 'ignore' });

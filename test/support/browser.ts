@@ -16,15 +16,31 @@ export interface BrowserTraits {
 
 /** Ended with the scratch folder, in which its profile lies. */
 export async function openBrowser(scratch: Scratch, { names = [] }: BrowserTraits = {}): Promise<Browser> {
-  const rules = [...names.map((name) => `MAP ${name} 127.0.0.1`), 'MAP * ~NOTFOUND', 'EXCLUDE 127.0.0.1', 'EXCLUDE localhost'];
+  const rules = [
+    ...names.map((name) => `MAP ${name} 127.0.0.1`),
+    'MAP * ~NOTFOUND',
+    'EXCLUDE 127.0.0.1',
+    'EXCLUDE localhost',
+  ];
   const browser = await chromium.launch({
     executablePath: CHROMIUM,
     // Root has no other way, and its own updates would look for the internet.
     args: [
-      '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-      '--disable-component-update', '--disable-sync', `--host-resolver-rules=${rules.join(', ')}`,
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      `--host-resolver-rules=${rules.join(', ')}`,
     ],
-    env: { PATH: process.env['PATH'] ?? '', HOME: scratch.path('browser'), LANG: 'C.UTF-8', TMPDIR: scratch.root },
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      HOME: scratch.path('browser'),
+      LANG: 'C.UTF-8',
+      TMPDIR: scratch.root,
+    },
   });
   scratch.defer(() => browser.close());
   return browser;

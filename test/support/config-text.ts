@@ -5,7 +5,8 @@ export interface ConnectionText {
   readonly options?: Readonly<Record<string, TomlValue>>;
 }
 
-export type TomlValue = string | number | boolean | readonly TomlValue[] | { readonly [key: string]: TomlValue };
+export type TomlValue =
+  string | number | boolean | readonly TomlValue[] | { readonly [key: string]: TomlValue };
 
 export interface ConfigParts {
   readonly connections: readonly ConnectionText[];
@@ -17,7 +18,10 @@ export interface ConfigParts {
 function toml(value: TomlValue): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(toml).join(', ')}]`;
-  if (typeof value === 'object') return `{ ${Object.entries(value).map(([key, one]) => `${JSON.stringify(key)} = ${toml(one)}`).join(', ')} }`;
+  if (typeof value === 'object')
+    return `{ ${Object.entries(value)
+      .map(([key, one]) => `${JSON.stringify(key)} = ${toml(one)}`)
+      .join(', ')} }`;
   return String(value);
 }
 

@@ -1,6 +1,6 @@
 /**
- * How long threads that could have run stood in the queue for a processor, by the scheduler's own count. Where other programs
- * take the processor, that is their doing; a thread that waits for a NAS is in no queue.
+ * How long threads that could have run stood in the queue for a processor, by the scheduler's own count.
+ * Where other programs take the processor, that is their doing; a thread that waits for a NAS is in no queue.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -8,7 +8,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 export type QueueTimes = ReadonlyMap<string, number>;
 
 export function queueTimes(...pids: readonly number[]): QueueTimes {
-  return new Map(pids.flatMap((pid) => readdirSync(`/proc/${pid}/task`).map((thread) => [thread, queuedMs(`/proc/${pid}/task/${thread}/schedstat`)] as const)));
+  return new Map(
+    pids.flatMap((pid) =>
+      readdirSync(`/proc/${pid}/task`).map(
+        (thread) => [thread, queuedMs(`/proc/${pid}/task/${thread}/schedstat`)] as const,
+      ),
+    ),
+  );
 }
 
 /** What all of them waited together meanwhile. */
@@ -25,8 +31,14 @@ function queuedMs(file: string): number {
   }
 }
 
-/** Does the work in one go, between a program and the rclone that serves it: what it took, and what of that was the queue's. */
-export function timedWork(server: number, work: () => unknown): { readonly ms: number; readonly queuedMs: number } {
+/**
+ * Does the work in one go, between a program and the rclone that serves it: what it took, and what of that
+ * was the queue's.
+ */
+export function timedWork(
+  server: number,
+  work: () => unknown,
+): { readonly ms: number; readonly queuedMs: number } {
   const before = queueTimes(process.pid, server);
   const start = performance.now();
   work();

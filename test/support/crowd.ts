@@ -1,6 +1,7 @@
 /**
- * Runs as a child process: a crowd of clients that hold connections and get nowhere. Arguments: how many, and the ports
- * that each is to be done to. Each that is closed is opened again. Prints a line once all have been opened.
+ * Runs as a child process: a crowd of clients that hold connections and get nowhere. Arguments: how many, and
+ * the ports that each is to be done to. Each that is closed is opened again. Prints a line once all have been
+ * opened.
  */
 import { connect } from 'node:net';
 
@@ -14,7 +15,10 @@ const KINDS = [
 ] as const;
 const AGAIN_MS = 1_000;
 const DRIP_MS = 1_000;
-/** So many are opened at once: more would measure the kernel's queue of connections that nobody has accepted yet. */
+/**
+ * So many are opened at once: more would measure the kernel's queue of connections that nobody has accepted
+ * yet.
+ */
 const AT_ONCE = 50;
 
 function hold(port: number, kind: (typeof KINDS)[number]): Promise<void> {
@@ -39,7 +43,9 @@ function hold(port: number, kind: (typeof KINDS)[number]): Promise<void> {
 const [count = 0, ...ports] = process.argv.slice(2).map(Number);
 for (let opened = 0; opened < count; opened += AT_ONCE) {
   const some = Array.from({ length: Math.min(AT_ONCE, count - opened) }, (_, index) => opened + index);
-  const opening = some.flatMap((index) => ports.map((port) => hold(port, KINDS[index % KINDS.length] ?? KINDS[0])));
+  const opening = some.flatMap((index) =>
+    ports.map((port) => hold(port, KINDS[index % KINDS.length] ?? KINDS[0])),
+  );
   await Promise.all(opening);
 }
 console.log('all have been opened');

@@ -1,4 +1,7 @@
-/** The built daemon as a real process: configured, started, signalled, asked over HTTP and by its command line. */
+/**
+ * The built daemon as a real process: configured, started, signalled, asked over HTTP and by its command
+ * line.
+ */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -114,10 +117,17 @@ export class Daemon {
       supervisor: { state_dir: this.stateDir, poll_interval: '1s', stop_timeout: '60s' },
       log: { file: this.logFile, level: 'info' },
     };
-    for (const [name, keys] of [...Object.entries(this.traits.sections ?? {}), ...Object.entries(changes.sections ?? {})]) {
+    for (const [name, keys] of [
+      ...Object.entries(this.traits.sections ?? {}),
+      ...Object.entries(changes.sections ?? {}),
+    ]) {
       base[name] = { ...base[name], ...keys };
     }
-    return configText({ sections: base, connections: changes.connections ?? this.traits.connections, shares: changes.shares ?? this.traits.shares });
+    return configText({
+      sections: base,
+      connections: changes.connections ?? this.traits.connections,
+      shares: changes.shares ?? this.traits.shares,
+    });
   }
 
   writeConfig(text: string): Promise<void> {
@@ -143,7 +153,10 @@ export class Daemon {
       env: { PATH: process.env['PATH'], HOME: `${this.mountRoot}/..`, LANG: 'C.UTF-8', ...this.traits.env },
     });
     this.child = child;
-    this.ended = once(child, 'exit').then(([code, signal]) => ({ code: code as number | null, signal: signal as NodeJS.Signals | null }));
+    this.ended = once(child, 'exit').then(([code, signal]) => ({
+      code: code as number | null,
+      signal: signal as NodeJS.Signals | null,
+    }));
     return this.ended;
   }
 
@@ -151,10 +164,15 @@ export class Daemon {
   async start(timeoutMs = 30_000, options: readonly string[] = []): Promise<this> {
     const ended = this.spawn(options);
     const failed = ended.then(async (end) => {
-      throw new Error(`the daemon ended with ${end.code ?? end.signal} instead of answering:\n${(await this.output()).slice(-2000)}`);
+      throw new Error(
+        `the daemon ended with ${end.code ?? end.signal} instead of answering:\n${(await this.output()).slice(-2000)}`,
+      );
     });
     failed.catch(() => undefined);
-    await Promise.race([failed, until('the daemon answers', async () => (await this.get('/api/status')).status === 200, { timeoutMs })]);
+    await Promise.race([
+      failed,
+      until('the daemon answers', async () => (await this.get('/api/status')).status === 200, { timeoutMs }),
+    ]);
     return this;
   }
 
@@ -176,7 +194,12 @@ export class Daemon {
     return this.exit(timeoutMs);
   }
 
-  async request<T>(method: Method, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer<T>> {
+  async request<T>(
+    method: Method,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer<T>> {
     const response = await fetch(`http://127.0.0.1:${this.port}${path}`, {
       method,
       headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
@@ -205,32 +228,49 @@ export class Daemon {
 
   /** Waits until all the named shares (default: all) are healthy and mounted. */
   async healthy(names: readonly string[] = [], timeoutMs = 30_000): Promise<void> {
-    await until(`shares are healthy: ${names.join(', ') || 'all'}`, async () => {
-      const { shares } = await this.status();
-      const meant = names.length === 0 ? shares : shares.filter((share) => names.includes(share.name));
-      return meant.length >= Math.max(1, names.length) && meant.every((share) => share.mounted && share.health === 'healthy');
-    }, { timeoutMs });
+    await until(
+      `shares are healthy: ${names.join(', ') || 'all'}`,
+      async () => {
+        const { shares } = await this.status();
+        const meant = names.length === 0 ? shares : shares.filter((share) => names.includes(share.name));
+        return (
+          meant.length >= Math.max(1, names.length) &&
+          meant.every((share) => share.mounted && share.health === 'healthy')
+        );
+      },
+      { timeoutMs },
+    );
   }
 
   /**
-   * Waits until nothing is left to upload. A status from before knows nothing of a file that was written just now: that all is
-   * synced counts when files were seen to wait before, or when it has stood for longer than a status can be old.
+   * Waits until nothing is left to upload. A status from before knows nothing of a file that was written just
+   * now: that all is synced counts when files were seen to wait before, or when it has stood for longer than
+   * a status can be old.
    */
   async synced(timeoutMs: number): Promise<void> {
     let firstAnswerAt: number | undefined;
     let isNews = false;
-    await until('all is synced', async () => {
-      const { all_synced: isSynced, shares } = await this.status();
-      // A daemon that gave no answer before has not looked either.
-      firstAnswerAt ??= performance.now();
-      isNews ||= !isSynced && shares.some((share) => share.dirty_count > 0);
-      return isSynced && (isNews || performance.now() - firstAnswerAt > OLDEST_STATUS_MS);
-    }, { timeoutMs, everyMs: 200 });
+    await until(
+      'all is synced',
+      async () => {
+        const { all_synced: isSynced, shares } = await this.status();
+        // A daemon that gave no answer before has not looked either.
+        firstAnswerAt ??= performance.now();
+        isNews ||= !isSynced && shares.some((share) => share.dirty_count > 0);
+        return isSynced && (isNews || performance.now() - firstAnswerAt > OLDEST_STATUS_MS);
+      },
+      { timeoutMs, everyMs: 200 },
+    );
   }
 
   /** The id of the rclone process that serves a share now. */
   async rclonePid(share: string): Promise<number> {
-    const found = await until(`an rclone serves ${share}`, async () => (await rcloneOf(this.mountPoint(share))) ?? rcloneOf(`${this.stateDir}/mount/lower/${share}/fresh`), { timeoutMs: 30_000 });
+    const found = await until(
+      `an rclone serves ${share}`,
+      async () =>
+        (await rcloneOf(this.mountPoint(share))) ?? rcloneOf(`${this.stateDir}/mount/lower/${share}/fresh`),
+      { timeoutMs: 30_000 },
+    );
     return found.pid;
   }
 
@@ -240,7 +280,10 @@ export class Daemon {
 
   cliFor(timeoutMs: number, ...args: string[]): Promise<CliResult> {
     // A probe belongs in the daemon alone.
-    return runCli([...args, '--config', this.configFile], timeoutMs, { ...this.traits.env, NODE_OPTIONS: '' });
+    return runCli([...args, '--config', this.configFile], timeoutMs, {
+      ...this.traits.env,
+      NODE_OPTIONS: '',
+    });
   }
 
   log(): Promise<string> {
@@ -270,8 +313,17 @@ function isJson(text: string): boolean {
 export const NOBODY = { uid: 65_534, gid: 65_534, cwd: '/' };
 
 /** Runs the built command line to its end, as another user where one is given. */
-export async function runCli(args: readonly string[], timeoutMs = 60_000, env: Readonly<Record<string, string>> = {}, as: Partial<typeof NOBODY> = {}): Promise<CliResult> {
-  const child = spawn(process.execPath, [MAIN, ...args], { ...as, stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], HOME: '/nonexistent', LANG: 'C.UTF-8', ...env } });
+export async function runCli(
+  args: readonly string[],
+  timeoutMs = 60_000,
+  env: Readonly<Record<string, string>> = {},
+  as: Partial<typeof NOBODY> = {},
+): Promise<CliResult> {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    ...as,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'], HOME: '/nonexistent', LANG: 'C.UTF-8', ...env },
+  });
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (piece: Buffer) => (stdout += piece.toString()));

@@ -1,6 +1,7 @@
 /**
- * Runs as a child process: the only place in the tests that touches paths below a mount, so that a mount which hangs
- * hangs this child and never the test. Each request is `{ id, op, … }`; ledgers are written outside of the mount.
+ * Runs as a child process: the only place in the tests that touches paths below a mount, so that a mount
+ * which hangs hangs this child and never the test. Each request is `{ id, op, … }`; ledgers are written
+ * outside of the mount.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
@@ -42,7 +43,11 @@ async function writeOne(path: string, bytes: number, pieceDelayMs: number): Prom
   return hash.digest('hex');
 }
 
-async function writePieces(file: FileHandle, hash: { update(piece: Buffer): unknown }, want: { bytes: number; pieceDelayMs: number }): Promise<void> {
+async function writePieces(
+  file: FileHandle,
+  hash: { update(piece: Buffer): unknown },
+  want: { bytes: number; pieceDelayMs: number },
+): Promise<void> {
   for (let written = 0; written < want.bytes;) {
     const piece = randomBytes(Math.min(256 * 1024, want.bytes - written));
     hash.update(piece);
@@ -54,7 +59,9 @@ async function writePieces(file: FileHandle, hash: { update(piece: Buffer): unkn
   }
 }
 
-/** Writes file after file; a line in the ledger for each whose close() succeeded, and for each that failed. */
+/**
+ * Writes file after file; a line in the ledger for each whose close() succeeded, and for each that failed.
+ */
 async function writeMany(id: number, request: WriteRequest): Promise<{ written: number; failed: number }> {
   const tally = { written: 0, failed: 0 };
   for (let index = 0; index < request.count && !stopped.has(id); index += 1) {
@@ -64,7 +71,10 @@ async function writeMany(id: number, request: WriteRequest): Promise<{ written: 
       appendFileSync(request.ledger, `ok ${sha256} ${name}\n`);
       tally.written += 1;
     } catch (error) {
-      appendFileSync(request.ledger, `failed ${(error as NodeJS.ErrnoException).code ?? 'unknown'} ${name}\n`);
+      appendFileSync(
+        request.ledger,
+        `failed ${(error as NodeJS.ErrnoException).code ?? 'unknown'} ${name}\n`,
+      );
       tally.failed += 1;
       await sleep(20);
     }
@@ -81,7 +91,12 @@ async function holdOpen(id: number, path: string): Promise<{ reads: number; fail
   const { size } = await file.stat();
   while (!stopped.has(id)) {
     try {
-      await file.read(buffer, 0, buffer.length, Math.floor(Math.random() * Math.max(1, size - buffer.length)));
+      await file.read(
+        buffer,
+        0,
+        buffer.length,
+        Math.floor(Math.random() * Math.max(1, size - buffer.length)),
+      );
       tally.reads += 1;
     } catch (error) {
       tally.failures.push(`${(error as NodeJS.ErrnoException).code} after ${tally.reads} reads`);
@@ -93,7 +108,11 @@ async function holdOpen(id: number, path: string): Promise<{ reads: number; fail
 }
 
 /** Opens and reads a file anew, again and again; counts what failed or differed. */
-async function readAgain(id: number, path: string, sha256: string): Promise<{ reads: number; failures: string[] }> {
+async function readAgain(
+  id: number,
+  path: string,
+  sha256: string,
+): Promise<{ reads: number; failures: string[] }> {
   const tally = { reads: 0, failures: [] as string[] };
   while (!stopped.has(id)) {
     try {
@@ -126,26 +145,41 @@ async function releaseHeld(target: number): Promise<Record<string, never>> {
 
 async function carryOut(id: number, request: FileRequest): Promise<unknown> {
   switch (request.op) {
-    case 'checksum': return checksum(request.path);
-    case 'write': return { sha256: await writeOne(request.path, request.bytes, request.pieceDelayMs ?? 0) };
-    case 'write-many': return writeMany(id, request);
-    case 'hold-open': return holdOpen(id, request.path);
-    case 'read-again': return readAgain(id, request.path, request.sha256);
-    case 'hold-for-writing': return holdForWriting(id, request.path, request.bytes);
-    case 'release': return releaseHeld(request.target);
-    default: return folderWork(request);
+    case 'checksum':
+      return checksum(request.path);
+    case 'write':
+      return { sha256: await writeOne(request.path, request.bytes, request.pieceDelayMs ?? 0) };
+    case 'write-many':
+      return writeMany(id, request);
+    case 'hold-open':
+      return holdOpen(id, request.path);
+    case 'read-again':
+      return readAgain(id, request.path, request.sha256);
+    case 'hold-for-writing':
+      return holdForWriting(id, request.path, request.bytes);
+    case 'release':
+      return releaseHeld(request.target);
+    default:
+      return folderWork(request);
   }
 }
 
 async function folderWork(request: FileRequest): Promise<unknown> {
   switch (request.op) {
-    case 'list': return readdir(request.path);
-    case 'mkdir': return mkdir(request.path, { recursive: true });
-    case 'unlink': return unlink(request.path);
-    case 'time-reading': return timedWork(request.server, () => readFileSync(request.path));
-    case 'time-listing': return timedWork(request.server, () => readdirSync(request.path));
-    case 'size': return (await stat(request.path)).size;
-    default: throw new Error(`no such request: ${request.op}`);
+    case 'list':
+      return readdir(request.path);
+    case 'mkdir':
+      return mkdir(request.path, { recursive: true });
+    case 'unlink':
+      return unlink(request.path);
+    case 'time-reading':
+      return timedWork(request.server, () => readFileSync(request.path));
+    case 'time-listing':
+      return timedWork(request.server, () => readdirSync(request.path));
+    case 'size':
+      return (await stat(request.path)).size;
+    default:
+      throw new Error(`no such request: ${request.op}`);
   }
 }
 
@@ -156,7 +190,8 @@ process.on('message', (message: { id: number; stop?: true; request?: FileRequest
   }
   carryOut(message.id, message.request).then(
     (result) => process.send?.({ id: message.id, result: result ?? null }),
-    (error: NodeJS.ErrnoException) => process.send?.({ id: message.id, error: error.message, code: error.code ?? '' }),
+    (error: NodeJS.ErrnoException) =>
+      process.send?.({ id: message.id, error: error.message, code: error.code ?? '' }),
   );
 });
 process.on('disconnect', () => process.exit(0));

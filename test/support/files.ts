@@ -35,7 +35,11 @@ export class Files {
   private nextId = 1;
 
   constructor(scratch: Scratch) {
-    this.child = fork(WORKER, [scratch.root], { env: { PATH: process.env['PATH'], UV_THREADPOOL_SIZE: '16' }, stdio: ['ignore', 'inherit', 'inherit', 'ipc'], detached: true });
+    this.child = fork(WORKER, [scratch.root], {
+      env: { PATH: process.env['PATH'], UV_THREADPOOL_SIZE: '16' },
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      detached: true,
+    });
     this.child.on('message', (answer: Answer) => this.settle(answer));
     this.child.once('exit', () => this.failAll());
     // The test process must end even while this child hangs in a mount that is dead.
@@ -45,7 +49,11 @@ export class Files {
 
   /** One request; rejects at the deadline while the child may go on hanging. */
   async ask<T>(request: FileRequest, timeoutMs = PATIENCE_MS): Promise<T> {
-    return within(`${request.op} ${'path' in request ? request.path : ''}`, timeoutMs, this.post(request).answer) as Promise<T>;
+    return within(
+      `${request.op} ${'path' in request ? request.path : ''}`,
+      timeoutMs,
+      this.post(request).answer,
+    ) as Promise<T>;
   }
 
   async checksum(path: string, timeoutMs = PATIENCE_MS): Promise<string> {
@@ -124,5 +132,7 @@ export async function readLedger(file: string): Promise<Ledger> {
 
 /** Names in the ledger that are missing or different among the files that arrived. */
 export function lostFiles(ledger: Ledger, arrived: ReadonlyMap<string, string>): string[] {
-  return [...ledger.closed].filter(([name, sum]) => arrived.get(name) !== sum).map(([name]) => `${name} ${arrived.has(name) ? 'differs' : 'missing'}`);
+  return [...ledger.closed]
+    .filter(([name, sum]) => arrived.get(name) !== sum)
+    .map(([name]) => `${name} ${arrived.has(name) ? 'differs' : 'missing'}`);
 }

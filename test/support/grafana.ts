@@ -11,7 +11,9 @@ interface Dashboard {
   readonly templating: { readonly list: readonly { readonly name: string; readonly definition?: string }[] };
 }
 
-/** What Grafana would ask a Prometheus whose scrape job is called `mountkeeper`, for all machines and shares. */
+/**
+ * What Grafana would ask a Prometheus whose scrape job is called `mountkeeper`, for all machines and shares.
+ */
 export async function dashboardQueries(): Promise<readonly string[]> {
   const { panels, templating } = JSON.parse(await readFile(DASHBOARD, 'utf8')) as Dashboard;
   const values = { job: 'mountkeeper', instance: '.*', share: '.*', __rate_interval: '10s' };

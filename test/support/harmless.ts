@@ -3,7 +3,7 @@
  * accepted it.
  */
 import assert from 'node:assert/strict';
-import type { Config, ConnectionConfig } from '../../core/api.ts';
+import type { Config, ConnectionConfig } from '../../core/contract/config.ts';
 
 const NETWORK = new Set(['sftp', 'smb', 'webdav', 'ftp', 'http', 's3', 'b2', 'swift']);
 const ABOUT_THIS_MACHINE =
@@ -62,7 +62,6 @@ function assertSameOrOpen(connection: ConnectionConfig, was: ConnectionConfig | 
   }
   // The lines of a key are written as one.
   const lines = Object.entries(connection.options).filter(([name]) => name !== 'key_pem');
-  // eslint-disable-next-line no-control-regex
   for (const [, value] of lines) if (typeof value === 'string') assert.doesNotMatch(value, /[\0\r\n]/);
 }
 

@@ -18,7 +18,9 @@ function askOnce(agent: Agent, port: number, path: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const call = request({ agent, port, host: '127.0.0.1', path, timeout: 10_000 }, (response) => {
       response.resume();
-      response.once('end', () => (response.complete ? resolve(response.statusCode ?? 0) : reject(new Error('cut short'))));
+      response.once('end', () =>
+        response.complete ? resolve(response.statusCode ?? 0) : reject(new Error('cut short')),
+      );
       response.once('error', reject);
     });
     call.once('timeout', () => call.destroy(new Error('no answer in 10 s')));
@@ -27,7 +29,11 @@ function askOnce(agent: Agent, port: number, path: string): Promise<number> {
   });
 }
 
-export function startLoad(clients: number, target: Target, accept: (path: string, status: number) => boolean = (_, status) => status === 200): { stop(): Promise<LoadReport> } {
+export function startLoad(
+  clients: number,
+  target: Target,
+  accept: (path: string, status: number) => boolean = (_, status) => status === 200,
+): { stop(): Promise<LoadReport> } {
   const state = { isStopped: false, answers: 0, failures: [] as string[], latenciesMs: [] as number[] };
   const runClient = async (offset: number): Promise<void> => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -50,7 +56,11 @@ export function startLoad(clients: number, target: Target, accept: (path: string
     stop: async () => {
       state.isStopped = true;
       await Promise.all(running);
-      return { answers: state.answers, failures: state.failures, latenciesMs: state.latenciesMs.sort((a, b) => a - b) };
+      return {
+        answers: state.answers,
+        failures: state.failures,
+        latenciesMs: state.latenciesMs.sort((a, b) => a - b),
+      };
     },
   };
 }

@@ -11,7 +11,9 @@ export interface SeenMount {
 export async function mountsBelow(folder: string): Promise<SeenMount[]> {
   const lines = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').filter((line) => line !== '');
   const mounts = lines.map((line) => ({
-    mountPoint: (line.split(' ')[4] ?? '').replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8))),
+    mountPoint: (line.split(' ')[4] ?? '').replace(/\\(\d{3})/g, (_, octal: string) =>
+      String.fromCharCode(Number.parseInt(octal, 8)),
+    ),
     fsType: / - (\S+)/.exec(line)?.[1] ?? '',
   }));
   return mounts.filter((mount) => mount.mountPoint === folder || mount.mountPoint.startsWith(`${folder}/`));
@@ -24,7 +26,10 @@ export async function isMounted(mountPoint: string): Promise<boolean> {
 /** Lazy unmounts, newest first. */
 export async function detachAll(mounts: readonly SeenMount[]): Promise<void> {
   for (const mount of [...mounts].reverse()) {
-    const [command, ...args] = process.getuid?.() === 0 ? ['umount', '-l', mount.mountPoint] : ['fusermount3', '-uz', mount.mountPoint];
+    const [command, ...args] =
+      process.getuid?.() === 0
+        ? ['umount', '-l', mount.mountPoint]
+        : ['fusermount3', '-uz', mount.mountPoint];
     await once(spawn(command ?? 'umount', args, { stdio: 'ignore' }), 'exit');
   }
 }

@@ -15,8 +15,49 @@ export function seeded(seed: number): Random {
 }
 
 const pick = <T>(random: Random, from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
-const SPLINTERS = ['"', "'''", '[[', ']', '=', '\n', '#', '\0', '💾', '\\u0000', '[plugins]', 'enabled = maybe', '{ env = "NOT_SET" }', '9e999', '-1', 'true', '""', '__proto__ = 1\n', '"10h"', '"-5s"', '照片'];
-const VALUES = ['""', '"0"', '"5s"', '"1000000h"', '-1', '0', '65536', '3.5', 'true', '[]', '{}', '[[]]', '"*/5 * * * *"', '"********"', '1979-05-27T07:32:00Z', '"../../etc"', '"a\\u0000b"', '"📁"'];
+const SPLINTERS = [
+  '"',
+  "'''",
+  '[[',
+  ']',
+  '=',
+  '\n',
+  '#',
+  '\0',
+  '💾',
+  '\\u0000',
+  '[plugins]',
+  'enabled = maybe',
+  '{ env = "NOT_SET" }',
+  '9e999',
+  '-1',
+  'true',
+  '""',
+  '__proto__ = 1\n',
+  '"10h"',
+  '"-5s"',
+  '照片',
+];
+const VALUES = [
+  '""',
+  '"0"',
+  '"5s"',
+  '"1000000h"',
+  '-1',
+  '0',
+  '65536',
+  '3.5',
+  'true',
+  '[]',
+  '{}',
+  '[[]]',
+  '"*/5 * * * *"',
+  '"********"',
+  '1979-05-27T07:32:00Z',
+  '"../../etc"',
+  '"a\\u0000b"',
+  '"📁"',
+];
 /** Harmless changes: a document that is accepted must come to run. */
 const ACCEPTED = [
   (random: Random): string => `[bandwidth]\nup = "${1 + Math.floor(random() * 50)}M"\n`,
@@ -28,10 +69,14 @@ const ACCEPTED = [
 function mutateText(text: string, random: Random): string {
   const at = Math.floor(random() * text.length);
   switch (Math.floor(random() * 4)) {
-    case 0: return text.slice(0, at) + text.slice(at + 1 + Math.floor(random() * 30));
-    case 1: return text.slice(0, at) + pick(random, SPLINTERS) + text.slice(at);
-    case 2: return text.slice(0, at);
-    default: return text.slice(0, at) + text.slice(Math.floor(random() * text.length));
+    case 0:
+      return text.slice(0, at) + text.slice(at + 1 + Math.floor(random() * 30));
+    case 1:
+      return text.slice(0, at) + pick(random, SPLINTERS) + text.slice(at);
+    case 2:
+      return text.slice(0, at);
+    default:
+      return text.slice(0, at) + text.slice(Math.floor(random() * text.length));
   }
 }
 
@@ -51,7 +96,11 @@ function shuffleLines(text: string, random: Random): string {
 }
 
 function noise(random: Random): string {
-  return Array.from({ length: Math.floor(random() * 400) }, () => String.fromCodePoint(32 + Math.floor(random() * (random() < 0.9 ? 95 : 50_000)))).join('').replace(/[\ud800-\udfff]/g, '');
+  return Array.from({ length: Math.floor(random() * 400) }, () =>
+    String.fromCodePoint(32 + Math.floor(random() * (random() < 0.9 ? 95 : 50_000))),
+  )
+    .join('')
+    .replace(/[\ud800-\udfff]/g, '');
 }
 
 function anyDocument(base: string, random: Random): string {
@@ -63,13 +112,31 @@ function anyDocument(base: string, random: Random): string {
   return `${pick(random, ACCEPTED)(random)}\n${base}`;
 }
 
-/** What must stay as it is: a daemon that obeys other paths or another port would leave the test's own room. */
+/**
+ * What must stay as it is: a daemon that obeys other paths or another port would leave the test's own room.
+ */
 function keepsItsRoom(document: string, base: string): boolean {
   const rooms = [document, base].map((text) => {
-    const { web, mount, cache, supervisor, log, connections, shares } = parse(text) as Record<string, Record<string, unknown> | undefined>;
-    const passwords = Array.isArray(connections) ? connections.map((one: { options?: { pass?: unknown } }) => one.options?.pass) : [];
-    const mountPoints = Array.isArray(shares) ? shares.flatMap((one: { mount_point?: unknown }) => one.mount_point ?? []) : [];
-    return JSON.stringify([web, mount?.['root'], mount?.['rclone'], cache?.['dir'], supervisor?.['state_dir'], log, passwords, mountPoints]);
+    const { web, mount, cache, supervisor, log, connections, shares } = parse(text) as Record<
+      string,
+      Record<string, unknown> | undefined
+    >;
+    const passwords = Array.isArray(connections)
+      ? connections.map((one: { options?: { pass?: unknown } }) => one.options?.pass)
+      : [];
+    const mountPoints = Array.isArray(shares)
+      ? shares.flatMap((one: { mount_point?: unknown }) => one.mount_point ?? [])
+      : [];
+    return JSON.stringify([
+      web,
+      mount?.['root'],
+      mount?.['rclone'],
+      cache?.['dir'],
+      supervisor?.['state_dir'],
+      log,
+      passwords,
+      mountPoints,
+    ]);
   });
   return rooms[0] === rooms[1];
 }

@@ -48,9 +48,24 @@ export class Nas {
 
   async start(): Promise<void> {
     const log = openSync(`${this.dir}.log`, 'a');
-    const args = ['serve', this.protocol, '--addr', `127.0.0.1:${this.port}`, '--dir-cache-time', '0s', '--cache-dir', `${this.dir}.cache`, this.dir];
+    const args = [
+      'serve',
+      this.protocol,
+      '--addr',
+      `127.0.0.1:${this.port}`,
+      '--dir-cache-time',
+      '0s',
+      '--cache-dir',
+      `${this.dir}.cache`,
+      this.dir,
+    ];
     // Not on the command line, which can be read by everyone.
-    const env = { PATH: process.env['PATH'], HOME: `${this.dir}.home`, RCLONE_USER: NAS_USER, RCLONE_PASS: NAS_PASSWORD };
+    const env = {
+      PATH: process.env['PATH'],
+      HOME: `${this.dir}.home`,
+      RCLONE_USER: NAS_USER,
+      RCLONE_PASS: NAS_PASSWORD,
+    };
     this.child = spawn(nasRclone(), args, { stdio: ['ignore', log, log], env });
     await until(`the NAS listens on ${this.port}`, () => this.answers(), { timeoutMs: 30_000 });
   }
@@ -66,9 +81,17 @@ export class Nas {
   /** As `[[connections]]` of a configuration; through a relay when its port is given. */
   connection(name: string, port = this.port): ConnectionText {
     if (this.protocol === 'webdav') {
-      return { name, type: 'webdav', options: { url: `http://127.0.0.1:${port}`, vendor: 'other', user: NAS_USER, pass: NAS_PASSWORD } };
+      return {
+        name,
+        type: 'webdav',
+        options: { url: `http://127.0.0.1:${port}`, vendor: 'other', user: NAS_USER, pass: NAS_PASSWORD },
+      };
     }
-    return { name, type: 'sftp', options: { host: '127.0.0.1', port: String(port), user: NAS_USER, pass: NAS_PASSWORD } };
+    return {
+      name,
+      type: 'sftp',
+      options: { host: '127.0.0.1', port: String(port), user: NAS_USER, pass: NAS_PASSWORD },
+    };
   }
 
   async put(path: string, bytes: number): Promise<void> {
@@ -86,7 +109,10 @@ export class Nas {
   }
 
   async has(path: string): Promise<boolean> {
-    return stat(this.path(path)).then(() => true, () => false);
+    return stat(this.path(path)).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** Every file below a folder of the NAS, with its checksum. */

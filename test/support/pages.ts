@@ -1,10 +1,17 @@
-/** A page of the dashboard in real Chromium, and everything that it must not do: errors in the console, requests to other hosts. */
+/**
+ * A page of the dashboard in real Chromium, and everything that it must not do: errors in the console,
+ * requests to other hosts.
+ */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 
-interface Violation { readonly id: string; readonly impact: string; readonly nodes: readonly { readonly html: string }[] }
+interface Violation {
+  readonly id: string;
+  readonly impact: string;
+  readonly nodes: readonly { readonly html: string }[];
+}
 
 export class WatchedPage {
   readonly page: Page;
@@ -18,7 +25,11 @@ export class WatchedPage {
   }
 
   /** `origin`: where everything has to come from. */
-  static async open(browser: Browser, origin: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
+  static async open(
+    browser: Browser,
+    origin: string,
+    options: BrowserContextOptions = {},
+  ): Promise<WatchedPage> {
     const context = await browser.newContext({ locale: 'en', ...options });
     const page = await context.newPage();
     const faults: string[] = [];
@@ -46,9 +57,15 @@ export class WatchedPage {
     const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
     // Past the page's policy, as a debugger may.
     await this.page.evaluate(axe);
-    const violations = await this.page.evaluate<readonly Violation[]>('axe.run().then(({ violations }) => violations)');
+    const violations = await this.page.evaluate<readonly Violation[]>(
+      'axe.run().then(({ violations }) => violations)',
+    );
     const serious = violations.filter(({ impact }) => ['serious', 'critical'].includes(impact));
-    assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`), [], what);
+    assert.deepEqual(
+      serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`),
+      [],
+      what,
+    );
   }
 
   /** The sentence's state, such as `saved`. */

@@ -7,14 +7,25 @@ import { basename, dirname } from 'node:path';
 
 const [FIRST, LAST] = [15_000, 32_000];
 const ROOM = 200;
-/** A port may be let go for a while, as a NAS is that goes away: each file looks for its own among others than its neighbours do. */
+/**
+ * A port may be let go for a while, as a NAS is that goes away: each file looks for its own among others than
+ * its neighbours do.
+ */
 const room = FIRST + ROOM * (placeOf(process.argv[1] ?? '') % Math.floor((LAST - FIRST) / ROOM));
 const given = new Set<number>();
 
-/** Of an end-to-end file among its neighbours, so that no two have the same; anything else is placed by its name. */
+/**
+ * Of an end-to-end file among its neighbours, so that no two have the same; anything else is placed by its
+ * name.
+ */
 function placeOf(file: string): number {
   const isEndToEnd = file.endsWith('.test.js');
-  const place = isEndToEnd ? readdirSync(dirname(file)).filter((name) => name.endsWith('.test.js')).sort().indexOf(basename(file)) : -1;
+  const place = isEndToEnd
+    ? readdirSync(dirname(file))
+        .filter((name) => name.endsWith('.test.js'))
+        .sort()
+        .indexOf(basename(file))
+    : -1;
   return place >= 0 ? place : createHash('sha256').update(basename(file)).digest().readUInt32BE();
 }
 

@@ -1,6 +1,6 @@
 /**
- * Loaded into the daemon by the tests alone (`node --import`): answers on a unix socket with what the process holds. The
- * product knows nothing of it. Neither its server nor its connections count as something held.
+ * Loaded into the daemon by the tests alone (`node --import`): answers on a unix socket with what the process
+ * holds. The product knows nothing of it. Neither its server nor its connections count as something held.
  */
 import { createServer } from 'node:net';
 import { isMainThread } from 'node:worker_threads';
@@ -24,5 +24,7 @@ if (path !== undefined && isMainThread) {
       collect?.();
       socket.end(JSON.stringify({ heapUsed: process.memoryUsage().heapUsed, resources: countByKind() }));
     });
-  }).listen(path).unref();
+  })
+    .listen(path)
+    .unref();
 }

@@ -1,4 +1,7 @@
-/** Looks into a daemon that was started with the probe: its heap after a collection, its handles and timers by kind. */
+/**
+ * Looks into a daemon that was started with the probe: its heap after a collection, its handles and timers by
+ * kind.
+ */
 import { createConnection } from 'node:net';
 import { openFiles } from './processes.ts';
 
@@ -18,6 +21,8 @@ export function probeEnv(socket: string): Record<string, string> {
 export async function holdings(socket: string, pid: number): Promise<Holdings> {
   const pieces: Buffer[] = [];
   for await (const piece of createConnection(socket)) pieces.push(piece as Buffer);
-  return { ...(JSON.parse(Buffer.concat(pieces).toString()) as Omit<Holdings, 'openFiles'>), openFiles: openFiles(pid) };
+  return {
+    ...(JSON.parse(Buffer.concat(pieces).toString()) as Omit<Holdings, 'openFiles'>),
+    openFiles: openFiles(pid),
+  };
 }
-

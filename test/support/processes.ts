@@ -1,4 +1,6 @@
-/** Processes of the machine as the kernel shows them; a process is meant by its id and start time together. */
+/**
+ * Processes of the machine as the kernel shows them; a process is meant by its id and start time together.
+ */
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -15,7 +17,10 @@ function startTimeOf(stat: string): string {
 
 async function seen(pid: number): Promise<SeenProcess | undefined> {
   try {
-    const [stat, cmdline] = await Promise.all([readFile(`/proc/${pid}/stat`, 'utf8'), readFile(`/proc/${pid}/cmdline`, 'utf8')]);
+    const [stat, cmdline] = await Promise.all([
+      readFile(`/proc/${pid}/stat`, 'utf8'),
+      readFile(`/proc/${pid}/cmdline`, 'utf8'),
+    ]);
     if (/^\d+ \(.*\) [ZX]/s.test(stat)) return undefined;
     const args = cmdline.split('\0').slice(0, -1);
     return { pid, startTime: startTimeOf(stat), command: args.join(' '), args };
@@ -28,7 +33,9 @@ async function seen(pid: number): Promise<SeenProcess | undefined> {
 export async function allProcesses(): Promise<SeenProcess[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
   const all = await Promise.all(pids.map(seen));
-  return all.filter((one) => one !== undefined).sort((a, b) => Number(a.startTime) - Number(b.startTime) || a.pid - b.pid);
+  return all
+    .filter((one) => one !== undefined)
+    .sort((a, b) => Number(a.startTime) - Number(b.startTime) || a.pid - b.pid);
 }
 
 /** Living processes, this one apart, whose command line, environment or working folder names the path. */
@@ -50,7 +57,8 @@ async function environmentNames(pid: number, path: string): Promise<boolean> {
 /** Signals the very process that was seen, not another one that got its number since. */
 export function signalProcess(target: SeenProcess, signal: NodeJS.Signals): void {
   try {
-    if (startTimeOf(readFileSync(`/proc/${target.pid}/stat`, 'utf8')) === target.startTime) process.kill(target.pid, signal);
+    if (startTimeOf(readFileSync(`/proc/${target.pid}/stat`, 'utf8')) === target.startTime)
+      process.kill(target.pid, signal);
   } catch {
     // It has ended meanwhile.
   }
@@ -59,7 +67,12 @@ export function signalProcess(target: SeenProcess, signal: NodeJS.Signals): void
 /** The rclone process that serves a mount point. */
 export async function rcloneOf(mountPoint: string): Promise<SeenProcess | undefined> {
   const all = await allProcesses();
-  return all.find((one) => one.args.some((arg) => arg === 'mount' || arg === 'mount2') && one.args.includes(mountPoint) && /rclone[^/]*$/.test(one.args[0] ?? ''));
+  return all.find(
+    (one) =>
+      one.args.some((arg) => arg === 'mount' || arg === 'mount2') &&
+      one.args.includes(mountPoint) &&
+      /rclone[^/]*$/.test(one.args[0] ?? ''),
+  );
 }
 
 export function isAlive(pid: number): boolean {
@@ -76,13 +89,20 @@ export function openFiles(pid: number): number {
 
 /** Processor time spent, in milliseconds, own and of waited-for children. */
 export function cpuMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-/** Processor time that the threads living now have spent, in milliseconds, by the scheduler's own clock: ticks are too coarse for a process that idles. */
+/**
+ * Processor time that the threads living now have spent, in milliseconds, by the scheduler's own clock: ticks
+ * are too coarse for a process that idles.
+ */
 export function threadsCpuMs(pid: number): number {
-  const spent = readdirSync(`/proc/${pid}/task`).map((thread) => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]));
+  const spent = readdirSync(`/proc/${pid}/task`).map((thread) =>
+    Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]),
+  );
   return spent.reduce((sum, ns) => sum + ns, 0) / 1e6;
 }
 

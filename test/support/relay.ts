@@ -33,7 +33,10 @@ export class Relay {
   private readonly traits: RelayTraits;
   private server: Server | undefined;
   private readonly sockets = new Set<Socket>();
-  private readonly gates: { up?: (bytes: number) => Promise<unknown>; down?: (bytes: number) => Promise<unknown> };
+  private readonly gates: {
+    up?: (bytes: number) => Promise<unknown>;
+    down?: (bytes: number) => Promise<unknown>;
+  };
   private silent = false;
 
   private constructor(port: number, traits: RelayTraits) {
@@ -100,8 +103,12 @@ export class Relay {
     this.keep(target);
     client.once('close', () => target.destroy());
     target.once('close', () => client.destroy());
-    client.on('data', (piece) => { this.passed.up += piece.length; });
-    target.on('data', (piece) => { this.passed.down += piece.length; });
+    client.on('data', (piece) => {
+      this.passed.up += piece.length;
+    });
+    target.on('data', (piece) => {
+      this.passed.down += piece.length;
+    });
     this.join(client, target, this.gates.up);
     this.join(target, client, this.gates.down);
   }
@@ -120,7 +127,9 @@ export class Relay {
     }
     const slow = new Transform({
       transform: (piece: Buffer, _encoding, done) => {
-        void Promise.all([gate?.(piece.length), delayMs === undefined ? undefined : sleep(delayMs)]).then(() => done(null, piece));
+        void Promise.all([gate?.(piece.length), delayMs === undefined ? undefined : sleep(delayMs)]).then(
+          () => done(null, piece),
+        );
       },
     });
     from.pipe(slow).pipe(to);

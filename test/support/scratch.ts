@@ -1,6 +1,7 @@
 /**
- * A folder of its own for one test file, and the certainty that nothing outlives it: whatever still runs from it or is
- * still mounted in it is ended by process id, found by the folder's unique path, before the folder goes.
+ * A folder of its own for one test file, and the certainty that nothing outlives it: whatever still runs from
+ * it or is still mounted in it is ended by process id, found by the folder's unique path, before the folder
+ * goes.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -30,7 +31,9 @@ export async function createScratch(name: string): Promise<Scratch> {
       const failures: unknown[] = [];
       await keepLogs(root, name);
       for (const release of releases.reverse()) {
-        await Promise.resolve().then(release).catch((error: unknown) => failures.push(error));
+        await Promise.resolve()
+          .then(release)
+          .catch((error: unknown) => failures.push(error));
       }
       await sweep(root);
       if (failures.length > 0) throw new AggregateError(failures, `clean up ${root}`);
@@ -52,18 +55,25 @@ async function keepLogs(root: string, name: string): Promise<void> {
   }
 }
 
-/** Ends every process that names the folder, takes down every mount below it, removes it. Returns what was found. */
+/**
+ * Ends every process that names the folder, takes down every mount below it, removes it. Returns what was
+ * found.
+ */
 export async function sweep(root: string): Promise<string[]> {
   const found: string[] = [];
-  await until(`nothing runs from ${root}`, async () => {
-    const processes = await processesNaming(root);
-    found.push(...processes.map((process) => `process ${process.pid}: ${process.command.slice(0, 120)}`));
-    processes.forEach((process) => signalProcess(process, 'SIGKILL'));
-    const mounts = await mountsBelow(root);
-    found.push(...mounts.map((mount) => `mount ${mount.mountPoint}`));
-    await detachAll(mounts);
-    return processes.length === 0 && mounts.length === 0;
-  }, { timeoutMs: 30_000, everyMs: 100 });
+  await until(
+    `nothing runs from ${root}`,
+    async () => {
+      const processes = await processesNaming(root);
+      found.push(...processes.map((process) => `process ${process.pid}: ${process.command.slice(0, 120)}`));
+      processes.forEach((process) => signalProcess(process, 'SIGKILL'));
+      const mounts = await mountsBelow(root);
+      found.push(...mounts.map((mount) => `mount ${mount.mountPoint}`));
+      await detachAll(mounts);
+      return processes.length === 0 && mounts.length === 0;
+    },
+    { timeoutMs: 30_000, everyMs: 100 },
+  );
   // Mount points without their mount are locked against writes, and stay so when their daemon was killed.
   await once(spawn('chattr', ['-R', '-f', '-i', root], { stdio: 'ignore' }), 'exit').catch(() => undefined);
   await rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });

@@ -1,6 +1,7 @@
 /**
- * Every reason for which a test may be left out, and on which machines. `npm test` lists what was left out and fails when the reason
- * is not here, or does not hold on this machine: a test that nobody runs finds nothing.
+ * Every reason for which a test may be left out, and on which machines. `npm test` lists what was left out
+ * and fails when the reason is not here, or does not hold on this machine: a test that nobody runs finds
+ * nothing.
  */
 import { existsSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
@@ -24,9 +25,15 @@ export interface SkipRule {
 /** By a name that says what is missing, or why the test says nothing new here. */
 export const SKIPS = {
   root: { reason: 'needs root', isAllowed: ({ isCi, isRoot }) => !isCi && !isRoot },
-  hangingMount: { reason: 'needs root and /dev/fuse', isAllowed: ({ isCi, isRoot, hasFuse }) => !isCi && !(isRoot && hasFuse) },
+  hangingMount: {
+    reason: 'needs root and /dev/fuse',
+    isAllowed: ({ isCi, isRoot, hasFuse }) => !isCi && !(isRoot && hasFuse),
+  },
   // What lends devices to this machine may refuse to, though it has the file that they are asked for by.
-  loopDevice: { reason: 'needs a loop device', isAllowed: ({ isCi, hasLoopDevices }) => !isCi || !hasLoopDevices },
+  loopDevice: {
+    reason: 'needs a loop device',
+    isAllowed: ({ isCi, hasLoopDevices }) => !isCi || !hasLoopDevices,
+  },
   ipv6: { reason: 'needs IPv6', isAllowed: ({ hasIpv6 }) => !hasIpv6 },
   network: { reason: 'needs an address beside loopback', isAllowed: ({ hasNetwork }) => !hasNetwork },
   // The set-up brings it where it may.

@@ -1,4 +1,7 @@
-/** Loaded before a test file by `npm test`: waits for the file's turn, which is over when this process ends. See test/turns.ts. */
+/**
+ * Loaded before a test file by `npm test`: waits for the file's turn, which is over when this process ends.
+ * See test/turns.ts.
+ */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { basename } from 'node:path';

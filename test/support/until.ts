@@ -1,4 +1,7 @@
-/** Waiting for what the outside world gives no event for: a condition, looked at again and again until a deadline. */
+/**
+ * Waiting for what the outside world gives no event for: a condition, looked at again and again until a
+ * deadline.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Patience {
@@ -6,8 +9,15 @@ export interface Patience {
   readonly everyMs?: number;
 }
 
-/** Resolves with the first truthy answer. Rejects with `what` at the deadline, naming the last error if there was one. */
-export async function until<T>(what: string, condition: () => T | Promise<T>, patience: Patience): Promise<NonNullable<T>> {
+/**
+ * Resolves with the first truthy answer. Rejects with `what` at the deadline, naming the last error if there
+ * was one.
+ */
+export async function until<T>(
+  what: string,
+  condition: () => T | Promise<T>,
+  patience: Patience,
+): Promise<NonNullable<T>> {
   const deadline = performance.now() + patience.timeoutMs;
   let cause: unknown;
   for (;;) {
@@ -17,13 +27,22 @@ export async function until<T>(what: string, condition: () => T | Promise<T>, pa
     } catch (error) {
       cause = error;
     }
-    if (performance.now() > deadline) throw new Error(`not within ${patience.timeoutMs} ms: ${what}`, { cause });
+    if (performance.now() > deadline)
+      throw new Error(`not within ${patience.timeoutMs} ms: ${what}`, { cause });
     await sleep(patience.everyMs ?? 50);
   }
 }
 
-/** Takes steps, as of a clock that stands still, until the condition holds. Rejects with `what` at the deadline. */
-export async function stepUntil(what: string, isThere: () => boolean, step: () => unknown, timeoutMs = 20_000): Promise<void> {
+/**
+ * Takes steps, as of a clock that stands still, until the condition holds. Rejects with `what` at the
+ * deadline.
+ */
+export async function stepUntil(
+  what: string,
+  isThere: () => boolean,
+  step: () => unknown,
+  timeoutMs = 20_000,
+): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!isThere()) {
     if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
@@ -32,7 +51,10 @@ export async function stepUntil(what: string, isThere: () => boolean, step: () =
 }
 
 /** Lets the process do what waits to be done: a step that takes no time. */
-export const turn = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
+export const turn = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 
 /** The promise's outcome, or a rejection naming `what` at the deadline. */
 export async function within<T>(what: string, timeoutMs: number, promise: Promise<T>): Promise<T> {

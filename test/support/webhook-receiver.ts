@@ -11,11 +11,19 @@ import { sleep } from './until.ts';
 export interface Received {
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  readonly body: { readonly id: string; readonly type: string; readonly message: string; readonly data: Readonly<Record<string, unknown>> };
+  readonly body: {
+    readonly id: string;
+    readonly type: string;
+    readonly message: string;
+    readonly data: Readonly<Record<string, unknown>>;
+  };
   readonly atMs: number;
 }
 
-export type Manner = { readonly kind: 'good' | 'garbage' } | { readonly kind: 'slow'; readonly ms: number } | { readonly kind: 'status'; readonly status: number; readonly headers?: Record<string, string> };
+export type Manner =
+  | { readonly kind: 'good' | 'garbage' }
+  | { readonly kind: 'slow'; readonly ms: number }
+  | { readonly kind: 'status'; readonly status: number; readonly headers?: Record<string, string> };
 
 export class WebhookReceiver {
   readonly port: number;
@@ -75,7 +83,12 @@ export class WebhookReceiver {
     for await (const piece of asked as AsyncIterable<Buffer>) pieces.push(piece);
     if (manner.kind === 'slow') await sleep(manner.ms);
     const text = Buffer.concat(pieces).toString();
-    const received = { headers: asked.headers, text, body: JSON.parse(text) as Received['body'], atMs: performance.now() };
+    const received = {
+      headers: asked.headers,
+      text,
+      body: JSON.parse(text) as Received['body'],
+      atMs: performance.now(),
+    };
     if (manner.kind === 'status') {
       this.refused.push(received);
       answer.writeHead(manner.status, manner.headers).end('not now');

@@ -1,6 +1,7 @@
 /**
- * Every sequence of up to two operations over two files and two folders, each in a folder of its own on one share, with the
- * uploader through, not begun, or killed at some point in between. At the end the NAS holds what was acknowledged.
+ * Every sequence of up to two operations over two files and two folders, each in a folder of its own on one
+ * share, with the uploader through, not begun, or killed at some point in between. At the end the NAS holds
+ * what was acknowledged.
  */
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -18,7 +19,10 @@ class Stage {
   readonly share: TestShare;
   readonly model: string;
 
-  /** A NAS that changes below a mounted overlay shows names at two places: killed uploaders leave that state to users for longer. */
+  /**
+   * A NAS that changes below a mounted overlay shows names at two places: killed uploaders leave that state
+   * to users for longer.
+   */
   constructor(isKilled: boolean) {
     this.share = new TestShare({ metacopy: isKilled ? 'off' : 'on' });
     this.model = join(this.share.root, 'model');
@@ -37,9 +41,14 @@ class Stage {
     for (const [index, sequence] of ALL.entries()) {
       const operation = sequence[step];
       if (operation === undefined) continue;
-      const perform = (root: string): string | undefined => carryOut(root, { folder: `s${index}`, operation, seed: step + 1 });
+      const perform = (root: string): string | undefined =>
+        carryOut(root, { folder: `s${index}`, operation, seed: step + 1 });
       const done = [perform(this.model), perform(this.share.mount)];
-      assert.equal(done[1], done[0], `s${index} ${sequence.join(', ')}: the share answers otherwise than a folder`);
+      assert.equal(
+        done[1],
+        done[0],
+        `s${index} ${sequence.join(', ')}: the share answers otherwise than a folder`,
+      );
     }
   }
 
@@ -48,7 +57,8 @@ class Stage {
     await settle(uploader);
     await uploader.stop();
     const wanted = treeOf(this.model);
-    const told = (lines: string[]): string[] => lines.slice(0, 20).map((line) => `${line} (${ALL[Number(/^s(\d+)/.exec(line)?.[1])]?.join(', ')})`);
+    const told = (lines: string[]): string[] =>
+      lines.slice(0, 20).map((line) => `${line} (${ALL[Number(/^s(\d+)/.exec(line)?.[1])]?.join(', ')})`);
     assert.deepEqual(told(differences(treeOf(this.share.nas), wanted)), [], 'on the NAS');
     assert.deepEqual(told(differences(treeOf(this.share.mount), wanted)), [], 'as users see it');
     assert.deepEqual(this.share.conflicts, [], 'nobody else has changed anything');

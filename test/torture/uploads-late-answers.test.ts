@@ -1,4 +1,7 @@
-/** Uploads that came through although their answer was never seen: the NAS is asked before anything is sent again. */
+/**
+ * Uploads that came through although their answer was never seen: the NAS is asked before anything is sent
+ * again.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -100,7 +103,10 @@ describe('an upload whose answer is lost', () => {
       await run();
       assert.equal(readFileSync(join(share.nas, path), 'utf8'), 'of others, later');
       assert.equal(share.conflicts.length, 1);
-      assert.equal(readFileSync(join(share.nas, share.conflicts[0]?.copy ?? ''), 'utf8'), 'of users, and more');
+      assert.equal(
+        readFileSync(join(share.nas, share.conflicts[0]?.copy ?? ''), 'utf8'),
+        'of users, and more',
+      );
     });
   }
 });

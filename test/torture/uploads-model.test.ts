@@ -1,10 +1,21 @@
 /**
- * Random work of users on a real overlay, others who change the NAS meanwhile, a NAS that refuses, is silent or loses its answers,
- * and uploaders that are killed at any call. At the end the NAS holds what users see, nothing that others wrote is lost, and
- * "nothing is dirty" was never said while something was missing.
+ * Random work of users on a real overlay, others who change the NAS meanwhile, a NAS that refuses, is silent
+ * or loses its answers, and uploaders that are killed at any call. At the end the NAS holds what users see,
+ * nothing that others wrote is lost, and "nothing is dirty" was never said while something was missing.
  */
 import assert from 'node:assert/strict';
-import { appendFileSync, existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -17,27 +28,47 @@ const FOLDERS = ['', 'd', 'e', 'd/s', 'e/s'];
 const RUNS = Number(process.env['UPLOADS_RUNS'] ?? 60);
 const SEED = Number(process.env['UPLOADS_SEED'] ?? 20_261_122);
 
-type Act = UserAct
+type Act =
+  | UserAct
   | { readonly act: 'run' | 'crash' | 'trouble'; readonly calls: number }
   | { readonly act: 'overlay'; readonly live: TestShare['live'] }
   | { readonly act: 'other writes'; readonly path: string; readonly bytes: number };
 
 type UserAct =
-  | { readonly act: 'write' | 'append' | 'shorten' | 'delete' | 'same second'; readonly path: string; readonly bytes: number }
+  | {
+      readonly act: 'write' | 'append' | 'shorten' | 'delete' | 'same second';
+      readonly path: string;
+      readonly bytes: number;
+    }
   | { readonly act: 'rename' | 'rename folder'; readonly path: string; readonly to: string }
   | { readonly act: 'make folder' | 'remove folder'; readonly path: string };
 
 const folder = fc.constantFrom(...FOLDERS);
-const path = fc.tuple(folder, fc.constantFrom(...NAMES)).map(([above, name]) => (above === '' ? name : `${above}/${name}`));
+const path = fc
+  .tuple(folder, fc.constantFrom(...NAMES))
+  .map(([above, name]) => (above === '' ? name : `${above}/${name}`));
 const inner = fc.constantFrom(...FOLDERS.slice(1));
 const bytes = fc.integer({ min: 0, max: 40 });
 const calls = fc.integer({ min: 1, max: 60 });
 const own: fc.Arbitrary<Act> = fc.oneof(
-  fc.record({ act: fc.constantFrom('write' as const, 'append' as const, 'shorten' as const, 'delete' as const, 'same second' as const), path, bytes }),
+  fc.record({
+    act: fc.constantFrom(
+      'write' as const,
+      'append' as const,
+      'shorten' as const,
+      'delete' as const,
+      'same second' as const,
+    ),
+    path,
+    bytes,
+  }),
   fc.record({ act: fc.constant('rename' as const), path, to: path }),
   fc.record({ act: fc.constant('rename folder' as const), path: inner, to: inner }),
   fc.record({ act: fc.constantFrom('make folder' as const, 'remove folder' as const), path: inner }),
-  fc.record({ act: fc.constant('overlay' as const), live: fc.constantFrom('no' as const, 'remembers' as const, 'drops names' as const) }),
+  fc.record({
+    act: fc.constant('overlay' as const),
+    live: fc.constantFrom('no' as const, 'remembers' as const, 'drops names' as const),
+  }),
   fc.record({ act: fc.constantFrom('run' as const, 'crash' as const, 'trouble' as const), calls }),
 );
 const other: fc.Arbitrary<Act> = fc.record({ act: fc.constant('other writes' as const), path, bytes });
@@ -49,7 +80,11 @@ function attempt(work: () => void): boolean {
     return true;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === undefined || !['ENOENT', 'EEXIST', 'ENOTDIR', 'EISDIR', 'ENOTEMPTY', 'EINVAL', 'ERR_FS_EISDIR', 'EIO'].includes(code)) throw error;
+    if (
+      code === undefined ||
+      !['ENOENT', 'EEXIST', 'ENOTDIR', 'EISDIR', 'ENOTEMPTY', 'EINVAL', 'ERR_FS_EISDIR', 'EIO'].includes(code)
+    )
+      throw error;
     return false;
   }
 }
@@ -80,7 +115,8 @@ class Play {
     else if (act.act === 'other writes') await this.#otherWrites(act.path, act.bytes);
     else {
       // What users can see now, they may replace or delete knowingly.
-      if (this.foreign.size > 0) for (const content of treeOf(this.share.mount).values()) this.foreign.delete(content);
+      if (this.foreign.size > 0)
+        for (const content of treeOf(this.share.mount).values()) this.foreign.delete(content);
       attempt(() => this.#user(act as UserAct));
     }
   }
@@ -88,19 +124,28 @@ class Play {
   #user(act: UserAct): void {
     const at = this.share.at(act.path);
     switch (act.act) {
-      case 'write': return writeFileSync(at, this.#text(act.bytes));
+      case 'write':
+        return writeFileSync(at, this.#text(act.bytes));
       case 'same second': {
         const { mtimeMs, size } = lstatSync(at);
         writeFileSync(at, this.#text(size).slice(0, size));
         return utimesSync(at, mtimeMs / 1_000, mtimeMs / 1_000);
       }
-      case 'append': return appendFileSync(at, this.#text(act.bytes));
-      case 'shorten': return truncateSync(at, Math.min(act.bytes, lstatSync(at).size));
-      case 'delete': return rmSync(at);
-      case 'rename': return lstatSync(at).isFile() ? renameSync(at, this.share.at(act.to)) : undefined;
-      case 'rename folder': return renameSync(at, this.share.at(act.to));
-      case 'make folder': mkdirSync(at); return undefined;
-      default: return rmSync(at, { recursive: true });
+      case 'append':
+        return appendFileSync(at, this.#text(act.bytes));
+      case 'shorten':
+        return truncateSync(at, Math.min(act.bytes, lstatSync(at).size));
+      case 'delete':
+        return rmSync(at);
+      case 'rename':
+        return lstatSync(at).isFile() ? renameSync(at, this.share.at(act.to)) : undefined;
+      case 'rename folder':
+        return renameSync(at, this.share.at(act.to));
+      case 'make folder':
+        mkdirSync(at);
+        return undefined;
+      default:
+        return rmSync(at, { recursive: true });
     }
   }
 
@@ -153,10 +198,18 @@ class Play {
     // Of two versions users may go on seeing their own for a moment: what counts is that the NAS has both.
     if (!this.#isAlone) {
       const contents = new Set(treeOf(this.share.nas).values());
-      for (const [path, content] of treeOf(this.share.mount)) assert.ok(contents.has(content) || this.#gone.has(content), `nothing is dirty, but ${path} is not on the NAS`);
+      for (const [path, content] of treeOf(this.share.mount))
+        assert.ok(
+          contents.has(content) || this.#gone.has(content),
+          `nothing is dirty, but ${path} is not on the NAS`,
+        );
       return;
     }
-    assert.deepEqual(Object.fromEntries(treeOf(this.share.nas)), Object.fromEntries(treeOf(this.share.mount)), 'nothing is dirty, but the NAS is not complete');
+    assert.deepEqual(
+      Object.fromEntries(treeOf(this.share.nas)),
+      Object.fromEntries(treeOf(this.share.mount)),
+      'nothing is dirty, but the NAS is not complete',
+    );
   }
 
   async end(): Promise<void> {
@@ -169,12 +222,24 @@ class Play {
     await this.share.renew();
     const nas = treeOf(this.share.nas);
     // A file that was written here stays here, and hides what others make of it later, until it is taken out.
-    if (this.#isAlone) assert.deepEqual(Object.fromEntries(treeOf(this.share.mount)), Object.fromEntries(nas), 'users see what is on the NAS');
+    if (this.#isAlone)
+      assert.deepEqual(
+        Object.fromEntries(treeOf(this.share.mount)),
+        Object.fromEntries(nas),
+        'users see what is on the NAS',
+      );
     const contents = new Set(nas.values());
-    // A renamed file has no data of its own: when others write the one it was, its view is cut to the former size until that is told.
-    const isCut = (content: string): boolean => content.startsWith('other ') && [...contents].some((one) => one.startsWith(content));
-    for (const [one, content] of seen) assert.ok(contents.has(content) || this.#gone.has(content) || isCut(content), `${one} with "${content}" is not on the NAS`);
-    for (const content of this.foreign) assert.ok(contents.has(content), `what others wrote is gone: "${content}"`);
+    // A renamed file has no data of its own: when others write the one it was, its view is cut to the former
+    // size until that is told.
+    const isCut = (content: string): boolean =>
+      content.startsWith('other ') && [...contents].some((one) => one.startsWith(content));
+    for (const [one, content] of seen)
+      assert.ok(
+        contents.has(content) || this.#gone.has(content) || isCut(content),
+        `${one} with "${content}" is not on the NAS`,
+      );
+    for (const content of this.foreign)
+      assert.ok(contents.has(content), `what others wrote is gone: "${content}"`);
     if (!this.#isAlone) return;
     assert.deepEqual(Object.fromEntries(nas), Object.fromEntries(seen));
     assert.deepEqual(this.share.conflicts, [], 'nobody else has changed anything');
@@ -188,7 +253,9 @@ function troubled(every: number): Fault {
     if (['openForWriting', 'inUse'].includes(call)) return;
     count += 1;
     if (count % (every + 2) !== 0) return;
-    throw count % 2 === 0 ? refusal('The NAS says no.') : refusal(when === 'after' ? 'The answer was lost.' : 'The NAS does not answer.', 'silent');
+    throw count % 2 === 0
+      ? refusal('The NAS says no.')
+      : refusal(when === 'after' ? 'The answer was lost.' : 'The NAS does not answer.', 'silent');
   };
 }
 
@@ -204,11 +271,18 @@ async function play(acts: readonly Act[]): Promise<void> {
 
 describe('random work', () => {
   it(`of users alone comes to the NAS as they see it, ${RUNS} times`, async () => {
-    await fc.assert(fc.asyncProperty(fc.array(own, { minLength: 2, maxLength: 25 }), play), { numRuns: RUNS, seed: SEED, endOnFailure: false });
+    await fc.assert(fc.asyncProperty(fc.array(own, { minLength: 2, maxLength: 25 }), play), {
+      numRuns: RUNS,
+      seed: SEED,
+      endOnFailure: false,
+    });
   });
 
   it(`of users and others loses nothing, ${RUNS} times`, async () => {
-    const acts = fc.array(fc.oneof({ arbitrary: own, weight: 4 }, { arbitrary: other, weight: 1 }), { minLength: 2, maxLength: 25 });
+    const acts = fc.array(fc.oneof({ arbitrary: own, weight: 4 }, { arbitrary: other, weight: 1 }), {
+      minLength: 2,
+      maxLength: 25,
+    });
     await fc.assert(fc.asyncProperty(acts, play), { numRuns: RUNS, seed: SEED, endOnFailure: false });
   });
 });

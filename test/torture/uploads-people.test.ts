@@ -1,4 +1,6 @@
-/** What people ask of an uploader: which version stays, whether the NAS has what was written, what is to wait. */
+/**
+ * What people ask of an uploader: which version stays, whether the NAS has what was written, what is to wait.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -94,12 +96,30 @@ describe('people', () => {
     writeFileSync(share.at('b'), 'bbb');
     writeFileSync(share.at('c'), 'ccc');
     await settle(uploader);
-    assert.deepEqual((await uploader.verify('')).map(({ path, result }) => [path, result]), [['b', 'size'], ['c', 'size']]);
+    assert.deepEqual(
+      (await uploader.verify('')).map(({ path, result }) => [path, result]),
+      [
+        ['b', 'size'],
+        ['c', 'size'],
+      ],
+    );
     othersWrite('b', 'other bytes');
-    assert.deepEqual((await uploader.verify('')).map(({ path, result }) => [path, result]), [['b', 'differs'], ['c', 'size']]);
-    assert.deepEqual((await uploader.verify('c')).map(({ path, result }) => [path, result]), [['c', 'size']]);
+    assert.deepEqual(
+      (await uploader.verify('')).map(({ path, result }) => [path, result]),
+      [
+        ['b', 'differs'],
+        ['c', 'size'],
+      ],
+    );
+    assert.deepEqual(
+      (await uploader.verify('c')).map(({ path, result }) => [path, result]),
+      [['c', 'size']],
+    );
     rmSync(join(share.nas, 'c'));
-    assert.deepEqual((await uploader.verify('c')).map(({ path, result }) => [path, result]), [['c', 'differs']]);
+    assert.deepEqual(
+      (await uploader.verify('c')).map(({ path, result }) => [path, result]),
+      [['c', 'differs']],
+    );
   });
 
   it('pause: nothing goes but what is to go now', async () => {

@@ -1,9 +1,19 @@
 /**
- * The uploader over real servers: one that keeps whole seconds (SFTP), one that keeps no times and has no hashes (WebDAV), one with
- * hashes. What users did comes there, what others did stays, and no word of it is wrong.
+ * The uploader over real servers: one that keeps whole seconds (SFTP), one that keeps no times and has no
+ * hashes (WebDAV), one with hashes. What users did comes there, what others did stays, and no word of it is
+ * wrong.
  */
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { crashAfter, lookOnly } from '../support/layer/crash.ts';
@@ -41,7 +51,8 @@ for (const type of ['sftp', 'webdav', 'local'] as const satisfies readonly Remot
     });
     afterEach(() => {
       share.down();
-      for (const folder of [share.nas, share.upper, share.records]) for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
+      for (const folder of [share.nas, share.upper, share.records])
+        for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
     });
 
     const count: Fault = (call, when) => {

@@ -1,15 +1,23 @@
 /**
- * Every sequence of two operations on a share with a write layer, with every fault. For a machine that has other work, the environment
- * says how many: MOUNTKEEPER_SEQUENCE_EVERY=4 MOUNTKEEPER_SEQUENCE_FROM=1, MOUNTKEEPER_SEQUENCE_ONLY='^rename f g',
- * MOUNTKEEPER_SEQUENCE_LENGTH=3, MOUNTKEEPER_SEQUENCE_NAS=webdav.
+ * Every sequence of two operations on a share with a write layer, with every fault. For a machine that has
+ * other work, the environment says how many: MOUNTKEEPER_SEQUENCE_EVERY=4 MOUNTKEEPER_SEQUENCE_FROM=1,
+ * MOUNTKEEPER_SEQUENCE_ONLY='^rename f g', MOUNTKEEPER_SEQUENCE_LENGTH=3, MOUNTKEEPER_SEQUENCE_NAS=webdav.
  */
 import { after, describe, it } from 'node:test';
 import { Exhaustive, FAULTS } from '../support/layer/exhaustive.ts';
 
-const { MOUNTKEEPER_SEQUENCE_LENGTH: length = 2, MOUNTKEEPER_SEQUENCE_EVERY: every = 1, MOUNTKEEPER_SEQUENCE_ONLY: only = '' } = process.env;
+const {
+  MOUNTKEEPER_SEQUENCE_LENGTH: length = 2,
+  MOUNTKEEPER_SEQUENCE_EVERY: every = 1,
+  MOUNTKEEPER_SEQUENCE_ONLY: only = '',
+} = process.env;
 const { MOUNTKEEPER_SEQUENCE_FROM: from = 0, MOUNTKEEPER_SEQUENCE_NAS: nas = 'sftp' } = process.env;
 const exhaustive = new Exhaustive({
-  length: Number(length), every: Number(every), from: Number(from), only: new RegExp(only), protocol: nas === 'webdav' ? nas : 'sftp',
+  length: Number(length),
+  every: Number(every),
+  from: Number(from),
+  only: new RegExp(only),
+  protocol: nas === 'webdav' ? nas : 'sftp',
 });
 
 for (const fault of FAULTS) {

@@ -7,8 +7,8 @@ import { mkdir, readFile, readdir, stat, utimes, writeFile } from 'node:fs/promi
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { RemoteFailure } from 'mountkeeper';
-import { createClock } from '../../core/system/clock.ts';
-import { createRcClient } from '../../plugins/mount/rc-client.ts';
+import { createClock } from '../../core/platform/clock.ts';
+import { createRcClient } from '../../plugins/mount/rclone/remote-control.ts';
 import { RcloneFiles } from '../../plugins/mount/rclone/remote-files.ts';
 import { Nas } from '../support/nas.ts';
 import { freePort } from '../support/ports.ts';
@@ -21,18 +21,40 @@ const rclone = currentRclone();
 const clock = createClock();
 const signal = (): AbortSignal => clock.deadline(20_000);
 
-interface Control { readonly address: { port: number; user: string; password: string }; readonly child: ChildProcess }
+interface Control {
+  readonly address: { port: number; user: string; password: string };
+  readonly child: ChildProcess;
+}
 
 /** An rclone that mounts nothing: the calls are the same. */
 async function control(scratch: Scratch, options: Readonly<Record<string, string>>): Promise<Control> {
   const port = await freePort();
-  const env: Record<string, string | undefined> = { PATH: process.env['PATH'], HOME: scratch.root, RCLONE_RC_USER: 'u', RCLONE_RC_PASS: 'p' };
+  const env: Record<string, string | undefined> = {
+    PATH: process.env['PATH'],
+    HOME: scratch.root,
+    RCLONE_RC_USER: 'u',
+    RCLONE_RC_PASS: 'p',
+  };
   for (const [name, value] of Object.entries(options)) env[`RCLONE_CONFIG_NAS_${name.toUpperCase()}`] = value;
-  const child = spawn(rclone ?? '', ['rcd', `--rc-addr=127.0.0.1:${port}`, '--config=', '--contimeout=3s', '--timeout=5s', '--low-level-retries=1', '--retries=1'], { stdio: 'ignore', env });
+  const child = spawn(
+    rclone ?? '',
+    [
+      'rcd',
+      `--rc-addr=127.0.0.1:${port}`,
+      '--config=',
+      '--contimeout=3s',
+      '--timeout=5s',
+      '--low-level-retries=1',
+      '--retries=1',
+    ],
+    { stdio: 'ignore', env },
+  );
   scratch.defer(() => child.kill('SIGKILL'));
   const address = { port, user: 'u', password: 'p' };
   const rc = createRcClient(address);
-  await until('the remote control answers', () => rc.call('core/pid', {}, signal()).then(() => true), { timeoutMs: 10_000 });
+  await until('the remote control answers', () => rc.call('core/pid', {}, signal()).then(() => true), {
+    timeoutMs: 10_000,
+  });
   rc.close();
   return { address, child };
 }
@@ -53,7 +75,11 @@ for (const type of ['sftp', 'webdav', 'local'] as const) {
     let files: RcloneFiles;
     let address: Control['address'];
 
-    const local = async (name: string, text: string, modified = new Date('2024-05-06T07:08:09Z')): Promise<string> => {
+    const local = async (
+      name: string,
+      text: string,
+      modified = new Date('2024-05-06T07:08:09Z'),
+    ): Promise<string> => {
       const file = scratch.path('upper', name);
       await mkdir(scratch.path('upper'), { recursive: true });
       await writeFile(file, text);
@@ -64,13 +90,22 @@ for (const type of ['sftp', 'webdav', 'local'] as const) {
 
     before(async () => {
       scratch = await createScratch(`remote-${type}`);
-      nas = await Nas.create(scratch, { protocol: type === 'local' ? 'sftp' : type, start: type !== 'local' });
+      nas = await Nas.create(scratch, {
+        protocol: type === 'local' ? 'sftp' : type,
+        start: type !== 'local',
+      });
       await mkdir(nas.path('share'), { recursive: true });
       const { options = {} } = nas.connection('nas');
       const given = options as Readonly<Record<string, string>>;
-      const settings = type === 'local' ? { type } : { type, ...given, pass: await obscured(given['pass'] ?? '') };
+      const settings =
+        type === 'local' ? { type } : { type, ...given, pass: await obscured(given['pass'] ?? '') };
       ({ address } = await control(scratch, settings));
-      files = new RcloneFiles({ address, fs: type === 'local' ? `nas:${nas.path('share')}` : 'nas:share', type, clock });
+      files = new RcloneFiles({
+        address,
+        fs: type === 'local' ? `nas:${nas.path('share')}` : 'nas:share',
+        type,
+        clock,
+      });
     });
     after(async () => {
       files.close();
@@ -86,7 +121,8 @@ for (const type of ['sftp', 'webdav', 'local'] as const) {
       assert.equal(entry.version.bytes, 3);
       assert.equal(files.precisionMs, { sftp: 1000, webdav: Infinity, local: 1e-6 }[type]);
       if (type !== 'webdav') assert.equal(entry.version.modifiedMs, Date.parse('2024-05-06T07:08:09Z'));
-      if (type === 'local') assert.deepEqual(entry.version.hash, { kind: 'md5', value: 'f97c5d29941bfb1b2fdab0874906ab82' });
+      if (type === 'local')
+        assert.deepEqual(entry.version.hash, { kind: 'md5', value: 'f97c5d29941bfb1b2fdab0874906ab82' });
     });
 
     it('sends a file whose size and time are as before, for its content may be another', async () => {
@@ -103,42 +139,64 @@ for (const type of ['sftp', 'webdav', 'local'] as const) {
       await rc.call('core/bwlimit', { rate: '8M' }, signal());
       const end = new AbortController();
       let told = 0;
-      await assert.rejects(files.upload(big, 'c', { signal: end.signal, onProgress: (bytes) => {
-        told = bytes;
-        if (bytes > 0) end.abort(new Error('enough'));
-      } }), /enough/);
+      await assert.rejects(
+        files.upload(big, 'c', {
+          signal: end.signal,
+          onProgress: (bytes) => {
+            told = bytes;
+            if (bytes > 0) end.abort(new Error('enough'));
+          },
+        }),
+        /enough/,
+      );
       await rc.call('core/bwlimit', { rate: 'off' }, signal());
       assert.ok(told > 0);
       const { jobids } = await rc.call<{ jobids: number[] }>('job/list', {}, signal());
-      const states = await Promise.all(jobids.map((jobid) => rc.call<{ finished: boolean }>('job/status', { jobid }, signal())));
-      assert.deepEqual(states.filter(({ finished }) => !finished), []);
+      const states = await Promise.all(
+        jobids.map((jobid) => rc.call<{ finished: boolean }>('job/status', { jobid }, signal())),
+      );
+      assert.deepEqual(
+        states.filter(({ finished }) => !finished),
+        [],
+      );
       rc.close();
       assert.equal(await onNas('share/c'), 'former');
-      assert.deepEqual((await readdir(nas.path('share'))).filter((name) => /partial|mountkeeper/.test(name)), []);
+      assert.deepEqual(
+        (await readdir(nas.path('share'))).filter((name) => /partial|mountkeeper/.test(name)),
+        [],
+      );
     });
 
-    if (type !== 'local') it('clears away what an upload that the NAS broke off has left, and nothing of others', async () => {
-      const big = scratch.path('upper', 'cut');
-      await writeFile(big, Buffer.alloc(64 * 1_048_576, 1));
-      const rc = createRcClient(address);
-      await rc.call('core/bwlimit', { rate: '8M' }, signal());
-      let stopping: Promise<void> | undefined;
-      await assert.rejects(files.upload(big, 'cut', { signal: signal(), onProgress: (bytes) => {
-        if (bytes > 0) stopping ??= nas.stop();
-      } }));
-      await stopping;
-      await rc.call('core/bwlimit', { rate: 'off' }, signal());
-      rc.close();
-      await nas.start();
-      const others = ['cut.0a1b2c3d.partial', 'cut.mkv', 'cut.0a1b2c3d.mk00000000'];
-      for (const name of others) await writeFile(nas.path('share', name), 'of others');
-      const beside = async (): Promise<string[]> => (await readdir(nas.path('share'))).filter((name) => /^cut\.|mountkeeper/.test(name)).sort();
-      if (type === 'sftp') assert.equal((await beside()).length, others.length + 1, 'there is something to clear away');
-      await files.upload(await local('cut', 'whole'), 'cut', { signal: signal() });
-      await files.clearLeftovers('cut', { signal: signal() });
-      assert.deepEqual(await beside(), [...others].sort());
-      assert.equal(await onNas('share/cut'), 'whole');
-    });
+    if (type !== 'local')
+      it('clears away what an upload that the NAS broke off has left, and nothing of others', async () => {
+        const big = scratch.path('upper', 'cut');
+        await writeFile(big, Buffer.alloc(64 * 1_048_576, 1));
+        const rc = createRcClient(address);
+        await rc.call('core/bwlimit', { rate: '8M' }, signal());
+        let stopping: Promise<void> | undefined;
+        await assert.rejects(
+          files.upload(big, 'cut', {
+            signal: signal(),
+            onProgress: (bytes) => {
+              if (bytes > 0) stopping ??= nas.stop();
+            },
+          }),
+        );
+        await stopping;
+        await rc.call('core/bwlimit', { rate: 'off' }, signal());
+        rc.close();
+        await nas.start();
+        const others = ['cut.0a1b2c3d.partial', 'cut.mkv', 'cut.0a1b2c3d.mk00000000'];
+        for (const name of others) await writeFile(nas.path('share', name), 'of others');
+        const beside = async (): Promise<string[]> =>
+          (await readdir(nas.path('share'))).filter((name) => /^cut\.|mountkeeper/.test(name)).sort();
+        if (type === 'sftp')
+          assert.equal((await beside()).length, others.length + 1, 'there is something to clear away');
+        await files.upload(await local('cut', 'whole'), 'cut', { signal: signal() });
+        await files.clearLeftovers('cut', { signal: signal() });
+        assert.deepEqual(await beside(), [...others].sort());
+        assert.equal(await onNas('share/cut'), 'whole');
+      });
 
     it('ends what a daemon that is gone has left at work, before it changes anything', async () => {
       await files.upload(await local('d', 'former'), 'd', { signal: signal() });
@@ -146,10 +204,24 @@ for (const type of ['sftp', 'webdav', 'local'] as const) {
       await writeFile(big, Buffer.alloc(64 * 1_048_576, 1));
       const rc = createRcClient(address);
       await rc.call('core/bwlimit', { rate: '4M' }, signal());
-      const { jobid } = await rc.call<{ jobid: number }>('operations/copyfile', {
-        srcFs: ':local:/', srcRemote: big.slice(1), dstFs: type === 'local' ? `nas:${nas.path('share')}` : 'nas:share', dstRemote: 'd', _async: true, _group: 'mountkeeper-write/former/1',
-      }, signal());
-      const next = new RcloneFiles({ address, fs: type === 'local' ? `nas:${nas.path('share')}` : 'nas:share', type, clock });
+      const { jobid } = await rc.call<{ jobid: number }>(
+        'operations/copyfile',
+        {
+          srcFs: ':local:/',
+          srcRemote: big.slice(1),
+          dstFs: type === 'local' ? `nas:${nas.path('share')}` : 'nas:share',
+          dstRemote: 'd',
+          _async: true,
+          _group: 'mountkeeper-write/former/1',
+        },
+        signal(),
+      );
+      const next = new RcloneFiles({
+        address,
+        fs: type === 'local' ? `nas:${nas.path('share')}` : 'nas:share',
+        type,
+        clock,
+      });
       await next.makeFolder('whatever', { signal: signal() });
       assert.equal((await rc.call<{ finished: boolean }>('job/status', { jobid }, signal())).finished, true);
       await rc.call('core/bwlimit', { rate: 'off' }, signal());
@@ -174,7 +246,10 @@ for (const type of ['sftp', 'webdav', 'local'] as const) {
       await files.upload(await local('f', 'ff'), 'list/f', { signal: signal() });
       await files.makeFolder('list/g', { signal: signal() });
       const entries = await files.list('list', { signal: signal() });
-      assert.deepEqual(entries?.map(({ name, kind }) => [name, kind]).sort(), [['f', 'file'], ['g', 'folder']]);
+      assert.deepEqual(entries?.map(({ name, kind }) => [name, kind]).sort(), [
+        ['f', 'file'],
+        ['g', 'folder'],
+      ]);
       assert.equal(await files.list('nothing', { signal: signal() }), undefined);
       assert.equal(await files.stat('nothing/below', { signal: signal() }), undefined);
       assert.deepEqual(await files.stat('list', { signal: signal() }), { name: 'list', kind: 'folder' });
@@ -192,14 +267,21 @@ for (const type of ['sftp', 'webdav', 'local'] as const) {
       await assert.rejects(stat(join(nas.path('share'), 'full')), /ENOENT/);
     });
 
-    if (type !== 'local') it('says whether the remote was silent', async () => {
-      await nas.stop();
-      const file = await local('i', 'i');
-      // All are looked after from the start: one that fails before its turn would be nobody's.
-      const calls = [files.stat('b', { signal: signal() }), files.list('', { signal: signal() }), files.upload(file, 'i', { signal: signal() })];
-      await Promise.all(calls.map((call) => assert.rejects(call, (error: RemoteFailure) => error.remote === 'silent')));
-      await nas.start();
-      assert.equal((await files.stat('b', { signal: signal() }))?.kind, 'file');
-    });
+    if (type !== 'local')
+      it('says whether the remote was silent', async () => {
+        await nas.stop();
+        const file = await local('i', 'i');
+        // All are looked after from the start: one that fails before its turn would be nobody's.
+        const calls = [
+          files.stat('b', { signal: signal() }),
+          files.list('', { signal: signal() }),
+          files.upload(file, 'i', { signal: signal() }),
+        ];
+        await Promise.all(
+          calls.map((call) => assert.rejects(call, (error: RemoteFailure) => error.remote === 'silent')),
+        );
+        await nas.start();
+        assert.equal((await files.stat('b', { signal: signal() }))?.kind, 'file');
+      });
   });
 }

@@ -1,4 +1,7 @@
-/** A share with a write layer on the real daemon: what users write comes to the NAS, whatever happens meanwhile. */
+/**
+ * A share with a write layer on the real daemon: what users write comes to the NAS, whatever happens
+ * meanwhile.
+ */
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync } from 'node:fs';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
@@ -41,7 +44,8 @@ for (const protocol of ['sftp', 'webdav'] as const) {
       await run(root, script);
       await run(model, script);
     };
-    const assertOnNas = (when: string): void => assert.deepEqual(differences(treeOf(nas.path('team')), treeOf(model)), [], when);
+    const assertOnNas = (when: string): void =>
+      assert.deepEqual(differences(treeOf(nas.path('team')), treeOf(model)), [], when);
     /** As soon as the status says so, not later. */
     const synced = async (): Promise<void> => {
       await daemon.synced(SYNCED_MS);
@@ -50,13 +54,23 @@ for (const protocol of ['sftp', 'webdav'] as const) {
 
     before(async () => {
       scratch = await createScratch('layer-daemon');
-      const files = { 'team/a.bin': 300_000, 'team/b.txt': 2_000, 'team/tree/c': 100, 'team/tree/sub/d': 200, 'team/gone/e': 10, 'team/gone/f/g': 10, 'team/here/h': 5 };
+      const files = {
+        'team/a.bin': 300_000,
+        'team/b.txt': 2_000,
+        'team/tree/c': 100,
+        'team/tree/sub/d': 200,
+        'team/gone/e': 10,
+        'team/gone/f/g': 10,
+        'team/here/h': 5,
+      };
       nas = await Nas.create(scratch, { protocol, files });
       model = scratch.path('model');
       hands = new Hands(scratch);
       cpSync(nas.path('team'), model, { recursive: true });
       house = await openHouse(scratch, {
-        rclone, connections: [nas.connection('nas')], shares: [{ name: SHARE, connection: 'nas', remote_path: 'team' }],
+        rclone,
+        connections: [nas.connection('nas')],
+        shares: [{ name: SHARE, connection: 'nas', remote_path: 'team' }],
         env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
         sections: { mount: { write_layer: true } },
       });
@@ -72,7 +86,9 @@ for (const protocol of ['sftp', 'webdav'] as const) {
         cp a.bin saved.tmp; mv saved.tmp a.bin; mv b.txt renamed.txt; printf over > over; printf under > under; mv under over; rm new
         printf 'ü："$\\n' > 'strange ü：$ name'; : > empty`);
       await synced();
-      await both('truncate -s 10 a.bin; printf end >> a.bin; mv a.bin x; mv renamed.txt a.bin; mv x renamed.txt; rm empty');
+      await both(
+        'truncate -s 10 a.bin; printf end >> a.bin; mv a.bin x; mv renamed.txt a.bin; mv x renamed.txt; rm empty',
+      );
       await synced();
     });
 
@@ -81,7 +97,9 @@ for (const protocol of ['sftp', 'webdav'] as const) {
         mkdir made made/deep made/left; printf 1 > made/deep/1; rmdir made/left; mv tree moved; printf 2 > moved/2; rm moved/c; rm -r gone
         mkdir gone; printf anew > gone/anew; mv here there; mv there/h there/i`);
       await synced();
-      await both('mv moved tree; mv tree/sub sub; mv gone tree/; mv made tree/made; rm tree/made/deep/1; mkdir -p e/m/p/t/y');
+      await both(
+        'mv moved tree; mv tree/sub sub; mv gone tree/; mv made tree/made; rm tree/made/deep/1; mkdir -p e/m/p/t/y',
+      );
       await synced();
       await both('rm -r tree sub; mv there tree');
       await synced();
@@ -110,20 +128,35 @@ for (const protocol of ['sftp', 'webdav'] as const) {
     });
 
     it('goes on after a kill -9 of rclone under open files', async () => {
-      const writing = runClient('sh', ['-c', `exec 3>"${root}/held"; for n in 1 2 3 4 5 6 7 8; do printf "line $n\\n" >&3; sleep 0.5; done`], 30_000);
-      await until('it is being written', async () => (await runClient('test', ['-s', `${root}/held`])).code === 0, { timeoutMs: 10_000 });
+      const writing = runClient(
+        'sh',
+        [
+          '-c',
+          `exec 3>"${root}/held"; for n in 1 2 3 4 5 6 7 8; do printf "line $n\\n" >&3; sleep 0.5; done`,
+        ],
+        30_000,
+      );
+      await until(
+        'it is being written',
+        async () => (await runClient('test', ['-s', `${root}/held`])).code === 0,
+        { timeoutMs: 10_000 },
+      );
       const pid = await daemon.rclonePid(SHARE);
       process.kill(pid, 'SIGKILL');
       assert.equal((await writing).code, 0);
       await writeFile(`${model}/held`, [1, 2, 3, 4, 5, 6, 7, 8].map((n) => `line ${n}\n`).join(''));
-      await until('another rclone serves the share', async () => (await daemon.rclonePid(SHARE)) !== pid, { timeoutMs: 20_000 });
+      await until('another rclone serves the share', async () => (await daemon.rclonePid(SHARE)) !== pid, {
+        timeoutMs: 20_000,
+      });
       await daemon.healthy();
       await both('printf after > after-kill; mv over over2');
       await synced();
     });
 
     it('goes on after a kill -9 of the daemon, with the mount that was there', async () => {
-      await both('mkdir many; for n in $(seq 60); do printf "$n" > many/$n; done; mv many/1 many/one; rm many/2; mv tree tree2');
+      await both(
+        'mkdir many; for n in $(seq 60); do printf "$n" > many/$n; done; mv many/1 many/one; rm many/2; mv tree tree2',
+      );
       const pid = await daemon.rclonePid(SHARE);
       await daemon.end();
       await run(root, 'printf meanwhile > meanwhile');
@@ -136,9 +169,17 @@ for (const protocol of ['sftp', 'webdav'] as const) {
 
     it('keeps all of it while the NAS is away, says so, and brings it up when it is back', async () => {
       await nas.stop();
-      await until('the share says so', async () => /does not answer/.test((await daemon.share(SHARE)).health_message ?? ''), { timeoutMs: 30_000 });
-      await both('printf away > away; printf more >> away; mv many/3 many/three; rm many/4; mkdir during; printf 5 > many/5');
-      await until('they wait', async () => (await daemon.share(SHARE)).dirty_count >= 4, { timeoutMs: 10_000 });
+      await until(
+        'the share says so',
+        async () => /does not answer/.test((await daemon.share(SHARE)).health_message ?? ''),
+        { timeoutMs: 30_000 },
+      );
+      await both(
+        'printf away > away; printf more >> away; mv many/3 many/three; rm many/4; mkdir during; printf 5 > many/5',
+      );
+      await until('they wait', async () => (await daemon.share(SHARE)).dirty_count >= 4, {
+        timeoutMs: 10_000,
+      });
       assert.equal((await daemon.status()).all_synced, false);
       await run(root, '[ "$(cat away)" = awaymore ]');
       await nas.start();
@@ -146,7 +187,9 @@ for (const protocol of ['sftp', 'webdav'] as const) {
     });
 
     it('ends with exit 0 when all is on the NAS, and shows it again at the next start', async () => {
-      await both('for n in $(seq 30); do printf "again $n" > many/$n; done; rm -r during; mkdir last; printf l > last/l');
+      await both(
+        'for n in $(seq 30); do printf "again $n" > many/$n; done; rm -r during; mkdir last; printf l > last/l',
+      );
       assert.equal((await daemon.stop('SIGTERM', SYNCED_MS)).code, 0);
       assertOnNas('though the daemon ended with 0');
       assert.deepEqual(await readdir(root), []);
@@ -170,12 +213,20 @@ for (const protocol of ['sftp', 'webdav'] as const) {
 
     async function shownToAllOf(): Promise<void> {
       if (clients.length === CLIENTS.length) await shownToAll(house.access, SHARE);
-      for (const client of clients) await until(`${client.label} shows it`, () => client.isShown(house.access, SHARE), { timeoutMs: 30_000 });
+      for (const client of clients)
+        await until(`${client.label} shows it`, () => client.isShown(house.access, SHARE), {
+          timeoutMs: 30_000,
+        });
     }
 
     it('has left nothing of its own on the NAS', async () => {
       await mkdir(nas.path('team'), { recursive: true });
-      assert.deepEqual(Object.keys(treeOf(nas.path('team'))).filter((path) => /mountkeeper|partial|conflict|recovered/.test(path)), []);
+      assert.deepEqual(
+        Object.keys(treeOf(nas.path('team'))).filter((path) =>
+          /mountkeeper|partial|conflict|recovered/.test(path),
+        ),
+        [],
+      );
     });
   });
 }

@@ -3,12 +3,21 @@ import { definePlugin, Joi } from 'mountkeeper';
 import type { Mounter, Plugin, ShareStatus, StatusRecord } from 'mountkeeper';
 
 declare module 'mountkeeper' {
-  interface Services { typedLamp: { readonly color: string } }
-  interface Commands { typedBlink: { args: [times: number]; result: void } }
-  interface ShareStatus { typedMood?: string }
+  interface Services {
+    typedLamp: { readonly color: string };
+  }
+  interface Commands {
+    typedBlink: { args: [times: number]; result: void };
+  }
+  interface ShareStatus {
+    typedMood?: string;
+  }
 }
 
-interface GardenConfig { depth: number; name: string }
+interface GardenConfig {
+  depth: number;
+  name: string;
+}
 
 export const schema = Joi.object<GardenConfig, true>({ depth: Joi.number(), name: Joi.string() });
 // @ts-expect-error a key of the interface is missing in the schema
@@ -17,7 +26,12 @@ export const short = Joi.object<GardenConfig, true>({ depth: Joi.number() });
 export const wrong = Joi.object<GardenConfig, true>({ depth: Joi.string(), name: Joi.string() });
 
 export const garden: Plugin<GardenConfig> = definePlugin<GardenConfig>({
-  name: 'garden', version: '1.0.0', apiVersion: 1, description: 'd', requires: ['mounter', 'typedLamp', 'exporter:smb'], config: { schema },
+  name: 'garden',
+  version: '1.0.0',
+  apiVersion: 1,
+  description: 'd',
+  requires: ['mounter', 'typedLamp', 'exporter:smb'],
+  config: { schema },
   register(ctx) {
     ctx.config.depth.toFixed();
     // @ts-expect-error the configuration has no such key
@@ -26,7 +40,13 @@ export const garden: Plugin<GardenConfig> = definePlugin<GardenConfig>({
     ctx.config.depth = 2;
 
     ctx.tap('beforeMount', (share) => (share === 'x' ? 'no' : undefined));
-    ctx.tap('afterMount', async (share) => { share.trim(); }, -1);
+    ctx.tap(
+      'afterMount',
+      async (share) => {
+        share.trim();
+      },
+      -1,
+    );
     ctx.tap('resolveBandwidth', (budget) => ({ ...budget, up: budget.up / 2 }));
     // @ts-expect-error there is no such hook
     ctx.tap('afterLunch', () => undefined);
@@ -37,7 +57,9 @@ export const garden: Plugin<GardenConfig> = definePlugin<GardenConfig>({
     // @ts-expect-error notices have a level
     ctx.tap('collectNotices', () => [{ message: 'm' }]);
 
-    ctx.handle('typedBlink', async (times) => { times.toFixed(); });
+    ctx.handle('typedBlink', async (times) => {
+      times.toFixed();
+    });
     // @ts-expect-error there is no such command
     ctx.handle('typedWink', async () => undefined);
     void ctx.send('typedBlink', 3);
@@ -65,7 +87,9 @@ export const garden: Plugin<GardenConfig> = definePlugin<GardenConfig>({
     ctx.use('kitchen');
 
     ctx.effect('held', () => () => undefined);
-    ctx.effect('held', async (signal) => async () => { signal.throwIfAborted(); });
+    ctx.effect('held', async (signal) => async () => {
+      signal.throwIfAborted();
+    });
     // @ts-expect-error an effect returns its release
     ctx.effect('leaky', () => undefined);
     ctx.every({ name: 'often', ms: () => 1_000, run: async () => undefined });
@@ -77,8 +101,15 @@ export const garden: Plugin<GardenConfig> = definePlugin<GardenConfig>({
 
 // @ts-expect-error written for another version of the contract
 definePlugin({ name: 'a', version: '1.0.0', apiVersion: 2, description: 'd', register: () => undefined });
-// @ts-expect-error requires names services
-definePlugin({ name: 'a', version: '1.0.0', apiVersion: 1, description: 'd', requires: ['garden'], register: () => undefined });
+definePlugin({
+  name: 'a',
+  version: '1.0.0',
+  apiVersion: 1,
+  description: 'd',
+  // @ts-expect-error requires names services
+  requires: ['garden'],
+  register: () => undefined,
+});
 // @ts-expect-error without a description nobody knows what it is for
 definePlugin({ name: 'a', version: '1.0.0', apiVersion: 1, register: () => undefined });
 

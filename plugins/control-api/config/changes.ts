@@ -1,7 +1,11 @@
-/** The one way by which documents over HTTP are checked and applied, and what was applied, from whatever side. */
+/**
+ * The one way by which documents over HTTP are checked and applied, and what was applied, from whatever side.
+ */
+import { createSerialQueue } from 'mountkeeper';
 import type {
   AppliedConfig,
   ConfigAnswer,
+  ConfigApplied,
   ConfigChanges,
   ConfigCheck,
   ConfigSubmission,
@@ -33,7 +37,8 @@ export class Changes implements ConfigChanges {
   readonly #trial: Trial;
   /** The document of the newest version, once it has been seen running. */
   #known: LoadedConfig | undefined;
-  #last: Promise<unknown> = Promise.resolve();
+  /** One at a time: else the file could hold one text and the daemon run another. */
+  readonly #turns = createSerialQueue();
   #takenBack: { readonly at: number; readonly why: string } | undefined;
 
   constructor(ctx: PluginContext, history: History) {
@@ -110,49 +115,32 @@ export class Changes implements ConfigChanges {
   }
 
   submit(submission: ConfigSubmission): Promise<ConfigAnswer> {
-    return this.#inTurn(() => this.#submit(submission));
+    return this.#turns.run(() => this.#submit(submission));
   }
 
-  /** One at a time: else the file could hold one text and the daemon run another. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(work);
-    // Its own caller hears of it; the next one starts afresh.
-    this.#last = result.catch(() => undefined);
-    return result;
-  }
-
-  /** The order of the steps is the API's: nothing is written before all checks, nothing is sent before it is written. */
+  /**
+   * The order of the steps is the API's: nothing is written before all checks, nothing is sent before it is
+   * written.
+   */
   async #submit({ text, by, keepSecrets, version, onTrial }: ConfigSubmission): Promise<ConfigAnswer> {
     const config = this.#ctx.use('config');
-    const basis = config.current;
     if (version !== undefined && version !== this.version)
       return this.#answer(412, `${CHANGED_MEANWHILE}.`, this.#since(version));
-    const check = await config.check(text, 'http', keepSecrets === true ? { keepSecrets } : undefined);
-    if (!check.ok) return this.#answer(400, messageOf(check));
-    const { summary } = check.diff;
-    if (check.diff.changes.length === 0) return this.#answer(200, 'No changes detected', summary);
     const { shares } = this.#ctx.use('status').snapshot.record;
     const healthy = shares.filter(({ health }) => health === 'healthy').map(({ name }) => name);
-    const problem = await this.#carryOut(check.loaded, basis);
-    if (problem !== undefined) return this.#answer(500, problem, summary);
-    const applied = this.#add(check.loaded, by, summary);
-    if (onTrial === true) this.#trial.begin({ version: applied.version, former: basis.text, healthy });
+    const applied = await config.apply({ text, origin: 'http', keepSecrets });
+    if (!applied.ok) return this.#refusal(applied);
+    const { summary, changes } = applied.diff;
+    if (changes.length === 0) return this.#answer(200, 'No changes detected', summary);
+    const added = this.#add(applied.loaded, by, summary);
+    if (onTrial === true) this.#trial.begin({ version: added.version, former: applied.former.text, healthy });
     return this.#answer(200, 'Config applied successfully', summary);
   }
 
-  /** Returns what failed. */
-  async #carryOut(loaded: LoadedConfig, basis: LoadedConfig): Promise<string | undefined> {
-    try {
-      await this.#ctx.use('config').write(loaded.text, basis);
-    } catch (error) {
-      return `Failed to write config file: ${reasonOf(error)}`;
-    }
-    try {
-      await this.#ctx.send('reload', loaded);
-    } catch (error) {
-      return `Failed to send reload command: ${reasonOf(error)}`;
-    }
-    return undefined;
+  #refusal(refused: Extract<ConfigApplied, { ok: false }>): ConfigAnswer {
+    if ('problems' in refused) return this.#answer(400, messageOf(refused));
+    const attempt = refused.stage === 'write' ? 'write config file' : 'send reload command';
+    return this.#answer(500, `Failed to ${attempt}: ${refused.message}`, refused.diff.summary);
   }
 
   #answer(status: number, message: string, summary: string | null = null): ConfigAnswer {
@@ -217,23 +205,21 @@ export class Changes implements ConfigChanges {
 
   /** What runs, and only that, is put back: the document before it had been accepted by its own way in. */
   #takeBack(trial: KeptTrial, why: string): Promise<ConfigAnswer> {
-    return this.#inTurn(async () => {
+    return this.#turns.run(async () => {
       const { log } = this.#ctx;
-      const config = this.#ctx.use('config');
-      const basis = config.current;
       if (this.version !== trial.version)
         return this.#answer(409, 'These settings are not in force any more.');
       this.#trial.end();
-      const check = await config.check(trial.former, 'file');
-      const problem = check.ok ? await this.#carryOut(check.loaded, basis) : messageOf(check);
-      if (!check.ok || problem !== undefined) {
-        log.error({ problem }, 'settings on trial could not be taken back');
-        return this.#answer(500, problem ?? '');
+      const applied = await this.#ctx.use('config').apply({ text: trial.former, origin: 'file' });
+      if (!applied.ok) {
+        const refusal = this.#refusal(applied);
+        log.error({ problem: refusal.message }, 'settings on trial could not be taken back');
+        return { ...refusal, status: 500 };
       }
       log.warn({ why }, 'settings on trial were taken back');
       this.#takenBack = { at: this.#ctx.use('clock').now(), why };
-      this.#add(check.loaded, 'revert', check.diff.summary);
-      return this.#answer(200, 'The former settings are in force again.', check.diff.summary);
+      this.#add(applied.loaded, 'revert', applied.diff.summary);
+      return this.#answer(200, 'The former settings are in force again.', applied.diff.summary);
     });
   }
 

@@ -1,4 +1,7 @@
-/** The documents that were applied, kept in one file of the state folder: a bounded number, readable by the daemon's user alone. */
+/**
+ * The documents that were applied, kept in one file of the state folder: a bounded number, readable by the
+ * daemon's user alone.
+ */
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

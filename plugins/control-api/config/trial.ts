@@ -1,6 +1,7 @@
 /**
- * A document on trial: taken back after a while by the daemon itself, unless the page that sent it has reached the daemon since and
- * no share has failed that was healthy, or somebody keeps it. A page that has cut itself off needs no other way in.
+ * A document on trial: taken back after a while by the daemon itself, unless the page that sent it has
+ * reached the daemon since and no share has failed that was healthy, or somebody keeps it. A page that has
+ * cut itself off needs no other way in.
  */
 import type { Clock, ConfigTrial, StatusRecord } from 'mountkeeper';
 import type { History, KeptTrial } from './history.ts';

@@ -1,6 +1,6 @@
 /**
- * What the page does by itself, beside htmx: it says when its figures are old, writes times in the reader's zone, copies addresses,
- * and tells what went wrong with a click where the click was.
+ * What the page does by itself, beside htmx: it says when its figures are old, writes times in the reader's
+ * zone, copies addresses, and tells what went wrong with a click where the click was.
  */
 
 interface Beat {
@@ -40,7 +40,8 @@ htmx.createEventSource = (url) => {
   const made = new EventSource(url);
   source = made;
   made.addEventListener('beat', heard);
-  // While the browser connects again by itself there is nothing to do; the extension takes over where it has given up. Without an
+  // While the browser connects again by itself there is nothing to do; the extension takes over where it has
+  // given up. Without an
   // event it does so without a word in the console: the page itself says that the line is down.
   Object.defineProperty(made, 'onerror', {
     set: (renew: () => void) => {
@@ -56,8 +57,15 @@ htmx.createEventSource = (url) => {
 
 function seconds(ms: number): string {
   const whole = Math.round(ms / 1_000);
-  const [value, unit] = whole < 120 ? [whole, 'second'] : whole < 7_200 ? [Math.round(whole / 60), 'minute'] : [Math.round(whole / 3_600), 'hour'];
-  return new Intl.NumberFormat(root.lang, { style: 'unit', unit, unitDisplay: 'long' }).format(value as number);
+  const [value, unit] =
+    whole < 120
+      ? [whole, 'second']
+      : whole < 7_200
+        ? [Math.round(whole / 60), 'minute']
+        : [Math.round(whole / 3_600), 'hour'];
+  return new Intl.NumberFormat(root.lang, { style: 'unit', unit, unitDisplay: 'long' }).format(
+    value as number,
+  );
 }
 
 function look(): void {
@@ -68,14 +76,19 @@ function look(): void {
   const ageMs = ageThen + silentMs;
   const isOld = isLost || ageMs > OLD_MS;
   root.toggleAttribute('data-stale', isOld);
-  const text = isOld ? ((isLost ? banner.dataset['lost'] : banner.dataset['old']) ?? '').replace('%', seconds(ageMs)) : '';
+  const text = isOld
+    ? ((isLost ? banner.dataset['lost'] : banner.dataset['old']) ?? '').replace('%', seconds(ageMs))
+    : '';
   // Written only when it changes: a screen reader reads it each time.
   if (banner.textContent !== text) banner.textContent = text;
   banner.hidden = !isOld;
   if (isLost && performance.now() - triedAt > OLD_MS) reconnect();
 }
 
-/** After a sleep a line may be dead and not know it. The extension connects anew by itself when its source has failed. */
+/**
+ * After a sleep a line may be dead and not know it. The extension connects anew by itself when its source has
+ * failed.
+ */
 function reconnect(): void {
   triedAt = performance.now();
   if (source?.readyState !== EventSource.OPEN) return;
@@ -83,7 +96,10 @@ function reconnect(): void {
   source.dispatchEvent(new Event('error'));
 }
 
-/** A browser has few connections for one server: a page that nobody sees gives its own back, and says on its return how old it is. */
+/**
+ * A browser has few connections for one server: a page that nobody sees gives its own back, and says on its
+ * return how old it is.
+ */
 let leaving: ReturnType<typeof setTimeout> | undefined;
 
 function seenOrNot(): void {
@@ -109,7 +125,12 @@ addEventListener('pageshow', (event) => {
 
 // ---------------------------------------------------------------- times
 
-const STEPS: readonly (readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number])[] = [['day', 86_400], ['hour', 3_600], ['minute', 60], ['second', 1]];
+const STEPS: readonly (readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number])[] = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+];
 
 function ago(at: number): string {
   const passed = Math.max(0, (Date.now() - at) / 1_000);
@@ -119,7 +140,10 @@ function ago(at: number): string {
 
 function moment(at: number): string {
   const isToday = new Date(at).toDateString() === new Date().toDateString();
-  return new Intl.DateTimeFormat(root.lang, isToday ? { timeStyle: 'short' } : { dateStyle: 'medium', timeStyle: 'short' }).format(at);
+  return new Intl.DateTimeFormat(
+    root.lang,
+    isToday ? { timeStyle: 'short' } : { dateStyle: 'medium', timeStyle: 'short' },
+  ).format(at);
 }
 
 function writeTimes(): void {
@@ -151,7 +175,8 @@ function tend(list: HTMLElement, box: HTMLElement): void {
 }
 
 function tendLists(): void {
-  for (const list of document.querySelectorAll<HTMLElement>('[data-most]')) if (list.parentElement) tend(list, list.parentElement);
+  for (const list of document.querySelectorAll<HTMLElement>('[data-most]'))
+    if (list.parentElement) tend(list, list.parentElement);
 }
 
 document.addEventListener('htmx:afterSettle', tendLists);
@@ -172,7 +197,8 @@ async function copy(text: string): Promise<void> {
 }
 
 document.addEventListener('click', (event) => {
-  const button = event.target instanceof Element ? event.target.closest<HTMLButtonElement>('button[data-copy]') : null;
+  const button =
+    event.target instanceof Element ? event.target.closest<HTMLButtonElement>('button[data-copy]') : null;
   if (!button) return;
   void copy(button.dataset['copy'] ?? '').then(() => {
     const label = button.firstChild;
@@ -214,7 +240,9 @@ document.addEventListener('htmx:beforeSwap', (event) => {
 document.addEventListener('htmx:sendError', (event) => {
   const { detail } = event as SwapEvent;
   const banner = document.getElementById('lost');
-  detail.target.innerHTML = problem((banner?.dataset['lost'] ?? '').replace('%', seconds(performance.now() - heardAt)));
+  detail.target.innerHTML = problem(
+    (banner?.dataset['lost'] ?? '').replace('%', seconds(performance.now() - heardAt)),
+  );
 });
 
 export {};

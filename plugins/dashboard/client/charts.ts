@@ -57,16 +57,43 @@ function columns({ points, stepSeconds }: Answer, column: number): Columns {
 
 function options(name: ChartName, box: HTMLElement): object {
   const colours = getComputedStyle(document.documentElement);
-  const [ink, line, fill] = [colours.getPropertyValue('--soft'), colours.getPropertyValue('--line'), colours.getPropertyValue('--bar-clean')];
+  const [ink, line, fill] = [
+    colours.getPropertyValue('--soft'),
+    colours.getPropertyValue('--line'),
+    colours.getPropertyValue('--bar-clean'),
+  ];
   const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
-  const clock = new Intl.DateTimeFormat(document.documentElement.lang, { hour: '2-digit', minute: '2-digit' });
+  const clock = new Intl.DateTimeFormat(document.documentElement.lang, {
+    hour: '2-digit',
+    minute: '2-digit',
+  });
   const day = new Intl.DateTimeFormat(document.documentElement.lang, { month: 'short', day: 'numeric' });
   return {
-    width: box.clientWidth, height: HEIGHT, legend: { show: false }, padding: [8, 28, 0, 0], cursor: { drag: { x: false, y: false } },
-    scales: { y: { range: (_: unknown, __: number, most: number) => [0, Math.max(most * 1.1, name === 'dirty' ? 4 : 1_024)] } },
+    width: box.clientWidth,
+    height: HEIGHT,
+    legend: { show: false },
+    padding: [8, 28, 0, 0],
+    cursor: { drag: { x: false, y: false } },
+    scales: {
+      y: {
+        range: (_: unknown, __: number, most: number) => [
+          0,
+          Math.max(most * 1.1, name === 'dirty' ? 4 : 1_024),
+        ],
+      },
+    },
     axes: [
-      { ...axis, values: (_: unknown, ticks: readonly number[]) => ticks.map((tick) => (tick % 86_400 === 0 ? day : clock).format(tick * 1_000)) },
-      { ...axis, size: 80, values: (_: unknown, ticks: number[]) => ticks.map((tick) => (name === 'dirty' && tick % 1 !== 0 ? '' : written(name, tick))) },
+      {
+        ...axis,
+        values: (_: unknown, ticks: readonly number[]) =>
+          ticks.map((tick) => (tick % 86_400 === 0 ? day : clock).format(tick * 1_000)),
+      },
+      {
+        ...axis,
+        size: 80,
+        values: (_: unknown, ticks: number[]) =>
+          ticks.map((tick) => (name === 'dirty' && tick % 1 !== 0 ? '' : written(name, tick))),
+      },
     ],
     series: [{}, { stroke: fill, fill: `${fill.trim()}33`, width: 1.5, points: { show: false } }],
   };
@@ -75,13 +102,18 @@ function options(name: ChartName, box: HTMLElement): object {
 function describe(box: HTMLElement, name: ChartName, data: Columns): void {
   const values = (data[1] ?? []).filter((value): value is number => value !== null);
   box.dataset['caption'] ??= box.getAttribute('aria-label') ?? '';
-  box.setAttribute('aria-label', values.length === 0 ? box.dataset['caption'] : `${box.dataset['caption']}: ${written(name, Math.min(...values))} – ${written(name, Math.max(...values))}`);
+  box.setAttribute(
+    'aria-label',
+    values.length === 0
+      ? box.dataset['caption']
+      : `${box.dataset['caption']}: ${written(name, Math.min(...values))} – ${written(name, Math.max(...values))}`,
+  );
 }
 
 async function renew(group: HTMLElement): Promise<void> {
   const response = await fetch(`${group.dataset['charts']}?span=${group.dataset['span']}`);
   if (!response.ok) return;
-  const answer = await response.json() as Answer;
+  const answer = (await response.json()) as Answer;
   const hint = group.querySelector<HTMLElement>('[data-empty]');
   if (hint) hint.hidden = answer.points.length > 1;
   for (const box of group.querySelectorAll<HTMLElement>('[data-chart]')) {
@@ -96,19 +128,22 @@ async function renew(group: HTMLElement): Promise<void> {
 
 /** A line that is down is told on top of the page. */
 function renewAll(): void {
-  for (const group of document.querySelectorAll<HTMLElement>('[data-charts]')) void renew(group).catch(() => undefined);
+  for (const group of document.querySelectorAll<HTMLElement>('[data-charts]'))
+    void renew(group).catch(() => undefined);
 }
 
 function choose(button: HTMLButtonElement): void {
   const group = button.closest<HTMLElement>('[data-charts]');
   if (!group) return;
   group.dataset['span'] = button.dataset['choose'] ?? 'hour';
-  for (const other of group.querySelectorAll('[data-choose]')) other.setAttribute('aria-pressed', other === button ? 'true' : 'false');
+  for (const other of group.querySelectorAll('[data-choose]'))
+    other.setAttribute('aria-pressed', other === button ? 'true' : 'false');
   renewAll();
 }
 
 document.addEventListener('click', (event) => {
-  const button = event.target instanceof Element ? event.target.closest<HTMLButtonElement>('[data-choose]') : null;
+  const button =
+    event.target instanceof Element ? event.target.closest<HTMLButtonElement>('[data-choose]') : null;
   if (button) choose(button);
 });
 addEventListener('resize', () => {

@@ -13,7 +13,9 @@ function problems(): readonly Problem[] {
   }));
 }
 
-/** A problem of a key that has no field stands at none; below a table, it stands at the field that holds it. */
+/**
+ * A problem of a key that has no field stands at none; below a table, it stands at the field that holds it.
+ */
 function place(): void {
   const found = problems();
   for (const field of document.querySelectorAll<HTMLElement>('[data-field]')) {

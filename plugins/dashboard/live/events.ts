@@ -1,4 +1,6 @@
-/** What has happened to each share: kept in one small file over restarts, a bounded number of events for each. */
+/**
+ * What has happened to each share: kept in one small file over restarts, a bounded number of events for each.
+ */
 import type { Clock, Health, ShareStatus, StatusRecord } from 'mountkeeper';
 
 export type EventKind = 'healthy' | 'failed' | 'waiting' | 'saved' | 'refused' | 'offline' | 'online';
@@ -17,7 +19,15 @@ const MOST_EVENTS = 100;
 /** Of shares that have left the configuration the last are remembered. */
 const MOST_SHARES = 300;
 const LONGEST_REASON = 300;
-const KINDS: ReadonlySet<string> = new Set<EventKind>(['healthy', 'failed', 'waiting', 'saved', 'refused', 'offline', 'online']);
+const KINDS: ReadonlySet<string> = new Set<EventKind>([
+  'healthy',
+  'failed',
+  'waiting',
+  'saved',
+  'refused',
+  'offline',
+  'online',
+]);
 
 interface Known {
   readonly dirtyCount: number;
@@ -46,12 +56,21 @@ export class ShareEvents {
     return Object.fromEntries(this.#events);
   }
 
-  healthChanged({ share, to, reason }: { readonly share: string; readonly to: Health; readonly reason: string | null }): void {
+  healthChanged({
+    share,
+    to,
+    reason,
+  }: {
+    readonly share: string;
+    readonly to: Health;
+    readonly reason: string | null;
+  }): void {
     if (to === 'healthy') this.#add(share, { kind: 'healthy' });
     // Tried again and failed again is one failure.
     const last = this.#events.get(share)?.at(-1);
     const text = (reason ?? '').slice(0, LONGEST_REASON);
-    if (to === 'failed' && !(last?.kind === 'failed' && last.reason === text)) this.#add(share, { kind: 'failed', reason: text });
+    if (to === 'failed' && !(last?.kind === 'failed' && last.reason === text))
+      this.#add(share, { kind: 'failed', reason: text });
   }
 
   /** Every publication of the status. `answers`: whether a share's remote answered the last look. */
@@ -61,7 +80,10 @@ export class ShareEvents {
     for (const share of shares) this.#compare(share, { answers: answers(share.name), nasOffline });
   }
 
-  #compare({ name, mounted, dirtyCount, erroredFiles }: ShareStatus, { answers, nasOffline }: { readonly answers: boolean | undefined; readonly nasOffline: boolean }): void {
+  #compare(
+    { name, mounted, dirtyCount, erroredFiles }: ShareStatus,
+    { answers, nasOffline }: { readonly answers: boolean | undefined; readonly nasOffline: boolean },
+  ): void {
     const before = this.#known.get(name);
     // What a share that is down has waiting is not known well enough to say that it is saved.
     if (!mounted) return;
@@ -80,14 +102,20 @@ export class ShareEvents {
     // Moved to the end: the first is who has been quiet for longest.
     this.#events.delete(share);
     this.#events.set(share, events);
-    for (const oldest of this.#events.keys()) if (this.#events.size > MOST_SHARES) this.#events.delete(oldest);
+    for (const oldest of this.#events.keys())
+      if (this.#events.size > MOST_SHARES) this.#events.delete(oldest);
     this.#onChange();
   }
 }
 
-function differences(before: Known, { dirtyCount, erroredFiles, isOffline }: Known): readonly Omit<ShareEvent, 'at'>[] {
+function differences(
+  before: Known,
+  { dirtyCount, erroredFiles, isOffline }: Known,
+): readonly Omit<ShareEvent, 'at'>[] {
   return [
-    ...(before.isOffline === isOffline ? [] : [{ kind: isOffline ? 'offline' as const : 'online' as const }]),
+    ...(before.isOffline === isOffline
+      ? []
+      : [{ kind: isOffline ? ('offline' as const) : ('online' as const) }]),
     ...(before.dirtyCount === 0 && dirtyCount > 0 ? [{ kind: 'waiting' as const, files: dirtyCount }] : []),
     ...(before.dirtyCount > 0 && dirtyCount === 0 ? [{ kind: 'saved' as const }] : []),
     ...(erroredFiles > before.erroredFiles ? [{ kind: 'refused' as const, files: erroredFiles }] : []),
@@ -97,11 +125,24 @@ function differences(before: Known, { dirtyCount, erroredFiles, isOffline }: Kno
 /** Out of a file that anything may have happened to. */
 export function eventsFrom(read: unknown): ReadonlyMap<string, readonly ShareEvent[]> {
   if (typeof read !== 'object' || read === null) return new Map();
-  return new Map(Object.entries(read).slice(-MOST_SHARES).map(([share, events]) => [share, (Array.isArray(events) ? (events as unknown[]) : []).filter(isEvent).slice(-MOST_EVENTS)]));
+  return new Map(
+    Object.entries(read)
+      .slice(-MOST_SHARES)
+      .map(([share, events]) => [
+        share,
+        (Array.isArray(events) ? (events as unknown[]) : []).filter(isEvent).slice(-MOST_EVENTS),
+      ]),
+  );
 }
 
 function isEvent(value: unknown): value is ShareEvent {
   if (typeof value !== 'object' || value === null) return false;
   const { at, kind, reason, files } = value as Partial<Record<keyof ShareEvent, unknown>>;
-  return Number.isFinite(at) && typeof kind === 'string' && KINDS.has(kind) && (reason === undefined || typeof reason === 'string') && (files === undefined || Number.isFinite(files));
+  return (
+    Number.isFinite(at) &&
+    typeof kind === 'string' &&
+    KINDS.has(kind) &&
+    (reason === undefined || typeof reason === 'string') &&
+    (files === undefined || Number.isFinite(files))
+  );
 }

@@ -1,6 +1,7 @@
 /**
- * One page as its readers see it, drawn once for all who read it in the same language under the same name. Drawn anew, only what
- * differs is sent. A reader who was away says what it saw last and gets what has changed since, or all of it.
+ * One page as its readers see it, drawn once for all who read it in the same language under the same name.
+ * Drawn anew, only what differs is sent. A reader who was away says what it saw last and gets what has
+ * changed since, or all of it.
  */
 import { randomUUID } from 'node:crypto';
 import type { EventSink, Logger } from 'mountkeeper';
@@ -17,7 +18,10 @@ export interface PageModel {
   readonly title: string;
   /** The parts there are now, in order. */
   parts(): readonly Part[];
-  /** The page's main content, with the parts as they are drawn. Sent whole when the parts are others than before. */
+  /**
+   * The page's main content, with the parts as they are drawn. Sent whole when the parts are others than
+   * before.
+   */
   frame(drawn: (id: string) => string): string;
 }
 
@@ -59,7 +63,9 @@ export class Feed {
     return this.model.frame((id) => this.#drawn.get(id)?.html ?? '');
   }
 
-  /** Draws anew and sends what has changed. Calls that come meanwhile end in one more drawing. Never rejects. */
+  /**
+   * Draws anew and sends what has changed. Calls that come meanwhile end in one more drawing. Never rejects.
+   */
   async refresh(): Promise<void> {
     this.#isAsked = true;
     this.#drawing ??= this.#drawWhileAsked().finally(() => {
@@ -74,7 +80,8 @@ export class Feed {
     const [epoch, sequence] = (seen ?? '').split('-');
     const from = epoch === this.#epoch && /^\d+$/.test(sequence ?? '') ? Number(sequence) : -1;
     if (this.#frameChangedAt > from) this.#send(FRAME_EVENT, this.html(), [sink]);
-    else for (const [id, { html, changedAt }] of this.#drawn) if (changedAt > from) this.#send(id, html, [sink]);
+    else
+      for (const [id, { html, changedAt }] of this.#drawn) if (changedAt > from) this.#send(id, html, [sink]);
     return () => void this.#sinks.delete(sink);
   }
 
@@ -91,9 +98,13 @@ export class Feed {
 
   async #drawOnce(): Promise<void> {
     const parts = this.model.parts();
-    const drawn = await Promise.all(parts.map(async (part) => [part.id, await this.#redraw(part, this.#drawn.get(part.id))] as const));
+    const drawn = await Promise.all(
+      parts.map(async (part) => [part.id, await this.#redraw(part, this.#drawn.get(part.id))] as const),
+    );
     const next = new Map(drawn);
-    const changed = drawn.filter(([id, one]) => one.changedAt !== this.#drawn.get(id)?.changedAt).map(([id]) => id);
+    const changed = drawn
+      .filter(([id, one]) => one.changedAt !== this.#drawn.get(id)?.changedAt)
+      .map(([id]) => id);
     const isOther = [...next.keys()].join() !== [...this.#drawn.keys()].join();
     this.#drawn = next;
     if (isOther) {

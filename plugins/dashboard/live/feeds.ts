@@ -1,4 +1,7 @@
-/** The pages that are being read: one feed for all readers of a page, drawn anew when something may have changed, dropped when nobody reads. */
+/**
+ * The pages that are being read: one feed for all readers of a page, drawn anew when something may have
+ * changed, dropped when nobody reads.
+ */
 import type { EventSink, Release } from 'mountkeeper';
 import type { ModelTraits } from '../pages/models.ts';
 import { overviewModel, shareModel, statusModel, tabModel } from '../pages/models.ts';
@@ -100,15 +103,22 @@ export class Feeds {
   }
 
   #entry(request: PageRequest): Entry | undefined {
-    const key = JSON.stringify([request.page, request.reader.language, request.reader.host, Object.entries(request.query).sort(([a], [b]) => (a < b ? -1 : 1))]);
+    const key = JSON.stringify([
+      request.page,
+      request.reader.language,
+      request.reader.host,
+      Object.entries(request.query).sort(([a], [b]) => (a < b ? -1 : 1)),
+    ]);
     const known = this.#entries.get(key);
     if (known) return known;
     const model = this.#model(request, () => void this.#entries.get(key)?.feed.refresh());
     if (!model) return undefined;
     this.#makeRoom();
     const entry: Entry = {
-      feed: new Feed(model, this.#sources.log), tabId: request.page.kind === 'tab' ? request.page.name : undefined,
-      leftAtMs: this.#sources.clock.monotonic(), unwatch: undefined,
+      feed: new Feed(model, this.#sources.log),
+      tabId: request.page.kind === 'tab' ? request.page.name : undefined,
+      leftAtMs: this.#sources.clock.monotonic(),
+      unwatch: undefined,
     };
     this.#entries.set(key, entry);
     return entry;
@@ -118,13 +128,17 @@ export class Feeds {
     const traits: ModelTraits = { sources: this.#sources, reader, onLate };
     if (page.kind === 'overview') return overviewModel(traits);
     if (page.kind === 'status') return statusModel(traits);
-    if (page.kind === 'share') return this.#isShare(page.name) ? shareModel(page.name, query, traits) : undefined;
+    if (page.kind === 'share')
+      return this.#isShare(page.name) ? shareModel(page.name, query, traits) : undefined;
     const owned = this.#sources.tab(page.name);
     return owned && (owned.tab.place ?? 'tab') === 'tab' ? tabModel(owned, query, traits) : undefined;
   }
 
   #isShare(name: string): boolean {
-    return this.#sources.record.shares.some((share) => share.name === name) || this.#sources.config.shares.some((share) => share.name === name);
+    return (
+      this.#sources.record.shares.some((share) => share.name === name) ||
+      this.#sources.config.shares.some((share) => share.name === name)
+    );
   }
 
   /** A tab that says itself when it changes. */
@@ -141,12 +155,16 @@ export class Feeds {
   #unwatch(entry: Entry): void {
     const { unwatch } = entry;
     entry.unwatch = undefined;
-    void Promise.resolve().then(unwatch).catch((err: unknown) => this.#sources.log.warn({ err }, 'a tab of the dashboard was not let go'));
+    void Promise.resolve()
+      .then(unwatch)
+      .catch((err: unknown) => this.#sources.log.warn({ err }, 'a tab of the dashboard was not let go'));
   }
 
   #makeRoom(): void {
     if (this.#entries.size < MOST_FEEDS) return;
-    const idle = [...this.#entries].filter(([, { feed }]) => feed.readers === 0).sort(([, a], [, b]) => a.leftAtMs - b.leftAtMs);
+    const idle = [...this.#entries]
+      .filter(([, { feed }]) => feed.readers === 0)
+      .sort(([, a], [, b]) => a.leftAtMs - b.leftAtMs);
     for (const [key, entry] of idle.slice(0, Math.max(1, idle.length / 2))) this.#drop(key, entry);
   }
 

@@ -1,4 +1,7 @@
-/** What the status does not keep: each share's speed over the last minutes, since when it is as it is, and how old the figures are. */
+/**
+ * What the status does not keep: each share's speed over the last minutes, since when it is as it is, and how
+ * old the figures are.
+ */
 import type { Clock, Snapshot } from 'mountkeeper';
 
 /** At the usual interval of 2 s: two minutes. */

@@ -1,7 +1,12 @@
-/** Figures of each share over an hour, a day and a week: fixed numbers of points, so that they never grow; kept over restarts. */
+/**
+ * Figures of each share over an hour, a day and a week: fixed numbers of points, so that they never grow;
+ * kept over restarts.
+ */
 import type { Clock, StatusRecord } from 'mountkeeper';
 
-/** Seconds since the epoch, most bytes per second, bytes in the cache and most files that wait in that time. */
+/**
+ * Seconds since the epoch, most bytes per second, bytes in the cache and most files that wait in that time.
+ */
 export type Point = readonly [at: number, speed: number, cache: number, dirty: number];
 
 /** `stepMs`: the time that one point stands for. */
@@ -39,7 +44,8 @@ export class Series {
       this.#shares.set(share.name, series);
     }
     const names = new Set(shares.map(({ name }) => name));
-    for (const name of this.#shares.keys()) if (this.#shares.size > MOST_SHARES && !names.has(name)) this.#shares.delete(name);
+    for (const name of this.#shares.keys())
+      if (this.#shares.size > MOST_SHARES && !names.has(name)) this.#shares.delete(name);
   }
 
   of(share: string, span: Span): readonly Point[] {
@@ -57,7 +63,13 @@ function add(points: Point[], span: Span, now: number, { speed, cacheBytes, dirt
   const last = points.at(-1);
   // A clock that was set back would make a line that runs backwards.
   if (last && last[0] > at) points.length = 0;
-  if (last?.[0] === at) points[points.length - 1] = [at, Math.max(last[1], Math.round(speed)), cacheBytes, Math.max(last[3], dirtyCount)];
+  if (last?.[0] === at)
+    points[points.length - 1] = [
+      at,
+      Math.max(last[1], Math.round(speed)),
+      cacheBytes,
+      Math.max(last[3], dirtyCount),
+    ];
   else points.push([at, Math.round(speed), cacheBytes, dirtyCount]);
   if (points.length > most) points.shift();
 }
@@ -65,13 +77,26 @@ function add(points: Point[], span: Span, now: number, { speed, cacheBytes, dirt
 /** Out of a file that anything may have happened to. */
 export function seriesFrom(read: unknown): ReadonlyMap<string, ShareSeries> {
   if (typeof read !== 'object' || read === null) return new Map();
-  return new Map(Object.entries(read).slice(0, MOST_SHARES).map(([share, series]) => {
-    const given = (typeof series === 'object' && series !== null ? series : {}) as Partial<Record<Span, unknown>>;
-    const points = (span: Span): Point[] => (Array.isArray(given[span]) ? (given[span] as unknown[]) : []).filter(isPoint).slice(-SPANS[span].points);
-    return [share, { hour: points('hour'), day: points('day'), week: points('week') }];
-  }));
+  return new Map(
+    Object.entries(read)
+      .slice(0, MOST_SHARES)
+      .map(([share, series]) => {
+        const given = (typeof series === 'object' && series !== null ? series : {}) as Partial<
+          Record<Span, unknown>
+        >;
+        const points = (span: Span): Point[] =>
+          (Array.isArray(given[span]) ? (given[span] as unknown[]) : [])
+            .filter(isPoint)
+            .slice(-SPANS[span].points);
+        return [share, { hour: points('hour'), day: points('day'), week: points('week') }];
+      }),
+  );
 }
 
 function isPoint(value: unknown): value is Point {
-  return Array.isArray(value) && value.length === 4 && value.every((one) => typeof one === 'number' && Number.isFinite(one) && one >= 0);
+  return (
+    Array.isArray(value) &&
+    value.length === 4 &&
+    value.every((one) => typeof one === 'number' && Number.isFinite(one) && one >= 0)
+  );
 }

@@ -1,10 +1,13 @@
 /**
- * The one sentence: whether the plug may be pulled. "All saved" stands there exactly when `all_synced` of the status is true;
- * in every other case the sentence names what is in the way, as far as it is known.
+ * The one sentence: whether the plug may be pulled. "All saved" stands there exactly when `all_synced` of the
+ * status is true; in every other case the sentence names what is in the way, as far as it is known.
  */
 import type { ShareStatus, StatusRecord } from 'mountkeeper';
 
-/** What the status does not tell, over all shares. Undefined where it is not known for every share that has some. */
+/**
+ * What the status does not tell, over all shares. Undefined where it is not known for every share that has
+ * some.
+ */
 export interface Unsaved {
   /** Of what is not on the NAS. */
   readonly bytes: number | undefined;
@@ -21,7 +24,17 @@ export type Tone = 'good' | 'warn' | 'bad' | 'wait';
 export interface Sentence {
   readonly tone: Tone;
   /** Key of the catalogues. */
-  readonly key: 'saved' | 'saved-nothing-shared' | 'offline' | 'offline-cached' | 'unsaved' | 'refused' | 'unreachable' | 'starting' | 'unknown' | 'no-shares';
+  readonly key:
+    | 'saved'
+    | 'saved-nothing-shared'
+    | 'offline'
+    | 'offline-cached'
+    | 'unsaved'
+    | 'refused'
+    | 'unreachable'
+    | 'starting'
+    | 'unknown'
+    | 'no-shares';
   readonly files: number;
   readonly bytes: number | undefined;
   readonly oldestAt: number | undefined;
@@ -30,24 +43,42 @@ export interface Sentence {
   readonly shares: readonly string[];
 }
 
-const sum = (shares: readonly ShareStatus[], field: 'dirtyCount' | 'erroredFiles'): number => shares.reduce((total, share) => total + share[field], 0);
+const sum = (shares: readonly ShareStatus[], field: 'dirtyCount' | 'erroredFiles'): number =>
+  shares.reduce((total, share) => total + share[field], 0);
 
 /** Cached files are promised only where every share that is cut off is still mounted. */
-function offline(shares: readonly ShareStatus[], cutOff: readonly string[]): Pick<Sentence, 'tone' | 'key' | 'shares'> {
+function offline(
+  shares: readonly ShareStatus[],
+  cutOff: readonly string[],
+): Pick<Sentence, 'tone' | 'key' | 'shares'> {
   const areUsable = shares.filter(({ name }) => cutOff.includes(name)).every(({ mounted }) => mounted);
-  return { tone: 'bad', key: areUsable ? 'offline-cached' : 'offline', shares: cutOff.length < shares.length ? cutOff : [] };
+  return {
+    tone: 'bad',
+    key: areUsable ? 'offline-cached' : 'offline',
+    shares: cutOff.length < shares.length ? cutOff : [],
+  };
 }
 
 export function sentenceOf(record: StatusRecord, unsaved: Unsaved): Sentence {
   const { shares, allSynced, nasOffline } = record;
   const files = sum(shares, 'dirtyCount');
   const rest = { files, bytes: unsaved.bytes, oldestAt: unsaved.oldestAt, since: unsaved.offlineSince };
-  const named = (chosen: readonly ShareStatus[]): { readonly shares: readonly string[] } => ({ shares: chosen.map(({ name }) => name) });
-  if (allSynced) return { tone: 'good', key: shares.length > 0 ? 'saved' : 'saved-nothing-shared', ...rest, shares: [] };
+  const named = (chosen: readonly ShareStatus[]): { readonly shares: readonly string[] } => ({
+    shares: chosen.map(({ name }) => name),
+  });
+  if (allSynced)
+    return { tone: 'good', key: shares.length > 0 ? 'saved' : 'saved-nothing-shared', ...rest, shares: [] };
   if (nasOffline) return { ...rest, ...offline(shares, unsaved.cutOff) };
   const refused = shares.filter(({ erroredFiles }) => erroredFiles > 0);
-  if (refused.length > 0) return { tone: 'bad', key: 'refused', ...rest, files: sum(refused, 'erroredFiles'), ...named(refused) };
-  if (files > 0) return { tone: 'warn', key: 'unsaved', ...rest, ...named(shares.filter(({ dirtyCount }) => dirtyCount > 0)) };
+  if (refused.length > 0)
+    return { tone: 'bad', key: 'refused', ...rest, files: sum(refused, 'erroredFiles'), ...named(refused) };
+  if (files > 0)
+    return {
+      tone: 'warn',
+      key: 'unsaved',
+      ...rest,
+      ...named(shares.filter(({ dirtyCount }) => dirtyCount > 0)),
+    };
   const failed = shares.filter(({ health }) => health === 'failed');
   if (failed.length > 0) return { tone: 'bad', key: 'unreachable', ...rest, ...named(failed) };
   const starting = shares.filter(({ health }) => health !== 'healthy');

@@ -1,4 +1,7 @@
-/** A share's card: its health, what waits, its cache and its line. Everything that changes by itself; buttons stand below, untouched. */
+/**
+ * A share's card: its health, what waits, its cache and its line. Everything that changes by itself; buttons
+ * stand below, untouched.
+ */
 import { html } from 'mountkeeper';
 import type { Content, View } from 'mountkeeper';
 import { copyable, icon, meter, sparkline } from '../pages/nodes.ts';
@@ -9,7 +12,12 @@ export const sharePath = (share: string): string => `/shares/${encodeURIComponen
 export function shareCard(data: ShareData, view: View): Content {
   const { status, tone } = data;
   return html`<div class="share" data-tone=${tone} data-share=${status.name}>
-    <header><h3><a href=${sharePath(status.name)}><bdi>${status.name}</bdi></a></h3>${healthBadge(data, view)}</header>
+    <header>
+      <h3>
+        <a href=${sharePath(status.name)}><bdi>${status.name}</bdi></a>
+      </h3>
+      ${healthBadge(data, view)}
+    </header>
     ${status.healthMessage === null ? null : html`<p class="reason"><bdi>${status.healthMessage}</bdi></p>`}
     ${cacheBar(data, view)}
     <dl class="figures">${figures(data, view)}</dl>
@@ -19,22 +27,45 @@ export function shareCard(data: ShareData, view: View): Content {
 
 export function healthBadge({ status, tone, since }: ShareData, view: View): Content {
   const label = status.health === 'healthy' && tone !== 'good' ? `healthy-${tone}` : status.health;
-  return html`<span class="badge" data-tone=${tone}>${icon(tone)}<span>${view.t(`health-${label}`)}</span>
-    ${since === undefined ? null : html` <small>${view.t('since', { time: view.time(since) })}</small>`}</span>`;
+  return html`<span class="badge" data-tone=${tone}
+    >${icon(tone)}<span>${view.t(`health-${label}`)}</span>
+    ${since === undefined ? null : html` <small>${view.t('since', { time: view.time(since) })}</small>`}</span
+  >`;
 }
 
-/** What is used, what of it waits, and how much there may be. Without a limit of its own there is no whole to draw. */
+/**
+ * What is used, what of it waits, and how much there may be. Without a limit of its own there is no whole to
+ * draw.
+ */
 export function cacheBar({ status, cacheLimit, dirtyBytes }: ShareData, view: View): Content {
   // Rclone counts its cache once a minute; what waits lies in it for certain.
   const used = Math.max(status.cacheBytes, dirtyBytes ?? 0);
-  const label = cacheLimit === 0 ? view.t('cache-used', { used: view.bytes(used) }) : view.t('cache-used-of', { used: view.bytes(used), limit: view.bytes(cacheLimit) });
+  const label =
+    cacheLimit === 0
+      ? view.t('cache-used', { used: view.bytes(used) })
+      : view.t('cache-used-of', { used: view.bytes(used), limit: view.bytes(cacheLimit) });
   const whole = cacheLimit === 0 ? Math.max(used, 1) : cacheLimit;
-  return html`<div class="cache"><p>${label}</p>
-    ${cacheLimit === 0 && used === 0 ? null : meter({ whole, parts: [{ kind: 'dirty', size: dirtyBytes ?? 0 }, { kind: 'clean', size: used - (dirtyBytes ?? 0) }] })}</div>`;
+  return html`<div class="cache">
+    <p>${label}</p>
+    ${
+      cacheLimit === 0 && used === 0
+        ? null
+        : meter({
+            whole,
+            parts: [
+              { kind: 'dirty', size: dirtyBytes ?? 0 },
+              { kind: 'clean', size: used - (dirtyBytes ?? 0) },
+            ],
+          })
+    }
+  </div>`;
 }
 
 function figure(label: Content, value: Content, tone?: string): Content {
-  return html`<div data-tone=${tone}><dt>${label}</dt><dd>${value}</dd></div>`;
+  return html`<div data-tone=${tone}>
+    <dt>${label}</dt>
+    <dd>${value}</dd>
+  </div>`;
 }
 
 function figures(data: ShareData, view: View): Content {
@@ -42,10 +73,24 @@ function figures(data: ShareData, view: View): Content {
   const moving = view.t('transfers', { count: status.transfers });
   return [
     figure(view.t('to-upload'), waiting(data, view), status.dirtyCount > 0 ? 'warn' : undefined),
-    status.erroredFiles > 0 ? figure(view.t('refused-files'), view.t('files', { count: status.erroredFiles }), 'bad') : null,
-    figure(view.t('speed'), html`${view.rate(status.speed)} <small>${status.transfers > 0 ? moving : null}</small>${sparkline(speeds)}`),
-    status.warmupState === 'none' ? null : figure(view.t('warmup'), warmup(data, view), status.warmupState === 'failed' ? 'bad' : undefined),
-    status.dirRefreshActive || status.lastDirRefreshAt !== null ? figure(view.t('refresh'), refreshed(data, view), status.lastDirRefreshDirsFailed > 0 ? 'warn' : undefined) : null,
+    status.erroredFiles > 0
+      ? figure(view.t('refused-files'), view.t('files', { count: status.erroredFiles }), 'bad')
+      : null,
+    figure(
+      view.t('speed'),
+      html`${view.rate(status.speed)}
+        <small>${status.transfers > 0 ? moving : null}</small>${sparkline(speeds)}`,
+    ),
+    status.warmupState === 'none'
+      ? null
+      : figure(view.t('warmup'), warmup(data, view), status.warmupState === 'failed' ? 'bad' : undefined),
+    status.dirRefreshActive || status.lastDirRefreshAt !== null
+      ? figure(
+          view.t('refresh'),
+          refreshed(data, view),
+          status.lastDirRefreshDirsFailed > 0 ? 'warn' : undefined,
+        )
+      : null,
   ];
 }
 
@@ -53,23 +98,36 @@ export function waiting({ status, dirtyBytes, oldestDirtyAt }: ShareData, view: 
   if (status.dirtyCount === 0) return view.t(status.mounted ? 'nothing' : 'nothing-known');
   const files = view.t('files', { count: status.dirtyCount });
   return html`${files}${dirtyBytes === undefined ? null : `, ${view.bytes(dirtyBytes)}`}
-    ${oldestDirtyAt === undefined ? null : html` <small>${view.t('oldest', { time: view.time(oldestDirtyAt, 'ago') })}</small>`}`;
+  ${oldestDirtyAt === undefined ? null : html` <small>${view.t('oldest', { time: view.time(oldestDirtyAt, 'ago') })}</small>`}`;
 }
 
 function warmup({ status }: ShareData, view: View): Content {
   const state = view.t(`warmup-${status.warmupState}`);
   const isCounted = status.warmupState === 'caching' || status.warmupState === 'complete';
-  return isCounted ? html`${state} <small>${view.t('done-of', { done: status.warmupDone, total: status.warmupTotal })}</small>` : state;
+  return isCounted
+    ? html`${state}
+        <small>${view.t('done-of', { done: status.warmupDone, total: status.warmupTotal })}</small>`
+    : state;
 }
 
 function refreshed({ status }: ShareData, view: View): Content {
   if (status.lastDirRefreshAt === null) return view.t('not-yet');
   const { lastDirRefreshDirsOk: good, lastDirRefreshDirsFailed: failed } = status;
-  return html`${view.time(status.lastDirRefreshAt, 'ago')} <small>${failed > 0 ? view.t('folders-failed', { good, failed }) : view.t('folders', { count: good })}</small>`;
+  return html`${view.time(status.lastDirRefreshAt, 'ago')}
+    <small
+      >${failed > 0 ? view.t('folders-failed', { good, failed }) : view.t('folders', { count: good })}</small
+    >`;
 }
 
 function addresses(list: readonly ShareAddress[], view: View): Content {
   if (list.length === 0) return null;
-  return html`<ul class="addresses">${list.map(({ protocol, address, shown, windows }) => html`<li><span class="protocol">${protocol}</span>
-    ${copyable(address, view, shown)}${windows === undefined ? null : copyable(windows, view)}</li>`)}</ul>`;
+  return html`<ul class="addresses">
+    ${list.map(
+      ({ protocol, address, shown, windows }) =>
+        html`<li>
+          <span class="protocol">${protocol}</span>
+          ${copyable(address, view, shown)}${windows === undefined ? null : copyable(windows, view)}
+        </li>`,
+    )}
+  </ul>`;
 }

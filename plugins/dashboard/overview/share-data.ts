@@ -1,4 +1,7 @@
-/** What a share's card shows, gathered from the status, the living mount and the servers; plain data, so that equal means unchanged. */
+/**
+ * What a share's card shows, gathered from the status, the living mount and the servers; plain data, so that
+ * equal means unchanged.
+ */
 import { hostname } from 'node:os';
 import { isLoopback, sizeBytes } from 'mountkeeper';
 import type { Config, LiveShare, Offer, ShareStatus } from 'mountkeeper';
@@ -50,10 +53,14 @@ export function shareData(status: ShareStatus, sources: ShareSources): ShareData
   const { config, live, since, speeds } = sources;
   const figures = live.get(status.name)?.figures?.stats;
   return {
-    status, tone: toneOf(status), isCutOff: status.health === 'failed' || live.get(status.name)?.remoteAnswers === false, since: since(status.name),
+    status,
+    tone: toneOf(status),
+    isCutOff: status.health === 'failed' || live.get(status.name)?.remoteAnswers === false,
+    since: since(status.name),
     dirtyBytes: status.dirtyCount === 0 ? 0 : figures?.dirtyBytes,
     oldestDirtyAt: figures?.oldestDirtyAt,
-    cacheLimit: sizeBytes(config.cache.max_size), speeds: speeds(status.name),
+    cacheLimit: sizeBytes(config.cache.max_size),
+    speeds: speeds(status.name),
     addresses: status.mounted ? addressesOf(status.name, sources) : [],
   };
 }
@@ -68,30 +75,51 @@ function addressesOf(share: string, { config, offers, host }: ShareSources): rea
   const shown = config.shares.find(({ name }) => name === share)?.protocols ?? [];
   return PROTOCOLS.filter(({ key }) => shown.includes(key)).flatMap(({ service, protocol }) => {
     const offer = offers.find((one) => one.service === service);
-    return offer === undefined ? [] : [addressOf(protocol, share, { host: reachedAs(offer, host), port: offer.port })];
+    return offer === undefined
+      ? []
+      : [addressOf(protocol, share, { host: reachedAs(offer, host), port: offer.port })];
   });
 }
 
 /** A server that listens everywhere is reached as this page was; else at the address that it has. */
 export function reachedAs({ addresses }: Offer, host: string): string {
-  if (addresses.length === 0 || addresses.includes(host) || addresses.some((one) => one === '0.0.0.0' || one === '::')) return host;
+  if (
+    addresses.length === 0 ||
+    addresses.includes(host) ||
+    addresses.some((one) => one === '0.0.0.0' || one === '::')
+  )
+    return host;
   return addresses[0] ?? host;
 }
 
-export function addressOf(protocol: ShareAddress['protocol'], share: string, at: { readonly host: string; readonly port: number }): ShareAddress {
+export function addressOf(
+  protocol: ShareAddress['protocol'],
+  share: string,
+  at: { readonly host: string; readonly port: number },
+): ShareAddress {
   const host = at.host.includes(':') ? `[${at.host}]` : at.host;
   const address = addressAt(protocol, { host, port: at.port, path: encodeURIComponent(share) });
   const shown = addressAt(protocol, { host, port: at.port, path: share });
-  return { protocol, address, shown, windows: protocol === 'SMB' && at.port === 445 ? `\\\\${at.host}\\${share}` : undefined };
+  return {
+    protocol,
+    address,
+    shown,
+    windows: protocol === 'SMB' && at.port === 445 ? `\\\\${at.host}\\${share}` : undefined,
+  };
 }
 
-function addressAt(protocol: ShareAddress['protocol'], { host, port, path }: { readonly host: string; readonly port: number; readonly path: string }): string {
+function addressAt(
+  protocol: ShareAddress['protocol'],
+  { host, port, path }: { readonly host: string; readonly port: number; readonly path: string },
+): string {
   if (protocol === 'SMB') return `smb://${host}${port === 445 ? '' : `:${port}`}/${path}`;
   if (protocol === 'NFS') return `nfs://${host}${port === 2049 ? '' : `:${port}`}/${path}`;
   return `http://${host}:${port}/${path}/`;
 }
 
-/** The name under which others reach this machine, as far as it is known: nobody else reaches it as localhost. */
+/**
+ * The name under which others reach this machine, as far as it is known: nobody else reaches it as localhost.
+ */
 export function hostForOthers(host: string): string {
   return isLoopback(host) ? hostname() : host;
 }

@@ -5,21 +5,44 @@ import type { Request, ResponseObject, ResponseToolkit } from '@hapi/hapi';
 const NOTHING = "default-src 'none'";
 /** Everything comes from here, nothing stands in the page, and no other page may hold it. */
 export const POLICY = [
-  NOTHING, "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
+  NOTHING,
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
 ].join('; ');
 export function takesGzip(request: Request): boolean {
-  return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|\s|$))/i.test(String(request.raw.req.headers['accept-encoding'] ?? ''));
+  return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|\s|$))/i.test(
+    String(request.raw.req.headers['accept-encoding'] ?? ''),
+  );
 }
 
 /** A document or fragment. Private: it is for who has signed in, in that reader's language. */
-export function htmlAnswer(request: Request, h: ResponseToolkit, markup: string, status = 200): ResponseObject {
+export function htmlAnswer(
+  request: Request,
+  h: ResponseToolkit,
+  markup: string,
+  status = 200,
+): ResponseObject {
   const bytes = Buffer.from(markup);
   const isZipped = bytes.length > 1_024 && takesGzip(request);
-  const response = h.response(isZipped ? gzipSync(bytes) : bytes).code(status).type('text/html; charset=utf-8')
-    .header('content-security-policy', POLICY).header('vary', 'accept-encoding, accept-language, cookie').header('cache-control', 'no-store');
+  const response = h
+    .response(isZipped ? gzipSync(bytes) : bytes)
+    .code(status)
+    .type('text/html; charset=utf-8')
+    .header('content-security-policy', POLICY)
+    .header('vary', 'accept-encoding, accept-language, cookie')
+    .header('cache-control', 'no-store');
   return isZipped ? response.header('content-encoding', 'gzip') : response;
 }
 
 export function queryOf(request: Request): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(request.query as Record<string, unknown>).filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+  return Object.fromEntries(
+    Object.entries(request.query as Record<string, unknown>).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string',
+    ),
+  );
 }

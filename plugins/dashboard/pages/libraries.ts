@@ -1,4 +1,7 @@
-/** Two packages that only drawing needs: imported at the first page, so that the daemon's start does not wait for them. */
+/**
+ * Two packages that only drawing needs: imported at the first page, so that the daemon's start does not wait
+ * for them.
+ */
 import type { IntlMessageFormat } from 'intl-messageformat';
 import type { render } from 'preact-render-to-string';
 

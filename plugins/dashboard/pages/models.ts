@@ -1,4 +1,6 @@
-/** The pages: the overview, a plugin's tab, a share. Each says which parts it has and how they stand together. */
+/**
+ * The pages: the overview, a plugin's tab, a share. Each says which parts it has and how they stand together.
+ */
 import { html } from 'mountkeeper';
 import type { Content, OwnedTab, StatusRecord, View } from 'mountkeeper';
 import { everywhere } from '../languages.ts';
@@ -26,12 +28,23 @@ type Drawn = (id: string) => string;
 
 /** Where a part stands: its content is replaced by the event of its name. */
 function slot(id: string, drawn: Drawn, attributes: Readonly<Record<string, string>> = {}): Content {
-  return drawnInto('div', { id, 'class': 'slot', 'sse-swap': id, 'hx-swap': 'morph:innerHTML', ...attributes }, drawn(id));
+  return drawnInto(
+    'div',
+    { id, class: 'slot', 'sse-swap': id, 'hx-swap': 'morph:innerHTML', ...attributes },
+    drawn(id),
+  );
 }
 
 function dataOf(sources: Sources, reader: Reader, record: StatusRecord): readonly ShareData[] {
   const { config, live, offers, recent } = sources;
-  const from = { config, live, offers, host: reader.host, since: (share: string) => recent.since(share), speeds: (share: string) => recent.speeds(share) };
+  const from = {
+    config,
+    live,
+    offers,
+    host: reader.host,
+    since: (share: string) => recent.since(share),
+    speeds: (share: string) => recent.speeds(share),
+  };
   return record.shares.map((status) => shareData(status, from));
 }
 
@@ -40,15 +53,26 @@ function unsavedOf(shares: readonly ShareData[], offlineSince: number | undefine
   const sizes = waiting.map(({ dirtyBytes }) => dirtyBytes);
   const ages = waiting.map(({ oldestDirtyAt }) => oldestDirtyAt);
   return {
-    offlineSince, cutOff: shares.filter(({ isCutOff }) => isCutOff).map(({ status }) => status.name),
-    bytes: sizes.reduce<number | undefined>((sum, size) => (sum === undefined || size === undefined ? undefined : sum + size), 0),
-    oldestAt: ages.length === 0 || ages.includes(undefined) ? undefined : Math.min(...ages.map((at) => at ?? Infinity)),
+    offlineSince,
+    cutOff: shares.filter(({ isCutOff }) => isCutOff).map(({ status }) => status.name),
+    bytes: sizes.reduce<number | undefined>(
+      (sum, size) => (sum === undefined || size === undefined ? undefined : sum + size),
+      0,
+    ),
+    oldestAt:
+      ages.length === 0 || ages.includes(undefined)
+        ? undefined
+        : Math.min(...ages.map((at) => at ?? Infinity)),
   };
 }
 
 function sentencePart(record: StatusRecord, shares: readonly ShareData[], view: View): Part {
   const sentence = sentenceOf(record, unsavedOf(shares, record.nasOfflineSince ?? undefined));
-  return { id: 'sentence', signature: () => JSON.stringify(sentence), draw: () => toHtml(sentencePanel(sentence, view)) };
+  return {
+    id: 'sentence',
+    signature: () => JSON.stringify(sentence),
+    draw: () => toHtml(sentencePanel(sentence, view)),
+  };
 }
 
 /** A share's own part is named by its hash, so that no panel's name can be that of a share. */
@@ -70,10 +94,17 @@ class PluginParts {
     const id = partId(owned);
     const known = this.#known.get(id);
     if (known?.owned.tab === tab) return { id, draw: () => known.part.draw() };
-    const { sources: { clock, log }, onLate } = this.#traits;
+    const {
+      sources: { clock, log },
+      onLate,
+    } = this.#traits;
     const ownWords = createView({ language: view.language, host: view.host });
     const part = new PluginPart({
-      clock, log, plugin, onLate, render: () => tab.render(view) as Content | Promise<Content>,
+      clock,
+      log,
+      plugin,
+      onLate,
+      render: () => tab.render(view) as Content | Promise<Content>,
       toHtml: (content) => toHtml(html`<div class="drawn">${content}</div>`),
       failed: () => toHtml(html`<p class="failed" role="alert">${ownWords.t('not-drawn', { plugin })}</p>`),
     });
@@ -93,20 +124,45 @@ export function overviewModel(traits: ModelTraits): PageModel {
     shares = dataOf(sources, reader, record);
     return [
       sentencePart(record, shares, view),
-      { id: 'notices', signature: () => JSON.stringify(notices), draw: () => toHtml(noticesPanel(notices, view)) },
+      {
+        id: 'notices',
+        signature: () => JSON.stringify(notices),
+        draw: () => toHtml(noticesPanel(notices, view)),
+      },
       ...shares.map((data) => sharePart(data, view)),
     ];
   };
   return {
     title: view.text(everywhere('overview')),
     parts: () => [...ownParts(), ...sources.tabs('card').map((owned) => plugins.of(owned, viewOf(owned)))],
-    frame: (drawn) => toHtml(html`<h1 class="unseen">${view.t('overview')}</h1>
-      ${slot('sentence', drawn, { role: 'status' })}${slot('notices', drawn)}
-      <section class="shares" aria-labelledby="shares-title"><h2 id="shares-title">${view.t('shares')}</h2>
-        ${shares.length === 0 ? html`<div class="empty"><p>${view.t('no-shares-help')}</p><p><a class="primary" href="/tabs/setup">${view.t('set-up-first')}</a></p></div>` : null}
-        <div class="cards">${shares.map(({ status: { name } }) => html`<article class="card" key=${name} id=${`card-${shareId(name)}`}>
-          ${slot(shareId(name), drawn)}<div class="actions">${shareButtons(sources, name, reader)}</div></article>`)}</div></section>
-      <section class="cards side" aria-label=${view.t('daemon')}>${sources.tabs('card').map((owned) => card({ sources, owned, drawn }, viewOf(owned)))}</section>`),
+    frame: (drawn) =>
+      toHtml(
+        html`<h1 class="unseen">${view.t('overview')}</h1>
+          ${slot('sentence', drawn, { role: 'status' })}${slot('notices', drawn)}
+          <section class="shares" aria-labelledby="shares-title">
+            <h2 id="shares-title">${view.t('shares')}</h2>
+            ${
+              shares.length === 0
+                ? html`<div class="empty">
+                    <p>${view.t('no-shares-help')}</p>
+                    <p><a class="primary" href="/tabs/setup">${view.t('set-up-first')}</a></p>
+                  </div>`
+                : null
+            }
+            <div class="cards">
+              ${shares.map(
+                ({ status: { name } }) =>
+                  html`<article class="card" key=${name} id=${`card-${shareId(name)}`}>
+                    ${slot(shareId(name), drawn)}
+                    <div class="actions">${shareButtons(sources, name, reader)}</div>
+                  </article>`,
+              )}
+            </div>
+          </section>
+          <section class="cards side" aria-label=${view.t('daemon')}>
+            ${sources.tabs('card').map((owned) => card({ sources, owned, drawn }, viewOf(owned)))}
+          </section>`,
+      ),
   };
 }
 
@@ -119,23 +175,46 @@ export function statusModel({ sources, reader }: ModelTraits): PageModel {
     parts: () => {
       const { record } = sources;
       shares = dataOf(sources, reader, record);
-      return [sentencePart(record, shares, view), ...shares.map((data) => sharePart({ ...data, addresses: [] }, view))];
+      return [
+        sentencePart(record, shares, view),
+        ...shares.map((data) => sharePart({ ...data, addresses: [] }, view)),
+      ];
     },
-    frame: (drawn) => toHtml(html`<h1 class="unseen">${view.t('status-page')}</h1>${slot('sentence', drawn, { role: 'status' })}
-      <div class="cards">${shares.map(({ status: { name } }) => html`<article class="card" key=${name}>${slot(shareId(name), drawn)}</article>`)}</div>`),
+    frame: (drawn) =>
+      toHtml(
+        html`<h1 class="unseen">${view.t('status-page')}</h1>
+          ${slot('sentence', drawn, { role: 'status' })}
+          <div class="cards">
+            ${shares.map(({ status: { name } }) => html`<article class="card" key=${name}>${slot(shareId(name), drawn)}</article>`)}
+          </div>`,
+      ),
   };
 }
 
 function sharePart(data: ShareData, view: View): Part {
-  return { id: shareId(data.status.name), signature: () => JSON.stringify(data), draw: () => toHtml(shareCard(data, view)) };
+  return {
+    id: shareId(data.status.name),
+    signature: () => JSON.stringify(data),
+    draw: () => toHtml(shareCard(data, view)),
+  };
 }
 
-function card({ sources, owned, drawn }: { readonly sources: Sources; readonly owned: OwnedTab; readonly drawn: Drawn }, view: View): Content {
+function card(
+  { sources, owned, drawn }: { readonly sources: Sources; readonly owned: OwnedTab; readonly drawn: Drawn },
+  view: View,
+): Content {
   const { id, title } = owned.tab;
-  return html`<article class="card" id=${`frame-${id}`}><h2>${view.text(title)}</h2>${slot(partId(owned), drawn)}${controlsOf(sources, owned, view)}</article>`;
+  return html`<article class="card" id=${`frame-${id}`}>
+    <h2>${view.text(title)}</h2>
+    ${slot(partId(owned), drawn)}${controlsOf(sources, owned, view)}
+  </article>`;
 }
 
-export function tabModel(owned: OwnedTab, query: Readonly<Record<string, string>>, traits: ModelTraits): PageModel {
+export function tabModel(
+  owned: OwnedTab,
+  query: Readonly<Record<string, string>>,
+  traits: ModelTraits,
+): PageModel {
   const { sources, reader } = traits;
   const view = createView({ ...reader, query, tab: owned.tab });
   const plugins = new PluginParts(traits);
@@ -148,13 +227,19 @@ export function tabModel(owned: OwnedTab, query: Readonly<Record<string, string>
     },
     frame: (drawn) => {
       const now = current();
-      return toHtml(html`<h1>${view.text(owned.tab.title)}</h1>
-        ${now ? html`${controlsOf(sources, now, createView({ ...reader, query, tab: now.tab }))}${slot(partId(owned), drawn)}` : html`<p class="empty">${createView({ ...reader }).t('tab-off')}</p>`}`);
+      return toHtml(
+        html`<h1>${view.text(owned.tab.title)}</h1>
+          ${now ? html`${controlsOf(sources, now, createView({ ...reader, query, tab: now.tab }))}${slot(partId(owned), drawn)}` : html`<p class="empty">${createView({ ...reader }).t('tab-off')}</p>`}`,
+      );
     },
   };
 }
 
-export function shareModel(share: string, query: Readonly<Record<string, string>>, traits: ModelTraits): PageModel {
+export function shareModel(
+  share: string,
+  query: Readonly<Record<string, string>>,
+  traits: ModelTraits,
+): PageModel {
   const { sources, reader } = traits;
   const view = createView({ ...reader, share });
   const plugins = new PluginParts(traits);
@@ -164,16 +249,32 @@ export function shareModel(share: string, query: Readonly<Record<string, string>
     const { record } = sources;
     const shares = dataOf(sources, reader, record);
     const now = shares.find(({ status }) => status.name === share);
-    const drawn = (): Content => (now ? shareCard(now, view) : html`<p class="empty">${view.t('share-gone')}</p>`);
-    return [sentencePart(record, shares, view), { id: shareId(share), signature: () => JSON.stringify(now ?? null), draw: () => toHtml(drawn()) }];
+    const drawn = (): Content =>
+      now ? shareCard(now, view) : html`<p class="empty">${view.t('share-gone')}</p>`;
+    return [
+      sentencePart(record, shares, view),
+      { id: shareId(share), signature: () => JSON.stringify(now ?? null), draw: () => toHtml(drawn()) },
+    ];
   };
   return {
     title: share,
     parts: () => [...own(), ...panels().map((owned) => plugins.of(owned, viewOf(owned)))],
-    frame: (drawn) => toHtml(html`<nav class="crumbs"><a href="/">${view.t('overview')}</a></nav><h1><bdi>${share}</bdi></h1>
-      ${slot('sentence', drawn, { role: 'status' })}
-      <article class="card">${slot(shareId(share), drawn)}<div class="actions">${shareButtons(sources, share, reader)}</div></article>
-      ${panels().map((owned) => html`<section class="card panel" id=${`frame-${owned.tab.id}`}><h2>${view.text(owned.tab.title)}</h2>
-        ${slot(partId(owned), drawn)}${controlsOf(sources, owned, viewOf(owned))}</section>`)}`),
+    frame: (drawn) =>
+      toHtml(
+        html`<nav class="crumbs"><a href="/">${view.t('overview')}</a></nav>
+          <h1><bdi>${share}</bdi></h1>
+          ${slot('sentence', drawn, { role: 'status' })}
+          <article class="card">
+            ${slot(shareId(share), drawn)}
+            <div class="actions">${shareButtons(sources, share, reader)}</div>
+          </article>
+          ${panels().map(
+            (owned) =>
+              html`<section class="card panel" id=${`frame-${owned.tab.id}`}>
+                <h2>${view.text(owned.tab.title)}</h2>
+                ${slot(partId(owned), drawn)}${controlsOf(sources, owned, viewOf(owned))}
+              </section>`,
+          )}`,
+      ),
   };
 }

@@ -1,4 +1,7 @@
-/** Small nodes that pages are made of. Bars and lines are SVG: their sizes are attributes, which the page's policy allows. */
+/**
+ * Small nodes that pages are made of. Bars and lines are SVG: their sizes are attributes, which the page's
+ * policy allows.
+ */
 import { html } from 'mountkeeper';
 import type { Content, View } from 'mountkeeper';
 
@@ -28,17 +31,27 @@ export interface MeterPart {
 const METER_WIDTH = 100;
 
 /** For the eye alone: the figures stand beside it as text. */
-export function meter({ whole, parts }: { readonly whole: number; readonly parts: readonly MeterPart[] }): Content {
+export function meter({
+  whole,
+  parts,
+}: {
+  readonly whole: number;
+  readonly parts: readonly MeterPart[];
+}): Content {
   let x = 0;
-  const bars = parts.filter(({ size }) => size > 0).map(({ kind, size }) => {
-    // A sliver is still to be seen.
-    const width = Math.min(METER_WIDTH - x, Math.max(1, (size / whole) * METER_WIDTH));
-    const bar = html`<rect class=${kind} x=${x.toFixed(2)} width=${width.toFixed(2)} height="8" />`;
-    x += width;
-    return bar;
-  });
+  const bars = parts
+    .filter(({ size }) => size > 0)
+    .map(({ kind, size }) => {
+      // A sliver is still to be seen.
+      const width = Math.min(METER_WIDTH - x, Math.max(1, (size / whole) * METER_WIDTH));
+      const bar = html`<rect class=${kind} x=${x.toFixed(2)} width=${width.toFixed(2)} height="8" />`;
+      x += width;
+      return bar;
+    });
   return html`<svg class="meter" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-    <rect class="whole" width="100" height="8" />${bars}</svg>`;
+    <rect class="whole" width="100" height="8" />
+    ${bars}
+  </svg>`;
 }
 
 const LINE_HEIGHT = 24;
@@ -48,13 +61,26 @@ const LINE_STEP = 2;
 export function sparkline(values: readonly number[]): Content {
   const most = Math.max(...values, 0);
   if (values.length < 2 || most === 0) return null;
-  const points = values.map((value, index) => `${index * LINE_STEP},${(LINE_HEIGHT - 1 - (value / most) * (LINE_HEIGHT - 2)).toFixed(1)}`);
-  return html`<svg class="spark" viewBox=${`0 0 ${(values.length - 1) * LINE_STEP} ${LINE_HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
-    <polyline points=${points.join(' ')} /></svg>`;
+  const points = values.map(
+    (value, index) =>
+      `${index * LINE_STEP},${(LINE_HEIGHT - 1 - (value / most) * (LINE_HEIGHT - 2)).toFixed(1)}`,
+  );
+  return html`<svg
+    class="spark"
+    viewBox=${`0 0 ${(values.length - 1) * LINE_STEP} ${LINE_HEIGHT}`}
+    preserveAspectRatio="none"
+    aria-hidden="true"
+  >
+    <polyline points=${points.join(' ')} />
+  </svg>`;
 }
 
 /** A text with a button that copies it; `shown` in its place where that reads better. */
 export function copyable(text: string, view: View, shown = text): Content {
-  return html`<span class="copy"><code><bdi>${shown}</bdi></code><button type="button" class="quiet" data-copy=${text}
-    data-done=${view.t('copied')}>${view.t('copy')}<span class="unseen"> ${text}</span></button></span>`;
+  return html`<span class="copy"
+    ><code><bdi>${shown}</bdi></code
+    ><button type="button" class="quiet" data-copy=${text} data-done=${view.t('copied')}>
+      ${view.t('copy')}<span class="unseen"> ${text}</span>
+    </button></span
+  >`;
 }

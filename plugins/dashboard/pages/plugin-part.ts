@@ -1,6 +1,6 @@
 /**
- * What another plugin shows, kept from holding up or breaking the rest of the page: one that takes long is shown when it is through,
- * one that throws or never ends is replaced by a sentence.
+ * What another plugin shows, kept from holding up or breaking the rest of the page: one that takes long is
+ * shown when it is through, one that throws or never ends is replaced by a sentence.
  */
 import type { Clock, Content, Logger } from 'mountkeeper';
 
@@ -37,7 +37,10 @@ export class PluginPart {
     });
     const isThrough = new AbortController();
     const running = this.#running;
-    const late = clock.sleep(PATIENCE_MS, isThrough.signal).then(() => void running.then(() => this.#options.onLate()), () => undefined);
+    const late = clock.sleep(PATIENCE_MS, isThrough.signal).then(
+      () => void running.then(() => this.#options.onLate()),
+      () => undefined,
+    );
     await Promise.race([running, late]);
     isThrough.abort();
     return this.#html;

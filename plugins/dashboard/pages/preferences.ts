@@ -10,7 +10,10 @@ const LONGEST_BACK = 2_048;
 
 function cookie(request: Request, name: string): string | undefined {
   const header = String(request.raw.req.headers['cookie'] ?? '');
-  return header.split(';').map((pair) => pair.trim().split('=')).find(([key]) => key === `mountkeeper_${name}`)?.[1];
+  return header
+    .split(';')
+    .map((pair) => pair.trim().split('='))
+    .find(([key]) => key === `mountkeeper_${name}`)?.[1];
 }
 
 /** The host without its port, as the listener has checked it. */
@@ -20,7 +23,10 @@ function hostOf(request: Request): string {
 }
 
 export function readerOf(request: Request): Reader {
-  return { language: pickLanguage(cookie(request, 'language'), request.raw.req.headers['accept-language']), host: hostOf(request) };
+  return {
+    language: pickLanguage(cookie(request, 'language'), request.raw.req.headers['accept-language']),
+    host: hostOf(request),
+  };
 }
 
 export function themeOf(request: Request): Theme {
@@ -30,18 +36,25 @@ export function themeOf(request: Request): Theme {
 
 /** A path of this service: `//host` and `/\\host` would lead elsewhere. */
 export function safeBack(back: unknown): string {
-  return typeof back === 'string' && back.length <= LONGEST_BACK && /^\/(?![/\\])[^\s\\]*$/.test(back) ? back : '/';
+  return typeof back === 'string' && back.length <= LONGEST_BACK && /^\/(?![/\\])[^\s\\]*$/.test(back)
+    ? back
+    : '/';
 }
 
 export function preferenceRoute(options: RouteOptions): ServerRoute {
   return {
-    method: 'POST', path: '/dashboard/preferences',
+    method: 'POST',
+    path: '/dashboard/preferences',
     options: { ...options, payload: { maxBytes: 16 * 1024, allow: 'application/x-www-form-urlencoded' } },
     handler: (request, h) => {
       const { language, theme, back } = (request.payload ?? {}) as Record<string, unknown>;
       const response = h.response().code(303).header('location', safeBack(back));
       const keep = (name: string, value: string): void => {
-        response.header('set-cookie', `mountkeeper_${name}=${value}; Path=/; Max-Age=${COOKIE_SECONDS}; SameSite=Lax; HttpOnly`, { append: true });
+        response.header(
+          'set-cookie',
+          `mountkeeper_${name}=${value}; Path=/; Max-Age=${COOKIE_SECONDS}; SameSite=Lax; HttpOnly`,
+          { append: true },
+        );
       };
       if (typeof language === 'string' && LANGUAGES.includes(language)) keep('language', language);
       const known = THEMES.find((one) => one === theme);

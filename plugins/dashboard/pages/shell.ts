@@ -1,4 +1,7 @@
-/** The document around every page: head, navigation, footer. Nothing in it comes from another host, and no script stands in it. */
+/**
+ * The document around every page: head, navigation, footer. Nothing in it comes from another host, and no
+ * script stands in it.
+ */
 import { Fragment, h, html } from 'mountkeeper';
 import type { Content, OwnedTab, View } from 'mountkeeper';
 import { LANGUAGES } from '../languages.ts';
@@ -27,20 +30,37 @@ export interface ShellTraits {
 }
 
 const HTMX_CONFIG = JSON.stringify({
-  allowEval: false, allowScriptTags: false, includeIndicatorStyles: false, selfRequestsOnly: true, historyEnabled: false, scrollIntoViewOnBoost: false,
-  responseHandling: [{ code: '204', swap: false }, { code: '[23]..', swap: true }, { code: '[45]..', swap: true, error: false }],
+  allowEval: false,
+  allowScriptTags: false,
+  includeIndicatorStyles: false,
+  selfRequestsOnly: true,
+  historyEnabled: false,
+  scrollIntoViewOnBoost: false,
+  responseHandling: [
+    { code: '204', swap: false },
+    { code: '[23]..', swap: true },
+    { code: '[45]..', swap: true, error: false },
+  ],
 });
 
 export const toHtml = (content: Content): string => libraries().render(h(Fragment, null, content));
 
 /** The one place where markup is put in as it is: it was made by `toHtml`. */
-export function drawnInto(tag: string, attributes: Readonly<Record<string, string | undefined>>, markup: string): Content {
+export function drawnInto(
+  tag: string,
+  attributes: Readonly<Record<string, string | undefined>>,
+  markup: string,
+): Content {
   return html`<${tag} ...${attributes} dangerouslySetInnerHTML=${{ __html: markup }} />`;
 }
 
 export function shell(traits: ShellTraits): string {
   const { title, view, theme, asset, scripts, build } = traits;
-  const document = html`<html lang=${view.language} data-theme=${theme === 'auto' ? undefined : theme} data-build=${build}>
+  const document = html`<html
+    lang=${view.language}
+    data-theme=${theme === 'auto' ? undefined : theme}
+    data-build=${build}
+  >
     <head>
       <meta charset="utf-8" />
       <meta name="viewport" content="width=device-width, initial-scale=1" />
@@ -53,11 +73,11 @@ export function shell(traits: ShellTraits): string {
     </head>
     <body hx-ext="sse,morph" sse-connect=${traits.events}>
       <a class="skip" href="#main">${view.t('skip')}</a>
-      ${traits.isBare ? null : header(traits)}
-      ${lostBanner(view)}
-      ${drawnInto('main', { 'id': 'main', 'tabindex': '-1', 'sse-swap': traits.events === undefined ? undefined : 'frame', 'hx-swap': 'morph:innerHTML' }, traits.main)}
+      ${traits.isBare ? null : header(traits)} ${lostBanner(view)}
+      ${drawnInto('main', { id: 'main', tabindex: '-1', 'sse-swap': traits.events === undefined ? undefined : 'frame', 'hx-swap': 'morph:innerHTML' }, traits.main)}
       ${traits.isBare ? null : footer(traits)}
-    </body></html>`;
+    </body>
+  </html>`;
   return `<!doctype html>${libraries().render(document)}`;
 }
 
@@ -73,26 +93,64 @@ function header({ view, tabs, path }: ShellTraits): Content {
   const current = path.split('?')[0];
   const links = [
     { href: '/', label: view.t('overview'), drawn: icon('overview') },
-    ...tabs.map(({ tab }) => ({ href: `/tabs/${tab.id}`, label: view.text(tab.title), drawn: tab.icon === undefined ? null : drawing(tab.icon) })),
+    ...tabs.map(({ tab }) => ({
+      href: `/tabs/${tab.id}`,
+      label: view.text(tab.title),
+      drawn: tab.icon === undefined ? null : drawing(tab.icon),
+    })),
   ];
-  return html`<header class="top"><a class="brand" href="/">Mountkeeper</a>
-    <nav aria-label=${view.t('navigation')}><ul>${links.map(({ href, label, drawn }) => html`<li>
-      <a href=${href} aria-current=${href === current ? 'page' : undefined}>${drawn}<span>${label}</span></a></li>`)}</ul></nav></header>`;
+  return html`<header class="top">
+    <a class="brand" href="/">Mountkeeper</a>
+    <nav aria-label=${view.t('navigation')}>
+      <ul>
+        ${links.map(
+          ({ href, label, drawn }) =>
+            html`<li>
+              <a href=${href} aria-current=${href === current ? 'page' : undefined}
+                >${drawn}<span>${label}</span></a
+              >
+            </li>`,
+        )}
+      </ul>
+    </nav>
+  </header>`;
 }
 
 /** Shown by the page's script: without it, nothing here changes and nothing is promised. */
 function lostBanner(view: View): Content {
-  return html`<div id="lost" class="lost" role="alert" hidden data-lost=${view.t('lost', { age: '%' })} data-old=${view.t('old', { age: '%' })}></div>
+  return html`<div
+      id="lost"
+      class="lost"
+      role="alert"
+      hidden
+      data-lost=${view.t('lost', { age: '%' })}
+      data-old=${view.t('old', { age: '%' })}
+    ></div>
     <noscript><p class="lost">${view.t('no-script')}</p></noscript>`;
 }
 
 function footer({ view, theme, path, canSignOut }: ShellTraits): Content {
   const back = html`<input type="hidden" name="back" value=${path} />`;
-  const choice = (name: string, value: string, label: Content, isChosen: boolean): Content => html`<button type="submit" class="quiet" name=${name} value=${value}
-    aria-pressed=${isChosen ? 'true' : 'false'}>${label}</button>`;
-  return html`<footer><form method="post" action="/dashboard/preferences" class="preferences">${back}
-      <span role="group" aria-label=${view.t('language')}>${LANGUAGES.map((language) => choice('language', language, view.t(`language-${language}`), language === view.language))}</span>
-      <span role="group" aria-label=${view.t('theme')}>${(['auto', 'light', 'dark'] as const).map((one) => choice('theme', one, view.t(`theme-${one}`), one === theme))}</span>
+  const choice = (name: string, value: string, label: Content, isChosen: boolean): Content =>
+    html`<button
+      type="submit"
+      class="quiet"
+      name=${name}
+      value=${value}
+      aria-pressed=${isChosen ? 'true' : 'false'}
+    >
+      ${label}
+    </button>`;
+  return html`<footer>
+    <form method="post" action="/dashboard/preferences" class="preferences">
+      ${back}
+      <span role="group" aria-label=${view.t('language')}
+        >${LANGUAGES.map((language) => choice('language', language, view.t(`language-${language}`), language === view.language))}</span
+      >
+      <span role="group" aria-label=${view.t('theme')}
+        >${(['auto', 'light', 'dark'] as const).map((one) => choice('theme', one, view.t(`theme-${one}`), one === theme))}</span
+      >
     </form>
-    ${canSignOut ? html`<form method="post" action="/dashboard/sign-out"><button type="submit" class="quiet">${view.t('sign-out')}</button></form>` : null}</footer>`;
+    ${canSignOut ? html`<form method="post" action="/dashboard/sign-out"><button type="submit" class="quiet">${view.t('sign-out')}</button></form>` : null}
+  </footer>`;
 }

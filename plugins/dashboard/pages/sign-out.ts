@@ -1,6 +1,6 @@
 /**
- * Signing out of HTTP Basic: a browser forgets a password when an answer refuses it. So the first time one is refused that is right;
- * whoever then gives another, or the same again, is shown the page.
+ * Signing out of HTTP Basic: a browser forgets a password when an answer refuses it. So the first time one is
+ * refused that is right; whoever then gives another, or the same again, is shown the page.
  */
 import { randomUUID } from 'node:crypto';
 import type { RouteOptions, ServerRoute } from '@hapi/hapi';
@@ -15,11 +15,13 @@ const MOST_REMEMBERED = 64;
 export function signOutRoute(options: RouteOptions): ServerRoute {
   const refused = new Set<string>();
   return {
-    method: ['GET', 'POST'], path: PATH,
+    method: ['GET', 'POST'],
+    path: PATH,
     options: { ...options },
     handler: (request, h) => {
       const { once = '' } = request.query as { once?: string };
-      // Begins with a POST, which no other site can send; the address that it leads to is good for one refusal.
+      // Begins with a POST, which no other site can send; the address that it leads to is good for one
+      // refusal.
       if (request.method === 'post') {
         const id = randomUUID();
         refused.add(id);
@@ -28,7 +30,10 @@ export function signOutRoute(options: RouteOptions): ServerRoute {
       }
       if (!refused.delete(once)) return h.response().code(303).header('location', '/');
       const view = createView(readerOf(request));
-      return htmlAnswer(request, h, toHtml(view.t('signed-out')), 401).header('www-authenticate', 'Basic realm="mountkeeper", charset="UTF-8"');
+      return htmlAnswer(request, h, toHtml(view.t('signed-out')), 401).header(
+        'www-authenticate',
+        'Basic realm="mountkeeper", charset="UTF-8"',
+      );
     },
   };
 }

@@ -1,6 +1,19 @@
 /** Everything that pages are made from, read when it is needed: a page shows what holds now. */
 import { createHash } from 'node:crypto';
-import type { Clock, Config, Content, Exporter, LiveShare, Logger, Notice, Offer, OwnedTab, PluginContext, Tab, View } from 'mountkeeper';
+import type {
+  Clock,
+  Config,
+  Content,
+  Exporter,
+  LiveShare,
+  Logger,
+  Notice,
+  Offer,
+  OwnedTab,
+  PluginContext,
+  Tab,
+  View,
+} from 'mountkeeper';
 import { createView } from '../view.ts';
 import type { Recent } from '../live/recent.ts';
 
@@ -47,7 +60,12 @@ export class Sources {
   }
 
   get live(): ReadonlyMap<string, LiveShare> {
-    return new Map(this.#ctx.use('shares').list().map((share) => [share.spec.share.name, share]));
+    return new Map(
+      this.#ctx
+        .use('shares')
+        .list()
+        .map((share) => [share.spec.share.name, share]),
+    );
   }
 
   get offers(): readonly Offer[] {
@@ -55,12 +73,20 @@ export class Sources {
   }
 
   tabs(place: NonNullable<Tab['place']>): readonly OwnedTab[] {
-    const all = this.#ctx.use('tabs').list().filter(({ tab }) => (tab.place ?? 'tab') === place);
-    return [...all].sort((a, b) => (a.tab.order ?? 50) - (b.tab.order ?? 50) || (a.tab.id < b.tab.id ? -1 : 1));
+    const all = this.#ctx
+      .use('tabs')
+      .list()
+      .filter(({ tab }) => (tab.place ?? 'tab') === place);
+    return [...all].sort(
+      (a, b) => (a.tab.order ?? 50) - (b.tab.order ?? 50) || (a.tab.id < b.tab.id ? -1 : 1),
+    );
   }
 
   tab(id: string): OwnedTab | undefined {
-    return this.#ctx.use('tabs').list().find(({ tab }) => tab.id === id);
+    return this.#ctx
+      .use('tabs')
+      .list()
+      .find(({ tab }) => tab.id === id);
   }
 
   #exporter(name: (typeof EXPORTERS)[number]): Exporter | undefined {

@@ -1,4 +1,7 @@
-/** Parts and actions that tabs declare. An action answers with what came of it, to be shown where it was clicked. */
+/**
+ * Parts and actions that tabs declare. An action answers with what came of it, to be shown where it was
+ * clicked.
+ */
 import type { Request, RouteOptions, ServerRoute } from '@hapi/hapi';
 import { html } from 'mountkeeper';
 import type { Content, OwnedTab, Outcome, View } from 'mountkeeper';
@@ -16,24 +19,41 @@ function own<T>(record: Readonly<Record<string, T>> | undefined, name: string): 
   return record !== undefined && Object.hasOwn(record, name) ? record[name] : undefined;
 }
 
-function asked(sources: Sources, request: Request, form: Readonly<Record<string, string>> = {}): { readonly owned: OwnedTab; readonly view: View; readonly name: string } | undefined {
+function asked(
+  sources: Sources,
+  request: Request,
+  form: Readonly<Record<string, string>> = {},
+): { readonly owned: OwnedTab; readonly view: View; readonly name: string } | undefined {
   const owned = sources.tab(String(request.params['tab']));
   if (!owned) return undefined;
   const query = queryOf(request);
   const share = form['share'] ?? query['share'];
-  const view = createView({ ...readerOf(request), query, form, tab: owned.tab, ...(share !== undefined && { share }) });
+  const view = createView({
+    ...readerOf(request),
+    query,
+    form,
+    tab: owned.tab,
+    ...(share !== undefined && { share }),
+  });
   return { owned, view, name: String(request.params['name']) };
 }
 
 export function outcomeNode({ ok, message, content }: Outcome, view: View): Content {
   const said = view.text(message);
-  const line = said === '' ? null : html`<span class="outcome" data-tone=${ok ? 'good' : 'bad'}>${icon(ok ? 'good' : 'bad')}<bdi>${said}</bdi></span>`;
+  const line =
+    said === ''
+      ? null
+      : html`<span class="outcome" data-tone=${ok ? 'good' : 'bad'}
+          >${icon(ok ? 'good' : 'bad')}<bdi>${said}</bdi></span
+        >`;
   return [line, content];
 }
 
 export function partRoute(sources: Sources, options: RouteOptions): ServerRoute {
   return {
-    method: 'GET', path: '/dashboard/parts/{tab}/{name}', options,
+    method: 'GET',
+    path: '/dashboard/parts/{tab}/{name}',
+    options,
     handler: async (request, h) => {
       const found = asked(sources, request);
       const part = found && own(found.owned.tab.parts, found.name);
@@ -45,10 +65,16 @@ export function partRoute(sources: Sources, options: RouteOptions): ServerRoute 
 
 function formOf(payload: unknown): Readonly<Record<string, string>> {
   if (typeof payload !== 'object' || payload === null) return {};
-  return Object.fromEntries(Object.entries(payload).filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+  return Object.fromEntries(
+    Object.entries(payload).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
 }
 
-async function outcomeOf(sources: Sources, { owned, view }: { readonly owned: OwnedTab; readonly view: View }, act: (view: View) => Outcome | Promise<Outcome>): Promise<Outcome> {
+async function outcomeOf(
+  sources: Sources,
+  { owned, view }: { readonly owned: OwnedTab; readonly view: View },
+  act: (view: View) => Outcome | Promise<Outcome>,
+): Promise<Outcome> {
   try {
     return await act(view);
   } catch (err) {
@@ -59,8 +85,12 @@ async function outcomeOf(sources: Sources, { owned, view }: { readonly owned: Ow
 
 export function actionRoute(sources: Sources, options: RouteOptions): ServerRoute {
   return {
-    method: 'POST', path: '/dashboard/do/{tab}/{name}',
-    options: { ...options, payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/x-www-form-urlencoded' } },
+    method: 'POST',
+    path: '/dashboard/do/{tab}/{name}',
+    options: {
+      ...options,
+      payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/x-www-form-urlencoded' },
+    },
     handler: async (request, h) => {
       const found = asked(sources, request, formOf(request.payload));
       const act = found && own(found.owned.tab.actions, found.name);

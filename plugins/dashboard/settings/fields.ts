@@ -1,4 +1,7 @@
-/** The form of the settings: what the schema knows, drawn with what the text says. The text is the truth; a field changes its key there. */
+/**
+ * The form of the settings: what the schema knows, drawn with what the text says. The text is the truth; a
+ * field changes its key there.
+ */
 import { html } from 'mountkeeper';
 import type { ConfigKey, Content, TomlEdit, View } from 'mountkeeper';
 
@@ -240,7 +243,10 @@ export function shownValue(value: unknown): string {
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value);
 }
 
-/** What was typed, as the schema wants it; what cannot be read so goes into the text as it is, and the check says what is wrong. */
+/**
+ * What was typed, as the schema wants it; what cannot be read so goes into the text as it is, and the check
+ * says what is wrong.
+ */
 export function typed(text: string, type: string, before: unknown): unknown {
   if (text === '') return undefined;
   if (type === 'boolean') return text === 'true';

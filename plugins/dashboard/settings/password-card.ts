@@ -43,16 +43,18 @@ async function set(ctx: PluginContext, view: View): Promise<Outcome> {
   // Who has set one meanwhile is not overruled from here.
   if (webOf(ctx).password !== '') return { ok: false, message: everywhere('password-there') };
   const text = editToml(ctx.use('config').shown(), [{ path: ['web', 'password'], value: password }]);
-  const { ok, message, version: applied } = await changes.submit({
+  const {
+    ok,
+    message,
+    version: applied,
+  } = await changes.submit({
     text,
     by: 'page',
     keepSecrets: true,
     version,
     onTrial: true,
   });
-  return ok
-    ? { ok, message: everywhere('password-set'), content: arrival(applied, view) }
-    : { ok, message };
+  return ok ? { ok, message: everywhere('password-set'), content: arrival(applied, view) } : { ok, message };
 }
 
 export function passwordCard(ctx: PluginContext): Tab {

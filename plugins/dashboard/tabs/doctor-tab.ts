@@ -1,4 +1,6 @@
-/** The findings of `mountkeeper doctor`, looked for in a process of its own: no check may hold up the daemon. */
+/**
+ * The findings of `mountkeeper doctor`, looked for in a process of its own: no check may hold up the daemon.
+ */
 import { join } from 'node:path';
 import { html } from 'mountkeeper';
 import type { Check, Content, Outcome, PluginContext, Tab, View } from 'mountkeeper';
@@ -57,10 +59,21 @@ export class Doctor {
 
   async #run(): Promise<void> {
     const { packageDir } = this.#ctx.use('paths');
-    const env = Object.fromEntries(Object.entries(process.env).filter((pair): pair is [string, string] => pair[1] !== undefined));
+    const env = Object.fromEntries(
+      Object.entries(process.env).filter((pair): pair is [string, string] => pair[1] !== undefined),
+    );
     const { stdout, stderr } = await this.#ctx.use('processes').run({
-      command: process.execPath, args: [join(packageDir, 'dist/core/main.js'), 'doctor', '--json', '--config', this.#ctx.use('config').file],
-      env, timeoutMs: LONGEST_MS, signal: this.#ctx.signal,
+      command: process.execPath,
+      args: [
+        join(packageDir, 'dist/core/main.js'),
+        'doctor',
+        '--json',
+        '--config',
+        this.#ctx.use('config').file,
+      ],
+      env,
+      timeoutMs: LONGEST_MS,
+      signal: this.#ctx.signal,
     });
     const line = stdout.trim().split('\n').at(-1) ?? '';
     if (!line.startsWith('[')) throw new Error(stderr.trim().split('\n').at(-1) ?? 'doctor gave no answer');
@@ -69,17 +82,32 @@ export class Doctor {
 }
 
 function finding({ title, result, detail, advice }: Check, view: View): Content {
-  return html`<li data-tone=${TONES[result]}>${icon(TONES[result])}<div><p><strong>${title}</strong> <small>${view.t(`doctor-${TONES[result]}`)}</small></p>
-    <p><bdi>${detail}</bdi></p>${advice === '' ? null : html`<p class="reason"><bdi>${advice}</bdi></p>`}</div></li>`;
+  return html`<li data-tone=${TONES[result]}>
+    ${icon(TONES[result])}
+    <div>
+      <p><strong>${title}</strong> <small>${view.t(`doctor-${TONES[result]}`)}</small></p>
+      <p><bdi>${detail}</bdi></p>
+      ${advice === '' ? null : html`<p class="reason"><bdi>${advice}</bdi></p>`}
+    </div>
+  </li>`;
 }
 
 function findings(doctor: Doctor, view: View): Content {
   const { last, isLooking } = doctor;
   if (!last) return html`<p class="empty">${view.t(isLooking ? 'doctor-looking' : 'doctor-nothing')}</p>`;
-  const of = (result: Check['result']): number => last.checks.filter((check) => check.result === result).length;
+  const of = (result: Check['result']): number =>
+    last.checks.filter((check) => check.result === result).length;
   const sorted = [...last.checks].sort((a, b) => ORDER[a.result] - ORDER[b.result]);
-  return html`<div class="drawn"><p>${view.t('doctor-sum', { bad: of('error'), warn: of('warning'), good: of('ok') })}${' '}<small>${isLooking ? view.t('doctor-looking') : view.time(last.at, 'ago')}</small></p>
-    <ul class="notices">${sorted.map((check) => finding(check, view))}</ul></div>`;
+  return html`<div class="drawn">
+    <p>
+      ${view.t('doctor-sum', { bad: of('error'), warn: of('warning'), good: of('ok') })}${' '}<small
+        >${isLooking ? view.t('doctor-looking') : view.time(last.at, 'ago')}</small
+      >
+    </p>
+    <ul class="notices">
+      ${sorted.map((check) => finding(check, view))}
+    </ul>
+  </div>`;
 }
 
 async function again(doctor: Doctor): Promise<Outcome> {
@@ -90,8 +118,13 @@ async function again(doctor: Doctor): Promise<Outcome> {
 export function doctorTab(ctx: PluginContext): Tab {
   const doctor = new Doctor(ctx);
   return {
-    id: 'doctor', order: 70, title: everywhere('doctor'), texts: CATALOGUES, icon: 'M4 12h4l2-6 4 12 2-6h4',
-    controls: (view) => html`<div class="actions">${view.button({ action: 'again', label: everywhere('doctor-again') })}</div>`,
+    id: 'doctor',
+    order: 70,
+    title: everywhere('doctor'),
+    texts: CATALOGUES,
+    icon: 'M4 12h4l2-6 4 12 2-6h4',
+    controls: (view) =>
+      html`<div class="actions">${view.button({ action: 'again', label: everywhere('doctor-again') })}</div>`,
     render: (view) => findings(doctor, view),
     actions: { again: () => again(doctor) },
     watch: (changed) => doctor.watch(changed),

@@ -1,4 +1,7 @@
-/** Switching a plugin in the text of the configuration, so that notes and layout stay. Whoever calls checks what came of it. */
+/**
+ * Switching a plugin in the text of the configuration, so that notes and layout stay. Whoever calls checks
+ * what came of it.
+ */
 
 /** Whether a line begins the table `[plugins.<name>]`, however its name is quoted and spaced. */
 function isHeadOf(name: string, line: string): boolean {
@@ -6,8 +9,13 @@ function isHeadOf(name: string, line: string): boolean {
   const end = text.indexOf(']');
   if (!text.startsWith('[') || text.startsWith('[[') || end === -1) return false;
   const rest = text.slice(end + 1).trim();
-  const keys = text.slice(1, end).split('.').map((key) => key.trim().replaceAll(/["']/g, ''));
-  return (rest === '' || rest.startsWith('#')) && keys.length === 2 && keys[0] === 'plugins' && keys[1] === name;
+  const keys = text
+    .slice(1, end)
+    .split('.')
+    .map((key) => key.trim().replaceAll(/["']/g, ''));
+  return (
+    (rest === '' || rest.startsWith('#')) && keys.length === 2 && keys[0] === 'plugins' && keys[1] === name
+  );
 }
 
 /** `enabled` in the table of the plugin is changed or added; the table is added where there is none. */
@@ -18,6 +26,9 @@ export function withPluginSwitched(text: string, name: string, isOn: boolean): s
   const rest = lines.slice(head + 1).findIndex((line) => /^\s*\[/.test(line));
   const end = rest === -1 ? lines.length : head + 1 + rest;
   const at = lines.findIndex((line, index) => index > head && index < end && /^\s*enabled\s*=/.test(line));
-  if (at === -1) return [...lines.slice(0, head + 1), `enabled = ${isOn}`, ...lines.slice(head + 1)].join('\n');
-  return lines.map((line, index) => (index === at ? line.replace(/=\s*(?:true|false)/, `= ${isOn}`) : line)).join('\n');
+  if (at === -1)
+    return [...lines.slice(0, head + 1), `enabled = ${isOn}`, ...lines.slice(head + 1)].join('\n');
+  return lines
+    .map((line, index) => (index === at ? line.replace(/=\s*(?:true|false)/, `= ${isOn}`) : line))
+    .join('\n');
 }

@@ -6,7 +6,8 @@ import { limitForm, limitPanel, serversPanel } from '../overview/panels.ts';
 import type { Sources } from '../pages/sources.ts';
 
 async function reconnect(ctx: PluginContext, share: string): Promise<Outcome> {
-  if (!ctx.use('config').current.config.shares.some(({ name }) => name === share)) return { ok: false, message: everywhere('share-gone') };
+  if (!ctx.use('config').current.config.shares.some(({ name }) => name === share))
+    return { ok: false, message: everywhere('share-gone') };
   await ctx.send('reconnect', share);
   return { ok: true, message: everywhere('reconnecting') };
 }
@@ -26,16 +27,36 @@ async function setLimit(ctx: PluginContext, { form: { up = '', down = '' } }: Vi
 export function ownTabs(ctx: PluginContext, sources: Sources): readonly Tab[] {
   return [
     {
-      id: 'share-controls', place: 'share', order: 10, title: everywhere('share'), texts: CATALOGUES, render: () => null,
+      id: 'share-controls',
+      place: 'share',
+      order: 10,
+      title: everywhere('share'),
+      texts: CATALOGUES,
+      render: () => null,
       actions: { reconnect: (view) => reconnect(ctx, view.share ?? '') },
-      buttons: (view) => [{ action: 'reconnect', label: everywhere('reconnect'), confirm: view.plain('reconnect-confirm', { share: view.share ?? '' }) }],
+      buttons: (view) => [
+        {
+          action: 'reconnect',
+          label: everywhere('reconnect'),
+          confirm: view.plain('reconnect-confirm', { share: view.share ?? '' }),
+        },
+      ],
     },
     {
-      id: 'servers', place: 'card', order: 10, title: everywhere('servers'), texts: CATALOGUES,
-      render: (view) => serversPanel({ record: sources.record, offers: sources.offers, host: view.host }, view),
+      id: 'servers',
+      place: 'card',
+      order: 10,
+      title: everywhere('servers'),
+      texts: CATALOGUES,
+      render: (view) =>
+        serversPanel({ record: sources.record, offers: sources.offers, host: view.host }, view),
     },
     {
-      id: 'limit', place: 'card', order: 20, title: everywhere('limit'), texts: CATALOGUES,
+      id: 'limit',
+      place: 'card',
+      order: 20,
+      title: everywhere('limit'),
+      texts: CATALOGUES,
       render: (view) => limitPanel(ctx.use('bandwidth').read(), view),
       controls: (view) => limitForm(view.action('set'), view),
       actions: { set: (view) => setLimit(ctx, view) },

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { durationMs, sizeBytes } from 'mountkeeper';
 import type { MountStats, UploadFigures, UploadOptions } from 'mountkeeper';
-import { treesOf } from '../cache-meta.ts';
-import type { MountTools } from '../tools.ts';
+import { treesOf } from '../cache/metadata.ts';
+import type { MountTools } from '../lifecycle/tools.ts';
 
 /** As the configuration says at the moment. */
 export function uploadRules({ config }: Pick<MountTools, 'config'>): Omit<UploadOptions, 'layer' | 'remote'> {
@@ -24,22 +24,41 @@ export function remotePathOf(fs: string): string {
   return fs.slice(fs.indexOf(':') + 1);
 }
 
-/** Whether rclone has content of a file of that size in its own cache, or may have. `path`: as on the remote, without its name. */
+/**
+ * Whether rclone has content of a file of that size in its own cache, or may have. `path`: as on the remote,
+ * without its name.
+ */
 export function isCached(cacheDir: string, path: string, bytes: number): boolean {
   try {
-    const { Size } = JSON.parse(readFileSync(join(treesOf(cacheDir).meta, path), 'utf8')) as { readonly Size: number };
+    const { Size } = JSON.parse(readFileSync(join(treesOf(cacheDir).meta, path), 'utf8')) as {
+      readonly Size: number;
+    };
     return Size === bytes;
   } catch (error) {
     return !['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
   }
 }
 
-export const NOTHING_READ: MountStats = { cacheBytes: 0, dirtyFiles: 0, erroredFiles: 0, speed: 0, transfers: 0, errors: 0, uploading: false };
+export const NOTHING_READ: MountStats = {
+  cacheBytes: 0,
+  dirtyFiles: 0,
+  erroredFiles: 0,
+  speed: 0,
+  transfers: 0,
+  errors: 0,
+  uploading: false,
+};
 
 /** Figures of reading, with those of the uploader. */
-export function withUploads(reading: MountStats, waiting: UploadFigures, inTheWay: string | undefined): MountStats {
-  const stuck = waiting.stuckFiles > 0
-    ? `${waiting.stuckFiles} of the files written here cannot be brought to the remote (${waiting.stuckReason ?? 'no reason given'}); they stay here` : undefined;
+export function withUploads(
+  reading: MountStats,
+  waiting: UploadFigures,
+  inTheWay: string | undefined,
+): MountStats {
+  const stuck =
+    waiting.stuckFiles > 0
+      ? `${waiting.stuckFiles} of the files written here cannot be brought to the remote (${waiting.stuckReason ?? 'no reason given'}); they stay here`
+      : undefined;
   const troubles = [reading.trouble, stuck, inTheWay].filter((text) => text !== undefined);
   return {
     ...reading,

@@ -1,21 +1,31 @@
 /**
- * The handle of a share with a write layer: rclone for reading, bindfs over it, an overlay that users see, an uploader that brings the
- * upper folder to the remote. It lives as long as bindfs does; rclones below it come and go.
+ * The handle of a share with a write layer: rclone for reading, bindfs over it, an overlay that users see, an
+ * uploader that brings the upper folder to the remote. It lives as long as bindfs does; rclones below it come
+ * and go.
  */
 import { dirname, join } from 'node:path';
 import type {
-  Bandwidth, CacheAccess, ManagedProcess, Mount, MountPlan, MountStats, PendingFiles, RefreshResult, ShareUploads, Uploader,
+  Bandwidth,
+  CacheAccess,
+  ManagedProcess,
+  Mount,
+  MountPlan,
+  MountStats,
+  PendingFiles,
+  RefreshResult,
+  ShareUploads,
+  Uploader,
 } from 'mountkeeper';
-import { pendingIn } from '../cache-scan.ts';
-import { createInPlace } from '../in-place.ts';
-import type { LivingMount } from '../living-mount.ts';
+import { pendingIn } from '../cache/scan.ts';
+import { createInPlace } from '../lifecycle/in-place.ts';
+import type { ActiveMount } from '../lifecycle/active-mount.ts';
 import { RcloneFiles } from '../rclone/remote-files.ts';
 import type { Outdated } from '../rclone/remote-files.ts';
-import { clearMountPoint } from '../mount-point.ts';
-import { sealMount } from '../seal.ts';
-import type { MountTools } from '../tools.ts';
+import { clearMountPoint } from '../lifecycle/mount-point.ts';
+import { freezeMount } from '../lifecycle/freeze.ts';
+import type { MountTools } from '../lifecycle/tools.ts';
 import { isCached, NOTHING_READ, remotePathOf, uploadRules, withUploads } from './layer-figures.ts';
-import { LocalLayer } from './local-layer.ts';
+import { LocalLayer } from './upper/local-layer.ts';
 import { LowerSupervisor } from './lower-supervisor.ts';
 import { NameDropper } from './name-dropper.ts';
 import { overlaySource } from './overlay.ts';
@@ -51,9 +61,12 @@ export interface LayeredMountOptions {
   readonly exec: boolean;
   readonly readOnly: boolean;
   /** Starts an rclone and puts it in its place. `before`: done when it answers and nobody sees it yet. */
-  readonly start: (signal: AbortSignal, before: (lower: LivingMount) => Promise<void>) => Promise<LivingMount>;
+  readonly start: (
+    signal: AbortSignal,
+    before: (lower: ActiveMount) => Promise<void>,
+  ) => Promise<ActiveMount>;
   /** The rclone that is in its place already. */
-  readonly lower?: LivingMount | undefined;
+  readonly lower?: ActiveMount | undefined;
   readonly tools: MountTools;
 }
 
@@ -62,7 +75,7 @@ export class LayeredMount implements Mount {
   readonly plan: MountPlan;
   readonly adopted: boolean;
   readonly exited: Promise<string>;
-  /** A former daemon had sealed it. */
+  /** A former daemon had frozen it. */
   isSealed = false;
   readonly #options: LayeredMountOptions;
   readonly #supervisor: LowerSupervisor;
@@ -72,7 +85,7 @@ export class LayeredMount implements Mount {
   readonly #uploads: ShareUploads;
   readonly #lookAtPlace: () => Promise<string | undefined>;
   readonly #end = new AbortController();
-  #latest: LivingMount | undefined;
+  #latest: ActiveMount | undefined;
   #limit: Bandwidth | undefined;
   #isSealed = false;
   /** Rclones in a row under which moves could not be settled. */
@@ -87,23 +100,46 @@ export class LayeredMount implements Mount {
     this.plan = plan;
     this.adopted = options.adopted;
     this.#supervisor = new LowerSupervisor({
-      shareName, start: (signal) => start(signal, (fresh) => this.#settleMoves(fresh, signal)), clock, log, onUp: (living) => this.#useLower(living), onDown: () => this.#remote.use(undefined),
+      shareName,
+      start: (signal) => start(signal, (fresh) => this.#settleMoves(fresh, signal)),
+      clock,
+      log,
+      onUp: (living) => this.#useLower(living),
+      onDown: () => this.#remote.use(undefined),
     });
     this.#remote = new RemoteBelow(() => this.#supervisor.problem);
     this.#names = new NameDropper({
-      shareName, mountPoint: plan.mountPoint, flags: options, tools,
+      shareName,
+      mountPoint: plan.mountPoint,
+      flags: options,
+      tools,
       isOver: () => this.#isSealed || this.isSealed || this.#end.signal.aborted,
     });
     const layer = new LocalLayer({
-      shareName, paths, lower: options.stack.lower, mountPoint: plan.mountPoint, processes, clock, log,
-      forget: (folders, change) => this.#forget(folders, change), dropNames: () => this.#names.drop(), precisionMs: () => this.#remote.precisionMs,
+      shareName,
+      paths,
+      lower: options.stack.lower,
+      mountPoint: plan.mountPoint,
+      processes,
+      clock,
+      log,
+      forget: (folders, change) => this.#forget(folders, change),
+      dropNames: () => this.#names.drop(),
+      precisionMs: () => this.#remote.precisionMs,
       isCached: (path, bytes) => isCached(options.cacheDir, join(remotePathOf(options.fs), path), bytes),
     });
-    this.#renewal = new Renewal({ clock, end: this.#end.signal, read: (folders, signal) => this.#readListings(layer, folders, signal) });
+    this.#renewal = new Renewal({
+      clock,
+      end: this.#end.signal,
+      read: (folders, signal) => this.#readListings(layer, folders, signal),
+    });
     this.#uploads = options.uploader.start({ layer, remote: this.#remote, ...uploadRules(tools) });
     const lost = new Promise<string>((resolve) => (this.#lose = resolve));
     this.#lookAtPlace = createInPlace({
-      mountPoint: plan.mountPoint, device: overlaySource(shareName), mountTable, onLost: () => this.#lose(UNMOUNTED),
+      mountPoint: plan.mountPoint,
+      device: overlaySource(shareName),
+      mountTable,
+      onLost: () => this.#lose(UNMOUNTED),
     });
     this.exited = Promise.race([lost, bindfs.exited.then(() => NOT_PASSED_ON)]).then(async (reason) => {
       await this.#stopUploads();
@@ -124,7 +160,11 @@ export class LayeredMount implements Mount {
   }
 
   async stats(signal: AbortSignal): Promise<MountStats> {
-    const [inTheWay, reading, waiting] = await Promise.all([this.#lookAtPlace(), this.#reading(signal), this.#uploads.look(signal)]);
+    const [inTheWay, reading, waiting] = await Promise.all([
+      this.#lookAtPlace(),
+      this.#reading(signal),
+      this.#uploads.look(signal),
+    ]);
     return withUploads(reading, waiting, inTheWay);
   }
 
@@ -153,7 +193,7 @@ export class LayeredMount implements Mount {
     this.#isSealed = true;
     try {
       await this.#names.dropped();
-      await sealMount(this.plan.mountPoint, this.#options.tools, this.#end.signal);
+      await freezeMount(this.plan.mountPoint, this.#options.tools, this.#end.signal);
     } catch (error) {
       this.#isSealed = false;
       throw error;
@@ -165,10 +205,19 @@ export class LayeredMount implements Mount {
     return Promise.resolve();
   }
 
-  async refreshDirectories(path: string, options: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult> {
+  async refreshDirectories(
+    path: string,
+    options: { readonly recursive: boolean; readonly signal: AbortSignal },
+  ): Promise<RefreshResult> {
     const lower = await this.#supervisor.obtain(options.signal);
     const result = await lower.refreshDirectories(path, options);
-    this.#uploads.refreshed(path.split('/').filter((name) => name !== '').join('/'), options.recursive);
+    this.#uploads.refreshed(
+      path
+        .split('/')
+        .filter((name) => name !== '')
+        .join('/'),
+      options.recursive,
+    );
     return result;
   }
 
@@ -195,7 +244,8 @@ export class LayeredMount implements Mount {
   }
 
   cacheAccess(): CacheAccess {
-    if (!this.#latest) throw new Error(`the cache of the share cannot be looked into: ${this.#supervisor.problem}`);
+    if (!this.#latest)
+      throw new Error(`the cache of the share cannot be looked into: ${this.#supervisor.problem}`);
     const { module, parameters } = this.#latest.cacheAccess();
     return { module, parameters: { ...parameters, upper: this.#options.paths.upper } };
   }
@@ -203,9 +253,14 @@ export class LayeredMount implements Mount {
   async pending(): Promise<PendingFiles> {
     const { cacheDir, fs, paths, uploader } = this.#options;
     const [written, cached] = await Promise.all([
-      uploader.waiting(paths.upper, paths.records), pendingIn(cacheDir, remotePathOf(fs)),
+      uploader.waiting(paths.upper, paths.records),
+      pendingIn(cacheDir, remotePathOf(fs)),
     ]);
-    return { count: written.count + cached.count, bytes: written.bytes + cached.bytes, paths: [...written.paths, ...cached.paths] };
+    return {
+      count: written.count + cached.count,
+      bytes: written.bytes + cached.bytes,
+      paths: [...written.paths, ...cached.paths],
+    };
   }
 
   release(): void {
@@ -219,22 +274,36 @@ export class LayeredMount implements Mount {
     return dirname(this.#options.cacheDir);
   }
 
-  /** A new rclone knows no limit of bandwidth, and nothing of what the kernel has looked up by the former one. */
-  #useLower(lower: LivingMount): void {
+  /**
+   * A new rclone knows no limit of bandwidth, and nothing of what the kernel has looked up by the former one.
+   */
+  #useLower(lower: ActiveMount): void {
     const { tools } = this.#options;
     this.#latest = lower;
     this.#remote.use(this.#filesOf(lower));
     lower.around = (change) => this.#changing(change);
     if (this.#limit) {
-      void lower.setBandwidth(this.#limit, tools.clock.deadline(LIMIT_MS, this.#end.signal))
-        .catch((error: unknown) => tools.log.warn({ share: this.shareName, err: error }, 'limit of bandwidth not told to the new rclone'));
+      void lower
+        .setBandwidth(this.#limit, tools.clock.deadline(LIMIT_MS, this.#end.signal))
+        .catch((error: unknown) =>
+          tools.log.warn(
+            { share: this.shareName, err: error },
+            'limit of bandwidth not told to the new rclone',
+          ),
+        );
     }
     void this.#names.drop();
   }
 
-  #filesOf({ address }: LivingMount): RcloneFiles {
+  #filesOf({ address }: ActiveMount): RcloneFiles {
     const { fs, tools, type } = this.#options;
-    return new RcloneFiles({ address, fs, type, clock: tools.clock, onForget: (folders) => this.#renewal.forgotten(folders) });
+    return new RcloneFiles({
+      address,
+      fs,
+      type,
+      clock: tools.clock,
+      onForget: (folders) => this.#renewal.forgotten(folders),
+    });
   }
 
   async #readListings(layer: LocalLayer, folders: readonly string[], signal: AbortSignal): Promise<void> {
@@ -243,8 +312,10 @@ export class LayeredMount implements Mount {
     await this.#names.drop();
   }
 
-  /** A folder that the former rclone moved on the remote, or was about to, would show empty below the new one. */
-  async #settleMoves(fresh: LivingMount, signal: AbortSignal): Promise<void> {
+  /**
+   * A folder that the former rclone moved on the remote, or was about to, would show empty below the new one.
+   */
+  async #settleMoves(fresh: ActiveMount, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options.tools;
     this.#remote.use(this.#filesOf(fresh));
     try {
@@ -254,13 +325,16 @@ export class LayeredMount implements Mount {
       this.#unsettled += 1;
       // For ever without the remote is worse: the marks are brought up to date on the living overlay.
       if (this.#unsettled < MOST_UNSETTLED) throw error;
-      log.error({ share: this.shareName, err: error }, 'marks of moved folders not settled, they may show empty for a moment');
+      log.error(
+        { share: this.shareName, err: error },
+        'marks of moved folders not settled, they may show empty for a moment',
+      );
     }
   }
 
   /**
-   * Of what lies below. What users changed of the versions they see must be on record before they see others, and no folder may be
-   * on its way on the remote.
+   * Of what lies below. What users changed of the versions they see must be on record before they see others,
+   * and no folder may be on its way on the remote.
    */
   async #changing<T>(change: () => Promise<T>): Promise<T> {
     const { clock } = this.#options.tools;
@@ -275,7 +349,13 @@ export class LayeredMount implements Mount {
   }
 
   #reading(signal: AbortSignal): Promise<MountStats> {
-    return this.#supervisor.living?.stats(signal) ?? Promise.resolve({ ...NOTHING_READ, trouble: `nothing can be read from the remote just now (${this.#supervisor.problem})` });
+    return (
+      this.#supervisor.living?.stats(signal) ??
+      Promise.resolve({
+        ...NOTHING_READ,
+        trouble: `nothing can be read from the remote just now (${this.#supervisor.problem})`,
+      })
+    );
   }
 
   /** What users changed of the versions they see must be on record before they see others. */
@@ -286,17 +366,24 @@ export class LayeredMount implements Mount {
   async #forget(folders: readonly string[], change?: () => Promise<Outdated>): Promise<void> {
     if (folders.length === 0) return;
     await this.#look();
-    await this.#remote.forget(folders, { signal: this.#options.tools.clock.deadline(FORGET_MS, this.#end.signal), change });
+    await this.#remote.forget(folders, {
+      signal: this.#options.tools.clock.deadline(FORGET_MS, this.#end.signal),
+      change,
+    });
   }
 
   async #takeOffPath(): Promise<void> {
     // What lies over it, too: a cover that refuses new writes.
-    await clearMountPoint(this.plan.mountPoint, this.#options.tools, { living: 'detach' });
+    await clearMountPoint(this.plan.mountPoint, this.#options.tools, { active: 'detach' });
   }
 
   /** What waits stays in the upper folder: a failure here is in nobody's way. */
   async #stopUploads(): Promise<void> {
-    await this.#uploads.stop().catch((error: unknown) => this.#options.tools.log.warn({ share: this.shareName, err: error }, 'uploads not ended'));
+    await this.#uploads
+      .stop()
+      .catch((error: unknown) =>
+        this.#options.tools.log.warn({ share: this.shareName, err: error }, 'uploads not ended'),
+      );
     this.#remote.use(undefined);
   }
 }

@@ -1,46 +1,58 @@
-/** How a share with a write layer is mounted, adopted and looked at: what the mounter does beside what it does for any share. */
+/**
+ * How a share with a write layer is mounted, adopted and looked at: what the mounter does beside what it does
+ * for any share.
+ */
 import { readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from 'mountkeeper';
-import type { Config, ManagedProcess, MountEntry, MountPlan, PendingFiles, RemoteFailure, ShareSpec } from 'mountkeeper';
-import { remotePath } from '../arguments.ts';
-import { asideFolders } from '../cache-place.ts';
-import type { LivingMount } from '../living-mount.ts';
-import { clearMountPoint } from '../mount-point.ts';
-import type { OverlayNotes } from '../notes.ts';
-import { cacheFolder, planMount } from '../plan.ts';
+import type {
+  Config,
+  ManagedProcess,
+  MountEntry,
+  MountPlan,
+  PendingFiles,
+  RemoteFailure,
+  ShareSpec,
+} from 'mountkeeper';
+import { remotePath } from '../rclone/arguments.ts';
+import { asideFolders } from '../cache/identity.ts';
+import type { ActiveMount } from '../lifecycle/active-mount.ts';
+import { clearMountPoint } from '../lifecycle/mount-point.ts';
+import { cacheFolder, planMount } from '../lifecycle/mount-plan.ts';
 import { RcloneFiles } from '../rclone/remote-files.ts';
-import type { MountingTools, MountTools } from '../tools.ts';
-import { recoverAside } from './aside.ts';
+import type { MountingTools, MountTools } from '../lifecycle/tools.ts';
+import { recoverAside } from './upper/set-aside.ts';
 import { LayeredMount } from './layered-mount.ts';
 import { dropNames, isOverlaySource, mountOverlay, overlaySource } from './overlay.ts';
+import type { LayerPlan } from './layer-plan.ts';
 import { layerPaths, stackPaths } from './paths.ts';
-import type { LayerPaths, StackPaths } from './paths.ts';
 import { RemoteBelow } from './remote-below.ts';
-import { clearFresh, clearStack, endPassingOn, isPassedOn, moveIn, moveMount, passOn, prepareStack, setGuard, stackKey, takeOff } from './stack.ts';
-import { fromStackNotes, toStackNotes } from './stack-notes.ts';
+import {
+  clearFresh,
+  clearStack,
+  endPassingOn,
+  isPassedOn,
+  moveIn,
+  moveMount,
+  passOn,
+  prepareStack,
+  setGuard,
+  stackKey,
+  takeOff,
+} from './stack.ts';
+import { fromStackNotes, toStackNotes } from './stack-record.ts';
 
 const SETTLE_MS = 20_000;
 
-export interface Layering {
-  /** As users see the share. */
-  readonly shown: MountPlan;
-  /** What rclone is told: read-only, and elsewhere. */
-  readonly lowerSpec: ShareSpec;
-  /** Where rclone is in the end. */
-  readonly lowerPlan: MountPlan;
-  readonly cacheDir: string;
-  readonly paths: LayerPaths;
-  readonly stack: StackPaths;
-  readonly overlay: OverlayNotes;
-}
-
 /** Starts an rclone that is mounted at `fresh`. */
-export type StartLower = (layering: Layering, signal: AbortSignal) => Promise<LivingMount>;
+export type StartLower = (layering: LayerPlan, signal: AbortSignal) => Promise<ActiveMount>;
 
 /** Rejects with a plain sentence where no write layer can be had. */
-export async function planLayer(spec: ShareSpec, tools: MountTools): Promise<Layering> {
-  if (process.getuid?.() !== 0) throw new Error('mount.write_layer needs root, since only root may mount an overlay: run the daemon as root, or set write_layer = false');
+export async function planLayer(spec: ShareSpec, tools: MountTools): Promise<LayerPlan> {
+  if (process.getuid?.() !== 0)
+    throw new Error(
+      'mount.write_layer needs root, since only root may mount an overlay: run the daemon as root, or set write_layer = false',
+    );
   // Told before anything is mounted.
   tools.uploader();
   const config = tools.config();
@@ -50,51 +62,98 @@ export async function planLayer(spec: ShareSpec, tools: MountTools): Promise<Lay
   const stateDir = await realpath(tools.paths.stateDir);
   const stack = stackPaths(stateDir, spec.share.name);
   return {
-    shown, cacheDir, stack, paths: layerPaths(cacheDir),
+    shown,
+    cacheDir,
+    stack,
+    paths: layerPaths(cacheDir),
     lowerSpec: { ...spec, share: { ...spec.share, mount_point: stack.fresh, read_only: true } },
     lowerPlan: { ...shown, mountPoint: stack.place },
     overlay: {
-      mountPoint: shown.mountPoint, type: spec.connection.type, readOnly: spec.share.read_only,
+      mountPoint: shown.mountPoint,
+      type: spec.connection.type,
+      readOnly: spec.share.read_only,
       exec: (spec.share as { readonly exec?: boolean }).exec === true,
     },
   };
 }
 
 /**
- * Mounts the whole: rclone, bindfs over it, the overlay over that. When one of them fails, nothing stays mounted; but a remote that is
- * silent keeps nobody from what was written here: rclone comes when it can.
+ * Mounts the whole: rclone, bindfs over it, the overlay over that. When one of them fails, nothing stays
+ * mounted; but a remote that is silent keeps nobody from what was written here: rclone comes when it can.
  */
-export async function raiseLayer(layering: Layering, start: StartLower, tools: MountingTools, signal: AbortSignal): Promise<LayeredMount> {
-  const { shown, paths, overlay, stack, lowerSpec: { share: { name } } } = layering;
+export async function mountLayer(
+  layering: LayerPlan,
+  start: StartLower,
+  tools: MountingTools,
+  signal: AbortSignal,
+): Promise<LayeredMount> {
+  const {
+    shown,
+    paths,
+    overlay,
+    stack,
+    lowerSpec: {
+      share: { name },
+    },
+  } = layering;
   await prepareStack(stack, tools);
-  let [bindfs, lower]: [ManagedProcess?, LivingMount?] = [];
+  let [bindfs, lower]: [ManagedProcess?, ActiveMount?] = [];
   try {
     lower = await unlessSilent(start(layering, signal), layering, tools);
     await clearUpper(layering, lower, tools, signal);
-    bindfs = await passOn(name, stack, { fingerprint: shown.fingerprint, notes: toStackNotes(layering) }, tools);
+    bindfs = await passOn(
+      name,
+      stack,
+      { fingerprint: shown.fingerprint, notes: toStackNotes(layering) },
+      tools,
+    );
     // Over the bare folder, which nobody has seen by the time that the overlay is moved to where users are.
-    await mountOverlay({ ...overlay, shareName: name, paths, lower: stack.lower, staging: stack.staging }, tools);
+    await mountOverlay(
+      { ...overlay, shareName: name, paths, lower: stack.lower, staging: stack.staging },
+      tools,
+    );
     await setGuard(stack, tools);
     if (lower) await moveIn(name, stack, tools);
     await moveMount(stack.staging, shown.mountPoint, tools);
     return layeredMount(layering, { bindfs, lower, start, adopted: false }, tools);
   } catch (error) {
-    await undo(layering, { bindfs, lower }, tools).catch((cause: unknown) => tools.log.error({ share: name, err: cause }, 'failed mount not cleared'));
+    await undo(layering, { bindfs, lower }, tools).catch((cause: unknown) =>
+      tools.log.error({ share: name, err: cause }, 'failed mount not cleared'),
+    );
     throw error;
   }
 }
 
 /** What a former daemon, or a former overlay, left in the middle is settled while no overlay looks. */
-async function clearUpper({ paths, overlay, lowerSpec }: Layering, lower: LivingMount | undefined, tools: MountTools, signal: AbortSignal): Promise<void> {
+async function clearUpper(
+  { paths, overlay, lowerSpec }: LayerPlan,
+  lower: ActiveMount | undefined,
+  tools: MountTools,
+  signal: AbortSignal,
+): Promise<void> {
   const { log } = tools;
   const { name } = lowerSpec.share;
   const count = await recoverAside(paths, log);
-  if (count > 0) log.info({ share: name, files: count }, 'what was being taken out of the write layer is in it again');
+  if (count > 0)
+    log.info({ share: name, files: count }, 'what was being taken out of the write layer is in it again');
   for (const folder of [paths.upper, paths.records]) await makeFolder(folder);
   const remote = new RemoteBelow(() => 'the remote does not answer');
-  if (lower) remote.use(new RcloneFiles({ address: lower.address, fs: remotePath(lowerSpec), type: overlay.type, clock: tools.clock }));
+  if (lower)
+    remote.use(
+      new RcloneFiles({
+        address: lower.address,
+        fs: remotePath(lowerSpec),
+        type: overlay.type,
+        clock: tools.clock,
+      }),
+    );
   try {
-    await tools.uploader().settle({ upper: paths.upper, records: paths.records, remote, signal: tools.clock.deadline(SETTLE_MS, signal) });
+    await tools.uploader().settle({
+      upper: paths.upper,
+      records: paths.records,
+      remote,
+      signal: tools.clock.deadline(SETTLE_MS, signal),
+    });
   } catch (error) {
     // What is left is brought up to date on the living overlay, with folders out of sight for a moment.
     log.warn({ share: name, err: error }, 'marks of the write layer not settled');
@@ -103,7 +162,11 @@ async function clearUpper({ paths, overlay, lowerSpec }: Layering, lower: Living
   }
 }
 
-async function unlessSilent(starting: Promise<LivingMount>, layering: Layering, { log }: MountTools): Promise<LivingMount | undefined> {
+async function unlessSilent(
+  starting: Promise<ActiveMount>,
+  layering: LayerPlan,
+  { log }: MountTools,
+): Promise<ActiveMount | undefined> {
   try {
     return await starting;
   } catch (error) {
@@ -115,14 +178,15 @@ async function unlessSilent(starting: Promise<LivingMount>, layering: Layering, 
 
 interface Parts {
   readonly bindfs?: ManagedProcess | undefined;
-  readonly lower?: LivingMount | undefined;
+  readonly lower?: ActiveMount | undefined;
 }
 
-async function undo({ shown, stack }: Layering, { bindfs, lower }: Parts, tools: MountTools): Promise<void> {
+async function undo({ shown, stack }: LayerPlan, { bindfs, lower }: Parts, tools: MountTools): Promise<void> {
   await lower?.kill();
   if (bindfs) await endPassingOn(bindfs);
   const entry = await tools.mountTable.find(shown.mountPoint);
-  if (entry && isOverlaySource(entry.source)) await clearMountPoint(shown.mountPoint, tools, { living: 'detach' });
+  if (entry && isOverlaySource(entry.source))
+    await clearMountPoint(shown.mountPoint, tools, { active: 'detach' });
   await clearStack(stack, tools);
 }
 
@@ -135,30 +199,49 @@ export async function endFormerStack(shareName: string, tools: MountTools): Prom
 }
 
 /**
- * The share that a former daemon left, whether its rclone lives or not; undefined when bindfs or the overlay is gone, or nobody could
- * bring up what is written to it.
+ * The share that a former daemon left, whether its rclone lives or not; undefined when bindfs or the overlay
+ * is gone, or nobody could bring up what is written to it.
  */
 export async function adoptLayer(
-  shareName: string, { adoptLower, start }: { readonly adoptLower: () => Promise<LivingMount | undefined>; readonly start: StartLower }, tools: MountingTools,
+  shareName: string,
+  {
+    adoptLower,
+    start,
+  }: { readonly adoptLower: () => Promise<ActiveMount | undefined>; readonly start: StartLower },
+  tools: MountingTools,
 ): Promise<{ readonly mount: LayeredMount; readonly entry: MountEntry } | undefined> {
   const bindfs = await tools.processes.adopt(stackKey(shareName));
   const notes = bindfs && fromStackNotes(bindfs);
   if (!bindfs || !notes) return undefined;
   try {
     const stack = stackPaths(await realpath(tools.paths.stateDir), shareName);
-    const entry = (await tools.mountTable.list()).find((one) => one.mountPoint === notes.plan.mountPoint && one.source === overlaySource(shareName));
+    const entry = (await tools.mountTable.list()).find(
+      (one) => one.mountPoint === notes.plan.mountPoint && one.source === overlaySource(shareName),
+    );
     if (!entry || !(await isPassedOn(stack, tools.mountTable))) return undefined;
     const paths = layerPaths(notes.cacheDir);
     // Before an uploader looks: what is missing in the upper folder counts as removed.
     const count = await recoverAside(paths, tools.log, { isLive: true });
     if (count > 0) {
-      tools.log.info({ share: shareName, files: count }, 'what was being taken out of the write layer is in it again');
+      tools.log.info(
+        { share: shareName, files: count },
+        'what was being taken out of the write layer is in it again',
+      );
       await dropNames(notes.plan.mountPoint, notes, tools);
     }
     const lower = await adoptLower();
     const mount = new LayeredMount({
-      ...notes, shareName, bindfs, lower, stack, paths, adopted: true, uploader: tools.uploader(), tools,
-      start: async (signal, before) => startOther(await layeringAgain(shareName, notes.plan, tools), { start, before }, tools, signal),
+      ...notes,
+      shareName,
+      bindfs,
+      lower,
+      stack,
+      paths,
+      adopted: true,
+      uploader: tools.uploader(),
+      tools,
+      start: async (signal, before) =>
+        startOther(await layeringAgain(shareName, notes.plan, tools), { start, before }, tools, signal),
     });
     return { mount, entry };
   } catch (error) {
@@ -167,20 +250,40 @@ export async function adoptLayer(
   }
 }
 
-function layeredMount(layering: Layering, { start, ...parts }: Parts & { bindfs: ManagedProcess; start: StartLower; adopted: boolean }, tools: MountingTools): LayeredMount {
+function layeredMount(
+  layering: LayerPlan,
+  { start, ...parts }: Parts & { bindfs: ManagedProcess; start: StartLower; adopted: boolean },
+  tools: MountingTools,
+): LayeredMount {
   const { shown, paths, overlay, stack, cacheDir, lowerSpec } = layering;
   return new LayeredMount({
-    ...overlay, ...parts, shareName: lowerSpec.share.name, plan: shown, paths, stack, cacheDir, fs: remotePath(lowerSpec), uploader: tools.uploader(), tools,
+    ...overlay,
+    ...parts,
+    shareName: lowerSpec.share.name,
+    plan: shown,
+    paths,
+    stack,
+    cacheDir,
+    fs: remotePath(lowerSpec),
+    uploader: tools.uploader(),
+    tools,
     start: (signal, before) => startOther(layering, { start, before }, tools, signal),
   });
 }
 
 /** Another rclone in the place of one that has ended. */
 async function startOther(
-  layering: Layering, { start, before }: { readonly start: StartLower; readonly before: (lower: LivingMount) => Promise<void> },
-  tools: MountTools, signal: AbortSignal,
-): Promise<LivingMount> {
-  const { lowerSpec: { share: { name } }, stack } = layering;
+  layering: LayerPlan,
+  { start, before }: { readonly start: StartLower; readonly before: (lower: ActiveMount) => Promise<void> },
+  tools: MountTools,
+  signal: AbortSignal,
+): Promise<ActiveMount> {
+  const {
+    lowerSpec: {
+      share: { name },
+    },
+    stack,
+  } = layering;
   await takeOff(name, stack, tools);
   await clearFresh(stack, tools);
   const lower = await start(layering, signal);
@@ -194,21 +297,32 @@ async function startOther(
   }
 }
 
-/** With the settings of now, as long as they lead to the same place: what was written for one NAS must not go to another. */
-async function layeringAgain(shareName: string, plan: MountPlan, tools: MountTools): Promise<Layering> {
+/**
+ * With the settings of now, as long as they lead to the same place: what was written for one NAS must not go
+ * to another.
+ */
+async function layeringAgain(shareName: string, plan: MountPlan, tools: MountTools): Promise<LayerPlan> {
   const { shares, connections } = tools.config();
   const share = shares.find(({ name }) => name === shareName);
   const connection = connections.find(({ name }) => name === share?.connection);
   if (!share || !connection) throw new Error('the share is not in the configuration any more');
   const layering = await planLayer({ share, connection }, tools);
   if (layering.shown.identity !== plan.identity || layering.shown.mountPoint !== plan.mountPoint) {
-    throw new Error('the share leads elsewhere by now: it is mounted anew once nothing waits, or by a reconnect');
+    throw new Error(
+      'the share leads elsewhere by now: it is mounted anew once nothing waits, or by a reconnect',
+    );
   }
   return layering;
 }
 
-/** What waits in the upper folders of these cache folders, also in those that were set aside because they belong to another place. */
-export async function pendingInLayers(cacheDirs: readonly string[], tools: Pick<MountTools, 'uploader'>): Promise<PendingFiles> {
+/**
+ * What waits in the upper folders of these cache folders, also in those that were set aside because they
+ * belong to another place.
+ */
+export async function pendingInLayers(
+  cacheDirs: readonly string[],
+  tools: Pick<MountTools, 'uploader'>,
+): Promise<PendingFiles> {
   const folders = [...cacheDirs, ...(await Promise.all(cacheDirs.map(asideFolders))).flat()];
   const all = await Promise.all(folders.map((folder) => pendingInLayer(folder, tools)));
   return {
@@ -221,7 +335,10 @@ export async function pendingInLayers(cacheDirs: readonly string[], tools: Pick<
 const NOTHING: PendingFiles = { count: 0, bytes: 0, paths: [] };
 
 /** Rejects while nobody can tell: what is there may wait. */
-export async function pendingInLayer(cacheDir: string, tools: Pick<MountTools, 'uploader'>): Promise<PendingFiles> {
+export async function pendingInLayer(
+  cacheDir: string,
+  tools: Pick<MountTools, 'uploader'>,
+): Promise<PendingFiles> {
   const { upper, records } = layerPaths(cacheDir);
   return (await holdsLayer(cacheDir)) ? tools.uploader().waiting(upper, records) : NOTHING;
 }
@@ -236,8 +353,15 @@ export async function holdsLayer(cacheDir: string): Promise<boolean> {
 }
 
 /** A share that has no write layer any more, with something in its upper folder that would be hidden. */
-export async function refuseHiddenLayer(config: Config, cacheDir: string, tools: Pick<MountTools, 'uploader'>): Promise<void> {
+export async function refuseHiddenLayer(
+  config: Config,
+  cacheDir: string,
+  tools: Pick<MountTools, 'uploader'>,
+): Promise<void> {
   if (config.mount.write_layer) return;
   const { count } = await pendingInLayer(cacheDir, tools);
-  if (count > 0) throw new Error(`${count} files that were written through the write layer wait in ${join(cacheDir, 'layer')}: set mount.write_layer = true until they are on the remote`);
+  if (count > 0)
+    throw new Error(
+      `${count} files that were written through the write layer wait in ${join(cacheDir, 'layer')}: set mount.write_layer = true until they are on the remote`,
+    );
 }

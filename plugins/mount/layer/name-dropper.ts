@@ -1,5 +1,8 @@
-/** Has the kernel drop the names that it keeps of a share's overlay after each change of what lies below, one drop after the other. */
-import type { MountTools } from '../tools.ts';
+/**
+ * Has the kernel drop the names that it keeps of a share's overlay after each change of what lies below, one
+ * drop after the other.
+ */
+import type { MountTools } from '../lifecycle/tools.ts';
 import { dropNames } from './overlay.ts';
 import type { OverlaySpec } from './overlay.ts';
 
@@ -8,7 +11,7 @@ export interface NameDropperOptions {
   readonly mountPoint: string;
   readonly flags: Pick<OverlaySpec, 'exec' | 'readOnly'>;
   readonly tools: MountTools;
-  /** Dropping names makes the overlay writable: not when it has been sealed, or ends. */
+  /** Dropping names makes the overlay writable: not when it has been frozen, or ends. */
   readonly isOver: () => boolean;
 }
 
@@ -37,8 +40,10 @@ export class NameDropper {
     const { flags, isOver, mountPoint, shareName: share, tools } = this.#options;
     while (this.#isDue && !isOver()) {
       this.#isDue = false;
-      await dropNames(mountPoint, { exec: flags.exec, readOnly: flags.readOnly }, tools)
-        .catch((error: unknown) => tools.log.warn({ share, err: error }, 'names not dropped, some may show what was before'));
+      await dropNames(mountPoint, { exec: flags.exec, readOnly: flags.readOnly }, tools).catch(
+        (error: unknown) =>
+          tools.log.warn({ share, err: error }, 'names not dropped, some may show what was before'),
+      );
     }
   }
 }

@@ -1,4 +1,7 @@
-/** Where a share's write layer lies. The upper folder is the difference between the remote and what users want: never cleared by itself. */
+/**
+ * Where a share's write layer lies. The upper folder is the difference between the remote and what users
+ * want: never cleared by itself.
+ */
 import { join } from 'node:path';
 
 /** Beside rclone's own trees in the share's cache folder. */
@@ -19,12 +22,21 @@ export interface LayerPaths {
 
 export function layerPaths(cacheDir: string): LayerPaths {
   const folder = join(cacheDir, LAYER);
-  return { folder, upper: join(folder, 'upper'), work: join(folder, 'work'), aside: join(folder, 'aside'), records: join(folder, 'records') };
+  return {
+    folder,
+    upper: join(folder, 'upper'),
+    work: join(folder, 'work'),
+    aside: join(folder, 'aside'),
+    records: join(folder, 'records'),
+  };
 }
 
 /** Where what lies below a share's overlay is put together: for the daemon's user alone. */
 export interface StackPaths {
-  /** Holds all the others. A mount of its own that the kernel shows to no other namespace: in others nothing can be moved. */
+  /**
+   * Holds all the others. A mount of its own that the kernel shows to no other namespace: in others nothing
+   * can be moved.
+   */
   readonly folder: string;
   /** What bindfs passes on. */
   readonly source: string;
@@ -45,7 +57,12 @@ export function stackPaths(stateDir: string, shareName: string): StackPaths {
   const folder = join(stateDir, 'mount', 'lower', shareName);
   const [source, through] = [join(folder, 'source'), join(folder, 'through')];
   return {
-    folder, source, place: join(source, 'low'), through, lower: join(through, 'low'),
-    fresh: join(folder, 'fresh'), staging: join(folder, 'staging'),
+    folder,
+    source,
+    place: join(source, 'low'),
+    through,
+    lower: join(through, 'low'),
+    fresh: join(folder, 'fresh'),
+    staging: join(folder, 'staging'),
   };
 }

@@ -1,4 +1,7 @@
-/** A share's files on the remote by the rclone of the moment: the uploader keeps this one while rclones come and go. */
+/**
+ * A share's files on the remote by the rclone of the moment: the uploader keeps this one while rclones come
+ * and go.
+ */
 import type { RemoteEntry, RemoteFailure, RemoteFiles } from 'mountkeeper';
 import type { Outdated, RcloneFiles } from '../rclone/remote-files.ts';
 
@@ -24,11 +27,17 @@ export class RemoteBelow implements RemoteFiles {
     return Number.isFinite(now) ? now : this.#precisionMs;
   }
 
-  async stat(path: string, options: { readonly signal: AbortSignal; readonly hash?: boolean }): Promise<RemoteEntry | undefined> {
+  async stat(
+    path: string,
+    options: { readonly signal: AbortSignal; readonly hash?: boolean },
+  ): Promise<RemoteEntry | undefined> {
     return this.#now().stat(path, options);
   }
 
-  async list(folder: string, options: { readonly signal: AbortSignal }): Promise<readonly RemoteEntry[] | undefined> {
+  async list(
+    folder: string,
+    options: { readonly signal: AbortSignal },
+  ): Promise<readonly RemoteEntry[] | undefined> {
     return this.#now().list(folder, options);
   }
 
@@ -37,7 +46,9 @@ export class RemoteBelow implements RemoteFiles {
   }
 
   async upload(
-    local: string, path: string, options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
+    local: string,
+    path: string,
+    options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
   ): Promise<void> {
     await this.#now().upload(local, path, options);
   }
@@ -63,7 +74,8 @@ export class RemoteBelow implements RemoteFiles {
   }
 
   async forget(
-    folders: readonly string[], options: { readonly signal: AbortSignal; readonly change?: (() => Promise<Outdated>) | undefined },
+    folders: readonly string[],
+    options: { readonly signal: AbortSignal; readonly change?: (() => Promise<Outdated>) | undefined },
   ): Promise<void> {
     await this.#now().forget(folders, options);
   }

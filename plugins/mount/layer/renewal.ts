@@ -1,6 +1,6 @@
 /**
- * Reads the listings of forgotten folders anew, a little later: a folder whose listing rclone does not have cannot be used while the
- * NAS is away, not even to write into.
+ * Reads the listings of forgotten folders anew, a little later: a folder whose listing rclone does not have
+ * cannot be used while the NAS is away, not even to write into.
  */
 import type { Clock } from 'mountkeeper';
 

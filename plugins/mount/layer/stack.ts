@@ -1,15 +1,16 @@
 /**
- * What lies below a share's overlay: an rclone that may be replaced at any time, and bindfs, which passes it on. overlayfs keeps
- * what it once looked up, so its lower layer must stay the same for as long as it is mounted: that is bindfs, which looks up each
- * name anew by its path, and gives it the same number again. Below bindfs, a killed rclone makes way for another one while files
- * are open and sessions go on (measured on Linux 6.18 with bindfs 1.14.7; docs/decisions/0026).
+ * What lies below a share's overlay: an rclone that may be replaced at any time, and bindfs, which passes it
+ * on. overlayfs keeps what it once looked up, so its lower layer must stay the same for as long as it is
+ * mounted: that is bindfs, which looks up each name anew by its path, and gives it the same number again.
+ * Below bindfs, a killed rclone makes way for another one while files are open and sessions go on (measured
+ * on Linux 6.18 with bindfs 1.14.7; docs/decisions/0026).
  *
- * While no rclone is there, a dead FUSE mount (the guard) answers every call with an error. An empty folder in its place would
- * make everything on the remote look deleted.
+ * While no rclone is there, a dead FUSE mount (the guard) answers every call with an error. An empty folder
+ * in its place would make everything on the remote look deleted.
  */
 import { makeFolder } from 'mountkeeper';
 import type { Clock, ManagedProcess, MountTable, Processes } from 'mountkeeper';
-import { deviceName } from '../arguments.ts';
+import { deviceName } from '../rclone/arguments.ts';
 import type { StackPaths } from './paths.ts';
 
 export const STACK_PREFIX = 'layer/';
@@ -24,12 +25,16 @@ const STOP_GRACE_MS = 1_500;
 const MOST_MOUNTS = 32;
 
 /**
- * Nothing is kept but names and their numbers: a size that the kernel remembers would cut a file that changes hands. Read-only, so
- * the man page's warning about several threads (owners of new files) does not concern it; with one, each slow read would hold up
- * everybody. No attributes: what a remote might call `trusted.overlay.…` is not to be believed.
+ * Nothing is kept but names and their numbers: a size that the kernel remembers would cut a file that changes
+ * hands. Read-only, so the man page's warning about several threads (owners of new files) does not concern
+ * it; with one, each slow read would hold up everybody. No attributes: what a remote might call
+ * `trusted.overlay.…` is not to be believed.
  */
 const PASS_ON = [
-  '-f', '--multithreaded', '--xattr-none', '-o',
+  '-f',
+  '--multithreaded',
+  '--xattr-none',
+  '-o',
   `ro,noforget,attr_timeout=0,entry_timeout=0,negative_timeout=0,nosuid,nodev,fsname=${PASSED_ON}`,
 ];
 
@@ -58,31 +63,49 @@ export function stackKey(shareName: string): string {
 export async function prepareStack(paths: StackPaths, tools: StackTools): Promise<void> {
   await clearStack(paths, tools);
   await makeFolder(paths.folder);
-  await run('sh', ['-c', PREPARE, 'sh', paths.folder], 'the folder below the share cannot be made private', tools);
+  await run(
+    'sh',
+    ['-c', PREPARE, 'sh', paths.folder],
+    'the folder below the share cannot be made private',
+    tools,
+  );
   for (const folder of [paths.place, paths.through, paths.fresh, paths.staging]) await makeFolder(folder);
 }
 
-/** Takes all mounts away at once, also those on top of each other. Processes behind them end when nobody holds them. */
+/**
+ * Takes all mounts away at once, also those on top of each other. Processes behind them end when nobody holds
+ * them.
+ */
 export async function clearStack({ folder }: StackPaths, tools: StackTools): Promise<void> {
   for (let count = 0; await isMounted(folder, tools.mountTable); count += 1) {
-    if (count === MOST_MOUNTS) throw new Error(`the folder ${folder} could not be cleared: too many mounts lie on it`);
+    if (count === MOST_MOUNTS)
+      throw new Error(`the folder ${folder} could not be cleared: too many mounts lie on it`);
     await detach(folder, tools);
   }
 }
 
 /** Starts bindfs. Its record is what the next daemon knows the share by. */
 export async function passOn(
-  shareName: string, paths: StackPaths, { fingerprint, notes }: Pick<ManagedProcess, 'fingerprint' | 'notes'>, tools: StackTools,
+  shareName: string,
+  paths: StackPaths,
+  { fingerprint, notes }: Pick<ManagedProcess, 'fingerprint' | 'notes'>,
+  tools: StackTools,
 ): Promise<ManagedProcess> {
   const { clock, mountTable, processes } = tools;
   const bindfs = await processes.start({
-    key: stackKey(shareName), command: 'bindfs', args: [...PASS_ON, paths.source, paths.through], fingerprint, notes,
+    key: stackKey(shareName),
+    command: 'bindfs',
+    args: [...PASS_ON, paths.source, paths.through],
+    fingerprint,
+    notes,
   });
   const deadline = clock.deadline(READY_MS);
   while (!(await isMounted(paths.through, mountTable))) {
     if (deadline.aborted || !bindfs.isAlive()) {
       await bindfs.stop({ graceMs: 0 });
-      throw new Error(`bindfs does not pass on what lies below the share: ${(await bindfs.tail(1))[0] ?? 'no reason given'}`);
+      throw new Error(
+        `bindfs does not pass on what lies below the share: ${(await bindfs.tail(1))[0] ?? 'no reason given'}`,
+      );
     }
     await clock.sleep(LOOK_MS);
   }
@@ -96,7 +119,12 @@ export function isPassedOn({ through }: StackPaths, mountTable: MountTable): Pro
 
 /** Everything below answers with an error from now on, until an rclone is moved in. */
 export async function setGuard({ place }: StackPaths, tools: StackTools): Promise<void> {
-  await run('sh', ['-c', GUARD, 'sh', place, GUARD_SOURCE], 'the place of the missing remote cannot be guarded', tools);
+  await run(
+    'sh',
+    ['-c', GUARD, 'sh', place, GUARD_SOURCE],
+    'the place of the missing remote cannot be guarded',
+    tools,
+  );
 }
 
 /** Puts the rclone that is mounted at `fresh` in the place of the former one. */
@@ -105,7 +133,10 @@ export async function moveIn(shareName: string, paths: StackPaths, tools: StackT
   await moveMount(paths.fresh, paths.place, tools);
 }
 
-/** Takes dead or dying rclones off their place, and off the one where they are made ready; what is left is the guard. */
+/**
+ * Takes dead or dying rclones off their place, and off the one where they are made ready; what is left is the
+ * guard.
+ */
 export async function takeOff(shareName: string, { place }: StackPaths, tools: StackTools): Promise<void> {
   const source = deviceName(shareName);
   for (let count = 0; count < MOST_MOUNTS; count += 1) {
@@ -116,12 +147,18 @@ export async function takeOff(shareName: string, { place }: StackPaths, tools: S
 
 /** Of an rclone that was ended before it was moved. */
 export async function clearFresh({ fresh }: StackPaths, tools: StackTools): Promise<void> {
-  for (let count = 0; count < MOST_MOUNTS && (await isMounted(fresh, tools.mountTable)); count += 1) await detach(fresh, tools);
+  for (let count = 0; count < MOST_MOUNTS && (await isMounted(fresh, tools.mountTable)); count += 1)
+    await detach(fresh, tools);
 }
 
 /** In one step: there is no moment at which neither is there. */
 export async function moveMount(from: string, to: string, tools: StackTools): Promise<void> {
-  await run('mount', ['-n', '-i', '--no-canonicalize', '--move', from, to], `what is mounted at ${from} cannot be moved`, tools);
+  await run(
+    'mount',
+    ['-n', '-i', '--no-canonicalize', '--move', from, to],
+    `what is mounted at ${from} cannot be moved`,
+    tools,
+  );
 }
 
 /** Ends bindfs, and with it whatever still hangs on it. */
@@ -137,7 +174,18 @@ function detach(path: string, tools: StackTools): Promise<void> {
   return run('umount', ['-i', '-n', '-l', '-c', '--', path], `${path} cannot be unmounted`, tools);
 }
 
-async function run(command: string, args: readonly string[], otherwise: string, { processes }: StackTools): Promise<void> {
-  const { code, stderr } = await processes.run({ command, args, env: { LC_ALL: 'C' }, timeoutMs: COMMAND_TIMEOUT_MS });
-  if (code !== 0) throw new Error(`${otherwise} (${stderr.trim().split('\n').at(-1) ?? `${command} ended with ${code}`})`);
+async function run(
+  command: string,
+  args: readonly string[],
+  otherwise: string,
+  { processes }: StackTools,
+): Promise<void> {
+  const { code, stderr } = await processes.run({
+    command,
+    args,
+    env: { LC_ALL: 'C' },
+    timeoutMs: COMMAND_TIMEOUT_MS,
+  });
+  if (code !== 0)
+    throw new Error(`${otherwise} (${stderr.trim().split('\n').at(-1) ?? `${command} ended with ${code}`})`);
 }

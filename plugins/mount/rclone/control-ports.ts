@@ -1,22 +1,24 @@
 /**
- * The ports on loopback under which mounts' remote controls answer whoever knows the password. Every local user can connect to
- * a port, and rclone keeps some 32 kB for each connection, without any limit: 2,000 silent ones took 65 MiB. So rclone
- * listens on a socket in the state folder, which the daemon uses itself. The ports are the daemon's: nothing comes from them
- * to rclone before the password has come, and a connection on which it has not is one of a limited number.
+ * The ports on loopback under which mounts' remote controls answer whoever knows the password. Every local
+ * user can connect to a port, and rclone keeps some 32 kB for each connection, without any limit: 2,000
+ * silent ones took 65 MiB. So rclone listens on a socket in the state folder, which the daemon uses itself.
+ * The ports are the daemon's: nothing comes from them to rclone before the password has come, and a
+ * connection on which it has not is one of a limited number.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { connect, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import type { Clock, Logger } from 'mountkeeper';
 import { CredentialDigest, parseBasicCredentials } from 'mountkeeper';
-import type { RcAddress } from '../rc-client.ts';
+import type { RcAddress } from './remote-control.ts';
 
 /** All ports together. The oldest makes way for the one that comes. */
 const MAX_STRANGERS = 700;
 const MAX_COMING = 4_096;
 const MAX_HEAD_BYTES = 16_384;
 const HEAD_MS = 10_000;
-const REFUSAL = 'HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm="rclone"\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
+const REFUSAL =
+  'HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm="rclone"\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
 
 export interface ControlPort {
   /** Of loopback. */
@@ -35,7 +37,10 @@ export class ControlPorts {
     this.#clock = clock;
   }
 
-  /** Listens on the port of the address, or on another one when that is taken. An rclone without a socket listens there itself. */
+  /**
+   * Listens on the port of the address, or on another one when that is taken. An rclone without a socket
+   * listens there itself.
+   */
   open(rc: RcAddress, log: Logger): ControlPort {
     const { socket: path } = rc;
     if (path === undefined) return { port: rc.port, close: () => undefined };
@@ -45,10 +50,12 @@ export class ControlPorts {
       const given = parseBasicCredentials(/^authorization:[ \t]*([^\r\n]{1,4096})/im.exec(head)?.[1]);
       return given !== undefined && timingSafeEqual(digest.of(given), right);
     };
-    const port = new OpenPort(rc.port, log, (socket) => this.#hear(socket, (head) => {
-      if (!isRight(head)) return void socket.end(REFUSAL, () => socket.destroySoon());
-      port.passOn(socket, path, head);
-    }));
+    const port = new OpenPort(rc.port, log, (socket) =>
+      this.#hear(socket, (head) => {
+        if (!isRight(head)) return void socket.end(REFUSAL, () => socket.destroySoon());
+        port.passOn(socket, path, head);
+      }),
+    );
     return port;
   }
 
@@ -102,7 +109,9 @@ class OpenPort implements ControlPort {
     // Somebody else has taken it since it was found free.
     this.#server.once('error', (error) => {
       log.warn({ err: error }, 'the port of the remote control is taken, another one is used');
-      this.#server.on('error', (err) => log.error({ err }, 'the port of the remote control reported an error'));
+      this.#server.on('error', (err) =>
+        log.error({ err }, 'the port of the remote control reported an error'),
+      );
       this.#server.listen(0, '127.0.0.1');
     });
     // A crowd that comes at once waits in the kernel, and not for a second try.
@@ -121,11 +130,14 @@ class OpenPort implements ControlPort {
     rclone.once('close', () => client.destroySoon());
     client.once('close', () => rclone.destroy());
     rclone.write(received, 'latin1');
-    client.setEncoding('latin1').on('data', (piece: string) => {
-      if (rclone.write(piece, 'latin1')) return;
-      client.pause();
-      rclone.once('drain', () => client.resume());
-    }).resume();
+    client
+      .setEncoding('latin1')
+      .on('data', (piece: string) => {
+        if (rclone.write(piece, 'latin1')) return;
+        client.pause();
+        rclone.once('drain', () => client.resume());
+      })
+      .resume();
     rclone.pipe(client);
   }
 

@@ -1,11 +1,11 @@
 /**
- * Calls of rclone's remote control that change the remote, each as a job of its own. rclone goes on with a call whose asker has
- * gone away, and a deletion that comes late would take what was written since: so a job is over only when rclone says so, and
- * no new one begins before what was given up earlier has ended.
+ * Calls of rclone's remote control that change the remote, each as a job of its own. rclone goes on with a
+ * call whose asker has gone away, and a deletion that comes late would take what was written since: so a job
+ * is over only when rclone says so, and no new one begins before what was given up earlier has ended.
  */
 import { randomBytes } from 'node:crypto';
 import type { Clock } from 'mountkeeper';
-import type { RcClient } from '../rc-client.ts';
+import type { RcClient } from './remote-control.ts';
 
 /** Groups of our jobs begin so; a daemon that was killed may leave some behind. */
 const GROUP = 'mountkeeper-write';
@@ -60,11 +60,16 @@ export class Jobs {
       })
       .finally(() => this.#followed.delete(group));
     if (!status) throw options.signal.reason as Error;
-    if (!status.success) throw new Error(status.error === '' ? 'the job failed without a reason' : status.error);
+    if (!status.success)
+      throw new Error(status.error === '' ? 'the job failed without a reason' : status.error);
   }
 
   /** Undefined when it was stopped. */
-  async #begin(path: string, parameters: Readonly<Record<string, unknown>> & { _group: string }, options: JobOptions): Promise<JobStatus | undefined> {
+  async #begin(
+    path: string,
+    parameters: Readonly<Record<string, unknown>> & { _group: string },
+    options: JobOptions,
+  ): Promise<JobStatus | undefined> {
     // Not under the signal: a job that has begun must be known by its number.
     const { jobid } = await this.#rc.call<{ jobid: number }>(path, parameters, this.#clock.deadline(CALL_MS));
     let pauseMs = FIRST_LOOK_MS;
@@ -82,7 +87,9 @@ export class Jobs {
   async #tell(group: string, { onProgress }: JobOptions): Promise<void> {
     if (!onProgress) return;
     // Figures alone: the job goes on without them.
-    const stats = await this.#rc.call<{ bytes?: number }>('core/stats', { group, short: true }, this.#clock.deadline(CALL_MS)).catch(() => undefined);
+    const stats = await this.#rc
+      .call<{ bytes?: number }>('core/stats', { group, short: true }, this.#clock.deadline(CALL_MS))
+      .catch(() => undefined);
     if (stats?.bytes !== undefined) onProgress(stats.bytes);
   }
 
@@ -114,10 +121,15 @@ export class Jobs {
   async #endOthers(): Promise<void> {
     this.#isClear = true;
     try {
-      const { jobids } = await this.#rc.call<{ jobids: number[] | null }>('job/list', {}, this.#clock.deadline(CALL_MS));
+      const { jobids } = await this.#rc.call<{ jobids: number[] | null }>(
+        'job/list',
+        {},
+        this.#clock.deadline(CALL_MS),
+      );
       for (const id of jobids ?? []) {
         const status = await this.#status(id);
-        if (status?.finished === false && status.group.startsWith(GROUP) && !this.#followed.has(status.group)) await this.#stop(id);
+        if (status?.finished === false && status.group.startsWith(GROUP) && !this.#followed.has(status.group))
+          await this.#stop(id);
       }
     } catch (error) {
       this.#isClear = false;

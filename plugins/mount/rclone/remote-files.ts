@@ -1,15 +1,16 @@
 /**
- * A share's files on the remote, through the remote control of the rclone that mounts it: the same connection, credentials and
- * bandwidth, and no cache between. What rclone does by itself is switched off where it could hurt: it skips a file whose size
- * and time are the same though its content is not, and tries a transfer again without looking what the first try has done.
+ * A share's files on the remote, through the remote control of the rclone that mounts it: the same
+ * connection, credentials and bandwidth, and no cache between. What rclone does by itself is switched off
+ * where it could hurt: it skips a file whose size and time are the same though its content is not, and tries
+ * a transfer again without looking what the first try has done.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { posix } from 'node:path';
 import type { Clock, RemoteEntry, RemoteFailure, RemoteFiles, RemoteVersion } from 'mountkeeper';
-import { createRcClient } from '../rc-client.ts';
-import type { RcAddress, RcClient } from '../rc-client.ts';
-import { remoteFailure, silence } from '../words.ts';
+import { createRcClient } from './remote-control.ts';
+import type { RcAddress, RcClient } from './remote-control.ts';
+import { remoteFailure, silence } from './error-messages.ts';
 import { Jobs } from './jobs.ts';
 
 /** Names as the disk has them, and what changes while it is read is told at the upload's end. */
@@ -17,7 +18,10 @@ const LOCAL = ':local,encoding=Raw:/';
 const ONCE = { IgnoreTimes: true, LowLevelRetries: 1 } as const;
 /** Hashes that Node can make of a local file, the cheapest first. */
 const HASHES = ['md5', 'sha1', 'sha256'] as const;
-/** Kinds of remote that write an upload in its place though they could rename: cut off, it leaves a part of the file there. */
+/**
+ * Kinds of remote that write an upload in its place though they could rename: cut off, it leaves a part of
+ * the file there.
+ */
 const IN_PLACE: ReadonlySet<string> = new Set(['webdav']);
 /** Names of uploads under way begin so; whatever meets one may delete it when nothing goes up. */
 export const UPLOAD_PREFIX = '.mountkeeper-upload-';
@@ -62,7 +66,10 @@ export class RcloneFiles implements RemoteFiles {
   readonly #rc: RcClient;
   readonly #jobs: Jobs;
   readonly #options: RemoteFilesOptions;
-  /** Ends the names of rclone's unfinished uploads: those of this machine and this share are told from all others. */
+  /**
+   * Ends the names of rclone's unfinished uploads: those of this machine and this share are told from all
+   * others.
+   */
   readonly #suffix: string;
   #info: FsInfo | undefined;
 
@@ -80,31 +87,63 @@ export class RcloneFiles implements RemoteFiles {
     return ms > 365 * 86_400_000 ? Infinity : ms;
   }
 
-  async stat(path: string, { signal, hash = false }: { readonly signal: AbortSignal; readonly hash?: boolean }): Promise<RemoteEntry | undefined> {
+  async stat(
+    path: string,
+    { signal, hash = false }: { readonly signal: AbortSignal; readonly hash?: boolean },
+  ): Promise<RemoteEntry | undefined> {
     return this.#asked(signal, async () => {
       const info = await this.#knowledge(signal);
       // Asked for either at once, rclone takes any failure of the look at the file for "there is none".
       if (path !== '') {
-        const { item } = await this.#rc.call<{ item: ListItem | null }>('operations/stat', { fs: this.#options.fs, remote: path, opt: { filesOnly: true, noMimeType: true, ...hashOptions(info, hash) } }, signal);
+        const { item } = await this.#rc.call<{ item: ListItem | null }>(
+          'operations/stat',
+          {
+            fs: this.#options.fs,
+            remote: path,
+            opt: { filesOnly: true, noMimeType: true, ...hashOptions(info, hash) },
+          },
+          signal,
+        );
         if (item) return entryOf(item);
       }
-      return (await this.#list(path, signal, { noModTime: true })) && { name: posix.basename(path), kind: 'folder' };
+      return (
+        (await this.#list(path, signal, { noModTime: true })) && {
+          name: posix.basename(path),
+          kind: 'folder',
+        }
+      );
     });
   }
 
-  async list(folder: string, { signal }: { readonly signal: AbortSignal }): Promise<readonly RemoteEntry[] | undefined> {
+  async list(
+    folder: string,
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<readonly RemoteEntry[] | undefined> {
     return this.#asked(signal, async () => {
       await this.#knowledge(signal);
       return (await this.#list(folder, signal, {}))?.map(entryOf);
     });
   }
 
-  async upload(local: string, path: string, { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void }): Promise<void> {
+  async upload(
+    local: string,
+    path: string,
+    { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
+  ): Promise<void> {
     await this.#asked(signal, async () => {
       await this.#knowledge(signal);
-      const from = { srcFs: LOCAL, srcRemote: local.replace(/^\/+/, ''), dstFs: this.#options.fs, _config: { ...ONCE, PartialSuffix: this.#suffix } };
-      if (!IN_PLACE.has(this.#options.type)) return this.#jobs.run('operations/copyfile', { ...from, dstRemote: path }, { signal, onProgress });
-      const beside = posix.join(posix.dirname(path), `${this.#besideOf(path)}${randomBytes(6).toString('hex')}`);
+      const from = {
+        srcFs: LOCAL,
+        srcRemote: local.replace(/^\/+/, ''),
+        dstFs: this.#options.fs,
+        _config: { ...ONCE, PartialSuffix: this.#suffix },
+      };
+      if (!IN_PLACE.has(this.#options.type))
+        return this.#jobs.run('operations/copyfile', { ...from, dstRemote: path }, { signal, onProgress });
+      const beside = posix.join(
+        posix.dirname(path),
+        `${this.#besideOf(path)}${randomBytes(6).toString('hex')}`,
+      );
       try {
         await this.#jobs.run('operations/copyfile', { ...from, dstRemote: beside }, { signal, onProgress });
         await this.#move(beside, path, signal);
@@ -120,10 +159,16 @@ export class RcloneFiles implements RemoteFiles {
     await this.#asked(signal, async () => {
       const folder = posix.dirname(path);
       const [name, beside] = [posix.basename(path), this.#besideOf(path)];
-      // rclone puts a checksum of what it sends between the name, which it cuts off at some length, and the ending.
-      const isOurs = (one: string): boolean => one.startsWith(beside)
-        || (one.startsWith(`${name}.`) && one.endsWith(this.#suffix) && /^\.[0-9a-f]{1,8}$/.test(one.slice(name.length, -this.#suffix.length)));
-      for (const { Name: one, IsDir: isFolder } of (await this.#list(folder === '.' ? '' : folder, signal, { noModTime: true })) ?? []) {
+      // rclone puts a checksum of what it sends between the name, which it cuts off at some length, and the
+      // ending.
+      const isOurs = (one: string): boolean =>
+        one.startsWith(beside) ||
+        (one.startsWith(`${name}.`) &&
+          one.endsWith(this.#suffix) &&
+          /^\.[0-9a-f]{1,8}$/.test(one.slice(name.length, -this.#suffix.length)));
+      for (const { Name: one, IsDir: isFolder } of (await this.#list(folder === '.' ? '' : folder, signal, {
+        noModTime: true,
+      })) ?? []) {
         if (!isFolder && isOurs(one)) await this.#delete(posix.join(folder, one), signal);
       }
     });
@@ -140,9 +185,19 @@ export class RcloneFiles implements RemoteFiles {
 
   async moveFolder(from: string, to: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
     const { fs } = this.#options;
-    await this.#asked(signal, () => this.#jobs.run('sync/move', {
-      srcFs: below(fs, from), dstFs: below(fs, to), createEmptySrcDirs: true, deleteEmptySrcDirs: true, _config: ONCE,
-    }, { signal }));
+    await this.#asked(signal, () =>
+      this.#jobs.run(
+        'sync/move',
+        {
+          srcFs: below(fs, from),
+          dstFs: below(fs, to),
+          createEmptySrcDirs: true,
+          deleteEmptySrcDirs: true,
+          _config: ONCE,
+        },
+        { signal },
+      ),
+    );
   }
 
   async deleteFile(path: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
@@ -150,19 +205,30 @@ export class RcloneFiles implements RemoteFiles {
   }
 
   async makeFolder(path: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
-    await this.#asked(signal, () => this.#jobs.run('operations/mkdir', { fs: this.#options.fs, remote: path }, { signal }));
+    await this.#asked(signal, () =>
+      this.#jobs.run('operations/mkdir', { fs: this.#options.fs, remote: path }, { signal }),
+    );
   }
 
   async removeFolder(path: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
-    await this.#asked(signal, () => unlessMissing(this.#jobs.run('operations/rmdir', { fs: this.#options.fs, remote: path }, { signal })));
+    await this.#asked(signal, () =>
+      unlessMissing(this.#jobs.run('operations/rmdir', { fs: this.#options.fs, remote: path }, { signal })),
+    );
   }
 
-  /** `change`: done when the remote is known to answer, right before the listings go; it tells which are to. */
+  /**
+   * `change`: done when the remote is known to answer, right before the listings go; it tells which are to.
+   */
   async forget(
-    folders: readonly string[], { signal, change }: { readonly signal: AbortSignal; readonly change?: (() => Promise<Outdated>) | undefined },
+    folders: readonly string[],
+    {
+      signal,
+      change,
+    }: { readonly signal: AbortSignal; readonly change?: (() => Promise<Outdated>) | undefined },
   ): Promise<void> {
     if (folders.length === 0) return;
-    // A listing that is forgotten while the remote is away cannot be had again: the folder would be closed to everybody.
+    // A listing that is forgotten while the remote is away cannot be had again: the folder would be closed to
+    // everybody.
     await this.#asked(signal, () => this.#list(folders[0] ?? '', signal, { noModTime: true }));
     const { folders: going, trees } = change ? await change() : { folders, trees: [] };
     if (going.length + trees.length === 0) return;
@@ -180,17 +246,31 @@ export class RcloneFiles implements RemoteFiles {
 
   #move(from: string, to: string, signal: AbortSignal): Promise<void> {
     const { fs } = this.#options;
-    return this.#jobs.run('operations/movefile', { srcFs: fs, srcRemote: from, dstFs: fs, dstRemote: to, _config: ONCE }, { signal });
+    return this.#jobs.run(
+      'operations/movefile',
+      { srcFs: fs, srcRemote: from, dstFs: fs, dstRemote: to, _config: ONCE },
+      { signal },
+    );
   }
 
   #delete(path: string, signal: AbortSignal): Promise<void> {
-    return unlessMissing(this.#jobs.run('operations/deletefile', { fs: this.#options.fs, remote: path }, { signal }));
+    return unlessMissing(
+      this.#jobs.run('operations/deletefile', { fs: this.#options.fs, remote: path }, { signal }),
+    );
   }
 
-  async #list(folder: string, signal: AbortSignal, opt: Readonly<Record<string, boolean>>): Promise<readonly ListItem[] | undefined> {
+  async #list(
+    folder: string,
+    signal: AbortSignal,
+    opt: Readonly<Record<string, boolean>>,
+  ): Promise<readonly ListItem[] | undefined> {
     const { fs } = this.#options;
     try {
-      const { list } = await this.#rc.call<{ list: ListItem[] | null }>('operations/list', { fs, remote: folder, opt: { noMimeType: true, ...opt } }, signal);
+      const { list } = await this.#rc.call<{ list: ListItem[] | null }>(
+        'operations/list',
+        { fs, remote: folder, opt: { noMimeType: true, ...opt } },
+        signal,
+      );
       return list ?? [];
     } catch (error) {
       if (NOT_THERE.test((error as Error).message)) return undefined;
@@ -221,7 +301,8 @@ export function partialSuffix(fs: string): string {
 
 function failure(error: Error, signal: AbortSignal): RemoteFailure {
   if (error.name === 'TimeoutError' && !signal.aborted) return silence(error);
-  if (signal.aborted) return signal.reason instanceof Error && signal.reason.name === 'TimeoutError' ? silence(error) : error;
+  if (signal.aborted)
+    return signal.reason instanceof Error && signal.reason.name === 'TimeoutError' ? silence(error) : error;
   return remoteFailure([error.message], 'the remote refuses it', { cause: error });
 }
 
@@ -239,12 +320,18 @@ function hashOptions({ Hashes }: FsInfo, isWanted: boolean): Record<string, unkn
 }
 
 function entryOf(item: ListItem): RemoteEntry {
-  return item.IsDir ? { name: item.Name, kind: 'folder' } : { name: item.Name, kind: 'file', version: versionOf(item) };
+  return item.IsDir
+    ? { name: item.Name, kind: 'folder' }
+    : { name: item.Name, kind: 'file', version: versionOf(item) };
 }
 
 function versionOf({ Size, ModTime, Hashes }: ListItem): RemoteVersion {
   const [kind, value] = Object.entries(Hashes ?? {}).find(([, one]) => one !== '') ?? [];
-  return { bytes: Size, modifiedMs: Date.parse(ModTime), ...(kind !== undefined && value !== undefined && { hash: { kind, value } }) };
+  return {
+    bytes: Size,
+    modifiedMs: Date.parse(ModTime),
+    ...(kind !== undefined && value !== undefined && { hash: { kind, value } }),
+  };
 }
 
 /** `nas:photos` and `2024` → `nas:photos/2024`. */

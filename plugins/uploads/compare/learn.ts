@@ -1,6 +1,6 @@
 /**
- * Finds out what users changed: what lies below at a place when a change of it is first seen. That is the version they saw, so
- * it is the only one that may be replaced or deleted on the remote.
+ * Finds out what users changed: what lies below at a place when a change of it is first seen. That is the
+ * version they saw, so it is the only one that may be replaced or deleted on the remote.
  */
 import type { LookBelow, RemoteEntry, RemoteFiles, WriteLayer } from 'mountkeeper';
 import { below as inFolder, isAtOrInside, isInside, parentOf } from './paths.ts';
@@ -154,7 +154,9 @@ async function treesAt(roots: readonly string[], options: LearnOptions): Promise
   while (level.length > 0) {
     const looked = await listed([...new Set(level.map(({ folder }) => folder))], options);
     // What users removed before is known as they saw it: what others put there since they have never seen.
-    level = level.flatMap((branch) => grown(branch, looked)).filter(({ folder }) => options.records.places.get(folder)?.isTree !== true);
+    level = level
+      .flatMap((branch) => grown(branch, looked))
+      .filter(({ folder }) => options.records.places.get(folder)?.isTree !== true);
   }
   return trees;
 }

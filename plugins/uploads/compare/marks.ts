@@ -1,4 +1,6 @@
-/** Reads what overlayfs notes on files and folders of an upper folder, as attributes that `getfattr` prints. */
+/**
+ * Reads what overlayfs notes on files and folders of an upper folder, as attributes that `getfattr` prints.
+ */
 import { join } from 'node:path';
 import type { Processes } from 'mountkeeper';
 
@@ -6,7 +8,10 @@ import type { Processes } from 'mountkeeper';
 export interface Marks {
   /** Of a folder: nothing that lies below shows. */
   readonly isOpaque?: boolean;
-  /** Where it comes from: from the share's root when it begins with a slash, else a name in what its folder shows of below. */
+  /**
+   * Where it comes from: from the share's root when it begins with a slash, else a name in what its folder
+   * shows of below.
+   */
   readonly redirect?: string;
   /** Of a file: it has a size, and no data of its own. */
   readonly isMetacopy?: boolean;
@@ -28,19 +33,39 @@ const ATTRIBUTES = '^trusted\\.overlay\\.(opaque|redirect|metacopy)$';
 export async function readMarks(paths: readonly string[], reading: MarkReading): Promise<Map<string, Marks>> {
   const found = new Map<string, Marks>();
   for (let start = 0; start < paths.length; start += PATHS_AT_ONCE) {
-    for (const [path, marks] of await readSome(paths.slice(start, start + PATHS_AT_ONCE), reading)) found.set(path, marks);
+    for (const [path, marks] of await readSome(paths.slice(start, start + PATHS_AT_ONCE), reading))
+      found.set(path, marks);
   }
   return found;
 }
 
-async function readSome(paths: readonly string[], { upper, processes, signal }: MarkReading): Promise<Map<string, Marks>> {
+async function readSome(
+  paths: readonly string[],
+  { upper, processes, signal }: MarkReading,
+): Promise<Map<string, Marks>> {
   const { stdout, stderr, code } = await processes.run({
-    command: 'getfattr', env: { LC_ALL: 'C' }, timeoutMs: TIMEOUT_MS, signal, maxOutputBytes: MAX_OUTPUT_BYTES,
-    args: ['-h', '--absolute-names', '-e', 'hex', '-d', '-m', ATTRIBUTES, '--', ...paths.map((path) => join(upper, path))],
+    command: 'getfattr',
+    env: { LC_ALL: 'C' },
+    timeoutMs: TIMEOUT_MS,
+    signal,
+    maxOutputBytes: MAX_OUTPUT_BYTES,
+    args: [
+      '-h',
+      '--absolute-names',
+      '-e',
+      'hex',
+      '-d',
+      '-m',
+      ATTRIBUTES,
+      '--',
+      ...paths.map((path) => join(upper, path)),
+    ],
   });
   const trouble = stderr.replace(/^getfattr: .*?: No such file or directory$/gms, '').trim();
   if (trouble !== '' || (code !== 0 && code !== 1)) {
-    throw new Error(`the marks of the upper folder cannot be read: ${trouble || `getfattr ended with ${String(code)}`}`);
+    throw new Error(
+      `the marks of the upper folder cannot be read: ${trouble || `getfattr ended with ${String(code)}`}`,
+    );
   }
   return marksIn(stdout, `${upper}/`);
 }
@@ -59,7 +84,10 @@ export function marksIn(text: string, prefix: string): Map<string, Marks> {
 
 function attribute(line: string): [name: string, value: string] {
   const [name = '', value = ''] = line.split(/=(.*)/s, 2);
-  return [name.replace(/^trusted\.overlay\./, ''), Buffer.from(value.replace(/^0x/, ''), 'hex').toString('utf8')];
+  return [
+    name.replace(/^trusted\.overlay\./, ''),
+    Buffer.from(value.replace(/^0x/, ''), 'hex').toString('utf8'),
+  ];
 }
 
 function marksFrom(attributes: ReadonlyMap<string, string>): Marks {

@@ -8,7 +8,10 @@ export function idOf(action: Item['action'], place: string): string {
   return `${action} ${place}`;
 }
 
-/** Writes into each item what it needs. Moves come first, then folders, then contents; what is in the way of something goes before it. */
+/**
+ * Writes into each item what it needs. Moves come first, then folders, then contents; what is in the way of
+ * something goes before it.
+ */
 export function orderItems(items: Items, known: Pick<Known, 'places'>): void {
   const sent = new Map<string, string[]>();
   for (const { id, action, bytes, entry } of items.values()) {
@@ -31,10 +34,12 @@ function orderDeletion(item: Item, items: Items, { known, sent }: About): void {
   for (const above of [item.place, ...ancestors(item.place)]) makeWait(item, items, above);
   const remote = known.places.get(item.place)?.remote;
   if (item.isInTheWay === true || remote?.kind !== 'file') return;
-  // A file that was renamed here: its content must be on the remote under the new name before the old one goes.
+  // A file that was renamed here: its content must be on the remote under the new name before the old one
+  // goes.
   const { bytes, modifiedMs } = remote.version;
   const second = Math.floor(modifiedMs / 1_000);
-  for (const one of [second - 1, second, second + 1]) for (const id of sent.get(`${bytes} ${one}`) ?? []) item.needs.add(id);
+  for (const one of [second - 1, second, second + 1])
+    for (const id of sent.get(`${bytes} ${one}`) ?? []) item.needs.add(id);
 }
 
 /** Whatever is at or above it: a folder's deletion, or what is to stand there. */

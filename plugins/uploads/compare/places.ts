@@ -1,6 +1,7 @@
 /**
- * Where on the remote each entry of the upper folder belongs. Usually that is its own path. A folder that users renamed is
- * still where it was, with all that is in it, until the remote has renamed it, too; and so is a file without data.
+ * Where on the remote each entry of the upper folder belongs. Usually that is its own path. A folder that
+ * users renamed is still where it was, with all that is in it, until the remote has renamed it, too; and so
+ * is a file without data.
  */
 import type { MoveRecord } from './records.ts';
 import type { Scan, ScanEntry } from './scan.ts';
@@ -16,7 +17,10 @@ export interface PendingMove {
 }
 
 export interface Places {
-  /** By path. Undefined for what stands where something has to be moved away first: the place is not its own yet. */
+  /**
+   * By path. Undefined for what stands where something has to be moved away first: the place is not its own
+   * yet.
+   */
   readonly of: ReadonlyMap<string, string | undefined>;
   /** By the path that users see. */
   readonly moves: ReadonlyMap<string, PendingMove>;
@@ -37,7 +41,9 @@ type Moves = ReadonlyMap<string, MoveRecord>;
 
 export function findPlaces(scan: Scan, known: Moves): Places {
   const origins = originsOf(scan, known);
-  const moves = new Map([...origins].filter(([path, { source, going }]) => source !== path || going !== undefined));
+  const moves = new Map(
+    [...origins].filter(([path, { source, going }]) => source !== path || going !== undefined),
+  );
   const former = [...known].flatMap(([key, move]) => (move.former ?? []).map((from) => ({ key, from })));
   const taken = [...[...moves.values()].map(({ source }) => source), ...former.map(({ from }) => from)];
   const of = new Map<string, string | undefined>();
@@ -51,12 +57,19 @@ export function findPlaces(scan: Scan, known: Moves): Places {
 }
 
 /** Whether nothing that has to be moved first lies in the way of a move. */
-export function isFree({ entry: { path, key }, source }: PendingMove, { of, former, moves }: Places): boolean {
+export function isFree(
+  { entry: { path, key }, source }: PendingMove,
+  { of, former, moves }: Places,
+): boolean {
   const parent = parentOf(path);
   if (parent !== '' && (of.has(parent) ? of.get(parent) !== parent : false)) return false;
-  const isRemembered = former.some((one) => one.key !== key && (isAtOrInside(path, one.from) || isInside(one.from, path)));
+  const isRemembered = former.some(
+    (one) => one.key !== key && (isAtOrInside(path, one.from) || isInside(one.from, path)),
+  );
   if (isRemembered || isInside(path, source)) return false;
-  return ![...moves.values()].some((other) => isAtOrInside(other.source, path) && !(other.source === path && other.entry.path === path));
+  return ![...moves.values()].some(
+    (other) => isAtOrInside(other.source, path) && !(other.source === path && other.entry.path === path),
+  );
 }
 
 /** Where each entry with a mark, or with a record of a move, comes from; by path. */
@@ -84,30 +97,46 @@ function isFromElsewhere({ kind, isOpaque, hasNoData }: ScanEntry, record: MoveR
   return kind === 'file' && (hasNoData === true || record?.going !== undefined);
 }
 
-/** A name in what the folder above shows of below, or a path as the remote had it when the mark was written, or before. */
+/**
+ * A name in what the folder above shows of below, or a path as the remote had it when the mark was written,
+ * or before.
+ */
 function markedSource(entry: ScanEntry, above: string | undefined, known: Moves): string | undefined {
   const redirect = entry.redirect ?? nameOf(entry.path);
   if (!redirect.startsWith('/')) return above === undefined ? undefined : below(above, redirect);
   const path = redirect.slice(1);
-  const candidates = [...known.values()].flatMap(({ at, former = [] }) => former.map((from) => ({ at, from })));
-  const nearest = candidates.filter(({ from }) => isAtOrInside(path, from)).sort((a, b) => b.from.length - a.from.length)[0];
+  const candidates = [...known.values()].flatMap(({ at, former = [] }) =>
+    former.map((from) => ({ at, from })),
+  );
+  const nearest = candidates
+    .filter(({ from }) => isAtOrInside(path, from))
+    .sort((a, b) => b.from.length - a.from.length)[0];
   return nearest === undefined ? path : carried(path, nearest.from, nearest.at);
 }
 
 /**
- * What the kernel remembers may be older than the mark that stands there: while that can be, the mark is stale. A file without data
- * whose move is done needs none: it can go, but from a folder that shows nothing of below.
+ * What the kernel remembers may be older than the mark that stands there: while that can be, the mark is
+ * stale. A file without data whose move is done needs none: it can go, but from a folder that shows nothing
+ * of below.
  */
-function staleMarks(origins: ReadonlyMap<string, PendingMove>, known: Moves, pure: ReadonlySet<string>): Map<string, string> {
+function staleMarks(
+  origins: ReadonlyMap<string, PendingMove>,
+  known: Moves,
+  pure: ReadonlySet<string>,
+): Map<string, string> {
   const isRemembered = ({ key = '' }: ScanEntry): boolean => (known.get(key)?.former ?? []).length > 0;
-  const canGo = ({ kind, path }: ScanEntry, source: string): boolean => kind === 'file' && source === path && !pure.has(parentOf(path));
-  const stale = [...origins].filter(([, { entry, source, going }]) =>
-    going === undefined && !canGo(entry, source) && (isRemembered(entry) || entry.movedFrom !== source));
+  const canGo = ({ kind, path }: ScanEntry, source: string): boolean =>
+    kind === 'file' && source === path && !pure.has(parentOf(path));
+  const stale = [...origins].filter(
+    ([, { entry, source, going }]) =>
+      going === undefined && !canGo(entry, source) && (isRemembered(entry) || entry.movedFrom !== source),
+  );
   return new Map(stale.map(([path, { source }]) => [path, source]));
 }
 
 function inherited(
-  path: string, of: ReadonlyMap<string, string | undefined>,
+  path: string,
+  of: ReadonlyMap<string, string | undefined>,
   { taken, moves }: { readonly taken: readonly string[]; readonly moves: ReadonlyMap<string, PendingMove> },
 ): string | undefined {
   const parent = parentOf(path);
@@ -115,7 +144,14 @@ function inherited(
   if (above === undefined) return undefined;
   const place = below(above, nameOf(path));
   // In a folder that is to be moved, another one that is to be moved out may have left its name.
-  const carrier = [path, ...ancestors(path)].map((one) => moves.get(one)?.source).find((source) => source !== undefined);
-  const isTaken = taken.some((source) => source !== carrier && isAtOrInside(place, source) && (carrier === undefined || isInside(source, carrier)));
+  const carrier = [path, ...ancestors(path)]
+    .map((one) => moves.get(one)?.source)
+    .find((source) => source !== undefined);
+  const isTaken = taken.some(
+    (source) =>
+      source !== carrier &&
+      isAtOrInside(place, source) &&
+      (carrier === undefined || isInside(source, carrier)),
+  );
   return isTaken ? undefined : place;
 }

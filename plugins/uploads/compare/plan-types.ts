@@ -62,7 +62,10 @@ export interface CleanFile {
   readonly entry: ScanEntry;
   /** As it was brought there. */
   readonly version: RemoteVersion;
-  /** Nobody has changed it for a while, and what users saw there before cannot be taken for it by size and time. */
+  /**
+   * Nobody has changed it for a while, and what users saw there before cannot be taken for it by size and
+   * time.
+   */
   readonly mayMakeRoom: boolean;
 }
 

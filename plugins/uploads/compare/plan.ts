@@ -1,12 +1,16 @@
 /**
- * The heart of the uploader: what has to be done so that the remote becomes what users see. A pure function of a look at the
- * upper folder and of the records; it asks nobody and changes nothing, and what it says can be done in any number of tries.
+ * The heart of the uploader: what has to be done so that the remote becomes what users see. A pure function
+ * of a look at the upper folder and of the records; it asks nobody and changes nothing, and what it says can
+ * be done in any number of tries.
  *
- * - A file that no record proves goes up. A whiteout, and a recorded place that nothing in the upper folder stands for any
+ * - A file that no record proves goes up. A whiteout, and a recorded place that nothing in the upper folder
+ *   stands for any
  *   more, is deleted. A folder with the mark of a rename is moved. A folder that users made is made.
- * - What is new must be *learnt* first: what lies below at its place, the version that users changed. Only that version is
+ * - What is new must be *learnt* first: what lies below at its place, the version that users changed. Only
+ *   that version is
  *   ever replaced or deleted on the remote.
- * - Moves come first, then folders, then contents; deletions last. What is in the way of something else goes before it.
+ * - Moves come first, then folders, then contents; deletions last. What is in the way of something else goes
+ *   before it.
  */
 import type { LeavingEntry } from 'mountkeeper';
 import { ancestors, depth, isAtOrInside, isInside, parentOf } from './paths.ts';
@@ -37,7 +41,8 @@ interface Why {
 }
 
 const UNLEARNT = 'What users changed here has not been found out yet.';
-const MAY_BE_CUT = 'The disk was full when it was written, so its end may be missing; it goes up when it is written again, or at once with `queue --send`.';
+const MAY_BE_CUT =
+  'The disk was full when it was written, so its end may be missing; it goes up when it is written again, or at once with `queue --send`.';
 const JUST_CHANGED = 'It was changed just now; it goes up when it has been quiet.';
 
 class Draft {
@@ -65,15 +70,33 @@ class Draft {
     this.#scan = scan;
     this.#conditions = conditions;
     this.#places = findPlaces(scan, known.moves);
-    this.#unsure = [...known.moves.values()].flatMap(({ at, going }) => (going === undefined ? [] : [at, going]));
+    this.#unsure = [...known.moves.values()].flatMap(({ at, going }) =>
+      going === undefined ? [] : [at, going],
+    );
   }
 
   plan(): Plan {
     const sources = [...this.#places.moves.values()].map(({ source }) => source);
-    const marked = [...this.#places.stale].map(([path, nowAt]) => ({ ...this.#scan.entries.get(path)!, nowAt }));
+    const marked = [...this.#places.stale].map(([path, nowAt]) => ({
+      ...this.#scan.entries.get(path)!,
+      nowAt,
+    }));
     return {
-      items: this.#items, lessons: this.#lessons, sources, spent: this.#spent,
-      done: [...this.#done, ...spentFolders(this.#scan, { items: this.#items, places: this.#places, isRested: this.#conditions.isRested })], stale: [...marked, ...this.#stale], clean: this.#clean, cut: this.#cut,
+      items: this.#items,
+      lessons: this.#lessons,
+      sources,
+      spent: this.#spent,
+      done: [
+        ...this.#done,
+        ...spentFolders(this.#scan, {
+          items: this.#items,
+          places: this.#places,
+          isRested: this.#conditions.isRested,
+        }),
+      ],
+      stale: [...marked, ...this.#stale],
+      clean: this.#clean,
+      cut: this.#cut,
     };
   }
 
@@ -87,7 +110,11 @@ class Draft {
     if (entry.hasNoData === true) this.#addDataless(entry, place);
     else if (entry.kind === 'file') this.#addFile(entry, place);
     else if (entry.kind === 'folder') this.#addFolder(entry, place);
-    else this.#add(entry, place, { isRefused: true, hold: 'The remote takes files and folders only, or cannot keep this name.' });
+    else
+      this.#add(entry, place, {
+        isRefused: true,
+        hold: 'The remote takes files and folders only, or cannot keep this name.',
+      });
   }
 
   /** Its place is another's, until that one has been moved and users see it where it is now. */
@@ -97,14 +124,20 @@ class Draft {
     const isPending = [...this.#places.moves.values()].some(({ source }) => isAtOrInside(entry.path, source));
     // It only hides what users do not look for there any more.
     if (entry.kind === 'whiteout' && !isPending && this.#isFormer(entry.path)) return;
-    this.#add(entry, entry.path, { hold: 'What was here has to be moved on the remote first.', isDisplaced: true });
+    this.#add(entry, entry.path, {
+      hold: 'What was here has to be moved on the remote first.',
+      isDisplaced: true,
+    });
   }
 
   #isFormer(path: string): boolean {
     return this.#places.former.some(({ from }) => isAtOrInside(path, from));
   }
 
-  /** There is nothing to send. A move is brought about with the others; a mode, which no remote keeps, is forgotten after a while. */
+  /**
+   * There is nothing to send. A move is brought about with the others; a mode, which no remote keeps, is
+   * forgotten after a while.
+   */
   #addDataless(entry: ScanEntry, place: string): void {
     if (this.#places.pure.has(parentOf(entry.path))) return;
     if (this.#known.moves.has(entry.key ?? '')) this.#stale.push(entry);
@@ -115,7 +148,8 @@ class Draft {
     this.#whiteouts.add(place);
     const record = this.#known.places.get(place);
     if (this.#isTreeKnown(place) ? false : this.#isHidden(entry)) this.#learn(entry, place, true);
-    else if (record === undefined || !mayBeThere(record)) this.#markDone(record?.isKept === true ? { ...entry, copy: place } : entry, place);
+    else if (record === undefined || !mayBeThere(record))
+      this.#markDone(record?.isKept === true ? { ...entry, copy: place } : entry, place);
   }
 
   #addFile(entry: ScanEntry, place: string): void {
@@ -128,11 +162,20 @@ class Draft {
     if (entry.isUnread === true) return this.#add(entry, place, { hold: JUST_CHANGED });
     const isUnlearnt = record === undefined ? this.#isHidden(entry) : !this.#isTreeKnown(place);
     if (isUnlearnt) return this.#learn(entry, place, record !== undefined);
-    this.#add(entry, place, this.#isCut(entry, place, record) ? { hold: MAY_BE_CUT, isRefused: true } : { hold: this.#holdOf(entry) });
+    this.#add(
+      entry,
+      place,
+      this.#isCut(entry, place, record)
+        ? { hold: MAY_BE_CUT, isRefused: true }
+        : { hold: this.#holdOf(entry) },
+    );
     if (record?.remote.kind === 'folder') this.#addDeletion(place, entry.path);
   }
 
-  /** What a full disk has cut off must not replace what the remote has, until somebody writes it again or says that it is whole. */
+  /**
+   * What a full disk has cut off must not replace what the remote has, until somebody writes it again or says
+   * that it is whole.
+   */
   #isCut(entry: ScanEntry, place: string, record: PlaceRecord | undefined): boolean {
     if (this.#conditions.isUrgent(entry.path)) return false;
     if (isSameFile(record?.cut, identityOf(entry))) return true;
@@ -167,7 +210,9 @@ class Draft {
     if (entry.path === place) this.#done.push(entry);
   }
 
-  /** Whether something may lie below: not in a folder that users made, once it is known what that one hides. */
+  /**
+   * Whether something may lie below: not in a folder that users made, once it is known what that one hides.
+   */
   #isHidden({ path }: ScanEntry): boolean {
     const parent = parentOf(path);
     return !this.#places.pure.has(parent) || this.#unlearnt.has(parent);
@@ -189,19 +234,27 @@ class Draft {
   }
 
   #holdOf({ path, kind, changedNs }: ScanEntry): string | undefined {
-    if (this.#carrier(path) !== undefined) return 'The folder that it is in has to be moved on the remote first.';
+    if (this.#carrier(path) !== undefined)
+      return 'The folder that it is in has to be moved on the remote first.';
     if (kind !== 'file') return undefined;
     if (this.#conditions.isOpen(path)) return 'It is open for writing; it goes up once it is closed.';
     return this.#conditions.isQuiet(changedNs, path) ? undefined : JUST_CHANGED;
   }
 
   #carrier(path: string): PendingMove | undefined {
-    return [path, ...ancestors(path)].map((one) => this.#places.moves.get(one)).find((move) => move !== undefined);
+    return [path, ...ancestors(path)]
+      .map((one) => this.#places.moves.get(one))
+      .find((move) => move !== undefined);
   }
 
   #add(entry: ScanEntry, place: string, more: Why): void {
-    const action = ({ file: 'upload', other: 'upload', folder: 'make folder', whiteout: 'delete' } as const)[entry.kind];
-    this.#put({ action, path: entry.path, place, entry, bytes: entry.kind === 'file' ? entry.bytes : 0 }, more);
+    const action = ({ file: 'upload', other: 'upload', folder: 'make folder', whiteout: 'delete' } as const)[
+      entry.kind
+    ];
+    this.#put(
+      { action, path: entry.path, place, entry, bytes: entry.kind === 'file' ? entry.bytes : 0 },
+      more,
+    );
   }
 
   #put(
@@ -209,14 +262,27 @@ class Draft {
     { hold, isRefused = false, isDisplaced = false }: Why,
   ): void {
     const id = idOf(item.action, item.place);
-    const why = hold ?? (item.move?.going === undefined ? this.#awaited(item) ?? this.#tornBy(item) : undefined);
-    this.#items.set(id, { ...item, id, needs: new Set(), isRefused, isDisplaced, ...(why !== undefined && { hold: why }) });
+    const why =
+      hold ?? (item.move?.going === undefined ? (this.#awaited(item) ?? this.#tornBy(item)) : undefined);
+    this.#items.set(id, {
+      ...item,
+      id,
+      needs: new Set(),
+      isRefused,
+      isDisplaced,
+      ...(why !== undefined && { hold: why }),
+    });
   }
 
-  /** Where something may have been moved on the remote by a try whose answer was lost, nothing is done before that is known. */
+  /**
+   * Where something may have been moved on the remote by a try whose answer was lost, nothing is done before
+   * that is known.
+   */
   #awaited({ place, move }: Pick<Item, 'place' | 'move'>): string | undefined {
     const spots = [place, ...(move === undefined ? [] : [move.source])];
-    const isUnsure = this.#unsure.some((one) => spots.some((spot) => isAtOrInside(spot, one) || isInside(one, spot)));
+    const isUnsure = this.#unsure.some((one) =>
+      spots.some((spot) => isAtOrInside(spot, one) || isInside(one, spot)),
+    );
     return isUnsure ? 'It has to be found out first whether the remote has moved something here.' : undefined;
   }
 
@@ -224,7 +290,9 @@ class Draft {
     if (this.#conditions.isWhole) return undefined;
     const record = this.#known.places.get(place);
     const isReplacing = action === 'delete' || (action === 'upload' && record?.remote.kind === 'file');
-    return isReplacing ? 'Files are being renamed just now; it goes when that has been seen whole.' : undefined;
+    return isReplacing
+      ? 'Files are being renamed just now; it goes when that has been seen whole.'
+      : undefined;
   }
 
   /** What users renamed. What cannot go straight, since two are in each other's way, goes over a detour. */
@@ -248,7 +316,8 @@ class Draft {
     const { path } = move.entry;
     const record = this.#known.places.get(path);
     const isTargetLearnt = record === undefined ? !this.#isHidden(move.entry) : this.#isTreeKnown(path);
-    if (!isTargetLearnt && !this.#unlearnt.has(parentOf(path))) this.#lessons.push({ place: path, isTree: true });
+    if (!isTargetLearnt && !this.#unlearnt.has(parentOf(path)))
+      this.#lessons.push({ place: path, isTree: true });
     const isLearnt = this.#isSourceLearnt(move) && isTargetLearnt;
     this.#putMove(move, false, isLearnt ? this.#useOf(move) : UNLEARNT);
     if (isLearnt && record !== undefined && mayBeThere(record)) this.#addDeletion(path, path);
@@ -268,7 +337,10 @@ class Draft {
 
   #putMove(move: PendingMove, isDetour: boolean, hold: string | undefined): void {
     const { entry } = move;
-    this.#put({ action: 'move', path: entry.path, place: entry.path, bytes: 0, entry, move: { ...move, isDetour } }, { hold });
+    this.#put(
+      { action: 'move', path: entry.path, place: entry.path, bytes: 0, entry, move: { ...move, isDetour } },
+      { hold },
+    );
   }
 
   /** Recorded places that users want no more. */
@@ -283,21 +355,38 @@ class Draft {
   }
 
   #addDeletion(place: string, path: string): void {
-    const isMoving = [...this.#places.moves.values()].some(({ source }) => isAtOrInside(place, source) || isInside(source, place));
+    const isMoving = [...this.#places.moves.values()].some(
+      ({ source }) => isAtOrInside(place, source) || isInside(source, place),
+    );
     const isInTheWay = [place, ...ancestors(place)].some((one) => this.#needsRoom(one));
     const entry = this.#scan.entries.get(path);
     const whiteout = entry?.kind === 'whiteout' ? { entry } : {};
     const isUnlearnt = this.#isGoneUnlearnt(place);
     if (isUnlearnt) this.#lessons.push({ place, isTree: true, isGone: true });
-    const hold = isUnlearnt ? UNLEARNT : isMoving ? 'A folder in it has to be moved on the remote first.' : undefined;
+    const hold = isUnlearnt
+      ? UNLEARNT
+      : isMoving
+        ? 'A folder in it has to be moved on the remote first.'
+        : undefined;
     const planned = this.#known.places.get(place);
-    this.#put({ action: 'delete', path, place, bytes: 0, isInTheWay, ...whiteout, ...(planned && { planned }) }, { hold });
+    this.#put(
+      { action: 'delete', path, place, bytes: 0, isInTheWay, ...whiteout, ...(planned && { planned }) },
+      { hold },
+    );
   }
 
-  /** A folder that is gone from the upper folder without a whiteout, and others had put things into it that showed. */
+  /**
+   * A folder that is gone from the upper folder without a whiteout, and others had put things into it that
+   * showed.
+   */
   #isGoneUnlearnt(place: string): boolean {
     const record = this.#known.places.get(place);
-    return record?.remote.kind === 'folder' && record.isShown === true && record.isTree !== true && !this.#whiteouts.has(place);
+    return (
+      record?.remote.kind === 'folder' &&
+      record.isShown === true &&
+      record.isTree !== true &&
+      !this.#whiteouts.has(place)
+    );
   }
 
   #needsRoom(place: string): boolean {

@@ -1,7 +1,8 @@
 /**
- * What is known of places on the remote that the upper folder is about. One JSON line per change, on the disk before anybody
- * builds on it, written anew without what is out of date at each start. A place that has no record is looked at afresh, so
- * losing the file costs time alone; a wrong record would cost data, so one is written only for what was proved.
+ * What is known of places on the remote that the upper folder is about. One JSON line per change, on the disk
+ * before anybody builds on it, written anew without what is out of date at each start. A place that has no
+ * record is looked at afresh, so losing the file costs time alone; a wrong record would cost data, so one is
+ * written only for what was proved.
  */
 import { open, readFile } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -12,7 +13,10 @@ import { carried, isAtOrInside } from './paths.ts';
 import { keepReserve, withReserve } from './reserve.ts';
 
 /** What the remote has at a place: a version, a folder or nothing. */
-export type Thing = { readonly kind: 'file'; readonly version: RemoteVersion } | { readonly kind: 'folder' } | { readonly kind: 'nothing' };
+export type Thing =
+  | { readonly kind: 'file'; readonly version: RemoteVersion }
+  | { readonly kind: 'folder' }
+  | { readonly kind: 'nothing' };
 
 export const NOTHING: Thing = { kind: 'nothing' };
 
@@ -25,7 +29,10 @@ export interface Identity {
 }
 
 export interface PlaceRecord {
-  /** What the remote has there as far as users know: they saw it, or they wrote it. What else is found there is someone else's. */
+  /**
+   * What the remote has there as far as users know: they saw it, or they wrote it. What else is found there
+   * is someone else's.
+   */
   readonly remote: Thing;
   /** The local file whose content the remote was proved to have. */
   readonly proved?: Identity;
@@ -33,7 +40,10 @@ export interface PlaceRecord {
   readonly sending?: { readonly bytes: number; readonly modifiedMs: number };
   /** A folder that may have been made although the answer was never seen. */
   readonly isMaking?: boolean;
-  /** The user's version goes to this path instead, since the place has someone else's. `version` is what was brought there. */
+  /**
+   * The user's version goes to this path instead, since the place has someone else's. `version` is what was
+   * brought there.
+   */
   readonly copy?: { readonly path: string; readonly version?: RemoteVersion };
   /** Of a folder that users removed or replaced: all that was in it is on record, too. */
   readonly isTree?: boolean;
@@ -43,7 +53,10 @@ export interface PlaceRecord {
   readonly isKept?: boolean;
   /** Key of the local folder that the remote's was made for. */
   readonly folder?: string;
-  /** What users saw there before has the size and time of what was brought there: nobody else could tell the two apart. */
+  /**
+   * What users saw there before has the size and time of what was brought there: nobody else could tell the
+   * two apart.
+   */
   readonly hasFormerLook?: boolean;
   /** The disk was full when the file was as it is: its end may be missing. */
   readonly cut?: Identity;
@@ -52,8 +65,9 @@ export interface PlaceRecord {
 }
 
 /**
- * Of a folder that users renamed, or a file without data: where the remote has what it stands for. It is known by the entry in the
- * upper folder, not by its mark: overlayfs remembers marks of mounted folders, and writes former ones again.
+ * Of a folder that users renamed, or a file without data: where the remote has what it stands for. It is
+ * known by the entry in the upper folder, not by its mark: overlayfs remembers marks of mounted folders, and
+ * writes former ones again.
  */
 export interface MoveRecord {
   readonly at: string;
@@ -93,7 +107,10 @@ export class Records {
     await makeFolder(folder);
     const records = new Records(join(folder, 'places.jsonl'));
     await records.#read(upper);
-    const text = records.#lines().map((line) => `${JSON.stringify(line)}\n`).join('');
+    const text = records
+      .#lines()
+      .map((line) => `${JSON.stringify(line)}\n`)
+      .join('');
     await withReserve(folder, () => writeWhole(records.#file, text));
     await syncFolder(folder);
     await keepReserve(folder);
@@ -181,7 +198,10 @@ export class Records {
     else if ('place' in line) put(this.places, line.place, line.record);
     else if ('mark' in line) put(this.moves, line.mark, line.move);
     else if ('conflict' in line) this.conflicts = [...this.conflicts, line.conflict].slice(-MOST_CONFLICTS);
-    else if ('settled' in line) this.conflicts = this.conflicts.filter(({ path, copy }) => path !== line.settled.path || copy !== line.settled.copy);
+    else if ('settled' in line)
+      this.conflicts = this.conflicts.filter(
+        ({ path, copy }) => path !== line.settled.path || copy !== line.settled.copy,
+      );
     else this.#carry(...line.renamed);
   }
 
@@ -223,12 +243,25 @@ export class Records {
   }
 }
 
-export function identityOf(entry: Pick<UpperEntry, 'inode' | 'bytes' | 'modifiedNs' | 'changedNs'>): Identity {
-  return { inode: String(entry.inode), bytes: entry.bytes, modifiedNs: String(entry.modifiedNs), changedNs: String(entry.changedNs) };
+export function identityOf(
+  entry: Pick<UpperEntry, 'inode' | 'bytes' | 'modifiedNs' | 'changedNs'>,
+): Identity {
+  return {
+    inode: String(entry.inode),
+    bytes: entry.bytes,
+    modifiedNs: String(entry.modifiedNs),
+    changedNs: String(entry.changedNs),
+  };
 }
 
 export function isSameFile(a: Identity | undefined, b: Identity): boolean {
-  return a !== undefined && a.inode === b.inode && a.bytes === b.bytes && a.modifiedNs === b.modifiedNs && a.changedNs === b.changedNs;
+  return (
+    a !== undefined &&
+    a.inode === b.inode &&
+    a.bytes === b.bytes &&
+    a.modifiedNs === b.modifiedNs &&
+    a.changedNs === b.changedNs
+  );
 }
 
 function put<T>(map: Map<string, T>, key: string, value: T | null): void {

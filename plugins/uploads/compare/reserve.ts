@@ -1,4 +1,7 @@
-/** A little room on the disk that only the records may use: with a disk that is full nothing could go up, and no room would be made. */
+/**
+ * A little room on the disk that only the records may use: with a disk that is full nothing could go up, and
+ * no room would be made.
+ */
 import { open, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 

@@ -1,6 +1,6 @@
 /**
- * Looks at an upper folder: every entry in it with the marks that overlayfs keeps there. One `find` gives all entries, `getfattr`
- * the marks of what is new or has changed since the last look.
+ * Looks at an upper folder: every entry in it with the marks that overlayfs keeps there. One `find` gives all
+ * entries, `getfattr` the marks of what is new or has changed since the last look.
  */
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -59,14 +59,21 @@ interface Reading {
 }
 
 export function createScanner(upper: string, processes: Pick<Processes, 'run'>): Scanner {
-  const find = (tests: readonly string[], signal: AbortSignal): Promise<Line[]> => list(upper, tests, { processes, signal });
+  const find = (tests: readonly string[], signal: AbortSignal): Promise<Line[]> =>
+    list(upper, tests, { processes, signal });
   let known: ReadonlyMap<string, Reading> = new Map();
 
   const readingsOf = async (lines: readonly Line[], signal: AbortSignal): Promise<Map<string, Reading>> => {
-    const isKnown = ({ path, inode, changedNs }: Line): boolean => known.get(path)?.inode === inode && known.get(path)?.changedNs === changedNs;
-    const marked = lines.filter(({ type, path }) => (type === 'd' || type === 'f') && !path.includes(NO_TEXT));
+    const isKnown = ({ path, inode, changedNs }: Line): boolean =>
+      known.get(path)?.inode === inode && known.get(path)?.changedNs === changedNs;
+    const marked = lines.filter(
+      ({ type, path }) => (type === 'd' || type === 'f') && !path.includes(NO_TEXT),
+    );
     const asked = marked.filter((line) => !isKnown(line));
-    const marks = await readMarks(asked.map(({ path }) => path), { upper, processes, signal });
+    const marks = await readMarks(
+      asked.map(({ path }) => path),
+      { upper, processes, signal },
+    );
     const readings = new Map(marked.filter(isKnown).map(({ path }) => [path, known.get(path)!] as const));
     for (const line of asked) {
       const reading = await readingOf(line, marks.get(line.path) ?? {}, upper);
@@ -97,40 +104,71 @@ export function createScanner(upper: string, processes: Pick<Processes, 'run'>):
     },
     isStill: async (scan, signal) => {
       const now = standOf(await find(['-type', 'd'], signal));
-      return now.size === scan.folders.size && [...now].every(([path, line]) => scan.folders.get(path) === line);
+      return (
+        now.size === scan.folders.size && [...now].every(([path, line]) => scan.folders.get(path) === line)
+      );
     },
   };
 }
 
-/** Undefined for what is not the same any more: its marks may be another's. Marks of a folder change only with a rename. */
-async function readingOf({ path, type, inode, changedNs }: Line, marks: Marks, upper: string): Promise<Reading | undefined> {
+/**
+ * Undefined for what is not the same any more: its marks may be another's. Marks of a folder change only with
+ * a rename.
+ */
+async function readingOf(
+  { path, type, inode, changedNs }: Line,
+  marks: Marks,
+  upper: string,
+): Promise<Reading | undefined> {
   const stats = await lstat(join(upper, path), { bigint: true }).catch(() => undefined);
   if (stats?.ino !== inode || (type === 'f' && stats.ctimeNs !== changedNs)) return undefined;
   return { inode, changedNs, key: keyOf(inode, stats.birthtimeNs), marks };
 }
 
-interface Asking { readonly processes: Pick<Processes, 'run'>; readonly signal: AbortSignal }
+interface Asking {
+  readonly processes: Pick<Processes, 'run'>;
+  readonly signal: AbortSignal;
+}
 
 /** The folder itself comes first. */
 async function list(upper: string, tests: readonly string[], { processes, signal }: Asking): Promise<Line[]> {
   const { stdout, stderr, code } = await processes.run({
-    command: 'find', args: [upper, ...tests, '-printf', FORMAT], env: { LC_ALL: 'C' }, timeoutMs: TIMEOUT_MS, signal, maxOutputBytes: MAX_OUTPUT_BYTES,
+    command: 'find',
+    args: [upper, ...tests, '-printf', FORMAT],
+    env: { LC_ALL: 'C' },
+    timeoutMs: TIMEOUT_MS,
+    signal,
+    maxOutputBytes: MAX_OUTPUT_BYTES,
   });
   const lines = stdout.split('\0').slice(0, -1).map(lineOf);
-  if (lines[0]?.path !== '') throw new Error(`the upper folder cannot be read: ${stderr.trim() || `find ended with ${String(code)}`}`);
-  const trouble = stderr.split('\n').find((line) => line !== '' && !line.includes('No such file or directory'));
+  if (lines[0]?.path !== '')
+    throw new Error(`the upper folder cannot be read: ${stderr.trim() || `find ended with ${String(code)}`}`);
+  const trouble = stderr
+    .split('\n')
+    .find((line) => line !== '' && !line.includes('No such file or directory'));
   if (trouble !== undefined) throw new Error(`the upper folder cannot be read whole: ${trouble}`);
   return lines;
 }
 
 function standOf(folders: readonly Line[]): Map<string, string> {
-  return new Map(folders.map(({ path, inode, modifiedNs, changedNs }) => [path, `${inode} ${modifiedNs} ${changedNs}`]));
+  return new Map(
+    folders.map(({ path, inode, modifiedNs, changedNs }) => [path, `${inode} ${modifiedNs} ${changedNs}`]),
+  );
 }
 
 function lineOf(text: string): Line {
   const [type = '', inode = '0', bytes = '0', modified = '', changed = ''] = text.split(' ', 5);
-  const path = text.slice([type, inode, bytes, modified, changed].reduce((length, part) => length + part.length + 1, 0));
-  return { type, inode: BigInt(inode), bytes: Number(bytes), modifiedNs: nanoseconds(modified), changedNs: nanoseconds(changed), path };
+  const path = text.slice(
+    [type, inode, bytes, modified, changed].reduce((length, part) => length + part.length + 1, 0),
+  );
+  return {
+    type,
+    inode: BigInt(inode),
+    bytes: Number(bytes),
+    modifiedNs: nanoseconds(modified),
+    changedNs: nanoseconds(changed),
+    path,
+  };
 }
 
 /** `1795318061.1309005270` as `find` prints it. */
@@ -139,7 +177,10 @@ function nanoseconds(text: string): bigint {
   return BigInt(seconds) * 1_000_000_000n + BigInt(fraction.slice(0, 9).padEnd(9, '0'));
 }
 
-/** Whiteouts are character devices 0/0, all of them links to a few inodes; `find` does not tell a device's number. */
+/**
+ * Whiteouts are character devices 0/0, all of them links to a few inodes; `find` does not tell a device's
+ * number.
+ */
 async function whiteoutInodes(upper: string, lines: readonly Line[]): Promise<ReadonlySet<bigint>> {
   const found = new Set<bigint>();
   const looked = new Set<bigint>();
@@ -165,16 +206,21 @@ interface EntryParts {
 async function entryOf(line: Line, parts: EntryParts): Promise<ScanEntry> {
   const { type, path, inode, bytes, modifiedNs, changedNs } = line;
   const about = { path, inode, bytes, modifiedNs, changedNs, isOpaque: false };
-  if (path.includes(NO_TEXT) && (await lstat(join(parts.upper, path)).catch(() => undefined)) === undefined) return { ...about, kind: 'other' };
+  if (path.includes(NO_TEXT) && (await lstat(join(parts.upper, path)).catch(() => undefined)) === undefined)
+    return { ...about, kind: 'other' };
   if (type === 'c' && parts.whiteouts.has(inode)) return { ...about, kind: 'whiteout' };
   if (type !== 'd' && type !== 'f') return { ...about, kind: 'other' };
   return { ...about, ...markedEntry(line, parts) };
 }
 
 /** A file or folder, with what its marks say. */
-function markedEntry({ type, path, inode }: Line, { readings, lowers }: EntryParts): Pick<ScanEntry, 'kind' | 'key' | 'isOpaque' | 'hasNoData' | 'isUnread'> {
+function markedEntry(
+  { type, path, inode }: Line,
+  { readings, lowers }: EntryParts,
+): Pick<ScanEntry, 'kind' | 'key' | 'isOpaque' | 'hasNoData' | 'isUnread'> {
   const { key, marks } = readings.get(path) ?? { key: keyOf(inode, 0n), marks: undefined };
-  if (type === 'd') return { kind: 'folder', key, isOpaque: marks?.isOpaque === true, ...moveOf(path, marks ?? {}, lowers) };
+  if (type === 'd')
+    return { kind: 'folder', key, isOpaque: marks?.isOpaque === true, ...moveOf(path, marks ?? {}, lowers) };
   const file = { kind: 'file', key, isOpaque: false } as const;
   if (marks === undefined) return { ...file, isUnread: true };
   return marks.isMetacopy === true ? { ...file, hasNoData: true, ...moveOf(path, marks, lowers) } : file;
@@ -185,7 +231,11 @@ export function keyOf(inode: bigint, bornNs: bigint): string {
   return `${inode.toString(36)}.${bornNs.toString(36)}`;
 }
 
-function moveOf(path: string, { isOpaque = false, redirect }: Marks, lowers: Map<string, string | undefined>): Pick<ScanEntry, 'movedFrom' | 'redirect'> {
+function moveOf(
+  path: string,
+  { isOpaque = false, redirect }: Marks,
+  lowers: Map<string, string | undefined>,
+): Pick<ScanEntry, 'movedFrom' | 'redirect'> {
   const above = lowers.get(parentOf(path));
   let lower = above === undefined ? undefined : below(above, nameOf(path));
   if (isOpaque) lower = undefined;

@@ -1,4 +1,7 @@
-/** Folders that users made and that hide what others put into them, for no use any more. Plain ones stay: users may stand in them. */
+/**
+ * Folders that users made and that hide what others put into them, for no use any more. Plain ones stay:
+ * users may stand in them.
+ */
 import type { LeavingEntry } from 'mountkeeper';
 import { ancestors } from './paths.ts';
 import type { Conditions, Item } from './plan-types.ts';
@@ -11,11 +14,18 @@ export interface SpentFoldersOptions extends Pick<Conditions, 'isRested'> {
   readonly places: Pick<Places, 'of'>;
 }
 
-export function spentFolders({ entries }: Scan, { items, places, isRested }: SpentFoldersOptions): LeavingEntry[] {
-  const busy = new Set([...items.values()].flatMap(({ path, place, move }) => {
-    const spots = [path, place, move?.source ?? place];
-    return [...spots, ...spots.flatMap(ancestors)];
-  }));
-  return [...entries.values()].filter(({ path, isOpaque, changedNs }) =>
-    isOpaque && !busy.has(path) && isRested(changedNs) && places.of.get(path) === path);
+export function spentFolders(
+  { entries }: Scan,
+  { items, places, isRested }: SpentFoldersOptions,
+): LeavingEntry[] {
+  const busy = new Set(
+    [...items.values()].flatMap(({ path, place, move }) => {
+      const spots = [path, place, move?.source ?? place];
+      return [...spots, ...spots.flatMap(ancestors)];
+    }),
+  );
+  return [...entries.values()].filter(
+    ({ path, isOpaque, changedNs }) =>
+      isOpaque && !busy.has(path) && isRested(changedNs) && places.of.get(path) === path,
+  );
 }

@@ -8,7 +8,11 @@ import type { StepTools } from '../transfer/step-tools.ts';
 export type Keep = 'mine' | 'theirs' | 'both';
 
 /** Rejects with a plain sentence when it cannot be done as things are; then both are still there. */
-export async function resolveConflict(named: Pick<Conflict, 'path' | 'copy'>, keep: Keep, tools: StepTools): Promise<void> {
+export async function resolveConflict(
+  named: Pick<Conflict, 'path' | 'copy'>,
+  keep: Keep,
+  tools: StepTools,
+): Promise<void> {
   const { records } = tools;
   const conflict = records.conflicts.find(({ path, copy }) => path === named.path && copy === named.copy);
   if (conflict === undefined) throw new Error('There is no such conflict; look at the list again.');
@@ -19,16 +23,23 @@ export async function resolveConflict(named: Pick<Conflict, 'path' | 'copy'>, ke
 
 async function keepOne(conflict: Conflict, keep: 'mine' | 'theirs', tools: StepTools): Promise<void> {
   const { path, copy, versions } = conflict;
-  if (versions === undefined || copy === path) throw new Error('There are no two files to choose from here: keep both, and remove what you do not want.');
+  if (versions === undefined || copy === path)
+    throw new Error(
+      'There are no two files to choose from here: keep both, and remove what you do not want.',
+    );
   for (const one of [path, copy]) {
-    if ((await localStats(tools.layer, one)) !== undefined) throw new Error(`${one} has a change here that is not settled yet: try again in a minute.`);
+    if ((await localStats(tools.layer, one)) !== undefined)
+      throw new Error(`${one} has a change here that is not settled yet: try again in a minute.`);
   }
   const [theirs, mine] = [await versionAt(path, tools), await versionAt(copy, tools)];
   const { precisionMs } = tools.remote;
   if (!isSameVersion(theirs, versions.theirs, precisionMs)) throw changed(path);
-  // Where the remote keeps no times nobody can tell whether the copy was changed since: then it is not removed.
+  // Where the remote keeps no times nobody can tell whether the copy was changed since: then it is not
+  // removed.
   if (!looksLike(mine, versions.mine, precisionMs)) throw changed(copy);
-  await (keep === 'mine' ? putInPlace(conflict, tools) : tools.remote.deleteFile(copy, { signal: tools.signal }));
+  await (keep === 'mine'
+    ? putInPlace(conflict, tools)
+    : tools.remote.deleteFile(copy, { signal: tools.signal }));
   tools.touched(parentOf(path));
 }
 
@@ -39,7 +50,9 @@ async function versionAt(path: string, tools: StepTools): Promise<RemoteVersion>
 }
 
 function changed(path: string): Error {
-  return new Error(`${path} is another one on the remote since the conflict was told: look at both, and remove what you do not want.`);
+  return new Error(
+    `${path} is another one on the remote since the conflict was told: look at both, and remove what you do not want.`,
+  );
 }
 
 /** The other version goes last: a stop at any point leaves both. */

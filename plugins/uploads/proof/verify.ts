@@ -1,4 +1,6 @@
-/** Holds what lies here against what the remote has now: files of the upper folder that were brought there. */
+/**
+ * Holds what lies here against what the remote has now: files of the upper folder that were brought there.
+ */
 import { join } from 'node:path';
 import { isAtOrInside } from '../compare/paths.ts';
 import { isSameFile, identityOf } from '../compare/records.ts';
@@ -8,7 +10,10 @@ import { couldBe, hasSameContent, lookOf } from './versions.ts';
 
 export interface Verified {
   readonly path: string;
-  /** `hash`: the content is the same. `size`: size, and time where the remote keeps it. `differs`: the remote has another one, or none. */
+  /**
+   * `hash`: the content is the same. `size`: size, and time where the remote keeps it. `differs`: the remote
+   * has another one, or none.
+   */
   readonly result: 'hash' | 'size' | 'differs';
   readonly bytes: number;
   readonly modifiedMs: number;
@@ -35,6 +40,16 @@ async function verifyOne(place: string, target: string, tools: StepTools): Promi
   const now = await ask(tools, target, true);
   if (now.kind !== 'file') return { path: target, result: 'differs', ...look };
   const isSame = await hasSameContent(join(tools.layer.upper, place), now.version, tools.signal);
-  if (isSame === undefined) return { path: target, result: couldBe(now.version, look, tools.remote.precisionMs) ? 'size' : 'differs', ...look };
-  return { path: target, result: isSame ? 'hash' : 'differs', ...look, ...(now.version.hash !== undefined && { hash: now.version.hash }) };
+  if (isSame === undefined)
+    return {
+      path: target,
+      result: couldBe(now.version, look, tools.remote.precisionMs) ? 'size' : 'differs',
+      ...look,
+    };
+  return {
+    path: target,
+    result: isSame ? 'hash' : 'differs',
+    ...look,
+    ...(now.version.hash !== undefined && { hash: now.version.hash }),
+  };
 }

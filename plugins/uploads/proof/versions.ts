@@ -5,7 +5,10 @@ import { pipeline } from 'node:stream/promises';
 import type { RemoteVersion } from 'mountkeeper';
 import type { Identity, Thing } from '../compare/records.ts';
 
-/** Times that the remote told are told again alike: within a second even where it does not keep those of files. */
+/**
+ * Times that the remote told are told again alike: within a second even where it does not keep those of
+ * files.
+ */
 const REMOTE_TIME_MS = 1_000;
 const HASHES: ReadonlySet<string> = new Set(['md5', 'sha1', 'sha256']);
 
@@ -21,8 +24,17 @@ export function lookOf({ bytes, modifiedNs }: Pick<Identity, 'bytes' | 'modified
 
 /** The same version on the remote as before. */
 export function isSameVersion(a: RemoteVersion, b: RemoteVersion, precisionMs: number): boolean {
-  if (a.hash !== undefined && b.hash !== undefined && a.hash.kind === b.hash.kind && a.hash.value !== b.hash.value) return false;
-  return a.bytes === b.bytes && isNear(a.modifiedMs, b.modifiedMs, Number.isFinite(precisionMs) ? precisionMs : REMOTE_TIME_MS);
+  if (
+    a.hash !== undefined &&
+    b.hash !== undefined &&
+    a.hash.kind === b.hash.kind &&
+    a.hash.value !== b.hash.value
+  )
+    return false;
+  return (
+    a.bytes === b.bytes &&
+    isNear(a.modifiedMs, b.modifiedMs, Number.isFinite(precisionMs) ? precisionMs : REMOTE_TIME_MS)
+  );
 }
 
 export function isSameThing(a: Thing, b: Thing, precisionMs: number): boolean {
@@ -30,18 +42,30 @@ export function isSameThing(a: Thing, b: Thing, precisionMs: number): boolean {
   return a.kind === b.kind;
 }
 
-/** Whether the remote's version may be this local file. Where the remote keeps no times, its size alone says nothing. */
+/**
+ * Whether the remote's version may be this local file. Where the remote keeps no times, its size alone says
+ * nothing.
+ */
 export function looksLike(version: RemoteVersion, local: Look, precisionMs: number): boolean {
-  return version.bytes === local.bytes && (Number.isFinite(precisionMs) ? isNear(version.modifiedMs, local.modifiedMs, precisionMs) : false);
+  return (
+    version.bytes === local.bytes &&
+    (Number.isFinite(precisionMs) ? isNear(version.modifiedMs, local.modifiedMs, precisionMs) : false)
+  );
 }
 
-/** Whether the remote took a file of this size and time just now: the time counts where the remote keeps it. */
+/**
+ * Whether the remote took a file of this size and time just now: the time counts where the remote keeps it.
+ */
 export function couldBe(version: RemoteVersion, local: Look, precisionMs: number): boolean {
   return version.bytes === local.bytes && isNear(version.modifiedMs, local.modifiedMs, precisionMs);
 }
 
 /** True or false where the remote has a hash that can be made here, too; undefined where nobody can tell. */
-export async function hasSameContent(file: string, version: RemoteVersion, signal: AbortSignal): Promise<boolean | undefined> {
+export async function hasSameContent(
+  file: string,
+  version: RemoteVersion,
+  signal: AbortSignal,
+): Promise<boolean | undefined> {
   if (version.hash === undefined || !HASHES.has(version.hash.kind)) return undefined;
   const hash = createHash(version.hash.kind);
   await pipeline(createReadStream(file), hash, { signal });

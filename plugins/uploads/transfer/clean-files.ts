@@ -1,7 +1,8 @@
 /**
- * Files that the remote has as they are. They stay in the upper folder, as the cache of what was written here, until others have
- * replaced or removed them on the remote (users are to see that), until the cache disk is short of room (the oldest first), or
- * until nobody has changed them for as long as the cache keeps anything.
+ * Files that the remote has as they are. They stay in the upper folder, as the cache of what was written
+ * here, until others have replaced or removed them on the remote (users are to see that), until the cache
+ * disk is short of room (the oldest first), or until nobody has changed them for as long as the cache keeps
+ * anything.
  */
 import { statfs } from 'node:fs/promises';
 import type { CleanRules, Clock, LeavingEntry, Logger, RemoteEntry, RemoteFiles } from 'mountkeeper';
@@ -15,7 +16,10 @@ import { isSameThing } from '../proof/versions.ts';
 const FOLDERS_AT_ONCE = 20;
 const LOOK_EVERY_MS = 10_000;
 const PAUSE_AFTER_FAILURE_MS = 30_000;
-/** A NAS may show nothing for a while, as when one of its disks is being mounted: what is gone has to be gone twice. */
+/**
+ * A NAS may show nothing for a while, as when one of its disks is being mounted: what is gone has to be gone
+ * twice.
+ */
 const GONE_AGAIN_MS = 60_000;
 /** More than is short is cleared, or the next file would begin it anew. */
 const SPARE = 1.25;
@@ -91,13 +95,16 @@ export class CleanFiles {
 
   get isDue(): boolean {
     return (
-      !this.#isChecking && this.#options.rules !== undefined &&
+      !this.#isChecking &&
+      this.#options.rules !== undefined &&
       this.#clean.length > 0 &&
       this.#options.clock.monotonic() >= this.#nextAt
     );
   }
 
-  /** Resolves with whether more are to leave than before. A remote that does not answer is asked again later. */
+  /**
+   * Resolves with whether more are to leave than before. A remote that does not answer is asked again later.
+   */
   async check(signal: AbortSignal): Promise<boolean> {
     const { clock, log, rules } = this.#options;
     if (rules === undefined) return false;

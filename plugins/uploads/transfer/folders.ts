@@ -13,7 +13,8 @@ export async function makeFolder(item: Item, tools: StepTools): Promise<void> {
   await checkEntry(item, tools);
   const now = await ask(tools, place);
   if (now.kind === 'file') {
-    // Someone else's file stands where the folder is to be. It gives way under another name, since all in the folder follows.
+    // Someone else's file stands where the folder is to be. It gives way under another name, since all in the
+    // folder follows.
     const copy = await freePath(tools, place);
     await remote.moveFile(place, copy, { signal });
     await tell(tools, { path: place, copy, what: 'changed' });
@@ -38,21 +39,33 @@ export async function deletePlace(item: Item, tools: StepTools): Promise<void> {
   const left = await removeFrom(item, record, tools);
   if (record.sending !== undefined) await tools.remote.clearLeftovers(place, { signal: tools.signal });
   // What is to stand in its place tells of it otherwise.
-  if (left === 'untold' && isInTheWay !== true) await tell(tools, { path: place, copy: place, what: 'deleted' });
+  if (left === 'untold' && isInTheWay !== true)
+    await tell(tools, { path: place, copy: place, what: 'deleted' });
   tools.touched(parentOf(place));
   records.set(place, { remote: NOTHING, ...(left !== 'nothing' && { isKept: true }) });
   await records.saved();
 }
 
-/** Rejects when something else is wanted there by now, or is there: it may be what the deletion was to make room for. */
-async function checkDeletion({ path, isInTheWay, planned }: Item, { remote }: PlaceRecord, { layer }: StepTools): Promise<void> {
+/**
+ * Rejects when something else is wanted there by now, or is there: it may be what the deletion was to make
+ * room for.
+ */
+async function checkDeletion(
+  { path, isInTheWay, planned }: Item,
+  { remote }: PlaceRecord,
+  { layer }: StepTools,
+): Promise<void> {
   if (planned !== undefined && !isSameThing(remote, planned.remote, 0)) throw new Changed();
   const stats = await localStats(layer, path);
   if (stats !== undefined && stats.kind !== 'whiteout' && isInTheWay !== true) throw new Changed();
 }
 
 /** What stays there, and whether that was told of. */
-async function removeFrom({ place }: Item, record: PlaceRecord, tools: StepTools): Promise<'nothing' | 'told' | 'untold'> {
+async function removeFrom(
+  { place }: Item,
+  record: PlaceRecord,
+  tools: StepTools,
+): Promise<'nothing' | 'told' | 'untold'> {
   const { remote, signal } = tools;
   const now = await ask(tools, place);
   if (now.kind === 'nothing') return 'nothing';
@@ -64,7 +77,8 @@ async function removeFrom({ place }: Item, record: PlaceRecord, tools: StepTools
   const isOurs = record.sending !== undefined && looksLike(now.version, record.sending, remote.precisionMs);
   if (!isOurs && !isSameThing(now, record.remote, remote.precisionMs)) return 'untold';
   await remote.deleteFile(place, { signal });
-  if ((await ask(tools, place)).kind !== 'nothing') throw new Error('The remote still shows what was deleted.');
+  if ((await ask(tools, place)).kind !== 'nothing')
+    throw new Error('The remote still shows what was deleted.');
   return 'nothing';
 }
 

@@ -24,6 +24,9 @@ export interface ManagedUploads extends ShareUploads {
   sendNow(path: string): void;
   /** Rejects with a plain sentence when it cannot be done as things are. */
   resolve(conflict: Pick<Conflict, 'path' | 'copy'>, keep: Keep): Promise<void>;
-  /** What was brought to the remote and still lies here, held against what the remote has now. `''`: all of it. */
+  /**
+   * What was brought to the remote and still lies here, held against what the remote has now. `''`: all of
+   * it.
+   */
   verify(path: string): Promise<readonly Verified[]>;
 }

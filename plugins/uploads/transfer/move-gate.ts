@@ -1,6 +1,7 @@
 /**
- * Keeps apart what must not meet: folders that are being moved on the remote, and the share's listings being read anew. Between the
- * move and the mark that tells of it, a listing read anew would show the folder empty, and users might remove it.
+ * Keeps apart what must not meet: folders that are being moved on the remote, and the share's listings being
+ * read anew. Between the move and the mark that tells of it, a listing read anew would show the folder empty,
+ * and users might remove it.
  */
 import type { Clock } from 'mountkeeper';
 import type { Records } from '../compare/records.ts';
@@ -8,7 +9,7 @@ import type { Scan } from '../compare/scan.ts';
 
 const LOOK_MS = 100;
 
-export interface MoveGateOptions {
+export interface MoveLockOptions {
   readonly clock: Clock;
   /** True while a step is under way that moves something. */
   readonly isMoving: () => boolean;
@@ -16,13 +17,13 @@ export interface MoveGateOptions {
   readonly hasten: () => void;
 }
 
-export class MoveGate {
-  readonly #options: MoveGateOptions;
+export class MoveLock {
+  readonly #options: MoveLockOptions;
   #holds = 0;
   /** Marks of folders say something else than the remote, as the last look showed it. */
   #isUnsettled = true;
 
-  constructor(options: MoveGateOptions) {
+  constructor(options: MoveLockOptions) {
     this.#options = options;
   }
 
@@ -55,7 +56,9 @@ export class MoveGate {
       }
     } catch {
       this.#holds -= 1;
-      throw new Error('folders that were renamed here are being moved on the remote just now; try again when that is done');
+      throw new Error(
+        'folders that were renamed here are being moved on the remote just now; try again when that is done',
+      );
     }
     return this.#release();
   }

@@ -1,6 +1,6 @@
 /**
- * Renames on the remote what users renamed: folders, and files that overlayfs keeps no data of. Each step asks first and can be
- * done again; what others have put in the way stays beside.
+ * Renames on the remote what users renamed: folders, and files that overlayfs keeps no data of. Each step
+ * asks first and can be done again; what others have put in the way stays beside.
  */
 import type { RemoteFailure } from 'mountkeeper';
 import { below, parentOf } from '../compare/paths.ts';
@@ -23,7 +23,12 @@ export async function moveEntry(item: Item, tools: StepTools): Promise<void> {
   }
   await checkEntry(item, tools);
   try {
-    await bring(entry, entry.key, { from: move.source, to: move.isDetour ? `${DETOUR_PREFIX}${entry.key}` : item.path }, tools);
+    await bring(
+      entry,
+      entry.key,
+      { from: move.source, to: move.isDetour ? `${DETOUR_PREFIX}${entry.key}` : item.path },
+      tools,
+    );
   } catch (error) {
     // As long as nobody knows where it is, listings cannot be read anew.
     if ((error as RemoteFailure).remote !== 'silent') await findOut(entry.key, tools).catch(() => undefined);
@@ -42,7 +47,10 @@ async function bring(entry: ScanEntry, key: string, way: Way, tools: StepTools):
   if (known?.at !== way.from || known.going !== undefined) throw new Changed();
   records.setMove(key, { ...known, going: way.to });
   await records.saved();
-  const now = entry.kind === 'folder' ? await bringFolder(way.from, way.to, tools) : await bringFile(entry, way.from, way.to, tools);
+  const now =
+    entry.kind === 'folder'
+      ? await bringFolder(way.from, way.to, tools)
+      : await bringFile(entry, way.from, way.to, tools);
   if (now === undefined) return;
   arrived(key, { ...way, now }, tools);
   await records.saved();
@@ -55,7 +63,8 @@ export async function findOut(key: string, tools: StepTools): Promise<void> {
   if (known?.going === undefined) return;
   const [from, to] = [await ask(tools, known.at), await ask(tools, known.going)];
   const seen = records.places.get(known.at)?.remote ?? NOTHING;
-  const isSeen = (now: Thing): boolean => seen.kind === 'file' && isSameThing(now, seen, tools.remote.precisionMs);
+  const isSeen = (now: Thing): boolean =>
+    seen.kind === 'file' && isSameThing(now, seen, tools.remote.precisionMs);
   // Others may have put something where it was.
   const isThere = from.kind === 'nothing' ? to.kind !== 'nothing' : isSeen(to) && !isSeen(from);
   if (isThere) arrived(key, { from: known.at, to: known.going, now: to }, tools);
@@ -79,8 +88,16 @@ function arrived(key: string, { from, to, now }: Arrival, { records }: StepTools
   records.set(to, now.kind === 'folder' ? { remote: now, folder: key, isShown: true } : { remote: now });
 }
 
-/** Undefined when there is nothing to move any more: others have changed or removed the version that users renamed. */
-async function bringFile(entry: ScanEntry, source: string, target: string, tools: StepTools): Promise<Thing | undefined> {
+/**
+ * Undefined when there is nothing to move any more: others have changed or removed the version that users
+ * renamed.
+ */
+async function bringFile(
+  entry: ScanEntry,
+  source: string,
+  target: string,
+  tools: StepTools,
+): Promise<Thing | undefined> {
   const { remote, records, signal } = tools;
   const [from, to] = [await ask(tools, source), await ask(tools, target)];
   const seen = records.places.get(source)?.remote;
@@ -94,7 +111,8 @@ async function bringFile(entry: ScanEntry, source: string, target: string, tools
   await remote.moveFile(source, target, { signal });
   const now = await ask(tools, target);
   // Not all remotes keep the time of what is renamed.
-  if (now.kind !== 'file' || now.version.bytes !== entry.bytes) throw new Error('The remote does not show the file that was moved.');
+  if (now.kind !== 'file' || now.version.bytes !== entry.bytes)
+    throw new Error('The remote does not show the file that was moved.');
   return now;
 }
 
@@ -102,8 +120,15 @@ function isVersion(now: Thing, seen: Thing, { bytes }: ScanEntry, { remote }: St
   return now.kind === 'file' && now.version.bytes === bytes && isSameThing(now, seen, remote.precisionMs);
 }
 
-/** What users renamed is not there any more, and here is nothing of it: what others made of it shows again at its own place. */
-async function giveUp(entry: ScanEntry, { source, isLeft }: { readonly source: string; readonly isLeft: boolean }, tools: StepTools): Promise<void> {
+/**
+ * What users renamed is not there any more, and here is nothing of it: what others made of it shows again at
+ * its own place.
+ */
+async function giveUp(
+  entry: ScanEntry,
+  { source, isLeft }: { readonly source: string; readonly isLeft: boolean },
+  tools: StepTools,
+): Promise<void> {
   const { records } = tools;
   await tell(tools, { path: entry.path, copy: isLeft ? source : entry.path, what: 'moved' });
   records.set(source, { remote: NOTHING, ...(isLeft && { isKept: true }) });
@@ -135,11 +160,16 @@ async function bringFolder(source: string, target: string, tools: StepTools): Pr
 async function giveWay(place: string, kind: 'file' | 'folder', tools: StepTools): Promise<void> {
   const { remote, signal } = tools;
   const copy = await freePath(tools, place);
-  await (kind === 'folder' ? remote.moveFolder(place, copy, { signal }) : remote.moveFile(place, copy, { signal }));
+  await (kind === 'folder'
+    ? remote.moveFolder(place, copy, { signal })
+    : remote.moveFile(place, copy, { signal }));
   await tell(tools, { path: place, copy, what: 'moved' });
 }
 
-/** Both are there: a move that was cut off, or others have made a folder of that name. Nothing in either is replaced. */
+/**
+ * Both are there: a move that was cut off, or others have made a folder of that name. Nothing in either is
+ * replaced.
+ */
 async function merge(source: string, target: string, tools: StepTools): Promise<void> {
   const { remote, signal } = tools;
   const there = new Map(((await remote.list(target, { signal })) ?? []).map((entry) => [entry.name, entry]));
@@ -159,7 +189,11 @@ async function merge(source: string, target: string, tools: StepTools): Promise<
 async function mergeFile(from: string, to: string, tools: StepTools): Promise<void> {
   const { remote, signal } = tools;
   const [ours, theirs] = [await ask(tools, from, true), await ask(tools, to, true)];
-  const isCopy = ours.kind === 'file' && theirs.kind === 'file' && ours.version.hash !== undefined && isSameThing(ours, theirs, remote.precisionMs);
+  const isCopy =
+    ours.kind === 'file' &&
+    theirs.kind === 'file' &&
+    ours.version.hash !== undefined &&
+    isSameThing(ours, theirs, remote.precisionMs);
   if (isCopy) return remote.deleteFile(from, { signal });
   const copy = await freePath(tools, to);
   await remote.moveFile(from, copy, { signal });

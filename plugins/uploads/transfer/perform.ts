@@ -5,7 +5,9 @@ import { moveEntry } from './moves.ts';
 import type { StepTools } from './step-tools.ts';
 import { uploadFile } from './upload.ts';
 
-/** Rejects with `Changed`, or with why the remote did not do it. `onProgress`: bytes that have gone up so far. */
+/**
+ * Rejects with `Changed`, or with why the remote did not do it. `onProgress`: bytes that have gone up so far.
+ */
 export function perform(item: Item, tools: StepTools, onProgress: (bytes: number) => void): Promise<void> {
   if (item.action === 'make folder') return makeFolder(item, tools);
   if (item.action === 'move') return moveEntry(item, tools);

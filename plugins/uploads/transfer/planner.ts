@@ -66,17 +66,26 @@ export class Planner {
 
   /** Finds out what is new before it says what to do about it. */
   async plan(
-    scan: TimedScan, records: Records, { signal, ...options }: PlanningOptions,
+    scan: TimedScan,
+    records: Records,
+    { signal, ...options }: PlanningOptions,
   ): Promise<{ readonly plan: Plan; readonly isMoreToLearn: boolean }> {
     const { layer, remote } = this.#options;
     adoptMoves(scan, records);
     this.#forgetMoves(scan, records);
     const room = { isCut: await this.#room.look(), isUrgent: options.isUrgent ?? (() => false) };
     const conditions = { ...this.#times(options), ...room };
-    const first = planUpper(scan, records, { ...conditions, isOpen: () => false, inUse: new Set(), isWhole: true });
+    const first = planUpper(scan, records, {
+      ...conditions,
+      isOpen: () => false,
+      inUse: new Set(),
+      isWhole: true,
+    });
     const isStill = (): Promise<boolean> => this.#scanner.isStill(scan, signal);
-    const failed = first.lessons.length === 0 ? new Map<string, string>()
-      : await learn(first.lessons, { layer, remote, records, sources: first.sources, isStill, signal });
+    const failed =
+      first.lessons.length === 0
+        ? new Map<string, string>()
+        : await learn(first.lessons, { layer, remote, records, sources: first.sources, isStill, signal });
     const use = await this.#use(first, options);
     const planned = (isWhole: boolean): Plan => planUpper(scan, records, { ...conditions, ...use, isWhole });
     const isWhole = !replacesAnything(planned(true), records) || (await this.#isWhole(scan, signal));
@@ -88,10 +97,16 @@ export class Planner {
     for (const place of plan.spent) records.drop(place);
     // What is in a folder that users made depends on what it hides: that is learnt one after the other.
     const isMoreToLearn = !isWhole || plan.lessons.some(({ place }) => !failed.has(place));
-    return { plan: failed.size === 0 ? plan : { ...plan, items: withReasons(plan.items, failed) }, isMoreToLearn };
+    return {
+      plan: failed.size === 0 ? plan : { ...plan, items: withReasons(plan.items, failed) },
+      isMoreToLearn,
+    };
   }
 
-  async #use({ items }: Plan, { isHurried }: Pick<PlanningOptions, 'isHurried'>): Promise<Pick<Conditions, 'isOpen' | 'inUse'>> {
+  async #use(
+    { items }: Plan,
+    { isHurried }: Pick<PlanningOptions, 'isHurried'>,
+  ): Promise<Pick<Conditions, 'isOpen' | 'inUse'>> {
     const { layer } = this.#options;
     const actions = new Set([...items.values()].map(({ action }) => action));
     const open = actions.has('upload') ? await layer.openForWriting() : new Set<string>();
@@ -100,8 +115,9 @@ export class Planner {
   }
 
   /**
-   * A look is no moment: of what was renamed meanwhile it may show neither the former name nor the later one, and what seems to be
-   * deleted or replaced is all that there is of a renamed file. Where people never cease to rename, many looks in a row do.
+   * A look is no moment: of what was renamed meanwhile it may show neither the former name nor the later one,
+   * and what seems to be deleted or replaced is all that there is of a renamed file. Where people never cease
+   * to rename, many looks in a row do.
    */
   async #isWhole(scan: Scan, signal: AbortSignal): Promise<boolean> {
     const now = this.#options.clock.monotonic();
@@ -118,7 +134,10 @@ export class Planner {
     for (const key of keys) this.#settledAt.set(key, this.#options.clock.monotonic());
   }
 
-  /** A mark that was written before users saw where a folder is has been read by now. What left the upper folder has no record. */
+  /**
+   * A mark that was written before users saw where a folder is has been read by now. What left the upper
+   * folder has no record.
+   */
   #forgetMoves(scan: TimedScan, records: Records): void {
     const keys = new Set([...scan.entries.values()].map(({ key }) => key));
     const gone = [...records.moves.keys()].filter((key) => !keys.has(key));
@@ -130,31 +149,42 @@ export class Planner {
       if (at >= scan.startedMs) continue;
       this.#settledAt.delete(key);
       const record = records.moves.get(key);
-      if (record?.former !== undefined) records.setMove(key, { at: record.at, ...(record.going !== undefined && { going: record.going }) });
+      if (record?.former !== undefined)
+        records.setMove(key, { at: record.at, ...(record.going !== undefined && { going: record.going }) });
     }
   }
 
-  #times({ isHurried, isUrgent = () => false }: Omit<PlanningOptions, 'signal'>): Pick<Conditions, 'isQuiet' | 'isRested'> {
+  #times({
+    isHurried,
+    isUrgent = () => false,
+  }: Omit<PlanningOptions, 'signal'>): Pick<Conditions, 'isQuiet' | 'isRested'> {
     const { clock, writeBackMs, restMs = REST_BEFORE_OUT_MS } = this.#options;
     const now = nanoseconds(clock.now());
     const quietSince = now - nanoseconds(writeBackMs());
     const restedSince = now - nanoseconds(restMs);
     return {
-      isQuiet: (changed, path) => isHurried || isUrgent(path) || changed <= quietSince || changed > now + FUTURE_NS,
+      isQuiet: (changed, path) =>
+        isHurried || isUrgent(path) || changed <= quietSince || changed > now + FUTURE_NS,
       isRested: (changed) => changed <= restedSince,
     };
   }
 }
 
-/** Whether it would take anything from the remote that users saw there, and that may be all there is of a file they renamed. */
+/**
+ * Whether it would take anything from the remote that users saw there, and that may be all there is of a file
+ * they renamed.
+ */
 function replacesAnything({ items }: Plan, { places }: Records): boolean {
-  return [...items.values()].some(({ action, hold, place }) =>
-    hold === undefined && (action === 'delete' || (action === 'upload' && places.get(place)?.remote.kind === 'file')));
+  return [...items.values()].some(
+    ({ action, hold, place }) =>
+      hold === undefined &&
+      (action === 'delete' || (action === 'upload' && places.get(place)?.remote.kind === 'file')),
+  );
 }
 
 /**
- * Users have removed or replaced what they had moved before it was seen whether the remote had moved it. It may have: then what is at
- * the other place is nobody else's, and goes as they wanted.
+ * Users have removed or replaced what they had moved before it was seen whether the remote had moved it. It
+ * may have: then what is at the other place is nobody else's, and goes as they wanted.
  */
 function noteUnanswered(key: string, records: Records): void {
   const move = records.moves.get(key);
@@ -168,25 +198,35 @@ function noteUnanswered(key: string, records: Records): void {
   }
 }
 
-/** After a start: a former run wanted these taken out and was ended before; what is still here counts again. */
+/**
+ * After a start: a former run wanted these taken out and was ended before; what is still here counts again.
+ */
 export function revive({ entries }: Scan, records: Records): void {
   for (const [place, record] of records.places) {
     if (record.isLeaving === true && entries.has(place)) records.set(place, { ...record, isLeaving: false });
   }
 }
 
-/** Where each entry with a mark comes from is put on record when it is first seen: later its mark may speak of former names. */
+/**
+ * Where each entry with a mark comes from is put on record when it is first seen: later its mark may speak of
+ * former names.
+ */
 export function adoptMoves(scan: Scan, records: Records): void {
   for (const { entry, source } of originsOf(scan, records.moves).values()) {
     if (entry.key !== undefined && !records.moves.has(entry.key)) records.setMove(entry.key, { at: source });
   }
 }
 
-function withReasons(items: ReadonlyMap<string, Item>, failed: ReadonlyMap<string, string>): Map<string, Item> {
-  return new Map([...items].map(([id, item]) => {
-    const reason = item.hold === undefined ? undefined : failed.get(item.place);
-    return [id, reason === undefined ? item : { ...item, hold: reason }];
-  }));
+function withReasons(
+  items: ReadonlyMap<string, Item>,
+  failed: ReadonlyMap<string, string>,
+): Map<string, Item> {
+  return new Map(
+    [...items].map(([id, item]) => {
+      const reason = item.hold === undefined ? undefined : failed.get(item.place);
+      return [id, reason === undefined ? item : { ...item, hold: reason }];
+    }),
+  );
 }
 
 function nanoseconds(ms: number): bigint {

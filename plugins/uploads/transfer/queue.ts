@@ -14,11 +14,19 @@ const SIZE_CLASSES = [1 << 20, 1 << 26, 1 << 30];
 /** Steps that are no uploads, at the same time. */
 const SMALL_STEPS = 4;
 
-interface Try { readonly tries: number; readonly nextTryAt: number; readonly reason: string; readonly isSilence: boolean }
+interface Try {
+  readonly tries: number;
+  readonly nextTryAt: number;
+  readonly reason: string;
+  readonly isSilence: boolean;
+}
 
 type Lane = 'upload' | 'small' | 'late';
 
-export interface Running { readonly item: Item; sentBytes: number }
+export interface Running {
+  readonly item: Item;
+  sentBytes: number;
+}
 
 export class Queue {
   readonly running = new Map<string, Running>();
@@ -72,20 +80,26 @@ export class Queue {
     this.#items = plan.items;
     this.#done.clear();
     this.#endUrgency();
-    for (const map of [this.#tries, this.#firstSeen]) for (const id of map.keys()) if (!plan.items.has(id)) map.delete(id);
+    for (const map of [this.#tries, this.#firstSeen])
+      for (const id of map.keys()) if (!plan.items.has(id)) map.delete(id);
     for (const { id, entry, action } of plan.items.values()) {
       if (this.#firstSeen.has(id)) continue;
-      const changedAt = action === 'upload' && entry !== undefined ? Number(entry.changedNs / 1_000_000n) : now;
+      const changedAt =
+        action === 'upload' && entry !== undefined ? Number(entry.changedNs / 1_000_000n) : now;
       this.#firstSeen.set(id, Math.min(changedAt, now));
     }
     this.#lanes = { upload: new Map(), small: new Map(), late: new Map() };
-    const open = [...plan.items.values()].filter(({ id, hold }) => hold === undefined && (this.#tries.get(id)?.nextTryAt ?? 0) <= now).map((item) => ({ item, urgency: this.#urgency(item, now), since: this.since(item) }));
-    for (const { item } of open.sort((a, b) => a.urgency - b.urgency || a.since - b.since)) this.#lanes[laneOf(item)].set(item.id, item);
+    const open = [...plan.items.values()]
+      .filter(({ id, hold }) => hold === undefined && (this.#tries.get(id)?.nextTryAt ?? 0) <= now)
+      .map((item) => ({ item, urgency: this.#urgency(item, now), since: this.since(item) }));
+    for (const { item } of open.sort((a, b) => a.urgency - b.urgency || a.since - b.since))
+      this.#lanes[laneOf(item)].set(item.id, item);
   }
 
   /** Once nothing of it waits, a path is like any other. */
   #endUrgency(): void {
-    for (const path of this.#urgent) if (![...this.#items.values()].some((item) => isAtOrInside(item.path, path))) this.#urgent.delete(path);
+    for (const path of this.#urgent)
+      if (![...this.#items.values()].some((item) => isAtOrInside(item.path, path))) this.#urgent.delete(path);
   }
 
   /** What the plan says is out of date: nothing of it starts any more. */
@@ -109,7 +123,8 @@ export class Queue {
     this.#take('upload', { room: transfers, most }, chosen);
     const isWorkAhead = [...chosen, ...this.#runningItems()].some((item) => laneOf(item) !== 'late');
     const [first] = this.#lanes.late.values();
-    if (!isWorkAhead || (first !== undefined && now - this.since(first) > DELETION_PATIENCE_MS)) this.#take('late', { room: SMALL_STEPS, most }, chosen);
+    if (!isWorkAhead || (first !== undefined && now - this.since(first) > DELETION_PATIENCE_MS))
+      this.#take('late', { room: SMALL_STEPS, most }, chosen);
     return chosen;
   }
 
@@ -131,11 +146,20 @@ export class Queue {
     };
     for (const item of this.#items.values()) if (this.isUrgent(item.path)) want(item);
     const chosen: Item[] = [];
-    for (const lane of ['small', 'upload', 'late'] as const) this.#take(lane, { room: lane === 'upload' ? transfers : SMALL_STEPS, most: Infinity, wanted }, chosen);
+    for (const lane of ['small', 'upload', 'late'] as const)
+      this.#take(lane, { room: lane === 'upload' ? transfers : SMALL_STEPS, most: Infinity, wanted }, chosen);
     return chosen;
   }
 
-  #take(lane: Lane, { room, most, wanted }: { readonly room: number; readonly most: number; readonly wanted?: ReadonlySet<string> }, chosen: Item[]): void {
+  #take(
+    lane: Lane,
+    {
+      room,
+      most,
+      wanted,
+    }: { readonly room: number; readonly most: number; readonly wanted?: ReadonlySet<string> },
+    chosen: Item[],
+  ): void {
     let left = room - this.#runningItems().filter((item) => laneOf(item) === lane).length;
     for (const item of this.#lanes[lane].values()) {
       if (left <= 0 || chosen.length >= most) return;
@@ -192,10 +216,15 @@ export class Queue {
       const run = this.running.get(item.id);
       const one = this.#tries.get(item.id);
       return {
-        path: item.path, action: item.action, bytes: item.bytes, sentBytes: run?.sentBytes ?? 0, since: this.since(item),
+        path: item.path,
+        action: item.action,
+        bytes: item.bytes,
+        sentBytes: run?.sentBytes ?? 0,
+        since: this.since(item),
         state: run === undefined ? (this.isStuck(item) ? 'stuck' : 'waiting') : 'uploading',
         reason: run === undefined ? this.reason(item, now) : 'It is on its way.',
-        tries: one?.tries ?? 0, ...(one !== undefined && one.nextTryAt > 0 && { nextTryAt: one.nextTryAt }),
+        tries: one?.tries ?? 0,
+        ...(one !== undefined && one.nextTryAt > 0 && { nextTryAt: one.nextTryAt }),
       };
     });
   }
@@ -227,7 +256,11 @@ function laneOf({ action, isInTheWay }: Item): Lane {
 /** Steps about one place, or about a folder and what is in it, go one after the other. */
 function collide(a: Item, b: Item): boolean {
   const isWide = [a, b].some(({ action }) => action === 'move' || action === 'delete');
-  return spots(a).some((one) => spots(b).some((other) => one === other || (isWide && (isAtOrInside(one, other) || isAtOrInside(other, one)))));
+  return spots(a).some((one) =>
+    spots(b).some(
+      (other) => one === other || (isWide && (isAtOrInside(one, other) || isAtOrInside(other, one))),
+    ),
+  );
 }
 
 function spots({ place, move }: Item): string[] {

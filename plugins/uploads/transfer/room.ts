@@ -1,8 +1,14 @@
-/** Whether the disk of an upper folder is full, and since when it has been: what was written meanwhile may be cut off. */
+/**
+ * Whether the disk of an upper folder is full, and since when it has been: what was written meanwhile may be
+ * cut off.
+ */
 import { statfs } from 'node:fs/promises';
 import type { Clock } from 'mountkeeper';
 
-/** With less than this, in bytes, a program's next write may have failed; the records give back their reserve then. */
+/**
+ * With less than this, in bytes, a program's next write may have failed; the records give back their reserve
+ * then.
+ */
 const FULL_BYTES = 8 * 1_048_576;
 /** A look and a write are at odds by as much, in milliseconds. */
 const SLACK_MS = 1_000;
@@ -19,7 +25,10 @@ export class Room {
     this.#clock = clock;
   }
 
-  /** Looks every now and then by itself: the less time between two looks, the fewer files are held back for nothing. */
+  /**
+   * Looks every now and then by itself: the less time between two looks, the fewer files are held back for
+   * nothing.
+   */
   async watch(end: AbortSignal): Promise<void> {
     while (!end.aborted) {
       // A disk that cannot be asked is told of by the next look at the upper folder.
@@ -37,7 +46,8 @@ export class Room {
       return () => false;
     }
     // Nobody has looked before: then all that waits may be.
-    const since = this.#roomyAt === undefined ? 0n : BigInt(Math.trunc(this.#roomyAt - SLACK_MS)) * 1_000_000n;
+    const since =
+      this.#roomyAt === undefined ? 0n : BigInt(Math.trunc(this.#roomyAt - SLACK_MS)) * 1_000_000n;
     return (changedNs) => changedNs >= since;
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Before users see another lower layer below the overlay that stays: moves whose answer was lost with the former one are found out,
- * and marks are written as the remote has folders now. Marks stay, for overlayfs remembers them.
+ * Before users see another lower layer below the overlay that stays: moves whose answer was lost with the
+ * former one are found out, and marks are written as the remote has folders now. Marks stay, for overlayfs
+ * remembers them.
  */
 import { findPlaces } from '../compare/places.ts';
 import type { Scan } from '../compare/scan.ts';

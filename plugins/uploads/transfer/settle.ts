@@ -1,6 +1,7 @@
 /**
- * Before an overlay is mounted anew: its memory of marks is gone, so what had to stay for its sake goes. Marks say where the remote
- * has folders, or go where that is their own path; files without data whose move is done go, and folders that hold nothing.
+ * Before an overlay is mounted anew: its memory of marks is gone, so what had to stay for its sake goes.
+ * Marks say where the remote has folders, or go where that is their own path; files without data whose move
+ * is done go, and folders that hold nothing.
  */
 import { lstat, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -35,7 +36,8 @@ export async function settleUpper(options: SettleOptions, processes: Pick<Proces
     const left = await clear(settling);
     const origins = originsOf(scan, records.moves);
     const { pure } = findPlaces(scan, records.moves);
-    for (const origin of origins.values()) if (!left.has(origin.entry.path)) await renewMark(origin, { origins, pure }, settling);
+    for (const origin of origins.values())
+      if (!left.has(origin.entry.path)) await renewMark(origin, { origins, pure }, settling);
     await records.saved();
   } finally {
     await records.close();
@@ -51,7 +53,10 @@ async function findOut({ options: { remote, signal }, records }: Settling): Prom
       if (from !== undefined || to === undefined) continue;
       records.setMove(key, { ...rest, at });
       records.renamed(at, going);
-      records.set(going, to.kind === 'folder' ? { remote: { kind: 'folder' }, folder: key, isShown: true } : { remote: to });
+      records.set(
+        going,
+        to.kind === 'folder' ? { remote: { kind: 'folder' }, folder: key, isShown: true } : { remote: to },
+      );
     } catch {
       // The remote is silent: the share is mounted all the same.
       signal.throwIfAborted();
@@ -61,14 +66,18 @@ async function findOut({ options: { remote, signal }, records }: Settling): Prom
 
 /** Resolves with the paths that are gone. On record first, or their absence would be taken for a deletion. */
 async function clear(settling: Settling): Promise<ReadonlySet<string>> {
-  const { options: { upper }, records } = settling;
+  const {
+    options: { upper },
+    records,
+  } = settling;
   const leaving = spent(settling);
   for (const { path } of leaving) {
     const record = records.places.get(path);
     if (record !== undefined) records.set(path, { ...record, isLeaving: true });
   }
   await records.saved();
-  for (const { path, kind } of leaving) await (kind === 'folder' ? rmdir(join(upper, path)) : unlink(join(upper, path)));
+  for (const { path, kind } of leaving)
+    await (kind === 'folder' ? rmdir(join(upper, path)) : unlink(join(upper, path)));
   for (const { path } of leaving) records.drop(path);
   return new Set(leaving.map(({ path }) => path));
 }
@@ -78,7 +87,8 @@ function spent({ records, scan }: Settling): ScanEntry[] {
   const { pure } = findPlaces(scan, records.moves);
   const origins = originsOf(scan, records.moves);
   const filled = new Set<string>();
-  const isPlain = ({ kind, path }: ScanEntry): boolean => kind === 'folder' && !origins.has(path) && !pure.has(path) && !filled.has(path);
+  const isPlain = ({ kind, path }: ScanEntry): boolean =>
+    kind === 'folder' && !origins.has(path) && !pure.has(path) && !filled.has(path);
   const isArrived = (entry: ScanEntry): boolean => {
     const origin = entry.hasNoData === true ? origins.get(entry.path) : undefined;
     return origin?.source === entry.path && origin.going === undefined && !pure.has(parentOf(entry.path));
@@ -96,19 +106,40 @@ interface Around {
   readonly pure: ReadonlySet<string>;
 }
 
-/** In a folder that is elsewhere on the remote, or shows nothing of below, a mark has to say even of its own name where it is. */
-async function renewMark({ entry, source, going }: PendingMove, { origins, pure }: Around, settling: Settling): Promise<void> {
+/**
+ * In a folder that is elsewhere on the remote, or shows nothing of below, a mark has to say even of its own
+ * name where it is.
+ */
+async function renewMark(
+  { entry, source, going }: PendingMove,
+  { origins, pure }: Around,
+  settling: Settling,
+): Promise<void> {
   const { records } = settling;
   const { key = '', path, movedFrom } = entry;
   if (going !== undefined) return;
-  const isHome = source === path && !pure.has(parentOf(path)) && ancestors(path).every((above) => (origins.get(above)?.source ?? above) === above);
+  const isHome =
+    source === path &&
+    !pure.has(parentOf(path)) &&
+    ancestors(path).every((above) => (origins.get(above)?.source ?? above) === above);
   if (!isHome && movedFrom !== source) await setMark(path, `/${source}`, settling);
   else if (isHome && movedFrom !== undefined) await setMark(path, undefined, settling);
   records.setMove(key, isHome ? null : { at: source });
 }
 
-async function setMark(path: string, value: string | undefined, { options: { upper, signal }, processes }: Settling): Promise<void> {
-  const change = value === undefined ? ['-x', MARK] : ['-n', MARK, '-v', `0x${Buffer.from(value).toString('hex')}`];
-  const { code, stderr } = await processes.run({ command: 'setfattr', args: ['-h', ...change, '--', join(upper, path)], timeoutMs: TIMEOUT_MS, signal });
-  if (code !== 0) throw new Error(`the mark of ${path} in the upper folder cannot be written: ${stderr.trim()}`);
+async function setMark(
+  path: string,
+  value: string | undefined,
+  { options: { upper, signal }, processes }: Settling,
+): Promise<void> {
+  const change =
+    value === undefined ? ['-x', MARK] : ['-n', MARK, '-v', `0x${Buffer.from(value).toString('hex')}`];
+  const { code, stderr } = await processes.run({
+    command: 'setfattr',
+    args: ['-h', ...change, '--', join(upper, path)],
+    timeoutMs: TIMEOUT_MS,
+    signal,
+  });
+  if (code !== 0)
+    throw new Error(`the mark of ${path} in the upper folder cannot be written: ${stderr.trim()}`);
 }

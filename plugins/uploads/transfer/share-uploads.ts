@@ -1,6 +1,7 @@
 /**
- * One share's uploader: looks at the upper folder, plans, runs the steps, takes out what has arrived. It keeps no state of its
- * own that matters: whoever ends it at any point and starts another one comes to the same end.
+ * One share's uploader: looks at the upper folder, plans, runs the steps, takes out what has arrived. It
+ * keeps no state of its own that matters: whoever ends it at any point and starts another one comes to the
+ * same end.
  */
 import { lstat } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -16,7 +17,7 @@ import { figuresOf } from './figures.ts';
 import { Leaving } from './leaving.ts';
 import { settleLive } from './settle-live.ts';
 import type { ManagedUploads, ShareUploaderOptions } from './managed.ts';
-import { MoveGate } from './move-gate.ts';
+import { MoveLock } from './move-gate.ts';
 import { LookLoop } from './look-loop.ts';
 import { perform } from './perform.ts';
 import { Planner, revive } from './planner.ts';
@@ -47,7 +48,7 @@ export class ShareUploader implements ManagedUploads {
   #nextLook: Promise<UploadFigures> | undefined;
   readonly #leaving: Leaving;
   readonly #clean: CleanFiles;
-  readonly #gate: MoveGate;
+  readonly #moveLock: MoveLock;
   #hurriedUntil = 0;
   #uploadedBytes = 0;
   #isLookDue = false;
@@ -58,16 +59,30 @@ export class ShareUploader implements ManagedUploads {
     this.#options = options;
     this.#planner = new Planner(options);
     this.#leaving = new Leaving({
-      clock: options.clock, tools: () => this.#tools(), learnFirst: () => this.#learnFirst(), settled: (keys) => this.#planner.settled(keys),
+      clock: options.clock,
+      tools: () => this.#tools(),
+      learnFirst: () => this.#learnFirst(),
+      settled: (keys) => this.#planner.settled(keys),
     });
-    this.#clean = new CleanFiles({ upper: options.layer.upper, remote: options.remote, clock: options.clock, rules: options.clean, log: options.log });
-    this.#gate = new MoveGate({
-      clock: options.clock, hasten: () => this.#lookSoon(),
+    this.#clean = new CleanFiles({
+      upper: options.layer.upper,
+      remote: options.remote,
+      clock: options.clock,
+      rules: options.clean,
+      log: options.log,
+    });
+    this.#moveLock = new MoveLock({
+      clock: options.clock,
+      hasten: () => this.#lookSoon(),
       isMoving: () => [...this.#queue.running.values()].some(({ item }) => item.action === 'move'),
     });
     this.#loop = new LookLoop({
-      clock: options.clock, end: this.#end.signal, look: () => this.look(this.#end.signal), restMs: () => this.#restMs(),
-      onFailure: (error) => options.log.warn({ share: options.layer.shareName, err: error }, 'upper folder not looked at'),
+      clock: options.clock,
+      end: this.#end.signal,
+      look: () => this.look(this.#end.signal),
+      restMs: () => this.#restMs(),
+      onFailure: (error) =>
+        options.log.warn({ share: options.layer.shareName, err: error }, 'upper folder not looked at'),
     });
     if (options.isSelfDriven !== false) {
       this.#loop.begin();
@@ -75,7 +90,9 @@ export class ShareUploader implements ManagedUploads {
     }
   }
 
-  get figures(): UploadFigures | undefined { return this.#figures; }
+  get figures(): UploadFigures | undefined {
+    return this.#figures;
+  }
 
   queue(): readonly QueueEntry[] {
     return this.#queue.entries(this.#options.clock.now());
@@ -85,7 +102,9 @@ export class ShareUploader implements ManagedUploads {
     return this.#records?.conflicts ?? [];
   }
 
-  get pausedUntil(): number | undefined { return this.#queue.pausedUntil(this.#options.clock.now()); }
+  get pausedUntil(): number | undefined {
+    return this.#queue.pausedUntil(this.#options.clock.now());
+  }
 
   pause(until: number): void {
     this.#queue.pause(until);
@@ -117,14 +136,15 @@ export class ShareUploader implements ManagedUploads {
   }
 
   async holdMoves(signal: AbortSignal): Promise<() => void> {
-    return this.#gate.hold(AbortSignal.any([signal, this.#end.signal]));
+    return this.#moveLock.hold(AbortSignal.any([signal, this.#end.signal]));
   }
 
   async settleMoves(signal: AbortSignal): Promise<void> {
-    const release = this.#gate.holdAnyway();
+    const release = this.#moveLock.holdAnyway();
     try {
       // What was under way ended with the former connection.
-      while ([...this.#queue.running.values()].some(({ item }) => item.action === 'move')) await this.#options.clock.sleep(MOVE_END_MS, signal);
+      while ([...this.#queue.running.values()].some(({ item }) => item.action === 'move'))
+        await this.#options.clock.sleep(MOVE_END_MS, signal);
       await settleLive(await this.#planner.scan(signal), { ...this.#tools(await this.#open()), signal });
     } finally {
       release();
@@ -150,7 +170,10 @@ export class ShareUploader implements ManagedUploads {
       this.#looking = this.#look(signal).finally(() => (this.#looking = undefined));
       return this.#looking;
     }
-    const after = this.#looking.then(() => undefined, () => undefined);
+    const after = this.#looking.then(
+      () => undefined,
+      () => undefined,
+    );
     this.#nextLook ??= after.then(() => {
       this.#nextLook = undefined;
       return this.look(signal);
@@ -158,10 +181,16 @@ export class ShareUploader implements ManagedUploads {
     return this.#nextLook;
   }
 
-  /** A look at very many files costs: those who ask often get what the last one showed. That all is through is never old news. */
+  /**
+   * A look at very many files costs: those who ask often get what the last one showed. That all is through is
+   * never old news.
+   */
   #isFresh(): boolean {
     if (this.#isLookDue || this.#figures === undefined || this.#figures.dirtyFiles === 0) return false;
-    return this.#options.clock.monotonic() - this.#figures.lookedAtMs < Math.min(this.#lookMs * LOOK_SHARE, LONGEST_FRESH_MS);
+    return (
+      this.#options.clock.monotonic() - this.#figures.lookedAtMs <
+      Math.min(this.#lookMs * LOOK_SHARE, LONGEST_FRESH_MS)
+    );
   }
 
   async stop(): Promise<void> {
@@ -177,7 +206,9 @@ export class ShareUploader implements ManagedUploads {
   }
 
   /** True when another look would find something to be done at once. */
-  get isLookDue(): boolean { return this.#isLookDue; }
+  get isLookDue(): boolean {
+    return this.#isLookDue;
+  }
 
   #restMs(): number {
     const idle = this.#figures?.dirtyFiles === 0 ? IDLE_LOOK_EVERY_MS : LOOK_EVERY_MS;
@@ -193,15 +224,21 @@ export class ShareUploader implements ManagedUploads {
     const scan = await this.#planner.scan(signal);
     if (this.#figures === undefined) revive(scan, records);
     const { plan, isMoreToLearn } = await this.#planner.plan(scan, records, {
-      isHurried: lookedAtMs < this.#hurriedUntil, isUrgent: (path) => this.#queue.isUrgent(path), signal,
+      isHurried: lookedAtMs < this.#hurriedUntil,
+      isUrgent: (path) => this.#queue.isUrgent(path),
+      signal,
     });
     this.#isLookDue ||= isMoreToLearn;
     this.#queue.adopt(plan, clock.now());
-    this.#gate.looked(scan, records);
+    this.#moveLock.looked(scan, records);
     this.#clean.adopt(plan.clean);
     this.#leaving.adopt(scan, { ...plan, done: [...plan.done, ...this.#clean.leaving()] });
     this.#lookMs = clock.monotonic() - lookedAtMs;
-    this.#figures = figuresOf(this.#queue, { lookedAtMs, now: clock.now(), uploadedBytes: this.#uploadedBytes });
+    this.#figures = figuresOf(this.#queue, {
+      lookedAtMs,
+      now: clock.now(),
+      uploadedBytes: this.#uploadedBytes,
+    });
     this.#start();
     return this.#figures;
   }
@@ -210,10 +247,11 @@ export class ShareUploader implements ManagedUploads {
   #start(): void {
     const { clock, transfers } = this.#options;
     if (this.#end.signal.aborted || this.#records === undefined) return;
-    this.#queue.holdMoves(this.#gate.isHeld);
+    this.#queue.holdMoves(this.#moveLock.isHeld);
     for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()))) this.#run(item);
     if (this.#leaving.isRenewalDue) this.#spawn(this.#leave(this.#leaving.renew()));
-    if (this.#steps.size === 0 && this.#gate.isSettled && this.#leaving.isDue) this.#spawn(this.#leave(this.#leaving.takeOut()));
+    if (this.#steps.size === 0 && this.#moveLock.isSettled && this.#leaving.isDue)
+      this.#spawn(this.#leave(this.#leaving.takeOut()));
     if (this.#clean.isDue) this.#spawn(this.#leave(this.#clean.check(this.#end.signal)));
   }
 
@@ -230,7 +268,9 @@ export class ShareUploader implements ManagedUploads {
 
   #spawn(work: Promise<void>): void {
     const step: Promise<void> = work
-      .catch((error: unknown) => this.#options.log.error({ share: this.#options.layer.shareName, err: error }, 'uploader failed'))
+      .catch((error: unknown) =>
+        this.#options.log.error({ share: this.#options.layer.shareName, err: error }, 'uploader failed'),
+      )
       .finally(() => {
         this.#steps.delete(step);
         this.#start();
@@ -250,7 +290,7 @@ export class ShareUploader implements ManagedUploads {
       // Every path may mean another place now.
       if (item.action === 'move') {
         this.#queue.discard();
-        this.#gate.moved();
+        this.#moveLock.moved();
       }
       if (item.action === 'move' || this.#queue.isEmpty) this.#isLookDue = true;
     } catch (error) {
@@ -269,14 +309,23 @@ export class ShareUploader implements ManagedUploads {
   #tools(records = this.#records!): StepTools {
     const { layer, remote, clock, onConflict } = this.#options;
     return {
-      layer, remote, clock, onConflict, records, host: hostname().split('.')[0] ?? 'here', signal: this.#end.signal,
+      layer,
+      remote,
+      clock,
+      onConflict,
+      records,
+      host: hostname().split('.')[0] ?? 'here',
+      signal: this.#end.signal,
       touched: (folder) => this.#leaving.touched(folder),
     };
   }
 
   async #learnFirst(): Promise<void> {
     const { signal } = this.#end;
-    await this.#planner.plan(await this.#planner.scan(signal), await this.#open(), { isHurried: false, signal });
+    await this.#planner.plan(await this.#planner.scan(signal), await this.#open(), {
+      isHurried: false,
+      signal,
+    });
   }
 
   async #open(): Promise<Records> {

@@ -30,13 +30,28 @@ export interface LocalStats extends Omit<UpperEntry, 'path' | 'isOpaque'> {
 export class Changed extends Error {}
 
 export async function localStats(layer: WriteLayer, path: string): Promise<LocalStats | undefined> {
-  const stats = await lstat(join(layer.upper, path), { bigint: true }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
-    throw error;
-  });
+  const stats = await lstat(join(layer.upper, path), { bigint: true }).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
+      throw error;
+    },
+  );
   if (stats === undefined) return undefined;
-  const kind = stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : stats.isCharacterDevice() && stats.rdev === 0n ? 'whiteout' : 'other';
-  return { kind, inode: stats.ino, bytes: Number(stats.size), modifiedNs: stats.mtimeNs, changedNs: stats.ctimeNs, key: keyOf(stats.ino, stats.birthtimeNs) };
+  const kind = stats.isFile()
+    ? 'file'
+    : stats.isDirectory()
+      ? 'folder'
+      : stats.isCharacterDevice() && stats.rdev === 0n
+        ? 'whiteout'
+        : 'other';
+  return {
+    kind,
+    inode: stats.ino,
+    bytes: Number(stats.size),
+    modifiedNs: stats.mtimeNs,
+    changedNs: stats.ctimeNs,
+    key: keyOf(stats.ino, stats.birthtimeNs),
+  };
 }
 
 /** Rejects when something else has come to the item's path, or nothing is there any more. */

@@ -1,4 +1,7 @@
-/** Takes out of the upper folder what would only hide the remote from now on, and brings marks of folders up to date. */
+/**
+ * Takes out of the upper folder what would only hide the remote from now on, and brings marks of folders up
+ * to date.
+ */
 import type { LeavingEntry } from 'mountkeeper';
 import { NOTHING } from '../compare/records.ts';
 import type { ScanEntry } from '../compare/scan.ts';
@@ -6,10 +9,15 @@ import { ask, localStats } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
 /**
- * First the share's mount is to read these folders anew, so that what shows then is the remote's. Files are noted as leaving
- * before, or their absence would be taken for a deletion. Resolves with the paths that were taken out.
+ * First the share's mount is to read these folders anew, so that what shows then is the remote's. Files are
+ * noted as leaving before, or their absence would be taken for a deletion. Resolves with the paths that were
+ * taken out.
  */
-export async function takeOutDone(entries: readonly LeavingEntry[], folders: readonly string[], tools: StepTools): Promise<ReadonlySet<string>> {
+export async function takeOutDone(
+  entries: readonly LeavingEntry[],
+  folders: readonly string[],
+  tools: StepTools,
+): Promise<ReadonlySet<string>> {
   const { records, remote, signal } = tools;
   await remote.forget(folders, { signal });
   if (entries.length === 0) return new Set();
@@ -27,10 +35,14 @@ export async function takeOutDone(entries: readonly LeavingEntry[], folders: rea
 }
 
 /**
- * What users look for where the remote had it before: it gets another mark; files without data go. The mount reads the folders
- * anew in the right moment. Resolves with the keys of what users now see where the remote has it.
+ * What users look for where the remote had it before: it gets another mark; files without data go. The mount
+ * reads the folders anew in the right moment. Resolves with the keys of what users now see where the remote
+ * has it.
  */
-export async function renewMoved(entries: readonly ScanEntry[], tools: StepTools): Promise<{ readonly keys: readonly string[]; readonly isChanged: boolean }> {
+export async function renewMoved(
+  entries: readonly ScanEntry[],
+  tools: StepTools,
+): Promise<{ readonly keys: readonly string[]; readonly isChanged: boolean }> {
   const { records } = tools;
   for (const { path } of entries.filter(leavesItself)) setLeaving(path, true, tools);
   await records.saved();
@@ -40,16 +52,25 @@ export async function renewMoved(entries: readonly ScanEntry[], tools: StepTools
     else setLeaving(entry.path, false, tools);
   }
   await records.saved();
-  const keys = entries.filter((entry) => taken.has(entry.path) && !leavesItself(entry)).flatMap(({ key }) => key ?? []);
+  const keys = entries
+    .filter((entry) => taken.has(entry.path) && !leavesItself(entry))
+    .flatMap(({ key }) => key ?? []);
   return { keys, isChanged: taken.size > 0 };
 }
 
-/** When it fails, all of them are in the upper folder again: one that is not there later was removed by users. */
-async function taking(entries: readonly LeavingEntry[], leaving: readonly LeavingEntry[], tools: StepTools): Promise<ReadonlySet<string>> {
+/**
+ * When it fails, all of them are in the upper folder again: one that is not there later was removed by users.
+ */
+async function taking(
+  entries: readonly LeavingEntry[],
+  leaving: readonly LeavingEntry[],
+  tools: StepTools,
+): Promise<ReadonlySet<string>> {
   try {
     return new Set(await tools.layer.takeOut(entries));
   } catch (error) {
-    for (const { path } of leaving) if ((await localStats(tools.layer, path)) !== undefined) setLeaving(path, false, tools);
+    for (const { path } of leaving)
+      if ((await localStats(tools.layer, path)) !== undefined) setLeaving(path, false, tools);
     await tools.records.saved();
     throw error;
   }
@@ -65,12 +86,16 @@ function leavesItself({ kind, nowAt }: LeavingEntry): boolean {
   return kind !== 'folder' && nowAt === undefined;
 }
 
-/** A whiteout that stays although the deletion is done may hide what others have put there since: that is to show. */
+/**
+ * A whiteout that stays although the deletion is done may hide what others have put there since: that is to
+ * show.
+ */
 async function stays({ path, kind, copy }: LeavingEntry, tools: StepTools): Promise<void> {
   setLeaving(path, false, tools);
   const record = tools.records.places.get(path) ?? { remote: NOTHING };
   const isHiding = kind === 'whiteout' && copy === undefined && record.remote.kind === 'nothing';
-  if (isHiding && (await ask(tools, path)).kind !== 'nothing') tools.records.set(path, { ...record, isKept: true });
+  if (isHiding && (await ask(tools, path)).kind !== 'nothing')
+    tools.records.set(path, { ...record, isKept: true });
 }
 
 function setShown(path: string, { records }: StepTools): void {
@@ -80,5 +105,6 @@ function setShown(path: string, { records }: StepTools): void {
 
 function setLeaving(path: string, isLeaving: boolean, { records }: StepTools): void {
   const record = records.places.get(path);
-  if (record !== undefined && (record.isLeaving ?? false) !== isLeaving) records.set(path, { ...record, isLeaving });
+  if (record !== undefined && (record.isLeaving ?? false) !== isLeaving)
+    records.set(path, { ...record, isLeaving });
 }

@@ -1,6 +1,6 @@
 /**
- * Brings one file up. The order of asking, writing down and doing is what makes it safe: after a stop at any line, the next try
- * comes to the same end, and nothing that somebody else put on the remote is replaced.
+ * Brings one file up. The order of asking, writing down and doing is what makes it safe: after a stop at any
+ * line, the next try comes to the same end, and nothing that somebody else put on the remote is replaced.
  */
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,7 +13,10 @@ import { couldBe, hasSameContent, isSameThing, lookOf, looksLike } from '../proo
 import { ask, Changed, checkEntry, freePath, localStats, tell } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
-/** On file systems with coarse times, a file that was changed this recently may change again under the same time. */
+/**
+ * On file systems with coarse times, a file that was changed this recently may change again under the same
+ * time.
+ */
 const COARSE_TIME_MS = 20;
 
 export interface UploadStep extends StepTools {
@@ -30,7 +33,10 @@ export async function uploadFile(item: Item, step: UploadStep): Promise<void> {
   const target = record.copy?.path ?? place;
   const now = await ask(step, target);
   const expected = expectedAt(record);
-  const decision = await decide({ now, expected, local, record, target, file: join(step.layer.upper, item.path) }, step);
+  const decision = await decide(
+    { now, expected, local, record, target, file: join(step.layer.upper, item.path) },
+    step,
+  );
   if (decision === 'is there') return prove(item, { target, local, now }, step);
   if (decision === 'conflict') {
     await divert(item, record, { local, now }, step);
@@ -82,14 +88,18 @@ interface Case {
 }
 
 /** What to do about what the remote has now. */
-async function decide({ now, expected, local, record, target, file }: Case, step: UploadStep): Promise<'send' | 'is there' | 'conflict'> {
+async function decide(
+  { now, expected, local, record, target, file }: Case,
+  step: UploadStep,
+): Promise<'send' | 'is there' | 'conflict'> {
   const { precisionMs } = step.remote;
   if (now.kind === 'nothing') return 'send';
   if (now.kind === 'folder') return 'conflict';
   const isExpected = isSameThing(now, expected, precisionMs);
   if (looksLike(now.version, lookOf(local), precisionMs)) {
     const isSame = await compared(file, target, step);
-    // Size and time alone say nothing of a file that was changed within the remote's second, or whose time was set back.
+    // Size and time alone say nothing of a file that was changed within the remote's second, or whose time
+    // was set back.
     if (isSame ?? !isExpected) return 'is there';
   }
   const isOurs = record.sending !== undefined && couldBe(now.version, record.sending, precisionMs);
@@ -103,12 +113,18 @@ async function compared(file: string, target: string, step: UploadStep): Promise
 }
 
 /** Someone else's version keeps the place; the user's goes beside. */
-async function divert({ place, path }: Item, record: PlaceRecord, { local, now }: Pick<Sent, 'local' | 'now'>, step: UploadStep): Promise<void> {
+async function divert(
+  { place, path }: Item,
+  record: PlaceRecord,
+  { local, now }: Pick<Sent, 'local' | 'now'>,
+  step: UploadStep,
+): Promise<void> {
   const copy = await freePath(step, place);
   const { sending: _, ...rest } = record;
   step.records.set(place, { ...rest, copy: { path: copy } });
   const versions = now.kind === 'file' ? { theirs: now.version, mine: lookOf(local) } : undefined;
-  if (record.copy === undefined) await tell(step, { path, copy, what: 'changed', ...(versions && { versions }) });
+  if (record.copy === undefined)
+    await tell(step, { path, copy, what: 'changed', ...(versions && { versions }) });
   await step.records.saved();
 }
 
@@ -118,7 +134,8 @@ async function send(item: Item, { target, local, now }: Sent, step: UploadStep):
   const { proved: _, ...rest } = record;
   records.set(item.place, { ...rest, sending: lookOf(local) });
   await records.saved();
-  if (now.kind === 'nothing' && parentOf(target) !== '') await remote.makeFolder(parentOf(target), { signal });
+  if (now.kind === 'nothing' && parentOf(target) !== '')
+    await remote.makeFolder(parentOf(target), { signal });
   await remote.upload(join(layer.upper, item.path), target, { signal, onProgress: step.onProgress });
   step.touched(parentOf(target));
   // A former try may have been cut off with another content.
@@ -134,9 +151,14 @@ async function prove(item: Item, { target, local, now }: Sent, step: UploadStep)
   const isUnchanged = after !== undefined && isSameFile(local, identityOf(after));
   const isLike = couldBe(now.version, lookOf(local), remote.precisionMs);
   if (!isUnchanged && !isLike) throw new Changed();
-  const isWrong = isUnchanged && (await hasSameContent(join(layer.upper, item.path), now.version, signal)) === false;
-  if (!isLike || isWrong) throw new Error('The remote shows another file than the one that was brought there.');
-  records.set(item.place, { ...arrived(item.place, target, { version: now.version, precisionMs: remote.precisionMs }, records), ...(isUnchanged && { proved: local }) });
+  const isWrong =
+    isUnchanged && (await hasSameContent(join(layer.upper, item.path), now.version, signal)) === false;
+  if (!isLike || isWrong)
+    throw new Error('The remote shows another file than the one that was brought there.');
+  records.set(item.place, {
+    ...arrived(item.place, target, { version: now.version, precisionMs: remote.precisionMs }, records),
+    ...(isUnchanged && { proved: local }),
+  });
   await records.saved();
   if (!isUnchanged) throw new Changed();
 }
@@ -146,10 +168,16 @@ interface Arrival {
   readonly precisionMs: number;
 }
 
-function arrived(place: string, target: string, { version, precisionMs }: Arrival, { places }: Records): PlaceRecord {
+function arrived(
+  place: string,
+  target: string,
+  { version, precisionMs }: Arrival,
+  { places }: Records,
+): PlaceRecord {
   const former = places.get(place);
   if (target !== place) return { remote: former?.remote ?? NOTHING, copy: { path: target, version } };
   const seen = former?.remote.kind === 'file' ? former.remote.version : undefined;
-  const hasFormerLook = former?.hasFormerLook === true || (seen !== undefined && looksLike(seen, version, precisionMs));
+  const hasFormerLook =
+    former?.hasFormerLook === true || (seen !== undefined && looksLike(seen, version, precisionMs));
   return { remote: { kind: 'file', version }, ...(hasFormerLook && { hasFormerLook }) };
 }

@@ -5,34 +5,64 @@ import { displayWidth } from '../../../core/cli/wrap.js';
 
 function screen(isTTY: boolean, columns?: number) {
   const written: string[] = [];
-  const stream = { isTTY, columns, write: (text: string) => written.push(text) } as unknown as NodeJS.WriteStream;
+  const stream = {
+    isTTY,
+    columns,
+    write: (text: string) => written.push(text),
+  } as unknown as NodeJS.WriteStream;
   let nowMs = 0;
-  return { written, terminal: createTerminal({ stdout: stream, stderr: stream, now: () => nowMs }), pass: (ms: number) => { nowMs += ms; } };
+  return {
+    written,
+    terminal: createTerminal({ stdout: stream, stderr: stream, now: () => nowMs }),
+    pass: (ms: number) => {
+      nowMs += ms;
+    },
+  };
 }
 
 describe('terminal', () => {
   it('aligns columns, wide characters counting double', () => {
-    assert.equal(formatTable([['SHARE', 'HEALTH'], ['照片', 'healthy'], ['a', 'failed']]), 'SHARE  HEALTH\n照片   healthy\na      failed');
+    assert.equal(
+      formatTable([
+        ['SHARE', 'HEALTH'],
+        ['照片', 'healthy'],
+        ['a', 'failed'],
+      ]),
+      'SHARE  HEALTH\n照片   healthy\na      failed',
+    );
   });
 
   it('counts what takes no room as nothing', () => {
     assert.deepEqual(['e\u0301', '가', '\u200bx', '😀'].map(displayWidth), [1, 2, 1, 2]);
   });
 
-  it('keeps a cell on its line and out of the terminal\'s control', () => {
+  it("keeps a cell on its line and out of the terminal's control", () => {
     assert.equal(formatTable([['a\nb', '\x1b[2Jc']]), 'a b   [2Jc');
   });
 
   it('breaks the last column where the terminal ends, and nothing elsewhere', () => {
-    const rows = [['plugin', 'about'], ['logs', 'it waits for the service that nobody provides']];
+    const rows = [
+      ['plugin', 'about'],
+      ['logs', 'it waits for the service that nobody provides'],
+    ];
     const [shown, piped] = [screen(true, 34), screen(false, 34)];
     for (const { terminal } of [shown, piped]) terminal.table(rows);
-    assert.deepEqual(shown.written, ['plugin  about\nlogs    it waits for the service\n        that nobody provides\n']);
-    assert.deepEqual(piped.written, ['plugin  about\nlogs    it waits for the service that nobody provides\n']);
+    assert.deepEqual(shown.written, [
+      'plugin  about\nlogs    it waits for the service\n        that nobody provides\n',
+    ]);
+    assert.deepEqual(piped.written, [
+      'plugin  about\nlogs    it waits for the service that nobody provides\n',
+    ]);
   });
 
   it('leaves no blanks at the end of a line', () => {
-    assert.equal(formatTable([['a', 'long'], ['b', '']]), 'a  long\nb');
+    assert.equal(
+      formatTable([
+        ['a', 'long'],
+        ['b', ''],
+      ]),
+      'a  long\nb',
+    );
   });
 
   it('redraws progress in place and ends it before the next line', () => {

@@ -3,14 +3,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import type { ConfigContribution } from '../../../core/api.ts';
-import { Joi, duration, secret, size } from '../../../core/api.ts';
-import type { ContributionEntry } from '../../../core/config/schema.ts';
-import { createSecrets } from '../../../core/config/secrets.ts';
+import type { ConfigContribution } from '../../../core/contract/config.ts';
+import { Joi, duration, secret, size } from '../../../core/sdk/index.ts';
+import type { ContributionEntry } from '../../../core/config/schema/schema.ts';
+import { createSecrets } from '../../../core/config/secrets/secrets.ts';
 import { createConfigService } from '../../../core/config/service.ts';
 import type { ConfigServiceOptions, OwnedConfigService } from '../../../core/config/service.ts';
-import type { ConfigCheck, LoadedConfig, Processes } from '../../../core/services.ts';
-import { createClock } from '../../../core/system/clock.ts';
+import type { ConfigCheck, LoadedConfig } from '../../../core/contract/config.ts';
+import type { Processes } from '../../../core/contract/platform.ts';
+import { createClock } from '../../../core/platform/clock.ts';
 
 export const NAS = `[[connections]]
 name = "nas"
@@ -27,17 +28,24 @@ name = "photos"
 connection = "nas"
 `;
 
-export function entry(owner: string, contribution: ConfigContribution, more: Partial<ContributionEntry> = {}): ContributionEntry {
+export function entry(
+  owner: string,
+  contribution: ConfigContribution,
+  more: Partial<ContributionEntry> = {},
+): ContributionEntry {
   return { owner, contribution, thirdParty: false, enabledByDefault: true, version: '1.0.0', ...more };
 }
 
 /** Shaped like the in-tree plugins: a mounter, a guard of the door, and rules in an array of tables. */
 export function sampleEntries(): ContributionEntry[] {
   return [
-    entry('auth', { section: 'web', schema: Joi.object({
-      username: Joi.string().default('admin').description('User name.'),
-      password: secret().default('').description('Password.'),
-    }).meta({ tier: 'live' }) }),
+    entry('auth', {
+      section: 'web',
+      schema: Joi.object({
+        username: Joi.string().default('admin').description('User name.'),
+        password: secret().default('').description('Password.'),
+      }).meta({ tier: 'live' }),
+    }),
     entry('mount', {
       section: 'mount',
       schema: Joi.object({
@@ -48,20 +56,51 @@ export function sampleEntries(): ContributionEntry[] {
         const { root } = (config as unknown as { mount: { root: string } }).mount;
         for (const share of config.shares) share.mount_point ??= `${root}/${share.name}`;
       },
-      harmless: (config) => config.connections.flatMap((_connection, index) =>
-        ['host', 'user', 'port', 'key_file', 'url', 'long'].map((name) => `connections[${index}].options.${name}`)),
+      harmless: (config) =>
+        config.connections.flatMap((_connection, index) =>
+          ['host', 'user', 'port', 'key_file', 'url', 'long'].map(
+            (name) => `connections[${index}].options.${name}`,
+          ),
+        ),
     }),
-    entry('smb', { section: 'smb', schema: Joi.object({
-      enabled: Joi.boolean().default(false).description('Serve SMB.'),
-      users: Joi.array().items(Joi.object({ name: Joi.string().required().example('anna').description('Name.'), password: secret().required().description('Password.') })).default([]).description('Who may come in.'),
-    }).meta({ tier: 'protocol' }) }),
+    entry('smb', {
+      section: 'smb',
+      schema: Joi.object({
+        enabled: Joi.boolean().default(false).description('Serve SMB.'),
+        users: Joi.array()
+          .items(
+            Joi.object({
+              name: Joi.string().required().example('anna').description('Name.'),
+              password: secret().required().description('Password.'),
+            }),
+          )
+          .default([])
+          .description('Who may come in.'),
+      }).meta({ tier: 'protocol' }),
+    }),
     entry('warmup', {
       section: 'warmup',
       schema: Joi.object({
         auto: Joi.boolean().default(true).description('Run the rules by themselves.'),
-        rules: Joi.array().items(Joi.object({ share: Joi.string().required().example('photos').description('Share.'), path: Joi.string().allow('').default('').description('Path.'), newer_than: duration().example('30d').description('Age.') })).default([]).description('What is warmed.'),
-      }).meta({ tier: 'live' }).description('Warming the cache.'),
-      share: Joi.object({ dir_refresh_interval: duration().example('5m').description('How often directories are read again.').meta({ tier: 'live' }) }),
+        rules: Joi.array()
+          .items(
+            Joi.object({
+              share: Joi.string().required().example('photos').description('Share.'),
+              path: Joi.string().allow('').default('').description('Path.'),
+              newer_than: duration().example('30d').description('Age.'),
+            }),
+          )
+          .default([])
+          .description('What is warmed.'),
+      })
+        .meta({ tier: 'live' })
+        .description('Warming the cache.'),
+      share: Joi.object({
+        dir_refresh_interval: duration()
+          .example('5m')
+          .description('How often directories are read again.')
+          .meta({ tier: 'live' }),
+      }),
     }),
   ];
 }
@@ -75,7 +114,9 @@ export interface Room {
   close(): void;
 }
 
-export function openRoom(options: Partial<ConfigServiceOptions> & { env?: NodeJS.ProcessEnv; text?: string } = {}): Room {
+export function openRoom(
+  options: Partial<ConfigServiceOptions> & { env?: NodeJS.ProcessEnv; text?: string } = {},
+): Room {
   const folder = mkdtempSync(join(tmpdir(), 'mk-config-'));
   const file = join(folder, 'config.toml');
   if (options.text !== undefined) writeFileSync(file, options.text);
@@ -83,18 +124,26 @@ export function openRoom(options: Partial<ConfigServiceOptions> & { env?: NodeJS
   const service = createConfigService({
     file,
     entries: () => entries,
-    services: { clock: createClock(), secrets: createSecrets({ env: options.env ?? {} }), processes: noProcesses },
+    services: {
+      clock: createClock(),
+      secrets: createSecrets({ env: options.env ?? {} }),
+      processes: noProcesses,
+    },
     log: pino({ level: 'silent' }),
     ...options,
   });
   return {
-    folder, file, service,
+    folder,
+    file,
+    service,
     run: async (text) => {
       const loaded = accepted(await service.check(text, 'file'));
       service.commit(loaded);
       return loaded;
     },
-    close: () => { rmSync(folder, { recursive: true, force: true }); },
+    close: () => {
+      rmSync(folder, { recursive: true, force: true });
+    },
   };
 }
 

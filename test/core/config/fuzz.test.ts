@@ -30,7 +30,9 @@ enabled = false
 
 describe('2,000 random and mutated documents', () => {
   const room = openRoom({ env: { WORD: 'x' } });
-  after(() => { room.close(); });
+  after(() => {
+    room.close();
+  });
 
   it('are each accepted or refused with a reason, and change nothing', async () => {
     const running = await room.run(BASE);
@@ -38,7 +40,9 @@ describe('2,000 random and mutated documents', () => {
     const outcomes = { accepted: 0, parse: 0, validate: 0 };
     for (let index = 0; index < 2_000; index += 1) {
       const text = strangeDocument(BASE, random);
-      const check = await room.service.check(text, index % 2 === 0 ? 'http' : 'file').catch((error: unknown) => assert.fail(`${String(error)} on ${JSON.stringify(text)}`));
+      const check = await room.service
+        .check(text, index % 2 === 0 ? 'http' : 'file')
+        .catch((error: unknown) => assert.fail(`${String(error)} on ${JSON.stringify(text)}`));
       assert.equal(room.service.current, running);
       if (check.ok) {
         outcomes.accepted += 1;
@@ -48,10 +52,18 @@ describe('2,000 random and mutated documents', () => {
       } else {
         outcomes[check.stage] += 1;
         assert.ok(check.problems.length > 0 && check.message.length > 0, text);
-        assert.ok(check.problems.every((problem) => problem.line === undefined || (problem.line >= 1 && (problem.column ?? 0) >= 1)), text);
+        assert.ok(
+          check.problems.every(
+            (problem) => problem.line === undefined || (problem.line >= 1 && (problem.column ?? 0) >= 1),
+          ),
+          text,
+        );
       }
     }
     // All three ways must have been gone, or the documents are not strange enough.
-    assert.ok(outcomes.accepted > 100 && outcomes.parse > 100 && outcomes.validate > 100, JSON.stringify(outcomes));
+    assert.ok(
+      outcomes.accepted > 100 && outcomes.parse > 100 && outcomes.validate > 100,
+      JSON.stringify(outcomes),
+    );
   });
 });

@@ -1,4 +1,6 @@
-/** A document over HTTP is judged in little time, whatever is in it: the daemon does nothing else meanwhile. */
+/**
+ * A document over HTTP is judged in little time, whatever is in it: the daemon does nothing else meanwhile.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { schema as smb } from '../../../plugins/smb/config.ts';
@@ -6,7 +8,8 @@ import { schema as webdav } from '../../../plugins/webdav/config.ts';
 import { NAS, openRoom, PHOTOS, refused } from './fixture.ts';
 
 const LETTERS = 'abcdefgh';
-const numbered = (count: number, line: (index: number) => string): string => Array.from({ length: count }, (_, index) => line(index)).join('\n');
+const numbered = (count: number, line: (index: number) => string): string =>
+  Array.from({ length: count }, (_, index) => line(index)).join('\n');
 
 const DOCUMENTS: Readonly<Record<string, string>> = {
   'dotted keys': numbered(40_000, (index) => `a${index}.b.c.d.e.f=1`),
@@ -34,8 +37,14 @@ describe('thousands of users', () => {
 
   it('have names of their own', () => {
     const named = (...names: string[]) => ({ users: names.map((name) => ({ name, password: 'x' })) });
-    assert.match(smb.validate(named('a', 'b', 'A')).error?.message ?? '', /users\[2\]" contains a duplicate value/);
-    assert.match(webdav.validate(named('a', 'b', 'a')).error?.message ?? '', /users\[2\]" contains a duplicate value/);
+    assert.match(
+      smb.validate(named('a', 'b', 'A')).error?.message ?? '',
+      /users\[2\]" contains a duplicate value/,
+    );
+    assert.match(
+      webdav.validate(named('a', 'b', 'a')).error?.message ?? '',
+      /users\[2\]" contains a duplicate value/,
+    );
     assert.equal(smb.validate(named('a', 'b')).error, undefined);
     assert.equal(webdav.validate(named('a', 'A')).error, undefined);
   });

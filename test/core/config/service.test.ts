@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterEach, describe, it } from 'node:test';
-import { Joi } from '../../../core/api.ts';
+import { Joi } from '../../../core/sdk/index.ts';
 import { NAS, PHOTOS, accepted, entry, openRoom, refused, sampleEntries } from './fixture.ts';
 import type { Room } from './fixture.ts';
 
@@ -13,7 +13,9 @@ function room(...options: Parameters<typeof openRoom>): Room {
   return opened;
 }
 
-function closeRooms(): void { for (const opened of rooms.splice(0)) opened.close(); }
+function closeRooms(): void {
+  for (const opened of rooms.splice(0)) opened.close();
+}
 
 describe('the configuration service', () => {
   afterEach(closeRooms);
@@ -29,7 +31,10 @@ describe('the configuration service', () => {
 
   it('says in plain words why a file cannot be loaded', async () => {
     const opened = room();
-    assert.match(refused(await opened.service.loadFile()).message, /^the configuration file cannot be read: there is no such file$/);
+    assert.match(
+      refused(await opened.service.loadFile()).message,
+      /^the configuration file cannot be read: there is no such file$/,
+    );
     writeFileSync(opened.file, Buffer.from([0x78, 0xff]));
     assert.match(refused(await opened.service.loadFile()).message, /it is not UTF-8 text$/);
     rmSync(opened.file);
@@ -46,7 +51,10 @@ describe('the configuration service', () => {
     };
     assert.match((await warningsOf(PHOTOS, 0o644)).join(), /every user .* mode 0600/);
     assert.deepEqual(await warningsOf(PHOTOS, 0o640), []);
-    assert.deepEqual(await warningsOf(PHOTOS.replace('"correct horse"', '{ env = "NAS_PASSWORD" }'), 0o644), []);
+    assert.deepEqual(
+      await warningsOf(PHOTOS.replace('"correct horse"', '{ env = "NAS_PASSWORD" }'), 0o644),
+      [],
+    );
   });
 
   it('keeps the running document while others are checked', async () => {
@@ -59,30 +67,53 @@ describe('the configuration service', () => {
 
   it('lets the reviewer refuse a change, and does not ask when there is none', async () => {
     const asked: string[] = [];
-    const opened = room({ review: async (_next, diff) => { asked.push(diff.summary); return 'not during the backup'; } });
+    const opened = room({
+      review: async (_next, diff) => {
+        asked.push(diff.summary);
+        return 'not during the backup';
+      },
+    });
     await opened.run(PHOTOS);
     accepted(await opened.service.check(`${PHOTOS}# same\n`, 'http'));
     const check = refused(await opened.service.check(NAS, 'http'));
-    assert.deepEqual([check.stage, check.message, asked], ['validate', 'not during the backup', ['shares.photos: removed']]);
+    assert.deepEqual(
+      [check.stage, check.message, asked],
+      ['validate', 'not during the backup', ['shares.photos: removed']],
+    );
   });
 
   it('sees no difference when a plugin was discovered in the meantime, and takes its keys at once', async () => {
     const entries = sampleEntries();
     const opened = room({ entries: () => entries });
     await opened.run(PHOTOS);
-    entries.push(entry('late', { section: 'late', schema: Joi.object({ key: Joi.number().default(1).description('K.') }) }));
+    entries.push(
+      entry('late', {
+        section: 'late',
+        schema: Joi.object({ key: Joi.number().default(1).description('K.') }),
+      }),
+    );
     const same = await opened.service.check(PHOTOS, 'http');
     assert.equal(same.ok && same.diff.tier, undefined);
     const check = await opened.service.check(`${PHOTOS}[late]\nkey = 2\n`, 'http');
     assert.equal(check.ok && check.diff.summary, 'late.key: 1 → 2');
     entries.pop();
-    assert.match(refused(await opened.service.check(`${PHOTOS}[late]\nkey = 2\n`, 'http')).message, /unknown key "late"/);
+    assert.match(
+      refused(await opened.service.check(`${PHOTOS}[late]\nkey = 2\n`, 'http')).message,
+      /unknown key "late"/,
+    );
   });
 
   it('goes on without a plugin whose keys clash, and warns', async () => {
-    const opened = room({ entries: () => [...sampleEntries(), entry('rival', { section: 'web', schema: Joi.object({ port: Joi.number() }) })] });
+    const opened = room({
+      entries: () => [
+        ...sampleEntries(),
+        entry('rival', { section: 'web', schema: Joi.object({ port: Joi.number() }) }),
+      ],
+    });
     const { warnings } = await opened.run(PHOTOS);
-    assert.deepEqual(warnings, ['plugin rival is left out: plugin rival and the core both declare the key web.port']);
+    assert.deepEqual(warnings, [
+      'plugin rival is left out: plugin rival and the core both declare the key web.port',
+    ]);
   });
 
   it('writes over nothing that nobody has read, and no text that was made from another', async () => {
@@ -96,17 +127,25 @@ describe('the configuration service', () => {
       await assert.rejects(service.write(PHOTOS, first), /has just been changed by somebody else/);
       assert.equal(readFileSync(file, 'utf8'), saved);
       const second = accepted(await service.loadFile());
-      await assert.rejects(service.write(PHOTOS, first), /changed by somebody else/, 'it is read, and does not run yet');
+      await assert.rejects(
+        service.write(PHOTOS, first),
+        /changed by somebody else/,
+        'it is read, and does not run yet',
+      );
       service.commit(second);
       await assert.rejects(service.write(PHOTOS, first), /changed by somebody else/);
       service.commit(accepted(await service.loadFile()));
       await service.write(PHOTOS, second);
-      await assert.rejects(service.write(saved, second), /changed by somebody else/, 'what was written does not run yet');
+      await assert.rejects(
+        service.write(saved, second),
+        /changed by somebody else/,
+        'what was written does not run yet',
+      );
       service.commit(accepted(await service.loadFile()));
       writeFileSync(file, 'no = [toml');
       assert.equal((await service.loadFile()).ok, false);
       await service.write(saved, service.current);
-      assert.equal(readFileSync(file, 'utf8'), saved, 'what cannot run is in nobody\'s way');
+      assert.equal(readFileSync(file, 'utf8'), saved, "what cannot run is in nobody's way");
     } finally {
       opened.close();
     }
@@ -117,7 +156,10 @@ describe('the configuration service', () => {
     const basis = await opened.run(PHOTOS);
     const texts = [`${PHOTOS}[web]\nport = 1\n`, `${PHOTOS}[web]\nport = 2\n`];
     const ends = await Promise.allSettled(texts.map((text) => opened.service.write(text, basis)));
-    assert.deepEqual(ends.map(({ status }) => status), ['fulfilled', 'rejected']);
+    assert.deepEqual(
+      ends.map(({ status }) => status),
+      ['fulfilled', 'rejected'],
+    );
     assert.equal(readFileSync(opened.file, 'utf8'), texts[0]);
   });
 
@@ -129,8 +171,18 @@ describe('the configuration service', () => {
     await opened.service.write(opened.service.render(before.document));
     assert.deepEqual(accepted(await opened.service.loadFile()).document, before.document);
     assert.ok(readFileSync(opened.file, 'utf8').includes('# The remotes.'));
-    assert.deepEqual(opened.service.keys().find((key) => key.path === 'web.password'), {
-      path: 'web.password', type: 'secret', description: 'Password.', default: '', tier: 'live', secret: true, fileOnly: false, owner: 'auth',
-    });
+    assert.deepEqual(
+      opened.service.keys().find((key) => key.path === 'web.password'),
+      {
+        path: 'web.password',
+        type: 'secret',
+        description: 'Password.',
+        default: '',
+        tier: 'live',
+        secret: true,
+        fileOnly: false,
+        owner: 'auth',
+      },
+    );
   });
 });

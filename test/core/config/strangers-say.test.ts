@@ -1,11 +1,11 @@
 /** What third parties' plugins say about the configuration: it is theirs, or nobody hears it. */
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { Joi } from '../../../core/api.ts';
-import type { Config, ConfigContribution } from '../../../core/api.ts';
-import { createSecrets } from '../../../core/config/secrets.ts';
-import type { Clock, Processes } from '../../../core/services.ts';
-import { createClock } from '../../../core/system/clock.ts';
+import { Joi } from '../../../core/sdk/index.ts';
+import type { Config, ConfigContribution } from '../../../core/contract/config.ts';
+import { createSecrets } from '../../../core/config/secrets/secrets.ts';
+import type { Clock, Processes } from '../../../core/contract/platform.ts';
+import { createClock } from '../../../core/platform/clock.ts';
 import { PHOTOS, accepted, entry, openRoom, refused, sampleEntries } from './fixture.ts';
 import type { Room } from './fixture.ts';
 
@@ -18,17 +18,37 @@ function room(...options: Parameters<typeof openRoom>): Room {
 }
 
 describe("a third party's plugin and the document", () => {
-  afterEach(() => { for (const opened of rooms.splice(0)) opened.close(); });
-
-  const keys = Joi.object({ colour: Joi.string().default('blue').description('Colour.'), shade: Joi.string().example('x').description('Shade.') });
-  const stranger = (contribution: Partial<ConfigContribution>): Room => room({
-    entries: () => [...sampleEntries(), entry('odd', { schema: keys, ...contribution } as ConfigContribution, { thirdParty: true, enabledByDefault: false })],
+  afterEach(() => {
+    for (const opened of rooms.splice(0)) opened.close();
   });
+
+  const keys = Joi.object({
+    colour: Joi.string().default('blue').description('Colour.'),
+    shade: Joi.string().example('x').description('Shade.'),
+  });
+  const stranger = (contribution: Partial<ConfigContribution>): Room =>
+    room({
+      entries: () => [
+        ...sampleEntries(),
+        entry('odd', { schema: keys, ...contribution } as ConfigContribution, {
+          thirdParty: true,
+          enabledByDefault: false,
+        }),
+      ],
+    });
   const ON = `${PHOTOS}[plugins.odd]\nenabled = true\n`;
 
   it('is asked while it is on alone', async () => {
     let asked = 0;
-    const opened = stranger({ complete: () => { asked += 1; }, check: () => { asked += 1; return []; } });
+    const opened = stranger({
+      complete: () => {
+        asked += 1;
+      },
+      check: () => {
+        asked += 1;
+        return [];
+      },
+    });
     accepted(await opened.service.check(`${PHOTOS}[plugins.odd]\ncolour = "red"\n`, 'file'));
     assert.equal(asked, 0);
     accepted(await opened.service.check(ON, 'file'));
@@ -43,7 +63,10 @@ describe("a third party's plugin and the document", () => {
       Object.assign(config, { web: null, cache: { dir: '/evil' } });
     };
     const { config } = accepted(await stranger({ complete }).service.check(ON, 'file'));
-    assert.deepEqual(config.shares.map(({ name, mount_point: at }) => [name, at]), [['photos', '/mnt/mountkeeper/photos']]);
+    assert.deepEqual(
+      config.shares.map(({ name, mount_point: at }) => [name, at]),
+      [['photos', '/mnt/mountkeeper/photos']],
+    );
     assert.deepEqual([config.connections.length, config.web.port], [1, 8090]);
     assert.deepEqual(config.plugins['odd'], { enabled: true, colour: 'blue', shade: 'dark' });
   });
@@ -51,21 +74,57 @@ describe("a third party's plugin and the document", () => {
   const clock: Clock = { ...createClock(), sleep: () => Promise.resolve() };
   const services = { clock, secrets: createSecrets({ env: {} }), processes: {} as Processes };
   for (const [what, contribution, reason] of [
-    ['throws while it fills in', { complete: () => { throw new Error('defect'); } }, 'could not fill in its defaults: defect'],
-    ['throws while it checks', { check: () => { throw new Error('defect'); } }, 'could not check the document: defect'],
-    ['never answers', { check: () => new Promise<never>(() => { /* never */ }) }, 'could not check the document: no answer within 3 s'],
-    ['answers nonsense', { check: () => [null] as never }, 'could not check the document: its answer holds what is no problem: each needs a message'],
+    [
+      'throws while it fills in',
+      {
+        complete: () => {
+          throw new Error('defect');
+        },
+      },
+      'could not fill in its defaults: defect',
+    ],
+    [
+      'throws while it checks',
+      {
+        check: () => {
+          throw new Error('defect');
+        },
+      },
+      'could not check the document: defect',
+    ],
+    [
+      'never answers',
+      {
+        check: () =>
+          new Promise<never>(() => {
+            /* never */
+          }),
+      },
+      'could not check the document: no answer within 3 s',
+    ],
+    [
+      'answers nonsense',
+      { check: () => [null] as never },
+      'could not check the document: its answer holds what is no problem: each needs a message',
+    ],
   ] as const) {
     it(`makes none wrong that ${what}: it is warned of`, async () => {
-      const odd = entry('odd', { schema: keys, ...contribution } as ConfigContribution, { thirdParty: true, enabledByDefault: false });
-      const { warnings, config } = accepted(await room({ entries: () => [...sampleEntries(), odd], services }).service.check(ON, 'file'));
+      const odd = entry('odd', { schema: keys, ...contribution } as ConfigContribution, {
+        thirdParty: true,
+        enabledByDefault: false,
+      });
+      const { warnings, config } = accepted(
+        await room({ entries: () => [...sampleEntries(), odd], services }).service.check(ON, 'file'),
+      );
       assert.deepEqual(warnings, [`plugin odd ${reason}`]);
       assert.equal(config.shares.length, 1);
     });
   }
 
   it('is refused by what it finds wrong', async () => {
-    const opened = stranger({ check: () => [{ path: 'plugins.odd.colour', message: 'there is no such colour' }] });
+    const opened = stranger({
+      check: () => [{ path: 'plugins.odd.colour', message: 'there is no such colour' }],
+    });
     assert.match(refused(await opened.service.check(ON, 'file')).message, /there is no such colour/);
   });
 });

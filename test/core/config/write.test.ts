@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,8 +26,12 @@ const isRoot = process.getuid?.() === 0;
 
 describe('writing the configuration file', () => {
   let folder = '';
-  before(() => { folder = mkdtempSync(join(tmpdir(), 'mk-write-')); });
-  after(() => { rmSync(folder, { recursive: true, force: true }); });
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'mk-write-'));
+  });
+  after(() => {
+    rmSync(folder, { recursive: true, force: true });
+  });
 
   function place(name: string): string {
     const own = join(folder, name);
@@ -49,7 +65,14 @@ describe('writing the configuration file', () => {
     symlinkSync('second', join(own, 'first'));
     await replaceFile(join(own, 'first'), 'one');
     await replaceFile(join(own, 'first'), 'two');
-    assert.deepEqual([readlinkSync(join(own, 'first')), readlinkSync(join(own, 'second')), readFileSync(join(own, 'real/config.toml'), 'utf8')], ['second', 'real/config.toml', 'two']);
+    assert.deepEqual(
+      [
+        readlinkSync(join(own, 'first')),
+        readlinkSync(join(own, 'second')),
+        readFileSync(join(own, 'real/config.toml'), 'utf8'),
+      ],
+      ['second', 'real/config.toml', 'two'],
+    );
     assert.deepEqual(readdirSync(join(own, 'real')), ['config.toml']);
     symlinkSync('loop', join(own, 'loop'));
     await assert.rejects(replaceFile(join(own, 'loop'), 'x'), /too many symbolic links/);
@@ -71,13 +94,19 @@ describe('writing the configuration file', () => {
       await sync.call(this);
     });
     await replaceFile(file, 'new');
-    assert.deepEqual(synced, [['new', 'there: old'], ['folder', 'there: new']]);
+    assert.deepEqual(synced, [
+      ['new', 'there: old'],
+      ['folder', 'there: new'],
+    ]);
   });
 
   it('says what is wrong, and leaves nothing behind', async () => {
     const own = place('wrong');
     mkdirSync(join(own, 'folder'));
-    await assert.rejects(replaceFile(join(own, 'none', 'config.toml'), 'x'), /^Error: write .*: its folder does not exist$/);
+    await assert.rejects(
+      replaceFile(join(own, 'none', 'config.toml'), 'x'),
+      /^Error: write .*: its folder does not exist$/,
+    );
     await assert.rejects(replaceFile(join(own, 'folder'), 'x'), /it is not a plain file/);
     assert.deepEqual(readdirSync(own), ['folder']);
   });
@@ -88,7 +117,9 @@ describe('writing the configuration file', () => {
     const write = createFileWriter(file);
     const texts = Array.from({ length: 30 }, (_, index) => `${index}\n`.repeat(5_000));
     mkdirSync(file);
-    const failed = assert.rejects(write('too early'), /not a plain file/).then(() => { rmSync(file, { recursive: true }); });
+    const failed = assert.rejects(write('too early'), /not a plain file/).then(() => {
+      rmSync(file, { recursive: true });
+    });
     const written = failed.then(() => Promise.all(texts.map((text) => write(text))));
     await failed;
     let reads = 0;
@@ -97,11 +128,16 @@ describe('writing the configuration file', () => {
       while (!isDone) {
         const text = await readFileText(file);
         // Before the first one is in its place, there is nothing.
-        assert.ok(text === undefined ? reads === 0 : texts.includes(text), 'a reader saw half a file, or none');
+        assert.ok(
+          text === undefined ? reads === 0 : texts.includes(text),
+          'a reader saw half a file, or none',
+        );
         if (text !== undefined) reads += 1;
       }
     })();
-    await written.finally(() => { isDone = true; });
+    await written.finally(() => {
+      isDone = true;
+    });
     await reading;
     assert.ok(reads > 0);
     assert.equal(readFileSync(file, 'utf8'), texts.at(-1));
@@ -113,10 +149,18 @@ describe('writing the configuration file', () => {
     const module = new URL('../../../core/config/write.js', import.meta.url).href;
     const program = `import { replaceFile } from ${JSON.stringify(module)}; for (let n = 0; ; n += 1) { await replaceFile(${JSON.stringify(file)}, (n % 10 + '\\n').repeat(200000)); if (n === 1) console.log('going'); }`;
     for (let round = 0; round < 3; round += 1) {
-      const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
-      const ended = new Promise((resolve) => { child.once('exit', resolve); });
-      await new Promise((resolve) => { child.stdout.once('data', resolve); });
-      await new Promise((resolve) => { setTimeout(resolve, round * 7); });
+      const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const ended = new Promise((resolve) => {
+        child.once('exit', resolve);
+      });
+      await new Promise((resolve) => {
+        child.stdout.once('data', resolve);
+      });
+      await new Promise((resolve) => {
+        setTimeout(resolve, round * 7);
+      });
       child.kill('SIGKILL');
       await ended;
       const text = readFileSync(file, 'utf8');
@@ -153,7 +197,12 @@ describe('writing on a disk that refuses', { skip: unlessRoot }, () => {
     await withDisk(async (disk) => {
       const file = join(disk, 'config.toml');
       writeFileSync(file, 'old');
-      assert.throws(() => { writeFileSync(join(disk, 'filler'), Buffer.alloc(1_000_000)); }, { code: 'ENOSPC' });
+      assert.throws(
+        () => {
+          writeFileSync(join(disk, 'filler'), Buffer.alloc(1_000_000));
+        },
+        { code: 'ENOSPC' },
+      );
       await assert.rejects(replaceFile(file, 'x'.repeat(100_000)), /: no space left on the disk$/);
       assert.equal(readFileSync(file, 'utf8'), 'old');
       assert.deepEqual(readdirSync(disk).toSorted(), ['config.toml', 'filler']);

@@ -9,7 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { askOverSocket } from '../../../core/cli/command-socket.ts';
-import { COMMAND_SOCKET, isFromCommandSocket } from '../../../core/http/command-socket.ts';
+import { COMMAND_SOCKET } from '../../../core/http/command-socket.ts';
+import { isFromCommandSocket } from '../../../core/sdk/http/command-connections.ts';
 import { letPass } from '../../support/let-pass.ts';
 import { until } from '../../support/until.ts';
 import { ask, createServer, ledger } from './server.ts';
@@ -27,11 +28,29 @@ describe('the command socket', () => {
   beforeEach(async () => {
     dir = await mkdtemp(join(tmpdir(), 'mountkeeper-socket-'));
     server = await createServer({ limits: { letGoMs: 10_000 } });
-    const slow = new Promise<void>((resolve) => { answerSlow = resolve; });
-    await server.swap(ledger('page', { guard: true, routes: [
-      { method: ['GET', 'POST'], path: '/who', handler: ({ raw, payload }) => ({ isAdmin: isFromCommandSocket(raw.req), payload }) },
-      { method: 'GET', path: '/slow', handler: async () => { await slow; return 'slow'; } },
-    ] }));
+    const slow = new Promise<void>((resolve) => {
+      answerSlow = resolve;
+    });
+    await server.swap(
+      ledger('page', {
+        guard: true,
+        routes: [
+          {
+            method: ['GET', 'POST'],
+            path: '/who',
+            handler: ({ raw, payload }) => ({ isAdmin: isFromCommandSocket(raw.req), payload }),
+          },
+          {
+            method: 'GET',
+            path: '/slow',
+            handler: async () => {
+              await slow;
+              return 'slow';
+            },
+          },
+        ],
+      }),
+    );
   });
   afterEach(async () => {
     answerSlow();
@@ -41,13 +60,23 @@ describe('the command socket', () => {
 
   const socket = (): string => join(dir, COMMAND_SOCKET);
   const overSocket = (path: string, body?: object) =>
-    askOverSocket(dir, { method: body ? 'POST' : 'GET', path, ...(body && { body }) }, AbortSignal.timeout(20_000));
+    askOverSocket(
+      dir,
+      { method: body ? 'POST' : 'GET', path, ...(body && { body }) },
+      AbortSignal.timeout(20_000),
+    );
   /** What a process of the user `nobody` gets when it connects. */
   const asNobody = async (): Promise<string> => {
     const code = `require('node:net').connect(${JSON.stringify(socket())}).on('connect', () => console.log('in')).on('error', (e) => console.log(e.code)).unref()`;
-    const child = spawn(process.execPath, ['-e', `${code}; setTimeout(() => {}, 2000).unref(); setTimeout(() => process.exit(), 500)`], { uid: NOBODY, gid: NOBODY, cwd: '/' });
+    const child = spawn(
+      process.execPath,
+      ['-e', `${code}; setTimeout(() => {}, 2000).unref(); setTimeout(() => process.exit(), 500)`],
+      { uid: NOBODY, gid: NOBODY, cwd: '/' },
+    );
     let said = '';
-    child.stdout.on('data', (piece: Buffer) => { said += piece.toString(); });
+    child.stdout.on('data', (piece: Buffer) => {
+      said += piece.toString();
+    });
     await once(child, 'close');
     return said.trim();
   };
@@ -55,7 +84,10 @@ describe('the command socket', () => {
   it('has mode 0600, and tells its requests from those over TCP by their connection alone', async () => {
     await server.http.listenForCommands(dir);
     assert.equal((await stat(socket())).mode & 0o777, 0o600);
-    assert.deepEqual(await overSocket('/who', { a: '你好' }), { status: 200, body: '{"isAdmin":true,"payload":{"a":"你好"}}' });
+    assert.deepEqual(await overSocket('/who', { a: '你好' }), {
+      status: 200,
+      body: '{"isAdmin":true,"payload":{"a":"你好"}}',
+    });
     for (const headers of [{}, { host: 'localhost' }, { 'x-forwarded-for': 'unix:' }]) {
       assert.match((await ask({ port: server.port, path: '/who', headers })).body, /"isAdmin":false/);
     }
@@ -65,17 +97,24 @@ describe('the command socket', () => {
     await server.http.listenForCommands(dir);
     server.inactive.add('page');
     assert.equal((await ask({ port: server.port, path: '/nothing' })).status, 503);
-    assert.deepEqual(await overSocket('/nothing').then((answer) => typeof answer === 'object' && answer.status), 404);
+    assert.deepEqual(
+      await overSocket('/nothing').then((answer) => typeof answer === 'object' && answer.status),
+      404,
+    );
   });
 
-  it('cannot be opened by another user, neither in its folder nor when the folder is open', asRoot, async () => {
-    await server.http.listenForCommands(dir);
-    assert.equal(await asNobody(), 'EACCES');
-    await letPass(dir);
-    assert.equal(await asNobody(), 'EACCES');
-    await chmod(socket(), 0o666);
-    assert.equal(await asNobody(), 'in', 'the test can fail');
-  });
+  it(
+    'cannot be opened by another user, neither in its folder nor when the folder is open',
+    asRoot,
+    async () => {
+      await server.http.listenForCommands(dir);
+      assert.equal(await asNobody(), 'EACCES');
+      await letPass(dir);
+      assert.equal(await asNobody(), 'EACCES');
+      await chmod(socket(), 0o666);
+      assert.equal(await asNobody(), 'in', 'the test can fail');
+    },
+  );
 
   it('takes the place of one that was left by a daemon that was killed, and goes when it is closed', async (t) => {
     const left = createTcpServer().listen(socket());
@@ -84,9 +123,12 @@ describe('the command socket', () => {
     await chmod(socket(), 0o777);
     // Closing it would remove its name; a kill does not.
     await server.http.listenForCommands(dir);
-    assert.equal(typeof await overSocket('/who'), 'object');
+    assert.equal(typeof (await overSocket('/who')), 'object');
     const slow = overSocket('/slow');
-    await until('the request runs', () => server.http.stats().inFlight === 1, { timeoutMs: 20_000, everyMs: 5 });
+    await until('the request runs', () => server.http.stats().inFlight === 1, {
+      timeoutMs: 20_000,
+      everyMs: 5,
+    });
     const closed = server.http.close();
     await until('the name is gone', () => !existsSync(socket()), { timeoutMs: 20_000, everyMs: 5 });
     answerSlow();
@@ -94,28 +136,32 @@ describe('the command socket', () => {
     await closed;
   });
 
-  it('is there however long the folder\'s name is', async () => {
+  it("is there however long the folder's name is", async () => {
     const scratch = dir;
     try {
       dir = join(scratch, 'a'.repeat(120));
       await mkdir(dir, { mode: 0o700 });
       await server.http.listenForCommands(dir);
-      assert.equal(typeof await overSocket('/who'), 'object');
+      assert.equal(typeof (await overSocket('/who')), 'object');
     } finally {
       dir = scratch;
     }
   });
 
-  it('is not believed where others could have put it, and not there where nobody listens', asRoot, async () => {
-    assert.equal(await overSocket('/who'), 'absent');
-    await writeFile(socket(), '', { mode: 0o600 });
-    assert.equal(await overSocket('/who'), 'absent');
-    await server.http.listenForCommands(dir);
-    assert.equal(typeof await overSocket('/who'), 'object');
-    await chmod(dir, 0o777);
-    assert.equal(await overSocket('/who'), 'absent');
-    await chmod(dir, 0o700);
-    await chmod(socket(), 0o666);
-    assert.equal(await overSocket('/who'), 'absent');
-  });
+  it(
+    'is not believed where others could have put it, and not there where nobody listens',
+    asRoot,
+    async () => {
+      assert.equal(await overSocket('/who'), 'absent');
+      await writeFile(socket(), '', { mode: 0o600 });
+      assert.equal(await overSocket('/who'), 'absent');
+      await server.http.listenForCommands(dir);
+      assert.equal(typeof (await overSocket('/who')), 'object');
+      await chmod(dir, 0o777);
+      assert.equal(await overSocket('/who'), 'absent');
+      await chmod(dir, 0o700);
+      await chmod(socket(), 0o666);
+      assert.equal(await overSocket('/who'), 'absent');
+    },
+  );
 });

@@ -19,13 +19,18 @@ function createGate(): Gate {
 
 describe('a generation', () => {
   let server: TestServer;
-  beforeEach(async () => { server = await createServer({ retireTimeoutMs: 15_000 }); });
+  beforeEach(async () => {
+    server = await createServer({ retireTimeoutMs: 15_000 });
+  });
   afterEach(() => server.http.close());
 
   const get = (path: string, agent?: Agent) => ask({ port: server.port, path, ...(agent ? { agent } : {}) });
 
   it('serves what the ledgers declare, and only that after a swap', async () => {
-    await server.swap(ledger('a', { routes: [textRoute('/a', 'a1')] }), ledger('b', { routes: [textRoute('/b', 'b1')] }));
+    await server.swap(
+      ledger('a', { routes: [textRoute('/a', 'a1')] }),
+      ledger('b', { routes: [textRoute('/b', 'b1')] }),
+    );
     assert.deepEqual([(await get('/a')).body, (await get('/b')).body], ['a1', 'b1']);
     await server.swap(ledger('a', { routes: [textRoute('/a', 'a2')] }));
     assert.deepEqual([(await get('/a')).body, (await get('/b')).status], ['a2', 404]);
@@ -43,23 +48,56 @@ describe('a generation', () => {
 
   it('finishes a request where it began, then ends', async () => {
     const gate = createGate();
-    await server.swap(ledger('a', { routes: [{ method: 'GET', path: '/slow', handler: async () => { await gate.opened; return 'old'; } }] }));
+    await server.swap(
+      ledger('a', {
+        routes: [
+          {
+            method: 'GET',
+            path: '/slow',
+            handler: async () => {
+              await gate.opened;
+              return 'old';
+            },
+          },
+        ],
+      }),
+    );
     const reply = get('/slow');
-    await until('the request runs', () => server.http.stats().inFlight === 1, { timeoutMs: 20_000, everyMs: 2 });
+    await until('the request runs', () => server.http.stats().inFlight === 1, {
+      timeoutMs: 20_000,
+      everyMs: 2,
+    });
     await server.swap(ledger('a', { routes: [textRoute('/slow', 'new')] }));
     assert.equal(server.http.stats().generations, 2);
     assert.equal((await get('/slow')).body, 'new');
     gate.open();
     assert.equal((await reply).body, 'old');
-    await until('the old generation is gone', () => server.http.stats().generations === 1, { timeoutMs: 20_000, everyMs: 2 });
+    await until('the old generation is gone', () => server.http.stats().generations === 1, {
+      timeoutMs: 20_000,
+      everyMs: 2,
+    });
   });
 
   it('lets a handler swap the very generation it runs on', async () => {
-    await server.swap(ledger('a', { routes: [{ method: 'POST', path: '/swap', handler: async () => {
-      await server.swap(ledger('a', { routes: [textRoute('/new', 'new')] }));
-      return 'swapped';
-    } }] }));
-    const reply = await within('the answer', 20_000, ask({ port: server.port, path: '/swap', method: 'POST' }));
+    await server.swap(
+      ledger('a', {
+        routes: [
+          {
+            method: 'POST',
+            path: '/swap',
+            handler: async () => {
+              await server.swap(ledger('a', { routes: [textRoute('/new', 'new')] }));
+              return 'swapped';
+            },
+          },
+        ],
+      }),
+    );
+    const reply = await within(
+      'the answer',
+      20_000,
+      ask({ port: server.port, path: '/swap', method: 'POST' }),
+    );
     assert.equal(reply.body, 'swapped');
     assert.equal((await get('/new')).body, 'new');
   });
@@ -67,25 +105,54 @@ describe('a generation', () => {
   it('ends what never finishes when its time is over', async () => {
     await server.http.close();
     server = await createServer({ retireTimeoutMs: 50 });
-    await server.swap(ledger('a', { routes: [{ method: 'GET', path: '/never', handler: () => new Promise<never>(() => undefined) }] }));
+    await server.swap(
+      ledger('a', {
+        routes: [{ method: 'GET', path: '/never', handler: () => new Promise<never>(() => undefined) }],
+      }),
+    );
     const never = get('/never');
     never.catch(() => undefined);
-    await until('the request runs', () => server.http.stats().inFlight === 1, { timeoutMs: 20_000, everyMs: 2 });
+    await until('the request runs', () => server.http.stats().inFlight === 1, {
+      timeoutMs: 20_000,
+      everyMs: 2,
+    });
     await server.swap(ledger('a'));
     await assert.rejects(within('the end', 20_000, never), /socket hang up|ECONNRESET/);
-    await until('the old generation is gone', () => server.http.stats().generations === 1, { timeoutMs: 20_000, everyMs: 2 });
+    await until('the old generation is gone', () => server.http.stats().generations === 1, {
+      timeoutMs: 20_000,
+      everyMs: 2,
+    });
   });
 
   it('does not wait for pipelined requests of a connection that died', async () => {
     const gate = createGate();
-    await server.swap(ledger('a', { routes: [{ method: 'GET', path: '/slow', handler: async () => { await gate.opened; return 'x'; } }] }));
+    await server.swap(
+      ledger('a', {
+        routes: [
+          {
+            method: 'GET',
+            path: '/slow',
+            handler: async () => {
+              await gate.opened;
+              return 'x';
+            },
+          },
+        ],
+      }),
+    );
     const wire = await dial(server.port);
     wire.socket.write('GET /slow HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(5));
-    await until('the first runs', () => server.http.stats().inFlight === 1, { timeoutMs: 20_000, everyMs: 2 });
+    await until('the first runs', () => server.http.stats().inFlight === 1, {
+      timeoutMs: 20_000,
+      everyMs: 2,
+    });
     wire.socket.resetAndDestroy();
     await until('none is left', () => server.http.stats().inFlight === 0, { timeoutMs: 20_000, everyMs: 2 });
     await server.swap(ledger('a'));
-    await until('the old generation is gone', () => server.http.stats().generations === 1, { timeoutMs: 10_000, everyMs: 2 });
+    await until('the old generation is gone', () => server.http.stats().generations === 1, {
+      timeoutMs: 10_000,
+      everyMs: 2,
+    });
     gate.open();
   });
 
@@ -121,63 +188,125 @@ describe('a generation', () => {
     reason = undefined;
     const open = await ask({ port: guarded.port, path: '/b' });
     await guarded.http.close();
-    assert.deepEqual([shut.status, (JSON.parse(shut.body) as { message: string }).message, open.body], [503, 'The guard failed.', 'b']);
+    assert.deepEqual(
+      [shut.status, (JSON.parse(shut.body) as { message: string }).message, open.body],
+      [503, 'The guard failed.', 'b'],
+    );
   });
 
   it('refuses a plugin whose routes clash or whose native plugin throws, by its name, and serves on as before', async () => {
     await server.swap(ledger('a', { routes: [textRoute('/a', 'a')] }));
-    const clash = server.http.projector.build([ledger('a', { routes: [textRoute('/a', 'x')] }), ledger('b', { routes: [textRoute('/a', 'y')] })], () => true);
+    const clash = server.http.projector.build(
+      [ledger('a', { routes: [textRoute('/a', 'x')] }), ledger('b', { routes: [textRoute('/a', 'y')] })],
+      () => true,
+    );
     await assert.rejects(clash, /plugin b: .*\/a/);
-    const throwing = { name: 'bad', register: () => { throw new Error('no luck'); } };
-    await assert.rejects(server.http.projector.build([ledger('c', { hapi: [{ plugin: throwing, options: {} }] })], () => true), /plugin c: no luck/);
+    const throwing = {
+      name: 'bad',
+      register: () => {
+        throw new Error('no luck');
+      },
+    };
+    await assert.rejects(
+      server.http.projector.build([ledger('c', { hapi: [{ plugin: throwing, options: {} }] })], () => true),
+      /plugin c: no luck/,
+    );
     assert.equal((await get('/a')).body, 'a');
     assert.equal(server.http.stats().generations, 1);
   });
 
   it('leaves nothing of a generation that was built and discarded', async () => {
     await server.swap(ledger('a', { routes: [textRoute('/a', 'a')] }));
-    const built = await server.http.projector.build([ledger('a', { routes: [textRoute('/a', 'x')] })], () => true);
+    const built = await server.http.projector.build(
+      [ledger('a', { routes: [textRoute('/a', 'x')] })],
+      () => true,
+    );
     await built.discard();
     assert.equal((await get('/a')).body, 'a');
     assert.equal(server.http.stats().generations, 1);
   });
 
-  it('hides what went wrong in a route from the client and tells it in the log with the plugin\'s name', async () => {
-    await server.swap(ledger('a', { routes: [{ method: 'GET', path: '/a', handler: () => { throw new Error('database password is x'); } }] }));
+  it("hides what went wrong in a route from the client and tells it in the log with the plugin's name", async () => {
+    await server.swap(
+      ledger('a', {
+        routes: [
+          {
+            method: 'GET',
+            path: '/a',
+            handler: () => {
+              throw new Error('database password is x');
+            },
+          },
+        ],
+      }),
+    );
     const reply = await get('/a');
     assert.equal(reply.status, 500);
     assert.ok(!reply.body.includes('password'));
     const line = server.logLines.find((one) => one['msg'] === 'a route failed');
-    assert.deepEqual([line?.['plugin'], line?.['path'], (line?.['err'] as { message: string } | undefined)?.message], ['a', '/a', 'database password is x']);
+    assert.deepEqual(
+      [line?.['plugin'], line?.['path'], (line?.['err'] as { message: string } | undefined)?.message],
+      ['a', '/a', 'database password is x'],
+    );
   });
 
   it('answers Expect: 100-continue and refuses bodies above 1 MiB', async () => {
-    await server.swap(ledger('a', { routes: [{ method: 'POST', path: '/a', handler: (request) => `${String(request.headers['content-length'])} bytes` }] }));
+    await server.swap(
+      ledger('a', {
+        routes: [
+          {
+            method: 'POST',
+            path: '/a',
+            handler: (request) => `${String(request.headers['content-length'])} bytes`,
+          },
+        ],
+      }),
+    );
     const body = JSON.stringify('x'.repeat(1000));
     const wire = await dial(server.port);
-    wire.socket.write(`POST /a HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n`);
-    await until('it is asked to go on', () => wire.text().startsWith('HTTP/1.1 100 '), { timeoutMs: 20_000, everyMs: 2 });
+    wire.socket.write(
+      `POST /a HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n`,
+    );
+    await until('it is asked to go on', () => wire.text().startsWith('HTTP/1.1 100 '), {
+      timeoutMs: 20_000,
+      everyMs: 2,
+    });
     wire.socket.write(body);
     await wire.ended;
     assert.match(wire.text(), /1002 bytes$/);
-    assert.equal((await ask({ port: server.port, path: '/a', method: 'POST', body: 'x'.repeat(1024 * 1024 + 1) })).status, 413);
+    assert.equal(
+      (await ask({ port: server.port, path: '/a', method: 'POST', body: 'x'.repeat(1024 * 1024 + 1) }))
+        .status,
+      413,
+    );
   });
 
   it('is swapped under load without one failed request', async () => {
-    const serving = (round: number) => ledger('a', { routes: [
-      textRoute('/a', `round ${round}`),
-      { method: 'GET', path: '/wait', handler: async () => { await new Promise((resolve) => setImmediate(resolve)); return 'waited'; } },
-      { method: 'POST', path: '/post', handler: (request) => request.payload as object },
-    ] });
+    const serving = (round: number) =>
+      ledger('a', {
+        routes: [
+          textRoute('/a', `round ${round}`),
+          {
+            method: 'GET',
+            path: '/wait',
+            handler: async () => {
+              await new Promise((resolve) => setImmediate(resolve));
+              return 'waited';
+            },
+          },
+          { method: 'POST', path: '/post', handler: (request) => request.payload as object },
+        ],
+      });
     await server.swap(serving(0));
     const agent = new Agent({ keepAlive: true, maxSockets: 16 });
     let running = true;
     let answers = 0;
     const client = async (kind: number): Promise<void> => {
       while (running) {
-        const reply = kind % 3 === 2
-          ? await ask({ port: server.port, path: '/post', method: 'POST', body: '{"a":1}', agent })
-          : await ask({ port: server.port, path: kind % 3 === 1 ? '/wait' : '/a', agent });
+        const reply =
+          kind % 3 === 2
+            ? await ask({ port: server.port, path: '/post', method: 'POST', body: '{"a":1}', agent })
+            : await ask({ port: server.port, path: kind % 3 === 1 ? '/wait' : '/a', agent });
         assert.equal(reply.status, 200);
         answers += 1;
       }
@@ -195,8 +324,14 @@ describe('a generation', () => {
     await clients;
     assert.equal((await get('/a')).body, 'round 60');
     agent.destroy();
-    await until('one generation is left', () => server.http.stats().generations === 1, { timeoutMs: 20_000, everyMs: 5 });
-    await until('no socket is left', () => server.http.stats().sockets === 0, { timeoutMs: 20_000, everyMs: 5 });
+    await until('one generation is left', () => server.http.stats().generations === 1, {
+      timeoutMs: 20_000,
+      everyMs: 5,
+    });
+    await until('no socket is left', () => server.http.stats().sockets === 0, {
+      timeoutMs: 20_000,
+      everyMs: 5,
+    });
     assert.equal(server.http.stats().inFlight, 0);
   });
 });

@@ -24,7 +24,21 @@ describe('connections that die while requests wait on them', () => {
   it('leave no memory behind', async () => {
     const server = await createServer();
     let asked = 0;
-    await server.swap(ledger('a', { routes: [{ method: 'GET', path: '/held', handler: async ({ raw }) => { asked += 1; await once(raw.req.socket, 'close'); return 'x'; } }] }));
+    await server.swap(
+      ledger('a', {
+        routes: [
+          {
+            method: 'GET',
+            path: '/held',
+            handler: async ({ raw }) => {
+              asked += 1;
+              await once(raw.req.socket, 'close');
+              return 'x';
+            },
+          },
+        ],
+      }),
+    );
     const round = async (connections: number): Promise<void> => {
       for (let count = 0; count < connections; count += 1) {
         const before = asked;
@@ -65,15 +79,22 @@ describe('many requests and many swaps', () => {
       }
     };
     await round();
-    await until('old generations are gone', () => server.http.stats().generations === 1, { timeoutMs: 20_000 });
+    await until('old generations are gone', () => server.http.stats().generations === 1, {
+      timeoutMs: 20_000,
+    });
     const before = collectedHeapBytes();
     await round();
     await round();
-    await until('old generations are gone', () => server.http.stats().generations === 1, { timeoutMs: 20_000 });
+    await until('old generations are gone', () => server.http.stats().generations === 1, {
+      timeoutMs: 20_000,
+    });
     const grown = collectedHeapBytes() - before;
     assert.equal(server.http.stats().sockets, 1);
     wire.socket.destroy();
     await server.http.close();
-    assert.ok(grown < 2_000_000, `the heap grew by ${grown} bytes over ${2 * REQUESTS_PER_ROUND} requests and ${2 * REQUESTS_PER_ROUND / BATCH} swaps`);
+    assert.ok(
+      grown < 2_000_000,
+      `the heap grew by ${grown} bytes over ${2 * REQUESTS_PER_ROUND} requests and ${(2 * REQUESTS_PER_ROUND) / BATCH} swaps`,
+    );
   });
 });

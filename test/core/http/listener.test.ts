@@ -22,14 +22,27 @@ describe('the listener', () => {
   beforeEach(async () => {
     releases = [];
     server = await createServer({ limits: LIMITS });
-    await server.swap(ledger('page', { routes: [
-      textRoute('/', 'page'),
-      { method: 'GET', path: '/slow', handler: async () => { await slow; return 'slow'; } },
-    ] }));
+    await server.swap(
+      ledger('page', {
+        routes: [
+          textRoute('/', 'page'),
+          {
+            method: 'GET',
+            path: '/slow',
+            handler: async () => {
+              await slow;
+              return 'slow';
+            },
+          },
+        ],
+      }),
+    );
   });
   let answerSlow: () => void;
   let slow: Promise<void>;
-  beforeEach(() => { slow = new Promise((resolve) => (answerSlow = resolve)); });
+  beforeEach(() => {
+    slow = new Promise((resolve) => (answerSlow = resolve));
+  });
   afterEach(async () => {
     answerSlow();
     for (const release of releases.reverse()) await release();
@@ -39,7 +52,11 @@ describe('the listener', () => {
   async function hurried(): Promise<TestServer> {
     const other = await createServer({ limits: SHORT });
     releases.push(() => other.http.close());
-    await other.swap(ledger('page', { routes: [textRoute('/', 'page'), { method: 'POST', path: '/upload', handler: () => 'uploaded' }] }));
+    await other.swap(
+      ledger('page', {
+        routes: [textRoute('/', 'page'), { method: 'POST', path: '/upload', handler: () => 'uploaded' }],
+      }),
+    );
     return other;
   }
 
@@ -64,7 +81,10 @@ describe('the listener', () => {
     const agent = new Agent({ keepAlive: true });
     releases.push(() => agent.destroy());
     const reply = ask({ port: old, path: '/slow', agent });
-    await until('the request runs', () => server.http.stats().inFlight === 1, { timeoutMs: 20_000, everyMs: 5 });
+    await until('the request runs', () => server.http.stats().inFlight === 1, {
+      timeoutMs: 20_000,
+      everyMs: 5,
+    });
     await server.http.listen({ host: '127.0.0.1', port: await freePort() });
     answerSlow();
     assert.equal((await reply).body, 'slow');
@@ -74,15 +94,24 @@ describe('the listener', () => {
   it('keeps the old address when the new one is taken, and says so plainly', async () => {
     const old = server.port;
     const port = await occupied();
-    await assert.rejects(server.http.listen({ host: '127.0.0.1', port }), new RegExp(`port ${port} on 127\\.0\\.0\\.1 is taken.*web\\.port`));
+    await assert.rejects(
+      server.http.listen({ host: '127.0.0.1', port }),
+      new RegExp(`port ${port} on 127\\.0\\.0\\.1 is taken.*web\\.port`),
+    );
     assert.equal(server.http.address?.port, old);
     assert.equal((await ask({ port: old })).body, 'page');
   });
 
   it('says plainly what is wrong with an address or a name', async () => {
     const old = server.port;
-    await assert.rejects(server.http.listen({ host: '192.0.2.1', port: 8090 }), /no address 192\.0\.2\.1.*web\.listen/);
-    await assert.rejects(server.http.listen({ host: 'no-such-host.invalid', port: 8090 }), /no-such-host\.invalid.*web\.listen/);
+    await assert.rejects(
+      server.http.listen({ host: '192.0.2.1', port: 8090 }),
+      /no address 192\.0\.2\.1.*web\.listen/,
+    );
+    await assert.rejects(
+      server.http.listen({ host: 'no-such-host.invalid', port: 8090 }),
+      /no-such-host\.invalid.*web\.listen/,
+    );
     assert.equal(server.http.address?.port, old);
   });
 
@@ -98,7 +127,9 @@ describe('the listener', () => {
     const { port } = server;
     await server.http.listen({ host: '0.0.0.0', port });
     assert.equal((await ask({ port })).body, 'page');
-    const [outside] = Object.values(networkInterfaces()).flat().filter((one) => one?.family === 'IPv4' && !one.internal);
+    const [outside] = Object.values(networkInterfaces())
+      .flat()
+      .filter((one) => one?.family === 'IPv4' && !one.internal);
     if (outside) assert.equal((await ask({ port, host: outside.address })).body, 'page');
     await server.http.listen({ host: '127.0.0.1', port });
     assert.equal((await ask({ port })).body, 'page');
@@ -137,14 +168,20 @@ describe('the listener', () => {
 
   it('ends a connection whose body comes too slowly', async () => {
     const wire = await dial((await hurried()).port);
-    wire.socket.write('POST /upload HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n');
+    wire.socket.write(
+      'POST /upload HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n',
+    );
     const drip = setInterval(() => wire.socket.write(' '), 40);
     await within('the end of the connection', 20_000, wire.ended).finally(() => clearInterval(drip));
     assert.ok(!wire.text().includes('uploaded'));
   });
 
   it('answers headers that are too large with 431 and garbage with 400', async () => {
-    for (const [text, status] of [[`GET / HTTP/1.1\r\nx: ${'a'.repeat(4_000)}\r\n\r\n`, 431], ['nonsense\r\n\r\n', 400], ['GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\ncontent-length: x\r\n\r\n', 400]] as const) {
+    for (const [text, status] of [
+      [`GET / HTTP/1.1\r\nx: ${'a'.repeat(4_000)}\r\n\r\n`, 431],
+      ['nonsense\r\n\r\n', 400],
+      ['GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\ncontent-length: x\r\n\r\n', 400],
+    ] as const) {
       const wire = await dial(server.port);
       wire.socket.write(text);
       await wire.ended;
@@ -172,11 +209,18 @@ describe('the listener', () => {
 
   it('leaves no socket behind when it is closed', async () => {
     const other = await createServer({ limits: { letGoMs: 200 } });
-    await other.swap(ledger('page', { routes: [{ method: 'GET', path: '/hang', handler: () => new Promise<never>(() => undefined) }] }));
+    await other.swap(
+      ledger('page', {
+        routes: [{ method: 'GET', path: '/hang', handler: () => new Promise<never>(() => undefined) }],
+      }),
+    );
     const agent = new Agent({ keepAlive: true });
     const hanging = ask({ port: other.port, path: '/hang', agent });
     hanging.catch(() => undefined);
-    await until('the request runs', () => other.http.stats().inFlight === 1, { timeoutMs: 20_000, everyMs: 5 });
+    await until('the request runs', () => other.http.stats().inFlight === 1, {
+      timeoutMs: 20_000,
+      everyMs: 5,
+    });
     await other.http.close();
     await assert.rejects(hanging);
     agent.destroy();

@@ -8,9 +8,9 @@ import type { ServerRoute } from '@hapi/hapi';
 import pino from 'pino';
 import { createHttp } from '../../../core/http/http.ts';
 import type { Http, HttpOptions } from '../../../core/http/http.ts';
-import { emptyLedger } from '../../../core/plugin/ledger.ts';
-import type { HapiEntry, Ledger } from '../../../core/plugin/ledger.ts';
-import { createClock } from '../../../core/system/clock.ts';
+import { emptyLedger } from '../../../core/plugins/instance/ledger.ts';
+import type { HapiEntry, Ledger } from '../../../core/plugins/instance/ledger.ts';
+import { createClock } from '../../../core/platform/clock.ts';
 
 export interface LedgerParts {
   readonly routes?: readonly ServerRoute[];
@@ -37,7 +37,10 @@ export interface TestServer {
 /** Listens on a free loopback port; nothing is served until the first `swap`. */
 export async function createServer(options: Partial<HttpOptions> = {}): Promise<TestServer> {
   const logLines: Record<string, unknown>[] = [];
-  const log = pino({ level: 'debug' }, { write: (line: string) => void logLines.push(JSON.parse(line) as Record<string, unknown>) });
+  const log = pino(
+    { level: 'debug' },
+    { write: (line: string) => void logLines.push(JSON.parse(line) as Record<string, unknown>) },
+  );
   const inactive = new Set<string>();
   const http = createHttp({ clock: createClock(), log, hostnames: () => [], ...options });
   await http.listen({ host: '127.0.0.1', port: 0 });
@@ -70,13 +73,23 @@ export interface Ask {
   readonly agent?: Agent;
 }
 
-export function ask({ port, path = '/', host = '127.0.0.1', method = 'GET', headers = {}, body, agent }: Ask): Promise<Reply> {
+export function ask({
+  port,
+  path = '/',
+  host = '127.0.0.1',
+  method = 'GET',
+  headers = {},
+  body,
+  agent,
+}: Ask): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const request = httpRequest({ host, port, path, method, headers, agent: agent ?? false }, (response) => {
       let text = '';
       response.setEncoding('utf8');
       response.on('data', (chunk: string) => (text += chunk));
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text }));
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text }),
+      );
       response.on('error', reject);
     });
     request.on('error', reject);

@@ -10,13 +10,33 @@ const MIB = 1_048_576;
 
 /** Shares whose mounts send up so many MiB in each second of the clock. */
 async function start(t: TestContext, bandwidth: object = {}) {
-  const photos = { rate: 8, uploaded: 0 as number | undefined, uploading: true, remoteAnswers: true, mount: new FakeMount(planOf(spec('photos')), 'photos') };
-  const live = (): LiveShare[] => [{
-    spec: spec('photos'), health: 'healthy', mount: photos.mount, remoteAnswers: photos.remoteAnswers,
-    figures: { stats: { ...CLEAN, uploading: photos.uploading, uploadedBytes: photos.uploaded }, takenAtMs: host.clock.monotonic() },
-  }];
-  const config = (more: object) => ({ bandwidth: { up: '8M', adaptive: true, adaptive_interval: '1s', ...bandwidth, ...more } });
-  const host = await createTestHost({ plugins: [adaptiveBandwidth], config: config({}), services: { shares: { list: () => live() } } });
+  const photos = {
+    rate: 8,
+    uploaded: 0 as number | undefined,
+    uploading: true,
+    remoteAnswers: true,
+    mount: new FakeMount(planOf(spec('photos')), 'photos'),
+  };
+  const live = (): LiveShare[] => [
+    {
+      spec: spec('photos'),
+      health: 'healthy',
+      mount: photos.mount,
+      remoteAnswers: photos.remoteAnswers,
+      figures: {
+        stats: { ...CLEAN, uploading: photos.uploading, uploadedBytes: photos.uploaded },
+        takenAtMs: host.clock.monotonic(),
+      },
+    },
+  ];
+  const config = (more: object) => ({
+    bandwidth: { up: '8M', adaptive: true, adaptive_interval: '1s', ...bandwidth, ...more },
+  });
+  const host = await createTestHost({
+    plugins: [adaptiveBandwidth],
+    config: config({}),
+    services: { shares: { list: () => live() } },
+  });
   t.after(() => host.close());
   const seconds = async (count: number, rate = photos.rate): Promise<void> => {
     photos.rate = rate;
@@ -41,7 +61,10 @@ describe('adaptive bandwidth', () => {
     await seconds(5, 8 / 3);
     assert.equal(budget().toFixed(2), '2.53');
     assert.equal(host.hooks.resolve('resolveBandwidth', { up: 8 * MIB, down: 5 }).down, 5);
-    assert.match((await host.hooks.collect('collectNotices'))[0]?.message ?? '', /held to 2\.5 MiB\/s .*8\.0 MiB\/s are allowed/);
+    assert.match(
+      (await host.hooks.collect('collectNotices'))[0]?.message ?? '',
+      /held to 2\.5 MiB\/s .*8\.0 MiB\/s are allowed/,
+    );
     await seconds(20, 2.53);
     assert.equal(budget().toFixed(2), '2.53');
   });

@@ -8,13 +8,24 @@ import { MAIN } from '../../support/daemon.ts';
 
 const PASSWORD = 'Grüße-4412 词';
 
-interface Said { readonly code: number | null; readonly stdout: string; readonly stderr: string }
+interface Said {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
 
 async function run(input: string, ...args: string[]): Promise<Said> {
-  const child = spawn(process.execPath, [MAIN, 'hash-password', ...args], { stdio: ['pipe', 'pipe', 'pipe'], timeout: 30_000 });
+  const child = spawn(process.execPath, [MAIN, 'hash-password', ...args], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    timeout: 30_000,
+  });
   const said = { stdout: '', stderr: '' };
-  child.stdout.on('data', (piece: Buffer) => { said.stdout += piece.toString(); });
-  child.stderr.on('data', (piece: Buffer) => { said.stderr += piece.toString(); });
+  child.stdout.on('data', (piece: Buffer) => {
+    said.stdout += piece.toString();
+  });
+  child.stderr.on('data', (piece: Buffer) => {
+    said.stderr += piece.toString();
+  });
   child.stdin.on('error', () => undefined).end(input);
   await once(child, 'close');
   return { code: child.exitCode, ...said };

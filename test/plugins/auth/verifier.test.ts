@@ -7,7 +7,11 @@ describe('credentials that are given', () => {
     const verifier = createVerifier('admin', 'pass word');
     assert.equal(await verifier.examine({ username: 'admin', password: 'pass word' }).verify(), true);
     const wrong = [
-      ['adminp', 'ass word'], ['admi', 'npass word'], ['adminpass word', ''], ['', 'adminpass word'], ['admin\0', 'pass word'],
+      ['adminp', 'ass word'],
+      ['admi', 'npass word'],
+      ['adminpass word', ''],
+      ['', 'adminpass word'],
+      ['admin\0', 'pass word'],
     ] as const;
     for (const [username, password] of wrong) {
       assert.equal(await verifier.examine({ username, password }).verify(), false, `${username}:${password}`);

@@ -10,20 +10,34 @@ import { stepUntil, turn } from '../../support/until.ts';
 
 describe('the subcommands of the control API', () => {
   let api: ApiFixture;
-  before(async () => { api = await createApi(); });
+  before(async () => {
+    api = await createApi();
+  });
   after(() => api.close());
 
   const request: RequestFunction = async (method, path, body) => {
     const answer = method === 'GET' ? await api.get(path) : await api.post(path, body);
     return { status: answer.status, body: answer.body };
   };
-  const run = (args: readonly string[], options: Partial<CliOptions> = {}) => runCommand(controlApi, args, { request, ...options });
+  const run = (args: readonly string[], options: Partial<CliOptions> = {}) =>
+    runCommand(controlApi, args, { request, ...options });
 
   it('status shows a table and what it comes to', async () => {
-    api.publish([
-      { name: '照片 2024', health: 'healthy', mounted: true, cacheBytes: 2048, dirtyCount: 3, erroredFiles: 1, speed: 1024 },
-      { name: 'video', health: 'failed', healthMessage: 'the NAS does not answer' },
-    ], { smbdRunning: true });
+    api.publish(
+      [
+        {
+          name: '照片 2024',
+          health: 'healthy',
+          mounted: true,
+          cacheBytes: 2048,
+          dirtyCount: 3,
+          erroredFiles: 1,
+          speed: 1024,
+        },
+        { name: 'video', health: 'failed', healthMessage: 'the NAS does not answer' },
+      ],
+      { smbdRunning: true },
+    );
     const { code, tables, printed } = await run(['status']);
     assert.equal(code, 0);
     assert.deepEqual(tables[0]?.slice(1), [
@@ -33,7 +47,7 @@ describe('the subcommands of the control API', () => {
     assert.match(printed.join('\n'), /Not all synced yet\. Exposed over SMB\./);
   });
 
-  it('status --json shows the API\'s own answer', async () => {
+  it("status --json shows the API's own answer", async () => {
     api.publish([]);
     const { code, printed } = await run(['status'], { json: true });
     assert.equal(code, 0);
@@ -42,7 +56,10 @@ describe('the subcommands of the control API', () => {
 
   it('wait returns once all is synced and shows what is left until then', async () => {
     const clock = createManualClock();
-    api.publish([{ name: 'photos', dirtyCount: 2, health: 'healthy' }, { name: 'b', dirtyCount: 1, health: 'failed' }]);
+    api.publish([
+      { name: 'photos', dirtyCount: 2, health: 'healthy' },
+      { name: 'b', dirtyCount: 1, health: 'failed' },
+    ]);
     let asked = 0;
     const counting: RequestFunction = async (...call) => {
       const answer = await request(...call);
@@ -55,7 +72,10 @@ describe('the subcommands of the control API', () => {
     await stepUntil('it waits', () => clock.pending > 0, turn);
     await clock.advance(1_000);
     const { code, progress, printed } = await finished;
-    assert.deepEqual([code, progress, printed], [0, ['3 files left (photos 2, b 1) not reachable: b'], ['All synced.']]);
+    assert.deepEqual(
+      [code, progress, printed],
+      [0, ['3 files left (photos 2, b 1) not reachable: b'], ['All synced.']],
+    );
   });
 
   it('wait does not take a status from before it began for the truth', async () => {
@@ -135,24 +155,50 @@ describe('the subcommands of the control API', () => {
   });
 
   it('bwlimit without rates shows what holds now', async () => {
-    assert.deepEqual((await run(['bwlimit'])).tables[0], [['', 'up', 'down'], ['limit', '8.0 MiB/s', 'unlimited'], ['holds now', '4.0 MiB/s', 'unlimited'], ['photos', '4.0 MiB/s', 'unlimited']]);
-    assert.deepEqual(JSON.parse((await run(['bwlimit'], { json: true })).printed[0] ?? ''), (await api.get('/api/bwlimit')).json());
+    assert.deepEqual((await run(['bwlimit'])).tables[0], [
+      ['', 'up', 'down'],
+      ['limit', '8.0 MiB/s', 'unlimited'],
+      ['holds now', '4.0 MiB/s', 'unlimited'],
+      ['photos', '4.0 MiB/s', 'unlimited'],
+    ]);
+    assert.deepEqual(
+      JSON.parse((await run(['bwlimit'], { json: true })).printed[0] ?? ''),
+      (await api.get('/api/bwlimit')).json(),
+    );
   });
 
   it('reconnect and bwlimit send their commands and report the answer', async () => {
     api.sent.length = 0;
-    assert.deepEqual((await run(['reconnect', '照片 2024'])).printed, ['Reconnecting share \'照片 2024\'']);
+    assert.deepEqual((await run(['reconnect', '照片 2024'])).printed, ["Reconnecting share '照片 2024'"]);
     assert.deepEqual((await run(['bwlimit', '10M', '0'])).printed, ['Bandwidth limit updated']);
-    assert.deepEqual(api.sent.map(({ command, args }) => [command, ...args]), [['reconnect', '照片 2024'], ['bwlimit', { up: '10M', down: '0' }]]);
+    assert.deepEqual(
+      api.sent.map(({ command, args }) => [command, ...args]),
+      [
+        ['reconnect', '照片 2024'],
+        ['bwlimit', { up: '10M', down: '0' }],
+      ],
+    );
     const unknown = await run(['reconnect', 'nope']);
-    assert.deepEqual([unknown.code, unknown.errors], [1, ['Share \'nope\' not found']]);
+    assert.deepEqual([unknown.code, unknown.errors], [1, ["Share 'nope' not found"]]);
     const json = await run(['reconnect', 'nope'], { json: true });
-    assert.deepEqual([json.code, JSON.parse(json.printed[0] ?? '')], [1, { ok: false, message: 'Share \'nope\' not found' }]);
+    assert.deepEqual(
+      [json.code, JSON.parse(json.printed[0] ?? '')],
+      [1, { ok: false, message: "Share 'nope' not found" }],
+    );
   });
 
   it('exit with 64 for what they do not understand, and send nothing', async () => {
     api.sent.length = 0;
-    const wrong = [['status', 'x'], ['wait'], ['wait', '--synced', '--timeout', 'soon'], ['wait', '--nonsense'], ['reconnect'], ['reconnect', 'a', 'b'], ['bwlimit', '1M'], ['bwlimit', 'fast', '0']];
+    const wrong = [
+      ['status', 'x'],
+      ['wait'],
+      ['wait', '--synced', '--timeout', 'soon'],
+      ['wait', '--nonsense'],
+      ['reconnect'],
+      ['reconnect', 'a', 'b'],
+      ['bwlimit', '1M'],
+      ['bwlimit', 'fast', '0'],
+    ];
     for (const args of wrong) {
       const { code, errors } = await run(args);
       assert.deepEqual([code, errors.length], [64, 1], args.join(' '));
@@ -161,8 +207,14 @@ describe('the subcommands of the control API', () => {
   });
 
   it('say what the daemon answered when it is not what was asked for', async () => {
-    const starting: RequestFunction = async () => ({ status: 503, body: '{"message":"The plugin is just starting."}' });
+    const starting: RequestFunction = async () => ({
+      status: 503,
+      body: '{"message":"The plugin is just starting."}',
+    });
     await assert.rejects(run(['status'], { request: starting }), /just starting/);
-    assert.deepEqual((await run(['reconnect', 'a'], { request: async () => ({ status: 502, body: '<html>' }) })).errors, ['the daemon answered with status 502']);
+    assert.deepEqual(
+      (await run(['reconnect', 'a'], { request: async () => ({ status: 502, body: '<html>' }) })).errors,
+      ['the daemon answered with status 502'],
+    );
   });
 });

@@ -10,11 +10,22 @@ const log = pino({ level: 'silent' });
 class Page {
   readonly texts = new Map<string, string>();
   drawings = 0;
-  readonly feed = new Feed({
-    title: 'page',
-    parts: () => [...this.texts].map(([id, text]): Part => ({ id, signature: () => text, draw: () => { this.drawings += 1; return `<p>${text}</p>`; } })),
-    frame: (drawn) => `<main>${[...this.texts.keys()].map(drawn).join('')}</main>`,
-  }, log);
+  readonly feed = new Feed(
+    {
+      title: 'page',
+      parts: () =>
+        [...this.texts].map(([id, text]): Part => ({
+          id,
+          signature: () => text,
+          draw: () => {
+            this.drawings += 1;
+            return `<p>${text}</p>`;
+          },
+        })),
+      frame: (drawn) => `<main>${[...this.texts.keys()].map(drawn).join('')}</main>`,
+    },
+    log,
+  );
 }
 
 class Reader implements EventSink {
@@ -54,9 +65,23 @@ describe('a feed', () => {
   it('draws once what is other and looks the same', async () => {
     let signature = 'a';
     let drawings = 0;
-    const feed = new Feed({
-      title: 'page', frame: () => '', parts: () => [{ id: 'x', signature: () => signature, draw: () => { drawings += 1; return '<p>same</p>'; } }],
-    }, log);
+    const feed = new Feed(
+      {
+        title: 'page',
+        frame: () => '',
+        parts: () => [
+          {
+            id: 'x',
+            signature: () => signature,
+            draw: () => {
+              drawings += 1;
+              return '<p>same</p>';
+            },
+          },
+        ],
+      },
+      log,
+    );
     await feed.refresh();
     const reader = new Reader();
     feed.join(reader, feed.position);

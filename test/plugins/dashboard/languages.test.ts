@@ -14,11 +14,21 @@ type Catalogue = Readonly<Record<string, string>>;
 /** Every plugin's catalogues, by plugin and language. */
 function catalogues(): ReadonlyMap<string, Readonly<Record<string, Catalogue>>> {
   const found = new Map<string, Readonly<Record<string, Catalogue>>>();
-  for (const plugin of readdirSync(PLUGINS, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name)) {
+  for (const plugin of readdirSync(PLUGINS, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)) {
     const folder = join(PLUGINS, plugin, 'locales');
     const files = readdirSync(join(PLUGINS, plugin)).includes('locales') ? readdirSync(folder) : [];
     if (files.length === 0) continue;
-    found.set(plugin, Object.fromEntries(files.map((file) => [file.replace('.json', ''), JSON.parse(readFileSync(join(folder, file), 'utf8')) as Catalogue])));
+    found.set(
+      plugin,
+      Object.fromEntries(
+        files.map((file) => [
+          file.replace('.json', ''),
+          JSON.parse(readFileSync(join(folder, file), 'utf8')) as Catalogue,
+        ]),
+      ),
+    );
   }
   return found;
 }
@@ -26,7 +36,8 @@ function catalogues(): ReadonlyMap<string, Readonly<Record<string, Catalogue>>> 
 /** Names of what a message is given. */
 function namesIn(message: string): readonly string[] {
   const names = new Set<string>();
-  // Every element of a parsed message that stands for something has its name in \`value\`; texts have type 0, the sign of a plural type 7.
+  // Every element of a parsed message that stands for something has its name in \`value\`; texts have type 0,
+  // the sign of a plural type 7.
   const walk = (node: unknown): void => {
     if (typeof node !== 'object' || node === null) return;
     const { type, value } = node as { type?: unknown; value?: unknown };
@@ -53,17 +64,24 @@ describe('the catalogues', () => {
     });
 
     it(`of ${plugin} have every message that its code asks for`, () => {
-      const sources = readdirSync(join(PLUGINS, plugin), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+      const sources = readdirSync(join(PLUGINS, plugin), { recursive: true, encoding: 'utf8' }).filter(
+        (name) => name.endsWith('.ts'),
+      );
       const text = sources.map((name) => readFileSync(join(PLUGINS, plugin, name), 'utf8')).join('\n');
-      const asked = [...text.matchAll(/(?:\.t|\.plain|everywhere|text)\('([\w-]+)'/g)].map(([, key = '']) => key);
+      const asked = [...text.matchAll(/(?:\.t|\.plain|everywhere|text)\('([\w-]+)'/g)].map(
+        ([, key = '']) => key,
+      );
       assert.ok(asked.length > 0);
-      assert.deepEqual([...new Set(asked)].filter((key) => !Object.hasOwn(languages['en'] ?? {}, key)), []);
+      assert.deepEqual(
+        [...new Set(asked)].filter((key) => !Object.hasOwn(languages['en'] ?? {}, key)),
+        [],
+      );
     });
   }
 });
 
 describe('languages', () => {
-  it('are the reader\'s own choice, else what the browser asks for, else English', () => {
+  it("are the reader's own choice, else what the browser asks for, else English", () => {
     assert.equal(pickLanguage('zh', 'en'), 'zh');
     assert.equal(pickLanguage('xx', 'zh-TW,en;q=0.5'), 'zh');
     assert.equal(pickLanguage(undefined, 'fr, en;q=0.3, zh-CN;q=0.8'), 'zh');

@@ -1,4 +1,7 @@
-/** The dashboard of the package that people install: its files are carried, and nothing of it is loaded before the first page. */
+/**
+ * The dashboard of the package that people install: its files are carried, and nothing of it is loaded before
+ * the first page.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';

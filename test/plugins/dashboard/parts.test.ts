@@ -13,19 +13,35 @@ describe('what a plugin shows', () => {
     const clock = createManualClock();
     const late: string[] = [];
     const made = new PluginPart({
-      clock, log: pino({ level: 'silent' }), plugin: 'garden', render, toHtml: String, failed: () => 'failed', onLate: () => late.push('late'),
+      clock,
+      log: pino({ level: 'silent' }),
+      plugin: 'garden',
+      render,
+      toHtml: String,
+      failed: () => 'failed',
+      onLate: () => late.push('late'),
     });
     return { clock, late, made };
   }
 
   it('is there at once, or replaced by a sentence when it throws', async () => {
     assert.equal(await part(() => 'text').made.draw(), 'text');
-    assert.equal(await part(() => { throw new Error('no'); }).made.draw(), 'failed');
+    assert.equal(
+      await part(() => {
+        throw new Error('no');
+      }).made.draw(),
+      'failed',
+    );
   });
 
   it('does not hold up the page: it comes when it is through', async () => {
     let finish: (text: string) => void = () => undefined;
-    const { clock, late, made } = part(() => new Promise((resolve) => { finish = resolve; }));
+    const { clock, late, made } = part(
+      () =>
+        new Promise((resolve) => {
+          finish = resolve;
+        }),
+    );
     const drawing = made.draw();
     await clock.advance(300);
     assert.deepEqual([await drawing, late], ['', []]);
@@ -48,7 +64,11 @@ describe('what a plugin shows', () => {
 });
 
 describe('what the status does not keep', () => {
-  const snapshot = (traits: object): Snapshot => ({ version: 1, takenAt: 0, record: { ...emptyRecord(0), shares: [{ ...emptyShareStatus('files'), ...traits }] } });
+  const snapshot = (traits: object): Snapshot => ({
+    version: 1,
+    takenAt: 0,
+    record: { ...emptyRecord(0), shares: [{ ...emptyShareStatus('files'), ...traits }] },
+  });
 
   it('knows since when a share is as it is, once it has seen it change', async () => {
     const clock = createManualClock();
@@ -77,7 +97,8 @@ describe('what the status does not keep', () => {
 });
 
 describe('lines of the log', () => {
-  const line = '2026-11-22T07:25:38.470Z WARN  supervisor: share failed share=archive reason="the remote refuses"';
+  const line =
+    '2026-11-22T07:25:38.470Z WARN  supervisor: share failed share=archive reason="the remote refuses"';
 
   it('have a level, and may be about a share', () => {
     assert.equal(levelOf(line), 'warn');
@@ -89,7 +110,13 @@ describe('lines of the log', () => {
 
   it('match by level, share and words alike', () => {
     const all = { level: 'info', share: '', search: '' };
-    assert.ok(matches(line, all) && matches(line, { ...all, level: 'warn', share: 'archive', search: 'REFUSES' }));
-    assert.ok(!matches(line, { ...all, level: 'error' }) && !matches(line, { ...all, share: 'files' }) && !matches(line, { ...all, search: 'nothing' }));
+    assert.ok(
+      matches(line, all) && matches(line, { ...all, level: 'warn', share: 'archive', search: 'REFUSES' }),
+    );
+    assert.ok(
+      !matches(line, { ...all, level: 'error' }) &&
+        !matches(line, { ...all, share: 'files' }) &&
+        !matches(line, { ...all, search: 'nothing' }),
+    );
   });
 });

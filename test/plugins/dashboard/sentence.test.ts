@@ -17,12 +17,25 @@ function record(shares: readonly ShareStatus[], traits: Partial<StatusRecord> = 
 
 describe('the sentence', () => {
   it('promises that all is saved exactly when all_synced is true, whatever else is known', () => {
-    const states: Partial<ShareStatus>[] = [{}, { dirtyCount: 3 }, { erroredFiles: 1 }, { health: 'failed', mounted: false }, { health: 'pending' }];
+    const states: Partial<ShareStatus>[] = [
+      {},
+      { dirtyCount: 3 },
+      { erroredFiles: 1 },
+      { health: 'failed', mounted: false },
+      { health: 'pending' },
+    ];
     for (const state of states) {
       for (const nasOffline of [false, true]) {
         for (const allSynced of [false, true]) {
-          const { key, tone } = sentenceOf(record([share('files', state)], { allSynced, nasOffline }), NOTHING);
-          assert.equal(key === 'saved' && tone === 'good', allSynced, JSON.stringify({ state, nasOffline, allSynced, key }));
+          const { key, tone } = sentenceOf(
+            record([share('files', state)], { allSynced, nasOffline }),
+            NOTHING,
+          );
+          assert.equal(
+            key === 'saved' && tone === 'good',
+            allSynced,
+            JSON.stringify({ state, nasOffline, allSynced, key }),
+          );
           assert.equal(tone === 'good', allSynced);
         }
       }
@@ -33,7 +46,10 @@ describe('the sentence', () => {
   it('counts what is not on the NAS over all shares and names them', () => {
     const shares = [share('files', { dirtyCount: 10 }), share('team', { dirtyCount: 2 }), share('calm')];
     const sentence = sentenceOf(record(shares), { ...NOTHING, bytes: 3_400, oldestAt: 5 });
-    assert.deepEqual([sentence.key, sentence.tone, sentence.files, sentence.bytes, sentence.oldestAt, sentence.shares], ['unsaved', 'warn', 12, 3_400, 5, ['files', 'team']]);
+    assert.deepEqual(
+      [sentence.key, sentence.tone, sentence.files, sentence.bytes, sentence.oldestAt, sentence.shares],
+      ['unsaved', 'warn', 12, 3_400, 5, ['files', 'team']],
+    );
   });
 
   it('puts files that the NAS refuses before those that wait', () => {
@@ -43,15 +59,25 @@ describe('the sentence', () => {
 
   it('promises cached files only where every share that is cut off is still mounted', () => {
     const shares = [share('files'), share('team', { health: 'failed', mounted: false })];
-    const away = (cutOff: readonly string[]) => sentenceOf(record(shares, { nasOffline: true }), { ...NOTHING, cutOff, offlineSince: 7 });
-    assert.deepEqual([away(['files']).key, away(['files']).since, away(['files']).shares], ['offline-cached', 7, ['files']]);
+    const away = (cutOff: readonly string[]) =>
+      sentenceOf(record(shares, { nasOffline: true }), { ...NOTHING, cutOff, offlineSince: 7 });
+    assert.deepEqual(
+      [away(['files']).key, away(['files']).since, away(['files']).shares],
+      ['offline-cached', 7, ['files']],
+    );
     assert.equal(away(['team']).key, 'offline');
     assert.deepEqual([away(['files', 'team']).key, away(['files', 'team']).shares], ['offline', []]);
   });
 
   it('says why it is not known', () => {
-    assert.equal(sentenceOf(record([share('files', { health: 'failed', mounted: false })]), NOTHING).key, 'unreachable');
-    assert.equal(sentenceOf(record([share('files', { health: 'probing', mounted: false })]), NOTHING).key, 'starting');
+    assert.equal(
+      sentenceOf(record([share('files', { health: 'failed', mounted: false })]), NOTHING).key,
+      'unreachable',
+    );
+    assert.equal(
+      sentenceOf(record([share('files', { health: 'probing', mounted: false })]), NOTHING).key,
+      'starting',
+    );
     assert.equal(sentenceOf(record([share('files')]), NOTHING).key, 'unknown');
   });
 });

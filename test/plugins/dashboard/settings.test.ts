@@ -1,8 +1,9 @@
 /** The form of the settings: what is typed as the schema wants it, and names that may hold anything. */
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { editToml, readToml } from '../../../core/api.ts';
-import type { ConfigKey, ConfigVerdict } from '../../../core/api.ts';
+import { editToml, readToml } from '../../../core/sdk/index.ts';
+import type { ConfigKey } from '../../../core/contract/config.ts';
+import type { ConfigVerdict } from '../../../core/contract/config-changes.ts';
 import { CATALOGUES } from '../../../plugins/dashboard/languages.ts';
 import { loadLibraries } from '../../../plugins/dashboard/pages/libraries.ts';
 import { toHtml } from '../../../plugins/dashboard/pages/shell.ts';

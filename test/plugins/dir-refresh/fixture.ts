@@ -3,13 +3,24 @@ import type { LiveShare, RefreshResult } from 'mountkeeper';
 import { FakeMount, planOf, spec } from '../../core/fake-shares.ts';
 
 export class SlowMount extends FakeMount {
-  readonly waiting: { readonly path: string; readonly recursive: boolean; end(result: RefreshResult | Error): void }[] = [];
+  readonly waiting: {
+    readonly path: string;
+    readonly recursive: boolean;
+    end(result: RefreshResult | Error): void;
+  }[] = [];
 
-  override refreshDirectories(path: string, options?: { readonly recursive: boolean; readonly signal: AbortSignal }): Promise<RefreshResult> {
+  override refreshDirectories(
+    path: string,
+    options?: { readonly recursive: boolean; readonly signal: AbortSignal },
+  ): Promise<RefreshResult> {
     this.calls.push(`refresh ${path}`);
     return new Promise((resolve, reject) => {
       options?.signal.addEventListener('abort', () => reject(options.signal.reason as Error), { once: true });
-      this.waiting.push({ path, recursive: options?.recursive === true, end: (result) => (result instanceof Error ? reject(result) : resolve(result)) });
+      this.waiting.push({
+        path,
+        recursive: options?.recursive === true,
+        end: (result) => (result instanceof Error ? reject(result) : resolve(result)),
+      });
     });
   }
 
@@ -35,7 +46,10 @@ export interface TestShare {
 /** `options`: those of the connection, in place of what it has. */
 export function testShare(name: string, options: Readonly<Record<string, string>> = {}): TestShare {
   const it = spec(name);
-  const placed = { ...it, connection: { ...it.connection, options: { ...it.connection.options, ...options } } };
+  const placed = {
+    ...it,
+    connection: { ...it.connection, options: { ...it.connection.options, ...options } },
+  };
   const made = new SlowMount(planOf(spec(name)), name);
   const share: TestShare = {
     mount: made,

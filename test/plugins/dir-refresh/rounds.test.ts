@@ -16,8 +16,21 @@ function createKit(names: readonly string[], random = (): number => 0.5) {
   const end = new AbortController();
   const intervals = new Map(names.map((name) => [name, MINUTE]));
   const list = () => [...shares.values()].map((share) => share.live);
-  const refresher = createShareRefresher({ clock, log, shares: list, recursive: () => true, signal: end.signal });
-  const rounds = createRounds({ clock, log, shares: list, refresher, intervalMs: (name) => intervals.get(name) ?? 0, random });
+  const refresher = createShareRefresher({
+    clock,
+    log,
+    shares: list,
+    recursive: () => true,
+    signal: end.signal,
+  });
+  const rounds = createRounds({
+    clock,
+    log,
+    shares: list,
+    refresher,
+    intervalMs: (name) => intervals.get(name) ?? 0,
+    random,
+  });
   const pass = async (seconds: number): Promise<void> => {
     for (let second = 0; second < seconds; second += 1) {
       rounds.look();
@@ -45,7 +58,10 @@ describe('rounds of refreshes', () => {
   });
 
   it('drift apart: a wait is up to a tenth longer or shorter', async () => {
-    for (const [random, seconds] of [[0, 54], [0.999, 66]] as const) {
+    for (const [random, seconds] of [
+      [0, 54],
+      [0.999, 66],
+    ] as const) {
       let given = 0;
       const kit = createKit(['a'], () => (given++ === 0 ? 0 : random));
       await kit.pass(1);
@@ -122,7 +138,10 @@ describe('the refresher of shares', () => {
     const kit = createKit(['a']);
     const asked = kit.refresher.refresh('a', 'x');
     await kit.clock.advance(5_000);
-    assert.deepEqual(kit.share('a').made.waiting.map(({ path, recursive }) => [path, recursive]), [['x', true]]);
+    assert.deepEqual(
+      kit.share('a').made.waiting.map(({ path, recursive }) => [path, recursive]),
+      [['x', true]],
+    );
     kit.share('a').made.finish({ ok: 7, failed: [{ path: 'x/bad', reason: 'no' }] });
     assert.equal((await asked).ok, 7);
     assert.deepEqual(kit.refresher.records.get('a'), { at: kit.clock.now(), ok: 7, failed: 1 });

@@ -7,15 +7,37 @@ import type { Config } from 'mountkeeper';
 import { checks } from '../../../plugins/discovery/doctor.ts';
 import { powerless, wsddSpec } from '../../../plugins/discovery/wsdd.ts';
 
-const doctor = async (sections: object): Promise<readonly string[]> => (await checks(sections as Config)).map(({ title, detail }) => `${title}: ${detail}`);
+const doctor = async (sections: object): Promise<readonly string[]> =>
+  (await checks(sections as Config)).map(({ title, detail }) => `${title}: ${detail}`);
 
 describe('the helper that shows this machine in Explorer', () => {
   it('is told its name and networks, and is another one when they change', () => {
     const neighbour = { name: 'shelf', workgroup: 'TEAM', addresses: ['192.0.2.9', '192.0.2.7'] };
     const spec = wsddSpec('/usr/sbin/wsdd', 'nobody:nogroup', neighbour);
-    assert.deepEqual(spec.args, ['--shortlog', '--ipv4only', '--preserve-case', '-n', 'shelf', '-w', 'TEAM', '-u', 'nobody:nogroup', '-i', '192.0.2.7', '-i', '192.0.2.9']);
-    assert.equal(wsddSpec('/usr/sbin/wsdd', 'nobody:nogroup', { ...neighbour, addresses: ['192.0.2.7', '192.0.2.9'] }).fingerprint, spec.fingerprint);
-    assert.notEqual(wsddSpec('/usr/sbin/wsdd', 'nobody:nogroup', { ...neighbour, addresses: ['192.0.2.7'] }).fingerprint, spec.fingerprint);
+    assert.deepEqual(spec.args, [
+      '--shortlog',
+      '--ipv4only',
+      '--preserve-case',
+      '-n',
+      'shelf',
+      '-w',
+      'TEAM',
+      '-u',
+      'nobody:nogroup',
+      '-i',
+      '192.0.2.7',
+      '-i',
+      '192.0.2.9',
+    ]);
+    assert.equal(
+      wsddSpec('/usr/sbin/wsdd', 'nobody:nogroup', { ...neighbour, addresses: ['192.0.2.7', '192.0.2.9'] })
+        .fingerprint,
+      spec.fingerprint,
+    );
+    assert.notEqual(
+      wsddSpec('/usr/sbin/wsdd', 'nobody:nogroup', { ...neighbour, addresses: ['192.0.2.7'] }).fingerprint,
+      spec.fingerprint,
+    );
   });
 
   it('has no rights, whatever the system calls its group of nobodies', async () => {
@@ -23,7 +45,10 @@ describe('the helper that shows this machine in Explorer', () => {
     try {
       await writeFile(join(folder, 'debian'), 'root:x:0:\nnogroup:x:65534:\n');
       await writeFile(join(folder, 'fedora'), 'root:x:0:\nnobody:x:65534:\n');
-      assert.deepEqual([await powerless(join(folder, 'debian')), await powerless(join(folder, 'fedora'))], ['nobody:nogroup', 'nobody:nobody']);
+      assert.deepEqual(
+        [await powerless(join(folder, 'debian')), await powerless(join(folder, 'fedora'))],
+        ['nobody:nogroup', 'nobody:nobody'],
+      );
     } finally {
       await rm(folder, { recursive: true, force: true, maxRetries: 5 });
     }
@@ -33,11 +58,23 @@ describe('the helper that shows this machine in Explorer', () => {
 describe('what doctor says about discovery', () => {
   it('is that nothing is announced while all is off or on loopback', async () => {
     const nothing = ['Discovery: nothing is announced: nothing is served beyond this machine'];
-    assert.deepEqual(await doctor({ smb: { enabled: true, port: 445, listen: ['127.0.0.1', 'lo'] }, nfs: { enabled: false, listen: '0.0.0.0' } }), nothing);
+    assert.deepEqual(
+      await doctor({
+        smb: { enabled: true, port: 445, listen: ['127.0.0.1', 'lo'] },
+        nfs: { enabled: false, listen: '0.0.0.0' },
+      }),
+      nothing,
+    );
   });
 
   it('names what is announced, and that Explorer knows one port alone', async () => {
-    const said = await doctor({ smb: { enabled: true, port: 4_450, listen: ['0.0.0.0'] }, nfs: { enabled: true, port: 2_049, listen: '192.0.2.7' } });
-    assert.deepEqual(said, ['Discovery for macOS and Linux: smb, nfs by multicast DNS', 'Discovery for Windows: off: Explorer knows only port 445, and smb.port is 4450']);
+    const said = await doctor({
+      smb: { enabled: true, port: 4_450, listen: ['0.0.0.0'] },
+      nfs: { enabled: true, port: 2_049, listen: '192.0.2.7' },
+    });
+    assert.deepEqual(said, [
+      'Discovery for macOS and Linux: smb, nfs by multicast DNS',
+      'Discovery for Windows: off: Explorer knows only port 445, and smb.port is 4450',
+    ]);
   });
 });

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { createClock } from '../../../core/system/clock.ts';
-import { createProcesses } from '../../../core/system/processes.ts';
+import { createClock } from '../../../core/platform/clock.ts';
+import { createProcesses } from '../../../core/platform/processes/processes.ts';
 import { pino } from 'pino';
 import { folderOf, listFolder } from '../../../plugins/files/listing.ts';
 

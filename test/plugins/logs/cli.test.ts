@@ -12,7 +12,10 @@ function endpoint(log: { lines: string[] }): RequestFunction {
     const lines = Number(query.get('lines'));
     const from = Number(query.get('from_line'));
     const skip = from === 0 ? Math.max(log.lines.length - lines, 0) : from;
-    return { status: 200, body: JSON.stringify({ total_lines: log.lines.length, entries: log.lines.slice(skip, skip + lines) }) };
+    return {
+      status: 200,
+      body: JSON.stringify({ total_lines: log.lines.length, entries: log.lines.slice(skip, skip + lines) }),
+    };
   };
 }
 
@@ -21,7 +24,11 @@ describe('mountkeeper logs', () => {
     const request = endpoint({ lines: ['a', 'b', 'c'] });
     const run = await runCommand(logs, ['logs', '--lines', '2'], { request });
     assert.deepEqual([run.code, run.printed, run.errors], [0, ['b', 'c'], []]);
-    assert.deepEqual((await runCommand(logs, ['logs'], { request, json: true })).printed, ['"a"', '"b"', '"c"']);
+    assert.deepEqual((await runCommand(logs, ['logs'], { request, json: true })).printed, [
+      '"a"',
+      '"b"',
+      '"c"',
+    ]);
   });
 
   it('says where to look when there is nothing', async () => {
@@ -34,9 +41,20 @@ describe('mountkeeper logs', () => {
     const log = { lines: ['a'] };
     const clock = createManualClock();
     const stop = new AbortController();
-    const steps = [() => log.lines.push('b', 'c'), () => undefined, () => (log.lines = ['new']), () => (log.lines = []), () => log.lines.push('again'), () => stop.abort()];
+    const steps = [
+      () => log.lines.push('b', 'c'),
+      () => undefined,
+      () => (log.lines = ['new']),
+      () => (log.lines = []),
+      () => log.lines.push('again'),
+      () => stop.abort(),
+    ];
     const answer = endpoint(log);
-    const printedAfter = runCommand(logs, ['logs', '-f'], { request: (...call) => answer(...call), clock, signal: stop.signal });
+    const printedAfter = runCommand(logs, ['logs', '-f'], {
+      request: (...call) => answer(...call),
+      clock,
+      signal: stop.signal,
+    });
     for (const step of steps) {
       await clock.advance(0);
       step();
@@ -58,7 +76,9 @@ describe('mountkeeper logs', () => {
         throw new Error('interrupted');
       };
       const run = runCommand(logs, ['logs', '-f'], { request, clock, signal: stop.signal });
-      const end = isInterrupted ? run.then(({ code, errors }) => assert.deepEqual([code, errors], [0, []])) : assert.rejects(run, /interrupted/);
+      const end = isInterrupted
+        ? run.then(({ code, errors }) => assert.deepEqual([code, errors], [0, []]))
+        : assert.rejects(run, /interrupted/);
       await clock.advance(0);
       await clock.advance(1_000);
       await end;

@@ -23,7 +23,8 @@ function linesOf(bytes: Buffer): string[] {
   return lines;
 }
 
-const indexOf = (file: string): LineIndex => createLineIndex(() => open(file, constants.O_RDONLY | constants.O_NONBLOCK));
+const indexOf = (file: string): LineIndex =>
+  createLineIndex(() => open(file, constants.O_RDONLY | constants.O_NONBLOCK));
 const everything = (index: LineIndex) => index.read((total) => ({ skip: 0, count: total }));
 
 describe('the line index', () => {
@@ -39,11 +40,23 @@ describe('the line index', () => {
 
   it('ends a line at LF, drops one CR before it, and counts a last line without LF', async () => {
     const cases: [string, string[]][] = [
-      ['', []], ['a', ['a']], ['a\n', ['a']], ['a\n\n', ['a', '']], ['\n', ['']], ['a\r\nb\r', ['a', 'b\r']], ['a\r\r\n', ['a\r']], ['é词\n', ['é词']], ['\r\n', ['']],
+      ['', []],
+      ['a', ['a']],
+      ['a\n', ['a']],
+      ['a\n\n', ['a', '']],
+      ['\n', ['']],
+      ['a\r\nb\r', ['a', 'b\r']],
+      ['a\r\r\n', ['a\r']],
+      ['é词\n', ['é词']],
+      ['\r\n', ['']],
     ];
     for (const [text, expected] of cases) {
       await writeFile(file, text);
-      assert.deepEqual(await everything(indexOf(file)), { totalLines: expected.length, entries: expected }, JSON.stringify(text));
+      assert.deepEqual(
+        await everything(indexOf(file)),
+        { totalLines: expected.length, entries: expected },
+        JSON.stringify(text),
+      );
     }
   });
 
@@ -62,27 +75,43 @@ describe('the line index', () => {
   });
 
   it('gives exactly what a plain reading gives, whatever is written, cut, replaced or asked for', async () => {
-    const text = fc.oneof(fc.constantFrom('\n', '\r\n', 'a\n', '\n\n', 'line\n'.repeat(1_100)), fc.string({ maxLength: 40 }));
+    const text = fc.oneof(
+      fc.constantFrom('\n', '\r\n', 'a\n', '\n\n', 'line\n'.repeat(1_100)),
+      fc.string({ maxLength: 40 }),
+    );
     const step = fc.oneof(
       { weight: 5, arbitrary: fc.record({ kind: fc.constant('append' as const), text }) },
-      fc.record({ kind: fc.constantFrom('overwrite', 'replace', 'recreate', 'cut') as fc.Arbitrary<'overwrite' | 'replace' | 'recreate' | 'cut'>, text }),
+      fc.record({
+        kind: fc.constantFrom('overwrite', 'replace', 'recreate', 'cut') as fc.Arbitrary<
+          'overwrite' | 'replace' | 'recreate' | 'cut'
+        >,
+        text,
+      }),
     );
     const ask = fc.record({ skip: fc.nat(2_500), count: fc.nat(1_500) });
-    await fc.assert(fc.asyncProperty(fc.array(fc.tuple(step, ask), { maxLength: 8 }), async (steps) => {
-      await writeFile(file, '');
-      let content: Buffer = Buffer.alloc(0);
-      for (const [{ kind, text: part }, wanted] of steps) {
-        content = await change(file, kind, { content, part: Buffer.from(part) });
-        const expected = linesOf(content);
-        const page = await index.read(() => wanted);
-        assert.deepEqual(page, { totalLines: expected.length, entries: expected.slice(wanted.skip, wanted.skip + wanted.count) });
-      }
-    }), { numRuns: 60 });
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(step, ask), { maxLength: 8 }), async (steps) => {
+        await writeFile(file, '');
+        let content: Buffer = Buffer.alloc(0);
+        for (const [{ kind, text: part }, wanted] of steps) {
+          content = await change(file, kind, { content, part: Buffer.from(part) });
+          const expected = linesOf(content);
+          const page = await index.read(() => wanted);
+          assert.deepEqual(page, {
+            totalLines: expected.length,
+            entries: expected.slice(wanted.skip, wanted.skip + wanted.count),
+          });
+        }
+      }),
+      { numRuns: 60 },
+    );
   });
 
   it('serves many readers during the first scan from one scan', async () => {
     await writeFile(file, 'line\n'.repeat(200_000));
-    const pages = await Promise.all(Array.from({ length: 10 }, (_, number) => index.read(() => ({ skip: number * 1_000, count: 1 }))));
+    const pages = await Promise.all(
+      Array.from({ length: 10 }, (_, number) => index.read(() => ({ skip: number * 1_000, count: 1 }))),
+    );
     for (const page of pages) assert.deepEqual(page, { totalLines: 200_000, entries: ['line'] });
   });
 
@@ -109,7 +138,11 @@ interface Change {
   readonly part: Buffer;
 }
 
-async function change(file: string, kind: 'append' | 'overwrite' | 'replace' | 'recreate' | 'cut', { content, part }: Change): Promise<Buffer> {
+async function change(
+  file: string,
+  kind: 'append' | 'overwrite' | 'replace' | 'recreate' | 'cut',
+  { content, part }: Change,
+): Promise<Buffer> {
   switch (kind) {
     case 'append':
       await appendFile(file, part);

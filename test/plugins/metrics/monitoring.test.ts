@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { pino } from 'pino';
 import type { Plugin } from 'mountkeeper';
-import { dryRun } from '../../../core/plugin/instance.ts';
+import { dryRun } from '../../../core/plugins/instance/instance.ts';
 import metrics from '../../../plugins/metrics/index.ts';
 import { dashboardQueries } from '../../support/grafana.ts';
 

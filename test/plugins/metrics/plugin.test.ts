@@ -8,7 +8,7 @@ import type { LiveShare, MetricFamily, ShareStatus } from 'mountkeeper';
 import { emptyRecord, emptyShareStatus } from '../../../core/status.ts';
 import metrics from '../../../plugins/metrics/index.ts';
 import { render } from '../../../plugins/metrics/render.ts';
-import { small } from '../../core/plugin/fixtures.ts';
+import { small } from '../../core/plugins/fixtures.ts';
 
 interface Figures {
   readonly dirtyBytes?: number;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { hostname, networkInterfaces } from 'node:os';
 import { describe, it } from 'node:test';
 import type { Config, ConnectionConfig, ShareConfig } from 'mountkeeper';
-import { checkUntrusted } from '../../../plugins/mount/untrusted.ts';
+import { checkUntrusted } from '../../../plugins/mount/options/over-http.ts';
 
 type Options = Record<string, unknown>;
 const PASS = { pass: 'known' };
@@ -89,7 +89,9 @@ describe('a connection of the file', () => {
 
   it('that does says nothing else to a shell of the remote', () => {
     for (const changes of [{ path_override: '$(id)' }, { shell_type: 'cmd' }, { hashes: 'md5' }])
-      assert.deepEqual(refused(over(keyed, changes), keyed), [`connections[0].options.${Object.keys(changes)[0]}`]);
+      assert.deepEqual(refused(over(keyed, changes), keyed), [
+        `connections[0].options.${Object.keys(changes)[0]}`,
+      ]);
   });
 
   it('that does may be tuned', () => {
@@ -175,29 +177,59 @@ describe('a share over HTTP', () => {
   });
 
   it("on this machine's own server, with a key of the file, stays as the file says, too", () => {
-    const nasWith = (options: Options): ConnectionConfig => connection('sftp', { user: 'root', key_file: '/k', ...options });
-    const [address = ''] = Object.values(networkInterfaces()).flatMap((all = []) => all.map((one) => one.address));
+    const nasWith = (options: Options): ConnectionConfig =>
+      connection('sftp', { user: 'root', key_file: '/k', ...options });
+    const [address = ''] = Object.values(networkInterfaces()).flatMap((all = []) =>
+      all.map((one) => one.address),
+    );
     const added = (nasOfFile: ConnectionConfig): readonly string[] =>
       paths(config([nasOfFile], [share({ remote_path: '/etc' })]), config([nasOfFile]));
-    for (const host of ['localhost', '127.0.0.1', '127.9.9.9', '::1', '0.0.0.0', 'LOCALHOST.', hostname(), address])
+    for (const host of [
+      'localhost',
+      '127.0.0.1',
+      '127.9.9.9',
+      '::1',
+      '0.0.0.0',
+      'LOCALHOST.',
+      hostname(),
+      address,
+    ])
       assert.deepEqual(added(nasWith({ host })), ['shares[0]'], host);
     for (const detour of [{ ssh: 'ssh me@nas' }, { socks_proxy: 'nas:1080' }])
       assert.deepEqual(added(nasWith({ host: 'nas.example', ...detour })), ['shares[0]']);
-    assert.deepEqual(added(connection('webdav', { url: 'http://localhost:81/x', bearer_token_command: 'x' })), ['shares[0]']);
-    assert.deepEqual(added(connection('webdav', { url: 'http://nas.example', unix_socket: '/run/x' })), ['shares[0]']);
-    assert.deepEqual(added(nasWith({ host: 'nas.example' })), [], "the NAS's own rights say what is shown there");
-    assert.deepEqual(added(connection('sftp', { host: '127.0.0.1', pass: 'known' })), [], 'whoever knows the password');
+    assert.deepEqual(
+      added(connection('webdav', { url: 'http://localhost:81/x', bearer_token_command: 'x' })),
+      ['shares[0]'],
+    );
+    assert.deepEqual(added(connection('webdav', { url: 'http://nas.example', unix_socket: '/run/x' })), [
+      'shares[0]',
+    ]);
+    assert.deepEqual(
+      added(nasWith({ host: 'nas.example' })),
+      [],
+      "the NAS's own rights say what is shown there",
+    );
+    assert.deepEqual(
+      added(connection('sftp', { host: '127.0.0.1', pass: 'known' })),
+      [],
+      'whoever knows the password',
+    );
     const there = share({ remote_path: '/srv', read_only: true });
     const here = nasWith({ host: '127.0.0.1' });
-    for (const changed of [{ ...there, read_only: false }, { ...there, remote_path: '/' }])
+    for (const changed of [
+      { ...there, read_only: false },
+      { ...there, remote_path: '/' },
+    ])
       assert.deepEqual(paths(config([here], [changed]), config([here], [there])), ['shares[0]']);
     assert.deepEqual(paths(config([here], [{ ...there, protocols: ['smb'] }]), config([here], [there])), []);
   });
 
   it('from which programs may be run leads where the file says', () => {
     const trusted = share({ exec: true });
-    const moved = (next: readonly ConnectionConfig[], changes: Partial<ShareConfig> = {}): readonly string[] =>
-      paths(config(next, [{ ...trusted, ...changes }]), config([nas, disk], [trusted]));
+    const moved = (
+      next: readonly ConnectionConfig[],
+      changes: Partial<ShareConfig> = {},
+    ): readonly string[] => paths(config(next, [{ ...trusted, ...changes }]), config([nas, disk], [trusted]));
     assert.deepEqual(moved([nas, disk]), []);
     assert.deepEqual(moved([nas, disk], { read_only: true }), []);
     assert.deepEqual(moved([nas, disk], { remote_path: 'other' }), ['shares[0]']);

@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { createClock } from '../../../core/system/clock.ts';
+import { createClock } from '../../../core/platform/clock.ts';
 import { createManualClock } from '../../../core/testing/manual-clock.ts';
 import { ControlPorts } from '../../../plugins/mount/rclone/control-ports.ts';
 import type { ControlPort } from '../../../plugins/mount/rclone/control-ports.ts';
@@ -15,7 +15,7 @@ import { freePort } from '../../support/ports.ts';
 import { createScratch } from '../../support/scratch.ts';
 import type { Scratch } from '../../support/scratch.ts';
 import { until } from '../../support/until.ts';
-import { listeningLog } from '../../core/plugin/fixtures.ts';
+import { listeningLog } from '../../core/plugins/fixtures.ts';
 
 const SOON = { timeoutMs: 10_000 };
 const BIG = 'x'.repeat(3_000_000);
@@ -31,10 +31,13 @@ describe('the port of a remote control', () => {
 
   before(async () => {
     scratch = await createScratch('control-ports');
-    behind = createServer((request, answer) => void text(request).then((body) => {
-      heard.push(`${request.method} ${request.url} ${body.length}`);
-      answer.end(body === '' ? 'nothing' : body);
-    }));
+    behind = createServer(
+      (request, answer) =>
+        void text(request).then((body) => {
+          heard.push(`${request.method} ${request.url} ${body.length}`);
+          answer.end(body === '' ? 'nothing' : body);
+        }),
+    );
     behind.on('connection', () => (connections += 1));
     behind.listen(scratch.path('rc.sock'));
     await once(behind, 'listening');
@@ -52,19 +55,33 @@ describe('the port of a remote control', () => {
   const listen = async (ports: ControlPorts, port?: number): Promise<ControlPort> => {
     [heard, connections] = [[], 0];
     const wanted = port ?? (await freePort());
-    const one = ports.open({ port: wanted, socket: scratch.path('rc.sock'), user, password }, listeningLog().log);
+    const one = ports.open(
+      { port: wanted, socket: scratch.path('rc.sock'), user, password },
+      listeningLog().log,
+    );
     open = [...open, one];
     await until('it listens', () => reaches(one.port), SOON);
     return one;
   };
   const reaches = async (port: number): Promise<boolean> => {
     const socket = connect({ port, host: '127.0.0.1' });
-    return once(socket, 'connect').then(() => true, () => false).finally(() => socket.destroy());
+    return once(socket, 'connect')
+      .then(
+        () => true,
+        () => false,
+      )
+      .finally(() => socket.destroy());
   };
-  const ask = (port: number, credentials: string | undefined, body = ''): Promise<Response> => fetch(`http://127.0.0.1:${port}/core/pid`, {
-    method: 'POST', body, signal: AbortSignal.timeout(10_000),
-    headers: credentials === undefined ? {} : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` },
-  });
+  const ask = (port: number, credentials: string | undefined, body = ''): Promise<Response> =>
+    fetch(`http://127.0.0.1:${port}/core/pid`, {
+      method: 'POST',
+      body,
+      signal: AbortSignal.timeout(10_000),
+      headers:
+        credentials === undefined
+          ? {}
+          : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` },
+    });
   const idle = async (port: number): Promise<Socket> => {
     const socket = connect({ port, host: '127.0.0.1' });
     clients.push(socket);
@@ -113,7 +130,8 @@ describe('the port of a remote control', () => {
     const [one, other] = [await listen(ports), await listen(ports)];
     const first = await idle(one.port);
     const ended = once(first, 'close');
-    for (let count = 0; count < 700; count += 50) await Promise.all(Array.from({ length: 50 }, () => idle(other.port)));
+    for (let count = 0; count < 700; count += 50)
+      await Promise.all(Array.from({ length: 50 }, () => idle(other.port)));
     await ended;
     assert.equal((await ask(one.port, `${user}:${password}`)).status, 200);
   });
@@ -136,7 +154,10 @@ describe('the port of a remote control', () => {
   });
 
   it('answers by an end when rclone is gone', async () => {
-    const one = new ControlPorts(createClock()).open({ port: await freePort(), socket: scratch.path('none.sock'), user, password }, listeningLog().log);
+    const one = new ControlPorts(createClock()).open(
+      { port: await freePort(), socket: scratch.path('none.sock'), user, password },
+      listeningLog().log,
+    );
     open = [...open, one];
     await until('it listens', () => reaches(one.port), SOON);
     await assert.rejects(ask(one.port, `${user}:${password}`));

@@ -4,10 +4,10 @@ import { describe, it } from 'node:test';
 import { createManualClock } from 'mountkeeper/testing';
 import { pino } from 'pino';
 import { LowerSupervisor } from '../../../plugins/mount/layer/lower-supervisor.ts';
-import type { LivingMount } from '../../../plugins/mount/living-mount.ts';
+import type { ActiveMount } from '../../../plugins/mount/lifecycle/active-mount.ts';
 
 interface Fake {
-  readonly mount: LivingMount;
+  readonly mount: ActiveMount;
   die(): void;
   readonly killed: () => boolean;
 }
@@ -19,29 +19,43 @@ function createFake(): Fake {
     isKilled = true;
     return Promise.resolve();
   };
-  return { mount: { exited, kill } as unknown as LivingMount, die: () => die(), killed: () => isKilled };
+  return { mount: { exited, kill } as unknown as ActiveMount, die: () => die(), killed: () => isKilled };
 }
 
-function createWorld(starts: (() => Promise<LivingMount>)[]): { supervisor: LowerSupervisor; clock: ReturnType<typeof createManualClock>; seen: string[]; left: () => number } {
+function createWorld(starts: (() => Promise<ActiveMount>)[]): {
+  supervisor: LowerSupervisor;
+  clock: ReturnType<typeof createManualClock>;
+  seen: string[];
+  left: () => number;
+} {
   const clock = createManualClock();
   const seen: string[] = [];
-  const start = (): Promise<LivingMount> => starts.shift()?.() ?? new Promise(() => undefined);
+  const start = (): Promise<ActiveMount> => starts.shift()?.() ?? new Promise(() => undefined);
   const supervisor = new LowerSupervisor({
-    shareName: 's', clock, log: pino({ level: 'silent' }), start, onUp: () => void seen.push('up'), onDown: () => void seen.push('down'),
+    shareName: 's',
+    clock,
+    log: pino({ level: 'silent' }),
+    start,
+    onUp: () => void seen.push('up'),
+    onDown: () => void seen.push('down'),
   });
   return { supervisor, clock, seen, left: () => starts.length };
 }
 
-const turns = async (): Promise<void> => { for (let turn = 0; turn < 20; turn += 1) await Promise.resolve(); };
+const turns = async (): Promise<void> => {
+  for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+};
 
 describe('the rclone below a share with a write layer', () => {
   it('is followed by another one at once when it has died, and the former is cleared before', async () => {
     const [first, second] = [createFake(), createFake()];
     let wasCleared = false;
-    const { supervisor, seen } = createWorld([() => {
-      wasCleared = first.killed();
-      return Promise.resolve(second.mount);
-    }]);
+    const { supervisor, seen } = createWorld([
+      () => {
+        wasCleared = first.killed();
+        return Promise.resolve(second.mount);
+      },
+    ]);
     supervisor.adopt(first.mount);
     first.die();
     await turns();
@@ -65,7 +79,7 @@ describe('the rclone below a share with a write layer', () => {
 
   it('is tried again with rests that grow, and says why there is none', async () => {
     const second = createFake();
-    const refuse = (): Promise<LivingMount> => Promise.reject(new Error('the remote refuses connections'));
+    const refuse = (): Promise<ActiveMount> => Promise.reject(new Error('the remote refuses connections'));
     const { supervisor, clock, left } = createWorld([refuse, refuse, () => Promise.resolve(second.mount)]);
     supervisor.begin();
     await turns();

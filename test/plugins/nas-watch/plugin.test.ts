@@ -12,14 +12,26 @@ import { testShare } from '../dir-refresh/fixture.ts';
 
 async function start(t: TestContext) {
   // An address that refuses at once: a name would be looked up anew at every knock, hundreds of times.
-  const shares = [testShare('photos', { host: '127.0.0.1', port: '1' }), testShare('video', { host: '127.0.0.1', port: '1' })];
+  const shares = [
+    testShare('photos', { host: '127.0.0.1', port: '1' }),
+    testShare('video', { host: '127.0.0.1', port: '1' }),
+  ];
   const refreshed: string[] = [];
-  const refresher = { refresh: async (name: string): Promise<RefreshResult> => {
-    refreshed.push(name);
-    return { ok: 1, failed: [] };
-  } };
-  const live = () => shares.map((share) => (share.mount ? share.live : { ...share.live, health: 'failed' as const, remoteAnswers: undefined }));
-  const host = await createTestHost({ plugins: [nasWatch], config: {}, services: { shares: { list: live }, directoryRefresher: refresher } });
+  const refresher = {
+    refresh: async (name: string): Promise<RefreshResult> => {
+      refreshed.push(name);
+      return { ok: 1, failed: [] };
+    },
+  };
+  const live = () =>
+    shares.map((share) =>
+      share.mount ? share.live : { ...share.live, health: 'failed' as const, remoteAnswers: undefined },
+    );
+  const host = await createTestHost({
+    plugins: [nasWatch],
+    config: {},
+    services: { shares: { list: live }, directoryRefresher: refresher },
+  });
   t.after(() => host.close());
   return { host, shares, refreshed };
 }
@@ -36,14 +48,25 @@ describe('nas-watch', () => {
     video.mount = undefined;
     await host.advance(6_000);
     assert.equal(host.status().nasOffline, true);
-    assert.match((await host.hooks.collect('collectNotices'))[0]?.message ?? '', /connection nas has been offline for \ds/);
+    assert.match(
+      (await host.hooks.collect('collectNotices'))[0]?.message ?? '',
+      /connection nas has been offline for \ds/,
+    );
     await host.advance(5 * 60_000);
-    assert.deepEqual(host.sent.map(({ command }) => command), ['notify']);
+    assert.deepEqual(
+      host.sent.map(({ command }) => command),
+      ['notify'],
+    );
     photos.remoteAnswers = true;
     await host.advance(2_000);
     assert.equal(host.status().nasOffline, false);
     assert.deepEqual(refreshed, ['photos']);
-    assert.deepEqual(host.sent.map(({ command, args }) => (command === 'notify' ? (args[0] as { type: string }).type : [command, ...args])), ['nas.offline', ['reconnect', 'video'], 'nas.back']);
+    assert.deepEqual(
+      host.sent.map(({ command, args }) =>
+        command === 'notify' ? (args[0] as { type: string }).type : [command, ...args],
+      ),
+      ['nas.offline', ['reconnect', 'video'], 'nas.back'],
+    );
     assert.deepEqual(await host.hooks.collect('collectNotices'), []);
   });
 });
@@ -58,7 +81,12 @@ describe('a NAS that is back', () => {
     video.mount = undefined;
     await host.advance(6_000);
     assert.equal(host.status().nasOffline, true);
-    await host.hooks.observe('shareHealthChanged', { share: 'video', from: 'probing', to: 'healthy', reason: null });
+    await host.hooks.observe('shareHealthChanged', {
+      share: 'video',
+      from: 'probing',
+      to: 'healthy',
+      reason: null,
+    });
     assert.equal(host.status().nasOffline, false);
     await host.advance(3_000);
     assert.deepEqual(refreshed, []);

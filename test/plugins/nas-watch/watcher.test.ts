@@ -10,7 +10,14 @@ import { spec } from '../../core/fake-shares.ts';
 
 const SILENT = 'the remote refuses connections; is its service running, and is the port right? (dial tcp)';
 
-interface FakeShare { name: string; connection: string; mounted: boolean; answers: boolean | undefined; speed: number; confirms: boolean }
+interface FakeShare {
+  name: string;
+  connection: string;
+  mounted: boolean;
+  answers: boolean | undefined;
+  speed: number;
+  confirms: boolean;
+}
 
 /** Checks that the plugin made itself. */
 const asked = { checks: 0 };
@@ -21,7 +28,12 @@ function live({ name, connection, mounted, answers, confirms }: FakeShare): Live
     asked.checks += 1;
     if (confirms) throw new Error('no answer');
   };
-  return { spec: { ...own, connection: { ...own.connection, name: connection } }, health: mounted ? 'healthy' : 'failed', mount: mounted ? ({ checkRemote } as unknown as Mount) : undefined, remoteAnswers: mounted ? answers : undefined };
+  return {
+    spec: { ...own, connection: { ...own.connection, name: connection } },
+    health: mounted ? 'healthy' : 'failed',
+    mount: mounted ? ({ checkRemote } as unknown as Mount) : undefined,
+    remoteAnswers: mounted ? answers : undefined,
+  };
 }
 
 function createKit(former: Outages = {}, minutes = 5) {
@@ -34,23 +46,30 @@ function createKit(former: Outages = {}, minutes = 5) {
   const probe = { ok: false, reason: SILENT, asked: [] as string[], refusals: 0 };
   const door: { isOpen: boolean | undefined; knocks: number } = { isOpen: undefined, knocks: 0 };
   const config = { minutes };
-  const watcher = new NasWatcher({
-    clock, log: pino({ level: 'silent' }), signal: end.signal,
-    shares: () => shares.map(live),
-    status: (name) => ({ speed: shares.find((share) => share.name === name)?.speed ?? 0 }) as ShareStatus,
-    prober: () => ({ probe: async ({ share }) => {
-      probe.asked.push(share.name);
-      return probe.ok ? { ok: true } : { ok: false, reason: probe.reason };
-    } }),
-    knock: async () => (door.knocks += 1) > 0 ? door.isOpen : undefined,
-    offlineMinutes: () => config.minutes,
-    notify: async (event) => {
-      if (probe.refusals-- > 0) throw new Error('full');
-      events.push(event);
+  const watcher = new NasWatcher(
+    {
+      clock,
+      log: pino({ level: 'silent' }),
+      signal: end.signal,
+      shares: () => shares.map(live),
+      status: (name) => ({ speed: shares.find((share) => share.name === name)?.speed ?? 0 }) as ShareStatus,
+      prober: () => ({
+        probe: async ({ share }) => {
+          probe.asked.push(share.name);
+          return probe.ok ? { ok: true } : { ok: false, reason: probe.reason };
+        },
+      }),
+      dial: async () => ((door.knocks += 1) > 0 ? door.isOpen : undefined),
+      offlineMinutes: () => config.minutes,
+      notify: async (event) => {
+        if (probe.refusals-- > 0) throw new Error('full');
+        events.push(event);
+      },
+      onBack: (connection) => void back.push(connection),
+      save: (outages) => void saved.push(outages),
     },
-    onBack: (connection) => void back.push(connection),
-    save: (outages) => void saved.push(outages),
-  }, former);
+    former,
+  );
   const pass = async (seconds: number): Promise<void> => {
     for (let second = 0; second < seconds; second += 1) {
       watcher.look();
@@ -60,19 +79,50 @@ function createKit(former: Outages = {}, minutes = 5) {
     await clock.advance(0);
   };
   const add = (name: string, rest: Partial<FakeShare> = {}): FakeShare => {
-    const share = { name, connection: 'nas', mounted: true, answers: true, speed: 0, confirms: true, ...rest };
+    const share = {
+      name,
+      connection: 'nas',
+      mounted: true,
+      answers: true,
+      speed: 0,
+      confirms: true,
+      ...rest,
+    };
     shares.push(share);
     return share;
   };
-  return { clock, watcher, shares, add, pass, events, back, saved, probe, door, config, offline: () => watcher.offline.map(({ connection }) => connection) };
+  return {
+    clock,
+    watcher,
+    shares,
+    add,
+    pass,
+    events,
+    back,
+    saved,
+    probe,
+    door,
+    config,
+    offline: () => watcher.offline.map(({ connection }) => connection),
+  };
 }
 
 describe('the evidence', () => {
   it('of a mounted share: its own check, which also a no has answered', () => {
-    const verdict = (change: Partial<LiveShare>) => evidenceOf({ ...live({ name: 'a', connection: 'nas', mounted: true, answers: false, speed: 0, confirms: true }), ...change }, undefined, 5);
+    const verdict = (change: Partial<LiveShare>) =>
+      evidenceOf(
+        {
+          ...live({ name: 'a', connection: 'nas', mounted: true, answers: false, speed: 0, confirms: true }),
+          ...change,
+        },
+        undefined,
+        5,
+      );
     assert.deepEqual(verdict({}), [{ verdict: 'silent', atMs: 5 }]);
     assert.deepEqual(verdict({ remoteEvidence: 'answers' }), [{ verdict: 'answers', atMs: 5 }]);
-    assert.deepEqual(verdict({ remoteAnswers: true, remoteEvidence: 'silent' }), [{ verdict: 'answers', atMs: 5 }]);
+    assert.deepEqual(verdict({ remoteAnswers: true, remoteEvidence: 'silent' }), [
+      { verdict: 'answers', atMs: 5 },
+    ]);
   });
 
   it('of a change of health', () => {
@@ -138,7 +188,13 @@ describe('a connection', () => {
     kit.add('a', { mounted: false });
     await kit.pass(60);
     assert.deepEqual([kit.offline(), kit.probe.asked], [[], []]);
-    kit.watcher.healthChanged({ share: 'a', from: 'probing', to: 'failed', reason: SILENT, remote: 'silent' });
+    kit.watcher.healthChanged({
+      share: 'a',
+      from: 'probing',
+      to: 'failed',
+      reason: SILENT,
+      remote: 'silent',
+    });
     await kit.pass(25);
     assert.deepEqual(kit.offline(), ['nas']);
     assert.deepEqual(kit.probe.asked, ['a', 'a', 'a']);
@@ -152,7 +208,13 @@ describe('a connection', () => {
     const kit = createKit();
     kit.add('a', { mounted: false });
     kit.door.isOpen = false;
-    kit.watcher.healthChanged({ share: 'a', from: 'probing', to: 'failed', reason: SILENT, remote: 'silent' });
+    kit.watcher.healthChanged({
+      share: 'a',
+      from: 'probing',
+      to: 'failed',
+      reason: SILENT,
+      remote: 'silent',
+    });
     await kit.pass(12);
     const [probes, knocks] = [kit.probe.asked.length, kit.door.knocks];
     assert.ok(knocks >= 10 && probes <= 2, `${knocks} knocks, ${probes} probes`);
@@ -175,7 +237,13 @@ describe('a connection', () => {
     const kit = createKit();
     kit.add('a', { mounted: false });
     kit.door.isOpen = false;
-    kit.watcher.healthChanged({ share: 'a', from: 'probing', to: 'failed', reason: SILENT, remote: 'silent' });
+    kit.watcher.healthChanged({
+      share: 'a',
+      from: 'probing',
+      to: 'failed',
+      reason: SILENT,
+      remote: 'silent',
+    });
     await kit.pass(1);
     kit.probe.ok = true;
     kit.door.isOpen = true;
@@ -187,7 +255,13 @@ describe('a connection', () => {
     const kit = createKit();
     kit.add('a', { mounted: false });
     for (let round = 0; round < 5; round += 1) {
-      kit.watcher.healthChanged({ share: 'a', from: 'probing', to: 'failed', reason: 'the remote refused the user name or password (x)', remote: 'answers' });
+      kit.watcher.healthChanged({
+        share: 'a',
+        from: 'probing',
+        to: 'failed',
+        reason: 'the remote refused the user name or password (x)',
+        remote: 'answers',
+      });
       await kit.pass(8);
     }
     assert.deepEqual(kit.offline(), []);
@@ -222,11 +296,17 @@ describe('people', () => {
     await kit.pass(5 * 60 - 2);
     assert.equal(kit.events.length, 0);
     await kit.pass(120);
-    assert.deepEqual(kit.events.map(({ type }) => type), ['nas.offline']);
+    assert.deepEqual(
+      kit.events.map(({ type }) => type),
+      ['nas.offline'],
+    );
     share.answers = true;
     await kit.pass(10);
     const back = kit.events[1];
-    assert.deepEqual([kit.events.length, back?.type, back?.data['connection'], back?.data['duration_seconds']], [2, 'nas.back', 'nas', 418]);
+    assert.deepEqual(
+      [kit.events.length, back?.type, back?.data['connection'], back?.data['duration_seconds']],
+      [2, 'nas.back', 'nas', 418],
+    );
     assert.match(back?.message ?? '', /back after 6m 58s/);
   });
 
@@ -264,7 +344,10 @@ describe('people', () => {
     third.add('a');
     assert.deepEqual(third.offline(), []);
     await third.pass(2);
-    assert.deepEqual(third.events.map(({ type }) => type), ['nas.back']);
+    assert.deepEqual(
+      third.events.map(({ type }) => type),
+      ['nas.back'],
+    );
     assert.deepEqual(third.saved.at(-1), {});
   });
 });

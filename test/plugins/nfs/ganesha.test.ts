@@ -11,7 +11,9 @@ describe('the file in which NFS-Ganesha looks for mounts', () => {
     t.after(() => rm(folder, { recursive: true, force: true }));
     await symlink('/proc/self/mounts', join(folder, 'mtab'));
     await symlink('/proc/self/nothing', join(folder, 'nowhere'));
-    const found = await Promise.all(['mtab', 'nowhere', 'missing'].map((name) => hasMountTable(join(folder, name))));
+    const found = await Promise.all(
+      ['mtab', 'nowhere', 'missing'].map((name) => hasMountTable(join(folder, name))),
+    );
     assert.deepEqual(found, [true, false, false]);
   });
 });

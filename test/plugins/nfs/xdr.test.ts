@@ -3,7 +3,19 @@ import { describe, it } from 'node:test';
 import { compoundCall, opaque, operation, readCompoundAnswer, uint } from '../../../plugins/nfs/xdr.ts';
 
 function answer(xid: number, status: number, accepted = 0): Buffer {
-  const body = Buffer.concat([uint(xid), uint(1), uint(0), uint(0), uint(0), uint(accepted), uint(status), opaque('look'), uint(1), uint(24), uint(status)]);
+  const body = Buffer.concat([
+    uint(xid),
+    uint(1),
+    uint(0),
+    uint(0),
+    uint(0),
+    uint(accepted),
+    uint(status),
+    opaque('look'),
+    uint(1),
+    uint(24),
+    uint(status),
+  ]);
   return Buffer.concat([uint((0x8000_0000 | body.length) >>> 0), body]);
 }
 
@@ -15,7 +27,11 @@ describe('questions to an NFS server', () => {
   });
 
   it('are one record with its length in front', () => {
-    const bytes = compoundCall(5, [operation.putRoot(), operation.lookup('照片 Photos'), operation.getType()]);
+    const bytes = compoundCall(5, [
+      operation.putRoot(),
+      operation.lookup('照片 Photos'),
+      operation.getType(),
+    ]);
     assert.equal(bytes.readUInt32BE(), 0x8000_0000 + bytes.length - 4);
     assert.equal(bytes.readUInt32BE(4), 5);
     assert.equal(bytes.length % 4, 0);
@@ -29,7 +45,10 @@ describe('questions to an NFS server', () => {
   });
 
   it('are not answered by anything else', () => {
-    assert.throws(() => readCompoundAnswer(Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n'), 9), /no NFS server/);
+    assert.throws(
+      () => readCompoundAnswer(Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n'), 9),
+      /no NFS server/,
+    );
     assert.throws(() => readCompoundAnswer(answer(8, 0), 9), /no NFS server/);
     assert.throws(() => readCompoundAnswer(answer(9, 0, 2), 9), /does not take/);
   });

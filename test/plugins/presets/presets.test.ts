@@ -4,15 +4,22 @@ import { isHandWritten } from '../../../plugins/presets/backup.ts';
 import { escapeHtml, fragmentOf, readFragment } from '../../../plugins/presets/fragment.ts';
 import presets from '../../../plugins/presets/index.ts';
 import { parseProfile, PROFILES, withProfile } from '../../../plugins/presets/profiles.ts';
-import { durationMs, sizeBytes } from '../../../core/api.ts';
+import { durationMs, sizeBytes } from '../../../core/sdk/index.ts';
 import { runCommand } from '../../api/cli.ts';
 
 describe('profiles', () => {
   it('set the same five parameters with values that can be read', () => {
     for (const profile of Object.values(PROFILES)) {
-      assert.deepEqual(Object.keys(profile), ['chunk_limit', 'multi_thread_streams', 'multi_thread_cutoff', 'buffer_size', 'write_back']);
+      assert.deepEqual(Object.keys(profile), [
+        'chunk_limit',
+        'multi_thread_streams',
+        'multi_thread_cutoff',
+        'buffer_size',
+        'write_back',
+      ]);
       assert.ok(durationMs(profile.write_back) > 0 && Number.isInteger(profile.multi_thread_streams));
-      for (const size of [profile.chunk_limit, profile.multi_thread_cutoff, profile.buffer_size]) assert.ok(sizeBytes(size) > 0);
+      for (const size of [profile.chunk_limit, profile.multi_thread_cutoff, profile.buffer_size])
+        assert.ok(sizeBytes(size) > 0);
     }
     assert.deepEqual([PROFILES.office.buffer_size, PROFILES.office.write_back], ['128M', '5s']);
   });
@@ -29,7 +36,8 @@ describe('profiles', () => {
 
   it('are known by their exact names alone', () => {
     assert.equal(parseProfile('video'), 'video');
-    for (const name of ['', 'Video', 'constructor', 'video ']) assert.throws(() => parseProfile(name), /photographer, video, office/);
+    for (const name of ['', 'Video', 'constructor', 'video '])
+      assert.throws(() => parseProfile(name), /photographer, video, office/);
   });
 });
 
@@ -57,14 +65,23 @@ describe('mountkeeper preset', () => {
   const answering = (status: number, body: string) => async () => ({ status, body });
 
   it('tells of success and failure in plain words', async () => {
-    const good = await runCommand(presets, ['preset', 'office'], { request: answering(200, fragmentOf('office', { kind: 'applied' })) });
-    assert.deepEqual([good.code, good.printed], [0, ['Preset office is applied; the configuration is being reloaded.']]);
-    const bad = await runCommand(presets, ['preset', 'office'], { request: answering(200, fragmentOf('office', { kind: 'not-sent', detail: 'a & b' })) });
+    const good = await runCommand(presets, ['preset', 'office'], {
+      request: answering(200, fragmentOf('office', { kind: 'applied' })),
+    });
+    assert.deepEqual(
+      [good.code, good.printed],
+      [0, ['Preset office is applied; the configuration is being reloaded.']],
+    );
+    const bad = await runCommand(presets, ['preset', 'office'], {
+      request: answering(200, fragmentOf('office', { kind: 'not-sent', detail: 'a & b' })),
+    });
     assert.deepEqual([bad.code, bad.errors], [1, ['重新加载失败：a & b']]);
   });
 
   it('exits with 64 for an unknown one or none', async () => {
-    const unknown = await runCommand(presets, ['preset', 'x'], { request: answering(400, 'unknown preset "x"') });
+    const unknown = await runCommand(presets, ['preset', 'x'], {
+      request: answering(400, 'unknown preset "x"'),
+    });
     assert.deepEqual([unknown.code, unknown.errors], [64, ['unknown preset "x"']]);
     assert.equal((await runCommand(presets, ['preset'], { request: answering(200, '') })).code, 64);
   });

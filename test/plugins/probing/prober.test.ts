@@ -1,16 +1,21 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Mounter, ShareSpec } from 'mountkeeper';
-import { createClock } from '../../../core/system/clock.ts';
+import { createClock } from '../../../core/platform/clock.ts';
 import { schema } from '../../../plugins/probing/config.ts';
-import { createPlaces } from '../../../plugins/probing/places.ts';
+import { createPlaces } from '../../../plugins/probing/slots.ts';
 import { createProber } from '../../../plugins/probing/prober.ts';
 
 const clock = createClock();
 const never = (): Promise<void> => new Promise(() => undefined);
 const spec = (name: string): ShareSpec => ({ share: { name } }) as ShareSpec;
 const prober = (probe: Mounter['probe'], timeoutMs = 60): ReturnType<typeof createProber> =>
-  createProber({ clock, mounter: () => ({ probe }) as Mounter, places: createPlaces(2, 20, clock), timeoutMs: () => timeoutMs });
+  createProber({
+    clock,
+    mounter: () => ({ probe }) as Mounter,
+    places: createPlaces(2, 20, clock),
+    timeoutMs: () => timeoutMs,
+  });
 const signal = new AbortController().signal;
 
 describe('a probe', () => {
@@ -23,20 +28,28 @@ describe('a probe', () => {
     assert.deepEqual(await prober(() => Promise.resolve()).probe(spec('a'), signal), { ok: true });
   });
 
-  it('fails with the mounter\'s reason', async () => {
-    assert.deepEqual(await prober(() => Promise.reject(new Error('no such path'))).probe(spec('a'), signal), { ok: false, reason: 'no such path' });
+  it("fails with the mounter's reason", async () => {
+    assert.deepEqual(await prober(() => Promise.reject(new Error('no such path'))).probe(spec('a'), signal), {
+      ok: false,
+      reason: 'no such path',
+    });
   });
 
   it('passes on what the failure shows about the remote, and knows that silence shows it, too', async () => {
     const refused = Object.assign(new Error('refused'), { remote: 'answers' as const });
-    assert.deepEqual(await prober(() => Promise.reject(refused)).probe(spec('a'), signal), { ok: false, reason: 'refused', remote: 'answers' });
+    assert.deepEqual(await prober(() => Promise.reject(refused)).probe(spec('a'), signal), {
+      ok: false,
+      reason: 'refused',
+      remote: 'answers',
+    });
     const late = await prober(never).probe(spec('a'), signal);
     assert.equal(late.ok ? undefined : late.remote, 'silent');
   });
 
   it('has a time in which a remote can answer', () => {
     assert.deepEqual(schema.validate({}).value, { timeout: '10s' });
-    for (const timeout of ['0', '99ms']) assert.match(schema.validate({ timeout }).error?.message ?? '', /the least is "100ms"/, timeout);
+    for (const timeout of ['0', '99ms'])
+      assert.match(schema.validate({ timeout }).error?.message ?? '', /the least is "100ms"/, timeout);
   });
 
   it('fails at its time-out though nobody obeys it', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { NasAnswers } from '../../../core/api.ts';
+import type { NasAnswers } from '../../../core/contract/config-changes.ts';
 import { addressProblem, connectionOf, editsOf, shareNames } from '../../../plugins/setup/answers.ts';
 
 const nas = (traits: Partial<NasAnswers> = {}): NasAnswers => ({

@@ -44,20 +44,33 @@ describe('the question to an SMB server', () => {
   it('is answered by the dialect, also in pieces', async () => {
     assert.equal(readNegotiateAnswer(answer().subarray(0, 50)), undefined);
     assert.equal(readNegotiateAnswer(answer()), 0x0302);
-    const dialect = await served((socket) => socket.once('data', () => {
-      socket.write(answer().subarray(0, 30));
-      setImmediate(() => socket.write(answer().subarray(30)));
-    }), (port) => negotiate({ host: '127.0.0.1', port }, AbortSignal.timeout(20_000)));
+    const dialect = await served(
+      (socket) =>
+        socket.once('data', () => {
+          socket.write(answer().subarray(0, 30));
+          setImmediate(() => socket.write(answer().subarray(30)));
+        }),
+      (port) => negotiate({ host: '127.0.0.1', port }, AbortSignal.timeout(20_000)),
+    );
     assert.equal(dialect, 0x0302);
   });
 
   it('is no answer when something else listens, or the server refuses', () => {
-    assert.throws(() => readNegotiateAnswer(Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')), /no SMB server/);
+    assert.throws(
+      () => readNegotiateAnswer(Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')),
+      /no SMB server/,
+    );
     assert.throws(() => readNegotiateAnswer(answer({ status: 0xc0000022 })), /0xc0000022/);
     assert.throws(() => readNegotiateAnswer(answer({ command: 1 })), /no SMB2 server/);
   });
 
   it('ends at the deadline when the server accepts and is silent', async () => {
-    await served(() => undefined, (port) => assert.rejects(negotiate({ host: '127.0.0.1', port }, AbortSignal.timeout(100)), { name: 'TimeoutError' }));
+    await served(
+      () => undefined,
+      (port) =>
+        assert.rejects(negotiate({ host: '127.0.0.1', port }, AbortSignal.timeout(100)), {
+          name: 'TimeoutError',
+        }),
+    );
   });
 });

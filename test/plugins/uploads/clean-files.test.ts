@@ -1,4 +1,6 @@
-/** Files that the NAS has, too: when they leave the upper folder, and when they must not. On a real overlay. */
+/**
+ * Files that the NAS has, too: when they leave the upper folder, and when they must not. On a real overlay.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -112,7 +114,13 @@ describe('a file that is gone from the NAS', () => {
   const { signal } = new AbortController();
 
   it('leaves when it is gone a second time, a minute later, and not while the NAS shows nothing at all', async () => {
-    const files = new CleanFiles({ upper: '/', remote, clock, rules: KEEPS, log: { debug: () => undefined } });
+    const files = new CleanFiles({
+      upper: '/',
+      remote,
+      clock,
+      rules: KEEPS,
+      log: { debug: () => undefined },
+    });
     const check = async (): Promise<number> => {
       now += HOUR;
       files.adopt([file]);

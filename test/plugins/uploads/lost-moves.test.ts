@@ -1,6 +1,6 @@
 /**
- * A move whose answer was never seen, of what users have removed or replaced since: whether the NAS has done it or not, it ends as
- * they wanted, and nobody is told of a conflict.
+ * A move whose answer was never seen, of what users have removed or replaced since: whether the NAS has done
+ * it or not, it ends as they wanted, and nobody is told of a conflict.
  */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
@@ -59,10 +59,13 @@ describe('a move whose answer was never seen', () => {
     assert.equal(readFileSync(join(share.nas, 'b'), 'utf8'), 'sent');
     renameSync(share.at('a'), share.at('b'));
     await run();
-    assert.deepEqual([...treeOf(share.nas)].filter(([, content]) => content !== '/'), [
-      ['b', 'first a'],
-      ['d/x', 'first d/x'],
-    ]);
+    assert.deepEqual(
+      [...treeOf(share.nas)].filter(([, content]) => content !== '/'),
+      [
+        ['b', 'first a'],
+        ['d/x', 'first d/x'],
+      ],
+    );
     assert.deepEqual(share.conflicts, []);
   });
 

@@ -1,4 +1,7 @@
-/** Listings are read anew, and lower layers exchanged, only while users see each folder where the NAS has it. On a real overlay. */
+/**
+ * Listings are read anew, and lower layers exchanged, only while users see each folder where the NAS has it.
+ * On a real overlay.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';

@@ -12,7 +12,16 @@ function item(action: Item['action'], path: string, needs: readonly string[] = [
 
 function queueOf(...items: readonly Item[]): Queue {
   const queue = new Queue();
-  const plan: Plan = { items: new Map(items.map((one) => [one.id, one])), lessons: [], sources: [], spent: [], done: [], stale: [], clean: [], cut: [] };
+  const plan: Plan = {
+    items: new Map(items.map((one) => [one.id, one])),
+    lessons: [],
+    sources: [],
+    spent: [],
+    done: [],
+    stale: [],
+    clean: [],
+    cut: [],
+  };
   queue.adopt(plan, NOW);
   return queue;
 }
@@ -38,7 +47,12 @@ describe('the queue', () => {
   });
 
   it('sends what is to go now through a pause, with what it needs, and nothing else', () => {
-    const queue = queueOf(item('upload', 'a'), item('make folder', 'd'), item('upload', 'd/b', ['make folder d']), item('delete', 'x'));
+    const queue = queueOf(
+      item('upload', 'a'),
+      item('make folder', 'd'),
+      item('upload', 'd/b', ['make folder d']),
+      item('delete', 'x'),
+    );
     queue.pause(NOW + 3_600_000);
     queue.prefer('d/b');
     const [first] = queue.next(NOW, 4);
@@ -52,7 +66,19 @@ describe('the queue', () => {
     const queue = queueOf(a, b);
     queue.failed(b, Object.assign(new Error('no'), { remote: 'answers' as const }), NOW);
     queue.prefer('b');
-    queue.adopt({ items: new Map([a, b].map((one) => [one.id, one])), lessons: [], sources: [], spent: [], done: [], stale: [], clean: [], cut: [] }, NOW);
+    queue.adopt(
+      {
+        items: new Map([a, b].map((one) => [one.id, one])),
+        lessons: [],
+        sources: [],
+        spent: [],
+        done: [],
+        stale: [],
+        clean: [],
+        cut: [],
+      },
+      NOW,
+    );
     assert.deepEqual(next(queue), ['upload b', 'upload a']);
   });
 

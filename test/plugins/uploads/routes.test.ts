@@ -2,20 +2,37 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import Hapi from '@hapi/hapi';
-import { createClock } from '../../../core/system/clock.ts';
+import { createClock } from '../../../core/platform/clock.ts';
 import { routes } from '../../../plugins/uploads/routes.ts';
 import type { ManagedUploads } from '../../../plugins/uploads/transfer/managed.ts';
 
 const clock = createClock();
 
-function stage(): { readonly asked: string[]; readonly post: (path: string, payload?: object) => Promise<{ status: number; body: { ok: boolean; message: string } }>; readonly server: Hapi.Server } {
+function stage(): {
+  readonly asked: string[];
+  readonly post: (
+    path: string,
+    payload?: object,
+  ) => Promise<{ status: number; body: { ok: boolean; message: string } }>;
+  readonly server: Hapi.Server;
+} {
   const asked: string[] = [];
   const uploads: ManagedUploads = {
-    figures: { lookedAtMs: 0, dirtyFiles: 2, dirtyBytes: 30, oldestDirtyAt: 1_800_000_000_000, stuckFiles: 0, uploading: 0, uploadedBytes: 0 },
+    figures: {
+      lookedAtMs: 0,
+      dirtyFiles: 2,
+      dirtyBytes: 30,
+      oldestDirtyAt: 1_800_000_000_000,
+      stuckFiles: 0,
+      uploading: 0,
+      uploadedBytes: 0,
+    },
     pausedUntil: 1_800_000_060_000,
     look: () => Promise.reject(new Error('not asked')),
-    refreshed: () => undefined, holdMoves: () => Promise.resolve(() => undefined), settleMoves: () => Promise.resolve(),
-  flush: () => void asked.push('flush'),
+    refreshed: () => undefined,
+    holdMoves: () => Promise.resolve(() => undefined),
+    settleMoves: () => Promise.resolve(),
+    flush: () => void asked.push('flush'),
     pause: (until) => void asked.push(`pause ${until === 0 ? 0 : Math.round((until - clock.now()) / 1_000)}`),
     sendNow: (path) => void asked.push(`send ${path}`),
     resolve: ({ path, copy }, keep) => {
@@ -23,14 +40,38 @@ function stage(): { readonly asked: string[]; readonly post: (path: string, payl
       return keep === 'theirs' ? Promise.reject(new Error('It cannot be done now.')) : Promise.resolve();
     },
     verify: (path) => Promise.resolve([{ path: `${path}a`, result: 'differs', bytes: 1, modifiedMs: 0 }]),
-    queue: () => [{ path: 'p', action: 'upload', state: 'waiting', bytes: 30, sentBytes: 0, since: 0, reason: 'The NAS says no.', tries: 2, nextTryAt: 1_800_000_000_000 }],
+    queue: () => [
+      {
+        path: 'p',
+        action: 'upload',
+        state: 'waiting',
+        bytes: 30,
+        sentBytes: 0,
+        since: 0,
+        reason: 'The NAS says no.',
+        tries: 2,
+        nextTryAt: 1_800_000_000_000,
+      },
+    ],
     conflicts: () => [],
     stop: () => Promise.resolve(),
   };
   const server = Hapi.server();
-  server.route(routes(() => new Map([['files', uploads]]), () => clock));
-  const post = async (path: string, payload?: object): Promise<{ status: number; body: { ok: boolean; message: string } }> => {
-    const { statusCode, result } = await server.inject({ method: 'POST', url: `/api/queue/${path}`, ...(payload !== undefined && { payload }) });
+  server.route(
+    routes(
+      () => new Map([['files', uploads]]),
+      () => clock,
+    ),
+  );
+  const post = async (
+    path: string,
+    payload?: object,
+  ): Promise<{ status: number; body: { ok: boolean; message: string } }> => {
+    const { statusCode, result } = await server.inject({
+      method: 'POST',
+      url: `/api/queue/${path}`,
+      ...(payload !== undefined && { payload }),
+    });
     return { status: statusCode, body: result as { ok: boolean; message: string } };
   };
   return { asked, post, server };
@@ -39,16 +80,30 @@ function stage(): { readonly asked: string[]; readonly post: (path: string, payl
 describe('the routes of the queue', () => {
   it('tell how much waits and since when, of each thing why, how often it was tried and when it goes again', async () => {
     const { result } = await stage().server.inject('/api/queue/files');
-    const body = result as { dirty_bytes: number; oldest_dirty_at: string; paused_until: string; entries: { reason: string; tries: number; next_try_at: string }[] };
+    const body = result as {
+      dirty_bytes: number;
+      oldest_dirty_at: string;
+      paused_until: string;
+      entries: { reason: string; tries: number; next_try_at: string }[];
+    };
     assert.equal(body.dirty_bytes, 30);
     assert.equal(body.oldest_dirty_at, '2027-01-15T08:00:00.000Z');
     assert.equal(body.paused_until, '2027-01-15T08:01:00.000Z');
-    assert.deepEqual(body.entries.map(({ reason, tries, next_try_at }) => ({ reason, tries, next_try_at })), [{ reason: 'The NAS says no.', tries: 2, next_try_at: '2027-01-15T08:00:00.000Z' }]);
+    assert.deepEqual(
+      body.entries.map(({ reason, tries, next_try_at }) => ({ reason, tries, next_try_at })),
+      [{ reason: 'The NAS says no.', tries: 2, next_try_at: '2027-01-15T08:00:00.000Z' }],
+    );
   });
 
   it('send all, or one path; pause for an hour, for as long as is said, or not any more', async () => {
     const { asked, post } = stage();
-    for (const [verb, payload] of [['send'], ['send', { path: 'd/a' }], ['pause'], ['pause', { seconds: 60 }], ['pause', { seconds: 0 }]] as const) {
+    for (const [verb, payload] of [
+      ['send'],
+      ['send', { path: 'd/a' }],
+      ['pause'],
+      ['pause', { seconds: 60 }],
+      ['pause', { seconds: 0 }],
+    ] as const) {
       assert.equal((await post(`files/${verb}`, payload)).body.ok, true);
     }
     assert.deepEqual(asked, ['flush', 'send d/a', 'pause 3600', 'pause 60', 'pause 0']);
@@ -57,7 +112,10 @@ describe('the routes of the queue', () => {
   it('say why a conflict cannot be ended', async () => {
     const { asked, post } = stage();
     assert.equal((await post('files/conflicts', { path: 'a', copy: 'b', keep: 'mine' })).body.ok, true);
-    assert.deepEqual(await post('files/conflicts', { path: 'a', copy: 'b', keep: 'theirs' }), { status: 200, body: { ok: false, message: 'It cannot be done now.' } });
+    assert.deepEqual(await post('files/conflicts', { path: 'a', copy: 'b', keep: 'theirs' }), {
+      status: 200,
+      body: { ok: false, message: 'It cannot be done now.' },
+    });
     assert.deepEqual(asked, ['mine a b', 'theirs a b']);
   });
 
@@ -70,13 +128,22 @@ describe('the routes of the queue', () => {
   it('refuse what makes no sense, and shares that have no queue', async () => {
     const { asked, post } = stage();
     for (const [verb, payload] of [
-      ['send', { path: '../x' }], ['send', { path: '/x' }], ['send', { path: 1 }], ['pause', { seconds: -1 }], ['pause', { hours: 1 }], ['conflicts', { path: 'a' }],
-      ['conflicts', { path: 'a', copy: 'b', keep: 'none' }], ['conflicts', undefined],
+      ['send', { path: '../x' }],
+      ['send', { path: '/x' }],
+      ['send', { path: 1 }],
+      ['pause', { seconds: -1 }],
+      ['pause', { hours: 1 }],
+      ['conflicts', { path: 'a' }],
+      ['conflicts', { path: 'a', copy: 'b', keep: 'none' }],
+      ['conflicts', undefined],
     ] as const) {
       const { status, body } = await post(`files/${verb}`, payload);
       assert.deepEqual([status, body.ok], [400, false], `${verb} ${JSON.stringify(payload)}`);
     }
-    assert.deepEqual(await post('none/send'), { status: 200, body: { ok: false, message: "Share 'none' is not mounted with a write layer" } });
+    assert.deepEqual(await post('none/send'), {
+      status: 200,
+      body: { ok: false, message: "Share 'none' is not mounted with a write layer" },
+    });
     assert.deepEqual(asked, []);
   });
 });

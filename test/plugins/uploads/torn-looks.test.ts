@@ -1,6 +1,7 @@
 /**
- * A look at the upper folder takes its time, and users rename files meanwhile: a look that shows a file neither by its former name nor
- * by its later one must not delete or replace what the NAS has of it, for that is all there is. On a real overlay.
+ * A look at the upper folder takes its time, and users rename files meanwhile: a look that shows a file
+ * neither by its former name nor by its later one must not delete or replace what the NAS has of it, for that
+ * is all there is. On a real overlay.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';

@@ -2,7 +2,9 @@ import type { CacheView } from 'mountkeeper';
 
 const MIB = 2 ** 20;
 
-/** A remote in memory: folder → files (bytes) and folders. Names that begin with `cached` are in the cache. */
+/**
+ * A remote in memory: folder → files (bytes) and folders. Names that begin with `cached` are in the cache.
+ */
 export class FakeView implements CacheView {
   aheadBytes = 64 * MIB;
   room = Infinity;
@@ -25,7 +27,14 @@ export class FakeView implements CacheView {
     const names = Object.keys(entries);
     return {
       folders: names.filter((name) => entries[name] === 'folder'),
-      files: names.filter((name) => entries[name] !== 'folder').map((name) => ({ name, bytes: entries[name] as number, modifiedMs: name.startsWith('old') ? 1_000 : 9_000, isCached: name.startsWith('cached') })),
+      files: names
+        .filter((name) => entries[name] !== 'folder')
+        .map((name) => ({
+          name,
+          bytes: entries[name] as number,
+          modifiedMs: name.startsWith('old') ? 1_000 : 9_000,
+          isCached: name.startsWith('cached'),
+        })),
     };
   }
 

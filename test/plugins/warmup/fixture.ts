@@ -4,11 +4,11 @@ import { createManualClock } from 'mountkeeper/testing';
 import type { LiveShare } from 'mountkeeper';
 import { FakeMount, planOf, spec } from '../../core/fake-shares.ts';
 import type { WarmupConfig } from '../../../plugins/warmup/config.ts';
-import type { StartHelper } from '../../../plugins/warmup/worker-process.ts';
-import { NO_COUNTS } from '../../../plugins/warmup/orders.ts';
-import type { Counts, Ending, Order, Report, Terms } from '../../../plugins/warmup/orders.ts';
-import { Station } from '../../../plugins/warmup/station.ts';
-import type { Task } from '../../../plugins/warmup/task.ts';
+import type { StartHelper } from '../../../plugins/warmup/scheduler/worker-process.ts';
+import { NO_COUNTS } from '../../../plugins/warmup/job-description.ts';
+import type { Counts, Ending, Order, Report, Terms } from '../../../plugins/warmup/job-description.ts';
+import { WarmupScheduler } from '../../../plugins/warmup/scheduler/scheduler.ts';
+import type { Task } from '../../../plugins/warmup/scheduler/task.ts';
 
 export class OpenMount extends FakeMount {
   cacheAccess = () => ({ module: '/module.js', parameters: { name: this.shareName } });
@@ -38,7 +38,12 @@ export function openShare(text: string): TestShare {
     mount: new OpenMount(planOf(spec(name)), name),
     remoteAnswers: true,
     get live(): LiveShare {
-      return { spec: ofLine, health: share.mount === undefined ? 'pending' : 'healthy', mount: share.mount, remoteAnswers: share.remoteAnswers };
+      return {
+        spec: ofLine,
+        health: share.mount === undefined ? 'pending' : 'healthy',
+        mount: share.mount,
+        remoteAnswers: share.remoteAnswers,
+      };
     },
   };
   return share;
@@ -48,10 +53,20 @@ export function newMount(share: TestShare, name: string): void {
   share.mount = new OpenMount(planOf(spec(name)), name);
 }
 
-export function createKit(names: readonly string[], rules: WarmupConfig['rules'], options: { readonly auto?: boolean; readonly former?: ReadonlyMap<string, Task> } = {}) {
+export function createKit(
+  names: readonly string[],
+  rules: WarmupConfig['rules'],
+  options: { readonly auto?: boolean; readonly former?: ReadonlyMap<string, Task> } = {},
+) {
   const clock = createManualClock();
   const shares = new Map(names.map((text) => [text.split('@')[0] ?? '', openShare(text)] as const));
-  const config: WarmupConfig = { auto: options.auto ?? true, warmup_schedule: '', timezone: '', concurrency: 16, rules };
+  const config: WarmupConfig = {
+    auto: options.auto ?? true,
+    warmup_schedule: '',
+    timezone: '',
+    concurrency: 16,
+    rules,
+  };
   const started: FakeHelper[] = [];
   const saved: (readonly Task[])[] = [];
   const start: StartHelper = (order, onReport) => {
@@ -60,7 +75,10 @@ export function createKit(names: readonly string[], rules: WarmupConfig['rules']
       settle = resolve;
     });
     const helper: FakeHelper = {
-      order, terms: order, isStopped: false, hear: onReport,
+      order,
+      terms: order,
+      isStopped: false,
+      hear: onReport,
       counts: (phase, counts) => onReport({ kind: 'counts', phase, counts: { ...NO_COUNTS, ...counts } }),
       end: (ending) => settle({ outcome: 'complete', reason: '', ...ending }),
     };
@@ -74,9 +92,15 @@ export function createKit(names: readonly string[], rules: WarmupConfig['rules']
       },
     };
   };
-  const station = new Station({
-    clock, log: pino({ level: 'silent' }), shares: () => [...shares.values()].map((share) => share.live), config: () => config,
-    folder: '/nowhere', start, former: options.former ?? new Map(), save: (tasks) => void saved.push(tasks),
+  const station = new WarmupScheduler({
+    clock,
+    log: pino({ level: 'silent' }),
+    shares: () => [...shares.values()].map((share) => share.live),
+    config: () => config,
+    folder: '/nowhere',
+    start,
+    former: options.former ?? new Map(),
+    save: (tasks) => void saved.push(tasks),
   });
   const pass = async (ms = 0): Promise<void> => {
     await clock.advance(ms);

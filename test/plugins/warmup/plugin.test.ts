@@ -10,8 +10,12 @@ import { openShare } from './fixture.ts';
 import { stepUntil } from '../../support/until.ts';
 
 const document = (section: object = {}) => ({
-  connections: [{ name: 'nas', type: 'sftp' }], warmup: { auto: false, ...section },
-  shares: [{ name: 'photos', connection: 'nas', mount_point: '/mnt/photos' }, { name: '文件', connection: 'nas', mount_point: '/mnt/x' }],
+  connections: [{ name: 'nas', type: 'sftp' }],
+  warmup: { auto: false, ...section },
+  shares: [
+    { name: 'photos', connection: 'nas', mount_point: '/mnt/photos' },
+    { name: '文件', connection: 'nas', mount_point: '/mnt/x' },
+  ],
 });
 const rules = [{ share: 'photos', path: '/2024//mai/', newer_than: '30d' }, { share: '文件' }];
 
@@ -19,7 +23,11 @@ const rules = [{ share: 'photos', path: '/2024//mai/', newer_than: '30d' }, { sh
 async function start(t: TestContext, config: object) {
   const shares = ['photos', '文件'].map(openShare);
   for (const share of shares) share.mount = undefined;
-  const host = await createTestHost({ plugins: [warmup], config: { ...config }, services: { shares: { list: () => shares.map((share) => share.live) } } });
+  const host = await createTestHost({
+    plugins: [warmup],
+    config: { ...config },
+    services: { shares: { list: () => shares.map((share) => share.live) } },
+  });
   t.after(() => host.close());
   return { host };
 }
@@ -40,8 +48,11 @@ describe('warmup configuration', () => {
       [{ rules: [{ share: 'music' }] }, /there is no share "music".*photos, 文件/],
       [{ rules: [{ path: 'x' }] }, /share/],
     ];
-    for (const [section, words] of wrong) await assert.rejects(host.configure(document(section)), words, JSON.stringify(section));
-    await host.configure(document({ warmup_schedule: ' 0  3 * * MON-FRI ', timezone: 'Europe/Berlin', rules }));
+    for (const [section, words] of wrong)
+      await assert.rejects(host.configure(document(section)), words, JSON.stringify(section));
+    await host.configure(
+      document({ warmup_schedule: ' 0  3 * * MON-FRI ', timezone: 'Europe/Berlin', rules }),
+    );
   });
 });
 
@@ -49,8 +60,14 @@ describe('warmup', () => {
   it('has one entry in the status for each rule, and a state for each share', async (t) => {
     const { host } = await start(t, document({ rules }));
     const entry = { state: 'pending', totalFiles: 0, skipped: 0, cached: 0, errors: 0 };
-    assert.deepEqual(host.status().warmup, [{ share: 'photos', path: '2024/mai', newerThan: '30d', ...entry }, { share: '文件', path: '', newerThan: null, ...entry }]);
-    assert.deepEqual([host.shareStatus('photos').warmupState, host.shareStatus('文件').warmupState], ['pending', 'pending']);
+    assert.deepEqual(host.status().warmup, [
+      { share: 'photos', path: '2024/mai', newerThan: '30d', ...entry },
+      { share: '文件', path: '', newerThan: null, ...entry },
+    ]);
+    assert.deepEqual(
+      [host.shareStatus('photos').warmupState, host.shareStatus('文件').warmupState],
+      ['pending', 'pending'],
+    );
     await host.configure(document({ rules: rules.slice(1) }));
     assert.deepEqual([host.status().warmup.length, host.shareStatus('photos').warmupState], [1, 'none']);
   });
@@ -58,7 +75,11 @@ describe('warmup', () => {
   it('calls for all rules when its time comes', async (t) => {
     const { host } = await start(t, document({ rules, warmup_schedule: '30 3 * * *' }));
     const active = async (): Promise<readonly boolean[]> => {
-      const answers = await Promise.all(['photos', '%E6%96%87%E4%BB%B6'].map((share) => host.inject({ method: 'GET', url: `/api/warmup/${share}` })));
+      const answers = await Promise.all(
+        ['photos', '%E6%96%87%E4%BB%B6'].map((share) =>
+          host.inject({ method: 'GET', url: `/api/warmup/${share}` }),
+        ),
+      );
       return answers.flatMap((answer) => (answer.json() as WarmupAnswer).tasks.map((task) => task.active));
     };
     assert.deepEqual([host.jobs(), await active()], [['warmup/scheduled warmup'], [false, false]]);
@@ -70,27 +91,76 @@ describe('warmup', () => {
 
   it('takes wishes over HTTP: the rules, a folder, a count, an end', async (t) => {
     const { host } = await start(t, document({ rules: rules.slice(0, 1) }));
-    const post = async (share: string, payload?: object | string): Promise<{ code: number; body: WarmupAnswer }> => {
-      const answer = await host.inject({ method: 'POST', url: `/api/warmup/${share}`, ...(payload === undefined ? {} : { payload, headers: { 'content-type': 'application/json' } }) });
+    const post = async (
+      share: string,
+      payload?: object | string,
+    ): Promise<{ code: number; body: WarmupAnswer }> => {
+      const answer = await host.inject({
+        method: 'POST',
+        url: `/api/warmup/${share}`,
+        ...(payload === undefined ? {} : { payload, headers: { 'content-type': 'application/json' } }),
+      });
       return { code: answer.statusCode, body: answer.json() as WarmupAnswer };
     };
-    const asked = [...(await post('photos')).body.tasks, ...(await post('photos', { path: '/x/', dry_run: true })).body.tasks];
-    assert.deepEqual(asked.map((one) => [one.path, one.newer_than, one.dry_run, one.rule, one.active]), [['2024/mai', '30d', false, true, true], ['x', null, true, false, true]]);
+    const asked = [
+      ...(await post('photos')).body.tasks,
+      ...(await post('photos', { path: '/x/', dry_run: true })).body.tasks,
+    ];
+    assert.deepEqual(
+      asked.map((one) => [one.path, one.newer_than, one.dry_run, one.rule, one.active]),
+      [
+        ['2024/mai', '30d', false, true, true],
+        ['x', null, true, false, true],
+      ],
+    );
     assert.match((await post('%E6%96%87%E4%BB%B6')).body.message, /has no warmup rule; name a path/);
-    assert.deepEqual((await post('nobody')).body, { ok: false, message: "Share 'nobody' not found", tasks: [] });
-    for (const payload of [{ path: '../x' }, { path: 5 }, { dry_run: 'yes' }, { newer_than: '3d' }, { path: '', newer_than: 'x' }, { path: '', newer_than: '0' }, { nonsense: 1 }, '[1]', 'x']) {
+    assert.deepEqual((await post('nobody')).body, {
+      ok: false,
+      message: "Share 'nobody' not found",
+      tasks: [],
+    });
+    for (const payload of [
+      { path: '../x' },
+      { path: 5 },
+      { dry_run: 'yes' },
+      { newer_than: '3d' },
+      { path: '', newer_than: 'x' },
+      { path: '', newer_than: '0' },
+      { nonsense: 1 },
+      '[1]',
+      'x',
+    ]) {
       const { code, body } = await post('photos', payload);
       assert.deepEqual([code, body.ok], [400, false], JSON.stringify(payload));
     }
-    assert.match((await host.inject({ method: 'POST', url: '/api/warmup/photos/cancel' })).payload, /Warmup of share 'photos' cancelled/);
-    assert.match((await host.inject({ method: 'POST', url: '/api/warmup/photos/cancel' })).payload, /No warmup of share 'photos' is under way/);
+    assert.match(
+      (await host.inject({ method: 'POST', url: '/api/warmup/photos/cancel' })).payload,
+      /Warmup of share 'photos' cancelled/,
+    );
+    assert.match(
+      (await host.inject({ method: 'POST', url: '/api/warmup/photos/cancel' })).payload,
+      /No warmup of share 'photos' is under way/,
+    );
     assert.equal((await host.inject({ method: 'GET', url: '/api/warmup/nobody' })).statusCode, 404);
   });
 });
 
 const task: TaskView = {
-  share: 'photos', path: 'x', newer_than: null, dry_run: false, rule: false, state: 'caching', active: true, cache_full: false,
-  total_files: 10, skipped: 2, cached: 3, errors: 0, total_bytes: 10 * 2 ** 20, skipped_bytes: 2 * 2 ** 20, cached_bytes: 3 * 2 ** 20,
+  share: 'photos',
+  path: 'x',
+  newer_than: null,
+  dry_run: false,
+  rule: false,
+  state: 'caching',
+  active: true,
+  cache_full: false,
+  total_files: 10,
+  skipped: 2,
+  cached: 3,
+  errors: 0,
+  total_bytes: 10 * 2 ** 20,
+  skipped_bytes: 2 * 2 ** 20,
+  cached_bytes: 3 * 2 ** 20,
 };
 
 describe('mountkeeper warmup', () => {
@@ -109,32 +179,102 @@ describe('mountkeeper warmup', () => {
     const clock = createManualClock();
     const run = async <T>(work: Promise<T>): Promise<T> => {
       let isDone = false;
-      void work.catch(() => undefined).then(() => { isDone = true; });
-      await stepUntil('the command has ended', () => isDone, () => clock.advance(500));
+      void work
+        .catch(() => undefined)
+        .then(() => {
+          isDone = true;
+        });
+      await stepUntil(
+        'the command has ended',
+        () => isDone,
+        () => clock.advance(500),
+      );
       return work;
     };
     return { clock, run };
   };
 
   it('shows how far it is, and in the end what came of it', async () => {
-    const { asked, request } = answering({ ...task, cached: 0, cached_bytes: 0 }, task, { ...task, state: 'complete', active: false, cached: 8, cached_bytes: 8 * 2 ** 20 });
+    const { asked, request } = answering({ ...task, cached: 0, cached_bytes: 0 }, task, {
+      ...task,
+      state: 'complete',
+      active: false,
+      cached: 8,
+      cached_bytes: 8 * 2 ** 20,
+    });
     const { clock, run } = moving();
-    const result = await run(runCommand(warmup, ['warmup', '文件', 'x', '--newer-than', '3d'], { request, clock }));
-    assert.deepEqual([result.code, asked[0]], [0, ['POST', `/api/warmup/${encodeURIComponent('文件')}`, { path: 'x', newer_than: '3d', dry_run: false }]]);
-    assert.match(result.progress.at(-1) ?? '', /^caching {2}\[#{12}\.{12}\] {2}5\/10 files {2}5\.0 MiB of 10\.0 MiB {2}6\.0 MiB\/s/);
-    assert.deepEqual(result.printed, ['x: 10 files (10.0 MiB), 2 already cached (2.0 MiB), 8 fetched (8.0 MiB)']);
+    const result = await run(
+      runCommand(warmup, ['warmup', '文件', 'x', '--newer-than', '3d'], { request, clock }),
+    );
+    assert.deepEqual(
+      [result.code, asked[0]],
+      [
+        0,
+        [
+          'POST',
+          `/api/warmup/${encodeURIComponent('文件')}`,
+          { path: 'x', newer_than: '3d', dry_run: false },
+        ],
+      ],
+    );
+    assert.match(
+      result.progress.at(-1) ?? '',
+      /^caching {2}\[#{12}\.{12}\] {2}5\/10 files {2}5\.0 MiB of 10\.0 MiB {2}6\.0 MiB\/s/,
+    );
+    assert.deepEqual(result.printed, [
+      'x: 10 files (10.0 MiB), 2 already cached (2.0 MiB), 8 fetched (8.0 MiB)',
+    ]);
   });
 
   it('counts only, on request, and says what failed by its exit code', async () => {
     const { clock, run } = moving();
-    const counted = await run(runCommand(warmup, ['warmup', 'photos', 'x', '--dry-run'], { request: answering({ ...task, dry_run: true, state: 'complete', active: false, cached: 0, cached_bytes: 0 }).request, clock }));
-    assert.deepEqual([counted.code, counted.printed], [0, ['x: 10 files (10.0 MiB), 2 already cached (2.0 MiB), 8 to fetch (8.0 MiB)']]);
-    const full = await run(runCommand(warmup, ['warmup', 'photos'], { request: answering({ ...task, state: 'failed', active: false, cache_full: true }).request, clock }));
-    assert.deepEqual([full.code, /the rest does not fit into the cache/.test(full.printed.join())], [1, true]);
-    const json = await run(runCommand(warmup, ['warmup', 'photos'], { request: answering({ ...task, state: 'complete', active: false, errors: 1 }).request, clock, json: true }));
-    assert.deepEqual([json.code, (JSON.parse(json.printed.at(-1) ?? '') as WarmupAnswer).tasks[0]?.errors], [1, 1]);
-    assert.equal((await runCommand(warmup, ['warmup', '--newer-than', '3d'], { request: answering(task).request })).code, 64);
-    assert.equal((await runCommand(warmup, ['warmup', 'photos', '--speed', '3'], { request: answering(task).request })).code, 64);
+    const counted = await run(
+      runCommand(warmup, ['warmup', 'photos', 'x', '--dry-run'], {
+        request: answering({
+          ...task,
+          dry_run: true,
+          state: 'complete',
+          active: false,
+          cached: 0,
+          cached_bytes: 0,
+        }).request,
+        clock,
+      }),
+    );
+    assert.deepEqual(
+      [counted.code, counted.printed],
+      [0, ['x: 10 files (10.0 MiB), 2 already cached (2.0 MiB), 8 to fetch (8.0 MiB)']],
+    );
+    const full = await run(
+      runCommand(warmup, ['warmup', 'photos'], {
+        request: answering({ ...task, state: 'failed', active: false, cache_full: true }).request,
+        clock,
+      }),
+    );
+    assert.deepEqual(
+      [full.code, /the rest does not fit into the cache/.test(full.printed.join())],
+      [1, true],
+    );
+    const json = await run(
+      runCommand(warmup, ['warmup', 'photos'], {
+        request: answering({ ...task, state: 'complete', active: false, errors: 1 }).request,
+        clock,
+        json: true,
+      }),
+    );
+    assert.deepEqual(
+      [json.code, (JSON.parse(json.printed.at(-1) ?? '') as WarmupAnswer).tasks[0]?.errors],
+      [1, 1],
+    );
+    assert.equal(
+      (await runCommand(warmup, ['warmup', '--newer-than', '3d'], { request: answering(task).request })).code,
+      64,
+    );
+    assert.equal(
+      (await runCommand(warmup, ['warmup', 'photos', '--speed', '3'], { request: answering(task).request }))
+        .code,
+      64,
+    );
   });
 
   it('runs all rules, share by share, when none is named', async () => {
@@ -142,15 +282,34 @@ describe('mountkeeper warmup', () => {
     const asking = (named: readonly object[]) => async (method: string, path: string) => {
       asked.push(`${method} ${path}`);
       const share = decodeURIComponent(path.split('/')[3] ?? '');
-      const answer = { ok: true, message: `Warming up share '${share}'`, tasks: [{ ...task, share, state: 'complete', active: false }] };
-      return { status: 200, body: JSON.stringify(path === '/api/config' ? { warmup: { rules: named } } : answer) };
+      const answer = {
+        ok: true,
+        message: `Warming up share '${share}'`,
+        tasks: [{ ...task, share, state: 'complete', active: false }],
+      };
+      return {
+        status: 200,
+        body: JSON.stringify(path === '/api/config' ? { warmup: { rules: named } } : answer),
+      };
     };
-    const all = await runCommand(warmup, ['warmup'], { request: asking([{ share: 'photos' }, { share: '文件', path: 'x' }, { share: 'photos', path: 'y' }]) });
-    assert.deepEqual(asked.splice(0), ['GET /api/config', ...['POST', 'GET'].flatMap((method) => ['photos', '%E6%96%87%E4%BB%B6'].map((share) => `${method} /api/warmup/${share}`))]);
+    const all = await runCommand(warmup, ['warmup'], {
+      request: asking([{ share: 'photos' }, { share: '文件', path: 'x' }, { share: 'photos', path: 'y' }]),
+    });
+    assert.deepEqual(asked.splice(0), [
+      'GET /api/config',
+      ...['POST', 'GET'].flatMap((method) =>
+        ['photos', '%E6%96%87%E4%BB%B6'].map((share) => `${method} /api/warmup/${share}`),
+      ),
+    ]);
     assert.deepEqual([all.code, all.printed.map((line) => line.split(':')[0])], [0, ['photos', '文件']]);
     const none = await runCommand(warmup, ['warmup', '--dry-run'], { request: asking([]) });
-    assert.deepEqual([none.code, none.errors, asked], [1, ['No warmup rule is configured; name a share and a path'], ['GET /api/config']]);
-    const ended = await runCommand(warmup, ['warmup', '--cancel'], { request: asking([{ share: 'photos' }]) });
+    assert.deepEqual(
+      [none.code, none.errors, asked],
+      [1, ['No warmup rule is configured; name a share and a path'], ['GET /api/config']],
+    );
+    const ended = await runCommand(warmup, ['warmup', '--cancel'], {
+      request: asking([{ share: 'photos' }]),
+    });
     assert.deepEqual([ended.code, asked.at(-1)], [0, 'POST /api/warmup/photos/cancel']);
   });
 
@@ -166,10 +325,26 @@ describe('mountkeeper warmup', () => {
 
   it('shows the rate of the last seconds', () => {
     const meter = createRateMeter();
-    const rates = Array.from({ length: 40 }, (_, second) => meter.rate(second < 20 ? second * 1_000 : 19_000, second * 1_000));
+    const rates = Array.from({ length: 40 }, (_, second) =>
+      meter.rate(second < 20 ? second * 1_000 : 19_000, second * 1_000),
+    );
     assert.deepEqual([rates[0], rates[10], rates[39]], [0, 1_000, 0]);
     assert.equal(meter.rate(5, 41_000), 0);
-    assert.match(progressLine('caching', { total: 1, done: 0, errors: 2, totalBytes: 100, doneBytes: 0, fetchedBytes: 0 }, 0), /2 failed.*time left unknown/);
-    assert.match(progressLine('listing', { total: 7, done: 0, errors: 0, totalBytes: 2_048, doneBytes: 0, fetchedBytes: 0 }, 0), /^listing {2}7 files, 2\.0 KiB$/);
+    assert.match(
+      progressLine(
+        'caching',
+        { total: 1, done: 0, errors: 2, totalBytes: 100, doneBytes: 0, fetchedBytes: 0 },
+        0,
+      ),
+      /2 failed.*time left unknown/,
+    );
+    assert.match(
+      progressLine(
+        'listing',
+        { total: 7, done: 0, errors: 0, totalBytes: 2_048, doneBytes: 0, fetchedBytes: 0 },
+        0,
+      ),
+      /^listing {2}7 files, 2\.0 KiB$/,
+    );
   });
 });

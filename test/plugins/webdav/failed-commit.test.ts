@@ -1,17 +1,20 @@
-/** An upload over a file that the engine has begun to write and not ended: its content must still come into its place. */
+/**
+ * An upload over a file that the engine has begun to write and not ended: its content must still come into
+ * its place.
+ */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { Front } from '../../../plugins/webdav/front.ts';
-import type { Upload } from '../../../plugins/webdav/front-journal.ts';
+import { WebdavProxy } from '../../../plugins/webdav/proxy/proxy.ts';
+import type { Upload } from '../../../plugins/webdav/proxy/writes/journal.ts';
 import { until } from '../../support/until.ts';
 import { FrontHouse } from './fake-engine.ts';
 
 const PATIENCE = { timeoutMs: 20_000, everyMs: 20 };
-/** What goes through the front's memory, and what goes through its disk. */
+/** What goes through the proxy's memory, and what goes through its disk. */
 const SIZES = [10, 400_000];
 
 describe('an upload over a file, in the front of WebDAV, when the engine fails in the middle', () => {
@@ -23,11 +26,19 @@ describe('an upload over a file, in the front of WebDAV, when the engine fails i
   const notes = async (): Promise<readonly Upload[]> => {
     const folder = join(house.folder, 'front/journal');
     const names = (await readdir(folder)).filter((name) => name.endsWith('.json'));
-    return Promise.all(names.map(async (name) => JSON.parse(await readFile(join(folder, name), 'utf8')) as Upload));
+    return Promise.all(
+      names.map(async (name) => JSON.parse(await readFile(join(folder, name), 'utf8')) as Upload),
+    );
   };
-  const left = async (): Promise<readonly string[]> => [...(await readdir(join(house.folder, 'front/journal'))), ...(await readdir(house.state.spool))];
+  const left = async (): Promise<readonly string[]> => [
+    ...(await readdir(join(house.folder, 'front/journal'))),
+    ...(await readdir(house.state.spool)),
+  ];
   /** The next ones of these uploads tear the file. */
-  const tearing = (times: number, end: (request: IncomingMessage, response: ServerResponse) => void): void => {
+  const tearing = (
+    times: number,
+    end: (request: IncomingMessage, response: ServerResponse) => void,
+  ): void => {
     house.engine.files.set('/team/a', Buffer.from('old'));
     let torn = 0;
     house.engine.before = (request, response) => {
@@ -61,7 +72,7 @@ describe('an upload over a file, in the front of WebDAV, when the engine fails i
       assert.deepEqual([note?.kind, note?.share, note?.parts, others.length], ['whole', 'team', ['a'], 0]);
       assert.ok((await readFile(note?.body ?? '')).equals(body));
       house.engine.before = () => false;
-      const next = new Front(join(house.folder, 'front'), () => undefined);
+      const next = new WebdavProxy(join(house.folder, 'front'), () => undefined);
       await next.open();
       await next.take(shown);
       await until('the content is in its place', () => file()?.equals(body), PATIENCE);

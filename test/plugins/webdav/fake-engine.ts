@@ -6,8 +6,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Front } from '../../../plugins/webdav/front.ts';
-import type { FrontShare, FrontState } from '../../../plugins/webdav/front-state.ts';
+import { WebdavProxy } from '../../../plugins/webdav/proxy/proxy.ts';
+import type { ProxyShare, ProxyState } from '../../../plugins/webdav/proxy/state.ts';
 
 export interface Reply {
   readonly status: number;
@@ -18,11 +18,17 @@ export interface Reply {
 export class FakeEngine {
   readonly files = new Map<string, Buffer>();
   /** Method and path of all that came, with the headers. */
-  readonly seen: { readonly method: string; readonly path: string; readonly headers: IncomingMessage['headers'] }[] = [];
+  readonly seen: {
+    readonly method: string;
+    readonly path: string;
+    readonly headers: IncomingMessage['headers'];
+  }[] = [];
   /** Answers in place of the engine; false: the engine answers itself. */
   before: (request: IncomingMessage, response: ServerResponse) => boolean = () => false;
-  readonly server: Server = createServer((request, response) => void this.#serve(request, response))
-    .on('checkContinue', (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response));
+  readonly server: Server = createServer((request, response) => void this.#serve(request, response)).on(
+    'checkContinue',
+    (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response),
+  );
 
   get port(): number {
     return (this.server.address() as AddressInfo).port;
@@ -42,7 +48,11 @@ export class FakeEngine {
     const file = this.files.get(path);
     if (!file) return void response.writeHead(404).end();
     if (method === 'PROPFIND') {
-      response.writeHead(207).end(`<D:multistatus xmlns:D="DAV:"><D:getcontentlength>${file.length}</D:getcontentlength><D:getetag>"e${file.length}"</D:getetag><D:getlastmodified>${new Date().toUTCString()}</D:getlastmodified></D:multistatus>`);
+      response
+        .writeHead(207)
+        .end(
+          `<D:multistatus xmlns:D="DAV:"><D:getcontentlength>${file.length}</D:getcontentlength><D:getetag>"e${file.length}"</D:getetag><D:getlastmodified>${new Date().toUTCString()}</D:getlastmodified></D:multistatus>`,
+        );
       return;
     }
     response.writeHead(200, { 'content-length': file.length, server: 'engine' }).end(file);
@@ -87,30 +97,47 @@ export class FakeEngine {
 export class FrontHouse {
   readonly engine = new FakeEngine();
   readonly folder: string;
-  readonly front: Front;
+  readonly front: WebdavProxy;
   readonly #server: Server;
-  state: FrontState;
+  state: ProxyState;
 
   private constructor(folder: string) {
     this.folder = folder;
-    this.front = new Front(join(folder, 'front'), () => undefined);
+    this.front = new WebdavProxy(join(folder, 'front'), () => undefined);
     this.#server = this.front.createServer({ maxConnections: 2_000, maxPerAddress: 500 });
-    this.state = { users: [{ name: 'alice', password: 'wonder:land' }], isOpen: false, hostnames: [], trustedProxies: [], spool: join(folder, 'spool'), minFreeBytes: 0, shares: [], returning: [] };
+    this.state = {
+      users: [{ name: 'alice', password: 'wonder:land' }],
+      isOpen: false,
+      hostnames: [],
+      trustedProxies: [],
+      spool: join(folder, 'spool'),
+      minFreeBytes: 0,
+      shares: [],
+      returning: [],
+    };
   }
 
   static async open(): Promise<FrontHouse> {
     const house = new FrontHouse(await mkdtemp(join(tmpdir(), 'mk-front-')));
     await house.front.open();
-    for (const server of [house.engine.server, house.#server]) await once(server.listen(0, '127.0.0.1'), 'listening');
+    for (const server of [house.engine.server, house.#server])
+      await once(server.listen(0, '127.0.0.1'), 'listening');
     await house.tell({ shares: [house.share('team')] });
     return house;
   }
 
-  share(name: string, changes: Partial<FrontShare> = {}): FrontShare {
-    return { name, path: `/mnt/${name}`, readOnly: false, isSealed: false, engine: { instance: 'first', port: this.engine.port, takesProperties: true }, ...changes };
+  share(name: string, changes: Partial<ProxyShare> = {}): ProxyShare {
+    return {
+      name,
+      path: `/mnt/${name}`,
+      readOnly: false,
+      isSealed: false,
+      backend: { instance: 'first', port: this.engine.port, takesProperties: true },
+      ...changes,
+    };
   }
 
-  async tell(changes: Partial<FrontState>): Promise<void> {
+  async tell(changes: Partial<ProxyState>): Promise<void> {
     this.state = { ...this.state, ...changes };
     await this.front.take(this.state);
   }
@@ -119,14 +146,27 @@ export class FrontHouse {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Connections that the front has from clients. */
+  /** Connections that the proxy has from clients. */
   clients(): Promise<number> {
-    return new Promise((resolve, reject) => this.#server.getConnections((error, count) => (error ? reject(error) : resolve(count))));
+    return new Promise((resolve, reject) =>
+      this.#server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+    );
   }
 
   /** As alice, who is in. */
-  async ask(method: string, path: string, options: { readonly headers?: OutgoingHttpHeaders; readonly body?: Buffer | string } = {}): Promise<Reply> {
-    const request = httpRequest({ host: '127.0.0.1', port: this.port, method, path, agent: false, headers: { authorization: basic('alice', 'wonder:land'), ...options.headers } });
+  async ask(
+    method: string,
+    path: string,
+    options: { readonly headers?: OutgoingHttpHeaders; readonly body?: Buffer | string } = {},
+  ): Promise<Reply> {
+    const request = httpRequest({
+      host: '127.0.0.1',
+      port: this.port,
+      method,
+      path,
+      agent: false,
+      headers: { authorization: basic('alice', 'wonder:land'), ...options.headers },
+    });
     request.end(options.body);
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     let text = '';

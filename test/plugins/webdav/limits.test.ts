@@ -12,7 +12,7 @@ describe('what the front of WebDAV does not let clients do', () => {
   beforeEach(async () => (house = await FrontHouse.open()));
   afterEach(() => house.close());
 
-  /** All that the front answers to bytes sent as they are. */
+  /** All that the proxy answers to bytes sent as they are. */
   const say = async (text: string): Promise<string> => {
     const socket = connect(house.port, '127.0.0.1');
     socket.write(text);
@@ -22,7 +22,15 @@ describe('what the front of WebDAV does not let clients do', () => {
   };
 
   it('heeds the length that Finder foretells, and stops a body of no known length when the disk is full', async () => {
-    assert.equal((await house.ask('PUT', '/team/a', { body: 'x', headers: { 'transfer-encoding': 'chunked', 'x-expected-entity-length': String(2 ** 52) } })).status, 507);
+    assert.equal(
+      (
+        await house.ask('PUT', '/team/a', {
+          body: 'x',
+          headers: { 'transfer-encoding': 'chunked', 'x-expected-entity-length': String(2 ** 52) },
+        })
+      ).status,
+      507,
+    );
     assert.equal(house.engine.count('PUT'), 0);
     house.engine.before = ({ method }, response) => {
       if (method !== 'PUT') return false;
@@ -31,13 +39,24 @@ describe('what the front of WebDAV does not let clients do', () => {
       response.req.resume().once('end', () => response.writeHead(201).end());
       return true;
     };
-    const request = httpRequest({ host: '127.0.0.1', port: house.port, method: 'PUT', path: '/team/endless', agent: false, headers: { authorization: basic('alice', 'wonder:land'), 'transfer-encoding': 'chunked' } });
+    const request = httpRequest({
+      host: '127.0.0.1',
+      port: house.port,
+      method: 'PUT',
+      path: '/team/endless',
+      agent: false,
+      headers: { authorization: basic('alice', 'wonder:land'), 'transfer-encoding': 'chunked' },
+    });
     request.on('error', () => undefined).flushHeaders();
     const answered = once(request, 'response') as Promise<[IncomingMessage]>;
-    await until('it has come to the engine', () => house.engine.files.has('/team/endless'), { timeoutMs: 20_000, everyMs: 5 });
+    await until('it has come to the engine', () => house.engine.files.has('/team/endless'), {
+      timeoutMs: 20_000,
+      everyMs: 5,
+    });
     await house.tell({ minFreeBytes: Number.MAX_SAFE_INTEGER });
     const piece = Buffer.alloc(4 * 1_048_576);
-    for (let sent = 0; sent < 17; sent += 1) await new Promise<void>((resolve) => request.write(piece, () => resolve()));
+    for (let sent = 0; sent < 17; sent += 1)
+      await new Promise<void>((resolve) => request.write(piece, () => resolve()));
     const [response] = await answered;
     response.resume();
     request.destroy();
@@ -45,35 +64,72 @@ describe('what the front of WebDAV does not let clients do', () => {
   });
 
   it('slows down the client that a trusted proxy names, and no other behind the proxy', async () => {
-    const from = (address: string, password: string) => house.ask('GET', '/', { headers: { authorization: basic('alice', password), 'x-forwarded-for': address } });
+    const from = (address: string, password: string) =>
+      house.ask('GET', '/', {
+        headers: { authorization: basic('alice', password), 'x-forwarded-for': address },
+      });
     await house.tell({ trustedProxies: ['127.0.0.1'] });
     let isOver = false;
-    const guessing = Promise.all(Array.from({ length: 12 }, (_, index) => from('192.0.2.66', `guess ${index}`))).finally(() => (isOver = true));
+    const guessing = Promise.all(
+      Array.from({ length: 12 }, (_, index) => from('192.0.2.66', `guess ${index}`)),
+    ).finally(() => (isOver = true));
     assert.equal((await from('192.0.2.7', 'wonder:land')).status, 200);
     assert.equal(isOver, false, 'the guesser waits meanwhile');
     assert.ok((await guessing).every(({ status }) => status !== 200));
   });
 
   it('lets no lock outlive its client by more than an hour', async () => {
-    house.engine.before = ({ method }, response) => method === 'LOCK' && Boolean(response.writeHead(200).end());
-    for (const timeout of ['Infinite, Second-4100000000', 'Second-600', '']) await house.ask('LOCK', '/team/a', { headers: timeout === '' ? {} : { timeout } });
-    assert.deepEqual(house.engine.seen.map(({ headers }) => headers['timeout']), ['Second-3600', 'Second-600', 'Second-3600']);
+    house.engine.before = ({ method }, response) =>
+      method === 'LOCK' && Boolean(response.writeHead(200).end());
+    for (const timeout of ['Infinite, Second-4100000000', 'Second-600', ''])
+      await house.ask('LOCK', '/team/a', { headers: timeout === '' ? {} : { timeout } });
+    assert.deepEqual(
+      house.engine.seen.map(({ headers }) => headers['timeout']),
+      ['Second-3600', 'Second-600', 'Second-3600'],
+    );
   });
 
   it('takes no request that two servers could read in two ways', async () => {
     const head = `PUT /team/a HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic('alice', 'wonder:land')}\r\n`;
-    for (const lengths of ['Content-Length: 5\r\nTransfer-Encoding: chunked', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: identity', 'Content-Length: 5\r\nContent-Length: 6', 'Transfer-Encoding: xchunked', 'Content-Length: +5']) {
-      assert.match(await say(`${head}${lengths}\r\n\r\n0\r\n\r\nGET /team/b HTTP/1.1\r\nHost: x\r\n\r\n`), /^HTTP\/1\.1 400 /, lengths);
+    for (const lengths of [
+      'Content-Length: 5\r\nTransfer-Encoding: chunked',
+      'Transfer-Encoding: chunked\r\nTransfer-Encoding: identity',
+      'Content-Length: 5\r\nContent-Length: 6',
+      'Transfer-Encoding: xchunked',
+      'Content-Length: +5',
+    ]) {
+      assert.match(
+        await say(`${head}${lengths}\r\n\r\n0\r\n\r\nGET /team/b HTTP/1.1\r\nHost: x\r\n\r\n`),
+        /^HTTP\/1\.1 400 /,
+        lengths,
+      );
     }
-    assert.deepEqual(house.engine.seen.filter(({ method }) => method !== 'PROPFIND'), []);
+    assert.deepEqual(
+      house.engine.seen.filter(({ method }) => method !== 'PROPFIND'),
+      [],
+    );
   });
 
   it('passes on no path that could be read in two ways, and all others in one spelling', async () => {
-    for (const path of ['/team/a%00b', '/team/%ff', '/team/%zz', '/team/%2e%2E/x', '/team/a/./b', '/team/a%2Fb', `/team/${'a'.repeat(9_000)}`]) {
+    for (const path of [
+      '/team/a%00b',
+      '/team/%ff',
+      '/team/%zz',
+      '/team/%2e%2E/x',
+      '/team/a/./b',
+      '/team/a%2Fb',
+      `/team/${'a'.repeat(9_000)}`,
+    ]) {
       assert.equal((await house.ask('GET', path)).status, 400, path);
     }
     assert.equal(house.engine.seen.length, 0);
-    for (const [path, passed] of [['/team//a+b', '/team/a+b'], ['/te%61m/%61?x=../..', '/team/a'], ['//team/a%23b%3Fc', '/team/a%23b%3Fc'], ['/team/%25%32%66', '/team/%252f'], ['http://elsewhere/team/a', '/team/a']] as const) {
+    for (const [path, passed] of [
+      ['/team//a+b', '/team/a+b'],
+      ['/te%61m/%61?x=../..', '/team/a'],
+      ['//team/a%23b%3Fc', '/team/a%23b%3Fc'],
+      ['/team/%25%32%66', '/team/%252f'],
+      ['http://elsewhere/team/a', '/team/a'],
+    ] as const) {
       await house.ask('GET', path);
       assert.equal(house.engine.seen.at(-1)?.path, passed, path);
     }

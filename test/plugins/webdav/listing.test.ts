@@ -1,25 +1,31 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { asksForAll, WithoutAbsent } from '../../../plugins/webdav/front-all-properties.ts';
+import { asksForAll, WithoutAbsent } from '../../../plugins/webdav/proxy/requests/all-properties.ts';
 import { FrontHouse } from './fake-engine.ts';
 
 const HEAD = '<?xml version="1.0" encoding="UTF-8"?><D:multistatus xmlns:D="DAV:">';
-const ABSENT = '<D:propstat><D:prop><D:getcontentlength></D:getcontentlength><D:getetag></D:getetag></D:prop><D:status>HTTP/1.1 404 Not Found</D:status></D:propstat>';
-const entry = (name: string, rest = ''): string => `<D:response><D:href>/team/${name}</D:href><D:propstat><D:prop><D:displayname>${name}</D:displayname></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat>${rest}</D:response>`;
+const ABSENT =
+  '<D:propstat><D:prop><D:getcontentlength></D:getcontentlength><D:getetag></D:getetag></D:prop><D:status>HTTP/1.1 404 Not Found</D:status></D:propstat>';
+const entry = (name: string, rest = ''): string =>
+  `<D:response><D:href>/team/${name}</D:href><D:propstat><D:prop><D:displayname>${name}</D:displayname></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat>${rest}</D:response>`;
 const NAMES = ['照片', 'HTTP/1.1 404 Not Found&lt;/D:status&gt;&lt;/D:propstat&gt;', 'a&amp;b'];
-const answerOf = (absent: string): string => `${HEAD}${entry('', absent)}${NAMES.map((name) => entry(name)).join('')}${entry('sub/', absent)}${entry('last', absent)}</D:multistatus>`;
+const answerOf = (absent: string): string =>
+  `${HEAD}${entry('', absent)}${NAMES.map((name) => entry(name)).join('')}${entry('sub/', absent)}${entry('last', absent)}</D:multistatus>`;
 
 describe('a listing of a folder with all that is to be told', () => {
   /** What comes of it when it comes in pieces of so many bytes. */
   const passed = async (whole: Buffer, size: number): Promise<Buffer> => {
-    const pieces = Array.from({ length: Math.ceil(whole.length / size) }, (_, index) => whole.subarray(index * size, (index + 1) * size));
-    return Buffer.concat(await Readable.from(pieces).pipe(new WithoutAbsent()).toArray() as Buffer[]);
+    const pieces = Array.from({ length: Math.ceil(whole.length / size) }, (_, index) =>
+      whole.subarray(index * size, (index + 1) * size),
+    );
+    return Buffer.concat((await Readable.from(pieces).pipe(new WithoutAbsent()).toArray()) as Buffer[]);
   };
 
   it('tells what there is and nothing else, wherever it is cut into pieces', async () => {
     const whole = Buffer.from(answerOf(ABSENT));
-    for (const size of [1, 2, 7, 64, 300, 1_000, whole.length]) assert.equal((await passed(whole, size)).toString(), answerOf(''), `in pieces of ${size}`);
+    for (const size of [1, 2, 7, 64, 300, 1_000, whole.length])
+      assert.equal((await passed(whole, size)).toString(), answerOf(''), `in pieces of ${size}`);
   });
 
   it('goes through as it is when it is written in another way', async () => {
@@ -28,10 +34,21 @@ describe('a listing of a folder with all that is to be told', () => {
   });
 
   it('is wished for in these words, and no others', () => {
-    const wishes = ['', '<propfind xmlns="DAV:"><allprop/></propfind>', '<?xml version="1.0" encoding="utf-8" ?>\r\n<D:propfind xmlns:D="DAV:">\n <D:allprop />\n</D:propfind>\n', "<a:propfind xmlns:a='DAV:'><a:allprop/></a:propfind>"];
+    const wishes = [
+      '',
+      '<propfind xmlns="DAV:"><allprop/></propfind>',
+      '<?xml version="1.0" encoding="utf-8" ?>\r\n<D:propfind xmlns:D="DAV:">\n <D:allprop />\n</D:propfind>\n',
+      "<a:propfind xmlns:a='DAV:'><a:allprop/></a:propfind>",
+    ];
     const others = [
-      '<propfind xmlns="DAV:"><propname/></propfind>', '<propfind xmlns="DAV:"><prop><getetag/></prop></propfind>', '<propfind xmlns="DAV:"><allprop/><include><x xmlns="y"/></include></propfind>',
-      '<propfind xmlns="other:"><allprop/></propfind>', '<D:propfind xmlns:D="DAV:"><E:allprop/></D:propfind>', '<propfind xmlns="DAV:"><allprop/>', 'x', ' '.repeat(2_000),
+      '<propfind xmlns="DAV:"><propname/></propfind>',
+      '<propfind xmlns="DAV:"><prop><getetag/></prop></propfind>',
+      '<propfind xmlns="DAV:"><allprop/><include><x xmlns="y"/></include></propfind>',
+      '<propfind xmlns="other:"><allprop/></propfind>',
+      '<D:propfind xmlns:D="DAV:"><E:allprop/></D:propfind>',
+      '<propfind xmlns="DAV:"><allprop/>',
+      'x',
+      ' '.repeat(2_000),
     ];
     for (const wish of wishes) assert.equal(asksForAll(Buffer.from(wish)), true, wish);
     for (const other of others) assert.equal(asksForAll(Buffer.from(other)), false, other);
@@ -46,11 +63,15 @@ describe('a listing of a folder with all that is to be told', () => {
       const asked: string[] = [];
       house.engine.before = (request, response) => {
         let body = '';
-        request.on('data', (piece: Buffer) => (body += piece.toString())).once('end', () => {
-          asked.push(body);
-          const text = body.includes('getcontentlength') ? answerOf(ABSENT) : answerOf('');
-          response.writeHead(207, { 'content-type': 'text/xml', 'content-length': Buffer.byteLength(text) }).end(text);
-        });
+        request
+          .on('data', (piece: Buffer) => (body += piece.toString()))
+          .once('end', () => {
+            asked.push(body);
+            const text = body.includes('getcontentlength') ? answerOf(ABSENT) : answerOf('');
+            response
+              .writeHead(207, { 'content-type': 'text/xml', 'content-length': Buffer.byteLength(text) })
+              .end(text);
+          });
         return true;
       };
       const ask = async (depth: string, body = ''): Promise<readonly [number, string]> => {
@@ -59,7 +80,13 @@ describe('a listing of a folder with all that is to be told', () => {
       };
       assert.deepEqual(await ask('1'), [207, answerOf('')]);
       assert.match(asked[0] ?? '', /<D:prop>.*<D:getetag\/>.*<D:lastmodified\/>/);
-      await house.tell({ shares: [house.share('team', { engine: { instance: 'older', port: house.engine.port, takesProperties: false } })] });
+      await house.tell({
+        shares: [
+          house.share('team', {
+            backend: { instance: 'older', port: house.engine.port, takesProperties: false },
+          }),
+        ],
+      });
       assert.deepEqual(await ask('1', '<propfind xmlns="DAV:"><allprop/></propfind>'), [207, answerOf('')]);
       assert.doesNotMatch(asked[1] ?? '', /:lastmodified/);
       const named = '<propfind xmlns="DAV:"><prop><getcontentlength/></prop></propfind>';
@@ -69,8 +96,16 @@ describe('a listing of a folder with all that is to be told', () => {
     });
 
     it('answers a set property as newer engines do where the engine refuses it', async () => {
-      await house.tell({ shares: [house.share('team', { engine: { instance: 'old', port: house.engine.port, takesProperties: false } })] });
-      house.engine.before = ({ method }, response) => method === 'PROPPATCH' && Boolean(response.writeHead(207).end('<?xml version="1.0"?><x>HTTP/1.1 403 Forbidden</x>'));
+      await house.tell({
+        shares: [
+          house.share('team', {
+            backend: { instance: 'old', port: house.engine.port, takesProperties: false },
+          }),
+        ],
+      });
+      house.engine.before = ({ method }, response) =>
+        method === 'PROPPATCH' &&
+        Boolean(response.writeHead(207).end('<?xml version="1.0"?><x>HTTP/1.1 403 Forbidden</x>'));
       const { status, text } = await house.ask('PROPPATCH', '/team/a', { body: '<x/>' });
       assert.deepEqual([status, text.trim()], [207, '<?xml version="1.0"?><x>HTTP/1.1 200 OK</x>']);
     });

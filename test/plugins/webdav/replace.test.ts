@@ -13,7 +13,8 @@ describe('copies and moves over a file, in the front of WebDAV', () => {
   beforeEach(async () => (house = await FrontHouse.open()));
   afterEach(() => house.close());
 
-  const over = (method: string, headers: Record<string, string> = {}) => house.ask(method, '/team/new', { headers: { destination: '/team/kept', ...headers } });
+  const over = (method: string, headers: Record<string, string> = {}) =>
+    house.ask(method, '/team/new', { headers: { destination: '/team/kept', ...headers } });
   const written = (path: string): string | undefined => house.engine.files.get(path)?.toString();
 
   for (const size of [10, 400_000]) {
@@ -27,11 +28,17 @@ describe('copies and moves over a file, in the front of WebDAV', () => {
           return false;
         };
         assert.equal((await over(method)).status, 204);
-        assert.ok(seen.every((one) => one?.equals(OLD) === true || one?.equals(content) === true), method);
+        assert.ok(
+          seen.every((one) => one?.equals(OLD) === true || one?.equals(content) === true),
+          method,
+        );
         assert.ok(house.engine.files.get('/team/kept')?.equals(content));
         assert.equal(house.engine.files.has('/team/new'), method === 'COPY');
       }
-      assert.deepEqual([...(await readdir(join(house.folder, 'front/journal'))), ...(await readdir(house.state.spool))], []);
+      assert.deepEqual(
+        [...(await readdir(join(house.folder, 'front/journal'))), ...(await readdir(house.state.spool))],
+        [],
+      );
     });
   }
 
@@ -49,33 +56,49 @@ describe('copies and moves over a file, in the front of WebDAV', () => {
       return true;
     };
     assert.equal((await over('MOVE')).status, 204);
-    assert.deepEqual([deaths, house.engine.files.get('/team/kept')?.equals(content), house.engine.files.has('/team/new')], [1, true, false]);
+    assert.deepEqual(
+      [deaths, house.engine.files.get('/team/kept')?.equals(content), house.engine.files.has('/team/new')],
+      [1, true, false],
+    );
   });
 
   it('changes nothing when the source cannot be read to its end', async () => {
     house.engine.files.set('/team/new', randomBytes(400_000)).set('/team/kept', OLD);
     house.engine.before = ({ method }, response) => {
       if (method !== 'GET') return false;
-      response.writeHead(200, { 'content-length': 400_000 }).write(randomBytes(100_000), () => response.destroy());
+      response
+        .writeHead(200, { 'content-length': 400_000 })
+        .write(randomBytes(100_000), () => response.destroy());
       return true;
     };
     assert.equal((await over('MOVE')).status, 502);
-    assert.deepEqual([written('/team/kept'), house.engine.files.has('/team/new'), house.engine.count('PUT')], [OLD.toString(), true, 0]);
+    assert.deepEqual(
+      [written('/team/kept'), house.engine.files.has('/team/new'), house.engine.count('PUT')],
+      [OLD.toString(), true, 0],
+    );
   });
 
   it('hears of locks and conditions first', async () => {
     house.engine.files.set('/team/new', Buffer.from('new')).set('/team/kept', OLD);
     for (const status of [423, 412]) {
-      house.engine.before = ({ method }, response) => method === 'MOVE' && Boolean(response.writeHead(status).end());
+      house.engine.before = ({ method }, response) =>
+        method === 'MOVE' && Boolean(response.writeHead(status).end());
       assert.equal((await over('MOVE', { if: '(<urn:x>)' })).status, status);
     }
     assert.deepEqual([written('/team/kept'), written('/team/new')], [OLD.toString(), 'new']);
   });
 
-  it('shows the client\'s lock tokens where there is a lock, and only there', async () => {
+  it("shows the client's lock tokens where there is a lock, and only there", async () => {
     house.engine.files.set('/team/new', Buffer.from('new')).set('/team/kept', OLD);
-    house.engine.before = ({ method, headers }, response) => method === 'COPY' && headers['destination'] === 'http://nas/team/kept' && Boolean(response.writeHead(423).end());
-    assert.equal((await over('MOVE', { host: 'nas', if: '</team/new> (<urn:one>) </team/kept> (<urn:two> ["e"])' })).status, 204);
+    house.engine.before = ({ method, headers }, response) =>
+      method === 'COPY' &&
+      headers['destination'] === 'http://nas/team/kept' &&
+      Boolean(response.writeHead(423).end());
+    assert.equal(
+      (await over('MOVE', { host: 'nas', if: '</team/new> (<urn:one>) </team/kept> (<urn:two> ["e"])' }))
+        .status,
+      204,
+    );
     const sent = (method: string) => house.engine.seen.find((one) => one.method === method)?.headers.if;
     assert.deepEqual([sent('PUT'), sent('DELETE')], ['(<urn:one>) (<urn:two>)', undefined]);
   });
@@ -92,7 +115,10 @@ describe('copies and moves over a file, in the front of WebDAV', () => {
 
   it('does not take a file away that is asked to take its own place in another spelling', async () => {
     house.engine.files.set('/team/%C3%A9', OLD).set('/team/e%CC%81', OLD);
-    assert.equal((await house.ask('MOVE', '/team/%C3%A9', { headers: { destination: '/team/e%CC%81' } })).status, 403);
+    assert.equal(
+      (await house.ask('MOVE', '/team/%C3%A9', { headers: { destination: '/team/e%CC%81' } })).status,
+      403,
+    );
     assert.equal(house.engine.count('MOVE') + house.engine.count('DELETE'), 0);
   });
 
@@ -105,14 +131,36 @@ describe('copies and moves over a file, in the front of WebDAV', () => {
     assert.equal(written('/team/kept'), 'new');
   });
 
-  it('sees to a file\'s time where the engine overlooks it', async () => {
+  it("sees to a file's time where the engine overlooks it", async () => {
     const folder = await mkdtemp(join(tmpdir(), 'mk-times-'));
     try {
       await writeFile(join(folder, '-a b'), 'x');
-      await house.tell({ shares: [house.share('team', { path: folder, engine: { instance: 'old', port: house.engine.port, takesProperties: false, overlooksTimes: true } })] });
-      const sent = await house.ask('PUT', '/team/-a%20b', { body: 'x', headers: { 'x-oc-mtime': '1600000000' } });
-      assert.deepEqual([sent.status, sent.headers['x-oc-mtime'], (await stat(join(folder, '-a b'))).mtimeMs], [201, 'accepted', 1_600_000_000_000]);
-      assert.equal((await house.ask('PUT', '/team/-a%20b', { body: 'x', headers: { 'x-oc-mtime': 'now --help' } })).headers['x-oc-mtime'], undefined);
+      await house.tell({
+        shares: [
+          house.share('team', {
+            path: folder,
+            backend: {
+              instance: 'old',
+              port: house.engine.port,
+              takesProperties: false,
+              overlooksTimes: true,
+            },
+          }),
+        ],
+      });
+      const sent = await house.ask('PUT', '/team/-a%20b', {
+        body: 'x',
+        headers: { 'x-oc-mtime': '1600000000' },
+      });
+      assert.deepEqual(
+        [sent.status, sent.headers['x-oc-mtime'], (await stat(join(folder, '-a b'))).mtimeMs],
+        [201, 'accepted', 1_600_000_000_000],
+      );
+      assert.equal(
+        (await house.ask('PUT', '/team/-a%20b', { body: 'x', headers: { 'x-oc-mtime': 'now --help' } }))
+          .headers['x-oc-mtime'],
+        undefined,
+      );
       assert.equal((await stat(join(folder, '-a b'))).mtimeMs, 1_600_000_000_000);
     } finally {
       await rm(folder, { recursive: true });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { isAnswering } from '../../../plugins/webdav/ask.ts';
+import { isAnswering } from '../../../plugins/webdav/exporter/health-check.ts';
 import { freePort } from '../../support/ports.ts';
 import { until } from '../../support/until.ts';
 import { basic, FrontHouse } from './fake-engine.ts';
@@ -48,7 +48,10 @@ describe('clients of the front of WebDAV that ask for too much', () => {
   };
   const closed = (all: readonly Socket[]): number => all.filter(({ destroyed }) => destroyed).length;
 
-  for (const [what, text] of [['say nothing', ''], ['never end what they say', 'GET / HTTP/1.1\r\nX-Slow: ']] as const) {
+  for (const [what, text] of [
+    ['say nothing', ''],
+    ['never end what they say', 'GET / HTTP/1.1\r\nX-Slow: '],
+  ] as const) {
     it(`make way for those who come when they ${what}`, async () => {
       const served = await say(get('/team/a'), '127.0.0.2');
       await until('it is served', () => served.heard().endsWith('hi'), SOON);
@@ -64,7 +67,8 @@ describe('clients of the front of WebDAV that ask for too much', () => {
 
   it('make way between two requests, and never in the middle of one', async () => {
     const held: (() => void)[] = [];
-    house.engine.before = ({ url }, response) => url === '/team/slow' && held.push(() => response.writeHead(200).end('done')) > 0;
+    house.engine.before = ({ url }, response) =>
+      url === '/team/slow' && held.push(() => response.writeHead(200).end('done')) > 0;
     const busy = await say(get('/team/slow'), '127.0.0.2');
     await until('it has begun', () => held.length === 1, SOON);
     const idle = await crowd(OPEN, get('/team/a'));
@@ -87,12 +91,16 @@ describe('clients of the front of WebDAV that ask for too much', () => {
     assert.equal((await house.ask('GET', '/team/a')).status, 200, 'from another address');
     const question = { host: '127.0.0.1', port: house.port };
     assert.equal(await isAnswering(question, AbortSignal.timeout(30_000)), true);
-    assert.equal(await isAnswering({ ...question, port: await freePort() }, AbortSignal.timeout(30_000)), false);
+    assert.equal(
+      await isAnswering({ ...question, port: await freePort() }, AbortSignal.timeout(30_000)),
+      false,
+    );
   });
 
   it('are served in turn on one connection, and cut off when they send a thousand requests ahead', async () => {
     const held: (() => void)[] = [];
-    house.engine.before = ({ url }, response) => url === '/team/slow' && held.push(() => response.writeHead(200).end('done')) > 0;
+    house.engine.before = ({ url }, response) =>
+      url === '/team/slow' && held.push(() => response.writeHead(200).end('done')) > 0;
     const { heard } = await say(get('/team/slow').repeat(5));
     for (let count = 0; count < 5; count += 1) {
       await until('the next one has come', () => held.length > count, SOON);
@@ -104,24 +112,55 @@ describe('clients of the front of WebDAV that ask for too much', () => {
     const before = house.engine.seen.length;
     const { socket } = await say(get('/team/a').repeat(1_000));
     await until('it is cut off', () => socket.destroyed, SOON);
-    assert.ok(house.engine.seen.length - before <= 8, `${house.engine.seen.length - before} came to the engine`);
+    assert.ok(
+      house.engine.seen.length - before <= 8,
+      `${house.engine.seen.length - before} came to the engine`,
+    );
   });
 
   it('are told what is wrong with what they say', async () => {
-    assert.equal(await status(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(40_000)}\r\n\r\n`), 'HTTP/1.1 431 Request Header Fields Too Large');
-    for (const text of ['GET / HTTP/1.1\nHost: x\n\n', 'GET / HTTP/1.1\r\nHost: x\r\nA: b\rc\r\n\r\n', 'GET / HTTP/1.1\r\nHost : x\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n']) assert.equal(await status(text), 'HTTP/1.1 400 Bad Request', text);
+    assert.equal(
+      await status(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(40_000)}\r\n\r\n`),
+      'HTTP/1.1 431 Request Header Fields Too Large',
+    );
+    for (const text of [
+      'GET / HTTP/1.1\nHost: x\n\n',
+      'GET / HTTP/1.1\r\nHost: x\r\nA: b\rc\r\n\r\n',
+      'GET / HTTP/1.1\r\nHost : x\r\n\r\n',
+      'GET / HTTP/1.1\r\n\r\n',
+    ])
+      assert.equal(await status(text), 'HTTP/1.1 400 Bad Request', text);
     const ranges = Array.from({ length: 1_000 }, (_, index) => `${index * 2}-${index * 2}`).join(',');
     assert.equal((await house.ask('GET', '/team/a', { headers: { range: `bytes=${ranges}` } })).status, 416);
-    assert.equal((await house.ask('GET', '/team/a', { headers: { range: 'bytes=0-0,1-1' } })).status, 200, 'the engine\'s answer');
-    const long = await house.ask('PROPFIND', '/team/a', { headers: { depth: '0', 'content-length': 1_000_000_000 } });
+    assert.equal(
+      (await house.ask('GET', '/team/a', { headers: { range: 'bytes=0-0,1-1' } })).status,
+      200,
+      "the engine's answer",
+    );
+    const long = await house.ask('PROPFIND', '/team/a', {
+      headers: { depth: '0', 'content-length': 1_000_000_000 },
+    });
     assert.equal(long.status, 413);
-    assert.equal((await house.ask('PROPFIND', '/team/a', { headers: { depth: '0' }, body: Buffer.alloc(200_000, 32) })).status, 413);
-    assert.equal((await house.ask('PROPFIND', '/team/a', { headers: { 'depth': '0', 'transfer-encoding': 'chunked' }, body: Buffer.alloc(200_000, 32) })).status, 413);
+    assert.equal(
+      (await house.ask('PROPFIND', '/team/a', { headers: { depth: '0' }, body: Buffer.alloc(200_000, 32) }))
+        .status,
+      413,
+    );
+    assert.equal(
+      (
+        await house.ask('PROPFIND', '/team/a', {
+          headers: { depth: '0', 'transfer-encoding': 'chunked' },
+          body: Buffer.alloc(200_000, 32),
+        })
+      ).status,
+      413,
+    );
     assert.equal(house.engine.count('PROPFIND'), 0);
   });
 
   it('never find an answer to something else in the middle of a file', async () => {
-    house.engine.before = ({ url }, response) => url === '/team/slow' && Boolean(response.writeHead(200, { 'content-length': 1_000 }).write('begun'));
+    house.engine.before = ({ url }, response) =>
+      url === '/team/slow' && Boolean(response.writeHead(200, { 'content-length': 1_000 }).write('begun'));
     const { socket, heard } = await say(get('/team/slow'));
     await until('it has begun', () => heard().endsWith('begun'), SOON);
     socket.write('what is this\r\n\r\n');
@@ -131,10 +170,15 @@ describe('clients of the front of WebDAV that ask for too much', () => {
 
   it('do not hold up others by brackets without an end', async () => {
     house.engine.files.set('/team/b', Buffer.from('there'));
-    house.engine.before = ({ method, headers }, response) => method === 'MOVE' && headers.depth === '1' && Boolean(response.writeHead(400).end());
+    house.engine.before = ({ method, headers }, response) =>
+      method === 'MOVE' && headers.depth === '1' && Boolean(response.writeHead(400).end());
     const started = process.cpuUsage();
     // Ten seconds when each bracket is followed to the end.
-    for (const condition of ['('.repeat(15_000), `(${'<'.repeat(15_000)})`]) for (let count = 0; count < 30; count += 1) await house.ask('MOVE', '/team/a', { headers: { host: 'x', destination: 'http://x/team/b', if: condition } });
+    for (const condition of ['('.repeat(15_000), `(${'<'.repeat(15_000)})`])
+      for (let count = 0; count < 30; count += 1)
+        await house.ask('MOVE', '/team/a', {
+          headers: { host: 'x', destination: 'http://x/team/b', if: condition },
+        });
     const { user } = process.cpuUsage(started);
     assert.ok(user < 3_000_000, `${user} µs of processor`);
   });
@@ -154,7 +198,13 @@ describe('clients of the front of WebDAV that ask for too much', () => {
     await house.tell({ shares: [] });
     const wrong = { authorization: basic('alice', 'guess') };
     for (let count = 0; count < 2; count += 1) await ask('guess', wrong);
-    assert.deepEqual(answered.splice(0), ['alice 200', 'alice before her password was changed 401', 'alice 200', 'guess 401', 'guess 401']);
+    assert.deepEqual(answered.splice(0), [
+      'alice 200',
+      'alice before her password was changed 401',
+      'alice 200',
+      'guess 401',
+      'guess 401',
+    ]);
     // A process that stands still for as long as a guesser waits, answers both at once.
     for (let round = 0; round < 5 && answered.at(-2) !== 'alice 200'; round += 1) {
       const slowed = ask('guess', { authorization: basic('alice', `another guess ${round}`) });

@@ -7,10 +7,10 @@ import { pino } from 'pino';
 import { stringify } from 'smol-toml';
 import { MASK } from 'mountkeeper';
 import { createTestHost } from 'mountkeeper/testing';
-import { NOTHING_CROSSED } from '../../../plugins/webhooks/crossings.ts';
+import { NOTHING_CROSSED } from '../../../plugins/webhooks/events/thresholds.ts';
 import webhooks from '../../../plugins/webhooks/index.ts';
-import { createSaver, readMemory } from '../../../plugins/webhooks/memory.ts';
-import type { Remembered } from '../../../plugins/webhooks/memory.ts';
+import { createSaver, readMemory } from '../../../plugins/webhooks/delivery/saved-state.ts';
+import type { Remembered } from '../../../plugins/webhooks/delivery/saved-state.ts';
 import { runCommand } from '../../api/cli.ts';
 import { until } from '../../support/until.ts';
 
@@ -22,16 +22,29 @@ describe('webhooks', () => {
     t.after(() => host.close());
     await assert.rejects(host.configure({ notifications: { webhook_url: 'ftp://x' } }), /http/);
     await assert.rejects(host.configure({ notifications: { webhook_format: 'fax' } }), /webhook_format/);
-    await host.configure({ notifications: { webhook_url: 'https://example.org/x', webhook_secret: 'x', webhook_format: 'feishu' } });
+    await host.configure({
+      notifications: { webhook_url: 'https://example.org/x', webhook_secret: 'x', webhook_format: 'feishu' },
+    });
   });
 
   it('takes no address over HTTP that only this machine reaches, but keeps what the file says', async (t) => {
     const host = await createTestHost({ plugins: [webhooks], config: {} });
     t.after(() => host.close());
-    const over = (notifications: object) => host.config.check(stringify({ connections: [], notifications }), 'http');
-    for (const webhook_url of ['http://127.0.0.1:9/x', 'http://localhost/', 'http://0x7f.1/', 'http://[64:ff9b::7f00:1]/', 'http://169.254.169.254/latest']) {
+    const over = (notifications: object) =>
+      host.config.check(stringify({ connections: [], notifications }), 'http');
+    for (const webhook_url of [
+      'http://127.0.0.1:9/x',
+      'http://localhost/',
+      'http://0x7f.1/',
+      'http://[64:ff9b::7f00:1]/',
+      'http://169.254.169.254/latest',
+    ]) {
       const check = await over({ webhook_url });
-      assert.match(check.ok ? 'accepted' : check.message, /notifications\.webhook_url names a (loopback|link-local) address.*notifications\.allow_private = true/, webhook_url);
+      assert.match(
+        check.ok ? 'accepted' : check.message,
+        /notifications\.webhook_url names a (loopback|link-local) address.*notifications\.allow_private = true/,
+        webhook_url,
+      );
     }
     assert.equal((await over({ webhook_url: 'http://192.168.1.5/' })).ok, true);
     const kept = { webhook_url: 'http://127.0.0.1:9/x' };
@@ -47,10 +60,16 @@ describe('webhooks', () => {
       ...(await host.hooks.collect('collectNotices')).map(({ message }) => message),
       ...(await host.hooks.collect('collectChecks', host.config.current.config)).map(({ detail }) => detail),
     ];
-    const test = async () => ((await host.inject({ method: 'POST', url: '/api/webhooks/test' })).json() as { message: string }).message;
+    const test = async () =>
+      ((await host.inject({ method: 'POST', url: '/api/webhooks/test' })).json() as { message: string })
+        .message;
     const found = await told();
     assert.equal(found.length, 2);
-    for (const message of found) assert.match(message, /^no notifications are sent: notifications\.webhook_url names a loopback address/);
+    for (const message of found)
+      assert.match(
+        message,
+        /^no notifications are sent: notifications\.webhook_url names a loopback address/,
+      );
     assert.match(await test(), /^Not delivered: the address names a loopback address/);
     await host.configure({ notifications: { webhook_url, allow_private: true } });
     assert.deepEqual(await told(), []);
@@ -59,22 +78,34 @@ describe('webhooks', () => {
 
   it('shows its address to nobody: with chat services it is the secret', async (t) => {
     const secret = 'https://hooks.slack.com/services/T0/B0/geheim-1';
-    const host = await createTestHost({ plugins: [webhooks], config: { notifications: { webhook_url: secret } } });
+    const host = await createTestHost({
+      plugins: [webhooks],
+      config: { notifications: { webhook_url: secret } },
+    });
     t.after(() => host.close());
     const { notifications } = host.config.redacted() as { notifications: { webhook_url: string } };
     assert.equal(notifications.webhook_url, MASK);
-    const other = await host.config.check(stringify({ connections: [], notifications: { webhook_url: secret.replace('-1', '-2') } }), 'http');
+    const other = await host.config.check(
+      stringify({ connections: [], notifications: { webhook_url: secret.replace('-1', '-2') } }),
+      'http',
+    );
     assert.equal(other.ok && other.diff.summary, 'notifications.webhook_url: changed');
     const none = await host.config.check(stringify({ connections: [] }), 'http');
     assert.equal(none.ok && none.diff.summary, 'notifications.webhook_url: cleared');
-    const masked = await host.config.check(stringify({ connections: [], notifications: { webhook_url: MASK } }), 'http');
+    const masked = await host.config.check(
+      stringify({ connections: [], notifications: { webhook_url: MASK } }),
+      'http',
+    );
     assert.match(masked.ok ? 'accepted' : masked.message, /holds the mask/);
   });
 
   it('has nowhere to send to without an address, and says so', async (t) => {
     const host = await createTestHost({ plugins: [webhooks], config: {} });
     t.after(() => host.close());
-    const test = (await host.inject({ method: 'POST', url: '/api/webhooks/test' })).json() as { ok: boolean; message: string };
+    const test = (await host.inject({ method: 'POST', url: '/api/webhooks/test' })).json() as {
+      ok: boolean;
+      message: string;
+    };
     assert.deepEqual([test.ok, /webhook_url/.test(test.message)], [false, true]);
     assert.deepEqual((await host.inject('/api/webhooks/deliveries')).json(), { deliveries: [] });
   });
@@ -83,18 +114,37 @@ describe('webhooks', () => {
     const config = { notifications: { webhook_url: 'http://127.0.0.1:1/x', allow_private: true } };
     const event = { type: 'mine.own', severity: 'info', message: 'm', data: {}, key: 'k' } as const;
     const { definePlugin } = await import('mountkeeper');
-    const sender = definePlugin({ name: 'sender', version: '1.0.0', apiVersion: 1, description: 'Sends.', register: (ctx) => ctx.tap('afterCycle', () => ctx.send('notify', event)) });
+    const sender = definePlugin({
+      name: 'sender',
+      version: '1.0.0',
+      apiVersion: 1,
+      description: 'Sends.',
+      register: (ctx) => ctx.tap('afterCycle', () => ctx.send('notify', event)),
+    });
     const host = await createTestHost({ plugins: [webhooks, sender], config });
     t.after(() => host.close());
-    const deliveries = async () => ((await host.inject('/api/webhooks/deliveries')).json() as { deliveries: { type: string; state: string; attempts: { problem: string }[] }[] }).deliveries;
-    const tell = () => host.hooks.observe('afterCycle', { version: 1, takenAt: 0, record: { shares: [] } } as never);
+    const deliveries = async () =>
+      (
+        (await host.inject('/api/webhooks/deliveries')).json() as {
+          deliveries: { type: string; state: string; attempts: { problem: string }[] }[];
+        }
+      ).deliveries;
+    const tell = () =>
+      host.hooks.observe('afterCycle', { version: 1, takenAt: 0, record: { shares: [] } } as never);
     await tell();
     await tell();
-    const seen = await until('it was tried', async () => {
-      const now = await deliveries();
-      return now[0]?.attempts.length === 1 ? now : undefined;
-    }, { timeoutMs: 20_000, everyMs: 5 });
-    assert.deepEqual(seen.map(({ type, state }) => [type, state]), [['mine.own', 'waiting']]);
+    const seen = await until(
+      'it was tried',
+      async () => {
+        const now = await deliveries();
+        return now[0]?.attempts.length === 1 ? now : undefined;
+      },
+      { timeoutMs: 20_000, everyMs: 5 },
+    );
+    assert.deepEqual(
+      seen.map(({ type, state }) => [type, state]),
+      [['mine.own', 'waiting']],
+    );
     assert.match(seen[0]?.attempts[0]?.problem ?? '', /refuses connections/);
     await host.configure({ ...config, plugins: { webhooks: { enabled: false } } });
     await host.configure(config);
@@ -117,9 +167,27 @@ describe('the memory', () => {
     await saver.settled();
     assert.deepEqual((await readMemory(file, log)).crossed.caches, ['share49']);
     assert.equal((await stat(file)).mode & 0o777, 0o600);
-    const whole = { id: 'msg_1', event: { key: 'k', type: 'test' }, createdAt: 1, nextAt: 1, state: 'waiting', tries: 0, attempts: [] };
-    await writeFile(file, JSON.stringify({ version: 1, deliveries: [null, {}, { ...whole, attempts: undefined }, whole, { ...whole, event: {} }] }));
-    assert.deepEqual((await readMemory(file, log)).deliveries.map(({ id }) => id), ['msg_1'], 'one that is damaged keeps none of the others back');
+    const whole = {
+      id: 'msg_1',
+      event: { key: 'k', type: 'test' },
+      createdAt: 1,
+      nextAt: 1,
+      state: 'waiting',
+      tries: 0,
+      attempts: [],
+    };
+    await writeFile(
+      file,
+      JSON.stringify({
+        version: 1,
+        deliveries: [null, {}, { ...whole, attempts: undefined }, whole, { ...whole, event: {} }],
+      }),
+    );
+    assert.deepEqual(
+      (await readMemory(file, log)).deliveries.map(({ id }) => id),
+      ['msg_1'],
+      'one that is damaged keeps none of the others back',
+    );
     await writeFile(file, (await readFile(file, 'utf8')).slice(0, 20));
     assert.deepEqual((await readMemory(file, log)).deliveries, []);
   });
@@ -127,23 +195,57 @@ describe('the memory', () => {
 
 describe('mountkeeper webhook', () => {
   it('shows what became of notifications', async () => {
-    const body = JSON.stringify({ deliveries: [
-      { id: 'msg_1', type: 'test', message: '', created_at: 'T', state: 'delivered', tries: 1, next_at: null, attempts: [{ at: 'T', ms: 12, status: 200, problem: null }] },
-      { id: 'msg_2', type: 'test', message: '', created_at: 'T', state: 'waiting', tries: 1, next_at: 'N', attempts: [{ at: 'T', ms: 12, status: 500, problem: 'the receiver answered 500' }] },
-    ] });
-    const shown = await runCommand(webhooks, ['webhook', 'log'], { request: async () => ({ status: 200, body }) });
-    assert.deepEqual(shown.tables[0]?.slice(1).map((row) => row.at(-1)), ['200 in 12 ms', 'the receiver answered 500; next at N']);
+    const body = JSON.stringify({
+      deliveries: [
+        {
+          id: 'msg_1',
+          type: 'test',
+          message: '',
+          created_at: 'T',
+          state: 'delivered',
+          tries: 1,
+          next_at: null,
+          attempts: [{ at: 'T', ms: 12, status: 200, problem: null }],
+        },
+        {
+          id: 'msg_2',
+          type: 'test',
+          message: '',
+          created_at: 'T',
+          state: 'waiting',
+          tries: 1,
+          next_at: 'N',
+          attempts: [{ at: 'T', ms: 12, status: 500, problem: 'the receiver answered 500' }],
+        },
+      ],
+    });
+    const shown = await runCommand(webhooks, ['webhook', 'log'], {
+      request: async () => ({ status: 200, body }),
+    });
+    assert.deepEqual(
+      shown.tables[0]?.slice(1).map((row) => row.at(-1)),
+      ['200 in 12 ms', 'the receiver answered 500; next at N'],
+    );
   });
 
   it('says so when there is nothing to show', async () => {
-    const shown = await runCommand(webhooks, ['webhook', 'log'], { request: async () => ({ status: 200, body: '{"deliveries":[]}' }) });
+    const shown = await runCommand(webhooks, ['webhook', 'log'], {
+      request: async () => ({ status: 200, body: '{"deliveries":[]}' }),
+    });
     assert.deepEqual(shown.tables, []);
     assert.match(shown.printed.join(' '), /No notifications so far/);
   });
 
   it('exits with 64 for what it does not know', async () => {
     for (const args of [[], ['x'], ['resend'], ['test', 'y'], ['log', 'y']]) {
-      assert.equal((await runCommand(webhooks, ['webhook', ...args], { request: async () => ({ status: 200, body: '{}' }) })).code, 64);
+      assert.equal(
+        (
+          await runCommand(webhooks, ['webhook', ...args], {
+            request: async () => ({ status: 200, body: '{}' }),
+          })
+        ).code,
+        64,
+      );
     }
   });
 });

@@ -1,10 +1,15 @@
-/** A client program whose output is the file: read as fast as it is wanted, ended when it is wanted no more. */
+/**
+ * A client program whose output is the file: read as fast as it is wanted, ended when it is wanted no more.
+ */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 
 export async function* streamOf(command: string, args: readonly string[]): AsyncGenerator<Buffer> {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], LANG: 'C.UTF-8', HOME: '/nonexistent' } });
+  const child = spawn(command, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'], LANG: 'C.UTF-8', HOME: '/nonexistent' },
+  });
   let complaint = '';
   child.stderr.on('data', (piece: Buffer) => (complaint += piece.toString()));
   const ended = once(child, 'close') as Promise<[number | null]>;

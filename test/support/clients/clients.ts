@@ -30,9 +30,17 @@ export interface Client {
   isServer(args: readonly string[]): boolean;
   isShown(access: Access, share: string): Promise<boolean>;
   /** A local folder with all that is in it, as a new folder of the share. */
-  upload(access: Access, from: string, to: { readonly share: string; readonly folder: string }): Promise<void>;
+  upload(
+    access: Access,
+    from: string,
+    to: { readonly share: string; readonly folder: string },
+  ): Promise<void>;
   /** Path below the folder → checksum of what the client gets. */
-  download(access: Access, from: { readonly share: string; readonly folder: string }, paths: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  download(
+    access: Access,
+    from: { readonly share: string; readonly folder: string },
+    paths: readonly string[],
+  ): Promise<ReadonlyMap<string, string>>;
   /** Reads one file as it comes. */
   stream(access: Access, share: string, path: string): AsyncIterable<Buffer>;
   session(access: Access, share: string): Promise<Session>;

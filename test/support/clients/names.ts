@@ -4,15 +4,49 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 const NAMES = [
-  'plain.txt', 'UPPER.TXT', '.hidden', 'no extension', 'two  spaces.txt', ' leading space', 'many.dots.in.a.name.tar.gz',
-  '照片 2024 春节.jpg', '全家福.raw', '読んでください.md', '한국어 파일.txt', 'до завтра.txt', 'Müller & Söhne.pdf', 'Côte d\'Azur été.png',
-  'decomposed e\u0301te\u0301.txt', 'עברית.txt', 'ملف عربي.txt', 'ไทย.txt', 'emoji 🎉👨‍👩‍👧.png', '𠮷野家.txt',
-  'hash #1.txt', 'percent %20 %41.txt', 'plus + and = sign.txt', 'semi;colon.txt', 'comma, here.txt', 'at @ home.txt', 'dollar $HOME.txt',
-  'back`tick.txt', 'caret ^ tilde ~.txt', 'brackets [1] {2} (3).txt', 'exclamation!.txt', 'ampersand & co.txt', '100%', '~$owner.docx', '-dash first', 'a',
-  `${'n'.repeat(251)}.raw`, `${'长'.repeat(83)}.raw`,
+  'plain.txt',
+  'UPPER.TXT',
+  '.hidden',
+  'no extension',
+  'two  spaces.txt',
+  ' leading space',
+  'many.dots.in.a.name.tar.gz',
+  '照片 2024 春节.jpg',
+  '全家福.raw',
+  '読んでください.md',
+  '한국어 파일.txt',
+  'до завтра.txt',
+  'Müller & Söhne.pdf',
+  "Côte d'Azur été.png",
+  'decomposed e\u0301te\u0301.txt',
+  'עברית.txt',
+  'ملف عربي.txt',
+  'ไทย.txt',
+  'emoji 🎉👨‍👩‍👧.png',
+  '𠮷野家.txt',
+  'hash #1.txt',
+  'percent %20 %41.txt',
+  'plus + and = sign.txt',
+  'semi;colon.txt',
+  'comma, here.txt',
+  'at @ home.txt',
+  'dollar $HOME.txt',
+  'back`tick.txt',
+  'caret ^ tilde ~.txt',
+  'brackets [1] {2} (3).txt',
+  'exclamation!.txt',
+  'ampersand & co.txt',
+  '100%',
+  '~$owner.docx',
+  '-dash first',
+  'a',
+  `${'n'.repeat(251)}.raw`,
+  `${'长'.repeat(83)}.raw`,
 ];
 const FOLDERS = ['', 'inner folder/', '子文件夹/深 deep/'];
-const SIZES = [0, 1, 2, 511, 512, 4_095, 4_096, 4_097, 65_535, 65_536, 65_537, 131_073, 1_048_575, 1_048_577, 3_000_017];
+const SIZES = [
+  0, 1, 2, 511, 512, 4_095, 4_096, 4_097, 65_535, 65_536, 65_537, 131_073, 1_048_575, 1_048_577, 3_000_017,
+];
 const BIG_BYTES = 300_000_000;
 const TOTAL = 200;
 
@@ -27,7 +61,8 @@ export async function layDownFiles(folder: string): Promise<ReadonlyMap<string, 
   };
   const named = FOLDERS.flatMap((room) => NAMES.map((name) => `${room}${name}`));
   for (const [index, path] of named.entries()) await put(path, SIZES[index % SIZES.length] ?? 0);
-  for (let index = named.length; index < TOTAL - 1; index += 1) await put(`many/IMG_${String(index).padStart(4, '0')}.jpg`, 1_000 + 397 * index);
+  for (let index = named.length; index < TOTAL - 1; index += 1)
+    await put(`many/IMG_${String(index).padStart(4, '0')}.jpg`, 1_000 + 397 * index);
   await put('one big film.mov', BIG_BYTES);
   return sums;
 }

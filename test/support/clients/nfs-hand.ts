@@ -1,4 +1,7 @@
-/** What a client of NFS does with one file that it has open, a step at a time. A refusal is the server's number, in an `NfsFault`. */
+/**
+ * What a client of NFS does with one file that it has open, a step at a time. A refusal is the server's
+ * number, in an `NfsFault`.
+ */
 import { say } from './nfs-wire.ts';
 import type { FileRange, OpenFile } from './nfs-wire.ts';
 import type { NfsClient } from './nfs-session.ts';
@@ -10,7 +13,12 @@ export interface Written {
 }
 
 /** Unstable: the server may forget it until a commit. */
-export async function writeUnstable({ wire }: NfsClient, file: OpenFile, offset: number, data: Buffer): Promise<Written> {
+export async function writeUnstable(
+  { wire }: NfsClient,
+  file: OpenFile,
+  offset: number,
+  data: Buffer,
+): Promise<Written> {
   const answer = (await wire.call(say.putHandle(file.handle), say.writeAt(file.state, offset, data))).done(2);
   const bytes = answer.uint();
   answer.uint();
@@ -22,7 +30,11 @@ export async function commit({ wire }: NfsClient, { handle }: Pick<OpenFile, 'ha
   return (await wire.call(say.putHandle(handle), say.commit())).done(2).raw(8).toString('hex');
 }
 
-export async function setLength({ wire }: NfsClient, { handle, state }: OpenFile, bytes: number): Promise<void> {
+export async function setLength(
+  { wire }: NfsClient,
+  { handle, state }: OpenFile,
+  bytes: number,
+): Promise<void> {
   await wire.call(say.putHandle(handle), say.setLength(state, bytes));
 }
 

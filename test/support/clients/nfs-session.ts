@@ -1,4 +1,7 @@
-/** A client of NFS 4.0 that comes by path and opens, reads, writes and closes as a kernel's does; libnfs's tools cannot write more than 3,000 bytes. */
+/**
+ * A client of NFS 4.0 that comes by path and opens, reads, writes and closes as a kernel's does; libnfs's
+ * tools cannot write more than 3,000 bytes.
+ */
 import { randomBytes } from 'node:crypto';
 import { NfsFault, NfsWire, Results, say } from './nfs-wire.ts';
 import type { OpenFile, Sharing } from './nfs-wire.ts';
@@ -30,7 +33,9 @@ export class NfsClient {
 
   static async connect(port: number): Promise<NfsClient> {
     const wire = new NfsWire(port);
-    const answer = (await wire.call(say.begin(randomBytes(8), `mountkeeper ${randomBytes(6).toString('hex')}`))).done();
+    const answer = (
+      await wire.call(say.begin(randomBytes(8), `mountkeeper ${randomBytes(6).toString('hex')}`))
+    ).done();
     const client = answer.raw(8);
     await wire.call(say.confirmBegin(client, answer.raw(8)));
     return new NfsClient(wire, client);
@@ -60,9 +65,11 @@ export class NfsClient {
   async makeFolder(path: string): Promise<void> {
     const names = path.split('/');
     for (let depth = 2; depth <= names.length; depth += 1) {
-      await this.wire.call(...way(names.slice(0, depth - 1)), say.makeFolder(names[depth - 1] ?? '')).catch((error: unknown) => {
-        if (!(error instanceof NfsFault && error.status === EXISTS)) throw error;
-      });
+      await this.wire
+        .call(...way(names.slice(0, depth - 1)), say.makeFolder(names[depth - 1] ?? ''))
+        .catch((error: unknown) => {
+          if (!(error instanceof NfsFault && error.status === EXISTS)) throw error;
+        });
     }
   }
 
@@ -74,7 +81,9 @@ export class NfsClient {
         const [at, data] = [offset, Buffer.alloc(Math.min(BLOCK_BYTES, bytes - offset))];
         offset += data.length;
         await source.read(data, 0, data.length, at);
-        const written = (await this.wire.call(say.putHandle(file.handle), say.writeAt(file.state, at, data))).done(2).uint();
+        const written = (await this.wire.call(say.putHandle(file.handle), say.writeAt(file.state, at, data)))
+          .done(2)
+          .uint();
         if (written !== data.length) throw new Error(`NFS took ${written} of ${data.length} bytes`);
       }
     };
@@ -85,11 +94,14 @@ export class NfsClient {
 
   async *read(path: string): AsyncGenerator<Buffer> {
     const file = await this.open(path, 'open');
-    const ask = (offset: number) => this.wire.call(say.putHandle(file.handle), say.readAt(file.state, offset, BLOCK_BYTES)).then((answer) => {
-      answer.done(2);
-      const isLast = answer.uint() === 1;
-      return { isLast, data: answer.opaque() };
-    });
+    const ask = (offset: number) =>
+      this.wire
+        .call(say.putHandle(file.handle), say.readAt(file.state, offset, BLOCK_BYTES))
+        .then((answer) => {
+          answer.done(2);
+          const isLast = answer.uint() === 1;
+          return { isLast, data: answer.opaque() };
+        });
     // One block ahead, as every client reads.
     let next = ask(0);
     for (let offset = 0; ;) {
@@ -106,7 +118,9 @@ export class NfsClient {
   async readPlaces(path: string, places: readonly number[], bytes: number): Promise<void> {
     const file = await this.open(path, 'open');
     for (const place of places) {
-      const answer = (await this.wire.call(say.putHandle(file.handle), say.readAt(file.state, place, bytes))).done(2);
+      const answer = (
+        await this.wire.call(say.putHandle(file.handle), say.readAt(file.state, place, bytes))
+      ).done(2);
       answer.uint();
       const { length } = answer.opaque();
       if (length !== bytes) throw new Error(`NFS gave ${length} of ${bytes} bytes at ${place}`);
@@ -129,7 +143,9 @@ export class NfsClient {
     const names = path.split('/');
     this.owners += 1;
     const opening = say[how](this.client, `owner ${this.owners}`, names.at(-1) ?? '', sharing);
-    const answer = (await this.wire.call(...way(names.slice(0, -1)), opening, say.getHandle())).done(names.length + 1);
+    const answer = (await this.wire.call(...way(names.slice(0, -1)), opening, say.getHandle())).done(
+      names.length + 1,
+    );
     const state = answer.raw(16);
     answer.raw(20);
     const flags = answer.uint();
@@ -137,7 +153,10 @@ export class NfsClient {
     if (answer.uint() !== 0) throw new Error('NFS delegated a file though it is told not to');
     const handle = answer.done().opaque();
     if ((flags & CONFIRM) === 0) return { handle, state };
-    return { handle, state: (await this.wire.call(say.putHandle(handle), say.confirmOpen(state, 1))).done(2).raw(16) };
+    return {
+      handle,
+      state: (await this.wire.call(say.putHandle(handle), say.confirmOpen(state, 1))).done(2).raw(16),
+    };
   }
 }
 
@@ -145,7 +164,11 @@ function way(names: readonly string[]): Buffer[] {
   return [say.putRoot(), ...names.map((name) => say.lookup(name))];
 }
 
-function entries(answer: Results): { readonly names: string[]; readonly cookie: Buffer; readonly isLast: boolean } {
+function entries(answer: Results): {
+  readonly names: string[];
+  readonly cookie: Buffer;
+  readonly isLast: boolean;
+} {
   const names: string[] = [];
   let cookie: Buffer = Buffer.alloc(8);
   while (answer.uint() === 1) {

@@ -1,4 +1,7 @@
-/** One lasting connection to an NFS 4.0 server: calls may be under way beside each other, answers are read by their numbers. */
+/**
+ * One lasting connection to an NFS 4.0 server: calls may be under way beside each other, answers are read by
+ * their numbers.
+ */
 import { createConnection } from 'node:net';
 import type { Socket } from 'node:net';
 import { compoundCall, opaque, operation, uint } from '../../../plugins/nfs/xdr.ts';
@@ -52,7 +55,10 @@ export class Results {
 
 export class NfsWire {
   private readonly socket: Socket;
-  private readonly waiting = new Map<number, { resolve: (record: Buffer) => void; reject: (error: Error) => void }>();
+  private readonly waiting = new Map<
+    number,
+    { resolve: (record: Buffer) => void; reject: (error: Error) => void }
+  >();
   private pieces: Buffer[] = [];
   private length = 0;
   private record: Buffer[] = [];
@@ -74,7 +80,10 @@ export class NfsWire {
     this.xid += 1;
     const { xid } = this;
     const answer = new Promise<Buffer>((resolve, reject) => this.waiting.set(xid, { resolve, reject }));
-    const timer = setTimeout(() => this.fail(new Error(`no answer of the NFS server within ${ANSWER_MS} ms`)), ANSWER_MS);
+    const timer = setTimeout(
+      () => this.fail(new Error(`no answer of the NFS server within ${ANSWER_MS} ms`)),
+      ANSWER_MS,
+    );
     if (this.socket.destroyed) this.fail(new Error('the connection to the NFS server is closed'));
     else this.socket.write(compoundCall(xid, operations));
     try {
@@ -137,7 +146,22 @@ export function long(value: number): Buffer {
   return bytes;
 }
 
-const OP = { close: 4, commit: 5, create: 6, lock: 12, open: 18, openConfirm: 20, readdir: 26, setAttributes: 34, setClientId: 35, confirmClientId: 36, remove: 28, renew: 30, write: 38, read: 25 } as const;
+const OP = {
+  close: 4,
+  commit: 5,
+  create: 6,
+  lock: 12,
+  open: 18,
+  openConfirm: 20,
+  readdir: 26,
+  setAttributes: 34,
+  setClientId: 35,
+  confirmClientId: 36,
+  remove: 28,
+  renew: 30,
+  write: 38,
+  read: 25,
+} as const;
 const NO_ATTRIBUTES = Buffer.concat([uint(0), uint(0)]);
 const EMPTY_FILE = Buffer.concat([uint(1), uint(1 << 4), opaque(Buffer.alloc(8))]);
 const [READ_ONLY, WRITE_ONLY, WRITE_LOCK] = [1, 2, 2];
@@ -161,21 +185,78 @@ export interface FileRange {
 /** What a client of NFS 4.0 says, with the state that the protocol asks for. */
 export const say = {
   ...operation,
-  begin: (verifier: Buffer, name: string) => Buffer.concat([uint(OP.setClientId), verifier, opaque(name), uint(0x4000_0000), opaque('tcp'), opaque('127.0.0.1.0.0'), uint(1)]),
-  confirmBegin: (client: Buffer, verifier: Buffer) => Buffer.concat([uint(OP.confirmClientId), client, verifier]),
+  begin: (verifier: Buffer, name: string) =>
+    Buffer.concat([
+      uint(OP.setClientId),
+      verifier,
+      opaque(name),
+      uint(0x4000_0000),
+      opaque('tcp'),
+      opaque('127.0.0.1.0.0'),
+      uint(1),
+    ]),
+  confirmBegin: (client: Buffer, verifier: Buffer) =>
+    Buffer.concat([uint(OP.confirmClientId), client, verifier]),
   renew: (client: Buffer) => Buffer.concat([uint(OP.renew), client]),
-  open: (client: Buffer, owner: string, name: string, { access, deny }: Sharing = { access: READ_ONLY, deny: 0 }) => Buffer.concat([uint(OP.open), uint(0), uint(access), uint(deny), client, opaque(owner), uint(0), uint(0), opaque(name)]),
+  open: (
+    client: Buffer,
+    owner: string,
+    name: string,
+    { access, deny }: Sharing = { access: READ_ONLY, deny: 0 },
+  ) =>
+    Buffer.concat([
+      uint(OP.open),
+      uint(0),
+      uint(access),
+      uint(deny),
+      client,
+      opaque(owner),
+      uint(0),
+      uint(0),
+      opaque(name),
+    ]),
   /** Makes the file, or empties it. */
-  make: (client: Buffer, owner: string, name: string) => Buffer.concat([uint(OP.open), uint(0), uint(WRITE_ONLY), uint(0), client, opaque(owner), uint(1), uint(0), EMPTY_FILE, uint(0), opaque(name)]),
-  confirmOpen: (state: Buffer, sequence: number) => Buffer.concat([uint(OP.openConfirm), state, uint(sequence)]),
+  make: (client: Buffer, owner: string, name: string) =>
+    Buffer.concat([
+      uint(OP.open),
+      uint(0),
+      uint(WRITE_ONLY),
+      uint(0),
+      client,
+      opaque(owner),
+      uint(1),
+      uint(0),
+      EMPTY_FILE,
+      uint(0),
+      opaque(name),
+    ]),
+  confirmOpen: (state: Buffer, sequence: number) =>
+    Buffer.concat([uint(OP.openConfirm), state, uint(sequence)]),
   close: (state: Buffer, sequence: number) => Buffer.concat([uint(OP.close), uint(sequence), state]),
   /** Of an open file's range, for writing, at once or not at all. */
-  lock: (client: Buffer, owner: string, state: Buffer, { offset, bytes }: FileRange) => Buffer.concat([uint(OP.lock), uint(WRITE_LOCK), uint(0), long(offset), long(bytes), uint(1), uint(2), state, uint(0), client, opaque(owner)]),
-  setLength: (state: Buffer, bytes: number) => Buffer.concat([uint(OP.setAttributes), state, uint(1), uint(1 << 4), opaque(long(bytes))]),
+  lock: (client: Buffer, owner: string, state: Buffer, { offset, bytes }: FileRange) =>
+    Buffer.concat([
+      uint(OP.lock),
+      uint(WRITE_LOCK),
+      uint(0),
+      long(offset),
+      long(bytes),
+      uint(1),
+      uint(2),
+      state,
+      uint(0),
+      client,
+      opaque(owner),
+    ]),
+  setLength: (state: Buffer, bytes: number) =>
+    Buffer.concat([uint(OP.setAttributes), state, uint(1), uint(1 << 4), opaque(long(bytes))]),
   remove: (name: string) => Buffer.concat([uint(OP.remove), opaque(name)]),
   makeFolder: (name: string) => Buffer.concat([uint(OP.create), uint(2), opaque(name), NO_ATTRIBUTES]),
-  readAt: (state: Buffer, offset: number, count: number) => Buffer.concat([uint(OP.read), state, long(offset), uint(count)]),
-  writeAt: (state: Buffer, offset: number, data: Buffer) => Buffer.concat([uint(OP.write), state, long(offset), uint(0), opaque(data)]),
+  readAt: (state: Buffer, offset: number, count: number) =>
+    Buffer.concat([uint(OP.read), state, long(offset), uint(count)]),
+  writeAt: (state: Buffer, offset: number, data: Buffer) =>
+    Buffer.concat([uint(OP.write), state, long(offset), uint(0), opaque(data)]),
   commit: () => Buffer.concat([uint(OP.commit), long(0), uint(0)]),
-  list: (cookie: Buffer, verifier: Buffer) => Buffer.concat([uint(OP.readdir), cookie, verifier, uint(32_768), uint(65_536), uint(1), uint(1 << 1)]),
+  list: (cookie: Buffer, verifier: Buffer) =>
+    Buffer.concat([uint(OP.readdir), cookie, verifier, uint(32_768), uint(65_536), uint(1), uint(1 << 1)]),
 };

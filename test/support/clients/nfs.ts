@@ -28,19 +28,29 @@ export const nfs: Client = {
   label: 'NFS',
   protocol: 'nfs',
   isServer: (args) => args[0]?.endsWith('ganesha.nfsd') === true,
-  isShown: async ({ ports }, share) => (await runClient('nfs-ls', [url(ports.nfs, share)], 10_000)).code === 0,
-  upload: ({ ports }, from, { share, folder }) => withClient(ports.nfs, async (client) => {
-    await client.makeFolder(`${share}/${folder}`);
-    for (const path of (await readdir(from, { recursive: true })).sort()) {
-      if ((await stat(`${from}/${path}`)).isDirectory()) await client.makeFolder(`${share}/${folder}/${path}`);
-      else await putFile(client, `${from}/${path}`, `${share}/${folder}/${path}`);
-    }
-  }),
-  download: ({ ports }, { share, folder }, paths) => withClient(ports.nfs, async (client) => {
-    const sums = new Map<string, string>();
-    for (const path of paths) sums.set(path, await sumOfStream(client.read(`${share}/${folder}/${path}`)).catch((error: unknown) => (error as Error).message));
-    return sums;
-  }),
+  isShown: async ({ ports }, share) =>
+    (await runClient('nfs-ls', [url(ports.nfs, share)], 10_000)).code === 0,
+  upload: ({ ports }, from, { share, folder }) =>
+    withClient(ports.nfs, async (client) => {
+      await client.makeFolder(`${share}/${folder}`);
+      for (const path of (await readdir(from, { recursive: true })).sort()) {
+        if ((await stat(`${from}/${path}`)).isDirectory())
+          await client.makeFolder(`${share}/${folder}/${path}`);
+        else await putFile(client, `${from}/${path}`, `${share}/${folder}/${path}`);
+      }
+    }),
+  download: ({ ports }, { share, folder }, paths) =>
+    withClient(ports.nfs, async (client) => {
+      const sums = new Map<string, string>();
+      for (const path of paths)
+        sums.set(
+          path,
+          await sumOfStream(client.read(`${share}/${folder}/${path}`)).catch(
+            (error: unknown) => (error as Error).message,
+          ),
+        );
+      return sums;
+    }),
   stream: ({ ports }, share, path) => streamOf('nfs-cat', [url(ports.nfs, `${share}/${path}`)]),
   session: async ({ ports }, share) => {
     const client = await NfsClient.connect(ports.nfs);

@@ -22,7 +22,10 @@ export interface TransferWish {
   readonly bytesPerSecond: number;
 }
 
-/** Fetches a file again and again at a steady pace until it is told to stop; the one under way is then carried to its end. */
+/**
+ * Fetches a file again and again at a steady pace until it is told to stop; the one under way is then carried
+ * to its end.
+ */
 export class Transfers {
   readonly done: Promise<Transfer>;
   private isStopped = false;
@@ -72,7 +75,8 @@ export class Transfers {
     let asked = Infinity;
     let bytes = 0;
     for await (const piece of open()) {
-      if (this.isUnderWay) this.tally.longestMs = Math.max(this.tally.longestMs, Math.round(performance.now() - asked));
+      if (this.isUnderWay)
+        this.tally.longestMs = Math.max(this.tally.longestMs, Math.round(performance.now() - asked));
       hash.update(piece);
       bytes += piece.length;
       this.tally.bytes += piece.length;
@@ -90,14 +94,27 @@ export interface Outcome {
 }
 
 /** One transfer over each protocol, once all are under way; the returned function ends them. */
-export async function transfersOf(access: Access, { share, path, ...wish }: Omit<TransferWish, 'open'> & { readonly share: string; readonly path: string }): Promise<() => Promise<Outcome[]>> {
-  const all = CLIENTS.map(({ label, stream }) => ({ label, transfers: new Transfers({ ...wish, open: () => stream(access, share, path) }) }));
+export async function transfersOf(
+  access: Access,
+  { share, path, ...wish }: Omit<TransferWish, 'open'> & { readonly share: string; readonly path: string },
+): Promise<() => Promise<Outcome[]>> {
+  const all = CLIENTS.map(({ label, stream }) => ({
+    label,
+    transfers: new Transfers({ ...wish, open: () => stream(access, share, path) }),
+  }));
   // A test that failed must not leave them running.
   access.scratch.defer(() => all.forEach(({ transfers }) => transfers.abandon()));
-  for (const { label, transfers } of all) await until(`the transfer over ${label} is under way`, () => transfers.isUnderWay, { timeoutMs: 60_000, everyMs: 20 });
-  return () => Promise.all(all.map(async ({ label, transfers }) => ({ label, transfer: await transfers.stop() })));
+  for (const { label, transfers } of all)
+    await until(`the transfer over ${label} is under way`, () => transfers.isUnderWay, {
+      timeoutMs: 60_000,
+      everyMs: 20,
+    });
+  return () =>
+    Promise.all(all.map(async ({ label, transfers }) => ({ label, transfer: await transfers.stop() })));
 }
 
 export function pauses(outcomes: readonly Outcome[], limitMs: number): string[] {
-  return outcomes.filter(({ transfer }) => transfer.longestMs > limitMs).map(({ label, transfer }) => `${label} waited ${transfer.longestMs} ms`);
+  return outcomes
+    .filter(({ transfer }) => transfer.longestMs > limitMs)
+    .map(({ label, transfer }) => `${label} waited ${transfer.longestMs} ms`);
 }

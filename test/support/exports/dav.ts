@@ -27,13 +27,27 @@ export async function openDavHouse(name: string): Promise<DavHouse> {
   const nas = await Nas.create(scratch, { files: { [`${SHARE}/from nas.bin`]: 300_000 } });
   const port = await freePort();
   const daemon = await Daemon.create(scratch, {
-    connections: [nas.connection('nas')], shares: [{ name: SHARE, connection: 'nas', remote_path: SHARE }],
-    sections: { mount: { write_back: '1s' }, webdav: { enabled: true, port, users: [{ name: USER, password: PASSWORD }] } },
+    connections: [nas.connection('nas')],
+    shares: [{ name: SHARE, connection: 'nas', remote_path: SHARE }],
+    sections: {
+      mount: { write_back: '1s' },
+      webdav: { enabled: true, port, users: [{ name: USER, password: PASSWORD }] },
+    },
   });
   await daemon.start();
   await daemon.healthy();
-  await until('WebDAV is served', async () => (await exportStatus(daemon)).webdav_running, { timeoutMs: 30_000 });
+  await until('WebDAV is served', async () => (await exportStatus(daemon)).webdav_running, {
+    timeoutMs: 30_000,
+  });
   const dav = async (...args: string[]): Promise<number> =>
-    Number((await runClient('curl', ['-sS', '-o', '/dev/null', '-w', '%{http_code}', '-u', `${USER}:${PASSWORD}`, ...args], 45_000)).output.slice(-3));
+    Number(
+      (
+        await runClient(
+          'curl',
+          ['-sS', '-o', '/dev/null', '-w', '%{http_code}', '-u', `${USER}:${PASSWORD}`, ...args],
+          45_000,
+        )
+      ).output.slice(-3),
+    );
   return { scratch, nas, daemon, url: (path = '') => `http://127.0.0.1:${port}/${SHARE}/${path}`, dav };
 }

@@ -21,10 +21,18 @@ export interface ExportStatus extends StatusJson {
 }
 
 /** Runs a client to its end; killed at the deadline. */
-export async function runClient(command: string, args: readonly string[], timeoutMs = 20_000): Promise<ClientResult> {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], LANG: 'C.UTF-8', HOME: '/nonexistent' } });
+export async function runClient(
+  command: string,
+  args: readonly string[],
+  timeoutMs = 20_000,
+): Promise<ClientResult> {
+  const child = spawn(command, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'], LANG: 'C.UTF-8', HOME: '/nonexistent' },
+  });
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => (output += piece.toString()));
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (piece: Buffer) => (output += piece.toString()));
   try {
     await within(`${command} ${args.join(' ')}`, timeoutMs, once(child, 'close'));
   } finally {
@@ -41,7 +49,16 @@ export interface SmbAccess {
 
 export function smb(share: string, commands: string, { port, user }: SmbAccess): Promise<ClientResult> {
   const login = user === undefined ? ['-N'] : ['-U', user];
-  return runClient('smbclient', [`//127.0.0.1/${share}`, '-p', String(port), ...login, '-m', 'SMB3', '-c', commands]);
+  return runClient('smbclient', [
+    `//127.0.0.1/${share}`,
+    '-p',
+    String(port),
+    ...login,
+    '-m',
+    'SMB3',
+    '-c',
+    commands,
+  ]);
 }
 
 /** A session that stays open: commands go to one smbclient, one after the other. */
@@ -51,8 +68,23 @@ export class SmbSession {
   private marks = 0;
 
   constructor(share: string, access: { port: number; user: string }, scratch: Scratch) {
-    this.child = spawn('stdbuf', ['-o0', 'smbclient', `//127.0.0.1/${share}`, '-p', String(access.port), '-U', access.user, '-m', 'SMB3'], { stdio: 'pipe', env: { PATH: process.env['PATH'], LANG: 'C.UTF-8', HOME: '/nonexistent' } });
-    for (const stream of [this.child.stdout, this.child.stderr]) stream.on('data', (piece: Buffer) => (this.output += piece.toString()));
+    this.child = spawn(
+      'stdbuf',
+      [
+        '-o0',
+        'smbclient',
+        `//127.0.0.1/${share}`,
+        '-p',
+        String(access.port),
+        '-U',
+        access.user,
+        '-m',
+        'SMB3',
+      ],
+      { stdio: 'pipe', env: { PATH: process.env['PATH'], LANG: 'C.UTF-8', HOME: '/nonexistent' } },
+    );
+    for (const stream of [this.child.stdout, this.child.stderr])
+      stream.on('data', (piece: Buffer) => (this.output += piece.toString()));
     this.child.stdin.on('error', () => undefined);
     scratch.defer(() => this.child.kill('SIGKILL'));
   }
@@ -72,18 +104,26 @@ export class SmbSession {
     const from = this.output.length;
     // A word that the client does not know is answered by its name: the command before it is done then.
     this.child.stdin.write(`${command}\n${mark}\n`);
-    await until(`smbclient has done "${command}"`, () => {
-      // It looks at what it has read already only when more comes.
-      this.child.stdin.write('\n');
-      return !this.isOpen || this.output.slice(from).includes(`${mark}: command not found`);
-    }, { timeoutMs, everyMs: 30 });
+    await until(
+      `smbclient has done "${command}"`,
+      () => {
+        // It looks at what it has read already only when more comes.
+        this.child.stdin.write('\n');
+        return !this.isOpen || this.output.slice(from).includes(`${mark}: command not found`);
+      },
+      { timeoutMs, everyMs: 30 },
+    );
     // Without a mark it has ended, and said why.
     return this.output.slice(from).split(`${mark}: command not found`)[0] ?? '';
   }
 }
 
 /** A file of random bytes on the local disk. */
-export async function localFile(scratch: Scratch, name: string, bytes: number): Promise<{ readonly path: string; readonly sum: string }> {
+export async function localFile(
+  scratch: Scratch,
+  name: string,
+  bytes: number,
+): Promise<{ readonly path: string; readonly sum: string }> {
   const path = scratch.path(name);
   const content = randomBytes(bytes);
   await writeFile(path, content);
@@ -91,7 +131,9 @@ export async function localFile(scratch: Scratch, name: string, bytes: number): 
 }
 
 export async function sumOf(file: string): Promise<string> {
-  return createHash('sha256').update(await readFile(file)).digest('hex');
+  return createHash('sha256')
+    .update(await readFile(file))
+    .digest('hex');
 }
 
 export async function exportStatus(daemon: Daemon): Promise<ExportStatus> {
@@ -100,12 +142,22 @@ export async function exportStatus(daemon: Daemon): Promise<ExportStatus> {
 
 type Flag = 'smbd_running' | 'nfs_exported' | 'webdav_running';
 
-/** Until the status says so: it is as old as the last cycle, and says a moment later what clients see already. */
-export async function flagged(daemon: Daemon, wanted: Partial<Readonly<Record<Flag, boolean>>>, timeoutMs = 20_000): Promise<void> {
-  await until(`the status says ${JSON.stringify(wanted)}`, async () => {
-    const now = await exportStatus(daemon);
-    return Object.entries(wanted).every(([flag, is]) => now[flag as Flag] === is);
-  }, { timeoutMs });
+/**
+ * Until the status says so: it is as old as the last cycle, and says a moment later what clients see already.
+ */
+export async function flagged(
+  daemon: Daemon,
+  wanted: Partial<Readonly<Record<Flag, boolean>>>,
+  timeoutMs = 20_000,
+): Promise<void> {
+  await until(
+    `the status says ${JSON.stringify(wanted)}`,
+    async () => {
+      const now = await exportStatus(daemon);
+      return Object.entries(wanted).every(([flag, is]) => now[flag as Flag] === is);
+    },
+    { timeoutMs },
+  );
 }
 
 export async function notices(daemon: Daemon): Promise<string> {

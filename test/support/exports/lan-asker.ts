@@ -7,7 +7,8 @@ const mdns = multicastDns({ interface: address, bind: '0.0.0.0' });
 if (task === 'ask') {
   const heard = new Map<string, string>();
   mdns.on('response', ({ answers = [], additionals = [] }) => {
-    for (const one of [...answers, ...additionals]) heard.set(JSON.stringify([one.name, one.type, 'data' in one ? readable(one.data) : '']), one.type);
+    for (const one of [...answers, ...additionals])
+      heard.set(JSON.stringify([one.name, one.type, 'data' in one ? readable(one.data) : '']), one.type);
   });
   // From when the question is on the wire.
   mdns.query({ questions: [{ name, type: type as never }] }, () => {
@@ -20,12 +21,15 @@ if (task === 'ask') {
 
 if (task === 'claim') {
   mdns.on('query', ({ questions = [] }) => {
-    if (questions.some((question) => question.name === `${name}.local`)) mdns.respond({ answers: [{ name: `${name}.local`, type: 'A', ttl: 120, data: address }] });
+    if (questions.some((question) => question.name === `${name}.local`))
+      mdns.respond({ answers: [{ name: `${name}.local`, type: 'A', ttl: 120, data: address }] });
   });
   mdns.on('ready', () => console.log('ready'));
 }
 
 function readable(data: unknown): unknown {
   if (Array.isArray(data)) return data.map((one) => String(one));
-  return typeof data === 'object' && data !== null && 'target' in data && 'port' in data ? `${String(data.target)}:${String(data.port)}` : data;
+  return typeof data === 'object' && data !== null && 'target' in data && 'port' in data
+    ? `${String(data.target)}:${String(data.port)}`
+    : data;
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { Mount, RemoteFiles, Uploader, WriteLayer } from 'mountkeeper';
-import { createClock } from '../../../core/system/clock.ts';
+import { createClock } from '../../../core/platform/clock.ts';
 import { runClient } from '../exports/exports.ts';
 import { createWorkbench } from '../mount/workbench.ts';
 import type { Workbench } from '../mount/workbench.ts';
@@ -11,7 +11,14 @@ import { currentRclone } from '../rclones.ts';
 import { createScratch } from '../scratch.ts';
 import type { Scratch } from '../scratch.ts';
 
-const FIGURES = { lookedAtMs: 0, dirtyFiles: 0, dirtyBytes: 0, stuckFiles: 0, uploading: 0, uploadedBytes: 0 };
+const FIGURES = {
+  lookedAtMs: 0,
+  dirtyFiles: 0,
+  dirtyBytes: 0,
+  stuckFiles: 0,
+  uploading: 0,
+  uploadedBytes: 0,
+};
 
 export class LayerBench {
   static readonly clock = createClock();
@@ -37,13 +44,26 @@ export class LayerBench {
       start: (options) => {
         ({ layer: this.layer, remote: this.remote } = options);
         return {
-          figures: FIGURES, look: () => Promise.resolve(FIGURES), flush: () => undefined, refreshed: () => undefined, holdMoves: () => Promise.resolve(() => undefined), settleMoves: () => Promise.resolve(), queue: () => [], conflicts: () => [], stop: () => Promise.resolve(),
+          figures: FIGURES,
+          look: () => Promise.resolve(FIGURES),
+          flush: () => undefined,
+          refreshed: () => undefined,
+          holdMoves: () => Promise.resolve(() => undefined),
+          settleMoves: () => Promise.resolve(),
+          queue: () => [],
+          conflicts: () => [],
+          stop: () => Promise.resolve(),
         };
       },
       settle: () => Promise.resolve(),
       waiting: () => Promise.resolve({ count: 0, bytes: 0, paths: [] }),
     };
-    this.bench = createWorkbench(scratch, { rclone: currentRclone(), nas, mount: { write_layer: true }, uploader });
+    this.bench = createWorkbench(scratch, {
+      rclone: currentRclone(),
+      nas,
+      mount: { write_layer: true },
+      uploader,
+    });
   }
 
   get root(): string {

@@ -9,7 +9,9 @@ export interface Crash {
   readonly struck: Promise<void>;
 }
 
-/** Before or after the effect, by turns: a call whose work was done and whose answer was lost is the hard one. */
+/**
+ * Before or after the effect, by turns: a call whose work was done and whose answer was lost is the hard one.
+ */
 export function crashAt(calls: number): Crash {
   let left = calls;
   let strike = (): void => undefined;

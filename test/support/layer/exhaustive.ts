@@ -1,6 +1,7 @@
 /**
- * Sequences of operations on a share with a write layer, with a fault after each: at the end the NAS holds what was acknowledged, and
- * nothing else. Each sequence has a folder of its own, and one fault strikes all of them.
+ * Sequences of operations on a share with a write layer, with a fault after each: at the end the NAS holds
+ * what was acknowledged, and nothing else. Each sequence has a folder of its own, and one fault strikes all
+ * of them.
  */
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -59,7 +60,9 @@ async function killDaemon({ daemon }: Bench): Promise<void> {
 }
 
 function isMounted(path: string, source: string): boolean {
-  const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n').map((line) => line.split(' '));
+  const lines = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' '));
   return lines.some((fields) => fields[4] === path && fields.includes(source));
 }
 
@@ -68,15 +71,21 @@ async function killRclone({ daemon }: Bench): Promise<void> {
   process.kill(former, 'SIGKILL');
   const { place } = stackPaths(daemon.stateDir, 's');
   // The former one is taken off before the next one starts.
-  await until('another rclone serves the share', async () => (await daemon.rclonePid('s')) !== former && isMounted(place, 'mountkeeper:s'), { timeoutMs: 60_000, everyMs: 20 });
+  await until(
+    'another rclone serves the share',
+    async () => (await daemon.rclonePid('s')) !== former && isMounted(place, 'mountkeeper:s'),
+    { timeoutMs: 60_000, everyMs: 20 },
+  );
 }
 
 async function reconnect({ daemon }: Bench): Promise<void> {
   const { through } = stackPaths(daemon.stateDir, 's');
-  const bindfs = async (): Promise<number | undefined> => (await allProcesses()).find(({ args }) => args.includes(through))?.pid;
+  const bindfs = async (): Promise<number | undefined> =>
+    (await allProcesses()).find(({ args }) => args.includes(through))?.pid;
   const former = await bindfs();
   await daemon.request('POST', '/api/reconnect/s');
-  const isAnew = async (): Promise<boolean> => ![undefined, former].includes(await bindfs()) && isMounted(daemon.mountPoint('s'), 'mountkeeper-layer:s');
+  const isAnew = async (): Promise<boolean> =>
+    ![undefined, former].includes(await bindfs()) && isMounted(daemon.mountPoint('s'), 'mountkeeper-layer:s');
   await until('the share is mounted anew', isAnew, { timeoutMs: 60_000 });
   await daemon.healthy(['s']);
 }
@@ -99,7 +108,8 @@ export const FAULTS: readonly Fault[] = [
   { name: 'an orderly stop', between: stop, atEnd: stop },
   { name: 'a reconnect', between: reconnect, atEnd: reconnect },
   {
-    name: 'the NAS away', between: async ({ nas }) => nas.stop(),
+    name: 'the NAS away',
+    between: async ({ nas }) => nas.stop(),
     atEnd: async ({ nas, daemon }) => {
       const { all_synced: isSynced } = await daemon.status();
       assert.equal(isSynced, false, 'all_synced while the NAS is away');
@@ -130,16 +140,23 @@ export class Exhaustive {
   constructor({ length, every, from = 0, only = /^/, protocol = 'sftp' }: Choice) {
     this.#protocol = protocol;
     this.#length = length;
-    this.#all = CACHED
-      .flatMap((cached) => sequences(length).map((operations, index) => ({ cached, operations, folder: `${cached.replace(' ', '-')}/${index}` })))
-      .filter(({ operations }, index) => index % every === from && only.test(operations.join(',')));
+    this.#all = CACHED.flatMap((cached) =>
+      sequences(length).map((operations, index) => ({
+        cached,
+        operations,
+        folder: `${cached.replace(' ', '-')}/${index}`,
+      })),
+    ).filter(({ operations }, index) => index % every === from && only.test(operations.join(',')));
   }
 
   async close(): Promise<void> {
     for (const scratch of this.#scratches.splice(0)) await scratch.close();
   }
 
-  /** Resolves with what was done; rejects when anything is on the NAS, or shown, that was not acknowledged, or is missing. */
+  /**
+   * Resolves with what was done; rejects when anything is on the NAS, or shown, that was not acknowledged, or
+   * is missing.
+   */
   async run(fault: Fault): Promise<string> {
     const times: string[] = [];
     let since = performance.now();
@@ -168,8 +185,12 @@ export class Exhaustive {
     const roots = [...new Set(this.#all.map(({ folder }) => folder.slice(0, folder.indexOf('/'))))];
     const wanted = treeOf(model);
     const wrong = async (): Promise<readonly string[]> => differences(await hands.trees(root, roots), wanted);
-    await until('the share shows the same', async () => (await wrong()).length === 0, { timeoutMs: 30_000, everyMs: 500 })
-      .catch(async () => assert.deepEqual((await wrong()).slice(0, 40), [], 'the share shows something else'));
+    await until('the share shows the same', async () => (await wrong()).length === 0, {
+      timeoutMs: 30_000,
+      everyMs: 500,
+    }).catch(async () =>
+      assert.deepEqual((await wrong()).slice(0, 40), [], 'the share shows something else'),
+    );
     lap('look');
     return `${this.#all.length} sequences, ${done} operations done, ${this.#all.length * this.#length - done} refused; ${times.join(', ')}`;
   }
@@ -188,9 +209,20 @@ export class Exhaustive {
     cpSync(nas.path('s'), model, { recursive: true });
     await nas.start();
     const daemon = await Daemon.create(scratch, {
-      rclone, connections: [nas.connection('nas')], shares: [{ name: 's', connection: 'nas', remote_path: 's' }],
+      rclone,
+      connections: [nas.connection('nas')],
+      shares: [{ name: 's', connection: 'nas', remote_path: 's' }],
       env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
-      sections: { mount: { write_layer: true, chunk_size: '64k', chunk_limit: '64k', read_ahead: '0', buffer_size: '0' }, supervisor: { stop_timeout: '900s' } },
+      sections: {
+        mount: {
+          write_layer: true,
+          chunk_size: '64k',
+          chunk_limit: '64k',
+          read_ahead: '0',
+          buffer_size: '0',
+        },
+        supervisor: { stop_timeout: '900s' },
+      },
     });
     await daemon.start();
     await daemon.healthy(['s'], 90_000);
@@ -198,18 +230,31 @@ export class Exhaustive {
   }
 
   #filesOf(cached: string): string[] {
-    return this.#all.filter((one) => one.cached === cached).flatMap(({ folder }) => Object.keys(BEGINNING).map((path) => `${folder}/${path}`));
+    return this.#all
+      .filter((one) => one.cached === cached)
+      .flatMap(({ folder }) => Object.keys(BEGINNING).map((path) => `${folder}/${path}`));
   }
 
-  /** The operations at one place of all sequences, on the share and on the model. Resolves with how many were acknowledged. */
+  /**
+   * The operations at one place of all sequences, on the share and on the model. Resolves with how many were
+   * acknowledged.
+   */
   async #carryOut(place: number, { daemon, hands, model }: Bench): Promise<number> {
-    const steps = this.#all.map(({ folder, operations }, index): Step => ({ folder, operation: operations[place] ?? '', seed: index * 10 + place }));
+    const steps = this.#all.map(({ folder, operations }, index): Step => ({
+      folder,
+      operation: operations[place] ?? '',
+      seed: index * 10 + place,
+    }));
     const answers = await hands.steps(daemon.mountPoint('s'), steps);
     const acknowledged = steps.filter((_, index) => answers[index] === null);
     for (const step of acknowledged) {
       const error = carryOut(model, step);
       const { operations } = this.#all[steps.indexOf(step)] ?? {};
-      assert.equal(error, undefined, `${operations?.join(', ')}: done on the share, though the model says ${error}`);
+      assert.equal(
+        error,
+        undefined,
+        `${operations?.join(', ')}: done on the share, though the model says ${error}`,
+      );
     }
     return acknowledged.length;
   }

@@ -15,7 +15,11 @@ export class Hands {
   #nextId = 1;
 
   constructor(scratch: Scratch) {
-    this.#child = fork(WORKER, [scratch.root], { env: { PATH: process.env['PATH'] }, stdio: ['ignore', 'inherit', 'inherit', 'ipc'], detached: true });
+    this.#child = fork(WORKER, [scratch.root], {
+      env: { PATH: process.env['PATH'] },
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      detached: true,
+    });
     this.#child.on('message', ({ id, result, error }: { id: number; result?: unknown; error?: string }) => {
       const waiter = this.#waiting.get(id);
       this.#waiting.delete(id);

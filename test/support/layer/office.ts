@@ -1,4 +1,7 @@
-/** A daemon with a share on a write layer, its clients over SMB and WebDAV, and a plain folder that has to stay the same. */
+/**
+ * A daemon with a share on a write layer, its clients over SMB and WebDAV, and a plain folder that has to
+ * stay the same.
+ */
 import assert from 'node:assert/strict';
 import { cpSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -29,7 +32,10 @@ export class LayerOffice {
   readonly hands: Hands;
   readonly #scratch: Scratch;
 
-  private constructor(scratch: Scratch, { nas, daemon, access }: { readonly nas: Nas; readonly daemon: Daemon; readonly access: Access }) {
+  private constructor(
+    scratch: Scratch,
+    { nas, daemon, access }: { readonly nas: Nas; readonly daemon: Daemon; readonly access: Access },
+  ) {
     this.#scratch = scratch;
     this.nas = nas;
     this.daemon = daemon;
@@ -53,7 +59,9 @@ export class LayerOffice {
     });
     await house.daemon.healthy();
     for (const client of CLIENTS.filter(({ protocol }) => protocol !== 'nfs')) {
-      await until(`${client.label} shows it`, () => client.isShown(house.access, SHARE), { timeoutMs: 30_000 });
+      await until(`${client.label} shows it`, () => client.isShown(house.access, SHARE), {
+        timeoutMs: 30_000,
+      });
     }
     return new LayerOffice(scratch, { ...house, nas });
   }
@@ -89,15 +97,31 @@ export class LayerOffice {
   }
 
   async bySmb(commands: string): Promise<void> {
-    const { code, output } = await smb(SHARE, commands, { port: this.access.ports.smb, user: this.access.user });
+    const { code, output } = await smb(SHARE, commands, {
+      port: this.access.ports.smb,
+      user: this.access.user,
+    });
     assert.ok(code === 0 && !/NT_STATUS_/.test(output), `${commands}: ${output}`);
   }
 
   async byWebdav(method: string, path: string, to?: string): Promise<void> {
     const { ports, user } = this.access;
-    const url = (one: string): string => `http://127.0.0.1:${ports.webdav}/${[SHARE, ...one.split('/')].map(encodeURIComponent).join('/')}`;
+    const url = (one: string): string =>
+      `http://127.0.0.1:${ports.webdav}/${[SHARE, ...one.split('/')].map(encodeURIComponent).join('/')}`;
     const destination = to === undefined ? [] : ['-H', `Destination: ${url(to)}`, '-H', 'Overwrite: T'];
-    const asked = ['-sS', '-o', '/dev/null', '-w', '%{http_code}', '-u', user.replace('%', ':'), '-X', method, ...destination, url(path)];
+    const asked = [
+      '-sS',
+      '-o',
+      '/dev/null',
+      '-w',
+      '%{http_code}',
+      '-u',
+      user.replace('%', ':'),
+      '-X',
+      method,
+      ...destination,
+      url(path),
+    ];
     assert.match((await runClient('curl', asked)).output, /^20[0-9]$/, `${method} ${path}`);
   }
 

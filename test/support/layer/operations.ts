@@ -1,8 +1,21 @@
 /**
- * Operations of users on a folder with two files and two folders, as sequences of all of them: what CrashMonkey's ACE does for file
- * systems. The same code works on a share (in a child) and on a plain folder, which is the model.
+ * Operations of users on a folder with two files and two folders, as sequences of all of them: what
+ * CrashMonkey's ACE does for file systems. The same code works on a share (in a child) and on a plain folder,
+ * which is the model.
  */
-import { appendFileSync, closeSync, mkdirSync, openSync, renameSync, rmSync, rmdirSync, truncateSync, unlinkSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  rmdirSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 /** What every folder begins with, on the remote. */
@@ -10,7 +23,12 @@ export const BEGINNING: Readonly<Record<string, number>> = { a: 150_000, 'f/x': 
 
 /** Differs with the place in the sequence, so that a former version is told from a later one. */
 function text(seed: number, bytes: number): Buffer {
-  return Buffer.from(`${seed}:`.padEnd(7, '.').repeat(Math.ceil(bytes / 7)).slice(0, bytes));
+  return Buffer.from(
+    `${seed}:`
+      .padEnd(7, '.')
+      .repeat(Math.ceil(bytes / 7))
+      .slice(0, bytes),
+  );
 }
 
 function patch(file: string, seed: number): void {
@@ -69,5 +87,7 @@ export function carryOut(root: string, { folder, operation, seed }: Step): strin
 /** All sequences of this length. */
 export function sequences(length: number): readonly (readonly string[])[] {
   if (length === 0) return [[]];
-  return sequences(length - 1).flatMap((head) => Object.keys(OPERATIONS).map((operation) => [...head, operation]));
+  return sequences(length - 1).flatMap((head) =>
+    Object.keys(OPERATIONS).map((operation) => [...head, operation]),
+  );
 }

@@ -1,22 +1,48 @@
 /**
- * A share for tests of the uploader: a real overlay over a plain folder, which is the NAS at the same time. Times on that NAS
- * are whole seconds, as many keep them. Taking out is done while the overlay is unmounted, but where the test says `live`: then
- * only marks are written anew, below a mounted overlay that remembers the former ones.
+ * A share for tests of the uploader: a real overlay over a plain folder, which is the NAS at the same time.
+ * Times on that NAS are whole seconds, as many keep them. Taking out is done while the overlay is unmounted,
+ * but where the test says `live`: then only marks are written anew, below a mounted overlay that remembers
+ * the former ones.
  */
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, unlinkSync, utimesSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  unlinkSync,
+  utimesSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import type { CleanRules, Clock, Conflict, LeavingEntry, Processes, RemoteEntry, RemoteFailure, RemoteFiles, WriteLayer } from 'mountkeeper';
-import { createClock } from '../../../core/system/clock.ts';
-import { runShortCommand } from '../../../core/system/short-command.ts';
+import type {
+  CleanRules,
+  Clock,
+  Conflict,
+  LeavingEntry,
+  Processes,
+  RemoteEntry,
+  RemoteFailure,
+  RemoteFiles,
+  WriteLayer,
+} from 'mountkeeper';
+import { createClock } from '../../../core/platform/clock.ts';
+import { runShortCommand } from '../../../core/platform/processes/short-command.ts';
 import { settleUpper } from '../../../plugins/uploads/transfer/settle.ts';
 import { ShareUploader } from '../../../plugins/uploads/transfer/share-uploads.ts';
 
 export const clock: Clock = createClock();
 export const processes: Pick<Processes, 'run'> = { run: (spec) => runShortCommand(spec, clock) };
-/** In memory where that can be had: what is written to the disk for good is not what these tests are about. */
+/**
+ * In memory where that can be had: what is written to the disk for good is not what these tests are about.
+ */
 const ROOM = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 const OPTIONS = 'index=off,nfs_export=off,redirect_dir=on';
 
@@ -40,7 +66,8 @@ export class TestShare {
 
   constructor({ metacopy = 'on' }: { readonly metacopy?: 'on' | 'off' } = {}) {
     this.#metacopy = metacopy;
-    for (const folder of [this.nas, this.upper, this.mount, this.records, join(this.root, 'work')]) mkdirSync(folder, { recursive: true });
+    for (const folder of [this.nas, this.upper, this.mount, this.records, join(this.root, 'work')])
+      mkdirSync(folder, { recursive: true });
   }
 
   /** A path that users see. */
@@ -50,7 +77,15 @@ export class TestShare {
 
   up(): void {
     if (this.#isMounted) return;
-    execFileSync('mount', ['-i', '-t', 'overlay', 'uploads-test', '-o', `lowerdir=${this.nas},upperdir=${this.upper},workdir=${join(this.root, 'work')},${OPTIONS},metacopy=${this.#metacopy}`, this.mount]);
+    execFileSync('mount', [
+      '-i',
+      '-t',
+      'overlay',
+      'uploads-test',
+      '-o',
+      `lowerdir=${this.nas},upperdir=${this.upper},workdir=${join(this.root, 'work')},${OPTIONS},metacopy=${this.#metacopy}`,
+      this.mount,
+    ]);
     this.#isMounted = true;
   }
 
@@ -68,7 +103,15 @@ export class TestShare {
   }
 
   settle(): Promise<void> {
-    return settleUpper({ upper: this.upper, records: this.records, remote: this.remote(), signal: new AbortController().signal }, processes);
+    return settleUpper(
+      {
+        upper: this.upper,
+        records: this.records,
+        remote: this.remote(),
+        signal: new AbortController().signal,
+      },
+      processes,
+    );
   }
 
   close(): void {
@@ -76,23 +119,50 @@ export class TestShare {
     rmSync(this.root, { recursive: true, force: true });
   }
 
-  uploader(fault: Fault = () => undefined, more: { readonly isOpen?: () => ReadonlySet<string>; readonly clean?: CleanRules; readonly restMs?: number; readonly processes?: Pick<Processes, 'run'> } = {}): ShareUploader {
+  uploader(
+    fault: Fault = () => undefined,
+    more: {
+      readonly isOpen?: () => ReadonlySet<string>;
+      readonly clean?: CleanRules;
+      readonly restMs?: number;
+      readonly processes?: Pick<Processes, 'run'>;
+    } = {},
+  ): ShareUploader {
     return new ShareUploader({
-      layer: guarded(this.#layer(more.isOpen ?? (() => new Set())), fault), remote: guarded(this.remote(), fault), writeBackMs: () => 0, transfers: () => 4,
-      clock, processes: more.processes ?? processes, log: pino({ level: 'silent' }), onConflict: (conflict) => void this.conflicts.push(conflict), isSelfDriven: false, restMs: more.restMs ?? 0, clean: more.clean,
+      layer: guarded(this.#layer(more.isOpen ?? (() => new Set())), fault),
+      remote: guarded(this.remote(), fault),
+      writeBackMs: () => 0,
+      transfers: () => 4,
+      clock,
+      processes: more.processes ?? processes,
+      log: pino({ level: 'silent' }),
+      onConflict: (conflict) => void this.conflicts.push(conflict),
+      isSelfDriven: false,
+      restMs: more.restMs ?? 0,
+      clean: more.clean,
     });
   }
 
   #layer(isOpen: () => ReadonlySet<string>): WriteLayer {
     const { nas } = this;
     return {
-      shareName: 'test', upper: this.upper, aside: join(this.root, 'aside'), records: this.records,
+      shareName: 'test',
+      upper: this.upper,
+      aside: join(this.root, 'aside'),
+      records: this.records,
       openForWriting: async () => isOpen(),
       inUse: async () => new Set(),
-      below: async (paths) => ({ found: new Map(paths.map((path) => [path, entryAt(join(nas, path))])), failed: new Map() }),
-      listBelow: async (folders) => ({ found: new Map(folders.map((folder) => [folder, listing(join(nas, folder))])), failed: new Map() }),
+      below: async (paths) => ({
+        found: new Map(paths.map((path) => [path, entryAt(join(nas, path))])),
+        failed: new Map(),
+      }),
+      listBelow: async (folders) => ({
+        found: new Map(folders.map((folder) => [folder, listing(join(nas, folder))])),
+        failed: new Map(),
+      }),
       takeOut: async (entries) => this.#takeOut(entries),
-      rewriteMarks: async (entries) => entries.filter((entry) => this.#takeOne(entry)).map(({ path }) => path),
+      rewriteMarks: async (entries) =>
+        entries.filter((entry) => this.#takeOne(entry)).map(({ path }) => path),
     };
   }
 
@@ -105,7 +175,8 @@ export class TestShare {
   }
 
   #remark(entries: readonly LeavingEntry[]): string[] {
-    const isMoved = ({ nowAt, hasNoData }: LeavingEntry): boolean => nowAt !== undefined || (hasNoData === true && this.live === 'drops names');
+    const isMoved = ({ nowAt, hasNoData }: LeavingEntry): boolean =>
+      nowAt !== undefined || (hasNoData === true && this.live === 'drops names');
     const marked = entries.filter((entry) => isMoved(entry) && this.#takeOne(entry)).map(({ path }) => path);
     if (this.live === 'remembers' || marked.length === 0) return [];
     this.dropNames();
@@ -130,7 +201,11 @@ export class TestShare {
 
   #takeWhiteout(path: string, isKept: boolean): boolean {
     const isAgreed = isKept || !existsSync(join(this.nas, path));
-    if (isAgreed && lstatSync(join(this.upper, path), { throwIfNoEntry: false })?.isCharacterDevice() === true) unlinkSync(join(this.upper, path));
+    if (
+      isAgreed &&
+      lstatSync(join(this.upper, path), { throwIfNoEntry: false })?.isCharacterDevice() === true
+    )
+      unlinkSync(join(this.upper, path));
     return isAgreed;
   }
 
@@ -139,7 +214,9 @@ export class TestShare {
     const at = (path: string): string => join(this.nas, path);
     const precisionMs = (): number => this.precisionMs;
     return {
-      get precisionMs() { return precisionMs(); },
+      get precisionMs() {
+        return precisionMs();
+      },
       stat: async (path) => entryAt(at(path)),
       list: async (folder) => listing(at(folder)),
       clearLeftovers: async () => undefined,
@@ -148,14 +225,17 @@ export class TestShare {
         copyFileSync(local, beside);
         const second = Math.floor(Number(lstatSync(local, { bigint: true }).mtimeNs / 1_000_000n) / 1_000);
         utimesSync(beside, second, second);
-        if (lstatSync(at(path), { throwIfNoEntry: false })?.isDirectory() === true) throw refusal(`${path} is a folder`);
+        if (lstatSync(at(path), { throwIfNoEntry: false })?.isDirectory() === true)
+          throw refusal(`${path} is a folder`);
         renameSync(beside, at(path));
       },
       moveFile: async (from, to) => renameChecked(at(from), at(to), false),
       moveFolder: async (from, to) => renameChecked(at(from), at(to), true),
       deleteFile: async (path) => rmSync(at(path), { force: true }),
       makeFolder: async (path) => void mkdirSync(at(path), { recursive: true }),
-      removeFolder: async (path) => { if (existsSync(at(path))) rmdirSync(at(path)); },
+      removeFolder: async (path) => {
+        if (existsSync(at(path))) rmdirSync(at(path));
+      },
       forget: async () => undefined,
     };
   }
@@ -187,12 +267,16 @@ function entryAt(path: string): RemoteEntry | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   const name = path.slice(path.lastIndexOf('/') + 1);
   if (stats === undefined) return undefined;
-  return stats.isDirectory() ? { name, kind: 'folder' } : { name, kind: 'file', version: { bytes: stats.size, modifiedMs: stats.mtimeMs } };
+  return stats.isDirectory()
+    ? { name, kind: 'folder' }
+    : { name, kind: 'file', version: { bytes: stats.size, modifiedMs: stats.mtimeMs } };
 }
 
 function listing(folder: string): RemoteEntry[] | undefined {
   if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return undefined;
-  return readdirSync(folder).map((name) => entryAt(join(folder, name))).filter((entry) => entry !== undefined);
+  return readdirSync(folder)
+    .map((name) => entryAt(join(folder, name)))
+    .filter((entry) => entry !== undefined);
 }
 
 /** Asks the fault around each call that waits. */
@@ -219,7 +303,8 @@ export function treeOf(folder: string, path = ''): Map<string, string> {
     if (name.startsWith('.mountkeeper-moving-')) continue;
     const one = path === '' ? name : `${path}/${name}`;
     const stats = lstatSync(join(folder, one));
-    if (stats.isDirectory()) for (const [key, value] of [[one, '/'] as const, ...treeOf(folder, one)]) found.set(key, value);
+    if (stats.isDirectory())
+      for (const [key, value] of [[one, '/'] as const, ...treeOf(folder, one)]) found.set(key, value);
     else found.set(one, stats.isFile() ? readFileSync(join(folder, one), 'latin1') : '?');
   }
   return found;

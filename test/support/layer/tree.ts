@@ -23,7 +23,12 @@ export function treeOf(root: string): Record<string, string> {
 }
 
 /** One line for each path that differs. */
-export function differences(found: Readonly<Record<string, string>>, wanted: Readonly<Record<string, string>>): string[] {
+export function differences(
+  found: Readonly<Record<string, string>>,
+  wanted: Readonly<Record<string, string>>,
+): string[] {
   const paths = [...new Set([...Object.keys(found), ...Object.keys(wanted)])].sort();
-  return paths.filter((path) => found[path] !== wanted[path]).map((path) => `${path}: is ${found[path] ?? 'not there'}, should be ${wanted[path] ?? 'not there'}`);
+  return paths
+    .filter((path) => found[path] !== wanted[path])
+    .map((path) => `${path}: is ${found[path] ?? 'not there'}, should be ${wanted[path] ?? 'not there'}`);
 }

@@ -1,4 +1,7 @@
-/** A child that works below a mount as a user's program would, and tells how long each piece took and what it was told. */
+/**
+ * A child that works below a mount as a user's program would, and tells how long each piece took and what it
+ * was told.
+ */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { open, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -8,7 +11,9 @@ export interface Task {
   /** `…-now`: in one go, so that what it takes is the mount's time alone; for what cannot hang. */
   readonly op: 'read' | 'read-now' | 'head' | 'list' | 'list-now' | 'write' | 'edit';
   readonly path: string;
-  /** The rclone's process, for `…-now`: what it and the hand stood in the queue for a processor is told, too. */
+  /**
+   * The rclone's process, for `…-now`: what it and the hand stood in the queue for a processor is told, too.
+   */
   readonly server?: number;
   readonly at?: number;
   /** base64 */
@@ -26,7 +31,10 @@ export interface Outcome {
 }
 
 async function perform({ op, path, at = 0, content = '' }: Task): Promise<string | undefined> {
-  if (op === 'read') return createHash('sha256').update(await readFile(path)).digest('hex');
+  if (op === 'read')
+    return createHash('sha256')
+      .update(await readFile(path))
+      .digest('hex');
   if (op === 'list') return (await readdir(path)).sort().join(' ');
   if (op === 'write') {
     await writeFile(path, Buffer.from(content, 'base64'));
@@ -61,6 +69,10 @@ process.on('message', ({ id, task }: { readonly id: number; readonly task: Task 
     return;
   }
   const begun = performance.now();
-  void perform(task).then((seen) => ({ seen }), (error: NodeJS.ErrnoException) => ({ error: error.code ?? error.message }))
+  void perform(task)
+    .then(
+      (seen) => ({ seen }),
+      (error: NodeJS.ErrnoException) => ({ error: error.code ?? error.message }),
+    )
     .then((result) => process.send?.({ id, outcome: { ms: performance.now() - begun, ...result } }));
 });

@@ -1,4 +1,7 @@
-/** A small ext4 in a file, whose power can be cut: what the file holds then is all that the disk was ever given. */
+/**
+ * A small ext4 in a file, whose power can be cut: what the file holds then is all that the disk was ever
+ * given.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
@@ -7,7 +10,8 @@ import type { Scratch } from '../scratch.ts';
 import { until } from '../until.ts';
 
 /** The ioctl that shuts a file system down at once, without giving its journal to the disk. */
-const SHUT_DOWN = 'open(my $folder, "<", $ARGV[0]) or die $!; my $how = pack("L", 2); ioctl($folder, 0x8004587d, $how) or die $!;';
+const SHUT_DOWN =
+  'open(my $folder, "<", $ARGV[0]) or die $!; my $how = pack("L", 2); ioctl($folder, 0x8004587d, $how) or die $!;';
 
 /** How often its journal, with the names and sizes of files, reaches the disk by itself. */
 export const JOURNAL_EVERY_S = 1;
@@ -37,7 +41,9 @@ export class LoopDisk {
     const disk = new LoopDisk(scratch.path('disk.img'), folder);
     await mkdir(folder, { recursive: true });
     await run('truncate', '-s', `${megabytes}M`, disk.image);
-    scratch.defer(async () => detachAll((await mountsBelow(folder)).filter(({ fsType }) => fsType === 'ext4')));
+    scratch.defer(async () =>
+      detachAll((await mountsBelow(folder)).filter(({ fsType }) => fsType === 'ext4')),
+    );
     await run('mkfs.ext4', '-q', '-F', disk.image);
     await disk.attach().catch((error: Error) => {
       throw new NoLoopDevice(error.message);
@@ -51,11 +57,14 @@ export class LoopDisk {
   }
 
   /**
-   * As the next boot finds it. A copy of what the disk was given: where somebody still holds the old one, in a mount namespace of
-   * another program perhaps, the kernel would show that again, shut down as it is.
+   * As the next boot finds it. A copy of what the disk was given: where somebody still holds the old one, in
+   * a mount namespace of another program perhaps, the kernel would show that again, shut down as it is.
    */
   async bringBack(): Promise<void> {
-    await until('nobody holds the disk', () => run('umount', this.folder).then(() => true), { timeoutMs: 20_000, everyMs: 100 });
+    await until('nobody holds the disk', () => run('umount', this.folder).then(() => true), {
+      timeoutMs: 20_000,
+      everyMs: 100,
+    });
     const former = this.image;
     this.image = `${former}.next`;
     await run('cp', '--sparse=always', '--', former, this.image);

@@ -4,10 +4,10 @@ import type { ChildProcess } from 'node:child_process';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Mount } from 'mountkeeper';
-import { readMeta, treesOf } from '../../../plugins/mount/cache-meta.ts';
-import { isExact } from '../../../plugins/mount/cache-ranges.ts';
+import { readMeta, treesOf } from '../../../plugins/mount/cache/metadata.ts';
+import { isExact } from '../../../plugins/mount/cache/ranges.ts';
 import type { MountConfig } from '../../../plugins/mount/config.ts';
-import { namesOf } from '../../../plugins/mount/given-up.ts';
+import { namesOf } from '../../../plugins/mount/recovery/failed-write-back.ts';
 import { Nas } from '../nas.ts';
 import { Relay } from '../relay.ts';
 import type { Scratch } from '../scratch.ts';
@@ -16,7 +16,16 @@ import { createWorkbench } from './workbench.ts';
 import type { Workbench } from './workbench.ts';
 import type { Outcome, Task } from './hands.ts';
 
-export const FILES = { 'd/cached.bin': 200_000, 'd/whole.bin': 200_000, 'd/part.bin': 20_000_000, 'd/again.bin': 20_000_000, 'd/never1.bin': 5_000_000, 'd/never2.bin': 5_000, 'd/never3.bin': 5_000, 'd/begun.bin': 5_000_000 };
+export const FILES = {
+  'd/cached.bin': 200_000,
+  'd/whole.bin': 200_000,
+  'd/part.bin': 20_000_000,
+  'd/again.bin': 20_000_000,
+  'd/never1.bin': 5_000_000,
+  'd/never2.bin': 5_000,
+  'd/never3.bin': 5_000,
+  'd/begun.bin': 5_000_000,
+};
 
 export class Hands {
   readonly #child: ChildProcess;
@@ -24,10 +33,15 @@ export class Hands {
   #lastId = 0;
 
   constructor(scratch: Scratch) {
-    this.#child = fork(fileURLToPath(new URL('./hands.js', import.meta.url)), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], detached: true });
+    this.#child = fork(fileURLToPath(new URL('./hands.js', import.meta.url)), {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      detached: true,
+    });
     this.#child.unref();
     this.#child.channel?.unref();
-    this.#child.on('message', ({ id, outcome }: { id: number; outcome: Outcome }) => this.#waiting.get(id)?.(outcome));
+    this.#child.on('message', ({ id, outcome }: { id: number; outcome: Outcome }) =>
+      this.#waiting.get(id)?.(outcome),
+    );
     scratch.defer(() => {
       this.#child.kill('SIGKILL');
       return Promise.resolve();
@@ -73,12 +87,26 @@ export interface RoomTraits {
   readonly mount?: Partial<MountConfig>;
 }
 
-export async function createRoom(scratch: Scratch, { rclone, protocol, mount: settings = {} }: RoomTraits): Promise<Room> {
+export async function createRoom(
+  scratch: Scratch,
+  { rclone, protocol, mount: settings = {} }: RoomTraits,
+): Promise<Room> {
   const nas = await Nas.create(scratch, { protocol, files: FILES });
   const relay = await Relay.start(scratch, { targetPort: nas.port });
-  const bench = createWorkbench(scratch, { rclone, nas, mount: { chunk_size: '1M', read_ahead: '0', buffer_size: '0', ...settings } });
+  const bench = createWorkbench(scratch, {
+    rclone,
+    nas,
+    mount: { chunk_size: '1M', read_ahead: '0', buffer_size: '0', ...settings },
+  });
   const mount = await bench.mount(bench.spec('photos', {}, relay.port));
-  const room: Room = { nas, relay, bench, mount, hands: new Hands(scratch), path: (name) => `${mount.plan.mountPoint}/d/${name}` };
+  const room: Room = {
+    nas,
+    relay,
+    bench,
+    mount,
+    hands: new Hands(scratch),
+    path: (name) => `${mount.plan.mountPoint}/d/${name}`,
+  };
   await room.hands.do({ op: 'list', path: room.path('') });
   for (const name of ['cached.bin', 'whole.bin']) await room.hands.do({ op: 'read', path: room.path(name) });
   for (const name of ['part.bin', 'again.bin']) await room.hands.do({ op: 'head', path: room.path(name) });
@@ -92,29 +120,50 @@ export async function goAway(room: Room, how: 'cut' | 'blackHole', meanwhile?: (
   await room.hands.do({ op: 'list', path: room.path('') });
   await room.relay[how]();
   meanwhile?.();
-  await until('it is known that the NAS is away', async () => (await known()) > before, { timeoutMs: 15_000, everyMs: 100 });
+  await until('it is known that the NAS is away', async () => (await known()) > before, {
+    timeoutMs: 15_000,
+    everyMs: 100,
+  });
 }
 
 /** What the NAS has once all changes have gone up, each over the one before. */
-export function changed(original: Buffer, edits: readonly { readonly at: number; readonly content: Buffer }[]): Buffer {
+export function changed(
+  original: Buffer,
+  edits: readonly { readonly at: number; readonly content: Buffer }[],
+): Buffer {
   const result = Buffer.from(original);
   for (const { at, content } of edits) content.copy(result, at);
   return result;
 }
 
-/** Resolves once what rclone knows of the last change is written down. Of one that is followed by another sooner, zeros are taken for holes. */
+/**
+ * Resolves once what rclone knows of the last change is written down. Of one that is followed by another
+ * sooner, zeros are taken for holes.
+ */
 export function recorded({ bench }: Room, name: string): Promise<boolean> {
   const cacheDir = `${bench.tools.config().cache.dir}/photos`;
   const { content, meta } = namesOf(cacheDir, `d/${name}`);
-  return until(`the record of ${name} is written`, async () => {
-    const [record, kept, own] = await Promise.all([readMeta(meta), stat(content), stat(`${treesOf(cacheDir).data}/d/${name}`)]);
-    return kept.ino === own.ino && record !== undefined && record !== 'torn' && isExact(record, content);
-  }, { timeoutMs: 30_000, everyMs: 20 });
+  return until(
+    `the record of ${name} is written`,
+    async () => {
+      const [record, kept, own] = await Promise.all([
+        readMeta(meta),
+        stat(content),
+        stat(`${treesOf(cacheDir).data}/d/${name}`),
+      ]);
+      return kept.ino === own.ino && record !== undefined && record !== 'torn' && isExact(record, content);
+    },
+    { timeoutMs: 30_000, everyMs: 20 },
+  );
 }
 
 /** How often rclone has given a changed file up. */
 export async function givenUp({ bench }: Room): Promise<number> {
   const folder = `${bench.tools.paths.stateDir}/processes`;
-  const logs = await Promise.all((await readdir(folder)).filter((name) => name.endsWith('.log')).map((name) => readFile(`${folder}/${name}`, 'utf8')));
+  const logs = await Promise.all(
+    (await readdir(folder))
+      .filter((name) => name.endsWith('.log'))
+      .map((name) => readFile(`${folder}/${name}`, 'utf8')),
+  );
   return logs.join('').split('failed to download missing parts').length - 1;
 }

@@ -1,17 +1,17 @@
 /** A mounter as the daemon wires it, without the daemon: for tests of mounts alone. */
 import assert from 'node:assert/strict';
 import type { Config, Mount, ShareSpec, Uploader } from 'mountkeeper';
-import { createClock } from '../../../core/system/clock.ts';
-import { createLogger } from '../../../core/system/logger.ts';
-import { createMountReader } from '../../../core/system/mount-reader.ts';
-import { createMountTable } from '../../../core/system/mount-table.ts';
-import { createProcesses } from '../../../core/system/processes.ts';
-import { createMounter } from '../../../plugins/mount/mounter.ts';
-import type { RcloneMounter } from '../../../plugins/mount/mounter.ts';
+import { createClock } from '../../../core/platform/clock.ts';
+import { createLogger } from '../../../core/platform/log/logger.ts';
+import { createMountReader } from '../../../core/platform/mounts/mount-reader.ts';
+import { createMountTable } from '../../../core/platform/mounts/mount-table.ts';
+import { createProcesses } from '../../../core/platform/processes/processes.ts';
+import { createMounter } from '../../../plugins/mount/lifecycle/mounter.ts';
+import type { RcloneMounter } from '../../../plugins/mount/lifecycle/mounter.ts';
 import { schema } from '../../../plugins/mount/config.ts';
 import type { MountConfig } from '../../../plugins/mount/config.ts';
-import { createRcloneFinder } from '../../../plugins/mount/rclone.ts';
-import type { MountTools } from '../../../plugins/mount/tools.ts';
+import { createRcloneFinder } from '../../../plugins/mount/rclone/installed.ts';
+import type { MountTools } from '../../../plugins/mount/lifecycle/tools.ts';
 import { readFile } from 'node:fs/promises';
 import { mkdirSync } from 'node:fs';
 import type { Nas } from '../nas.ts';
@@ -34,7 +34,10 @@ export interface WorkbenchTraits {
   readonly uploader?: Uploader;
 }
 
-export function createWorkbench(scratch: Scratch, { rclone, nas, mount = {}, cache = {}, name = 'bench', uploader }: WorkbenchTraits): Workbench {
+export function createWorkbench(
+  scratch: Scratch,
+  { rclone, nas, mount = {}, cache = {}, name = 'bench', uploader }: WorkbenchTraits,
+): Workbench {
   const room = scratch.path(name);
   mkdirSync(`${room}/state`, { recursive: true, mode: 0o700 });
   const clock = createClock();
@@ -42,10 +45,20 @@ export function createWorkbench(scratch: Scratch, { rclone, nas, mount = {}, cac
   const logger = createLogger({ file: logFile, level: 'debug', json: false });
   const processes = createProcesses({ stateDir: `${room}/state`, clock, log: logger.log });
   const mountReader = createMountReader({ clock, log: logger.log });
-  const section = schema.validate({ root: `${room}/mnt`, rclone, write_back: '1s', ...mount }).value as MountConfig;
-  const config = { mount: section, cache: { dir: `${room}/cache`, max_size: '0', max_age: '30d', min_free_space: '100M', ...cache }, shares: [], connections: [] } as unknown as Config;
+  const section = schema.validate({ root: `${room}/mnt`, rclone, write_back: '1s', ...mount })
+    .value as MountConfig;
+  const config = {
+    mount: section,
+    cache: { dir: `${room}/cache`, max_size: '0', max_age: '30d', min_free_space: '100M', ...cache },
+    shares: [],
+    connections: [],
+  } as unknown as Config;
   const tools: MountTools = {
-    clock, log: logger.log, processes, mountTable: createMountTable(), mountReader,
+    clock,
+    log: logger.log,
+    processes,
+    mountTable: createMountTable(),
+    mountReader,
     secrets: { resolve: (secret) => (typeof secret === 'string' ? secret : '') },
     paths: { stateDir: `${room}/state`, packageDir: '/' },
     finder: createRcloneFinder(processes),
@@ -60,9 +73,18 @@ export function createWorkbench(scratch: Scratch, { rclone, nas, mount = {}, cac
     logger.close();
   });
   return {
-    mounter, tools,
+    mounter,
+    tools,
     spec: (share, changes = {}, port) => ({
-      share: { name: share, connection: 'nas', remote_path: '', mount_point: `${room}/mnt/${share}`, read_only: false, protocols: [], ...changes },
+      share: {
+        name: share,
+        connection: 'nas',
+        remote_path: '',
+        mount_point: `${room}/mnt/${share}`,
+        read_only: false,
+        protocols: [],
+        ...changes,
+      },
       connection: nas.connection('nas', port) as ShareSpec['connection'],
     }),
     mount: (spec) => mounter.mount(spec, clock.deadline(30_000)),

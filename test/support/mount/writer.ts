@@ -1,6 +1,7 @@
 /**
- * A child that writes through a mount in all the ways programs do, and tells on standard output what it saw: `begin PATH` before,
- * `done PATH SHA256|-` after the last call on a file came back without an error. Ends when its input does.
+ * A child that writes through a mount in all the ways programs do, and tells on standard output what it saw:
+ * `begin PATH` before, `done PATH SHA256|-` after the last call on a file came back without an error. Ends
+ * when its input does.
  */
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { closeSync, ftruncateSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } from 'node:fs';
@@ -77,7 +78,8 @@ const WAYS: Readonly<Record<string, (path: string, old: Buffer | undefined) => B
   },
   read: (path, old) => {
     const seen = readFileSync(`${root}/${path}`);
-    if (old && !seen.equals(old)) say(`wrong ${path} ${sum(seen)} ${seen.length} instead of ${sum(old)} ${old.length}`);
+    if (old && !seen.equals(old))
+      say(`wrong ${path} ${sum(seen)} ${seen.length} instead of ${sum(old)} ${old.length}`);
     return old;
   },
   remove: (path, old) => {
@@ -87,7 +89,10 @@ const WAYS: Readonly<Record<string, (path: string, old: Buffer | undefined) => B
 };
 const NAMES = ['overwrite', 'overwrite', 'replace', 'replace', 'edit', 'append', 'cut', 'read', 'remove'];
 
-/** One operation on one file. False when it failed: what the file holds is unknown then, until it is written anew. */
+/**
+ * One operation on one file. False when it failed: what the file holds is unknown then, until it is written
+ * anew.
+ */
 function operate(path: string, way: string): boolean {
   const old = contents.get(path);
   if (way === 'read' && !old) return true;

@@ -1,6 +1,7 @@
 /**
- * Texts that make a backtracking engine work: runs of what a pattern's own parts match, behind what leads to that part, with
- * an end that does not fit. Few are the worst possible, but whatever is quadratic shows in one of them.
+ * Texts that make a backtracking engine work: runs of what a pattern's own parts match, behind what leads to
+ * that part, with an end that does not fit. Few are the worst possible, but whatever is quadratic shows in
+ * one of them.
  */
 import { RegExpParser } from '@eslint-community/regexpp';
 import type { AST } from '@eslint-community/regexpp';
@@ -13,15 +14,70 @@ export interface Attack {
 }
 
 /** What many patterns begin with, whatever they are. */
-const USUAL = [' ', '\t', '\n', '\r\n', '.', '/', '\\', '0', '-', ':', ',', 'a', 'A', 'é', '词', 'a=', 'a =', ' a', '1.', '.1', '[', '(', '<', '{', '"', "'", '%', '%(', '\0'];
+const USUAL = [
+  ' ',
+  '\t',
+  '\n',
+  '\r\n',
+  '.',
+  '/',
+  '\\',
+  '0',
+  '-',
+  ':',
+  ',',
+  'a',
+  'A',
+  'é',
+  '词',
+  'a=',
+  'a =',
+  ' a',
+  '1.',
+  '.1',
+  '[',
+  '(',
+  '<',
+  '{',
+  '"',
+  "'",
+  '%',
+  '%(',
+  '\0',
+];
 const TAILS = ['\0', '\n\0', ''];
 /** Candidates for a class: its own characters come first. */
-const POOL = ['a', 'Z', '0', '_', '-', '.', ' ', '/', ':', '@', 'é', '词', '\t', '\n', '\0', '\u0301', '\u200e', '\ud800', '😀', '"', '='];
+const POOL = [
+  'a',
+  'Z',
+  '0',
+  '_',
+  '-',
+  '.',
+  ' ',
+  '/',
+  ':',
+  '@',
+  'é',
+  '词',
+  '\t',
+  '\n',
+  '\0',
+  '\u0301',
+  '\u200e',
+  '\ud800',
+  '😀',
+  '"',
+  '=',
+];
 /** Parts in a row that one run may hold. */
 const LONGEST_RUN = 4;
 
 export function attacksOn(source: string, flags: string): readonly Attack[] {
-  const pattern = new RegExpParser().parsePattern(source, 0, source.length, { unicode: flags.includes('u'), unicodeSets: flags.includes('v') });
+  const pattern = new RegExpParser().parsePattern(source, 0, source.length, {
+    unicode: flags.includes('u'),
+    unicodeSets: flags.includes('v'),
+  });
   const found = new Map<string, Attack>();
   const add = (head: string, run: string): void => {
     if (run === '') return;
@@ -72,17 +128,27 @@ function partsOf({ elements }: AST.Alternative): readonly (readonly AST.Element[
 function alternativesOf(element: AST.Element): readonly AST.Alternative[] {
   if (element.type === 'Quantifier') return alternativesOf(element.element);
   if (element.type === 'Group' || element.type === 'CapturingGroup') return element.alternatives;
-  return element.type === 'Assertion' && (element.kind === 'lookahead' || element.kind === 'lookbehind') ? element.alternatives : [];
+  return element.type === 'Assertion' && (element.kind === 'lookahead' || element.kind === 'lookbehind')
+    ? element.alternatives
+    : [];
 }
 
 /** A short text that the element matches; empty where it matches nothing by itself. */
 function matched(element: AST.Element, flags: string): string {
   switch (element.type) {
-    case 'Character': return String.fromCodePoint(element.value);
-    case 'CharacterSet': case 'CharacterClass': case 'ExpressionCharacterClass': return oneOf(element.raw, flags);
-    case 'Quantifier': return matched(element.element, flags).repeat(Math.max(1, Math.min(element.min, 64)));
-    case 'Group': case 'CapturingGroup': return (element.alternatives[0]?.elements ?? []).map((inner) => matched(inner, flags)).join('');
-    default: return '';
+    case 'Character':
+      return String.fromCodePoint(element.value);
+    case 'CharacterSet':
+    case 'CharacterClass':
+    case 'ExpressionCharacterClass':
+      return oneOf(element.raw, flags);
+    case 'Quantifier':
+      return matched(element.element, flags).repeat(Math.max(1, Math.min(element.min, 64)));
+    case 'Group':
+    case 'CapturingGroup':
+      return (element.alternatives[0]?.elements ?? []).map((inner) => matched(inner, flags)).join('');
+    default:
+      return '';
   }
 }
 

@@ -27,15 +27,23 @@ export async function ruleOf(daemon: Daemon, path: string): Promise<RuleJson | u
 }
 
 export function inState(daemon: Daemon, path: string, state: string, timeoutMs = 30_000): Promise<RuleJson> {
-  return until(`the rule of ${path} is ${state}`, async () => {
-    const rule = await ruleOf(daemon, path);
-    return rule?.state === state ? rule : undefined;
-  }, { timeoutMs, everyMs: 100 });
+  return until(
+    `the rule of ${path} is ${state}`,
+    async () => {
+      const rule = await ruleOf(daemon, path);
+      return rule?.state === state ? rule : undefined;
+    },
+    { timeoutMs, everyMs: 100 },
+  );
 }
 
 /** Living helper processes of a daemon, also of one that has ended. */
 export async function helpersOf(daemon: Daemon): Promise<readonly SeenProcess[]> {
-  return (await allProcesses()).filter((one) => one.args.some((arg) => arg.endsWith('plugins/warmup/worker.js')) && one.command.includes(daemon.stateDir));
+  return (await allProcesses()).filter(
+    (one) =>
+      one.args.some((arg) => arg.endsWith('plugins/warmup/worker/worker.js')) &&
+      one.command.includes(daemon.stateDir),
+  );
 }
 
 export interface TaskJson {

@@ -1,0 +1,11 @@
+/** What a subcommand of the core is run with. */
+import type { Arguments } from './arguments.ts';
+import type { Offline } from './offline.ts';
+import type { Terminal } from './terminal.ts';
+
+export interface Invocation {
+  readonly args: Arguments;
+  readonly configFile: string;
+  readonly terminal: Terminal;
+  readonly offline: Offline;
+}

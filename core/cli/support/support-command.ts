@@ -1,0 +1,206 @@
+/**
+ * `mountkeeper support`: one archive with what somebody needs who is to help, and no secret in it. Works with
+ * and without a running daemon, and with a configuration that is not valid; changes nothing.
+ */
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, open, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { release, tmpdir } from 'node:os';
+import { dirname, join, resolve, sep } from 'node:path';
+import { promisify } from 'node:util';
+import type { CliContext } from '../../contract/cli.ts';
+import type { Config } from '../../contract/config.ts';
+import { packageVersion } from '../../platform/package.ts';
+import { problemLines } from '../check-command.ts';
+import type { Invocation } from '../invocation.ts';
+import { runDoctor } from '../doctor-command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { createScrub, secretsIn, textsIn } from './support-scrub.ts';
+import type { Scrub } from './support-scrub.ts';
+
+const LOG_BYTES = 512 * 1024;
+const COMMAND_MS = 10_000;
+const ASKED = ['status', 'notices', 'plugins', 'bwlimit', 'queue'];
+const PROGRAMS: readonly (readonly string[])[] = [
+  ['rclone', 'version'],
+  ['fusermount3', '-V'],
+  ['smbd', '-V'],
+  ['ganesha.nfsd', '-v'],
+  ['bindfs', '--version'],
+  ['systemctl', '--version'],
+];
+const README = `What "mountkeeper support" gathered, for somebody who is to help.
+
+Passwords, keys and tokens are taken out: those of the configuration wherever they stand, and whatever looks like one. The
+names of shares, hosts, users and files are not: look through the files before you hand them to others.
+`;
+
+type Files = Map<string, string>;
+
+export async function runSupport(invocation: Invocation, context: CliContext): Promise<number> {
+  const { args, offline, terminal } = invocation;
+  const stamp = new Date(offline.clock.now())
+    .toISOString()
+    .slice(0, 19)
+    .replaceAll(/[-:]/g, '')
+    .replace('T', '-');
+  const name = `mountkeeper-support-${stamp}`;
+  const target = resolve(args.rest[0] ?? `${name}.tar.gz`);
+  const files: Files = new Map([['README.txt', README]]);
+  const { config, scrub } = await readConfig(invocation, files);
+  files.set('versions.txt', await versions(config));
+  files.set('doctor.txt', await doctor(invocation));
+  for (const what of ASKED) files.set(`${what}.json`, await asked(context, what));
+  await addLogs(files, config);
+  await writeArchive({ name, target, files, scrub });
+  terminal.print(
+    args.json
+      ? JSON.stringify({ file: target })
+      : `${target}\nLook through it before you hand it to others: it names shares, hosts and files.`,
+  );
+  return EXIT.ok;
+}
+
+async function readConfig(
+  { offline, configFile }: Invocation,
+  files: Files,
+): Promise<{ config: Config | undefined; scrub: Scrub }> {
+  const own = [process.env['MOUNTKEEPER_PASSWORD'] ?? ''];
+  const check = await offline.config.loadFile();
+  if (!check.ok) {
+    const text = await readFile(configFile, 'utf8').catch(() => '');
+    files.set(
+      'configuration.txt',
+      `not valid, so it is left out\n${problemLines(configFile, check).join('\n')}\n`,
+    );
+    return { config: undefined, scrub: createScrub([...own, ...textsIn(text)]) };
+  }
+  offline.config.commit(check.loaded);
+  const shown = offline.config.redacted();
+  files.set('configuration.json', `${JSON.stringify(shown, null, 2)}\n`);
+  const secrets = await secretsIn(check.loaded.config, shown, offline.secrets);
+  return { config: check.loaded.config, scrub: createScrub([...own, ...secrets]) };
+}
+
+async function versions(config: Config | undefined): Promise<string> {
+  const mount = config as { readonly mount?: { readonly rclone?: unknown } } | undefined;
+  const rclone =
+    typeof mount?.mount?.rclone === 'string' && mount.mount.rclone !== ''
+      ? [[mount.mount.rclone, 'version']]
+      : [];
+  const system = await readFile('/etc/os-release', 'utf8').catch(() => '');
+  const lines = [
+    `mountkeeper ${await packageVersion()}`,
+    `node ${process.version} ${process.arch}`,
+    `linux ${release()}`,
+    system,
+  ];
+  for (const [command = '', ...args] of [...PROGRAMS, ...rclone])
+    lines.push(`$ ${command} ${args.join(' ')}\n${await said(command, args)}`);
+  return `${lines.join('\n')}\n`;
+}
+
+async function said(command: string, args: readonly string[]): Promise<string> {
+  const run = promisify(execFile)(command, args, { timeout: COMMAND_MS });
+  return run.then(
+    ({ stdout, stderr }) => `${stdout}${stderr}`,
+    (error: Error) => error.message,
+  );
+}
+
+async function doctor(invocation: Invocation): Promise<string> {
+  const lines: string[] = [];
+  const terminal = {
+    ...invocation.terminal,
+    print: (text: string) => void lines.push(text),
+    printError: (text: string) => void lines.push(text),
+    table: (rows: readonly (readonly string[])[]) => lines.push(...rows.map((row) => row.join('\t'))),
+  };
+  const failed = await runDoctor({ ...invocation, terminal, args: { ...invocation.args, json: false } }).then(
+    () => '',
+    String,
+  );
+  return `${lines.join('\n')}\n${failed}`;
+}
+
+async function asked({ request }: CliContext, what: string): Promise<string> {
+  return request('GET', `/api/${what}`).then(
+    ({ body }) => body,
+    (error: Error) => JSON.stringify({ notAnswered: error.message }),
+  );
+}
+
+async function addLogs(files: Files, config: Config | undefined): Promise<void> {
+  const { file = '' } = config?.log ?? {};
+  if (file !== '' && !isBelowMount(file, config)) files.set('logs/daemon.log', await tail(file));
+  else
+    files.set(
+      'logs/journal.txt',
+      await said('journalctl', ['--unit=mountkeeper', '--lines=3000', '--no-pager', '--output=short-iso']),
+    );
+  const state = config?.supervisor.state_dir ?? '/var/lib/mountkeeper';
+  for (const path of await logsBelow(state, 3))
+    files.set(`logs/${path.slice(state.length + 1).replaceAll(sep, '-')}`, await tail(path));
+}
+
+/** A hung mount would hold this up for good. */
+function isBelowMount(file: string, config: Config | undefined): boolean {
+  return config?.shares.some(({ mount_point: at }) => file.startsWith(`${at}${sep}`)) ?? true;
+}
+
+/** Of rclone, smbd, Ganesha and the WebDAV front. Folders in which shares are mounted are not gone into. */
+async function logsBelow(folder: string, depth: number): Promise<readonly string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const found = await Promise.all(
+    entries.map(async (entry) => {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory())
+        return depth > 0 && entry.name !== 'mount' && entry.name !== 'plugins'
+          ? logsBelow(path, depth - 1)
+          : [];
+      return entry.isFile() && /\.log(?:\.\d+)?$/.test(entry.name) ? [path] : [];
+    }),
+  );
+  return found.flat();
+}
+
+async function tail(file: string): Promise<string> {
+  const handle = await open(file, 'r').catch((error: Error) => error);
+  if (handle instanceof Error) return handle.message;
+  try {
+    const { size } = await handle.stat();
+    const buffer = Buffer.alloc(Math.min(size, LOG_BYTES));
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, size - buffer.length);
+    const text = buffer.subarray(0, bytesRead).toString();
+    // The first line may have lost its beginning, and with it what tells that a secret follows.
+    return size > LOG_BYTES ? text.slice(text.indexOf('\n') + 1) : text;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function writeArchive({
+  name,
+  target,
+  files,
+  scrub,
+}: {
+  name: string;
+  target: string;
+  files: Files;
+  scrub: Scrub;
+}): Promise<void> {
+  const room = await mkdtemp(join(tmpdir(), 'mountkeeper-support-'));
+  try {
+    for (const [path, text] of files) {
+      const file = join(room, name, scrub(path));
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      await writeFile(file, scrub(text), { mode: 0o600 });
+    }
+    // Made first, so that nobody else can read it for a moment.
+    await writeFile(target, '', { mode: 0o600 });
+    await chmod(target, 0o600);
+    await promisify(execFile)('tar', ['--owner=0', '--group=0', '-czf', target, '-C', room, name]);
+  } finally {
+    await rm(room, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * What no single key shows: names that must exist or differ, folders that must not lie in each other, secrets
+ * that must be there.
+ */
+import { dirname, join, normalize, sep } from 'node:path';
+import type { Config, ConfigProblem, Secrets, ShareConfig } from '../../contract/config.ts';
+import { suggestion } from '../schema/did-you-mean.ts';
+import { isTable } from '../../sdk/toml/document.ts';
+import { joinPath } from '../../sdk/toml/path.ts';
+import type { Segment } from '../../sdk/toml/path.ts';
+import { isReference } from '../secrets/secrets.ts';
+import type { SecretReference } from '../secrets/secrets.ts';
+import { foldName } from '../schema/share-name.ts';
+import { MASK, MASK_REFUSED } from '../../sdk/config-types.ts';
+
+/** Looking for what was meant takes time; nobody reads more of these. */
+const MOST_ORPHANS = 20;
+
+export function crossProblems(config: Config, file: string): ConfigProblem[] {
+  return [
+    ...connectionNames(config),
+    ...shareNames(config),
+    ...mountPoints(config.shares),
+    ...foldersBelowMounts(config, file),
+  ];
+}
+
+function connectionNames(config: Config): ConfigProblem[] {
+  const names = config.connections.map((connection) => connection.name);
+  const known = new Set(names);
+  const repeated = names.flatMap((name, index) =>
+    names.indexOf(name) === index
+      ? []
+      : [{ path: `connections[${index}].name`, message: `there are two connections called "${name}"` }],
+  );
+  const orphans = config.shares
+    .map((share, index) => ({ share, index }))
+    .filter(({ share }) => !known.has(share.connection));
+  const missing = orphans.slice(0, MOST_ORPHANS).map(({ share, index }) => ({
+    path: `shares[${index}].connection`,
+    message: `share "${share.name}" lies on the connection "${share.connection}", which does not exist${suggestion(share.connection, known)}`,
+  }));
+  return [...repeated, ...missing];
+}
+
+function shareNames(config: Config): ConfigProblem[] {
+  const seen = new Map<string, string>();
+  return config.shares.flatMap(({ name }, index) => {
+    const folded = foldName(name);
+    const other = seen.get(folded);
+    seen.set(folded, other ?? name);
+    if (other === undefined) return [];
+    const message =
+      other === name
+        ? `there are two shares called "${name}"`
+        : `the shares "${other}" and "${name}" differ in case only`;
+    return [{ path: `shares[${index}].name`, message }];
+  });
+}
+
+interface Placed {
+  readonly name: string;
+  readonly index: number;
+  readonly folder: string;
+}
+
+function placed(shares: readonly ShareConfig[]): Placed[] {
+  return shares.flatMap(({ name, mount_point }, index) =>
+    mount_point === '' ? [] : [{ name, index, folder: asFolder(mount_point) }],
+  );
+}
+
+/** With one separator at the end, so that a prefix is an ancestor. */
+function asFolder(path: string): string {
+  return normalize(join(path, sep));
+}
+
+function mountPoints(shares: readonly ShareConfig[]): ConfigProblem[] {
+  // Sorted, an ancestor stands before everything below it: one pass finds every conflict.
+  const sorted = placed(shares).toSorted((a, b) => (a.folder < b.folder ? -1 : Number(a.folder > b.folder)));
+  const problems: ConfigProblem[] = [];
+  let outer: Placed | undefined;
+  for (const inner of sorted) {
+    if (outer !== undefined && inner.folder.startsWith(outer.folder)) {
+      const relation =
+        inner.folder === outer.folder ? 'the same mount point' : 'one mount point inside the other';
+      problems.push({
+        path: `shares[${inner.index}].mount_point`,
+        message: `the shares "${outer.name}" and "${inner.name}" have ${relation}: ${outer.folder} and ${inner.folder}`,
+      });
+    } else {
+      outer = inner;
+    }
+  }
+  return problems;
+}
+
+/** The daemon itself uses these; below a mount they could hang it, or be hidden by the mount. */
+function foldersBelowMounts(config: Config, file: string): ConfigProblem[] {
+  const used: (readonly [key: string, path: string])[] = [
+    ['cache.dir', config.cache.dir],
+    ['supervisor.state_dir', config.supervisor.state_dir],
+    ['log.file', config.log.file],
+    ...config.plugins.dirs.map((folder, index) => [`plugins.dirs[${index}]`, folder] as const),
+    ['the configuration file', file],
+  ];
+  return placed(config.shares).flatMap(({ name, index, folder }) =>
+    used.flatMap(([key, path]) => {
+      if (path === '') return [];
+      const conflict = overlap(folder, asFolder(path), key);
+      return conflict === undefined
+        ? []
+        : [
+            {
+              path: `shares[${index}].mount_point`,
+              message: `the mount point of share "${name}" (${folder}) ${conflict}`,
+            },
+          ];
+    }),
+  );
+}
+
+function overlap(mountPoint: string, folder: string, key: string): string | undefined {
+  if (folder.startsWith(mountPoint)) return `holds ${key}, which must not lie on the share`;
+  const holdsFiles = key === 'cache.dir' || key === 'supervisor.state_dir';
+  return holdsFiles && mountPoint.startsWith(folder) ? `lies inside ${key}` : undefined;
+}
+
+/** References that lead nowhere. A file on a share is not touched: it could hang the daemon. */
+export function secretProblems(config: Config, secrets: Secrets): ConfigProblem[] {
+  const mounts = placed(config.shares).map(({ folder }) => folder);
+  return references(config, []).flatMap(({ path, reference }) => {
+    const label = joinPath(path);
+    const folder = 'file' in reference ? asFolder(dirname(reference.file)) : undefined;
+    if (folder !== undefined && mounts.some((mount) => folder.startsWith(mount))) {
+      return [{ path: label, message: `${label}: the secret's file must not lie on a share` }];
+    }
+    try {
+      secrets.resolve(reference);
+      return [];
+    } catch (error) {
+      return [{ path: label, message: `${label}: ${(error as Error).message}` }];
+    }
+  });
+}
+
+function references(
+  value: unknown,
+  path: readonly Segment[],
+): { path: readonly Segment[]; reference: SecretReference }[] {
+  if (isReference(value)) return [{ path, reference: value }];
+  if (Array.isArray(value))
+    return value.flatMap((item: unknown, index) => references(item, [...path, index]));
+  return isTable(value)
+    ? Object.entries(value).flatMap(([key, item]) => references(item, [...path, key]))
+    : [];
+}
+
+/**
+ * Every place that holds the mask: it stands for a secret that the sender has never seen, and would replace
+ * it.
+ */
+export function maskProblems(value: unknown, path: readonly Segment[] = []): ConfigProblem[] {
+  if (value === MASK) {
+    const label = joinPath(path);
+    return [{ path: label, message: `${label} ${MASK_REFUSED}` }];
+  }
+  if (Array.isArray(value))
+    return value.flatMap((item: unknown, index) => maskProblems(item, [...path, index]));
+  return isTable(value)
+    ? Object.entries(value).flatMap(([key, item]) => maskProblems(item, [...path, key]))
+    : [];
+}

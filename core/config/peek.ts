@@ -1,0 +1,64 @@
+/**
+ * The few keys that must be known before the configuration can be read in full: where plugins lie and which
+ * are switched, where state goes and where the log goes. Tolerant: whatever is wrong with the document is
+ * said later, by its validation.
+ */
+import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { parse } from 'smol-toml';
+
+export interface Peeked {
+  readonly stateDir: string;
+  readonly pluginDirs: readonly string[];
+  /** `[plugins.<name>] enabled`, for those that say so. */
+  readonly switched: ReadonlyMap<string, boolean>;
+  readonly logFile: string;
+  readonly logLevel: string;
+}
+
+const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+
+/** The plugins that are switched on by name. */
+export function enabledIn({ switched }: Pick<Peeked, 'switched'>): ReadonlySet<string> {
+  return new Set([...switched].filter(([, isOn]) => isOn).map(([name]) => name));
+}
+
+export async function peekConfig(file: string): Promise<Peeked> {
+  const document = await readDocument(file);
+  const base = dirname(resolve(file));
+  const at = (section: string, key: string): unknown =>
+    (document[section] as Record<string, unknown> | undefined)?.[key];
+  const text = (value: unknown, fallback: string): string => (typeof value === 'string' ? value : fallback);
+  const dirs = at('plugins', 'dirs');
+  const logFile = text(at('log', 'file'), '');
+  const level = text(at('log', 'level'), 'info');
+  return {
+    stateDir: resolve(base, text(at('supervisor', 'state_dir'), '/var/lib/mountkeeper')),
+    pluginDirs: Array.isArray(dirs)
+      ? dirs.filter((dir) => typeof dir === 'string').map((dir) => resolve(base, dir))
+      : [],
+    switched: switchedPlugins(document['plugins']),
+    logFile: logFile === '' ? '' : resolve(base, logFile),
+    logLevel: LEVELS.includes(level) ? level : 'info',
+  };
+}
+
+function switchedPlugins(plugins: unknown): ReadonlyMap<string, boolean> {
+  const sections =
+    typeof plugins === 'object' && plugins !== null
+      ? Object.entries(plugins as Record<string, { enabled?: unknown } | undefined>)
+      : [];
+  return new Map(
+    sections.flatMap(([name, section]) =>
+      typeof section?.enabled === 'boolean' ? [[name, section.enabled] as const] : [],
+    ),
+  );
+}
+
+async function readDocument(file: string): Promise<Record<string, unknown>> {
+  try {
+    return parse(await readFile(file, 'utf8'));
+  } catch {
+    return {};
+  }
+}

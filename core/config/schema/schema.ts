@@ -1,0 +1,262 @@
+/**
+ * The assembled schema: the core's keys and those of all discovered plugins, active or not, as one Joi schema
+ * and one key tree. A contribution that cannot be joined is left out and named with its reason; the others go
+ * on.
+ */
+import Joi from 'joi';
+import type { ArraySchema, ObjectSchema } from 'joi';
+import type { ConfigContribution } from '../../contract/config.ts';
+import { connectionsKey, coreSections, pluginsKeys, shareKeys, sharesKey } from './core-schema.ts';
+import { described } from './described.ts';
+import { buildNode, mergeTables } from './key-tree.ts';
+import type { KeyNode } from './key-tree.ts';
+
+export interface ContributionEntry {
+  readonly owner: string;
+  readonly contribution: ConfigContribution;
+  readonly thirdParty: boolean;
+  readonly enabledByDefault: boolean;
+  readonly version: string;
+}
+
+/** Whether a document has the plugin on. Those that come with the package are asked in any case. */
+export function isOn({ owner, enabledByDefault, thirdParty }: ContributionEntry, document: unknown): boolean {
+  if (!thirdParty) return true;
+  const { plugins } = document as { plugins?: Record<string, { enabled?: unknown } | undefined> };
+  const said = plugins?.[owner]?.enabled;
+  return typeof said === 'boolean' ? said : enabledByDefault;
+}
+
+export interface Rejection {
+  readonly owner: string;
+  readonly reason: string;
+}
+
+export interface Assembly {
+  readonly schema: ObjectSchema;
+  readonly root: KeyNode;
+  /** Contributions that were joined. */
+  readonly entries: readonly ContributionEntry[];
+  readonly rejected: readonly Rejection[];
+  /** Names of all discovered plugins. */
+  readonly plugins: readonly string[];
+}
+
+interface Part {
+  readonly schema: ObjectSchema;
+  readonly node: KeyNode;
+}
+
+/** Sections under construction, by name; shares are kept as `[[shares]]`. */
+type Parts = Map<string, Part>;
+
+const SHARE = 'shares[]';
+const OWN_NAMES = new Set(['connections', 'shares', 'plugins']);
+
+function part(schema: ObjectSchema, path: string, owner: string): Part {
+  return { schema, node: buildNode(described(schema), { path, owner, tier: 'global' }) };
+}
+
+let last: { readonly of: readonly ContributionEntry[]; readonly assembly: Assembly } | undefined;
+
+/**
+ * Joins the core's keys with every contribution. Never throws. The last one is kept: discovery and the first
+ * check ask for the same.
+ */
+export function assemble(entries: readonly ContributionEntry[]): Assembly {
+  if (!last || !areSame(last.of, entries)) last = { of: [...entries], assembly: assembleAnew(entries) };
+  return last.assembly;
+}
+
+function areSame(some: readonly ContributionEntry[], others: readonly ContributionEntry[]): boolean {
+  return (
+    some.length === others.length &&
+    some.every((one, index) => {
+      const other = others[index];
+      return (
+        one.contribution === other?.contribution &&
+        one.owner === other.owner &&
+        one.version === other.version &&
+        one.thirdParty === other.thirdParty &&
+        one.enabledByDefault === other.enabledByDefault
+      );
+    })
+  );
+}
+
+function assembleAnew(entries: readonly ContributionEntry[]): Assembly {
+  const parts: Parts = new Map([
+    [SHARE, part(shareKeys(), SHARE, 'core')],
+    ...coreSections().map(([name, schema]) => [name, part(schema, name, 'core')] as const),
+  ]);
+  const joined: ContributionEntry[] = [];
+  const rejected: Rejection[] = [];
+  const own = new Map<string, Part>();
+  for (const entry of entries) {
+    try {
+      const additions = contributed(entry);
+      for (const [name, addition] of additions) assertDisjoint(parts.get(name), addition);
+      for (const [name, addition] of additions) join(parts, name, addition);
+      own.set(entry.owner, ownTable(entry));
+      joined.push(entry);
+    } catch (error) {
+      rejected.push({ owner: entry.owner, reason: (error as Error).message });
+    }
+  }
+  return { ...finish(parts, own), entries: joined, rejected, plugins: entries.map((entry) => entry.owner) };
+}
+
+/** Whose contributions cannot be joined with those before them, and why, by owner. */
+export function contributionProblems(entries: readonly ContributionEntry[]): ReadonlyMap<string, string> {
+  return new Map(assemble(entries).rejected.map(({ owner, reason }) => [owner, reason]));
+}
+
+function contributed(entry: ContributionEntry): (readonly [string, Part])[] {
+  const { section, schema, share } = entry.contribution;
+  if (entry.owner === 'dirs')
+    throw new Error('a plugin cannot be called "dirs", since [plugins] has a key of that name');
+  assertOurJoi(schema, entry.owner);
+  const additions: (readonly [string, Part])[] = [];
+  if (section !== undefined) {
+    if (OWN_NAMES.has(section) || !/^[a-z][a-z0-9_]*$/.test(section))
+      throw new Error(`plugin ${entry.owner}: "${section}" cannot be the name of its section`);
+    additions.push([section, part(schema, section, entry.owner)]);
+  }
+  if (share !== undefined) {
+    assertOurJoi(share, entry.owner);
+    additions.push([SHARE, part(share.unknown(false), SHARE, entry.owner)]);
+  }
+  return additions;
+}
+
+function assertDisjoint(existing: Part | undefined, addition: Part): void {
+  for (const [key, node] of addition.node.children) {
+    const other = existing?.node.children.get(key);
+    if (other !== undefined) {
+      const holder = other.owner === 'core' ? 'the core' : `plugin ${other.owner}`;
+      throw new Error(`plugin ${node.owner} and ${holder} both declare the key ${node.path}`);
+    }
+  }
+}
+
+function join(parts: Parts, name: string, addition: Part): void {
+  const existing = parts.get(name);
+  parts.set(
+    name,
+    existing === undefined
+      ? addition
+      : {
+          schema: existing.schema.concat(addition.schema),
+          node: mergeTables(existing.node, addition.node),
+        },
+  );
+}
+
+/** `[plugins.<name>]`: the switch, and the plugin's keys when it has no section of its own. */
+function ownTable(entry: ContributionEntry): Part {
+  const { owner, contribution } = entry;
+  const path = `plugins.${owner}`;
+  const base = Joi.object({
+    // To switch a stranger's plugin on is to run its code.
+    enabled: Joi.boolean()
+      .default(entry.enabledByDefault)
+      .meta({ tier: 'live', fileOnly: entry.thirdParty && 'but-default' })
+      .description('Whether the plugin is on.'),
+  });
+  const standing = part(base, path, 'core');
+  if (contribution.section !== undefined) return standing;
+  const addition = part(contribution.schema, path, owner);
+  assertDisjoint(standing, addition);
+  return { schema: base.concat(contribution.schema), node: mergeTables(standing.node, addition.node) };
+}
+
+function finish(parts: Parts, own: ReadonlyMap<string, Part>): Pick<Assembly, 'schema' | 'root'> {
+  const share = parts.get(SHARE) as Part;
+  const sections = sectionOrder(parts).map((name) => [name, parts.get(name) as Part] as const);
+  const connections = connectionsKey();
+  const shares = sharesKey(share.schema);
+  const plugins = pluginsPart(own);
+  const schema = Joi.object({
+    connections,
+    shares,
+    ...Object.fromEntries(sections.map(([name, { schema: section }]) => [name, section.default()])),
+    plugins: plugins.schema,
+  });
+  const children = new Map<string, KeyNode>([
+    ['connections', arrayNode(connections, 'connections')],
+    ['shares', { ...arrayNode(shares, 'shares'), children: share.node.children }],
+    ...sections.map(([name, { node }]) => [name, node] as const),
+    ['plugins', plugins.node],
+  ]);
+  return {
+    schema,
+    root: {
+      ...buildNode({ type: 'object', keys: {} }, { path: '', owner: 'core', tier: 'global' }),
+      open: false,
+      children,
+    },
+  };
+}
+
+function pluginsPart(own: ReadonlyMap<string, Part>): Part {
+  const base = pluginsKeys();
+  const tables = Object.fromEntries([...own].map(([name, { schema }]) => [name, schema.default()]));
+  // Undiscovered plugins keep what they have: their folder may come back.
+  // An empty list of keys would allow none at all.
+  const schema = (own.size === 0 ? base : base.keys(tables))
+    .pattern(Joi.string(), Joi.object().unknown())
+    .default();
+  const node = part(base, 'plugins', 'core').node;
+  return {
+    schema,
+    node: {
+      ...node,
+      open: true,
+      children: new Map([
+        ...node.children,
+        ...[...own].map(([name, { node: table }]) => [name, table] as const),
+      ]),
+    },
+  };
+}
+
+function arrayNode(schema: ArraySchema, path: string): KeyNode {
+  return buildNode(described(schema), { path, owner: 'core', tier: 'per-share' });
+}
+
+/** The core's sections in their own order, then the plugins' by name. */
+function sectionOrder(parts: Parts): string[] {
+  const core = coreSections().map(([name]) => name);
+  const added = [...parts.keys()].filter((name) => name !== SHARE && !core.includes(name)).toSorted();
+  return [...core, ...added];
+}
+
+/** Joi's rules cannot be mixed between two copies of it, and some copies say so only when first used. */
+function assertOurJoi(schema: unknown, owner: string): void {
+  // Every schema of one copy of Joi shares its methods.
+  const isOurs =
+    typeof schema === 'object' &&
+    schema !== null &&
+    (schema as { describe?: unknown }).describe === Joi.any().describe;
+  if (!isOurs)
+    throw new Error(
+      `plugin ${owner}: its schema was made by another Joi; import Joi from 'mountkeeper' and drop joi from the plugin's dependencies`,
+    );
+  if ((schema as { type?: unknown }).type !== 'object')
+    throw new Error(`plugin ${owner}: its schema is no Joi.object()`);
+  const missing = emptyProblem(schema as ObjectSchema, owner);
+  if (missing !== undefined)
+    throw new Error(
+      `plugin ${owner}: every key needs a default or must be optional, since discovering a plugin must not make a document invalid: ${missing}`,
+    );
+}
+
+function emptyProblem(schema: ObjectSchema, owner: string): string | undefined {
+  try {
+    return schema.validate({}).error?.message;
+  } catch (error) {
+    throw new Error(`plugin ${owner}: its schema cannot be used: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,76 @@
+/** Secrets: where a reference points and what stands there. */
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
+import type { Secret, Secrets } from '../../contract/config.ts';
+import { isTable } from '../../sdk/toml/document.ts';
+
+const MAX_BYTES = 65_536;
+const FORMS = ['env', 'file', 'credential'] as const;
+
+export type SecretReference = Exclude<Secret, string>;
+
+/** True for `{ env = … }`, `{ file = … }` and `{ credential = … }`. */
+export function isReference(value: unknown): value is SecretReference {
+  if (!isTable(value)) return false;
+  const keys = Object.keys(value);
+  return keys.length === 1 && FORMS.some((form) => typeof value[form] === 'string');
+}
+
+export function createSecrets(options: { readonly env: NodeJS.ProcessEnv }): Secrets {
+  return {
+    resolve(secret: Secret): string {
+      if (typeof secret === 'string') return secret;
+      if ('env' in secret) return fromEnvironment(secret.env, options.env);
+      if ('file' in secret) return fromFile(secret.file, `the file ${secret.file}`);
+      return fromCredential(secret.credential, options.env['CREDENTIALS_DIRECTORY']);
+    },
+  };
+}
+
+function fromEnvironment(name: string, env: NodeJS.ProcessEnv): string {
+  const value = env[name];
+  if (value === undefined) throw new Error(`the environment variable ${name} is not set`);
+  // An empty password would open a door that was meant to be shut.
+  if (value === '') throw new Error(`the environment variable ${name} is empty`);
+  return value;
+}
+
+function fromCredential(name: string, folder: string | undefined): string {
+  if (name.includes('/') || name === '.' || name === '..')
+    throw new Error(`"${name}" cannot be the name of a credential; it has no folder in it`);
+  if (folder === undefined || folder === '') {
+    throw new Error(
+      `the credential ${name} cannot be found: $CREDENTIALS_DIRECTORY is not set; pass it with LoadCredential= of systemd`,
+    );
+  }
+  return fromFile(join(folder, name), `the credential ${name}`);
+}
+
+function fromFile(path: string, what: string): string {
+  if (!isAbsolute(path)) throw new Error(`${what} is not an absolute path`);
+  const text = readSmallFile(path, what).replace(/\r?\n$/, '');
+  if (text === '') throw new Error(`${what} is empty`);
+  return text;
+}
+
+function readSmallFile(path: string, what: string): string {
+  let descriptor: number | undefined;
+  try {
+    // A pipe without a writer would block for ever.
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stats = fstatSync(descriptor);
+    if (!stats.isFile() || stats.size > MAX_BYTES) throw new Error('not a plain file of at most 64 KiB');
+    return readFileSync(descriptor, 'utf8');
+  } catch (error) {
+    throw new Error(`${what} cannot be read: ${readReason(error)}`, { cause: error });
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+function readReason(error: unknown): string {
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code === 'ENOENT') return 'there is no such file';
+  if (code === 'EACCES' || code === 'EPERM') return 'permission denied';
+  return (error as Error).message;
+}

@@ -1,0 +1,241 @@
+/**
+ * The text of a document as it may be shown, and back: what is secret, and what may be, reads as the mask. A
+ * mask that comes back stands for what the running document has at the same key; tables of an array are known
+ * by their names.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { copy, isTable, parseDocument } from '../../sdk/toml/document.ts';
+import type { Document } from '../../sdk/toml/document.ts';
+import { nodeAt } from '../checks/problems.ts';
+import type { KeyNode } from '../schema/key-tree.ts';
+import { joinPath } from '../../sdk/toml/path.ts';
+import type { Segment } from '../../sdk/toml/path.ts';
+import { comment, renderDocument } from '../render.ts';
+import { scanToml } from '../../sdk/toml/scan.ts';
+import type { Assembly } from '../schema/schema.ts';
+import { isSecretPath, maskSecrets, secretPaths } from './secret-paths.ts';
+import type { SecretPaths } from './secret-paths.ts';
+import { inlineValue } from '../../sdk/toml/value.ts';
+import { MASK } from '../../sdk/config-types.ts';
+
+/** Words beside which secrets stand, in notes. */
+const TELLING = /pass|pwd|secret|token|key|cred|auth|密码|口令|密钥|凭据/i;
+const USER_INFO = /:\/\/[^/\s@]{1,512}@/;
+/** Long and of letters and digits: what no word is. */
+const LONGEST_WORD = 20;
+/** Shorter values are found everywhere by chance. */
+const SHORTEST_SECRET = 4;
+
+interface Piece {
+  readonly start: number;
+  readonly end: number;
+  readonly by: string;
+}
+
+type Known = Pick<Assembly, 'root' | 'entries'>;
+
+/**
+ * `text` must be TOML. Notes that may hold a secret read `# ******** 1`, numbered, so that they can come
+ * back.
+ */
+export function shownText(text: string, document: Document, assembly: Known): string {
+  const secrets = secretPaths(document as never, assembly);
+  const masked = replaced(text, [...maskedValues(text, secrets), ...maskedNotes(text, document, assembly)]);
+  const wanted = maskSecrets(document, secrets) as Document;
+  // A text that was not understood as a whole is shown as the daemon would write it, without anybody's notes.
+  return isShowing(masked, wanted) && !holdsAny(masked, literals(document, secrets))
+    ? masked
+    : renderDocument(wanted, assembly.root);
+}
+
+function isShowing(masked: string, wanted: Document): boolean {
+  const read = parseDocument(masked);
+  return 'document' in read && isDeepStrictEqual(copy(read.document), copy(wanted));
+}
+
+function replaced(text: string, pieces: readonly Piece[]): string {
+  const sorted = [...pieces].sort((a, b) => b.start - a.start);
+  return sorted.reduce((before, { start, end, by }) => before.slice(0, start) + by + before.slice(end), text);
+}
+
+function maskedValues(text: string, secrets: SecretPaths): Piece[] {
+  const pieces: Piece[] = [];
+  scanToml(text, {
+    value: (path, { start, end }) => {
+      const isEmpty = ['""', "''", ''].includes(text.slice(start, end));
+      if (!isEmpty && isSecretPath(secrets, path)) pieces.push({ start, end, by: inlineValue(MASK) });
+    },
+  });
+  return pieces;
+}
+
+function maskedNotes(text: string, document: Document, { root, entries }: Known): Piece[] {
+  const own = new Set(ownNotes(root));
+  const values = literals(document, secretPaths(document as never, { root, entries }));
+  return notesOf(text).flatMap(({ start, end }, index) => {
+    const note = text.slice(start, end).trimEnd();
+    const isHarmless = own.has(note) || (!mayHoldSecret(note) && !holdsAny(note, values));
+    return isHarmless ? [] : [{ start, end, by: `# ${MASK} ${index + 1}` }];
+  });
+}
+
+function notesOf(text: string): { readonly start: number; readonly end: number }[] {
+  const notes: { start: number; end: number }[] = [];
+  scanToml(text, { comment: (start, end) => void notes.push({ start, end }) });
+  return notes;
+}
+
+/** An assignment that is commented out shows its value; so does an address with a password. */
+function mayHoldSecret(note: string): boolean {
+  return (
+    TELLING.test(note) ||
+    USER_INFO.test(note) ||
+    note.includes('=') ||
+    note.split(/\s+/).some((word) => word.length > LONGEST_WORD && /\d/.test(word) && /[A-Za-z]/.test(word))
+  );
+}
+
+/** What the daemon itself writes as notes. */
+function ownNotes(node: KeyNode): string[] {
+  const rendered = renderDocument({ connections: [], shares: [] }, node)
+    .split('\n')
+    .filter((line) => line.startsWith('#'));
+  return [...rendered, ...described(node)];
+}
+
+function described(node: KeyNode): string[] {
+  return [...comment(node.description), ...[...node.children.values()].flatMap(described)];
+}
+
+function literals(value: unknown, secrets: SecretPaths, path: readonly Segment[] = []): string[] {
+  if (typeof value === 'string')
+    return isSecretPath(secrets, path) && value.trim().length >= SHORTEST_SECRET ? [value.trim()] : [];
+  if (Array.isArray(value)) return value.flatMap((item, index) => literals(item, secrets, [...path, index]));
+  return isTable(value)
+    ? Object.entries(value).flatMap(([key, item]) => literals(item, secrets, [...path, key]))
+    : [];
+}
+
+function holdsAny(text: string, values: readonly string[]): boolean {
+  return values.some((value) => text.includes(value));
+}
+
+// ---------------------------------------------------------------- and back
+
+export interface Restored {
+  readonly text: string;
+  /** Where a secret of the running document came back, in the new document and in the running one. */
+  readonly kept: readonly KeptSecret[];
+}
+
+export interface KeptSecret {
+  readonly path: readonly Segment[];
+  readonly was: readonly Segment[];
+}
+
+/**
+ * Masks and hidden notes of `text` as `former` has them; what it has not stays a mask, which every check
+ * refuses.
+ */
+export function restoredText(
+  text: string,
+  former: { readonly text: string; readonly document: Document },
+  assembly: Known,
+): Restored {
+  const read = parseDocument(text);
+  if ('problem' in read) return { text, kept: [] };
+  const secrets = secretPaths(former.document as never, assembly);
+  const sources = new Map<string, string>();
+  scanToml(former.text, {
+    value: (path, { start, end }) => void sources.set(JSON.stringify(path), former.text.slice(start, end)),
+  });
+  const kept: KeptSecret[] = [];
+  const pieces: Piece[] = [];
+  scanToml(text, {
+    value: (path, { start, end }) => {
+      if (!isMask(text.slice(start, end))) return;
+      const was = samePlace(path, read.document, former.document);
+      if (was === undefined || !isSecretPath(secrets, was)) return;
+      kept.push({ path: [...path], was });
+      const value = was.reduce<unknown>(
+        (inside, segment) => (inside as Record<Segment, unknown>)[segment],
+        former.document,
+      );
+      pieces.push({ start, end, by: sources.get(JSON.stringify(was)) ?? inlineValue(value) });
+    },
+  });
+  return { text: replaced(text, [...pieces, ...restoredNotes(text, former.text)]), kept };
+}
+
+function isMask(source: string): boolean {
+  return source === `"${MASK}"` || source === `'${MASK}'`;
+}
+
+function restoredNotes(text: string, former: string): Piece[] {
+  const notes = notesOf(former);
+  return notesOf(text).flatMap(({ start, end }) => {
+    const [, number] = /^# \*{8} (\d{1,6})$/.exec(text.slice(start, end).trimEnd()) ?? [];
+    const note = number === undefined ? undefined : notes[Number(number) - 1];
+    return note ? [{ start, end, by: former.slice(note.start, note.end) }] : [];
+  });
+}
+
+/** The same key in another document; undefined where it has none. */
+function samePlace(
+  path: readonly Segment[],
+  document: Document,
+  other: Document,
+): readonly Segment[] | undefined {
+  let [here, there]: [unknown, unknown] = [document, other];
+  const place: Segment[] = [];
+  for (const segment of path) {
+    const found =
+      typeof segment === 'number' ? itemLike((here as unknown[])[segment], segment, there) : segment;
+    if (found === undefined || there === undefined || there === null) return undefined;
+    place.push(found);
+    here = (here as Record<Segment, unknown>)[segment];
+    there = (there as Record<Segment, unknown>)[found];
+  }
+  return there === undefined ? undefined : place;
+}
+
+function itemLike(item: unknown, index: number, others: unknown): number | undefined {
+  if (!Array.isArray(others)) return undefined;
+  const name = isTable(item) ? item['name'] : undefined;
+  if (typeof name !== 'string') return index < others.length ? index : undefined;
+  const found = others.findIndex((other) => isTable(other) && other['name'] === name);
+  return found === -1 ? undefined : found;
+}
+
+/**
+ * Two documents in which secrets that were not sent along read as references: who does not know a secret may
+ * do with it what may be done with those that only the file names, and no more.
+ */
+export function asReferences<T>(
+  documents: { readonly next: T; readonly current: T },
+  kept: readonly KeptSecret[],
+  root: KeyNode,
+): { readonly next: T; readonly current: T } {
+  if (kept.length === 0) return documents;
+  const [next, current] = [copy(documents.next), copy(documents.current)];
+  for (const { path, was } of kept) {
+    const node = nodeAt(root, path);
+    // Where the schema knows texts alone, a text it stays: it is the same in both.
+    if (node !== undefined && node.type !== 'secret') continue;
+    put(next, path);
+    put(current, was);
+  }
+  return { next, current };
+}
+
+function put(document: unknown, path: readonly Segment[]): void {
+  const parent = path
+    .slice(0, -1)
+    .reduce<unknown>(
+      (value, segment) => (value as Record<Segment, unknown> | undefined)?.[segment],
+      document,
+    );
+  const key = path.at(-1) ?? '';
+  if (typeof parent === 'object' && parent !== null)
+    (parent as Record<Segment, unknown>)[key] = { credential: `kept:${joinPath(path.slice(0, 1))}` };
+}

@@ -1,0 +1,49 @@
+/** The contract of shares as they are now, and of the bandwidth that their mounts are given. */
+import type { Bandwidth, Mount, MountStats, RemoteEvidence, ShareSpec } from './mount.ts';
+import type { Health } from './status.ts';
+
+/** Figures of a mount and when they were taken (monotonic). */
+export interface TakenFigures {
+  readonly stats: MountStats;
+  readonly takenAtMs: number;
+  /** How long the mount took to give them, in milliseconds. */
+  readonly tookMs?: number | undefined;
+}
+
+/** A configured share as it is now. `mount` is undefined while it is not mounted. */
+export interface LiveShare {
+  readonly spec: ShareSpec;
+  readonly health: Health;
+  readonly mount: Mount | undefined;
+  /** Whether the remote answered the last light check; undefined before the first. */
+  readonly remoteAnswers: boolean | undefined;
+  /** How long that check took, in milliseconds; left out while the remote does not answer. */
+  readonly remoteTookMs?: number | undefined;
+  /** What the check showed when it failed; left out where the mounter does not say. */
+  readonly remoteEvidence?: RemoteEvidence | undefined;
+  /** The mount's last figures; left out before the first. */
+  readonly figures?: TakenFigures | undefined;
+}
+
+/**
+ * The supervisor's shares, for plugins that work on active mounts. A mount may end at any time: take it anew
+ * each time.
+ */
+export interface SharesService {
+  list(): readonly LiveShare[];
+}
+
+/** What the mounts may use. Bytes per second; 0 is unlimited. */
+export interface BandwidthState {
+  /** As set by the configuration or by the last `bwlimit`. */
+  readonly limit: Bandwidth;
+  /** What plugins have made of it: the whole that is divided. */
+  readonly effective: Bandwidth;
+  /** What each mount has been given. */
+  readonly shares: readonly ({ readonly share: string } & Bandwidth)[];
+}
+
+/** The daemon's one bandwidth budget as it is now. */
+export interface BandwidthService {
+  read(): BandwidthState;
+}

@@ -1,0 +1,112 @@
+/**
+ * Whether code may be run as the daemon's user: whoever can write a file, or a folder on the way to it,
+ * decides what it does. So all of them must belong to root or to the daemon's user and be writable by nobody
+ * else, as sshd asks of its files. Paths are judged from `/` downwards: below a folder that nobody else can
+ * write, nobody else can swap anything between the look and the use.
+ */
+import type { Stats } from 'node:fs';
+import { constants, lstat, open, readlink } from 'node:fs/promises';
+import path from 'node:path';
+
+const STICKY = 0o1000;
+const OTHERS_WRITE = 0o022;
+const MOST_LINKS = 40;
+
+type Owned = Pick<Stats, 'uid' | 'mode'>;
+
+/** Somebody else could change what would be run; the message says where, who, and what to do. */
+export class Untrusted extends Error {}
+
+/** True for root and for the user of this process. */
+export function isTrustedUser(uid: number): boolean {
+  return uid === 0 || uid === process.geteuid?.();
+}
+
+/**
+ * Throws Untrusted unless `file` belongs to root or to the daemon's user. `whole`: the tree that is to be
+ * mended.
+ */
+export function judgeOwner(file: string, { uid }: Owned, whole?: string): void {
+  if (isTrustedUser(uid)) return;
+  const ours = process.geteuid?.() === 0 ? 'root' : `root or to user ${String(process.geteuid?.())}`;
+  throw new Untrusted(
+    `${file} belongs to user ${String(uid)}, not to ${ours}, so that user could change what runs here; ` +
+      `look at what is in it, then run: chown ${treeOr(file, 'root', whole)}`,
+  );
+}
+
+/** Throws Untrusted when anybody but its owner may write `file`, or its owner is somebody else. */
+export function judgeContent(file: string, stats: Owned, whole?: string): void {
+  judgeOwner(file, stats, whole);
+  if ((stats.mode & OTHERS_WRITE) === 0) return;
+  const who = (stats.mode & 0o002) !== 0 ? 'everybody' : 'its group';
+  throw new Untrusted(
+    `${file} may be written by ${who}, who could change what runs here; ` +
+      `look at what is in it, then run: chmod ${treeOr(file, 'go-w', whole)}`,
+  );
+}
+
+/** A folder on the way is mended by itself: what else lies in it is none of our business. */
+function treeOr(file: string, change: string, whole: string | undefined): string {
+  return whole === undefined ? `${change} ${file}` : `-R ${change} ${whole}`;
+}
+
+/**
+ * As `judgeContent`, but for a folder that is only passed: where everybody may write, the sticky bit keeps
+ * others from renaming and removing what is not theirs, as in /tmp, and what is passed next is judged as
+ * well.
+ */
+export function judgePassage(folder: string, stats: Owned): void {
+  judgeOwner(folder, stats);
+  if ((stats.mode & STICKY) === 0) judgeContent(folder, stats);
+}
+
+/**
+ * The path with every link followed. All that is passed on the way is judged, links by their owner, before
+ * anything behind it is looked at; the end is left to the caller. Rejects with Untrusted, or as `lstat` does.
+ */
+export async function resolveTrusted(file: string): Promise<string> {
+  // Not shortened by its text: behind a link, `..` is the parent of where the link has led.
+  const rest = namesOf(path.isAbsolute(file) ? file : `${process.cwd()}/${file}`);
+  let at = '/';
+  let links = 0;
+  judgePassage(at, await lstat(at));
+  for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
+    const next = path.join(at, name);
+    const stats = await lstat(next);
+    if (stats.isSymbolicLink()) {
+      judgeOwner(next, stats);
+      links += 1;
+      if (links > MOST_LINKS) throw new Error(`${file} leads through more than ${String(MOST_LINKS)} links`);
+      const target = await readlink(next);
+      rest.unshift(...namesOf(target));
+      if (path.isAbsolute(target)) at = '/';
+      continue;
+    }
+    if (rest.length > 0) judgePassage(next, stats);
+    at = next;
+  }
+  return at;
+}
+
+function namesOf(file: string): string[] {
+  return file.split('/').filter((name) => name !== '' && name !== '.');
+}
+
+/**
+ * The text of a file that nobody else can write. Rejects with Untrusted, or with what is wrong with the file.
+ */
+export async function readTrusted(file: string, mostBytes: number): Promise<string> {
+  const real = await resolveTrusted(file);
+  // A pipe would keep the reader waiting for ever.
+  const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const stats = await handle.stat();
+    judgeContent(real, stats);
+    if (!stats.isFile()) throw new Error(`${file} is not a file`);
+    if (stats.size > mostBytes) throw new Error(`${file} is larger than ${String(mostBytes)} bytes`);
+    return await handle.readFile('utf8');
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,187 @@
+/**
+ * Tells when the content of files has changed, however it was saved: in place, by renaming over it, through a
+ * link that is swapped, by removing and writing anew. Folders are watched, since a watch on a file ends with
+ * that file; a slow look at the files themselves catches what a folder's watch does not see (network folders,
+ * no watches left).
+ */
+import { createHash } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { FSWatcher } from 'chokidar';
+import type { Clock, Logger, Release } from '../../contract/platform.ts';
+import { symlinkChain } from './symlink-chain.ts';
+
+export interface WatchOptions {
+  readonly paths: readonly string[];
+  /** Quiet time before the files are read; default 500. */
+  readonly debounceMs?: number;
+  /** How often the files are looked at without an event; default 10,000. */
+  readonly pollMs?: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /**
+   * Whether a text is what the caller has of the file. What is anything else is news, though it was the last
+   * that was seen here: in between the caller may have written another one, of which no event told. Left out:
+   * what was seen last is known.
+   */
+  readonly isKnown?: (text: string) => boolean;
+  readonly onChange: () => void;
+}
+
+const DEFAULT_DEBOUNCE_MS = 500;
+const DEFAULT_POLL_MS = 10_000;
+/** A file that is empty or away is in the middle of being saved; after this many quiet times it is meant. */
+const PATIENCE = 6;
+const GONE = 'gone';
+const EMPTY = createHash('sha256').digest('hex');
+
+/** Resolves once changes are noticed. */
+export async function watchFiles(options: WatchOptions): Promise<Release> {
+  const { clock, log } = options;
+  const known = new Map<string, Content>();
+  for (const path of options.paths) known.set(path, await contentOf(path));
+  const isNews = (path: string, now: Content): boolean =>
+    now.hash !== known.get(path)?.hash || (now.text !== undefined && options.isKnown?.(now.text) === false);
+  const debounceMs = options.debounceMs ?? DEFAULT_DEBOUNCE_MS;
+  let isClosed = false;
+  let cancelCheck: () => void = () => undefined;
+  let working: Promise<void> = Promise.resolve();
+  const schedule = (patience = PATIENCE): void => {
+    cancelCheck();
+    if (isClosed) return;
+    cancelCheck = clock.after(debounceMs, () => {
+      working = working
+        .then(() => check(patience))
+        .catch((err: unknown) => log.warn({ err }, 'watched files cannot be read'));
+    });
+  };
+  const check = async (patience: number): Promise<void> => {
+    const seen = new Map<string, Content>();
+    for (const path of options.paths) seen.set(path, await contentOf(path));
+    const changed = [...seen].filter(([path, content]) => isNews(path, content));
+    if (isClosed) return;
+    await folders.update(await foldersOf(options.paths));
+    if (changed.length === 0) return;
+    if (patience > 0 && changed.some(([, content]) => isUnfinished(content))) return schedule(patience - 1);
+    for (const [path, content] of changed) known.set(path, { hash: content.hash });
+    if (!isClosed) options.onChange();
+  };
+  const folders = await watchFolders(await foldersOf(options.paths), log, () => schedule());
+  const stopPolling = pollStats(options, () => schedule());
+  // What was saved since the first reading, before the folders were watched.
+  schedule();
+  return async () => {
+    isClosed = true;
+    cancelCheck();
+    stopPolling();
+    await working;
+    await folders.close();
+  };
+}
+
+/** What a file holds; without its text where it is away. */
+interface Content {
+  readonly hash: string;
+  readonly text?: string;
+}
+
+function isUnfinished({ hash }: Content): boolean {
+  return hash === GONE || hash === EMPTY;
+}
+
+async function contentOf(path: string): Promise<Content> {
+  try {
+    const text = await readFile(path);
+    return { hash: createHash('sha256').update(text).digest('hex'), text: text.toString('utf8') };
+  } catch {
+    return { hash: GONE };
+  }
+}
+
+/** Folders to watch, each with the names in it that matter. */
+type Folders = ReadonlyMap<string, ReadonlySet<string>>;
+
+async function foldersOf(paths: readonly string[]): Promise<Folders> {
+  const folders = new Map<string, Set<string>>();
+  for (const path of paths) {
+    for (const entry of await symlinkChain(path)) {
+      const folder = dirname(entry);
+      folders.set(folder, (folders.get(folder) ?? new Set<string>()).add(entry));
+    }
+  }
+  return folders;
+}
+
+interface FolderWatch {
+  update(folders: Folders): Promise<void>;
+  close(): Promise<void>;
+}
+
+async function watchFolders(first: Folders, log: Logger, onEvent: () => void): Promise<FolderWatch> {
+  let current = first;
+  let watcher = await openWatcher(current, log, onEvent);
+  return {
+    update: async (next) => {
+      if (describe(next) === describe(current)) return;
+      const former = watcher;
+      current = next;
+      watcher = await openWatcher(next, log, onEvent);
+      await former.close();
+      // Something may have changed between the two.
+      onEvent();
+    },
+    close: () => watcher.close(),
+  };
+}
+
+function describe(folders: Folders): string {
+  return [...folders]
+    .map(([folder, entries]) => JSON.stringify([folder, ...entries]))
+    .sort((a, b) => a.localeCompare(b))
+    .join();
+}
+
+async function openWatcher(folders: Folders, log: Logger, onEvent: () => void): Promise<FSWatcher> {
+  const { watch } = await import('chokidar');
+  const entries = new Set([...folders.values()].flatMap((names) => [...names]));
+  const watcher = watch([...folders.keys()], {
+    depth: 0,
+    ignoreInitial: true,
+    followSymlinks: false,
+    ignored: (path) => !folders.has(path) && !entries.has(path),
+  });
+  watcher.on('all', onEvent);
+  watcher.on('error', (err) =>
+    log.warn({ err }, 'watching for changes failed; files are looked at now and then'),
+  );
+  await new Promise<void>((resolve) => watcher.once('ready', resolve));
+  return watcher;
+}
+
+/** Compares size, times and file numbers, following links. */
+function pollStats(options: WatchOptions, onDifference: () => void): () => void {
+  const { clock } = options;
+  const pollMs = options.pollMs ?? DEFAULT_POLL_MS;
+  let last: string | undefined;
+  let isClosed = false;
+  let cancel: () => void = () => undefined;
+  const look = async (): Promise<void> => {
+    const parts = await Promise.all(
+      options.paths.map((path) =>
+        stat(path).then(
+          ({ ino, size, mtimeMs, ctimeMs }) => `${ino} ${size} ${mtimeMs} ${ctimeMs}`,
+          () => GONE,
+        ),
+      ),
+    );
+    const now = parts.join('|');
+    if (last !== undefined && now !== last) onDifference();
+    last = now;
+    if (!isClosed) cancel = clock.after(pollMs, () => void look());
+  };
+  void look();
+  return () => {
+    isClosed = true;
+    cancel();
+  };
+}

@@ -1,0 +1,63 @@
+/**
+ * The log line that people read:
+ * `2026-11-21T05:31:02.123Z INFO  mount: share mounted share=photos ms=812`
+ * One entry is one line, whatever its values hold.
+ */
+interface LoggedError {
+  readonly type?: string;
+  readonly message?: string;
+  readonly stack?: string;
+}
+
+const FATAL = 'FATAL';
+/** Errors that are bugs: where they happened matters more than what they say. */
+const BUGS = new Set(['TypeError', 'ReferenceError', 'RangeError', 'SyntaxError', 'AssertionError']);
+// Control characters, line separators and marks that turn the direction of text.
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** Turns one entry, as pino serialises it, into the line that people read. */
+export function formatLine(entry: Record<string, unknown>): string {
+  const { time, level, plugin, msg, err, ...fields } = entry;
+  const label = text(level).toUpperCase();
+  const source = plugin === undefined ? '' : `${text(plugin)}: `;
+  const parts = [`${text(time)} ${label.padEnd(5)} ${source}${text(msg)}`];
+  for (const [key, value] of Object.entries(fields)) parts.push(`${printable(key)}=${formatValue(value)}`);
+  if (err !== undefined) parts.push(...formatError(err, label));
+  return `${parts.join(' ').trimEnd()}\n`;
+}
+
+function formatError(err: unknown, label: string): string[] {
+  if (typeof err !== 'object' || err === null) return [`error=${formatValue(err)}`];
+  const { type, message, stack } = err as LoggedError;
+  const parts = [`error=${formatValue(message ?? err)}`];
+  if (stack !== undefined && (label === FATAL || BUGS.has(type ?? '')))
+    parts.push(`stack=${formatValue(stack)}`);
+  return parts;
+}
+
+function formatValue(value: unknown): string {
+  if (typeof value === 'string')
+    return /^[^\s"=]+$/.test(value) && !hasUnprintable(value) ? value : quote(value);
+  if (typeof value === 'object' && value !== null) return printable(JSON.stringify(value));
+  return String(value);
+}
+
+function text(value: unknown): string {
+  if (value === undefined) return '';
+  return printable(typeof value === 'string' ? value : JSON.stringify(value));
+}
+
+function quote(content: string): string {
+  return printable(JSON.stringify(content));
+}
+
+function hasUnprintable(content: string): boolean {
+  return content.search(UNPRINTABLE) >= 0;
+}
+
+function printable(content: string): string {
+  return content.replace(
+    UNPRINTABLE,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

@@ -1,0 +1,24 @@
+/**
+ * The environment of every child: four variables of the daemon's own and what the caller gives, nothing else.
+ * Variables such as `RCLONE_*` in the daemon's environment would change what a child does.
+ */
+const KEPT = ['HOME', 'LANG', 'TZ'] as const;
+const SYSTEM_FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+
+export function childEnvironment(given: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const environment: Record<string, string> = { PATH: searchPath() };
+  for (const name of KEPT) {
+    const value = process.env[name];
+    if (value !== undefined) environment[name] = value;
+  }
+  return { ...environment, ...given };
+}
+
+/**
+ * Folders for commands. The system's own are always among them: a bare `su` or cron leaves out those of the
+ * servers.
+ */
+function searchPath(): string {
+  const folders = (process.env['PATH'] ?? '').split(':').filter((folder) => folder.startsWith('/'));
+  return [...new Set([...folders, ...SYSTEM_FOLDERS])].join(':');
+}

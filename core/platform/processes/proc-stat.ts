@@ -1,0 +1,85 @@
+/**
+ * What the kernel says of one process. A process is the same as before only when its start time is too:
+ * numbers are re-used.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+
+export interface ProcStat {
+  /** `R S D T t Z X I`… */
+  readonly state: string;
+  readonly session: number;
+  readonly group: number;
+  readonly threads: number;
+  /** Clock ticks since the machine's start. */
+  readonly startTicks: string;
+}
+
+/** Names one process for as long as the machine runs. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  readonly startTicks: string;
+}
+
+export function readProcStat(pid: number): ProcStat | undefined {
+  try {
+    return parseProcStat(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The name in brackets may hold blanks and brackets itself; the fields begin after the last one. */
+export function parseProcStat(text: string): ProcStat | undefined {
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const [state, , group, session] = fields;
+  const threads = fields[17];
+  const startTicks = fields[19];
+  if (state === undefined || threads === undefined || startTicks === undefined) return undefined;
+  return { state, group: Number(group), session: Number(session), threads: Number(threads), startTicks };
+}
+
+/**
+ * The state letter of exactly this process, or undefined when it is gone or its number belongs to another.
+ */
+export function stateOf(identity: ProcessIdentity): string | undefined {
+  const stat = readProcStat(identity.pid);
+  return stat?.startTicks === identity.startTicks ? stat.state : undefined;
+}
+
+/**
+ * A zombie has ended, unless threads of it still run (its first thread may end before them, or be stuck in
+ * the kernel).
+ */
+export function isRunning(identity: ProcessIdentity): boolean {
+  const stat = readProcStat(identity.pid);
+  if (stat?.startTicks !== identity.startTicks || stat.state === 'X') return false;
+  return stat.state !== 'Z' || stat.threads > 1;
+}
+
+/** Living members of a session or process group, zombies left out. */
+export function sessionMembers(leaderPid: number): number[] {
+  const members: number[] = [];
+  for (const name of readdirSync('/proc')) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid)) continue;
+    const stat = readProcStat(pid);
+    if (stat === undefined || stat.state === 'Z' || stat.state === 'X') continue;
+    if (stat.session === leaderPid || stat.group === leaderPid) members.push(pid);
+  }
+  return members;
+}
+
+export async function bootId(): Promise<string> {
+  return (await readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim();
+}
+
+/** The command line as the kernel holds it, or undefined when the process is gone. */
+export async function commandLine(pid: number): Promise<readonly string[] | undefined> {
+  try {
+    const text = await readFile(`/proc/${pid}/cmdline`, 'utf8');
+    return text === '' ? [] : text.replace(/\0$/, '').split('\0');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * Runs a command that ends by itself. Bounded in time and output; at the deadline its whole process group is
+ * killed and the caller goes on without waiting: a process that is stuck in the kernel would not end.
+ */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import type { Readable } from 'node:stream';
+import type { Clock, ShortCommand, ShortCommandResult } from '../../contract/platform.ts';
+import { childEnvironment } from './environment.ts';
+import { findCommand } from './find-command.ts';
+import { timeoutError } from '../timeout-error.ts';
+
+const DEFAULT_MAX_OUTPUT_BYTES = 1_048_576;
+/**
+ * A descendant that keeps the pipes open is not waited for any longer than this after the command's own end.
+ */
+const PIPES_AFTER_EXIT_MS = 300;
+
+export async function runShortCommand(spec: ShortCommand, clock: Clock): Promise<ShortCommandResult> {
+  spec.signal?.throwIfAborted();
+  const env = childEnvironment(spec.env);
+  const command = await findCommand(spec.command, env['PATH'] ?? '');
+  spec.signal?.throwIfAborted();
+  const child = spawn(command, spec.args, { env, argv0: spec.command, detached: true, stdio: 'pipe' });
+  const limitBytes = spec.maxOutputBytes ?? DEFAULT_MAX_OUTPUT_BYTES;
+  const stdout = keepLast(child.stdout, limitBytes);
+  const stderr = keepLast(child.stderr, limitBytes);
+  child.stdin.on('error', () => undefined).end(spec.input ?? '');
+  const { code, signal } = await ending(child, spec, clock);
+  return { code, signal, stdout: stdout(), stderr: stderr() };
+}
+
+type Ending = Pick<ShortCommandResult, 'code' | 'signal'>;
+
+function ending(child: ChildProcess, spec: ShortCommand, clock: Clock): Promise<Ending> {
+  return new Promise((resolve, reject) => {
+    const releases: (() => void)[] = [];
+    const finish = (settle: () => void): void => {
+      for (const release of releases) release();
+      settle();
+    };
+    const abandon = (reason: unknown): void =>
+      finish(() => {
+        killGroup(child);
+        reject(reason);
+      });
+    const onAbort = (): void => abandon(spec.signal?.reason);
+    spec.signal?.addEventListener('abort', onAbort, { once: true });
+    releases.push(() => spec.signal?.removeEventListener('abort', onAbort));
+    const late = timeoutError(`${spec.command} did not end within ${spec.timeoutMs} ms`);
+    releases.push(clock.after(spec.timeoutMs, () => abandon(late), { keepAlive: true }));
+    child.once('error', (cause) => finish(() => reject(new Error(`start ${spec.command}`, { cause }))));
+    child.once('close', (code, signal) => finish(() => resolve({ code, signal })));
+    child.once('exit', (code, signal) => {
+      releases.push(
+        clock.after(
+          PIPES_AFTER_EXIT_MS,
+          () =>
+            finish(() => {
+              letGo(child);
+              resolve({ code, signal });
+            }),
+          { keepAlive: true },
+        ),
+      );
+    });
+  });
+}
+
+function killGroup(child: ChildProcess): void {
+  letGo(child);
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // The whole group has ended.
+  }
+}
+
+/** Neither its pipes nor its end keep the daemon busy; its exit code is still collected when it comes. */
+function letGo(child: ChildProcess): void {
+  for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
+  child.unref();
+}
+
+/** Keeps the last bytes of a stream. The returned function gives them as text. */
+function keepLast(stream: Readable, limitBytes: number): () => string {
+  let chunks: Buffer[] = [];
+  let size = 0;
+  const join = (): Buffer => {
+    const all = Buffer.concat(chunks);
+    return all.subarray(Math.max(0, all.length - limitBytes));
+  };
+  stream.on('error', () => undefined);
+  stream.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size <= 2 * limitBytes + 65_536) return;
+    chunks = [Buffer.from(join())];
+    size = limitBytes;
+  });
+  return () => join().toString('utf8');
+}

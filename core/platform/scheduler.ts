@@ -1,0 +1,132 @@
+/**
+ * Jobs on cron expressions. When a job comes is worked out by croner; a job's worker file is run by bree in a
+ * thread of its own, a plain `run` in the daemon. A job never overlaps itself, and its failure ends nothing
+ * but itself.
+ */
+import type { Job } from '../contract/plugin.ts';
+import type { Clock, Logger, Release } from '../contract/platform.ts';
+import { cronProblem, nextCronTime } from './cron.ts';
+import { createWorkerJobs } from './worker-jobs.ts';
+import type { WorkerJobs } from './worker-jobs.ts';
+
+/**
+ * Timers do not run while the machine sleeps and know nothing of a clock that is set: the wall clock is asked
+ * again and again.
+ */
+const LOOK_MS = 30_000;
+/** A job that does not heed its signal is not waited for any longer. */
+const STOP_MS = 5_000;
+
+export type ScheduledJob = Job & { readonly key: string };
+
+export interface Scheduler {
+  /**
+   * Rejects with a sentence when the expression is wrong or the key is taken. The release stops the job and
+   * waits for it, but not for ever.
+   */
+  add(job: ScheduledJob): Promise<Release>;
+  close(): Promise<void>;
+}
+
+interface Context {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly workers: WorkerJobs;
+}
+
+export function createScheduler({ clock, log }: { readonly clock: Clock; readonly log: Logger }): Scheduler {
+  const context: Context = { clock, log, workers: createWorkerJobs({ clock, log }) };
+  const releases = new Map<string, () => Promise<void>>();
+  let closed = false;
+  return {
+    add: async (job) => {
+      if (closed) throw new Error('the scheduler is closed');
+      if (releases.has(job.key)) throw new Error(`a job ${job.key} is already scheduled`);
+      const [expression, timezone] = [job.cron().trim(), job.timezone?.()];
+      const problem = expression === '' ? undefined : cronProblem(expression, timezone);
+      if (problem !== undefined) throw new Error(`job ${job.key}: ${problem}`);
+      const stop =
+        expression === '' ? async () => undefined : schedule(job, { expression, timezone }, context);
+      const release = async (): Promise<void> => {
+        if (releases.get(job.key) === release) releases.delete(job.key);
+        await stop();
+      };
+      releases.set(job.key, release);
+      return release;
+    },
+    close: async () => {
+      closed = true;
+      await Promise.all([...releases.values()].map((release) => release()));
+      await context.workers.close();
+    },
+  };
+}
+
+interface Rule {
+  readonly expression: string;
+  readonly timezone: string | undefined;
+}
+
+function schedule(job: ScheduledJob, rule: Rule, context: Context): () => Promise<void> {
+  const { clock, log } = context;
+  const stopping = new AbortController();
+  let running: Promise<void> | undefined;
+  const trigger = (): void => {
+    if (running !== undefined) {
+      log.warn({ job: job.key }, 'job still runs from its last time; this time is left out');
+      return;
+    }
+    running = runJob(job, stopping.signal, context).finally(() => {
+      running = undefined;
+    });
+  };
+  const cancel = repeat(rule, clock, trigger);
+  return async () => {
+    cancel();
+    stopping.abort(new Error('the job is stopped'));
+    if (running === undefined) return;
+    const enough = new AbortController();
+    const isLate = await Promise.race([
+      running.then(() => false),
+      clock.sleep(STOP_MS, enough.signal).then(
+        () => true,
+        () => false,
+      ),
+    ]);
+    enough.abort();
+    if (isLate) log.warn({ job: job.key }, 'job does not stop and is left behind');
+  };
+}
+
+/** Calls `fn` whenever the rule's time comes. A time that passed while the machine slept comes once, late. */
+function repeat({ expression, timezone }: Rule, clock: Clock, fn: () => void): () => void {
+  let cancel: () => void = () => undefined;
+  const wait = (fromMs: number): void => {
+    const dueMs = nextCronTime(expression, timezone, fromMs);
+    if (dueMs === undefined) return;
+    cancel = clock.after(Math.min(LOOK_MS, Math.max(0, dueMs - clock.now())), () => look(fromMs, dueMs));
+  };
+  const look = (fromMs: number, dueMs: number): void => {
+    const nowMs = clock.now();
+    if (nowMs >= dueMs) fn();
+    // Set back past where this wait began: what was worked out then no longer comes next.
+    wait(nowMs >= dueMs || nowMs < fromMs ? nowMs : fromMs);
+  };
+  wait(clock.now());
+  return () => cancel();
+}
+
+async function runJob(
+  job: ScheduledJob,
+  signal: AbortSignal,
+  { clock, log, workers }: Context,
+): Promise<void> {
+  const startedMs = clock.monotonic();
+  try {
+    if (job.worker !== undefined) await workers.run(job.key, job.worker, signal);
+    else await job.run?.(signal);
+    log.debug({ job: job.key, ms: Math.round(clock.monotonic() - startedMs) }, 'job done');
+  } catch (err) {
+    if (!signal.aborted) log.error({ err, job: job.key }, 'job failed');
+  }
+}

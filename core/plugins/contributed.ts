@@ -1,0 +1,28 @@
+/** What a plugin's ledger holds, for people: names by kind. */
+import type { Ledger } from './instance/ledger.ts';
+
+/** What a plugin declares, by kind; kinds of which it has none are left out. */
+export function contributedBy(
+  ledger: Ledger,
+): readonly (readonly [kind: string, names: readonly string[]])[] {
+  const kinds: readonly (readonly [string, readonly string[]])[] = [
+    ['hooks', ledger.taps.map((tap) => tap.hook)],
+    ['routes', ledger.routes.map((route) => `${[route.method].flat().join('|')} ${route.path}`)],
+    ['subcommands', ledger.cli.map((command) => command.name)],
+    ['commands', ledger.handlers.map((handler) => handler.command)],
+    ['status fields', ledger.statusFields.map((entry) => entry.field)],
+    ['services', ledger.services.map((entry) => entry.name)],
+    ['jobs', [...ledger.jobs, ...ledger.intervals].map((entry) => entry.name)],
+    ['metrics', ledger.metrics.map((metric) => metric.name)],
+    [
+      'dashboard',
+      ledger.tabs.map(({ id, place = 'tab' }) =>
+        place === 'share' ? `${id} (on each share)` : `${id} (${place})`,
+      ),
+    ],
+    ['effects', ledger.effects.map((effect) => effect.label)],
+  ];
+  return kinds
+    .filter(([, names]) => names.length > 0)
+    .map(([kind, names]) => [kind, [...new Set(names)]] as const);
+}

@@ -1,0 +1,258 @@
+/**
+ * The catalogue of hooks and their projection: fresh tapable hooks from all ledgers, swapped in one
+ * assignment. A tap that throws, hangs or answers nonsense is logged with its plugin's name and skipped;
+ * nobody else notices.
+ */
+import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesHook, SyncWaterfallHook } from 'tapable';
+import type { Hooks } from '../contract/hooks.ts';
+import { bandwidth, check, notice } from './instance/given.ts';
+import type { Ledger, Projector, TapEntry } from './instance/ledger.ts';
+import { StallWatch } from '../sdk/stall-watch.ts';
+import { TimeBoxError, timeBox } from '../sdk/time-box.ts';
+import type { Clock, Logger } from '../contract/platform.ts';
+
+export type HookKind = 'veto' | 'observe' | 'resolve' | 'collect';
+export type VetoHook = Extract<keyof Hooks, `before${string}`>;
+export type ObserveHook = Extract<keyof Hooks, 'notification' | `after${string}` | `${string}Changed`>;
+export type ResolveHook = Extract<keyof Hooks, `resolve${string}`>;
+export type CollectHook = Extract<keyof Hooks, `collect${string}`>;
+
+/** Every hook there is, with its kind. */
+export const hookKinds: Readonly<Record<keyof Hooks, HookKind>> = {
+  beforeMount: 'veto',
+  afterMount: 'observe',
+  afterUnmount: 'observe',
+  shareHealthChanged: 'observe',
+  beforeReload: 'veto',
+  afterReload: 'observe',
+  notification: 'observe',
+  afterCycle: 'observe',
+  resolveBandwidth: 'resolve',
+  collectNotices: 'collect',
+  collectChecks: 'collect',
+};
+
+/** Makes sure of what taps answer; throws a sentence about what cannot be used. */
+const ANSWERS: Readonly<Record<ResolveHook | CollectHook, (answer: unknown) => unknown>> = {
+  resolveBandwidth: bandwidth,
+  collectNotices: notice,
+  collectChecks: check,
+};
+/** A reason is shown to people. */
+const LONGEST_REASON = 1_000;
+const MOST_ITEMS = 200;
+
+/** Runs hooks of the projection in force. Nothing here ever rejects or throws because of a plugin. */
+export interface HookRunner {
+  /** The first reason given, or undefined when nobody objects. */
+  veto<K extends VetoHook>(hook: K, ...args: Hooks[K]['args']): Promise<string | undefined>;
+  observe<K extends ObserveHook>(hook: K, ...args: Hooks[K]['args']): Promise<void>;
+  resolve<K extends ResolveHook>(hook: K, value: Hooks[K]['args'][0]): Hooks[K]['result'];
+  collect<K extends CollectHook>(
+    hook: K,
+    ...args: Hooks[K]['args']
+  ): Promise<readonly Hooks[K]['result'][number][]>;
+}
+
+export interface HookOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Longest wait for one tap; default 5 s. */
+  readonly timeoutMs?: number;
+}
+
+interface WatchedOptions extends HookOptions {
+  readonly stalls: StallWatch;
+}
+type IsActive = (plugin: string) => boolean;
+type AnyFn = (...args: unknown[]) => unknown;
+interface Tap extends TapEntry {
+  readonly plugin: string;
+  readonly index: number;
+}
+interface HookSet {
+  readonly veto: Map<string, AsyncSeriesBailHook<[unknown[]], string | undefined>>;
+  readonly observe: Map<string, AsyncSeriesHook<[unknown[]]>>;
+  readonly resolve: Map<string, SyncWaterfallHook<[unknown]>>;
+  readonly collect: Map<string, AsyncParallelHook<[unknown[], unknown[][]]>>;
+}
+
+function emptySet(): HookSet {
+  return { veto: new Map(), observe: new Map(), resolve: new Map(), collect: new Map() };
+}
+
+/** Order depends on stage and name alone, never on the order of loading. */
+function sortedTaps(ledgers: readonly Ledger[]): Tap[] {
+  const taps = ledgers.flatMap((ledger) =>
+    ledger.taps.map((tap, index) => ({ ...tap, plugin: ledger.plugin, index })),
+  );
+  return taps.sort(
+    (a, b) =>
+      a.stage - b.stage || (a.plugin < b.plugin ? -1 : Number(a.plugin > b.plugin)) || a.index - b.index,
+  );
+}
+
+/** One tap behind its guard: skipped while its plugin is down or while an earlier call still hangs. */
+function wrapTap(
+  tap: Tap,
+  isActive: IsActive,
+  options: WatchedOptions,
+): (args: unknown[]) => Promise<unknown> {
+  const { clock, log, stalls, timeoutMs = 5_000 } = options;
+  const place = { plugin: tap.plugin, at: `hook ${tap.hook}` };
+  const fields = { plugin: tap.plugin, hook: tap.hook };
+  let hanging = 0;
+  return async (args) => {
+    if (!isActive(tap.plugin) || hanging > 0) return undefined;
+    const call = (async () => stalls.call(place, () => (tap.fn as AnyFn)(...args)))();
+    try {
+      return await timeBox(clock, timeoutMs, call);
+    } catch (error) {
+      log.error({ ...fields, err: error }, 'plugin failed in a hook and was skipped');
+      if (error instanceof TimeBoxError) {
+        hanging += 1;
+        void call
+          .catch(() => undefined)
+          .then(() => {
+            hanging -= 1;
+          });
+      }
+      return undefined;
+    }
+  };
+}
+
+function resolveTap(
+  tap: Tap,
+  isActive: IsActive,
+  { log, stalls }: WatchedOptions,
+): (value: unknown) => unknown {
+  const place = { plugin: tap.plugin, at: `hook ${tap.hook}` };
+  const skip = (err: unknown) => {
+    log.error({ plugin: tap.plugin, hook: tap.hook, err }, 'plugin failed in a hook and was skipped');
+    return undefined;
+  };
+  return (value) => {
+    if (!isActive(tap.plugin)) return undefined;
+    try {
+      const result = stalls.call(place, () => (tap.fn as AnyFn)(value));
+      if (result instanceof Promise) void result.catch(() => undefined);
+      else return result === undefined ? undefined : ANSWERS[tap.hook as ResolveHook](result);
+      return skip(new Error(`${tap.hook} must return a value of the kind it got, at once`));
+    } catch (error) {
+      return skip(error);
+    }
+  };
+}
+
+/** Items that are what the hook gathers; the log says once per call what is wrong with the others. */
+function usable(list: readonly unknown[], { plugin, hook }: Tap, log: Logger): unknown[] {
+  const reasons = new Set<string>();
+  const items = Array.from(list.slice(0, MOST_ITEMS)).flatMap((item) => {
+    try {
+      return [ANSWERS[hook as CollectHook](item)];
+    } catch (error) {
+      reasons.add((error as Error).message);
+      return [];
+    }
+  });
+  if (list.length > MOST_ITEMS) reasons.add(`there are more than ${MOST_ITEMS}`);
+  if (reasons.size > 0)
+    log.error(
+      { plugin, hook, reasons: [...reasons] },
+      'plugin gave a hook what cannot be used; it was left out',
+    );
+  return items;
+}
+
+function memo<H>(map: Map<string, H>, key: string, create: () => H): H {
+  const hook = map.get(key) ?? create();
+  map.set(key, hook);
+  return hook;
+}
+
+function addTap(set: HookSet, tap: Tap, isActive: IsActive, options: WatchedOptions): void {
+  const at = { name: tap.plugin, stage: tap.stage };
+  const ignore = (expected: string) =>
+    options.log.error(
+      { plugin: tap.plugin, hook: tap.hook, expected },
+      'plugin gave a hook an answer of the wrong kind; it was ignored',
+    );
+  const guarded = wrapTap(tap, isActive, options);
+  switch (hookKinds[tap.hook]) {
+    case 'veto':
+      memo(
+        set.veto,
+        tap.hook,
+        () => new AsyncSeriesBailHook<[unknown[]], string | undefined>(['args']),
+      ).tapPromise(at, async (args) => {
+        const reason = await guarded(args);
+        if (typeof reason === 'string') return reason.slice(0, LONGEST_REASON);
+        if (reason !== undefined) ignore('a string');
+        return undefined;
+      });
+      break;
+    case 'observe':
+      memo(set.observe, tap.hook, () => new AsyncSeriesHook<[unknown[]]>(['args'])).tapPromise(
+        at,
+        async (args) => {
+          await guarded(args);
+        },
+      );
+      break;
+    case 'resolve':
+      memo(set.resolve, tap.hook, () => new SyncWaterfallHook<[unknown]>(['value'])).tap(
+        at,
+        resolveTap(tap, isActive, options),
+      );
+      break;
+    case 'collect': {
+      const hook = memo(
+        set.collect,
+        tap.hook,
+        () => new AsyncParallelHook<[unknown[], unknown[][]]>(['args', 'lists']),
+      );
+      const place = hook.taps.length;
+      hook.tapPromise(at, async (args, lists) => {
+        const list = await guarded(args);
+        if (Array.isArray(list)) lists[place] = usable(list, tap, options.log);
+        else if (list !== undefined) ignore('an array');
+      });
+    }
+  }
+}
+
+/** The hooks' projector and the runner that always uses what was committed last. */
+export function createHooks(options: HookOptions): {
+  readonly projector: Projector;
+  readonly runner: HookRunner;
+} {
+  let current = emptySet();
+  const watched = { ...options, stalls: new StallWatch(options) };
+  const runner: HookRunner = {
+    veto: async (hook, ...args) => (await current.veto.get(hook)?.promise(args)) ?? undefined,
+    observe: async (hook, ...args) => {
+      await current.observe.get(hook)?.promise(args);
+    },
+    resolve: (hook, value) => (current.resolve.get(hook)?.call(value) ?? value) as never,
+    collect: async (hook, ...args) => {
+      const lists: unknown[][] = [];
+      await current.collect.get(hook)?.promise(args, lists);
+      return lists.flat() as never;
+    },
+  };
+  const projector: Projector = {
+    name: 'hooks',
+    build: async (ledgers, isActive) => {
+      const next = emptySet();
+      for (const tap of sortedTaps(ledgers)) addTap(next, tap, isActive, watched);
+      return {
+        commit: () => {
+          current = next;
+        },
+        discard: async () => undefined,
+      };
+    },
+  };
+  return { projector, runner };
+}

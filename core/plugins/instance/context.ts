@@ -1,0 +1,151 @@
+/**
+ * What a plugin gets as `ctx`: declaring verbs write into the recorder until `register()` returns; `config`,
+ * `use` and `send` work from activation on.
+ */
+import type { Metric, MetricVerb } from '../../contract/metrics.ts';
+import type { PluginContext } from '../../contract/plugin.ts';
+import type { Tab } from '../../contract/dashboard.ts';
+import { hookKinds } from '../hooks.ts';
+import type { Logger } from '../../contract/platform.ts';
+import { declareMetric } from './metric.ts';
+import type {
+  EffectEntry,
+  HandlerEntry,
+  HapiEntry,
+  Recorder,
+  ServiceEntry,
+  StatusEntry,
+  TapEntry,
+} from './ledger.ts';
+
+/** The living half of a context. `started` is false while `register()` runs and until activation. */
+export interface ContextRuntime {
+  readonly started: boolean;
+  readonly config: object;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** Undefined when nobody provides the service. */
+  use(service: string): unknown;
+  send(command: string, args: readonly unknown[]): Promise<unknown>;
+}
+
+function demand(condition: boolean, sentence: string): void {
+  if (!condition) throw new Error(sentence);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+/** Checks that types cannot make for a plugin written in plain JavaScript. */
+const checks = {
+  tap(entry: TapEntry): TapEntry {
+    demand(
+      Object.hasOwn(hookKinds, entry.hook),
+      `there is no hook "${String(entry.hook)}"; the hooks are ${Object.keys(hookKinds).join(', ')}`,
+    );
+    demand(typeof entry.fn === 'function', `ctx.tap("${entry.hook}") needs a function`);
+    demand(Number.isFinite(entry.stage), `the stage of ctx.tap("${entry.hook}") must be a number`);
+    return entry;
+  },
+  named<T extends { readonly name: string }>(verb: string, entry: T, fns: readonly unknown[]): T {
+    demand(isText(entry.name), `ctx.${verb}() needs a name`);
+    demand(
+      fns.every((fn) => typeof fn === 'function'),
+      `ctx.${verb}("${entry.name}") lacks a function`,
+    );
+    return entry;
+  },
+  tab(tab: Tab): Tab {
+    demand(
+      isText(tab.id) && /^[a-z][a-z0-9-]*$/.test(tab.id),
+      'ctx.tab() needs an id of lower-case letters, digits and hyphens',
+    );
+    demand(
+      isText(tab.title) || isText((tab.title as Record<string, string> | undefined)?.['en']),
+      `ctx.tab("${tab.id}") needs a title, at least in English`,
+    );
+    demand(typeof tab.render === 'function', `ctx.tab("${tab.id}") needs a function that renders it`);
+    demand(
+      [undefined, 'tab', 'card', 'share'].includes(tab.place),
+      `the place of ctx.tab("${tab.id}") must be "tab", "card" or "share"`,
+    );
+    return tab;
+  },
+  effect(entry: EffectEntry): EffectEntry {
+    demand(isText(entry.label), 'ctx.effect() needs a label that says what it holds');
+    demand(
+      typeof entry.acquire === 'function',
+      `ctx.effect("${entry.label}") needs a function that returns its release`,
+    );
+    return entry;
+  },
+};
+
+type Declaring = Omit<PluginContext, 'config' | 'log' | 'signal' | 'use' | 'send'>;
+
+function declaringVerbs(recorder: Recorder): Declaring {
+  return {
+    tap: (hook, fn, stage = 0) =>
+      recorder.record('tap', 'taps', checks.tap({ hook, fn: fn as unknown as TapEntry['fn'], stage })),
+    handle: (command, fn) =>
+      recorder.record('handle', 'handlers', { command, fn: fn as unknown as HandlerEntry['fn'] }),
+    status: (field, read) => recorder.record('status', 'statusFields', { field, read } satisfies StatusEntry),
+    shareStatus: (read) => recorder.record('shareStatus', 'shareStatus', read),
+    route: (...routes) => recorder.record('route', 'routes', ...routes),
+    hapi: (plugin, options) =>
+      recorder.record('hapi', 'hapi', { plugin: plugin as HapiEntry['plugin'], options }),
+    tab: (tab) => recorder.record('tab', 'tabs', checks.tab(tab)),
+    cli: (command) => recorder.record('cli', 'cli', checks.named('cli', command, [command.run])),
+    metric: ((metric: Metric) => {
+      const { declared, handle } = declareMetric(metric);
+      recorder.record('metric', 'metrics', declared);
+      return handle;
+    }) as MetricVerb,
+    provide: (name, create) =>
+      recorder.record(
+        'provide',
+        'services',
+        checks.named('provide', { name, create } as ServiceEntry, [create]),
+      ),
+    job: (job) => {
+      demand(!job.run !== !job.worker, `ctx.job("${job.name}") needs either run or worker`);
+      recorder.record('job', 'jobs', checks.named('job', job, [job.cron]));
+    },
+    every: (interval) =>
+      recorder.record('every', 'intervals', checks.named('every', interval, [interval.ms, interval.run])),
+    effect: (label, acquire) => recorder.record('effect', 'effects', checks.effect({ label, acquire })),
+    onConfigChange: (fn) => recorder.record('onConfigChange', 'configListeners', fn as never),
+  };
+}
+
+export function createContext(plugin: string, recorder: Recorder, runtime: ContextRuntime): PluginContext {
+  const living = (what: string): void => {
+    demand(
+      runtime.started,
+      `plugin ${plugin} reached for ${what} before it was active; do that inside a tap, handler, route, service or effect`,
+    );
+  };
+  return {
+    ...declaringVerbs(recorder),
+    get config() {
+      living('ctx.config');
+      return runtime.config;
+    },
+    log: runtime.log,
+    signal: runtime.signal,
+    use(name) {
+      living(`ctx.use("${name}")`);
+      const service = runtime.use(name);
+      demand(
+        service !== undefined,
+        `plugin ${plugin} uses the service "${name}", but nobody provides it now; name it in requires`,
+      );
+      return service as never;
+    },
+    async send(command, ...args) {
+      living(`ctx.send("${command}")`);
+      return (await runtime.send(command, args)) as never;
+    },
+  };
+}

@@ -1,0 +1,215 @@
+/**
+ * One instance of a plugin: its ledger, written by `register()`, and, once activated, its services and side
+ * effects.
+ */
+import type { Plugin } from '../../contract/plugin.ts';
+import type { Clock, Logger } from '../../contract/platform.ts';
+import { createContext } from './context.ts';
+import type { ContextRuntime } from './context.ts';
+import { createRecorder } from './ledger.ts';
+import type { Ledger } from './ledger.ts';
+import { startInterval, startJob } from './recurring.ts';
+import type { JobScheduler, Recurring } from './recurring.ts';
+import { createScope } from './scope.ts';
+import type { DisposeReason, Scope, ScopeOptions } from './scope.ts';
+
+/** What instances need of the host. */
+export interface InstanceEnv {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly scheduler: JobScheduler;
+  readonly limits?: Pick<ScopeOptions, 'acquireMs' | 'releaseMs'>;
+  /** A service of the core or of an active plugin, as `plugin` sees it. */
+  service(name: string, plugin: string): unknown;
+  send(command: string, args: readonly unknown[]): Promise<unknown>;
+}
+
+export interface Instance {
+  readonly plugin: Plugin;
+  readonly config: object;
+  readonly ledger: Ledger;
+  readonly active: boolean;
+  readonly effects: readonly string[];
+  /** A service this instance provides; undefined before activation and after disposal. */
+  provided(name: string): unknown;
+  /**
+   * Brings services and effects up, once. On a failure everything that started is released before this
+   * rejects.
+   */
+  activate(): Promise<void>;
+  /** Stops an activation in progress; an active instance is left alone. */
+  cancel(reason: DisposeReason): void;
+  /** Services and declarations only, no effect: for a look at the machine without a daemon. */
+  inspect(): void;
+  /** Takes the applied value over; listeners hear of it only while active. */
+  changeConfig(next: object): void;
+  /** Lets jobs and intervals read their rhythm again. */
+  refresh(): Promise<void>;
+  /** Never rejects: what could not be released is logged. */
+  dispose(reason: DisposeReason): Promise<void>;
+}
+
+/** A `register()` that throws, makes a plugin invalid. */
+export function declare(plugin: Plugin, runtime: ContextRuntime): Ledger {
+  const recorder = createRecorder(plugin.name, plugin.guard === true);
+  const returned: unknown = plugin.register(createContext(plugin.name, recorder, runtime));
+  recorder.seal();
+  if (returned instanceof Promise) {
+    void returned.catch(() => undefined);
+    throw new Error(
+      'register() must declare at once and return nothing; asynchronous work belongs into ctx.effect()',
+    );
+  }
+  return recorder.ledger;
+}
+
+/** The ledger of a plugin without bringing anything to life. */
+export function dryRun(plugin: Plugin, log: Logger): Ledger {
+  const idle = {
+    started: false,
+    config: {},
+    log,
+    signal: new AbortController().signal,
+    use: () => undefined,
+    send: async () => undefined,
+  };
+  return declare(plugin, idle);
+}
+
+export function createInstance(plugin: Plugin, config: object, env: InstanceEnv): Instance {
+  return new ActiveInstance(plugin, config, env);
+}
+
+class ActiveInstance implements Instance {
+  readonly plugin: Plugin;
+  readonly ledger: Ledger;
+  readonly #env: InstanceEnv;
+  readonly #log: Logger;
+  readonly #scope: Scope;
+  readonly #provided = new Map<string, unknown>();
+  readonly #recurring: Recurring[] = [];
+  #config: object;
+  #started = false;
+  #active = false;
+  #activation: Promise<void> | undefined;
+
+  constructor(plugin: Plugin, config: object, env: InstanceEnv) {
+    this.plugin = plugin;
+    this.#config = config;
+    this.#env = env;
+    this.#log = env.log.child({ plugin: plugin.name });
+    this.#scope = createScope({ clock: env.clock, log: this.#log, ...env.limits });
+    this.ledger = declare(plugin, this.#runtime());
+  }
+
+  get config(): object {
+    return this.#config;
+  }
+
+  get active(): boolean {
+    return this.#active;
+  }
+
+  get effects(): readonly string[] {
+    return this.#scope.labels;
+  }
+
+  provided(name: string): unknown {
+    return this.#provided.get(name);
+  }
+
+  inspect(): void {
+    this.#createServices();
+    this.#active = true;
+  }
+
+  activate(): Promise<void> {
+    this.#activation ??= this.#bringUp();
+    return this.#activation;
+  }
+
+  async #bringUp(): Promise<void> {
+    try {
+      this.#createServices();
+      for (const effect of this.ledger.effects) await this.#scope.acquire(effect.label, effect.acquire);
+      await this.#startRecurring();
+      if (this.#scope.signal.aborted) throw new Error('it was stopped while it started');
+      this.#active = true;
+    } catch (error) {
+      await this.dispose('failure');
+      throw error;
+    }
+  }
+
+  cancel(reason: DisposeReason): void {
+    if (!this.#active) this.#scope.cancel(reason);
+  }
+
+  changeConfig(next: object): void {
+    const previous = this.#config;
+    this.#config = next;
+    if (!this.#active) return;
+    for (const listener of this.ledger.configListeners) {
+      try {
+        listener(next as never, previous as never);
+      } catch (error) {
+        this.#log.error({ err: error }, 'plugin failed to take over its changed configuration');
+      }
+    }
+  }
+
+  async refresh(): Promise<void> {
+    for (const one of this.#recurring) {
+      await one
+        .refresh()
+        .catch((error: unknown) => this.#log.error({ err: error }, 'schedule could not be changed'));
+    }
+  }
+
+  async dispose(reason: DisposeReason): Promise<void> {
+    this.#active = false;
+    this.#recurring.length = 0;
+    await this.#scope
+      .dispose(reason)
+      .catch((error: unknown) => this.#log.error({ reason, err: error }, 'plugin left something behind'));
+    this.#provided.clear();
+  }
+
+  #runtime(): ContextRuntime {
+    const isStarted = (): boolean => this.#started;
+    const config = (): object => this.#config;
+    return {
+      get started() {
+        return isStarted();
+      },
+      get config() {
+        return config();
+      },
+      log: this.#log,
+      signal: this.#scope.signal,
+      use: (name) => this.#provided.get(name) ?? this.#env.service(name, this.plugin.name),
+      send: (command, args) => this.#env.send(command, args),
+    };
+  }
+
+  #createServices(): void {
+    this.#started = true;
+    for (const service of this.ledger.services)
+      this.#provided.set(service.name, Object.freeze(service.create()));
+  }
+
+  async #startRecurring(): Promise<void> {
+    const { clock, scheduler } = this.#env;
+    const options = { clock, log: this.#log, signal: this.#scope.signal };
+    const keep = (label: string, begin: () => Recurring | Promise<Recurring>): Promise<void> =>
+      this.#scope.acquire(label, async () => {
+        const one = await begin();
+        this.#recurring.push(one);
+        return () => one.release();
+      });
+    for (const interval of this.ledger.intervals)
+      await keep(`every ${interval.name}`, () => startInterval(interval, options));
+    for (const job of this.ledger.jobs)
+      await keep(`job ${job.name}`, () => startJob(job, { ...options, plugin: this.plugin.name, scheduler }));
+  }
+}

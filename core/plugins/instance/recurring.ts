@@ -1,0 +1,108 @@
+/**
+ * What a plugin does again and again: intervals on the clock and jobs on a cron expression, each with a
+ * release that waits for the run in progress, and a way to read its rhythm anew after a change of the
+ * configuration.
+ */
+import type { Interval, Job } from '../../contract/plugin.ts';
+import type { Clock, Logger, Release } from '../../contract/platform.ts';
+
+/** The scheduler as the host sees it; keys are unique over all plugins. */
+export interface JobScheduler {
+  add(job: Job & { readonly key: string }): Promise<Release>;
+}
+
+export interface Recurring {
+  /** Reads the rhythm again; nothing happens when it is the same. */
+  refresh(): Promise<void>;
+  release(): Promise<void>;
+}
+
+export interface RecurringOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+const LONGEST_WAIT_MS = 2 ** 31 - 1;
+
+/** Waits `ms()` from the last end (or the start), runs, and so on. `ms()` of 0 or less pauses it. */
+export function startInterval(interval: Interval, options: RecurringOptions): Recurring {
+  const { clock, log, signal } = options;
+  let lastEnd = clock.monotonic();
+  let waitingMs: number | undefined;
+  let cancel: () => void = () => undefined;
+  let running: Promise<void> | undefined;
+  let released = false;
+
+  const run = async (): Promise<void> => {
+    try {
+      await interval.run(signal);
+    } catch (error) {
+      if (!signal.aborted)
+        log.error({ interval: interval.name, err: error }, 'interval failed; it will run again');
+    }
+    lastEnd = clock.monotonic();
+    running = undefined;
+    if (!released) arm();
+  };
+
+  const arm = (): void => {
+    cancel();
+    waitingMs = interval.ms();
+    if (!(waitingMs > 0)) return;
+    const dueMs = Math.max(0, lastEnd + waitingMs - clock.monotonic());
+    cancel = clock.after(Math.min(dueMs, LONGEST_WAIT_MS), () => {
+      running = run();
+    });
+  };
+
+  arm();
+  return {
+    refresh: async () => {
+      if (!running && !released && interval.ms() !== waitingMs) arm();
+    },
+    release: async () => {
+      released = true;
+      cancel();
+      await running;
+    },
+  };
+}
+
+/** Puts a job on the scheduler under `<plugin>/<job>`; an empty expression leaves it off. */
+export async function startJob(
+  job: Job,
+  options: RecurringOptions & { readonly plugin: string; readonly scheduler: JobScheduler },
+): Promise<Recurring> {
+  const { plugin, scheduler, log, signal } = options;
+  const rhythm = (): string => (job.cron() === '' ? '' : `${job.cron()} ${job.timezone?.() ?? ''}`);
+  const run =
+    job.run &&
+    (async (jobSignal: AbortSignal): Promise<void> => {
+      try {
+        await job.run?.(AbortSignal.any([signal, jobSignal]));
+      } catch (error) {
+        if (!signal.aborted)
+          log.error({ job: job.name, err: error }, 'job failed; it will run again on its schedule');
+      }
+    });
+  const start = async (): Promise<Release | undefined> =>
+    rhythm() === ''
+      ? undefined
+      : scheduler.add({ ...job, ...(run && { run }), key: `${plugin}/${job.name}` });
+
+  let current = rhythm();
+  let stop = await start();
+  return {
+    refresh: async () => {
+      if (rhythm() === current) return;
+      await stop?.();
+      stop = undefined;
+      current = rhythm();
+      stop = await start();
+    },
+    release: async () => {
+      await stop?.();
+    },
+  };
+}

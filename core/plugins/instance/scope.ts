@@ -1,0 +1,127 @@
+/**
+ * A scope holds the side effects of one plugin instance: labelled, acquired one by one, released last in
+ * first out. Every acquire and every release is time-boxed, so that one plugin cannot hold up the others.
+ */
+import type { Awaitable, Clock, Logger, Release } from '../../contract/platform.ts';
+import { TimeBoxError, timeBox } from '../../sdk/time-box.ts';
+
+export type DisposeReason = 'reload' | 'disable' | 'shutdown' | 'handover' | 'failure';
+export interface ScopeOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Longest wait for one effect to come up; default 30 s. */
+  readonly acquireMs?: number;
+  /** Longest wait for one effect to be released; default 30 s. */
+  readonly releaseMs?: number;
+}
+
+export interface Scope {
+  /** Aborted at disposal, with the reason. */
+  readonly signal: AbortSignal;
+  /** Labels of what is held now, in the order of acquisition. */
+  readonly labels: readonly string[];
+  /**
+   * Rejects when the effect does not come up, or at once when the scope is cancelled; what was acquired
+   * before stays held until `dispose`.
+   */
+  acquire(label: string, start: (signal: AbortSignal) => Awaitable<Release>): Promise<void>;
+  /** Ends the waiting for an effect that is coming up. */
+  cancel(reason: DisposeReason): void;
+  /**
+   * Releases everything, serially. Rejects with an AggregateError when releases failed; the others were
+   * released all the same.
+   */
+  dispose(reason: DisposeReason): Promise<void>;
+}
+
+export function createScope(options: ScopeOptions): Scope {
+  return new SerialScope(options);
+}
+
+interface Disposable {
+  readonly label: string;
+  readonly release: Release;
+}
+
+class SerialScope implements Scope {
+  readonly #options: Required<ScopeOptions>;
+  readonly #controller = new AbortController();
+  readonly #disposables: Disposable[] = [];
+  #disposal: Promise<void> | undefined;
+
+  constructor({ clock, log, acquireMs = 30_000, releaseMs = 30_000 }: ScopeOptions) {
+    this.#options = { clock, log, acquireMs, releaseMs };
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get labels(): readonly string[] {
+    return this.#disposables.map((effect) => effect.label);
+  }
+
+  async acquire(label: string, start: (signal: AbortSignal) => Awaitable<Release>): Promise<void> {
+    const starting = (async () => start(this.signal))();
+    try {
+      const release = await this.#inTime(starting);
+      if (typeof release !== 'function') throw new Error('it did not return its release, a function');
+      this.#disposables.push({ label, release });
+    } catch (error) {
+      if (error instanceof TimeBoxError) void this.#releaseLate(label, starting);
+      throw new Error(`effect "${label}"`, { cause: error });
+    }
+  }
+
+  cancel(reason: DisposeReason): void {
+    this.#controller.abort(reason);
+  }
+
+  dispose(reason: DisposeReason): Promise<void> {
+    this.cancel(reason);
+    this.#disposal ??= this.#releaseAll();
+    return this.#disposal;
+  }
+
+  async #inTime(starting: Promise<Release>): Promise<Release> {
+    const { clock, acquireMs } = this.#options;
+    const { signal } = this;
+    let onAbort: () => void = () => undefined;
+    const cancelled = new Promise<never>((_, reject) => {
+      onAbort = () => reject(new TimeBoxError('was stopped while it started'));
+      if (signal.aborted) onAbort();
+      else signal.addEventListener('abort', onAbort, { once: true });
+    });
+    try {
+      return await timeBox(clock, acquireMs, Promise.race([starting, cancelled]));
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** An effect that comes up when nobody waits for it any more is released at once. */
+  async #releaseLate(label: string, starting: Promise<Release>): Promise<void> {
+    const { log } = this.#options;
+    try {
+      await (
+        await starting
+      )();
+      log.warn({ effect: label }, 'effect came up too late and was released');
+    } catch (error) {
+      log.warn({ effect: label, err: error }, 'effect came up too late and failed');
+    }
+  }
+
+  async #releaseAll(): Promise<void> {
+    const { clock, releaseMs } = this.#options;
+    const errors: unknown[] = [];
+    for (let effect = this.#disposables.pop(); effect; effect = this.#disposables.pop()) {
+      const { label, release } = effect;
+      await timeBox(clock, releaseMs, (async () => release())()).catch((error: unknown) =>
+        errors.push(new Error(`release "${label}"`, { cause: error })),
+      );
+    }
+    if (errors.length > 0)
+      throw new AggregateError(errors, `${String(errors.length)} effects were not released`);
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * The figures of all active plugins, for whoever hands them to a monitoring system. Each is read by itself:
+ * one that cannot be used is left out, and the log names it once until it is another sentence.
+ */
+import type { Logger } from 'pino';
+import type { MetricFamily, MetricsService } from '../contract/metrics.ts';
+import type { Ledger } from './instance/ledger.ts';
+
+export interface MetricReadingsOptions {
+  /** Of the active plugins. */
+  readonly ledgers: () => readonly Ledger[];
+  readonly log: Logger;
+}
+
+export function createMetricReadings({ ledgers, log }: MetricReadingsOptions): MetricsService {
+  const told = new Map<string, string>();
+  const refuse = (plugin: string, metric: string, why: unknown): void => {
+    const reason = why instanceof Error ? why.message : String(why);
+    if (told.get(metric) === reason) return;
+    told.set(metric, reason);
+    log.error({ plugin, metric, reason }, 'what the plugin gives as a metric cannot be used and is left out');
+  };
+  return {
+    read: () =>
+      ledgers().flatMap(({ plugin, metrics }) =>
+        metrics.flatMap((metric): readonly MetricFamily[] => {
+          try {
+            const family = metric.read();
+            told.delete(metric.name);
+            return [family];
+          } catch (error) {
+            refuse(plugin, metric.name, error);
+            return [];
+          }
+        }),
+      ),
+  };
+}

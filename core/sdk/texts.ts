@@ -1,0 +1,29 @@
+/** Catalogues of a plugin's own words, in files that translators can edit. */
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** Messages by language and key, in ICU's message format. */
+export type Texts = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/**
+ * Reads `locales/<language>.json` beside a module, for `texts` of `ctx.tab`: `readTexts(import.meta.url)`
+ * where the module is loaded. Throws when there is no such folder or a file is no JSON.
+ */
+export function readTexts(moduleUrl: string): Texts {
+  const folder = new URL('./locales/', moduleUrl);
+  const files = readdirSync(folder)
+    .filter((name) => name.endsWith('.json'))
+    .sort();
+  return Object.fromEntries(
+    files.map((name) => [
+      name.slice(0, -'.json'.length),
+      JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as Record<string, string>,
+    ]),
+  );
+}
+
+/** One message in every language, for titles, labels and outcomes. */
+export function inEveryLanguage(texts: Texts, key: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(texts).map(([language, messages]) => [language, messages[key] ?? key]),
+  );
+}

@@ -1,0 +1,57 @@
+/** Brings one share up: its remote path is probed, plugins are asked, then it is mounted. */
+import type { Mount, ProbeResult, RemoteEvidence, RemoteFailure, ShareSpec } from '../contract/mount.ts';
+import { withGrace } from '../sdk/grace.ts';
+import type { RunnerEnvironment } from './environment.ts';
+
+/** For the probe of a share while no prober is active. */
+const PROBE_DEADLINE_MS = 10_000;
+/** How long a probe may take to notice that it was interrupted. */
+const PROBE_GRACE_MS = 5_000;
+/**
+ * The same for a mount: it has a process and a cache in its hands, and two at once on one cache would harm
+ * it.
+ */
+const MOUNT_GRACE_MS = 60_000;
+
+export type MountedShare =
+  { readonly mount: Mount } | { readonly reason: string; readonly remote?: RemoteEvidence | undefined };
+
+export interface MountShareOptions {
+  readonly around: RunnerEnvironment;
+  readonly spec: ShareSpec;
+  readonly signal: AbortSignal;
+  /** Gets a mount that came up after it had been given up. */
+  readonly onLate: (mount: Mount) => void;
+}
+
+/** Never rejects: what went wrong is the reason, in plain words. */
+export async function mountShare(options: MountShareOptions): Promise<MountedShare> {
+  const { around, spec, signal, onLate } = options;
+  const { clock } = around;
+  const mounter = around.mounter();
+  if (!mounter) return { reason: 'no mounter is active; see `mountkeeper plugin list`' };
+  try {
+    const probed = await withGrace(probe(options), { clock, signal, graceMs: PROBE_GRACE_MS });
+    const isOfUse =
+      probed.ok || (probed.remote === 'silent' && (await mounter.mountsWithoutRemote?.(spec)) === true);
+    if (!isOfUse) return { reason: probed.reason, remote: probed.remote };
+    signal.throwIfAborted();
+    const veto = await around.hooks().veto('beforeMount', spec.share.name);
+    if (veto !== undefined) return { reason: veto };
+    signal.throwIfAborted();
+    return {
+      mount: await withGrace(mounter.mount(spec, signal), { clock, signal, graceMs: MOUNT_GRACE_MS, onLate }),
+    };
+  } catch (error) {
+    return error instanceof Error
+      ? { reason: error.message, remote: (error as RemoteFailure).remote }
+      : { reason: String(error) };
+  }
+}
+
+async function probe({ around, spec, signal }: MountShareOptions): Promise<ProbeResult> {
+  const prober = around.prober();
+  if (prober) return prober.probe(spec, signal);
+  await around.mounter()?.probe(spec, around.clock.deadline(PROBE_DEADLINE_MS, signal));
+  return { ok: true };
+}

@@ -1,0 +1,66 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { CacheTrees, FileMeta } from './metadata.ts';
+import { covers } from './ranges.ts';
+
+/** What the remote shows of a file. */
+export interface RemoteFile {
+  readonly bytes: number;
+  readonly modifiedMs: number;
+}
+
+/**
+ * Whether all of a file lies in the cache, and is the remote's file of now: by its document and its content's
+ * size, without any call into the mount. Synchronous, since a hundred thousand small reads are five times as
+ * fast that way; never for the daemon.
+ */
+export function isWholeInCache(trees: CacheTrees, path: string, remote: RemoteFile): boolean {
+  // Nothing of it could be missing.
+  if (remote.bytes === 0) return true;
+  const meta = metaOf(join(trees.meta, path));
+  if (meta === undefined) return false;
+  const heldBytes = sizeOf(join(trees.data, path));
+  if (heldBytes !== meta.Size || !covers(meta.Rs, meta.Size)) return false;
+  // Changed here and not yet up: it is newer than what the remote shows.
+  return meta.Dirty || (meta.Size === remote.bytes && isSame(meta, remote));
+}
+
+/** A content file has its full size from the start, and holes where nothing was fetched yet. */
+export function holdsContent(trees: CacheTrees, path: string, bytes: number): boolean {
+  const found = statSync(join(trees.data, path), { throwIfNoEntry: false });
+  return found?.size === bytes && found.blocks * 512 >= bytes;
+}
+
+/**
+ * A fingerprint is the size, then the time where the remote gives one cheaply, or a hash; the time is
+ * compared where there is one.
+ */
+export function isSame(
+  { Fingerprint }: Pick<FileMeta, 'Fingerprint'>,
+  { bytes, modifiedMs }: RemoteFile,
+): boolean {
+  const [size, ...rest] = Fingerprint.split(',');
+  if (Number(size) !== bytes) return false;
+  const time = rest.map(timeOf).find((found) => found !== undefined);
+  return time === undefined || Math.trunc(time) === Math.trunc(modifiedMs);
+}
+
+/** `2026-11-21 08:56:23.25 +0000 UTC` */
+function timeOf(part: string): number | undefined {
+  const match = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?) \+0000 UTC$/.exec(part);
+  return match === null ? undefined : Date.parse(`${match[1] ?? ''}T${match[2] ?? ''}Z`);
+}
+
+function metaOf(file: string): FileMeta | undefined {
+  try {
+    const meta = JSON.parse(readFileSync(file, 'utf8')) as FileMeta;
+    return typeof meta.Dirty === 'boolean' && typeof meta.Fingerprint === 'string' ? meta : undefined;
+  } catch {
+    // Not there, or half-written this very moment.
+    return undefined;
+  }
+}
+
+function sizeOf(file: string): number | undefined {
+  return statSync(file, { throwIfNoEntry: false })?.size;
+}

@@ -1,0 +1,81 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { PendingFiles } from 'mountkeeper';
+import { dataFile, eachOf, filesBelow, readMeta, treesOf } from './metadata.ts';
+import { asideFolders } from './identity.ts';
+import { quarantinedFiles } from '../recovery/quarantine.ts';
+import { LAYER } from '../layer/paths.ts';
+
+const MAX_PATHS = 1_000;
+const FILES_AT_ONCE = 16;
+
+/** Dirty files of one cache folder, as its files on disk tell. `remotePath` is cut off the shown paths. */
+export async function pendingIn(cacheDir: string, remotePath = ''): Promise<PendingFiles> {
+  const { data, meta } = treesOf(cacheDir);
+  const prefix = remotePath.replaceAll(/^\/+|(?<!\/)\/+$/g, '');
+  const paths: string[] = [];
+  let [count, bytes] = [0, 0];
+  await eachOf(filesBelow(meta), FILES_AT_ONCE, async (path) => {
+    const size = await dirtyBytes(join(meta, path), join(data, path));
+    if (size === undefined) return;
+    count += 1;
+    bytes += size;
+    if (paths.length < MAX_PATHS)
+      paths.push(prefix !== '' && path.startsWith(`${prefix}/`) ? path.slice(prefix.length + 1) : path);
+  });
+  for await (const held of quarantinedFiles(cacheDir)) {
+    count += 1;
+    bytes += (await dataFile(held.data))?.bytes ?? 0;
+    if (paths.length < MAX_PATHS)
+      paths.push(
+        held.path.startsWith(`${prefix}/`) && prefix !== '' ? held.path.slice(prefix.length + 1) : held.path,
+      );
+  }
+  return { count, bytes, paths: paths.sort() };
+}
+
+/**
+ * Undefined when the file is clean. A torn document beside content may stand for a dirty file, so it counts
+ * as one.
+ */
+async function dirtyBytes(metaFile: string, contentFile: string): Promise<number | undefined> {
+  const meta = await readMeta(metaFile);
+  if (meta === undefined || (meta !== 'torn' && !meta.Dirty)) return undefined;
+  const content = await dataFile(contentFile);
+  if (!content && meta === 'torn') return undefined;
+  return content?.bytes ?? 0;
+}
+
+/** Also those that were set aside because they belong to another place. */
+export function pendingOf(cacheDir: string, remotePath = ''): Promise<PendingFiles> {
+  return pendingInAll([cacheDir], remotePath);
+}
+
+/** Of several cache folders, with what was set aside in them. */
+export async function pendingInAll(cacheDirs: readonly string[], remotePath = ''): Promise<PendingFiles> {
+  const aside = (await Promise.all(cacheDirs.map(asideFolders))).flat();
+  const all = await Promise.all(
+    [...cacheDirs, ...aside].map((folder) => pendingIn(folder, cacheDirs.includes(folder) ? remotePath : '')),
+  );
+  return {
+    count: all.reduce((sum, one) => sum + one.count, 0),
+    bytes: all.reduce((sum, one) => sum + one.bytes, 0),
+    paths: all.flatMap((one) => one.paths).slice(0, MAX_PATHS),
+  };
+}
+
+/** Names of the folders in `root` that hold a cache of ours. */
+export async function cachedShares(root: string): Promise<readonly string[]> {
+  const entries = await readdir(root, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+  const holding = await Promise.all(
+    folders.map(async (name) => {
+      const inside = await readdir(join(root, name)).catch((): string[] => []);
+      return ['vfsMeta', 'aside', LAYER].some((tree) => inside.includes(tree)) ? name : undefined;
+    }),
+  );
+  return holding.filter((name) => name !== undefined);
+}

@@ -1,0 +1,54 @@
+/** What the record of a share's bindfs keeps for the daemon that adopts it. */
+import type { ManagedProcess, MountPlan } from 'mountkeeper';
+import { remotePath } from '../rclone/arguments.ts';
+import type { LayerPlan } from './layer-plan.ts';
+
+export interface StackNotes {
+  /** As users see the share. */
+  readonly plan: MountPlan;
+  readonly cacheDir: string;
+  /** The remote as rclone names it, with the path. */
+  readonly fs: string;
+  /** The backend, as rclone calls it. */
+  readonly type: string;
+  readonly exec: boolean;
+  readonly readOnly: boolean;
+}
+
+export function toStackNotes({
+  shown,
+  cacheDir,
+  overlay,
+  lowerSpec,
+}: LayerPlan): Record<string, string | number> {
+  return {
+    mountPoint: shown.mountPoint,
+    identity: shown.identity,
+    cacheDir,
+    fs: remotePath(lowerSpec),
+    type: overlay.type,
+    exec: Number(overlay.exec),
+    readOnly: Number(overlay.readOnly),
+  };
+}
+
+/** Undefined when the record is of a version that wrote something else. */
+export function fromStackNotes({
+  notes,
+  fingerprint,
+}: Pick<ManagedProcess, 'notes' | 'fingerprint'>): StackNotes | undefined {
+  const [mountPoint, identity, cacheDir, fs, type] = ['mountPoint', 'identity', 'cacheDir', 'fs', 'type'].map(
+    (name) => notes[name],
+  );
+  if (typeof mountPoint !== 'string' || typeof identity !== 'string' || typeof cacheDir !== 'string')
+    return undefined;
+  if (typeof fs !== 'string' || typeof type !== 'string') return undefined;
+  return {
+    plan: { mountPoint, identity, fingerprint },
+    cacheDir,
+    fs,
+    type,
+    exec: notes['exec'] === 1,
+    readOnly: notes['readOnly'] === 1,
+  };
+}

@@ -1,0 +1,101 @@
+/**
+ * Files of a share that somebody has open for writing, and folders in use, as the kernel tells of every
+ * process. Nothing of a mount is touched.
+ */
+import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+
+const ACCESS_MODES = 3;
+
+export interface OpenFilesPlace {
+  readonly mountPoint: string;
+  readonly upper: string;
+}
+
+/**
+ * Paths relative to the share. A file that is open in an overlay that is no longer mounted is shown by its
+ * path from the overlay's root, and so is one of another mount that has the same path: better one too many,
+ * which only waits a little longer.
+ */
+export function openForWriting({ mountPoint, upper }: OpenFilesPlace, proc = '/proc'): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const pid of namesIn(proc)) {
+    if (!/^\d+$/.test(pid)) continue;
+    for (const fd of namesIn(join(proc, pid, 'fd'))) {
+      const target = targetOf(join(proc, pid, 'fd', fd));
+      if (target === undefined || found.has(target)) continue;
+      const path = pathIn(target, mountPoint, upper);
+      if (path !== undefined && !found.has(path) && isWriter(join(proc, pid, 'fdinfo', fd))) found.add(path);
+    }
+  }
+  return found;
+}
+
+/** Folders that somebody has open or stands in, those of open files, and all above them. */
+export function foldersInUse(mountPoint: string, proc = '/proc'): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const path of usedPaths(mountPoint, proc)) {
+    const names = path.split('/');
+    // A file's own name is no folder's; it does no harm here.
+    for (let length = 1; length <= names.length; length += 1) found.add(names.slice(0, length).join('/'));
+  }
+  return found;
+}
+
+/** Paths that somebody has open in whatever way, stands in, runs, or has mapped into memory. */
+export function usedPaths(mountPoint: string, proc = '/proc'): ReadonlySet<string> {
+  const found = new Set<string>();
+  const add = (target: string | undefined): void => {
+    if (target?.startsWith(`${mountPoint}/`) === true) found.add(target.slice(mountPoint.length + 1));
+  };
+  for (const pid of namesIn(proc)) {
+    if (!/^\d+$/.test(pid)) continue;
+    for (const link of ['cwd', 'root', 'exe']) add(targetOf(join(proc, pid, link)));
+    for (const fd of namesIn(join(proc, pid, 'fd'))) add(targetOf(join(proc, pid, 'fd', fd)));
+    for (const line of mapsOf(join(proc, pid, 'maps'), mountPoint))
+      add(line.slice(line.indexOf('/')).replace(/ \(deleted\)$/, ''));
+  }
+  return found;
+}
+
+function mapsOf(file: string, mountPoint: string): readonly string[] {
+  try {
+    const text = readFileSync(file, 'utf8');
+    return text.includes(mountPoint) ? text.split('\n').filter((line) => line.includes(mountPoint)) : [];
+  } catch {
+    // The process has ended.
+    return [];
+  }
+}
+
+function pathIn(target: string, mountPoint: string, upper: string): string | undefined {
+  if (target.startsWith(`${mountPoint}/`)) return target.slice(mountPoint.length + 1);
+  return target.length > 1 && existsSync(join(upper, target)) ? target.slice(1) : undefined;
+}
+
+function targetOf(link: string): string | undefined {
+  try {
+    const target = readlinkSync(link);
+    return target.startsWith('/') ? target.replace(/ \(deleted\)$/, '') : undefined;
+  } catch {
+    // Closed meanwhile, or the process has ended.
+    return undefined;
+  }
+}
+
+function isWriter(info: string): boolean {
+  try {
+    const flags = /^flags:\s*([0-7]+)$/m.exec(readFileSync(info, 'utf8'))?.[1];
+    return flags !== undefined && (Number.parseInt(flags, 8) & ACCESS_MODES) !== 0;
+  } catch {
+    return false;
+  }
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

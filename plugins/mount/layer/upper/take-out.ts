@@ -1,0 +1,300 @@
+/**
+ * Takes out of the upper folder what the remote has, too, while users are at work. A name that is removed
+ * below a mounted overlay lives on in the kernel's cache, and what is written through it would be lost with
+ * it. So nothing is ever deleted at once: it is moved aside, the kernel drops the names, and only when it has
+ * lain there untouched and unused for a while does it go. Else it comes back.
+ */
+import { lstat, readdir, rm, unlink } from 'node:fs/promises';
+import { dirname, join, posix } from 'node:path';
+import { lstatSync, renameSync } from 'node:fs';
+import type { BigIntStats } from 'node:fs';
+import { makeFolder, writeWhole } from 'mountkeeper';
+import type { LeavingEntry, RemoteEntry } from 'mountkeeper';
+import { NAMES, isTouchedSince, leftAside, restoreAside } from './set-aside.ts';
+import { AttributeUpkeep } from './attribute-upkeep.ts';
+import type { AttributeUpkeepOptions } from './attribute-upkeep.ts';
+import type { Note } from './set-aside.ts';
+import { findMany } from './find-many.ts';
+import { isInPlace, isShownBelow } from './shown-instead.ts';
+import { foldersInUse, openForWriting } from './open-for-writing.ts';
+import { isStill, isUnchanged, parentOf, placesOf } from './entry-check.ts';
+import type { UpperMarks } from './overlay-attributes.ts';
+
+/** An open call that was under way while names were dropped has ended long since. */
+const REST_MS = 60_000;
+const LOOK_TIMEOUT_MS = 20_000;
+/**
+ * A write lease is refused while anybody has the file open or mapped, by whatever way and in whatever
+ * namespace. One line of perl, which every Debian has, since Node has no word for it: a letter for each path.
+ */
+const LEASES = `
+use strict; local $/ = "\\0";
+while (my $path = <STDIN>) {
+  chomp $path;
+  my $file;
+  my $is_free = open($file, "<", $path) && fcntl($file, 1024, 1);
+  print $is_free ? "f" : "u";
+}`;
+
+export interface TakeOutOptions extends AttributeUpkeepOptions {
+  readonly marks: UpperMarks;
+  /** How far two times of one file may lie apart. */
+  readonly precisionMs: () => number;
+}
+
+/** One thing that lies aside. */
+interface Taken {
+  readonly path: string;
+  readonly aside: string;
+  readonly entry: LeavingEntry;
+  /** As it was when it had just been moved. */
+  readonly stats: BigIntStats;
+  readonly sinceMs: number;
+}
+
+export class TakeOut {
+  readonly #options: TakeOutOptions;
+  readonly #marks: AttributeUpkeep;
+  #resting: Taken[] = [];
+  #isResumed = false;
+  #count = 0;
+
+  constructor(options: TakeOutOptions) {
+    this.#options = options;
+    this.#marks = new AttributeUpkeep(options);
+  }
+
+  rewriteMarks(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
+    return this.#marks.rewriteUnseen(entries);
+  }
+
+  /** Resolves with the paths that were taken out. */
+  async take(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
+    const { paths } = this.#options;
+    await this.#resume();
+    await this.#endRest();
+    const moved = await this.#marks.rewrite(entries.filter(({ nowAt }) => nowAt !== undefined));
+    const bared = await this.#marks.bare(
+      entries.filter((entry) => entry.kind === 'folder' && entry.nowAt === undefined && entry.isOpaque),
+    );
+    const marked = [...moved, ...bared];
+    const fit = await this.#fit(
+      entries.filter(({ kind, nowAt }) => kind !== 'folder' && nowAt === undefined),
+    );
+    if (fit.length === 0) return marked;
+    this.#count += 1;
+    const folder = join(paths.aside, `${this.#options.clock.now()}-${this.#count}`);
+    await makeFolder(folder);
+    const note = (all: readonly Note[]): Promise<void> =>
+      writeWhole(join(folder, NAMES), JSON.stringify(all));
+    await note(fit.map(({ path }) => ({ path })));
+    const taken: Taken[] = [];
+    for (const [index, entry] of fit.entries()) {
+      const one = this.#moveAside(entry, join(folder, String(index)));
+      if (one) taken.push(one);
+    }
+    const back = await this.#bringBack(taken, await this.#settled(taken));
+    const out = taken.filter(({ path }) => !back.includes(path));
+    await note(
+      fit.map(({ path }) => ({
+        path,
+        changedNs: String(out.find((one) => one.path === path)?.stats.ctimeNs ?? ''),
+      })),
+    );
+    this.#resting.push(...out);
+    return [...marked, ...out.map(({ path }) => path)];
+  }
+
+  /**
+   * Those that may go: as they were when they were looked at, used by nobody, and shown by what lies below.
+   */
+  async #fit(entries: readonly LeavingEntry[]): Promise<readonly LeavingEntry[]> {
+    if (entries.length === 0) return [];
+    const { marks, mountPoint, paths } = this.#options;
+    const used = foldersInUse(mountPoint);
+    const free = entries.filter((entry) => !used.has(entry.path) && isUnchanged(entry, paths.upper));
+    await marks.prepare(free.map(({ path }) => path));
+    const home: LeavingEntry[] = [];
+    for (const entry of free) if (await this.#isHome(entry)) home.push(entry);
+    const asked = home.filter((entry) => !isFitAnyway(entry));
+    const listings = await this.#listed([...new Set(asked.map((entry) => parentOf(shownAt(entry))))]);
+    const below = (entry: LeavingEntry): RemoteEntry | undefined =>
+      listings.get(parentOf(shownAt(entry)))?.get(posix.basename(shownAt(entry)));
+    return home.filter((entry) => isFitAnyway(entry) || isShownBelow(entry, below(entry), this.#options));
+  }
+
+  /** In a folder that hides or borrows what lies below, it would be gone from view. */
+  async #isHome({ path, hasNoData }: LeavingEntry): Promise<boolean> {
+    return hasNoData === true || (await this.#options.marks.lowerPath(path, { isInside: false })) === path;
+  }
+
+  /** By folder and name. */
+  async #listed(folders: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, RemoteEntry>>> {
+    if (folders.length === 0) return new Map();
+    const listings = await this.#options.listLower(folders);
+    return new Map(
+      [...listings].map(([folder, entries = []]) => [
+        folder,
+        new Map(entries.map((entry) => [entry.name, entry])),
+      ]),
+    );
+  }
+
+  /**
+   * Undefined when something else has come there. Looked at, moved and looked at again without a pause: users
+   * go on meanwhile, and what they have put there is in its place again before they could miss it.
+   */
+  #moveAside(entry: LeavingEntry, aside: string): Taken | undefined {
+    const { clock, log, paths } = this.#options;
+    const place = join(paths.upper, entry.path);
+    try {
+      if (!isUnchanged(entry, this.#options.paths.upper)) return undefined;
+      renameSync(place, aside);
+      const stats = lstatSync(aside, { bigint: true });
+      if (isStill(entry, stats)) return { path: entry.path, aside, entry, stats, sinceMs: clock.monotonic() };
+      renameSync(aside, place);
+    } catch (error) {
+      log.warn({ path: entry.path, err: error }, 'not taken out of the write layer');
+    }
+    return undefined;
+  }
+
+  /**
+   * Shows what lies below instead. Paths of those that are to come back; when that cannot be told, all of
+   * them do.
+   */
+  async #settled(taken: readonly Taken[]): Promise<ReadonlySet<string>> {
+    const { dropNames, forget } = this.#options;
+    try {
+      await forget(placesOf(taken.map(({ entry }) => entry).filter(({ hasNoData }) => hasNoData === true)));
+      await dropNames();
+      return await this.#wanted(taken);
+    } catch (error) {
+      await this.#bringBack(taken, new Set(taken.map(({ path }) => path)));
+      throw error;
+    }
+  }
+
+  /**
+   * Paths of those that somebody uses, or has changed since they were moved, and of those in whose place
+   * nothing shows.
+   */
+  async #wanted(taken: readonly Taken[]): Promise<ReadonlySet<string>> {
+    const used = foldersInUse(this.#options.mountPoint);
+    const held = await this.#aside(taken);
+    const unshown = await this.#unshown(taken);
+    const wanted = new Set<string>();
+    for (const one of taken) {
+      const isChanged = await isTouched(one);
+      if (isChanged || unshown.has(one.path) || held.has(one.path) || used.has(one.path))
+        wanted.add(one.path);
+    }
+    return wanted;
+  }
+
+  /** Paths of what somebody has open. */
+  async #aside(taken: readonly Taken[]): Promise<ReadonlySet<string>> {
+    const { mountPoint, paths, processes } = this.#options;
+    const files = taken.filter(({ entry }) => entry.kind === 'file');
+    if (files.length === 0) return new Set();
+    const writers = openForWriting({ mountPoint, upper: paths.upper });
+    const input = files.map(({ aside }) => `${aside}\0`).join('');
+    const { stdout } = await processes.run({
+      command: 'perl',
+      args: ['-e', LEASES],
+      input,
+      timeoutMs: LOOK_TIMEOUT_MS,
+    });
+    return new Set(
+      files.filter(({ path }, index) => stdout[index] !== 'f' || writers.has(path)).map(({ path }) => path),
+    );
+  }
+
+  /**
+   * Paths under which the overlay still shows what lies aside, since somebody keeps the name in the kernel
+   * however he does; and of files in whose place the remote's does not show, as in a folder that somebody has
+   * stood in since before it was there.
+   */
+  async #unshown(taken: readonly Taken[]): Promise<ReadonlySet<string>> {
+    const { mountPoint, processes } = this.#options;
+    const files = new Map(
+      taken.filter(({ entry }) => entry.kind === 'file').map((one) => [join(mountPoint, one.path), one]),
+    );
+    const { found } = await findMany([...files.keys()], {
+      processes,
+      isInside: false,
+      timeoutMs: LOOK_TIMEOUT_MS,
+    });
+    return new Set(
+      [...files]
+        .filter(([name, one]) => !isInPlace(one.entry, one.stats, found.get(name)?.self))
+        .map(([, { path }]) => path),
+    );
+  }
+
+  async #bringBack(taken: readonly Taken[], wanted: ReadonlySet<string>): Promise<readonly string[]> {
+    const { dropNames, log, paths } = this.#options;
+    const back = taken.filter(({ path }) => wanted.has(path));
+    for (const { aside, path } of back) await restoreAside(aside, path, paths, log);
+    if (back.length > 0) await dropNames();
+    return back.map(({ path }) => path);
+  }
+
+  /** What a former daemon took out of the overlay that is still mounted rests on. */
+  async #resume(): Promise<void> {
+    if (this.#isResumed) return;
+    this.#isResumed = true;
+    const sinceMs = this.#options.clock.monotonic();
+    for (const { path, aside, stats, changedNs } of [
+      ...(await leftAside(this.#options.paths)).values(),
+    ].flat()) {
+      if (changedNs === undefined) continue;
+      const kind = stats.isFile() ? 'file' : 'whiteout';
+      const entry: LeavingEntry = {
+        path,
+        kind,
+        inode: stats.ino,
+        bytes: Number(stats.size),
+        modifiedNs: stats.mtimeNs,
+        changedNs,
+        isOpaque: false,
+      };
+      this.#resting.push({ path, aside, entry, stats, sinceMs });
+    }
+  }
+
+  /** What has rested long enough goes for good; what was touched comes back. */
+  async #endRest(): Promise<void> {
+    const { clock } = this.#options;
+    const due = this.#resting.filter(({ sinceMs }) => clock.monotonic() - sinceMs >= REST_MS);
+    if (due.length === 0) return;
+    this.#resting = this.#resting.filter((one) => !due.includes(one));
+    const held = await this.#aside(due);
+    const touched = new Set<string>();
+    for (const one of due) if (held.has(one.path) || (await isTouched(one))) touched.add(one.path);
+    await this.#bringBack(due, touched);
+    // Gone by another way already: that is what was wanted.
+    for (const { aside, path } of due) if (!touched.has(path)) await unlink(aside).catch(() => undefined);
+    for (const folder of new Set(due.map(({ aside }) => dirname(aside)))) {
+      const left = await readdir(folder);
+      if (left.every((name) => name === NAMES)) await rm(folder, { recursive: true, force: true });
+    }
+  }
+}
+
+/**
+ * Holds nothing of the user's, or hides what others had made of something that users deleted: that is to show
+ * again.
+ */
+function isFitAnyway({ hasNoData, kind, copy }: LeavingEntry): boolean {
+  return hasNoData === true || (kind === 'whiteout' && copy !== undefined);
+}
+
+function shownAt({ copy, path }: LeavingEntry): string {
+  return copy ?? path;
+}
+
+async function isTouched({ aside, stats }: Taken): Promise<boolean> {
+  const now = await lstat(aside, { bigint: true }).catch(() => undefined);
+  return now === undefined || isTouchedSince(now, stats.ctimeNs);
+}

@@ -1,0 +1,353 @@
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { durationMs, sizeBytes } from 'mountkeeper';
+import type {
+  Awaitable,
+  Bandwidth,
+  CacheAccess,
+  Logger,
+  ManagedProcess,
+  Mount,
+  MountStats,
+  PendingFiles,
+  RefreshResult,
+  ServeOptions,
+} from 'mountkeeper';
+import { deviceName } from '../rclone/arguments.ts';
+import { askRemote } from '../rclone/ask-remote.ts';
+import { forgetBoot } from '../recovery/boot-record.ts';
+import { copySparse, cutTo, setTime } from '../cache/file-commands.ts';
+import { treesOf } from '../cache/metadata.ts';
+import type { CacheTrees } from '../cache/metadata.ts';
+import { pendingIn } from '../cache/scan.ts';
+import { markClean } from '../recovery/repair.ts';
+import { createStatsReader } from '../stats/mount-stats.ts';
+import { createFailedUploads } from '../stats/failed-uploads.ts';
+import { endReason, UNMOUNTED } from './end-reason.ts';
+import { createFlush } from '../rclone/flush.ts';
+import { freshenListings } from '../outage/listing-refresh.ts';
+import { CircuitBreaker } from '../outage/circuit-breaker.ts';
+import { WriteBackRescue } from '../recovery/write-back-rescue.ts';
+import { ReadOnlyLook } from '../cache/file-system.ts';
+import { createInPlace } from './in-place.ts';
+import { foldersInUse } from '../layer/upper/open-for-writing.ts';
+import { ListingAge } from '../rclone/listing-age.ts';
+import { createNasLook } from '../outage/nas-check.ts';
+import type { MountNotes } from './mount-record.ts';
+import { deletedFiles, openFiles } from '../stats/open-files.ts';
+import { createRcClient, removeSocket } from '../rclone/remote-control.ts';
+import type { RcAddress, RcClient } from '../rclone/remote-control.ts';
+import type { ControlPort } from '../rclone/control-ports.ts';
+import { createRefresher } from '../rclone/refresh.ts';
+import type { Refresher } from '../rclone/refresh.ts';
+import { freezeMount } from './freeze.ts';
+import { serveInside } from '../rclone/serve.ts';
+import { createSpaceWatch } from '../cache/space-watch.ts';
+import { createTcpConnections } from '../outage/tcp-connections.ts';
+import { killMount, takeDown } from './unmount.ts';
+import type { MountingTools } from './tools.ts';
+import { endsWithin } from '../recovery/cache-sync.ts';
+
+const LAST_LINES = 20;
+const OFF_PATH_GRACE_MS = 1_000;
+/** How long an end waits for the disk of the cache. */
+const CLEAN_WRITE_OUT_MS = 1_000;
+const DIRTY_WRITE_OUT_MS = 4_000;
+const CACHE_VIEW = fileURLToPath(new URL('../cache/view.js', import.meta.url));
+
+/** The handle of one rclone that serves one share. */
+export class ActiveMount implements Mount {
+  readonly shareName: string;
+  readonly plan: Mount['plan'];
+  readonly pid: number;
+  readonly adopted: boolean;
+  readonly exited: Promise<string>;
+  readonly flush: Mount['flush'];
+  /** A former daemon had frozen it. */
+  isSealed = false;
+  /** Of a mount below an overlay: carries out each change of what it shows, or rejects. */
+  around: <T>(change: () => Promise<T>) => Promise<T> = (change) => change();
+  readonly #process: ManagedProcess;
+  readonly #notes: MountNotes;
+  readonly #tools: MountingTools;
+  readonly #rc: RcClient;
+  readonly #controlPort: ControlPort;
+  readonly #refresher: Refresher;
+  readonly #circuitBreaker: CircuitBreaker;
+  readonly #rescue: WriteBackRescue;
+  readonly #listings: ListingAge;
+  readonly #disk: ReadOnlyLook;
+  readonly #readStats: (signal: AbortSignal) => Promise<MountStats>;
+  readonly #lookAtPlace: () => Promise<string | undefined>;
+  readonly #unwatch: () => Promise<boolean>;
+  readonly #end = new AbortController();
+  #isSealed = false;
+  #isOffPath = false;
+  #onSeal: ServeOptions['onSeal'] | undefined;
+
+  /** `recovered`: paths of files that were dirty when the process started. */
+  constructor(
+    process: ManagedProcess,
+    notes: MountNotes,
+    tools: MountingTools,
+    recovered: Awaitable<readonly string[]>,
+  ) {
+    this.shareName = notes.share;
+    this.plan = notes.plan;
+    this.pid = process.pid;
+    this.adopted = process.adopted;
+    this.#process = process;
+    this.#notes = notes;
+    this.#tools = tools;
+    this.#rc = createRcClient(notes.rc);
+    this.#controlPort = tools.controlPorts.open(notes.rc, tools.log.child({ share: notes.share }));
+    this.#refresher = createRefresher({ address: notes.rc, fs: notes.fs, end: this.#end.signal });
+    const { clock } = tools;
+    const trees = treesOf(notes.cacheDir);
+    const log = tools.log.child({ share: notes.share });
+    this.#rescue = this.#createRescue(trees, log);
+    this.#circuitBreaker = this.#createCircuitBreaker(log);
+    this.#listings = this.#createListingAge(trees, log);
+    void this.#circuitBreaker.begin();
+    this.#disk = new ReadOnlyLook(notes.cacheDir, tools.mountTable, clock);
+    const space = createSpaceWatch({
+      cacheDir: notes.cacheDir,
+      minFreeBytes: () => sizeBytes(tools.config().cache.min_free_space),
+      clock,
+      log,
+      isReadOnly: () => this.#disk.isReadOnly,
+    });
+    const failedUploads = createFailedUploads({
+      clock,
+      metaRoot: join(trees.meta, this.#remotePath),
+      tail: (lines) => process.tail(lines),
+    });
+    this.#readStats = createStatsReader({
+      rc: this.#rc,
+      clock,
+      log,
+      pid: process.pid,
+      trees,
+      fs: notes.fs,
+      rescue: this.#rescue,
+      space,
+      failedUploads,
+      cut: (name, bytes) => cutTo(join(notes.plan.mountPoint, name), bytes, tools),
+    });
+    this.flush = createFlush(this.#rc, notes.fs);
+    this.#lookAtPlace = createInPlace({
+      mountPoint: this.plan.mountPoint,
+      device: deviceName(notes.share),
+      mountTable: tools.mountTable,
+      onLost: () => this.#endOffPath(),
+    });
+    void freshenListings(
+      recovered,
+      { rc: this.#rc, fs: notes.fs, trees, clock, log },
+      this.#end.signal,
+    ).catch(() => undefined);
+    this.#unwatch = tools.writeOut.watch({ pid: process.pid, cacheDir: notes.cacheDir });
+    this.exited = process.exited.then(async (exit) => {
+      this.#end.abort();
+      void this.#unwatch();
+      this.#rc.close();
+      this.#controlPort.close();
+      await removeSocket(notes.rc);
+      if (this.#isOffPath) return UNMOUNTED;
+      return endReason(exit, await process.tail(LAST_LINES).catch(() => exit.lastLines));
+    });
+  }
+
+  #createRescue(trees: CacheTrees, log: Logger): WriteBackRescue {
+    const [process, notes, tools] = [this.#process, this.#notes, this.#tools];
+    return new WriteBackRescue({
+      cacheDir: notes.cacheDir,
+      trees,
+      clock: tools.clock,
+      log,
+      tail: (lines) => process.tail(lines),
+      openFiles: () => openFiles(process.pid, trees),
+      deletedFiles: () => deletedFiles(process.pid, trees),
+      copy: (from, to) => copySparse(from, to, tools),
+      saveRecord: (path, modifiedMs) => setTime(this.#inMount(path), modifiedMs, tools),
+      restart: () => process.signal('SIGKILL'),
+    });
+  }
+
+  #createListingAge(trees: CacheTrees, log: Logger): ListingAge {
+    const { overlay, rc: address, fs } = this.#notes;
+    const { clock, config } = this.#tools;
+    return new ListingAge({
+      address,
+      fs,
+      dataRoot: join(trees.data, this.#remotePath),
+      dirCacheMs: durationMs(config().mount.dir_cache_time),
+      isNew: !this.adopted,
+      clock,
+      log,
+      end: this.#end.signal,
+      ...(overlay && {
+        inUse: () => foldersInUse(overlay.mountPoint),
+        around: (renew: () => Promise<void>) => this.around(renew),
+      }),
+    });
+  }
+
+  #createCircuitBreaker(log: Logger): CircuitBreaker {
+    const { nas, rc } = this.#notes;
+    const { clock, processes } = this.#tools;
+    return new CircuitBreaker({
+      rc: this.#rc,
+      clock,
+      log,
+      end: this.#end.signal,
+      look: nas && createNasLook(nas),
+      tcpConnections: nas && createTcpConnections({ pid: this.pid, nas, rcPort: rc.port, processes }),
+      ask: (signal) => askRemote(this.#rc, this.#notes.fs, signal),
+      onShut: () => void this.#rescue.watchClosely(() => this.#circuitBreaker.isShut, this.#end.signal),
+    });
+  }
+
+  async stats(signal: AbortSignal): Promise<MountStats> {
+    // Both at once: they share one look at the table of mounts.
+    const [inTheWay] = await Promise.all([this.#lookAtPlace(), this.#disk.look()]);
+    const stats = await this.#readStats(signal);
+    return inTheWay === undefined
+      ? stats
+      : { ...stats, trouble: [stats.trouble, inTheWay].filter((text) => text !== undefined).join('; ') };
+  }
+
+  async checkRemote(signal: AbortSignal): Promise<void> {
+    await this.#circuitBreaker.through(signal);
+    this.#rescue.remoteAnswered();
+    this.#listings.remoteAnswered();
+  }
+
+  async checkAlive(timeoutMs: number): Promise<void> {
+    if (!this.#process.isAlive()) throw new Error("the mount's process has ended");
+    await this.#tools.mountReader.touch(this.plan.mountPoint, { timeoutMs });
+  }
+
+  async setBandwidth(limit: Bandwidth, signal: AbortSignal): Promise<void> {
+    const side = (bytesPerSecond: number): string =>
+      bytesPerSecond > 0 ? `${Math.max(1, Math.round(bytesPerSecond))}B` : 'off';
+    await this.#rc.call(
+      'core/bwlimit',
+      { rate: limit.up <= 0 && limit.down <= 0 ? 'off' : `${side(limit.up)}:${side(limit.down)}` },
+      signal,
+    );
+  }
+
+  async seal(): Promise<void> {
+    if (this.#isSealed) return;
+    await this.#onSeal?.();
+    await freezeMount(this.plan.mountPoint, this.#tools, this.#end.signal);
+    this.#isSealed = true;
+  }
+
+  async serve(options: ServeOptions): Promise<boolean> {
+    this.#onSeal = options.onSeal;
+    await serveInside(options, this.#rc, this.#notes.fs);
+    return true;
+  }
+
+  async refreshDirectories(
+    path: string,
+    options: { readonly recursive: boolean; readonly signal: AbortSignal },
+  ): Promise<RefreshResult> {
+    const isAll = options.recursive && path.replaceAll('/', '') === '';
+    return this.around(() => this.#listings.during(isAll, () => this.#refresher(path, options)));
+  }
+
+  async unmount(): Promise<void> {
+    this.#end.abort();
+    await takeDown(this.#process, this.plan.mountPoint, this.#tools);
+    this.#rc.close();
+    const { code } = await this.#process.exited;
+    const isClean = code === 0 && (await this.pending()).count === 0;
+    let isOnDisk = false;
+    await endsWithin(
+      this.#unwatch().then((isDone) => (isOnDisk = isDone)),
+      isClean ? CLEAN_WRITE_OUT_MS : DIRTY_WRITE_OUT_MS,
+      this.#tools.clock,
+    );
+    // A power cut must not bring back records of dirty files with nothing that says they are to be looked at.
+    if (!isOnDisk) return;
+    await forgetBoot(this.#notes.cacheDir).catch(() => undefined);
+    if (isClean) await markClean(this.#notes.cacheDir).catch(() => undefined);
+  }
+
+  async kill(): Promise<void> {
+    this.#end.abort();
+    await killMount(this.#process, this.plan.mountPoint, this.#tools);
+    this.#rc.close();
+  }
+
+  cacheAccess(): CacheAccess {
+    const {
+      rc: { socket, ...rc },
+      fs,
+      cacheDir,
+    } = this.#notes;
+    return {
+      module: CACHE_VIEW,
+      parameters: {
+        ...rc,
+        ...(socket !== undefined && { socket }),
+        fs,
+        cacheDir,
+        remotePath: this.#remotePath,
+        pid: this.pid,
+      },
+    };
+  }
+
+  pending(): Promise<PendingFiles> {
+    return pendingIn(this.#notes.cacheDir, this.#remotePath);
+  }
+
+  /** Nobody comes to it any more; what it has not sent up yet goes up from the next mount. */
+  #endOffPath(): void {
+    if (this.#end.signal.aborted) return;
+    this.#isOffPath = true;
+    void this.#process.stop({ graceMs: OFF_PATH_GRACE_MS });
+  }
+
+  release(): void {
+    // Asked for before anything ends; nobody would open it until the next daemon is there.
+    void this.#circuitBreaker
+      .open()
+      .catch(() => undefined)
+      .finally(() => this.#rc.close());
+    this.#controlPort.close();
+    this.#end.abort();
+    void this.#unwatch();
+    this.#process.release();
+  }
+
+  /** Of a file of the cache. */
+  #inMount(path: string): string {
+    const root = this.#remotePath.replaceAll(/^\/+|(?<!\/)\/+$/g, '');
+    return join(
+      this.plan.mountPoint,
+      root !== '' && path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path,
+    );
+  }
+
+  get cacheRoot(): string {
+    return dirname(this.#notes.cacheDir);
+  }
+
+  get rcPort(): number {
+    return this.#controlPort.port;
+  }
+
+  /** Of its remote control. */
+  get address(): RcAddress {
+    return this.#notes.rc;
+  }
+
+  get #remotePath(): string {
+    return this.#notes.fs.slice(this.#notes.fs.indexOf(':') + 1);
+  }
+}

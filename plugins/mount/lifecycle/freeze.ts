@@ -1,0 +1,53 @@
+import { SEAL_SOURCE } from './mount-point.ts';
+import type { MountTools } from './tools.ts';
+
+const REMOUNT_TIMEOUT_MS = 5_000;
+const TRY_AGAIN_MS = 1_000;
+
+/**
+ * Refuses new writes. The kernel makes the mount read-only as soon as no file is open for writing; until then
+ * an empty read-only file system lies over it: writers that are at it finish, nobody new comes in. Both need
+ * root; other users have nothing but the drain's own end.
+ */
+export async function freezeMount(mountPoint: string, tools: MountTools, signal: AbortSignal): Promise<void> {
+  const problem = await makeReadOnly(mountPoint, tools);
+  if (problem === undefined) return;
+  if (process.getuid?.() !== 0)
+    throw new Error(`the mount at ${mountPoint} cannot be made read-only: ${problem}`);
+  await cover(mountPoint, tools);
+  void uncoverWhenReadOnly(mountPoint, tools, signal);
+}
+
+async function makeReadOnly(mountPoint: string, { processes }: MountTools): Promise<string | undefined> {
+  const args = ['-i', '-o', 'remount,ro', mountPoint];
+  const result = await processes
+    .run({ command: 'mount', args, timeoutMs: REMOUNT_TIMEOUT_MS })
+    .catch((error: unknown) => ({ code: -1, stderr: (error as Error).message }));
+  return result.code === 0 ? undefined : (result.stderr.trim().split('\n')[0] ?? 'no reason given');
+}
+
+async function cover(mountPoint: string, { processes, mountTable }: MountTools): Promise<void> {
+  if ((await mountTable.find(mountPoint))?.source === SEAL_SOURCE) return;
+  const args = ['-i', '-t', 'tmpfs', '-o', 'ro,size=4k,mode=555', SEAL_SOURCE, mountPoint];
+  const { code, stderr } = await processes.run({ command: 'mount', args, timeoutMs: REMOUNT_TIMEOUT_MS });
+  if (code !== 0)
+    throw new Error(`the mount at ${mountPoint} could not be taken off the air: ${stderr.trim()}`);
+}
+
+/**
+ * The covered mount cannot be reached by its path any more, so it stays covered to the end; only a mount that
+ * is taken down meanwhile ends the watch. Kept apart so that the log tells it once.
+ */
+async function uncoverWhenReadOnly(
+  mountPoint: string,
+  { clock, log, mountTable }: MountTools,
+  signal: AbortSignal,
+): Promise<void> {
+  log.info(
+    { mountPoint },
+    'files are open for writing, the share is taken off the air until they are closed',
+  );
+  while (!signal.aborted && (await mountTable.find(mountPoint))?.source === SEAL_SOURCE) {
+    await clock.sleep(TRY_AGAIN_MS, signal).catch(() => undefined);
+  }
+}

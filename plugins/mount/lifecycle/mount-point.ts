@@ -1,0 +1,165 @@
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { detachOverlay, isOverlaySource } from '../layer/overlay.ts';
+import { GUARD_SOURCE } from '../layer/stack.ts';
+import type { MountEntry, MountReader, MountTable, Processes } from 'mountkeeper';
+
+export interface MountPointTools {
+  readonly processes: Processes;
+  readonly mountTable: MountTable;
+  readonly mountReader: MountReader;
+}
+
+const TOUCH_TIMEOUT_MS = 2_000;
+const DETACH_TIMEOUT_MS = 5_000;
+const PREPARE_TIMEOUT_MS = 10_000;
+/** Mounts may lie on top of each other; more than this is nobody's accident. */
+const MAX_LAYERS = 16;
+/** Source of the empty file system that takes a share off the air. */
+export const SEAL_SOURCE = 'mountkeeper-sealed';
+
+/**
+ * Makes the folder if need be, refuses one that holds something, and locks it: as long as no share is mounted
+ * on it, a write to its path fails instead of landing on the local disk, where nobody would find it. In a
+ * child, since the path may hang. Without root it stays open until the share is mounted: fusermount3 refuses
+ * a folder that its caller may not write to.
+ */
+const PREPARE = `
+mkdir -p -m 755 -- "$1" || exit 10
+[ -d "$1" ] || { echo "it is not a folder"; exit 11; }
+real=$(readlink -f -- "$1") || exit 12
+[ "$real" = "$1" ] || { printf '%s' "$real"; exit 15; }
+first=$(ls -A -- "$1" | head -n 1) || exit 12
+[ -z "$first" ] || { printf '%s' "$first"; exit 13; }
+if [ "$(id -u)" -ne 0 ]; then chmod 755 -- "$1" || exit 14; exit 0; fi
+chattr +i -- "$1" 2>/dev/null || chmod 555 -- "$1" 2>/dev/null
+exit 0`;
+const UNLOCK = 'chattr -i -- "$1" 2>/dev/null; chmod 755 -- "$1" 2>/dev/null; exit 0';
+
+/** Clears what a dead mount left and makes the folder ready. Rejects with a plain sentence. */
+export async function prepareMountPoint(path: string, tools: MountPointTools): Promise<void> {
+  const above = (await tools.mountTable.list()).find(
+    (entry) => entry.fsType.startsWith('fuse') && path.startsWith(`${entry.mountPoint}/`),
+  );
+  if (above)
+    throw new Error(
+      `the mount point ${path} lies below another mount (${above.source} at ${above.mountPoint}); choose another mount_point`,
+    );
+  await clearMountPoint(path, tools, { active: 'refuse' });
+  const { code, stdout, stderr } = await tools.processes.run({
+    command: 'sh',
+    args: ['-c', PREPARE, 'sh', path],
+    timeoutMs: PREPARE_TIMEOUT_MS,
+  });
+  if (code !== 0) throw new Error(refusal(path, code, { stdout, stderr }));
+}
+
+/**
+ * Locks the folder whatever covers it by then, for a user to whom only modes are given. To be called before
+ * the share is mounted; what it gives locks the folder and lets go of it. A folder of the local disk only:
+ * what was prepared is not mounted.
+ */
+export async function lockLater(path: string): Promise<() => Promise<void>> {
+  if (process.getuid?.() === 0) return () => Promise.resolve();
+  const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  return async () => {
+    try {
+      await folder.chmod(0o555);
+    } finally {
+      await folder.close();
+    }
+  };
+}
+
+function refusal(
+  path: string,
+  code: number | null,
+  said: { readonly stdout: string; readonly stderr: string },
+): string {
+  if (code === 13)
+    return `the mount point ${path} is not empty ("${said.stdout}" lies there); move its contents away or choose another mount_point`;
+  if (code === 15)
+    return `the mount point ${path} is reached through a symbolic link; the kernel knows it as ${said.stdout}: name that in mount_point, or its folder in mount.root`;
+  const reason =
+    said.stderr
+      .trim()
+      .split('\n')
+      .at(-1)
+      ?.replace(/^[^:]*: /, '') ?? '';
+  return `the mount point ${path} cannot be used: ${said.stdout.trim() || reason || 'no reason given'}`;
+}
+
+/**
+ * A folder that no mount covers any more may be used by others again. Never touches a path that is mounted.
+ */
+export async function unlockMountPoint(path: string, tools: MountPointTools): Promise<void> {
+  if (await tools.mountTable.find(path)) return;
+  await tools.processes.run({
+    command: 'sh',
+    args: ['-c', UNLOCK, 'sh', path],
+    timeoutMs: PREPARE_TIMEOUT_MS,
+  });
+}
+
+/**
+ * Takes off every layer at the path. A mount of somebody else that lives is refused, or left, as `living`
+ * says.
+ */
+export async function clearMountPoint(
+  path: string,
+  tools: MountPointTools,
+  { active }: { readonly active: 'refuse' | 'detach' },
+): Promise<void> {
+  for (let layer = 0; layer < MAX_LAYERS; layer += 1) {
+    const entry = await tools.mountTable.find(path);
+    // The dead mount below a share with a write layer stays for as long as the share's overlay does.
+    if (!entry || entry.source === GUARD_SOURCE) return;
+    if (entry.source === SEAL_SOURCE) await unfreeze(path, tools);
+    else if (isOverlaySource(entry.source)) await detachOverlay(path, tools);
+    else await clearLayer(entry, tools, active);
+  }
+  throw new Error(`the mount point ${path} could not be cleared: too many mounts lie on it`);
+}
+
+export async function unfreeze(path: string, { processes }: MountPointTools): Promise<void> {
+  const { code, stderr } = await processes.run({
+    command: 'umount',
+    args: ['-l', path],
+    timeoutMs: DETACH_TIMEOUT_MS,
+  });
+  if (code !== 0) throw new Error(`the mount point ${path} could not be cleared: ${stderr.trim()}`);
+}
+
+async function clearLayer(
+  entry: MountEntry,
+  tools: MountPointTools,
+  active: 'refuse' | 'detach',
+): Promise<void> {
+  const { mountPoint } = entry;
+  if (!entry.fsType.startsWith('fuse')) {
+    throw new Error(
+      `something else (${entry.fsType}, ${entry.source}) is mounted at ${mountPoint}; unmount it or choose another mount_point`,
+    );
+  }
+  if (active === 'refuse' && (await lives(entry, tools))) {
+    throw new Error(
+      `another mount (${entry.source}) is already in use at ${mountPoint}; unmount it or choose another mount_point`,
+    );
+  }
+  await tools.mountReader.detach(mountPoint, { timeoutMs: DETACH_TIMEOUT_MS });
+}
+
+/**
+ * Dead mounts answer at once that they are; one of our own that hangs has lost its keeper and may be ended.
+ */
+async function lives(entry: MountEntry, { mountReader }: MountPointTools): Promise<boolean> {
+  try {
+    await mountReader.touch(entry.mountPoint, { timeoutMs: TOUCH_TIMEOUT_MS });
+    return true;
+  } catch (error) {
+    if ((error as Error).name !== 'TimeoutError') return false;
+  }
+  if (!entry.source.startsWith('mountkeeper:')) return true;
+  await mountReader.abort(entry.deviceMinor);
+  return false;
+}

@@ -1,0 +1,151 @@
+/** Starts an rclone for a share, and ends one that a former daemon left. */
+import { randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ManagedProcess, ShareSpec } from 'mountkeeper';
+import { accessOf } from './fuse-access.ts';
+import { deviceName, mountArguments, remotePath } from '../rclone/arguments.ts';
+import { repairCache } from '../recovery/repair.ts';
+import { freePort } from '../rclone/free-port.ts';
+import { endFormerStack } from '../layer/layering.ts';
+import type { LayerPlan } from '../layer/layer-plan.ts';
+import { ActiveMount } from './active-mount.ts';
+import { nasAddress } from '../outage/nas-address.ts';
+import { fromNotes, toNotes } from './mount-record.ts';
+import type { MountNotes } from './mount-record.ts';
+import { removeSocket } from '../rclone/remote-control.ts';
+import { awaitReady } from './ready.ts';
+import { keepsConfig, remoteConfigText, writeRemoteConfig } from '../options/remote-config.ts';
+import { userOfCache } from '../cache/sole-user.ts';
+import { killMount } from './unmount.ts';
+import { processKey } from './tools.ts';
+import type { MountingTools, MountTools } from './tools.ts';
+
+/** `sun_path` of unix(7) less its last byte. */
+const MAX_SOCKET_BYTES = 107;
+
+/**
+ * An rclone for below an overlay, mounted where it is moved from. What a killed one left in the cache is
+ * mended before.
+ */
+export async function startLower(
+  { lowerSpec: spec, lowerPlan, overlay, cacheDir, stack }: LayerPlan,
+  tools: MountingTools,
+  signal: AbortSignal,
+): Promise<ActiveMount> {
+  await endLower(spec.share.name, tools);
+  const user = await userOfCache(cacheDir);
+  if (user !== undefined)
+    throw new Error(`another rclone (process ${user}) works on the cache folder ${cacheDir}`);
+  const dirty = await repairCache(
+    cacheDir,
+    tools.log.child({ share: spec.share.name }),
+    tools.clock,
+    tools.processes,
+  );
+  signal.throwIfAborted();
+  const { process, notes } = await start(spec, { plan: lowerPlan, overlay }, cacheDir, tools);
+  await ready(
+    spec,
+    { process, notes: { ...notes, plan: { ...lowerPlan, mountPoint: stack.fresh } } },
+    tools,
+    signal,
+  );
+  return new ActiveMount(process, notes, tools, dirty);
+}
+
+export async function ready(
+  spec: ShareSpec,
+  { process, notes }: { process: ManagedProcess; notes: MountNotes },
+  tools: MountTools,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await awaitReady({ process, notes, device: deviceName(spec.share.name) }, tools, signal);
+  } catch (error) {
+    await killMount(process, notes.plan.mountPoint, tools).catch((cause: unknown) =>
+      tools.log.error({ share: spec.share.name, err: cause }, 'failed mount not cleared'),
+    );
+    await removeSocket(notes.rc);
+    throw error;
+  } finally {
+    if (!keepsConfig(spec.connection)) await rm(configFile(spec.share.name, tools), { force: true });
+  }
+}
+
+/** What a former daemon left and nobody adopted: two processes on one cache folder would harm it. */
+export async function endFormer(shareName: string, tools: MountTools): Promise<void> {
+  await endLower(shareName, tools);
+  await endFormerStack(shareName, tools);
+}
+
+async function endLower(shareName: string, tools: MountTools): Promise<void> {
+  const former = await tools.processes.adopt(processKey(shareName));
+  if (!former) return;
+  const notes = fromNotes(former);
+  if (!notes) return void (await former.stop({ graceMs: 1_000 }));
+  await killMount(former, notes.plan.mountPoint, tools);
+  await removeSocket(notes.rc);
+}
+
+export async function start(
+  spec: ShareSpec,
+  { plan, overlay }: Pick<MountNotes, 'plan' | 'overlay'>,
+  cacheDir: string,
+  tools: MountTools,
+): Promise<{ process: ManagedProcess; notes: MountNotes }> {
+  const config = tools.config();
+  const rclone = await tools.finder.find(config.mount.rclone);
+  const providers = await tools.finder.providers(config.mount.rclone).catch(() => undefined);
+  const file = configFile(spec.share.name, tools);
+  await writeRemoteConfig(
+    file,
+    await remoteConfigText(spec.connection, {
+      command: rclone.command,
+      processes: tools.processes,
+      secrets: tools.secrets,
+      providers,
+    }),
+  );
+  const rc = {
+    port: await freePort(),
+    socket: controlSocket(tools),
+    user: 'mountkeeper',
+    password: randomBytes(24).toString('base64url'),
+  };
+  const notes: MountNotes = {
+    share: spec.share.name,
+    plan,
+    rc,
+    cacheDir,
+    fs: remotePath(spec),
+    nas: nasAddress(spec.connection),
+    overlay,
+  };
+  const around = {
+    ...(await accessOf()),
+    configFile: file,
+    cacheDir,
+    rcAddress: rc.socket === undefined ? `127.0.0.1:${rc.port}` : `unix://${rc.socket}`,
+    isLower: overlay !== undefined,
+  };
+  const process = await tools.processes.start({
+    key: processKey(spec.share.name),
+    command: rclone.command,
+    args: mountArguments(spec, config, around),
+    env: { RCLONE_RC_USER: rc.user, RCLONE_RC_PASS: rc.password },
+    fingerprint: plan.fingerprint,
+    notes: toNotes(notes),
+  });
+  return { process, notes };
+}
+
+/** Undefined where the name would be longer than the kernel takes: then rclone listens on the port itself. */
+function controlSocket(tools: MountTools): string | undefined {
+  const path = join(tools.paths.stateDir, 'mount', `${randomBytes(4).toString('hex')}.sock`);
+  return Buffer.byteLength(path) <= MAX_SOCKET_BYTES ? path : undefined;
+}
+
+function configFile(shareName: string, tools: MountTools): string {
+  return join(tools.paths.stateDir, 'mount', `${shareName}.conf`);
+}

@@ -1,0 +1,51 @@
+/** Whether a connection of the file leads back to the machine that the daemon runs on. */
+import { BlockList, isIP } from 'node:net';
+import { hostname, networkInterfaces } from 'node:os';
+import type { ConnectionConfig } from 'mountkeeper';
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addSubnet('0.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+LOOPBACK.addAddress('::', 'ipv6');
+
+/** Options that lead to another place than `host` says, or run a program that does. */
+const DETOURS = ['ssh', 'server_command', 'unix_socket', 'socks_proxy', 'http_proxy'] as const;
+/** Debian's /etc/hosts has them. */
+const OWN_NAMES = new Set(['localhost', 'localhost.localdomain', 'ip6-localhost', 'ip6-loopback']);
+const HOST_OPTIONS = ['host', 'url', 'endpoint'] as const;
+
+/**
+ * By its literal address or name: a name that the DNS gives this machine is not looked up. A detour counts as
+ * leading here, since only rclone could tell.
+ */
+export function leadsHere({ options: given }: ConnectionConfig): boolean {
+  const options = given ?? {};
+  if (DETOURS.some((option) => Boolean(options[option]))) return true;
+  return HOST_OPTIONS.some((option) => isOwn(unmapped(hostIn(options[option]))));
+}
+
+/** An IPv4 address that is mapped into IPv6 as it is. */
+function unmapped(host: string): string {
+  return /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/.exec(host)?.[1] ?? host;
+}
+
+function hostIn(value: unknown): string {
+  if (typeof value !== 'string') return '';
+  const url = value.includes('://') ? value : `any://${isIP(value) === 6 ? `[${value}]` : value}`;
+  return URL.canParse(url)
+    ? new URL(url).hostname.replace(/^\[|\]$/g, '').toLowerCase()
+    : value.toLowerCase();
+}
+
+function isOwn(host: string): boolean {
+  const family = isIP(host);
+  if (family === 0) return isOwnName(host.replace(/\.$/, ''));
+  if (LOOPBACK.check(host, family === 6 ? 'ipv6' : 'ipv4')) return true;
+  const own = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
+  return own.some(({ address }) => address.toLowerCase() === host);
+}
+
+function isOwnName(name: string): boolean {
+  return OWN_NAMES.has(name) || name.endsWith('.localhost') || name === hostname().toLowerCase();
+}

@@ -1,0 +1,98 @@
+import { lookup } from 'node:dns/promises';
+import { connect, isIP } from 'node:net';
+import type { NasAddress } from './nas-address.ts';
+
+/** Undefined when somebody is there, else what is wrong, in rclone's words. */
+export type NasLook = (signal: AbortSignal) => Promise<string | undefined>;
+
+const TIMED_OUT = 'i/o timeout';
+const MOST_ADDRESSES = 8;
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  EHOSTUNREACH: 'no route to host',
+  ENETUNREACH: 'network is unreachable',
+  EHOSTDOWN: 'host is down',
+  ETIMEDOUT: TIMED_OUT,
+  ENOTFOUND: 'no such host',
+  EAI_AGAIN: 'no such host',
+  ECONNRESET: 'connection reset',
+};
+
+/** One at a time for all: each holds one of the process's few threads for as long as the resolver takes. */
+let resolving: Promise<unknown> | undefined;
+
+type Resolver = (host: string) => Promise<readonly { readonly address: string }[]>;
+
+const askSystem: Resolver = (host) => lookup(host, { all: true });
+
+async function resolve(host: string, ask: Resolver): Promise<readonly string[] | undefined> {
+  if (resolving) return undefined;
+  const answer = ask(host).then(
+    (found) => found.slice(0, MOST_ADDRESSES).map(({ address }) => address),
+    () => undefined,
+  );
+  resolving = answer.finally(() => (resolving = undefined));
+  return answer;
+}
+
+/** Looks for a NAS from outside rclone: a connection of its own that ends at once. */
+export function createNasLook({ host, port, manner }: NasAddress, ask: Resolver = askSystem): NasLook {
+  let known = isIP(host) ? ([host] as readonly string[]) : undefined;
+  return async (signal) => {
+    const isName = !isIP(host);
+    // A name may lead elsewhere when it is back; the addresses of before serve until the resolver has
+    // answered.
+    const answer = isName ? resolve(host, ask).then((addresses) => (known = addresses ?? known)) : undefined;
+    if (known === undefined) await Promise.race([answer, whenAborted(signal)]);
+    return known === undefined ? WORDS['ENOTFOUND'] : meetAny(known, { port, manner, signal });
+  };
+}
+
+type Meeting = Pick<NasAddress, 'port' | 'manner'> & { readonly signal: AbortSignal };
+
+/**
+ * rclone dials every address that a name has, of both families; so somebody at one of them is enough. What
+ * came last tells most.
+ */
+async function meetAny(
+  addresses: readonly string[],
+  { signal, ...rest }: Meeting,
+): Promise<string | undefined> {
+  const found = new AbortController();
+  let reason: string | undefined;
+  await Promise.all(
+    addresses.map(async (ip) => {
+      const missing = await meet(ip, { ...rest, signal: AbortSignal.any([signal, found.signal]) });
+      if (missing === undefined) found.abort();
+      reason = missing;
+    }),
+  );
+  return found.signal.aborted ? undefined : reason;
+}
+
+function whenAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((settle) => signal.addEventListener('abort', () => settle(), { once: true }));
+}
+
+function meet(ip: string, { port, manner, signal }: Meeting): Promise<string | undefined> {
+  if (signal.aborted) return Promise.resolve(TIMED_OUT);
+  return new Promise((settle) => {
+    const socket = connect({ host: ip, port });
+    const end = (reason: string | undefined): void => {
+      signal.removeEventListener('abort', onAbort);
+      socket.destroy();
+      settle(reason);
+    };
+    const onAbort = (): void => end(TIMED_OUT);
+    signal.addEventListener('abort', onAbort, { once: true });
+    socket.once('error', (error: NodeJS.ErrnoException) => end(WORDS[error.code ?? ''] ?? error.message));
+    socket.once('connect', () => {
+      if (manner === 'accepts') end(undefined);
+      if (manner === 'answers')
+        socket.write(`HEAD / HTTP/1.0\r\nHost: ${isIP(ip) === 6 ? `[${ip}]` : ip}\r\n\r\n`);
+    });
+    socket.once('data', () => end(undefined));
+    socket.once('end', () => end('connection reset'));
+  });
+}

@@ -1,0 +1,17 @@
+import type { RcClient } from './remote-control.ts';
+import { remoteFailure, silence } from './error-messages.ts';
+
+/**
+ * Asked for by name, so that it is never answered from a listing in memory; nobody has a file of this name.
+ */
+const CHECKED_NAME = '.mountkeeper-reachable';
+
+/** The lightest call that needs the remote. Its errors say what they show about it. */
+export async function askRemote(rc: RcClient, fs: string, signal: AbortSignal): Promise<void> {
+  try {
+    await rc.call('operations/stat', { fs, remote: CHECKED_NAME, opt: { filesOnly: true } }, signal);
+  } catch (error) {
+    if (signal.aborted) throw silence(error);
+    throw remoteFailure([(error as Error).message], 'the remote answers with an error', { cause: error });
+  }
+}

@@ -1,0 +1,129 @@
+import type { RemoteEvidence, RemoteFailure } from 'mountkeeper';
+import { masked } from '../options/hidden-values.ts';
+
+/** rclone's words → words for people, and what they show about the remote. The first that matches wins. */
+const SENTENCES: readonly (readonly [said: RegExp, sentence: string, remote?: RemoteEvidence])[] = [
+  [
+    /unable to authenticate|permission denied \(|auth(entication|orization)? (failed|required)|401 unauthorized|login incorrect|logon fail|STATUS_LOGON_FAILURE|bad username or (password|authentication)|InvalidAccessKeyId|SignatureDoesNotMatch|530 /i,
+    'the remote refused the user name or password',
+    'answers',
+  ],
+  [
+    /key is not password protected|cannot decode encrypted private keys|decryption password incorrect|failed to parse private key/i,
+    'the private key of the connection cannot be read; check key_file and key_file_pass',
+  ],
+  [
+    /knownhosts|host key (is )?(unknown|mismatch)|key mismatch/i,
+    'the host key of the remote is not the one that known_hosts_file names',
+    'answers',
+  ],
+  [
+    /no such host|server misbehaving|name resolution|lookup \S+ on /i,
+    'the host name of the remote cannot be found; check its spelling and the DNS',
+    'silent',
+  ],
+  [
+    /connection refused/i,
+    'the remote refuses connections; is its service running, and is the port right?',
+    'silent',
+  ],
+  [
+    /no route to host|network is unreachable|host is down/i,
+    'there is no way to the remote; check the network',
+    'silent',
+  ],
+  [
+    /i\/o timeout|deadline exceeded|timed? ?out|context canceled/i,
+    'the remote does not answer in time',
+    'silent',
+  ],
+  [
+    /directory not found|no such file or directory|object not found|404 not found|NoSuchBucket|STATUS_OBJECT_(NAME|PATH)_NOT_FOUND|bad_network_name/i,
+    'the path is not there on the remote; check remote_path',
+    'answers',
+  ],
+  [
+    /permission denied|access denied|403 forbidden|AccessDenied|STATUS_ACCESS_DENIED/i,
+    'the remote does not let this user into the path',
+    'answers',
+  ],
+  [/certificate|x509|tls: /i, "the remote's certificate is not accepted", 'answers'],
+  [
+    /connection reset|broken pipe|EOF|connection lost|failed to (dial|connect)|couldn't connect/i,
+    'the connection to the remote breaks off',
+    'silent',
+  ],
+  [/no space left|disk quota exceeded|out of space/i, 'there is no space left'],
+  [
+    /didn't find (backend|section)|unknown (type|backend)/i,
+    'the installed rclone does not know this type of connection',
+  ],
+  [
+    /fusermount3?[":]* (?:executable file |command )?not found/i,
+    'fusermount3 is missing; install the package fuse3',
+  ],
+  [
+    /\/dev\/fuse|fuse device not found/i,
+    '/dev/fuse cannot be opened; load the kernel module fuse, or give the container the device',
+  ],
+  [/allow_other/i, 'other users are not let in: set user_allow_other in /etc/fuse.conf'],
+  [/not empty|is not an? empty/i, 'the mount point is not empty'],
+  [/already mounted/i, 'something is already mounted at the mount point'],
+  [/address already in use/i, 'the port for the remote control is taken'],
+  [
+    /fusermount3?: (?:[^:]+: )?(?:permission|[a-z ]*not permitted)|operation not permitted/i,
+    'this user may not mount here',
+  ],
+  [/unknown flag/i, 'the installed rclone does not know an option that it is started with'],
+];
+
+const MAX_DETAIL = 200;
+
+/** A plain sentence for what rclone said, with its own last words behind it. `lines` newest last. */
+export function inPlainWords(lines: readonly string[], otherwise: string): string {
+  return understood(lines, otherwise).sentence;
+}
+
+/** The same as an error that says what it shows about the remote. */
+export function remoteFailure(
+  lines: readonly string[],
+  otherwise: string,
+  options?: ErrorOptions,
+): RemoteFailure {
+  const { sentence, remote } = understood(lines, otherwise);
+  return Object.assign(new Error(sentence, options), { remote });
+}
+
+/** Nothing came back in time. */
+export function silence(cause: unknown): RemoteFailure {
+  return Object.assign(new Error('the remote does not answer in time', { cause }), {
+    remote: 'silent' as const,
+  });
+}
+
+function understood(
+  lines: readonly string[],
+  otherwise: string,
+): { readonly sentence: string; readonly remote?: RemoteEvidence | undefined } {
+  const said = lines.map(bare).filter((line) => line !== '');
+  for (const line of [...said].reverse()) {
+    const found = SENTENCES.find(([pattern]) => pattern.test(line));
+    if (found) return { sentence: `${found[1]} (${shortened(line)})`, remote: found[2] };
+  }
+  const last = said.at(-1);
+  return { sentence: last === undefined ? otherwise : `${otherwise} (${shortened(last)})` };
+}
+
+/** Without time, level and the remote's name in front. */
+function bare(line: string): string {
+  return line
+    .replace(/^\d{4}\/\d\d\/\d\d \d\d:\d\d:\d\d\s+/, '')
+    .replace(/^(ERROR|NOTICE|CRITICAL|INFO|DEBUG|FATAL)\s*:\s*/, '')
+    .replace(/^Failed to [^:]+: /, '')
+    .trim();
+}
+
+function shortened(line: string): string {
+  const clean = masked(line.replaceAll(/\s+/g, ' '));
+  return clean.length > MAX_DETAIL ? `${clean.slice(0, MAX_DETAIL)}…` : clean;
+}

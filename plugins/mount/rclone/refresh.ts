@@ -1,0 +1,181 @@
+import type { RefreshResult } from 'mountkeeper';
+import { createRcClient } from './remote-control.ts';
+import type { RcAddress, RcClient } from './remote-control.ts';
+import { inPlainWords } from './error-messages.ts';
+
+/** Folders read at once, one by one, where reading them all in one call failed. */
+const AT_ONCE = 4;
+/** With so many failures in a row it is the remote that fails, not its folders. */
+const FAILURES_IN_A_ROW = 8;
+
+export interface RefreshSource {
+  readonly address: RcAddress;
+  /** The remote as rclone names it. */
+  readonly fs: string;
+  /** Aborted with the mount. */
+  readonly end: AbortSignal;
+}
+
+export type Refresher = (
+  path: string,
+  options: { readonly recursive: boolean; readonly signal: AbortSignal },
+) => Promise<RefreshResult>;
+
+/** `end` ends the calls, `signal` only what follows them. */
+export interface Call {
+  readonly rc: RcClient;
+  readonly fs: string;
+  readonly end: AbortSignal;
+  readonly signal: AbortSignal;
+}
+interface Failure {
+  readonly path: string;
+  readonly reason: string;
+}
+
+/**
+ * Reads listings anew through `vfs/refresh`. A plain call holds the folder's lock while the remote is asked,
+ * and `vfs/stats` waits for that lock: with a NAS that hangs, for its whole time-out. So each folder is
+ * listed beside the mount first, and the mount reads it only once it is known to answer; the recursive form
+ * takes the lock only after it has listed. One unreadable folder makes the recursive form give up on all of
+ * them (1.75 then refreshes none): then each is read on its own. rclone goes on with a call whose asker has
+ * gone away; until it is through, no other is begun.
+ */
+export function createRefresher(source: RefreshSource): Refresher {
+  let running: Promise<unknown> | undefined;
+  return async (path, { recursive, signal }) => {
+    if (running) throw new Error('a refresh of this share is under way already');
+    signal.throwIfAborted();
+    const top = path.replaceAll(/^\/+|(?<!\/)\/+$/g, '');
+    // A connection of its own: the figures never queue up behind it.
+    const rc = createRcClient(source.address);
+    const refreshing = (recursive ? refreshTree : refreshOne)(top, {
+      rc,
+      fs: source.fs,
+      end: source.end,
+      signal,
+    });
+    running = refreshing
+      .catch(() => undefined)
+      .finally(() => {
+        rc.close();
+        running = undefined;
+      });
+    return orAborted(refreshing, signal);
+  };
+}
+
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => reject(signal.reason as Error);
+    signal.addEventListener('abort', giveUp, { once: true });
+    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
+  });
+}
+
+async function refreshOne(folder: string, call: Call): Promise<RefreshResult> {
+  try {
+    await list(folder, call);
+    await refresh(folder, call);
+    return { ok: 1, failed: [] };
+  } catch (error) {
+    stopIfEnded(call);
+    return { ok: 0, failed: [{ path: folder, reason: (error as Error).message }] };
+  }
+}
+
+async function refreshTree(top: string, call: Call): Promise<RefreshResult> {
+  try {
+    const below = await list(top, call, { recurse: true });
+    stopIfEnded(call);
+    await refresh(top, call, { recursive: 'true' });
+    return { ok: below.length + 1, failed: [] };
+  } catch {
+    stopIfEnded(call);
+    return walk(top, call);
+  }
+}
+
+/** Parents before their children: the mount learns of a new folder from its parent's listing. */
+async function walk(top: string, call: Call): Promise<RefreshResult> {
+  let ok = 0;
+  let inARow = 0;
+  const failed: Failure[] = [];
+  const visit = async (folder: string): Promise<readonly string[]> => {
+    const last = failed.at(-1);
+    if (last && inARow >= FAILURES_IN_A_ROW) {
+      failed.push({ path: folder, reason: last.reason });
+      return [];
+    }
+    stopIfEnded(call);
+    try {
+      const children = await list(folder, call);
+      await refresh(folder, call, children.length === 0 ? { recursive: 'true' } : {});
+      ok += 1;
+      inARow = 0;
+      return children;
+    } catch (error) {
+      stopIfEnded(call);
+      inARow += 1;
+      failed.push({ path: folder, reason: (error as Error).message });
+      return [];
+    }
+  };
+  for (let level: readonly string[] = [top]; level.length > 0;) level = await mapSome(level, AT_ONCE, visit);
+  return { ok, failed };
+}
+
+export async function mapSome(
+  folders: readonly string[],
+  atOnce: number,
+  visit: (folder: string) => Promise<readonly string[]>,
+): Promise<readonly string[]> {
+  const found: string[] = [];
+  const waiting = [...folders].reverse();
+  const work = async (): Promise<void> => {
+    for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop())
+      found.push(...(await visit(folder)));
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+  return found;
+}
+
+function stopIfEnded({ end, signal }: Call): void {
+  end.throwIfAborted();
+  signal.throwIfAborted();
+}
+
+/** Paths of the folders in a folder, or of all below it; asked of the remote, not of the mount. */
+export async function list(
+  folder: string,
+  { rc, fs, end }: Omit<Call, 'signal'>,
+  options: { readonly recurse?: true } = {},
+): Promise<readonly string[]> {
+  const opt = { ...options, dirsOnly: true, noModTime: true, noMimeType: true };
+  const answer = await rc
+    .call<{ list?: { Path: string }[] | null }>('operations/list', { fs, remote: folder, opt }, end)
+    .catch((error: unknown) => {
+      throw inWords(error as Error);
+    });
+  return (answer.list ?? []).map((entry) => entry.Path);
+}
+
+/** The mount reads one folder, or all below it, anew. */
+export async function refresh(
+  folder: string,
+  { rc, fs, end }: Omit<Call, 'signal'>,
+  options: { readonly recursive?: 'true' } = {},
+): Promise<void> {
+  const parameters = { fs, ...(folder !== '' && { dir: folder }), ...options };
+  const answer = await rc
+    .call<{ result?: Record<string, string> }>('vfs/refresh', parameters, end)
+    .catch((error: unknown) => {
+      throw inWords(error as Error);
+    });
+  const said = Object.values(answer.result ?? {})[0] ?? 'no answer';
+  if (said !== 'OK') throw inWords(new Error(said));
+}
+
+function inWords(error: Error): Error {
+  return new Error(inPlainWords([error.message], 'the folder cannot be read'), { cause: error });
+}

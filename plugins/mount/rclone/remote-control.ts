@@ -1,0 +1,49 @@
+import { rm } from 'node:fs/promises';
+import { RcWire } from './remote-control-http.ts';
+
+export interface RcAddress {
+  /** On loopback. */
+  readonly port: number;
+  /** Path of a unix socket, which is used instead of the port where there is one. */
+  readonly socket?: string | undefined;
+  readonly user: string;
+  readonly password: string;
+}
+
+/** One mount's remote control. */
+export interface RcClient {
+  /** Rejects with rclone's own error text, or the signal's reason. */
+  call<T>(path: string, parameters: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<T>;
+  close(): void;
+}
+
+export function createRcClient(address: RcAddress): RcClient {
+  const wire = new RcWire(address);
+  const credentials = Buffer.from(`${address.user}:${address.password}`).toString('base64');
+  const head = ` HTTP/1.1\r\nHost: 127.0.0.1:${address.port}\r\nAuthorization: Basic ${credentials}\r\nContent-Type: application/json\r\nContent-Length: `;
+  return {
+    call: async <T>(path: string, parameters: Readonly<Record<string, unknown>>, signal: AbortSignal) => {
+      const body = JSON.stringify(parameters);
+      const { status, text } = await wire.ask(
+        `POST /${path}${head}${Buffer.byteLength(body)}\r\n\r\n${body}`,
+        signal,
+      );
+      if (status === 200) return JSON.parse(text) as T;
+      throw new Error(errorIn(text) ?? `the remote control answered ${status}`);
+    },
+    close: () => wire.close(),
+  };
+}
+
+/** Of an rclone that is gone: one that was killed leaves it. */
+export async function removeSocket({ socket }: RcAddress): Promise<void> {
+  if (socket !== undefined) await rm(socket, { force: true }).catch(() => undefined);
+}
+
+function errorIn(text: string): string | undefined {
+  try {
+    return (JSON.parse(text) as { error?: string }).error;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,52 @@
+import { mkdir, readdir, rename } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { filesBelow } from '../cache/metadata.ts';
+import type { CacheTrees } from '../cache/metadata.ts';
+
+/** Beside the cache's own trees: `held/<number>` is shaped like them, and the higher number is the newer. */
+export const HELD = 'held';
+
+/** One version of a file that rclone gave up. */
+export interface QuarantinedVersion {
+  readonly path: string;
+  readonly data: string;
+  readonly meta: string;
+}
+
+/**
+ * Takes the content and its record over, by their names; they go back into the cache at the next start of
+ * rclone.
+ */
+export async function hold(
+  cacheDir: string,
+  path: string,
+  from: { readonly content: string; readonly meta: string },
+): Promise<void> {
+  const number = String(Number((await numbers(cacheDir)).at(-1) ?? 0) + 1).padStart(6, '0');
+  const quarantined = locate(treesIn(cacheDir, number), path);
+  for (const file of [quarantined.meta, quarantined.data])
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  // The record first: content without one says nothing about which of its zeros are holes.
+  await rename(from.meta, quarantined.meta);
+  await rename(from.content, quarantined.data);
+}
+
+/** Oldest first. */
+export async function* quarantinedFiles(cacheDir: string): AsyncGenerator<QuarantinedVersion> {
+  for (const number of await numbers(cacheDir)) {
+    const trees = treesIn(cacheDir, number);
+    for await (const path of filesBelow(trees.data)) yield locate(trees, path);
+  }
+}
+
+function locate(trees: CacheTrees, path: string): QuarantinedVersion {
+  return { path, data: join(trees.data, path), meta: join(trees.meta, path) };
+}
+
+function treesIn(cacheDir: string, number: string): CacheTrees {
+  return { data: join(cacheDir, HELD, number, 'data'), meta: join(cacheDir, HELD, number, 'meta') };
+}
+
+async function numbers(cacheDir: string): Promise<readonly string[]> {
+  return (await readdir(join(cacheDir, HELD)).catch((): string[] => [])).sort();
+}

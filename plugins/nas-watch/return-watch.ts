@@ -1,0 +1,55 @@
+import type { Clock, ShareSpec } from 'mountkeeper';
+
+const KNOCK_EVERY_MS = 1_000;
+const KNOCK_TIMEOUT_MS = 900;
+
+export interface ReturnWatchOptions {
+  readonly clock: Clock;
+  readonly dial: (connection: ShareSpec['connection'], signal: AbortSignal) => Promise<boolean | undefined>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Knocks at the doors of silent NASes once a second, so that their return is seen at once and not with the
+ * next probe.
+ */
+export class ReturnWatch {
+  readonly #options: ReturnWatchOptions;
+  readonly #seen = new Map<string, { readonly atMs: number; readonly isOpen: boolean | undefined }>();
+  readonly #dialling = new Set<string>();
+
+  constructor(options: ReturnWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Something listens there, as far as was last seen. */
+  isOpen(name: string): boolean {
+    return this.#seen.get(name)?.isOpen === true;
+  }
+
+  forget(name: string): void {
+    this.#seen.delete(name);
+  }
+
+  /** Resolves with true when the door was shut and has just been found open. */
+  async look(connection: ShareSpec['connection']): Promise<boolean> {
+    const { clock, dial, signal } = this.#options;
+    const { name } = connection;
+    const before = this.#seen.get(name);
+    if (this.#dialling.has(name) || (before && clock.monotonic() - before.atMs < KNOCK_EVERY_MS))
+      return false;
+    this.#dialling.add(name);
+    const end = new AbortController();
+    try {
+      const isOpen = await dial(
+        connection,
+        clock.deadline(KNOCK_TIMEOUT_MS, AbortSignal.any([signal, end.signal])),
+      );
+      this.#seen.set(name, { atMs: clock.monotonic(), isOpen });
+      return isOpen === true && before?.isOpen === false && !signal.aborted;
+    } finally {
+      end.abort();
+      this.#dialling.delete(name);
+    }
+  }
+}

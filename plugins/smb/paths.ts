@@ -1,0 +1,49 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** Everything that the private server owns. Nothing of the system's own Samba is read or written. */
+export interface Place {
+  readonly root: string;
+  readonly conf: string;
+  readonly shares: string;
+  readonly users: string;
+  readonly nssPasswd: string;
+  readonly nssGroup: string;
+  readonly passdb: string;
+  folder(name: PlaceFolder): string;
+}
+
+const FOLDERS = ['private', 'lock', 'state', 'cache', 'pid', 'ncalrpc', 'winbindd', 'log'] as const;
+export type PlaceFolder = (typeof FOLDERS)[number];
+
+/** The server's sockets lie up to this much deeper; the kernel allows 107 bytes for a socket's path. */
+const DEEPEST_SOCKET = '/ncalrpc/np/epmapper'.length + 8;
+const LONGEST_ROOT = 107 - DEEPEST_SOCKET;
+
+export function placeIn(stateDir: string): Place {
+  const root = join(stateDir, 'smb');
+  return {
+    root,
+    conf: join(root, 'smb.conf'),
+    shares: join(root, 'shares.json'),
+    users: join(root, 'users.json'),
+    nssPasswd: join(root, 'nss_passwd'),
+    nssGroup: join(root, 'nss_group'),
+    passdb: join(root, 'private', 'passdb.tdb'),
+    folder: (name) => join(root, name),
+  };
+}
+
+/** Why no server can live there; undefined when one can. */
+export function placeProblem({ root }: Place): string | undefined {
+  if (Buffer.byteLength(root) > LONGEST_ROOT)
+    return `the path ${root} is too long for the server's sockets; choose a supervisor.state_dir of at most ${LONGEST_ROOT - 4} bytes`;
+  if (/[%\n\r]/.test(root))
+    return `the path ${root} holds a "%" or a line break, which smbd cannot take; choose another supervisor.state_dir`;
+  return undefined;
+}
+
+export async function preparePlace(place: Place): Promise<void> {
+  await mkdir(place.root, { recursive: true, mode: 0o700 });
+  for (const name of FOLDERS) await mkdir(place.folder(name), { recursive: true, mode: 0o700 });
+}

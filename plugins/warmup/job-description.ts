@@ -1,0 +1,61 @@
+/** What the daemon and its helper process say to each other: one JSON document a line, each way. */
+import type { CacheAccess } from 'mountkeeper';
+
+/** What may change while the helper is at work: its later lines. Hold credentials. */
+export interface Terms {
+  readonly concurrency: number;
+  /** Mounts of other shares whose users read over the same line. */
+  readonly otherMounts: readonly CacheAccess[];
+}
+
+/** The helper's first line. Holds credentials. */
+export interface Order extends Terms {
+  readonly module: string;
+  readonly parameters: Readonly<Record<string, string | number>>;
+  readonly mountPoint: string;
+  readonly path: string;
+  /** Files changed before this are left out; milliseconds since the epoch. */
+  readonly changedSinceMs: number | null;
+  /** Only counts. */
+  readonly isDryRun: boolean;
+  /** What is to be fetched is written here while the folders are listed. */
+  readonly listFile: string;
+}
+
+/** True at every moment; all absolute. */
+export interface Counts {
+  readonly total: number;
+  readonly skipped: number;
+  readonly cached: number;
+  readonly errors: number;
+  readonly totalBytes: number;
+  readonly skippedBytes: number;
+  readonly cachedBytes: number;
+}
+
+export const NO_COUNTS: Counts = {
+  total: 0,
+  skipped: 0,
+  cached: 0,
+  errors: 0,
+  totalBytes: 0,
+  skippedBytes: 0,
+  cachedBytes: 0,
+};
+
+/**
+ * `away`: the mount or the remote stopped answering, nothing is wrong with the files. `full`: what is left
+ * does not fit into the cache. `stopped`: ended from outside.
+ */
+export type Outcome = 'complete' | 'away' | 'full' | 'failed' | 'stopped';
+
+export interface Ending {
+  readonly outcome: Outcome;
+  /** For the log alone. */
+  readonly reason: string;
+}
+
+export type Report =
+  | { readonly kind: 'counts'; readonly phase: 'listing' | 'caching'; readonly counts: Counts }
+  | { readonly kind: 'problem'; readonly path: string; readonly reason: string }
+  | { readonly kind: 'end'; readonly ending: Ending };

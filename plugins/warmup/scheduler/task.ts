@@ -1,0 +1,105 @@
+import type { WarmupState } from 'mountkeeper';
+import { NO_COUNTS } from '../job-description.ts';
+import type { Counts, Ending, Report } from '../job-description.ts';
+
+export type TaskState = Exclude<WarmupState, 'none'>;
+
+/** What is to be warmed up: a rule of the configuration, or what somebody asked for. */
+export interface Target {
+  readonly share: string;
+  readonly path: string;
+  readonly newerThan: string | null;
+  /** Only counts. */
+  readonly isDryRun: boolean;
+}
+
+export function keyOf({ share, path, newerThan, isDryRun }: Target): string {
+  return JSON.stringify([share, path, newerThan, isDryRun]);
+}
+
+/** What a former daemon knew. */
+export interface Former {
+  readonly state: TaskState;
+  readonly counts: Counts;
+  readonly isWanted: boolean;
+  readonly isFull: boolean;
+  /** It was a rule of the configuration; left out by versions that did not write it down. */
+  readonly isRule?: boolean;
+}
+
+const NEW: Former = { state: 'pending', counts: NO_COUNTS, isWanted: false, isFull: false };
+
+/** One target and what came of it. Changes by its own verbs only. */
+export class Task {
+  readonly target: Target;
+  readonly key: string;
+  state: TaskState;
+  counts: Counts;
+  /** Due, under way, or interrupted: it runs as soon as its share can. */
+  isWanted: boolean;
+  /** The last run ended since the rest does not fit into the cache. */
+  isFull: boolean;
+  isRule: boolean;
+
+  constructor(target: Target, former: Former = NEW) {
+    this.target = target;
+    this.key = keyOf(target);
+    // What was cut off by the end of a daemon is neither through nor under way.
+    const isCutOff = former.state === 'listing' || former.state === 'caching';
+    this.state = isCutOff ? 'pending' : former.state;
+    this.counts = former.counts;
+    this.isWanted = isCutOff || former.isWanted;
+    this.isFull = former.isFull;
+    this.isRule = former.isRule ?? false;
+  }
+
+  get isRunning(): boolean {
+    return this.state === 'listing' || this.state === 'caching';
+  }
+
+  want(): void {
+    this.isWanted = true;
+    if (!this.isRunning) this.state = 'pending';
+  }
+
+  begin(): void {
+    this.state = 'listing';
+    this.counts = NO_COUNTS;
+    this.isFull = false;
+  }
+
+  heard(report: Extract<Report, { kind: 'counts' }>): void {
+    this.state = report.phase;
+    this.counts = report.counts;
+  }
+
+  /** Whoever was interrupted goes on later; the counts stay what they were. */
+  ended({ outcome }: Ending): void {
+    this.isFull = outcome === 'full';
+    this.isWanted = outcome === 'away' || outcome === 'stopped';
+    if (this.isWanted) this.state = 'pending';
+    else this.state = outcome === 'complete' ? 'complete' : 'failed';
+  }
+
+  cancel(): void {
+    this.isWanted = false;
+    if (this.isRunning) this.state = 'pending';
+  }
+}
+
+/** The least finished first, but a failure before all. */
+const ORDER: readonly TaskState[] = ['failed', 'pending', 'listing', 'caching', 'complete'];
+
+export interface Summary {
+  readonly warmupState: WarmupState;
+  readonly warmupDone: number;
+  readonly warmupTotal: number;
+}
+
+export function summaryOf(tasks: readonly Pick<Task, 'state' | 'counts'>[]): Summary {
+  return {
+    warmupState: ORDER.find((state) => tasks.some((task) => task.state === state)) ?? 'none',
+    warmupDone: tasks.reduce((sum, { counts }) => sum + counts.skipped + counts.cached, 0),
+    warmupTotal: tasks.reduce((sum, { counts }) => sum + counts.total, 0),
+  };
+}

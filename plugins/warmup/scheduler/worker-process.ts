@@ -1,0 +1,98 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { linesOf } from '../lines.ts';
+import type { Ending, Order, Report, Terms } from '../job-description.ts';
+
+const WORKER = fileURLToPath(new URL('../worker/worker.js', import.meta.url));
+const KEPT_WORDS = 2_000;
+/** Each file that is read holds one of Node's threads, and so may one more call each. */
+const THREADS_PER_FILE = 2;
+
+/** The process that does the work of one warmup. */
+export interface Helper {
+  /** Settles once, whether it ended by itself or was stopped. Never rejects. */
+  readonly ended: Promise<Ending>;
+  tell(terms: Terms): void;
+  /** Ends it at once; a process that hangs in the mount is left to the kernel. */
+  stop(): void;
+}
+
+export type StartHelper = (order: Order, onReport: (report: Report) => void) => Helper;
+
+/**
+ * In a session of its own: Ctrl-C in the daemon's terminal is not for it. Its orders, which hold credentials,
+ * come by a pipe; the name of its list tells people whose it is.
+ */
+export const startHelper: StartHelper = (order, onReport) => {
+  const child = spawn(process.execPath, [WORKER, order.listFile], {
+    cwd: '/',
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env['PATH'],
+      LC_ALL: 'C',
+      UV_THREADPOOL_SIZE: String(Math.min(256, 8 + THREADS_PER_FILE * order.concurrency)),
+    },
+  });
+  let settle: (ending: Ending) => void = () => undefined;
+  const ended = new Promise<Ending>((resolve) => {
+    settle = resolve;
+  });
+  const words = lastWords(child);
+  child.stdin.on('error', () => undefined);
+  child.stdout.on('error', () => undefined);
+  child.once('error', (error) =>
+    settle({ outcome: 'failed', reason: `the helper process could not be started: ${error.message}` }),
+  );
+  child.once('close', (code, signal) =>
+    settle({
+      outcome: 'failed',
+      reason: `the helper process ended with ${code ?? signal ?? 'no reason'}: ${words()}`,
+    }),
+  );
+  void hear(child.stdout, (report) =>
+    report.kind === 'end' ? settle(report.ending) : onReport(report),
+  ).catch((error: unknown) =>
+    settle({
+      outcome: 'failed',
+      reason: `what the helper process said is not understood: ${(error as Error).message}`,
+    }),
+  );
+  child.stdin.write(`${JSON.stringify(order)}\n`);
+  return {
+    ended,
+    tell: (terms) => void child.stdin.write(`${JSON.stringify(terms)}\n`),
+    stop: () => {
+      settle({ outcome: 'stopped', reason: 'stopped' });
+      letGo(child);
+    },
+  };
+};
+
+/** Ends with the process; one that is let go may break off in the middle of a line. */
+async function hear(said: Readable, onReport: (report: Report) => void): Promise<void> {
+  const lines = linesOf(said);
+  for (;;) {
+    const next = await lines.next().catch(() => undefined);
+    if (next === undefined || next.done === true) return;
+    onReport(JSON.parse(next.value) as Report);
+  }
+}
+
+function lastWords(child: ChildProcess): () => string {
+  let text = '';
+  child.stderr
+    ?.on('error', () => undefined)
+    .on('data', (piece: Buffer) => {
+      text = (text + piece.toString()).slice(-KEPT_WORDS);
+    });
+  return () => text.trim();
+}
+
+function letGo(child: ChildProcess): void {
+  child.kill('SIGKILL');
+  for (const stream of child.stdio) stream?.destroy();
+  child.unref();
+}

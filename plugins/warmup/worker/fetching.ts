@@ -1,0 +1,174 @@
+import { createReadStream } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { CacheView, Clock } from 'mountkeeper';
+import { AwayError, stillThere } from './unreachable.ts';
+import type { Patience } from './unreachable.ts';
+import { linesOf } from '../lines.ts';
+import type { ListLine } from './listing.ts';
+import { BackPressure } from './back-pressure.ts';
+import type { OtherReader } from './back-pressure.ts';
+import type { Ending, Order } from '../job-description.ts';
+import { Verifier } from './verifier.ts';
+import type { Awaited } from './verifier.ts';
+import { readThrough } from './reading.ts';
+import { Room } from './free-space.ts';
+import type { Counters } from '../scheduler/counters.ts';
+
+/**
+ * Files at once in the beginning, one more with each that is through: servers turn away who dials too often
+ * at the same moment.
+ */
+const FIRST_PLACES = 4;
+
+export interface FetchingParts {
+  readonly order: Order;
+  readonly view: CacheView;
+  readonly clock: Clock;
+  readonly counters: Counters;
+  readonly patience: Patience;
+  readonly openFlags: number;
+  /** May change while it goes on, as may the others. */
+  readonly concurrency: () => number;
+  readonly otherReaders: () => readonly OtherReader[];
+}
+
+/** Reads what is on the list through the mount: many small files at once, few large ones. */
+export class Fetching {
+  readonly #parts: FetchingParts;
+  readonly #backPressure: BackPressure;
+  readonly #room: Room;
+  readonly #verifier: Verifier;
+  readonly #end = new AbortController();
+  /** Read a second time, thoroughly, since the cache did not show them whole. */
+  readonly #again = new Set<string>();
+  readonly #missing: Awaited[] = [];
+  #active = 0;
+  #places = FIRST_PLACES;
+  #aheadBytes = 0;
+  #onChange: () => void = () => undefined;
+
+  constructor(parts: FetchingParts) {
+    const { view, clock, counters: tally, otherReaders } = parts;
+    this.#parts = parts;
+    this.#backPressure = new BackPressure(view, clock, otherReaders);
+    this.#room = new Room(view, clock);
+    this.#verifier = new Verifier({
+      view,
+      clock,
+      onWhole: (file) => tally.cached(file.bytes),
+      onMissing: (file) => {
+        if (!this.#again.has(file.path)) this.#missing.push(file);
+        // Read byte for byte: somebody has it open, and the mount writes down what it holds once nobody has.
+        else if (view.holds(file.path, file.bytes)) tally.cached(file.bytes);
+        else tally.failed(file.path, 'it was read to its end, but the cache does not keep it');
+      },
+    });
+  }
+
+  async run(): Promise<Ending> {
+    const { signal } = this.#end;
+    const watching = [this.#backPressure.watch(signal), this.#verifier.watch(signal)];
+    try {
+      const isFull = !(await this.#readList());
+      await this.#readMissing();
+      this.#throwIfEnded();
+      return isFull
+        ? { outcome: 'full', reason: 'what is left does not fit into the cache' }
+        : { outcome: 'complete', reason: '' };
+    } finally {
+      this.#end.abort(new Error('ended'));
+      await Promise.all(watching);
+      this.#verifier.look();
+    }
+  }
+
+  /** False when something did not fit; what comes after it may be small enough. */
+  async #readList(): Promise<boolean> {
+    let isAll = true;
+    for await (const line of linesOf(createReadStream(this.#parts.order.listFile))) {
+      const [path, bytes, modifiedMs] = JSON.parse(line) as ListLine;
+      await this.#place(bytes);
+      if (await this.#room.take(bytes, this.#aheadBytes)) this.#start({ path, bytes, modifiedMs });
+      else isAll = false;
+    }
+    return isAll;
+  }
+
+  /** Resolves once all is read, and seen in the cache or given up. */
+  async #readMissing(): Promise<void> {
+    while (this.#active > 0 || !this.#verifier.isEmpty || this.#missing.length > 0) {
+      this.#throwIfEnded();
+      const file = this.#missing.pop();
+      if (file !== undefined) {
+        this.#again.add(file.path);
+        await this.#place(file.bytes);
+        this.#start(file);
+      } else {
+        await this.#parts.clock.sleep(50);
+      }
+    }
+  }
+
+  /** Waits until one more file may be read. */
+  async #place(bytes: number): Promise<void> {
+    for (;;) {
+      this.#throwIfEnded();
+      const fits = this.#aheadBytes + bytes <= this.#parts.view.aheadBytes;
+      const places = this.#backPressure.isBusy ? 1 : Math.min(this.#places, this.#parts.concurrency());
+      if (this.#active === 0 || (fits && this.#active < places)) return;
+      await new Promise<void>((resolve) => {
+        this.#onChange = resolve;
+      });
+    }
+  }
+
+  #start(file: Awaited): void {
+    this.#active += 1;
+    this.#aheadBytes += file.bytes;
+    void this.#fetch(file)
+      .catch((error: unknown) => this.#end.abort(error))
+      .finally(() => {
+        this.#active -= 1;
+        this.#places += 1;
+        this.#aheadBytes -= file.bytes;
+        this.#onChange();
+      });
+  }
+
+  async #fetch(file: Awaited): Promise<void> {
+    const disown = this.#backPressure.own(file.path);
+    try {
+      await this.#readTwice(file);
+      this.#verifier.expect(file);
+    } catch (error) {
+      if (!(await stillThere(this.#parts.view, this.#parts.patience)))
+        throw new AwayError((error as Error).message);
+      this.#parts.counters.failed(file.path, (error as Error).message);
+    } finally {
+      disown();
+    }
+  }
+
+  /** A first failure may be the connection's, or a listing's that was older than the file. */
+  async #readTwice(file: Awaited): Promise<void> {
+    const { order, view, patience, openFlags } = this.#parts;
+    const reading = {
+      file: join(order.mountPoint, file.path),
+      bytes: file.bytes,
+      backPressure: this.#backPressure,
+      openFlags,
+    };
+    try {
+      await readThrough({ ...reading, isThorough: this.#again.has(file.path) });
+    } catch (error) {
+      if (this.#end.signal.aborted || !(await stillThere(view, patience))) throw error;
+      const folder = dirname(file.path);
+      await view.refresh(folder === '.' ? '' : folder).catch(() => undefined);
+      await readThrough({ ...reading, isThorough: true });
+    }
+  }
+
+  #throwIfEnded(): void {
+    this.#end.signal.throwIfAborted();
+  }
+}

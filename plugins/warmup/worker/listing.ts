@@ -1,0 +1,92 @@
+import { open } from 'node:fs/promises';
+import type { CacheView } from 'mountkeeper';
+import type { Order } from '../job-description.ts';
+import type { Counters } from '../scheduler/counters.ts';
+import { AwayError, stillThere } from './unreachable.ts';
+import type { Patience } from './unreachable.ts';
+
+/** Folders asked for at once. */
+const AT_ONCE = 8;
+
+/** One file that is to be fetched, as a line of the list. */
+export type ListLine = readonly [path: string, bytes: number, modifiedMs: number];
+
+export interface ListingParts {
+  readonly view: CacheView;
+  readonly counters: Counters;
+  readonly patience: Patience;
+}
+
+/**
+ * Lists the folder and all below it, asked of the remote beside the mount, and writes down what is not in the
+ * cache. One folder is held in memory at a time for each place. Throws when the topmost folder cannot be read
+ * or the remote goes.
+ */
+export async function listAll(order: Order, parts: ListingParts): Promise<void> {
+  const list = await open(order.listFile, 'w', 0o600);
+  try {
+    let isFirst = true;
+    await eachFolder(order.path, async (folder) => {
+      const isTop = isFirst;
+      isFirst = false;
+      try {
+        return await listOne(folder, order, {
+          ...parts,
+          write: async (text) => {
+            await list.appendFile(text);
+          },
+        });
+      } catch (error) {
+        if (!(await stillThere(parts.view, parts.patience))) throw new AwayError((error as Error).message);
+        if (isTop) throw error;
+        parts.counters.failed(folder, (error as Error).message);
+        return [];
+      }
+    });
+  } finally {
+    await list.close();
+  }
+}
+
+async function listOne(
+  folder: string,
+  order: Order,
+  { view, counters: tally, write }: ListingParts & { write(text: string): Promise<void> },
+): Promise<readonly string[]> {
+  const { folders, files } = await view.list(folder);
+  const lines: string[] = [];
+  for (const { name, bytes, modifiedMs, isCached } of files) {
+    if (order.changedSinceMs !== null && modifiedMs < order.changedSinceMs) continue;
+    tally.found(bytes, isCached);
+    if (!isCached) lines.push(JSON.stringify([below(folder, name), bytes, modifiedMs] satisfies ListLine));
+  }
+  if (lines.length > 0 && !order.isDryRun) {
+    await write(`${lines.join('\n')}\n`);
+    // The mount may know the folder from before these files changed. One that cannot be refreshed shows when
+    // it is read.
+    await view.refresh(folder).catch(() => undefined);
+  }
+  return folders.map((name) => below(folder, name));
+}
+
+function below(folder: string, name: string): string {
+  return folder === '' ? name : `${folder}/${name}`;
+}
+
+/** Visits a folder and those that each visit finds, some at once. The first error ends it. */
+async function eachFolder(top: string, visit: (folder: string) => Promise<readonly string[]>): Promise<void> {
+  const waiting = [top];
+  const running = new Set<Promise<void>>();
+  const start = (folder: string): void => {
+    const visiting = visit(folder)
+      .then((found) => void waiting.push(...[...found].reverse()))
+      .finally(() => running.delete(visiting));
+    visiting.catch(() => undefined);
+    running.add(visiting);
+  };
+  for (;;) {
+    while (running.size < AT_ONCE && waiting.length > 0) start(waiting.pop() as string);
+    if (running.size === 0) return;
+    await Promise.race(running);
+  }
+}

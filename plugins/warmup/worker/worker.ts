@@ -1,0 +1,108 @@
+/**
+ * The helper process of one warmup: lists beside the mount, reads through it, tells what came of it. It may
+ * hang in the mount, so the daemon never waits for its end; it ends by itself when its input does, that is,
+ * when the daemon is gone.
+ */
+import { constants } from 'node:fs';
+import { setPriority } from 'node:os';
+import { createClock } from 'mountkeeper';
+import type { CacheView } from 'mountkeeper';
+import { AwayError } from './unreachable.ts';
+import { Fetching } from './fetching.ts';
+import { linesOf } from '../lines.ts';
+import { listAll } from './listing.ts';
+import { loadViews, OtherReaders } from './other-readers.ts';
+import type { Ending, Order, Report } from '../job-description.ts';
+import { Counters } from '../scheduler/counters.ts';
+
+const REPORT_EVERY_MS = 200;
+const ANSWER_WITHIN_MS = 10_000;
+/** Users, and the daemon's answers to them, come first. */
+const NICENESS = 10;
+/** Past the page cache, which others need more. */
+const OPEN_FLAGS = constants.O_RDONLY | constants.O_DIRECT;
+
+const clock = createClock();
+const tell = (report: Report): void => void process.stdout.write(`${JSON.stringify(report)}\n`);
+
+/** Threads that hang in the mount keep `process.exit` waiting. */
+function end(): never {
+  process.kill(process.pid, 'SIGKILL');
+  throw new Error('ended');
+}
+
+/** What the daemon may say anew at any time. */
+interface Present {
+  concurrency: number;
+  readonly otherReaders: OtherReaders;
+}
+
+async function begin(order: Order, present: Present): Promise<Ending> {
+  const views = await loadViews(order.module);
+  let view: CacheView;
+  try {
+    view = views.openCacheView(order.parameters);
+  } catch (error) {
+    // Its mount has ended since the order was given.
+    return { outcome: 'away', reason: (error as Error).message };
+  }
+  return work(order, view, present);
+}
+
+async function work(order: Order, view: CacheView, present: Present): Promise<Ending> {
+  const counters = new Counters(tell);
+  const patience = { clock, timeoutMs: ANSWER_WITHIN_MS };
+  const done = new AbortController();
+  void reportOften(counters, done.signal);
+  try {
+    await listAll(order, { view, counters: counters, patience });
+    if (order.isDryRun) return { outcome: 'complete', reason: '' };
+    counters.phase = 'caching';
+    counters.report();
+    const parts = { concurrency: () => present.concurrency, otherReaders: () => present.otherReaders.list() };
+    return await new Fetching({
+      order,
+      view,
+      clock,
+      counters: counters,
+      patience,
+      ...parts,
+      openFlags: OPEN_FLAGS,
+    }).run();
+  } catch (error) {
+    return { outcome: error instanceof AwayError ? 'away' : 'failed', reason: (error as Error).message };
+  } finally {
+    done.abort();
+    counters.report();
+  }
+}
+
+async function reportOften(counters: Counters, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    counters.report();
+    await clock.sleep(REPORT_EVERY_MS, signal).catch(() => undefined);
+  }
+}
+
+async function main(): Promise<void> {
+  setPriority(NICENESS);
+  process.stdout.on('error', end);
+  let present: Present | undefined;
+  for await (const line of linesOf(process.stdin)) {
+    const said = JSON.parse(line) as Order;
+    const isFirst = present === undefined;
+    present ??= { concurrency: said.concurrency, otherReaders: new OtherReaders() };
+    present.concurrency = said.concurrency;
+    void present.otherReaders.set(said.otherMounts);
+    if (isFirst) void begin(said, present).then((ending) => tellEnd(ending));
+  }
+}
+
+function tellEnd(ending: Ending): void {
+  const report: Report = { kind: 'end', ending };
+  process.stdout.write(`${JSON.stringify(report)}\n`, end);
+}
+
+void main()
+  .catch(() => undefined)
+  .finally(end);

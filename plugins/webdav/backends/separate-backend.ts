@@ -1,0 +1,171 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { keepServer } from 'mountkeeper';
+import type { Clock, KeptServer, Logger, ManagedProcess, Processes, ProcessSpec } from 'mountkeeper';
+import { isShown } from '../exporter/health-check.ts';
+import type { Backend } from '../proxy/state.ts';
+import { formatPath } from '../proxy/requests/path.ts';
+import { instanceOf } from '../proxy/instance.ts';
+
+export const ENGINE_PREFIX = 'webdav/engine/';
+const USER = 'front';
+const GRACE_MS = 1_500;
+const READY_MS = 10_000;
+const LOOK_MS = 40;
+
+export interface SeparateBackendOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly processes: Processes;
+  readonly share: string;
+  readonly mountPoint: string;
+  /** The process behind the mount. */
+  readonly mountPid: number;
+  readonly rclone: string;
+  /** It serves, perhaps elsewhere than before. */
+  readonly onReady: () => void;
+}
+
+/**
+ * A server beside the mount, for tools that cannot serve from inside it: a process of its own, so that one
+ * that hangs holds up no other.
+ */
+export class SeparateBackend {
+  readonly #options: SeparateBackendOptions;
+  readonly #server: KeptServer;
+  #backend: Backend | undefined;
+
+  constructor(options: SeparateBackendOptions) {
+    this.#options = options;
+    this.#server = keepServer({
+      clock: options.clock,
+      log: options.log,
+      processes: options.processes,
+      key: `${ENGINE_PREFIX}${options.share}`,
+      graceMs: GRACE_MS,
+      plan: () => this.#plan(),
+      ready: async (process, signal) => {
+        const backend = backendOf(process, options.mountPid);
+        await awaitReady(backend, options, signal);
+        this.#backend = backend;
+        options.onReady();
+      },
+      cleanUp: async () => {
+        this.#backend = undefined;
+      },
+    });
+    this.#server.start();
+  }
+
+  isFor(mountPoint: string, mountPid: number): boolean {
+    return this.#options.mountPoint === mountPoint && this.#options.mountPid === mountPid;
+  }
+
+  /** Undefined while it does not serve. */
+  get backend(): Backend | undefined {
+    return this.#backend;
+  }
+
+  get problem(): string {
+    return this.#server.problem ?? 'it is starting';
+  }
+
+  stop(): Promise<void> {
+    return this.#server.stop();
+  }
+
+  release(): Promise<void> {
+    return this.#server.release();
+  }
+
+  async #plan(): Promise<ProcessSpec> {
+    const { share, mountPoint, rclone, processes } = this.#options;
+    const fingerprint = createHash('sha256')
+      .update(JSON.stringify([share, mountPoint, rclone]))
+      .digest('hex')
+      .slice(0, 32);
+    const key = `${ENGINE_PREFIX}${share}`;
+    const former = await processes.adopt(key);
+    const [port, password] = former
+      ? [Number(former.notes['port']), String(former.notes['password'])]
+      : [await freePort(), randomBytes(24).toString('base64url')];
+    return {
+      key,
+      command: rclone,
+      args: backendArguments(share, mountPoint, port),
+      env: { RCLONE_USER: USER, RCLONE_PASS: password },
+      fingerprint,
+      notes: { port, password },
+    };
+  }
+}
+
+/**
+ * Sizes of files that other protocols have changed are old for as long as a listing is kept. The time limits
+ * are for whole transfers. With a buffer smaller than rclone's own, random reads take two thirds of the time;
+ * with none, writing takes half as long again.
+ */
+export function backendArguments(share: string, mountPoint: string, port: number): readonly string[] {
+  return [
+    'serve',
+    'webdav',
+    mountPoint,
+    `--addr=127.0.0.1:${port}`,
+    `--baseurl=/${share}`,
+    '--config=',
+    '--vfs-cache-mode=off',
+    '--dir-cache-time=1s',
+    '--poll-interval=0',
+    '--vfs-read-chunk-size=off',
+    '--buffer-size=2M',
+    '--server-read-timeout=720h',
+    '--server-write-timeout=720h',
+    '--max-header-bytes=65536',
+    '--log-level=NOTICE',
+  ];
+}
+
+function backendOf(process: ManagedProcess, mountPid: number): Backend {
+  const authorization = `Basic ${Buffer.from(`${USER}:${process.notes['password'] ?? ''}`).toString('base64')}`;
+  return {
+    instance: instanceOf(process.pid),
+    behind: instanceOf(mountPid),
+    port: Number(process.notes['port']),
+    authorization,
+    takesProperties: false,
+    overlooksTimes: true,
+  };
+}
+
+async function awaitReady(
+  { port = 0, authorization = '' }: Backend,
+  { clock, share }: SeparateBackendOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const deadline = clock.deadline(READY_MS, signal);
+  const [, encoded = ''] = authorization.split(' ');
+  const [name = '', password = ''] = Buffer.from(encoded, 'base64').toString().split(':');
+  while (!deadline.aborted) {
+    const isThere = await isShown(
+      { host: '127.0.0.1', port },
+      `${formatPath({ share, parts: [] })}/`,
+      { name, password },
+      clock.deadline(2_000, deadline),
+    ).catch(() => false);
+    if (isThere) return;
+    await clock.sleep(LOOK_MS, deadline).catch(() => undefined);
+  }
+  signal.throwIfAborted();
+  throw new Error('its rclone does not serve');
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -1,0 +1,361 @@
+import { join } from 'node:path';
+import { keepServer, ownAddress, showShares, sizeBytes } from 'mountkeeper';
+import type {
+  Config,
+  ExporterTools,
+  KeptServer,
+  Mount,
+  Notice,
+  Offer,
+  ProcessSpec,
+  Secrets,
+  ServingExporter,
+  ShareSpec,
+  ShownShares,
+} from 'mountkeeper';
+import { isAnswering, isShown } from './health-check.ts';
+import type { Address } from './health-check.ts';
+import type { WebdavConfig } from '../config.ts';
+import { Backends } from '../backends/backends.ts';
+import {
+  awaitReady,
+  proxySpec,
+  GRACE_MS,
+  listenProblem,
+  PROCESS_KEY,
+  report,
+  tell,
+} from './proxy-process.ts';
+import type { ProxyShare, ProxyState } from '../proxy/state.ts';
+import { placeIn, placeProblem, preparePlace } from './paths.ts';
+import { resolveUsers } from './users.ts';
+
+const ANSWER_MS = 2_000;
+/** The core gives an exporter 5 s. */
+const TELL_MS = 4_000;
+/** A front that is alive and answers nobody for so many looks is ended. */
+const PATIENCE = 5;
+/** A share that goes mostly comes back at once: so long its clients are let wait. */
+const RETURN_MS = 15_000;
+
+export interface WebdavTools extends ExporterTools {
+  readonly secrets: Secrets;
+  readonly settings: WebdavConfig;
+  readonly config: () => Config;
+}
+
+export class WebdavExporter implements ServingExporter {
+  readonly #tools: WebdavTools;
+  readonly #place;
+  readonly #address: Address;
+  readonly #server: KeptServer;
+  readonly #shown: ShownShares<ProxyShare>;
+  readonly #backends: Backends;
+  readonly #sealed = new Set<string>();
+  /** What each share was last shown with. */
+  readonly #given = new Map<string, { readonly spec: ShareSpec; readonly mount: Mount }>();
+  /** Until when a share's clients are let wait for it. */
+  readonly #returning = new Map<string, number>();
+  #userProblems: readonly string[] = [];
+  #told: string | undefined;
+  #isReady = false;
+  #isAnswering = false;
+  #isClosed = false;
+  #lost: readonly string[] = [];
+  #silences = 0;
+
+  constructor(tools: WebdavTools) {
+    const { clock, log, processes } = tools;
+    this.#tools = tools;
+    this.#place = placeIn(tools.paths.stateDir);
+    this.#address = { host: tools.settings.listen, port: tools.settings.port };
+    this.#backends = new Backends({
+      clock,
+      log,
+      processes,
+      place: this.#place,
+      rclone: () => rcloneIn(tools.config()),
+      onSeal: (share) => this.#seal(share),
+      onReady: (share) => this.#addAgain(share),
+    });
+    this.#shown = showShares<ProxyShare>({
+      clock,
+      log,
+      mountTable: tools.mountTable,
+      shares: tools.shares,
+      protocol: 'webdav',
+      describe: (spec, mount, former) => this.#describe(spec, mount, former),
+      apply: () => this.#apply(),
+    });
+    this.#server = keepServer({
+      clock,
+      log,
+      processes,
+      key: PROCESS_KEY,
+      graceMs: GRACE_MS,
+      plan: () => this.#plan(),
+      ready: async (process, signal) => {
+        await awaitReady(this.#place, process, { clock, signal });
+        this.#isReady = true;
+        await this.#shown.inTurn(() => this.#tell());
+        await this.#ask(signal);
+      },
+      cleanUp: async () => {
+        this.#isReady = false;
+        this.#isAnswering = false;
+        this.#told = undefined;
+      },
+    });
+  }
+
+  /** True while a client that may come in would be served, every share that is shown included. */
+  get isServing(): boolean {
+    return (
+      this.#tools.settings.enabled &&
+      this.#isAnswering &&
+      this.#server.process !== undefined &&
+      this.#lost.length === 0 &&
+      this.#missing().length === 0
+    );
+  }
+
+  async open(): Promise<void> {
+    if (!this.#tools.settings.enabled) {
+      await this.#server.stop();
+      return this.#backends.keepOnly(new Set());
+    }
+    await this.#shown.open(() => this.#former());
+    this.#server.start();
+  }
+
+  async close(keepsRunning: boolean): Promise<void> {
+    this.#isClosed = true;
+    this.#isAnswering = false;
+    const { enabled } = this.#tools.settings;
+    if (keepsRunning && enabled) {
+      await this.#server.release();
+    } else {
+      await this.#server.stop();
+    }
+    await this.#backends.close(keepsRunning && enabled);
+  }
+
+  async add(spec: ShareSpec, mount: Mount): Promise<void> {
+    if (this.#tools.settings.enabled) await this.#shown.add(spec, mount);
+  }
+
+  async remove(share: string): Promise<void> {
+    const { clock, config } = this.#tools;
+    this.#sealed.delete(share);
+    this.#given.delete(share);
+    const isWanted = config().shares.some(
+      ({ name, protocols }) => name === share && protocols.includes('webdav'),
+    );
+    if (isWanted && this.#shown.entries.has(share)) this.#returning.set(share, clock.monotonic() + RETURN_MS);
+    await this.#shown.remove(share);
+  }
+
+  /** Asks the proxy as a client would, and sees to what is overdue. */
+  async look(signal: AbortSignal): Promise<void> {
+    if (!this.#tools.settings.enabled) return;
+    await this.#shown.dropUnclaimed();
+    for (const share of [...this.#missing(), ...this.#lost]) this.#addAgain(share);
+    await this.#shown.inTurn(() => this.#tell());
+    if (this.#server.process && this.#isReady) await this.#ask(signal);
+    else this.#isAnswering = false;
+  }
+
+  offers(): readonly Offer[] {
+    const { host, port } = this.#address;
+    return this.isServing
+      ? [{ service: '_webdav._tcp', port, addresses: [host], details: { path: '/' } }]
+      : [];
+  }
+
+  notices(): readonly Notice[] {
+    const { settings } = this.#tools;
+    if (!settings.enabled) return [];
+    const problem = this.#server.problem;
+    const known = settings.users.length - this.#userProblems.length;
+    const nobody =
+      settings.users.length > 0 && known <= 0
+        ? ['nobody can log in over WebDAV: no user has a password that is known']
+        : [];
+    return [
+      ...(problem === undefined
+        ? []
+        : [
+            {
+              level: this.#server.isStarting ? ('info' as const) : ('error' as const),
+              message: `WebDAV: ${problem}`,
+            },
+          ]),
+      ...(settings.users.length === 0
+        ? [
+            {
+              level: 'warning' as const,
+              message: 'everybody who reaches its port is let in over WebDAV: add [[webdav.users]]',
+            },
+          ]
+        : []),
+      ...[...nobody, ...this.#userProblems].map((message) => ({ level: 'warning' as const, message })),
+      ...this.#lost.map((share) => ({
+        level: 'error' as const,
+        message: `the share '${share}' does not answer over WebDAV`,
+      })),
+      ...this.#shown.notices(),
+    ];
+  }
+
+  // ------------------------------------------------------------ the proxy
+
+  async #plan(): Promise<ProcessSpec> {
+    const problem = placeProblem(this.#place);
+    if (problem !== undefined) throw new Error(problem);
+    const spec = await proxySpec(this.#place, this.#address);
+    const running = this.#server.process ?? (await this.#tools.processes.adopt(PROCESS_KEY));
+    const taken = running ? undefined : await listenProblem(this.#address);
+    if (taken !== undefined) throw new Error(taken);
+    await preparePlace(this.#place);
+    return spec;
+  }
+
+  #state(): ProxyState {
+    const { settings, secrets, config, clock, log } = this.#tools;
+    const { users, problems } = resolveUsers(settings.users, secrets);
+    for (const reason of problems.filter((one) => !this.#userProblems.includes(one)))
+      log.error({ reason }, 'WebDAV user left out');
+    this.#userProblems = problems;
+    for (const [share, end] of this.#returning)
+      if (this.#shown.entries.has(share) || end <= clock.monotonic()) this.#returning.delete(share);
+    const { cache, web } = config();
+    return {
+      users,
+      isOpen: settings.users.length === 0,
+      hostnames: web.hostnames,
+      trustedProxies: web.trusted_proxies,
+      spool: join(cache.dir, '~webdav'),
+      minFreeBytes: sizeBytes(cache.min_free_space),
+      shares: [...this.#shown.entries.values()],
+      returning: [...this.#returning.keys()],
+    };
+  }
+
+  /**
+   * Resolves once the proxy has taken what is wanted now, or is not there. What it did not take is told again
+   * at the next look.
+   */
+  async #tell(): Promise<void> {
+    if (!this.#isReady || this.#isClosed || !this.#server.process) return;
+    const state = this.#state();
+    const text = JSON.stringify(state);
+    if (text === this.#told) return;
+    this.#told = undefined;
+    await tell(this.#place, state, this.#tools.clock.deadline(TELL_MS));
+    this.#told = text;
+  }
+
+  async #apply(): Promise<void> {
+    await this.#tell().catch((error: unknown) =>
+      this.#tools.log.error({ err: error }, 'WebDAV front did not take what is to be shown'),
+    );
+    await this.#backends.keepOnly(new Set(this.#shown.entries.keys()));
+  }
+
+  async #ask(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#tools;
+    const deadline = clock.deadline(ANSWER_MS, signal);
+    try {
+      this.#isAnswering = await this.#isLetIn('/', deadline);
+      this.#silences = 0;
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#isAnswering = false;
+      this.#silences += 1;
+      log.warn(
+        { reason: (error as Error).message, silences: this.#silences },
+        'WebDAV front does not answer',
+      );
+      if (this.#silences < PATIENCE) return;
+      this.#silences = 0;
+      // Guessing from this machine slows its own question down, too: one that says so is not deaf.
+      const isDeaf = !(await isAnswering(ownAddress(this.#address), clock.deadline(ANSWER_MS, signal)));
+      if (isDeaf && !signal.aborted) this.#server.process?.signal('SIGKILL');
+      return;
+    }
+    const names = [...this.#shown.entries.keys()];
+    const found = await Promise.all(
+      names.map((name) => this.#isLetIn(`/${encodeURIComponent(name)}/`, deadline).catch(() => false)),
+    );
+    if (!signal.aborted)
+      this.#lost = names.filter((name, index) => found[index] === false && this.#shown.entries.has(name));
+  }
+
+  async #isLetIn(path: string, signal: AbortSignal): Promise<boolean> {
+    const { settings, secrets } = this.#tools;
+    const [user] = resolveUsers(settings.users, secrets).users;
+    if (settings.users.length > 0 && !user) return false;
+    return isShown(ownAddress(this.#address), path, user, signal);
+  }
+
+  // ------------------------------------------------------------ shares
+
+  /** Healthy shares that are to be shown and are not. */
+  #missing(): readonly string[] {
+    const wanted = this.#tools.shares
+      .list()
+      .filter(
+        ({ spec, mount, health }) => mount && health === 'healthy' && spec.share.protocols.includes('webdav'),
+      );
+    return wanted.map(({ spec }) => spec.share.name).filter((name) => !this.#shown.entries.has(name));
+  }
+
+  async #describe(spec: ShareSpec, mount: Mount, former: ProxyShare | undefined): Promise<ProxyShare> {
+    const { name, read_only: readOnly } = spec.share;
+    this.#given.set(name, { spec, mount });
+    // One that hangs or starts again is not taken away from clients: they wait for it.
+    const backend = await this.#backends
+      .obtain(spec, mount)
+      .catch((error: unknown) => (former ? former.backend : Promise.reject(error as Error)));
+    if (former && former.backend.instance !== backend.instance) this.#sealed.delete(name);
+    return {
+      name,
+      path: mount.plan.mountPoint,
+      readOnly,
+      isSealed: this.#sealed.has(name),
+      backend: backend,
+    };
+  }
+
+  async #seal(share: string): Promise<void> {
+    if (this.#isClosed) return;
+    this.#sealed.add(share);
+    this.#addAgain(share);
+    await this.#shown.inTurn(() => Promise.resolve());
+  }
+
+  #addAgain(share: string): void {
+    const given =
+      this.#given.get(share) ?? this.#tools.shares.list().find(({ spec }) => spec.share.name === share);
+    if (given?.mount && !this.#isClosed)
+      void this.#shown
+        .add(given.spec, given.mount)
+        .catch((error: unknown) => this.#tools.log.error({ share, err: error }, 'share not shown'));
+  }
+
+  /** What a front that a former daemon left shows. */
+  async #former(): Promise<ReadonlyMap<string, ProxyShare>> {
+    const { processes, clock } = this.#tools;
+    if (!(await processes.adopt(PROCESS_KEY))) return new Map();
+    const shares = await report(this.#place, clock.deadline(ANSWER_MS)).then(
+      (one) => one.shares,
+      () => [],
+    );
+    return new Map(shares.map((share) => [share.name, share]));
+  }
+}
+
+/** The tool that the shares are mounted with. */
+function rcloneIn(config: Config): string {
+  return (config as unknown as { mount?: { rclone?: string } }).mount?.rclone ?? 'rclone';
+}

@@ -1,0 +1,92 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import { hostname } from 'node:os';
+import {
+  clientAddress,
+  createClock,
+  CredentialDigest,
+  parseBasicCredentials,
+  Throttle,
+  trustedProxies,
+} from 'mountkeeper/sdk';
+import type { BasicCredentials } from 'mountkeeper/sdk';
+import type { Refusal } from './answer.ts';
+import type { ProxyState } from './state.ts';
+
+const CHALLENGE: Refusal = {
+  status: 401,
+  text: 'A user name and a password are needed.',
+  headers: { 'www-authenticate': 'Basic realm="Mountkeeper", charset="UTF-8"' },
+};
+const TOO_OFTEN: Refusal = {
+  status: 429,
+  text: 'Too many wrong passwords came from this address; try again later.',
+  headers: { 'retry-after': '30' },
+};
+const FOREIGN_NAME: Refusal = {
+  status: 421,
+  text: 'This server does not answer to that name. Use its address, or add the name to web.hostnames.',
+};
+
+/** Tells who may come in. */
+export class Authenticator {
+  readonly #throttle = new Throttle({ clock: createClock() });
+  /** The users as they were told last: another password makes all digests mean nothing. */
+  #users = '';
+  #digest = new CredentialDigest();
+  #right: readonly Buffer[] = [];
+  #isOpen = false;
+  #hostnames: ReadonlySet<string> = new Set();
+  #proxies = trustedProxies([]);
+
+  admitOnly({ users, isOpen, hostnames, trustedProxies: proxies }: ProxyState): void {
+    const told = JSON.stringify(users);
+    if (told !== this.#users) this.#digest = new CredentialDigest();
+    this.#users = told;
+    this.#right = users.map(({ name, password }) => this.#digest.of({ username: name, password }));
+    this.#isOpen = isOpen;
+    const own = hostname().toLowerCase();
+    this.#hostnames = new Set([
+      'localhost',
+      own,
+      `${own}.local`,
+      ...hostnames.map((name) => name.toLowerCase()),
+    ]);
+    this.#proxies = trustedProxies(proxies);
+  }
+
+  isTrustedProxy(address: string): boolean {
+    return this.#proxies.has(address);
+  }
+
+  /** Undefined: come in. `gone` aborts when the client goes away. */
+  async refusal(request: IncomingMessage, gone: AbortSignal): Promise<Refusal | undefined> {
+    // Without a password a page in somebody's browser must not get in by a name that it makes lead here.
+    if (this.#isOpen) return this.#isOwnName(request.headers.host) ? undefined : FOREIGN_NAME;
+    const credentials = parseBasicCredentials(request.headers.authorization);
+    if (!credentials) return CHALLENGE;
+    const address = clientAddress(request.socket.remoteAddress ?? '', request.headers, this.#proxies);
+    const id = this.#digest.of(credentials).toString('base64');
+    const verify = (): boolean => this.#isRight(credentials);
+    const verdict = await this.#throttle.examine({ address, id, signal: gone, verify });
+    if (verdict === 'right') return undefined;
+    return verdict === 'wrong' ? CHALLENGE : TOO_OFTEN;
+  }
+
+  /** Every one is compared, so that the time taken tells nothing. */
+  #isRight(credentials: BasicCredentials): boolean {
+    const digest = this.#digest.of(credentials);
+    return this.#right.reduce((found, right) => timingSafeEqual(right, digest) || found, false);
+  }
+
+  #isOwnName(host: string | undefined): boolean {
+    if (host === undefined) return false;
+    const name = host
+      .replace(/:\d+$/, '')
+      .replace(/^\[(.*)\]$/, '$1')
+      .replace(/\.$/, '')
+      .toLowerCase();
+    return isIP(name) !== 0 || this.#hostnames.has(name);
+  }
+}

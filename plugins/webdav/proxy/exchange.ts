@@ -1,0 +1,65 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Transform } from 'node:stream';
+import type { Refusal } from './answer.ts';
+import type { Upstream } from './upstream.ts';
+import { formatPath } from './requests/path.ts';
+import { toClient } from './requests/headers.ts';
+
+/** A client that takes nothing of an answer, or sends nothing of its body, for so long is cut off. */
+const IDLE_BODY_MS = 120_000;
+const IDLE_ANSWER_MS = 1_800_000;
+
+/** One request of a client who is in, for one share. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly upstream: Upstream;
+  readonly parts: readonly string[];
+  /** The path as the backend is asked for it. */
+  readonly path: string;
+  /** Aborts when the client goes away. */
+  readonly gone: AbortSignal;
+  readonly expectsContinue: boolean;
+}
+
+/** Until the body is there: what is made of it may take its time. */
+export function limitIdle(request: IncomingMessage): void {
+  request.setTimeout(IDLE_BODY_MS, () => request.destroy());
+}
+
+export class Refused extends Error {
+  readonly refusal: Refusal;
+
+  constructor(status: number, text: string) {
+    super(text);
+    this.refusal = { status, text };
+  }
+}
+
+export function backendPath(gate: Upstream, parts: readonly string[], isFolder: boolean): string {
+  const path = formatPath({ share: gate.name, parts });
+  return isFolder || parts.length === 0 ? `${path}/` : path;
+}
+
+/** Passes the backend's answer on as it comes. */
+export function passOn(
+  from: IncomingMessage,
+  { request, response, gone }: Exchange,
+  rewrite?: Transform,
+): void {
+  if (gone.aborted) return void from.destroy();
+  const headers = toClient(from.headers, request.method ?? '');
+  if (rewrite) delete headers['content-length'];
+  response.writeHead(from.statusCode ?? 502, headers);
+  if (request.method === 'HEAD') {
+    from.resume();
+    return void response.end();
+  }
+  response.setTimeout(IDLE_ANSWER_MS);
+  (rewrite ? from.pipe(rewrite) : from).pipe(response);
+  // Cut short by the backend: the client must not take it for the whole.
+  from.once('close', () => {
+    if (!from.complete) response.destroy();
+  });
+  response.once('close', () => from.destroy());
+}

@@ -1,0 +1,59 @@
+/**
+ * The proxy's own process: clients on one side, the backends of the shares on the other. It outlives the
+ * daemon that started it.
+ */
+import { chmod, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { WebdavProxy } from './proxy.ts';
+import { bodyOf } from './requests/stat.ts';
+import type { ProxyState } from './state.ts';
+
+const MAX_STATE_BYTES = 16 * 1_048_576;
+/** Beyond it the kernel lets whoever comes in a crowd wait for a second. */
+const MAX_COMING = 4_096;
+const log = (sentence: string): void => console.error(sentence);
+
+async function control(
+  proxy: WebdavProxy,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  try {
+    const body = await bodyOf(request, MAX_STATE_BYTES);
+    if (request.method === 'PUT' && body) await proxy.take(JSON.parse(body.toString('utf8')) as ProxyState);
+    response.end(JSON.stringify(proxy.report));
+  } catch (error) {
+    response.statusCode = 500;
+    response.end(String(error));
+  }
+}
+
+async function main([folder = '', host = '', port = '']: readonly string[]): Promise<void> {
+  process.umask(0o077);
+  const proxy = new WebdavProxy(folder, log);
+  await proxy.open();
+  const server = proxy.createServer();
+  const fail = (error: Error): void => {
+    log(error.message);
+    process.exit(1);
+  };
+  await new Promise<void>((resolve) =>
+    server
+      .once('error', fail)
+      .listen({ host, port: Number(port), exclusive: true, backlog: MAX_COMING }, resolve),
+  );
+  server.off('error', fail).on('error', (error) => log(error.message));
+  const socket = join(folder, 'control.sock');
+  await rm(socket, { force: true });
+  const desk = createServer((request, response) => void control(proxy, request, response));
+  await new Promise<void>((resolve) => desk.once('error', fail).listen(socket, resolve));
+  // Later ones, as when no descriptor is left for who comes, end nothing.
+  desk.off('error', fail).on('error', (error) => log(error.message));
+  await chmod(socket, 0o600);
+  process.once('SIGTERM', () => process.exit(0));
+}
+
+process.on('unhandledRejection', (error) => log(`unhandled: ${String(error)}`));
+await main(process.argv.slice(2));

@@ -1,0 +1,72 @@
+import { join } from 'node:path';
+import { ClearUp } from './writes/clear-up.ts';
+import { Authenticator } from './authenticator.ts';
+import { Upstream } from './upstream.ts';
+import { Journal } from './writes/journal.ts';
+import { createProxy } from './server.ts';
+import type { ProxyLimits } from './server.ts';
+import { prepareSpool } from './writes/spool.ts';
+import type { ProxyReport, ProxyState } from './state.ts';
+
+/** What the daemon has said last, and all that follows from it. */
+export class WebdavProxy {
+  readonly upstreams = new Map<string, Upstream>();
+  readonly authenticator = new Authenticator();
+  readonly journal: Journal;
+  readonly clearUp: ClearUp;
+  #state: ProxyState | undefined;
+  #bodies: ReadonlySet<string> = new Set();
+  readonly #cleared = new Set<string>();
+  readonly #log: (sentence: string) => void;
+
+  constructor(folder: string, log: (sentence: string) => void) {
+    this.#log = log;
+    this.journal = new Journal(join(folder, 'journal'));
+    this.clearUp = new ClearUp({ journal: this.journal, spool: () => this.#spool().folder, log });
+  }
+
+  async open(): Promise<void> {
+    const left = await this.journal.open();
+    for (const upload of left) this.clearUp.add(upload);
+    this.#bodies = new Set(left.flatMap(({ body }) => body ?? []));
+  }
+
+  get report(): ProxyReport {
+    return { shares: [...this.upstreams.values()].flatMap(({ attached }) => attached?.share ?? []) };
+  }
+
+  /** Resolves once nothing is held of what is no more. */
+  async take(state: ProxyState): Promise<void> {
+    // Only what a former front left: never what is being received.
+    if (!this.#cleared.has(state.spool)) await prepareSpool(state.spool, this.#bodies);
+    this.#cleared.add(state.spool);
+    this.#state = state;
+    this.authenticator.admitOnly(state);
+    const wanted = new Map(state.shares.map((share) => [share.name, share]));
+    for (const name of wanted.keys())
+      if (!this.upstreams.has(name)) this.upstreams.set(name, new Upstream(name));
+    await Promise.all(
+      [...this.upstreams.values()].map(async (gate) => {
+        const share = wanted.get(gate.name);
+        if (!share) return gate.detach(state.returning.includes(gate.name));
+        const attaching = gate.attach(share);
+        this.clearUp.run(gate);
+        await attaching;
+      }),
+    );
+  }
+
+  /** A server without a state lets nobody in. */
+  createServer(limits?: ProxyLimits): ReturnType<typeof createProxy> {
+    const put = { journal: this.journal, spool: () => this.#spool(), clearUp: this.clearUp };
+    return createProxy(
+      { authenticator: this.authenticator, upstreams: this.upstreams, log: this.#log, put },
+      limits,
+    );
+  }
+
+  #spool(): { folder: string; minFreeBytes: number } {
+    if (!this.#state) throw new Error('nothing has been said yet');
+    return { folder: this.#state.spool, minFreeBytes: this.#state.minFreeBytes };
+  }
+}

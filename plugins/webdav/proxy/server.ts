@@ -1,0 +1,127 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { ConnectionPool, createClock } from 'mountkeeper/sdk';
+import type { ConnectionPoolOptions } from 'mountkeeper/sdk';
+import { answer } from './answer.ts';
+import type { Refusal } from './answer.ts';
+import type { Authenticator } from './authenticator.ts';
+import { backendPath, Refused } from './exchange.ts';
+import { NOT_HERE, Unavailable } from './upstream.ts';
+import type { Upstream } from './upstream.ts';
+import { hasTrailingSlash, parsePath } from './requests/path.ts';
+import type { PutTools } from './writes/put.ts';
+import { serveRoot } from './requests/share-list.ts';
+import { METHODS, serve } from './requests/share-request.ts';
+
+const HEAD_MS = 20_000;
+/** Of a connection on which there have been requests. */
+const LATER_HEAD_MS = 60_000;
+const LOOK_FOR_LATE_MS = 500;
+/**
+ * Each takes some 12 kB. Where one address opens more, each makes another one go: that costs more than to
+ * hold it.
+ */
+const LIMITS: ProxyLimits = { maxConnections: 2_500, maxPerAddress: 2_100 };
+const KEEP_ALIVE_MS = 65_000;
+const MAX_HEAD_BYTES = 32_768;
+
+export type ProxyLimits = Pick<ConnectionPoolOptions, 'maxConnections' | 'maxPerAddress'>;
+
+export interface ProxyTools {
+  readonly authenticator: Authenticator;
+  readonly upstreams: ReadonlyMap<string, Upstream>;
+  readonly put: PutTools;
+  readonly log: (sentence: string) => void;
+}
+
+/** The server that clients see. */
+export function createProxy(tools: ProxyTools, limits = LIMITS): Server {
+  const connections = new ConnectionPool({
+    clock: createClock(),
+    headMs: HEAD_MS,
+    ...limits,
+    isTrustedProxy: (address) => tools.authenticator.isTrustedProxy(address),
+  });
+  // A transfer may take days; what must not is the head of a request.
+  const server = createServer({
+    maxHeaderSize: MAX_HEAD_BYTES,
+    headersTimeout: LATER_HEAD_MS,
+    connectionsCheckingInterval: LOOK_FOR_LATE_MS,
+    requestTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAlive: true,
+    noDelay: true,
+  });
+  const take =
+    (expectsContinue: boolean) =>
+    (request: IncomingMessage, response: ServerResponse): void =>
+      void handle(request, response, { ...tools, connections, expectsContinue });
+  connections.attach(server);
+  server.on('request', take(false));
+  server.on('checkContinue', take(true));
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+    answer(request, response, { status: 417, text: 'This cannot be expected here.' }),
+  );
+  return server;
+}
+
+interface HandleTools extends ProxyTools {
+  readonly connections: ConnectionPool;
+  readonly expectsContinue: boolean;
+}
+
+async function handle(request: IncomingMessage, response: ServerResponse, tools: HandleTools): Promise<void> {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  request.on('error', () => undefined);
+  response.on('error', () => undefined);
+  try {
+    if (!(await tools.connections.turn(request, response))) return;
+    const refusal = (await tools.authenticator.refusal(request, gone.signal)) ?? methodRefusal(request);
+    if (refusal) return answer(request, response, refusal);
+    tools.connections.serve(request, 'known');
+    await route(request, response, { ...tools, gone: gone.signal });
+  } catch (error) {
+    if (!gone.signal.aborted) return answer(request, response, refusalOf(error, tools.log));
+    response.destroy();
+  }
+}
+
+async function route(
+  request: IncomingMessage,
+  response: ServerResponse,
+  tools: HandleTools & { readonly gone: AbortSignal },
+): Promise<void> {
+  const url = request.url ?? '';
+  const place = url === '*' ? { share: undefined, parts: [] } : parsePath(url);
+  if (!place) throw new Refused(400, 'This path cannot be asked for.');
+  const known = [...tools.upstreams.values()].filter((upstream) => upstream.isKnown);
+  if (place.share === undefined)
+    return serveRoot(request, response, known.map((upstream) => upstream.name).sort());
+  const upstream = known.find((one) => one.name.normalize('NFC') === place.share);
+  if (!upstream) return answer(request, response, NOT_HERE);
+  const path = backendPath(upstream, place.parts, hasTrailingSlash(url));
+  await serve(
+    {
+      request,
+      response,
+      upstream: upstream,
+      parts: place.parts,
+      path,
+      gone: tools.gone,
+      expectsContinue: tools.expectsContinue,
+    },
+    tools.put,
+  );
+}
+
+function methodRefusal(request: IncomingMessage): Refusal | undefined {
+  if (METHODS.has(request.method ?? '')) return undefined;
+  return { status: 405, text: 'This cannot be done here.', headers: { allow: [...METHODS].join(', ') } };
+}
+
+function refusalOf(error: unknown, log: (sentence: string) => void): Refusal {
+  if (error instanceof Refused || error instanceof Unavailable) return error.refusal;
+  log(`a request failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  return { status: 500, text: "Something went wrong here; the server's log says what." };
+}

@@ -1,0 +1,146 @@
+import type { IncomingMessage } from 'node:http';
+import type { Refusal } from './answer.ts';
+import { now, pause } from './clock.ts';
+import { Attached, wasNeverReached } from './backend.ts';
+import type { BackendCall } from './backend.ts';
+import type { ProxyShare } from './state.ts';
+
+/** How long a client waits for a share that is away for a moment. */
+const AWAY_MS = 12_000;
+const TRY_AGAIN_MS = 150;
+const REPEATABLE = new Set(['GET', 'HEAD', 'PROPFIND', 'OPTIONS']);
+
+export class Unavailable extends Error {
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal, cause?: unknown) {
+    super(refusal.text, { cause });
+    this.refusal = refusal;
+  }
+}
+
+export interface AskOptions {
+  /** Ends the waiting and the request. */
+  readonly signal?: AbortSignal | undefined;
+  /** It may be sent again although the first one may have done its work. */
+  readonly isRepeatable?: boolean;
+}
+
+/** One share's way in, over all comings and goings of its backend. */
+export class Upstream {
+  readonly name: string;
+  readonly #waiting = new Set<() => void>();
+  readonly #paths = new Map<string, Promise<void>>();
+  #attached: Attached | undefined;
+  #isReturning = false;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  get attached(): Attached | undefined {
+    return this.#attached;
+  }
+
+  /** Whether clients find the share, now or in a moment. */
+  get isKnown(): boolean {
+    return this.#attached !== undefined || this.#isReturning;
+  }
+
+  /** Resolves once nothing of a former backend is held any more. */
+  async attach(share: ProxyShare): Promise<void> {
+    this.#isReturning = false;
+    const former = this.#attached;
+    if (former?.engine.instance === share.backend.instance) {
+      former.share = share;
+      return;
+    }
+    this.#attached = new Attached(share);
+    this.#wake();
+    await former?.letGo((ms) => pause(ms));
+  }
+
+  /** Resolves once nothing of the share is held any more. */
+  async detach(isReturning: boolean): Promise<void> {
+    this.#isReturning = isReturning;
+    const former = this.#attached;
+    this.#attached = undefined;
+    if (!isReturning) this.#wake();
+    await former?.letGo((ms) => pause(ms));
+  }
+
+  /**
+   * The backend's answer. Waits for a share that is away for a moment; rejects with `Unavailable` when it
+   * does not come back.
+   */
+  async ask(
+    call: BackendCall,
+    { signal, isRepeatable = REPEATABLE.has(call.method) }: AskOptions = {},
+  ): Promise<IncomingMessage> {
+    const end = now() + AWAY_MS;
+    for (;;) {
+      const attached = await this.ready(end, signal);
+      try {
+        return await (isRepeatable ? attached.ask(call, signal) : attached.track(attached.ask(call, signal)));
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (now() >= end || !(isRepeatable || wasNeverReached(error)))
+          throw new Unavailable(
+            { status: 502, text: 'The share stopped answering in the middle of this.' },
+            error,
+          );
+        await this.changed(TRY_AGAIN_MS, signal);
+      }
+    }
+  }
+
+  async ready(end: number, signal?: AbortSignal): Promise<Attached> {
+    for (;;) {
+      const attached = this.#attached;
+      if (attached?.isWhole === true) return attached;
+      signal?.throwIfAborted();
+      if (!attached && !this.#isReturning) throw new Unavailable(NOT_HERE);
+      if (now() >= end) throw new Unavailable(AWAY);
+      await this.changed(attached ? TRY_AGAIN_MS : end - now(), signal);
+    }
+  }
+
+  /** Resolves when the share comes or goes, at the latest after `ms`. */
+  async changed(ms: number, signal?: AbortSignal): Promise<void> {
+    const stop = new AbortController();
+    const wake = (): void => stop.abort();
+    this.#waiting.add(wake);
+    signal?.addEventListener('abort', wake, { once: true });
+    await pause(ms, stop.signal);
+    signal?.removeEventListener('abort', wake);
+    this.#waiting.delete(wake);
+  }
+
+  /** Whoever writes a file does so alone. Resolves with its release. */
+  async alone(path: string): Promise<() => void> {
+    const before = this.#paths.get(path);
+    let release: () => void = () => undefined;
+    const mine = new Promise<void>((resolve) => (release = resolve));
+    const all = (before ?? Promise.resolve()).then(() => mine);
+    this.#paths.set(path, all);
+    await before;
+    return () => {
+      release();
+      if (this.#paths.get(path) === all) this.#paths.delete(path);
+    };
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting) wake();
+  }
+}
+
+export const NOT_HERE: Refusal = {
+  status: 404,
+  text: 'There is no such share here, or it is not healthy now.',
+};
+export const AWAY: Refusal = {
+  status: 503,
+  text: 'The share is away for a moment; try again.',
+  headers: { 'retry-after': '5' },
+};

@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { Refusal } from '../answer.ts';
+import { now } from '../clock.ts';
+import { WAITING, wasNeverReached } from '../backend.ts';
+import type { Attached } from '../backend.ts';
+import { Unavailable } from '../upstream.ts';
+import type { Upstream } from '../upstream.ts';
+import type { Journal, LeftUpload, Upload } from './journal.ts';
+import { failure, wasRefused } from './put-answers.ts';
+import { roomIn } from './spool.ts';
+import type { Spooled } from './spool.ts';
+
+/** A share that goes in the middle is waited for: it hangs for half a minute at most. */
+const COMMIT_MS = 40_000;
+const TRY_AGAIN_MS = 200;
+const SPARE_BYTES = 16 * 1_048_576;
+
+export interface CommitOptions {
+  readonly upstream: Upstream;
+  readonly parts: readonly string[];
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Spooled;
+  readonly spool: string;
+  readonly journal: Journal;
+  /** The note of an upload that is done again: it and its body are its owner's. */
+  readonly noted?: Upload;
+}
+
+/** Puts a body that is here to its last byte over a file. What was begun is done again until it is whole. */
+export class Commit {
+  readonly #options: CommitOptions;
+  #upload: Upload | undefined;
+  #wasTouched = false;
+  #left: LeftUpload | undefined;
+  readonly #begunMs = now();
+
+  constructor(options: CommitOptions) {
+    this.#options = options;
+    this.#upload = options.noted;
+  }
+
+  /** What was begun and did not come to its end; undefined when all is well. */
+  get left(): LeftUpload | undefined {
+    return this.#left;
+  }
+
+  /** Undefined when it is in place. */
+  async run(): Promise<Refusal | undefined> {
+    const { body } = this.#options;
+    const noRoom = await this.#noRoom();
+    if (!noRoom && 'file' in body) this.#upload ??= await this.#keep();
+    const status = noRoom ?? (await this.#try());
+    await this.#close(status);
+    if (typeof status === 'object') return status;
+    return status !== undefined && status < 300 ? undefined : failure(status);
+  }
+
+  /** What was begun and has not come to its end is noted for whoever clears up. */
+  async #close(status: number | Refusal | undefined): Promise<void> {
+    const { body, journal, noted } = this.#options;
+    if (noted) return;
+    const isOver = typeof status === 'number' && (status < 300 || wasRefused(status));
+    if (!isOver && this.#wasTouched) {
+      this.#upload ??= await this.#keep();
+      this.#left = journal.leave(this.#upload);
+      return;
+    }
+    if (this.#upload) await journal.end(this.#upload);
+    if ('file' in body) await rm(body.file, { force: true });
+  }
+
+  /** The backend's answer, or why there is none. */
+  async #try(): Promise<number | Refusal | undefined> {
+    const { upstream } = this.#options;
+    const end = now() + COMMIT_MS;
+    for (;;) {
+      try {
+        const attached = await upstream.ready(end);
+        return await attached.track(this.#send(attached));
+      } catch (error) {
+        if (!wasNeverReached(error) && !(error instanceof Unavailable)) this.#wasTouched = true;
+        if (now() >= end || error instanceof Unavailable)
+          return error instanceof Unavailable ? error.refusal : undefined;
+        await upstream.changed(TRY_AGAIN_MS);
+      }
+    }
+  }
+
+  async #send(attached: Attached): Promise<number | undefined> {
+    const { path, headers, body, journal } = this.#options;
+    const length = 'bytes' in body ? body.bytes.length : body.size;
+    const isSmall = 'bytes' in body;
+    const call = {
+      method: 'PUT',
+      path,
+      headers: { ...headers, 'content-length': length, ...(isSmall ? {} : WAITING) },
+    };
+    const { request, answered, continued } = attached.begin(call, { fresh: true, lasting: true });
+    if (isSmall) request.end(body.bytes);
+    else if (await continued) {
+      const upload = this.#upload;
+      const source = createReadStream(body.file, { highWaterMark: 262_144 });
+      if (upload) source.on('data', () => journal.touch(upload));
+      await pipeline(source, request).catch(() => undefined);
+    }
+    const response = await answered;
+    response.resume();
+    if (response.statusCode === 405 || (response.statusCode ?? 0) >= 500) this.#wasTouched = true;
+    return response.statusCode;
+  }
+
+  /** What was in memory alone. */
+  async #keep(): Promise<Upload> {
+    const { journal, upstream, parts, headers, body, spool } = this.#options;
+    const file = 'file' in body ? body.file : join(spool, `${randomUUID()}.part`);
+    if ('bytes' in body) await writeFile(file, body.bytes, { mode: 0o600 });
+    return journal.begin({ kind: 'whole', share: upstream.name, parts, headers, body: file }, this.#begunMs);
+  }
+
+  /** Begun and not brought to its end, the file would be torn. */
+  async #noRoom(): Promise<Refusal | undefined> {
+    const { body, spool } = this.#options;
+    const needed = ('bytes' in body ? body.bytes.length : body.size) + SPARE_BYTES;
+    return needed > (await roomIn(spool, 0))
+      ? { status: 507, text: 'There is no room for this file on the cache disk.' }
+      : undefined;
+  }
+}

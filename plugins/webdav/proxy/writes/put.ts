@@ -1,0 +1,232 @@
+import { mkdir } from 'node:fs/promises';
+import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { answer } from '../answer.ts';
+import type { Refusal } from '../answer.ts';
+import { now, pause } from '../clock.ts';
+import type { ClearUp } from './clear-up.ts';
+import { Commit } from './commit.ts';
+import { WAITING } from '../backend.ts';
+import type { Attached } from '../backend.ts';
+import { limitIdle, Refused } from '../exchange.ts';
+import type { Exchange } from '../exchange.ts';
+import { toBackend } from '../requests/headers.ts';
+import type { Journal, Upload } from './journal.ts';
+import { failure, wasRefused } from './put-answers.ts';
+import { NO_ROOM, receive, roomIn, RoomWatch } from './spool.ts';
+import { statOf } from '../requests/stat.ts';
+import type { Found } from '../requests/stat.ts';
+import { preconditionFails } from '../requests/conditions.ts';
+import { keepTime, wantedTime } from '../requests/times.ts';
+
+const READY_MS = 12_000;
+const RELEASE_MS = 300;
+
+export interface PutTools {
+  readonly journal: Journal;
+  readonly spool: () => { readonly folder: string; readonly minFreeBytes: number };
+  readonly clearUp: ClearUp;
+}
+
+/**
+ * What is new in a share goes to the backend as it comes and is taken away when it does not come to its end.
+ * What would overwrite a file that holds something is received to the last byte first: a client that goes
+ * away leaves the file as it was.
+ */
+export async function put(exchange: Exchange, tools: PutTools): Promise<void> {
+  const { request, response, upstream: gate, parts, gone } = exchange;
+  if (exchange.path.endsWith('/')) throw new Refused(405, 'A folder is no file.');
+  if (request.headers['content-range'] !== undefined)
+    throw new Refused(400, 'Parts of a file cannot be written; send the whole file.');
+  const done = await gate.alone(exchange.path);
+  try {
+    const found = await statOf(gate, parts, request.headers.host ?? '', gone);
+    if (found?.isFolder === true) throw new Refused(405, 'There is a folder of that name.');
+    const failed = preconditionFails(request.headers, found);
+    if (failed) throw new Refused(412, 'The file is not in the state that was asked for.');
+    await checkRoom(request, tools);
+    gone.throwIfAborted();
+    if (exchange.expectsContinue) response.writeContinue();
+    limitIdle(request);
+    if (found && found.bytes > 0) await overwrite(exchange, tools);
+    else await pass(exchange, tools, found);
+  } finally {
+    done();
+  }
+}
+
+async function checkRoom(request: IncomingMessage, { spool }: PutTools): Promise<void> {
+  // Finder sends no length, and says in a word of its own what it is going to send.
+  const length =
+    Number(request.headers['content-length'] ?? request.headers['x-expected-entity-length']) || 0;
+  const { folder, minFreeBytes } = spool();
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (length > (await roomIn(folder, minFreeBytes))) throw new Refused(507, NO_ROOM);
+}
+
+async function overwrite(exchange: Exchange, tools: PutTools): Promise<void> {
+  const { request, response, upstream: gate, parts, path, gone } = exchange;
+  const { folder, minFreeBytes } = tools.spool();
+  const body = await receive(request, folder, minFreeBytes);
+  request.setTimeout(0);
+  if (!body || gone.aborted) return;
+  const commit = new Commit({
+    upstream: gate,
+    parts,
+    path,
+    headers: backendHeaders(request),
+    body,
+    spool: folder,
+    journal: tools.journal,
+  });
+  const refusal = await commit.run();
+  if (!refusal) await tools.clearUp.forget(gate.name, parts);
+  answer(request, response, refusal ?? { status: 204, text: '', headers: await timed(exchange) });
+  if (commit.left) await tools.clearUp.now(gate, commit.left);
+}
+
+/** Sees to the time that the client wants the file to have, and what it is told of that. */
+async function timed({ request, upstream: gate, parts }: Exchange): Promise<OutgoingHttpHeaders> {
+  const seconds = wantedTime(request);
+  const isKept =
+    seconds !== undefined &&
+    gate.attached !== undefined &&
+    (await keepTime(gate.attached.share, parts, seconds));
+  return isKept ? { 'x-oc-mtime': 'accepted' } : {};
+}
+
+/** Straight on to the backend. */
+async function pass(exchange: Exchange, tools: PutTools, found: Found | undefined): Promise<void> {
+  const { request, response, upstream: gate, parts, path, gone } = exchange;
+  const attached = await gate.ready(now() + READY_MS, gone);
+  const headers = backendHeaders(request);
+  const upload = await tools.journal.begin({
+    kind: found ? 'empty' : 'new',
+    share: gate.name,
+    parts,
+    headers,
+  });
+  const room = new RoomWatch(tools.spool);
+  const onPiece = (bytes: number): void => {
+    tools.journal.touch(upload);
+    room.took(bytes);
+  };
+  const passing: Passing = {
+    attached,
+    body: request,
+    path,
+    headers,
+    upload,
+    onPiece,
+    stop: AbortSignal.any([attached.leaving, room.full]),
+  };
+  const { outcome, status } = await attached.track(passBody(passing));
+  request.setTimeout(0);
+  const left = outcome === 'torn' ? tools.journal.leave(upload) : undefined;
+  if (!left) await tools.journal.end(upload);
+  if (outcome === 'taken') await tools.clearUp.forget(gate.name, parts);
+  const taken = (headers: OutgoingHttpHeaders): Refusal => ({
+    status: found ? 204 : 201,
+    text: found ? '' : 'Created.',
+    headers,
+  });
+  answer(
+    request,
+    response,
+    outcome === 'taken' ? taken(await timed(exchange)) : failure(room.full.aborted ? 507 : status),
+  );
+  if (left) await tools.clearUp.now(gate, left);
+}
+
+interface Passing {
+  readonly attached: Attached;
+  readonly body: IncomingMessage;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly upload: Upload;
+  readonly onPiece: (bytes: number) => void;
+  /** Aborts when the upload is to be taken back. */
+  readonly stop: AbortSignal;
+}
+
+/** `none`: nothing of it is left in the share. */
+async function passBody(
+  passing: Passing,
+): Promise<{ outcome: 'taken' | 'none' | 'torn'; status: number | undefined }> {
+  const { attached, body, path, headers, onPiece, stop } = passing;
+  // No length: then the body can be ended at any byte, and the backend has closed the file when it answers.
+  const call = { method: 'PUT', path, headers: { ...headers, 'transfer-encoding': 'chunked', ...WAITING } };
+  const { request: sink, answered, continued } = attached.begin(call, { fresh: true });
+  const isWhole = (await continued) && (await pour(body, sink, { onPiece, stop }));
+  sink.end();
+  const result = await answered.catch(() => undefined);
+  result?.resume();
+  const status = result?.statusCode;
+  if (wasRefused(status)) return { outcome: 'none', status };
+  if (status === undefined) return { outcome: 'torn', status };
+  if (isWhole && status < 300) return { outcome: 'taken', status };
+  return { outcome: (await takeBack(passing)) ? 'none' : 'torn', status: status < 300 ? undefined : status };
+}
+
+/**
+ * Makes the path what it was before the upload. The file is closed, and no other client of ours writes it
+ * now.
+ */
+async function takeBack({ attached, path, headers, upload }: Passing): Promise<boolean> {
+  // What serves from beside a mount has closed the file, the mount itself does so a moment later.
+  if (attached.engine.port !== undefined) await pause(RELEASE_MS);
+  const method = upload.kind === 'new' ? 'DELETE' : 'PUT';
+  const response = await attached
+    .ask({ method, path, headers: { ...headers, 'content-length': 0 } })
+    .catch(() => undefined);
+  response?.resume();
+  const status = response?.statusCode ?? 0;
+  return status === 404 || (status >= 200 && status < 300);
+}
+
+/**
+ * Resolves with true when the client has sent all of it. Ends early when the backend closes, or when it has
+ * to stop.
+ */
+function pour(
+  from: IncomingMessage,
+  to: ClientRequest,
+  { onPiece, stop }: Pick<Passing, 'onPiece' | 'stop'>,
+): Promise<boolean> {
+  return new Promise((resolve) => {
+    // What had come and was not read is lost with the connection.
+    if (from.destroyed || stop.aborted) return resolve(false);
+    let isOver = false;
+    const finish = (isWhole: boolean): void => {
+      isOver = true;
+      stop.removeEventListener('abort', cut);
+      resolve(isWhole);
+    };
+    const cut = (): void => finish(false);
+    stop.addEventListener('abort', cut, { once: true });
+    from.on('data', (piece: Buffer) => {
+      onPiece(piece.length);
+      if (isOver || to.destroyed || to.write(piece)) return;
+      from.pause();
+      to.once('drain', () => from.resume());
+    });
+    from.once('end', () => finish(from.complete));
+    from.once('close', () => finish(false));
+    to.once('response', () => finish(false));
+    to.once('close', () => finish(false));
+  });
+}
+
+/** Kept beside the upload: a file that its writer has locked can be mended only with the lock's token. */
+function backendHeaders({ headers }: IncomingMessage): Readonly<Record<string, string>> {
+  const {
+    host,
+    'content-type': type,
+    if: condition,
+    'lock-token': token,
+    'x-oc-mtime': time,
+  } = toBackend(headers);
+  const kept = { host, 'content-type': type, if: condition, 'lock-token': token, 'x-oc-mtime': time };
+  return Object.fromEntries(
+    Object.entries(kept).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
+}

@@ -1,0 +1,250 @@
+import { rm } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { answer } from '../answer.ts';
+import { now, pause } from '../clock.ts';
+import { Commit } from './commit.ts';
+import { backendPath, passOn, Refused } from '../exchange.ts';
+import type { Exchange } from '../exchange.ts';
+import { toBackend } from '../requests/headers.ts';
+import type { PutTools } from './put.ts';
+import { NO_ROOM, receive, roomIn } from './spool.ts';
+import type { Spooled } from './spool.ts';
+import { statOf } from '../requests/stat.ts';
+import type { Found } from '../requests/stat.ts';
+import { keepTime } from '../requests/times.ts';
+
+const SPARE_BYTES = 16 * 1_048_576;
+const SEEN_AFTER_MS = 1_200;
+/**
+ * To an backend this is a mistake that it finds only after it has looked at locks and conditions, and before
+ * it does anything.
+ */
+const ONLY_ASKING = { depth: '1' } as const;
+const WOULD_DO = 400;
+
+/** A copy or move over a file that holds something. */
+interface Replacing {
+  readonly exchange: Exchange;
+  readonly target: readonly string[];
+  readonly targetPath: string;
+  readonly source: Found;
+  readonly begunMs: number;
+  /** Lock tokens that the client has shown. */
+  readonly tokens: readonly string[];
+}
+
+/**
+ * An backend takes the target away from the NAS before it copies or renames: if it died in between, nothing
+ * would stand there. So the new content is put over the old as an upload is, and what was moved is taken away
+ * afterwards. False: there is nothing to be lost, the backend may do it.
+ */
+export async function replace(
+  exchange: Exchange,
+  target: readonly string[],
+  tools: PutTools,
+): Promise<boolean> {
+  const { request, upstream: gate, path } = exchange;
+  const targetPath = backendPath(gate, target, false);
+  if (
+    request.headers['overwrite'] === 'F' ||
+    targetPath === path ||
+    (await filesOf(exchange, target)) === undefined
+  )
+    return false;
+  const [first = '', second = ''] = [path, targetPath].sort();
+  const [doneFirst, doneSecond] = [await gate.alone(first), await gate.alone(second)];
+  try {
+    const source = await filesOf(exchange, target);
+    if (!source) return false;
+    await run({ exchange, target, targetPath, source, begunMs: now(), tokens: tokensIn(request) }, tools);
+    return true;
+  } finally {
+    doneSecond();
+    doneFirst();
+  }
+}
+
+/**
+ * The file that is to be copied or moved, when there is one and it would take the place of another with
+ * content.
+ */
+async function filesOf(
+  { request, upstream: gate, parts, gone }: Exchange,
+  target: readonly string[],
+): Promise<Found | undefined> {
+  const host = request.headers.host ?? '';
+  const there = await statOf(gate, target, host, gone);
+  if (!there) return undefined;
+  const source = await statOf(gate, parts, host, gone);
+  if (source && isSame(parts.join('/'), target.join('/'), source.etag === there.etag))
+    throw new Refused(403, 'That is one and the same file.');
+  return source && !source.isFolder && !there.isFolder && there.bytes > 0 ? source : undefined;
+}
+
+/**
+ * Two spellings of one name, as a Mac's and another's: taking the target away would take away the only one.
+ */
+function isSame(one: string, other: string, looksSame: boolean): boolean {
+  const [a, b] = [one.normalize('NFC'), other.normalize('NFC')];
+  return a === b || (looksSame && a.toLowerCase() === b.toLowerCase());
+}
+
+async function run(replacing: Replacing, tools: PutTools): Promise<void> {
+  const { exchange, target, targetPath } = replacing;
+  const { request, response, upstream: gate } = exchange;
+  const refused = await refusal(exchange, targetPath);
+  if (refused) return passOn(refused, exchange);
+  const body = await fetch(replacing, tools);
+  const headers = await headersFor(replacing).catch(async (error: unknown) => {
+    if ('file' in body) await rm(body.file, { force: true });
+    throw error;
+  });
+  const commit = new Commit({
+    upstream: gate,
+    parts: target,
+    path: targetPath,
+    headers,
+    body,
+    spool: tools.spool().folder,
+    journal: tools.journal,
+  });
+  const failed = await commit.run();
+  if (commit.left) {
+    answer(request, response, failed ?? { status: 502, text: '' });
+    return tools.clearUp.now(gate, commit.left);
+  }
+  if (failed) return answer(request, response, failed);
+  await tools.clearUp.forget(gate.name, target);
+  const seconds = headers['x-oc-mtime'];
+  if (gate.attached && seconds !== undefined) await keepTime(gate.attached.share, target, seconds);
+  if (request.method === 'MOVE') await takeAway(replacing, tools);
+  answer(request, response, { status: 204, text: '' });
+}
+
+/** The backend's answer when it would not do it: a lock, or a condition that does not hold. */
+async function refusal(
+  { request, upstream: gate, path }: Exchange,
+  targetPath: string,
+): Promise<IncomingMessage | undefined> {
+  const { host = 'localhost' } = request.headers;
+  const headers = {
+    ...toBackend(request.headers),
+    ...ONLY_ASKING,
+    overwrite: 'T',
+    destination: `http://${host}${targetPath}`,
+    'content-length': 0,
+  };
+  const answered = await gate.ask({ method: request.method ?? '', path, headers });
+  if (answered.statusCode !== WOULD_DO) return answered;
+  answered.resume();
+  return undefined;
+}
+
+/**
+ * The client's tokens, where what is to be written has a lock: an backend takes a token for what has none as
+ * a mistake.
+ */
+async function key(
+  { exchange: { request, upstream: gate }, tokens }: Replacing,
+  from: string,
+  to: string,
+): Promise<{ if?: string }> {
+  if (tokens.length === 0) return {};
+  const { host = 'localhost' } = request.headers;
+  const answered = await gate.ask({
+    method: 'COPY',
+    path: from,
+    headers: {
+      host,
+      ...ONLY_ASKING,
+      overwrite: 'T',
+      destination: `http://${host}${to}`,
+      'content-length': 0,
+    },
+  });
+  answered.resume();
+  return answered.statusCode === 423 ? { if: tokens.map((token) => `(<${token}>)`).join(' ') } : {};
+}
+
+function tokensIn({ headers }: IncomingMessage): readonly string[] {
+  // No bracket within brackets: looked for from each opening one to the end, thousands of them would hold up
+  // everybody.
+  const lists = [...String(headers['if'] ?? '').matchAll(/\(([^()]*)\)/g)].map(([, list = '']) => list);
+  return [
+    ...new Set(lists.flatMap((list) => [...list.matchAll(/<([^<>]+)>/g)].map(([, token = '']) => token))),
+  ];
+}
+
+async function fetch(
+  { exchange: { request, upstream: gate, path, gone }, source }: Replacing,
+  { spool }: PutTools,
+): Promise<Spooled> {
+  const { folder, minFreeBytes } = spool();
+  if (source.bytes + SPARE_BYTES > (await roomIn(folder, minFreeBytes))) throw new Refused(507, NO_ROOM);
+  const answered = await gate.ask(
+    { method: 'GET', path, headers: { host: request.headers.host ?? 'localhost' } },
+    { signal: gone },
+  );
+  const body = answered.statusCode === 200 ? await receive(answered, folder, minFreeBytes) : undefined;
+  const size = body && ('bytes' in body ? body.bytes.length : body.size);
+  if (body && size === source.bytes) return body;
+  if (body && 'file' in body) await rm(body.file, { force: true });
+  throw new Refused(502, 'The file could not be read to its end; nothing was changed.');
+}
+
+/**
+ * What the backend is told with the new content. Rejects when the content is not what now stands at the
+ * source.
+ */
+async function headersFor(replacing: Replacing): Promise<Readonly<Record<string, string>>> {
+  const {
+    exchange: { request, upstream: gate, path },
+    targetPath,
+    begunMs,
+  } = replacing;
+  // A server beside a mount sees what other protocols write up to a second late: it may have given an old
+  // length of the file.
+  if (gate.attached?.engine.behind !== undefined) await pause(begunMs + SEEN_AFTER_MS - now());
+  const { modifiedMs } = await expectUnchanged(
+    replacing,
+    'The file was changed while it was read; nothing was done.',
+  );
+  const time = modifiedMs > 0 ? { 'x-oc-mtime': String(Math.floor(modifiedMs / 1_000)) } : {};
+  return { host: request.headers.host ?? 'localhost', ...time, ...(await key(replacing, path, targetPath)) };
+}
+
+async function expectUnchanged(
+  { exchange: { request, upstream: gate, parts }, source, begunMs }: Replacing,
+  sentence: string,
+): Promise<Found> {
+  const found = await statOf(gate, parts, request.headers.host ?? 'localhost');
+  // The tag is another one also when an upload to the NAS, which knows whole seconds alone, has ended, or a
+  // time was set.
+  const isUnchanged =
+    found?.bytes === source.bytes && (found.etag === source.etag || found.modifiedMs + 1_000 < begunMs);
+  if (!isUnchanged) throw new Refused(409, sentence);
+  return found;
+}
+
+/** What somebody has written there meanwhile stays. */
+async function takeAway(replacing: Replacing, { clearUp }: PutTools): Promise<void> {
+  const {
+    exchange: { request, upstream: gate, parts, path },
+    targetPath,
+  } = replacing;
+  const host = request.headers.host ?? 'localhost';
+  await expectUnchanged(replacing, 'The file was changed while it was moved; it stands in both places.');
+  const answered = await gate.ask(
+    {
+      method: 'DELETE',
+      path,
+      headers: { host, 'content-length': 0, ...(await key(replacing, targetPath, path)) },
+    },
+    { isRepeatable: true },
+  );
+  answered.resume();
+  const status = answered.statusCode ?? 0;
+  if (status >= 300 && status !== 404)
+    throw new Refused(502, 'The file is in its new place, and could not be taken away from the old one.');
+  await clearUp.forget(gate.name, parts);
+}

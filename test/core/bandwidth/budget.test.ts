@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { divideBandwidth, remaining, slower } from '../../../core/bandwidth/budget.js';
+import type { Demand } from '../../../core/bandwidth/budget.js';
+
+const demands = (...busy: readonly boolean[]): Demand[] =>
+  busy.map((up, index) => ({ share: `s${index}`, up, down: false }));
+const ups = (total: number, ...busy: readonly boolean[]): number[] =>
+  [...divideBandwidth({ up: total, down: 0 }, demands(...busy)).values()].map(({ up }) => up);
+
+describe('division of the bandwidth budget', () => {
+  it('is unlimited for all when the budget is', () => {
+    assert.deepEqual(ups(0, true, false), [0, 0]);
+  });
+
+  it('is even while all or none are busy', () => {
+    assert.deepEqual(ups(100, false, false), [50, 50]);
+    assert.deepEqual(ups(100, true, true), [50, 50]);
+  });
+
+  it('leaves the idle ones a twentieth together', () => {
+    assert.deepEqual(ups(1_000, true, false, true, false), [475, 25, 475, 25]);
+  });
+
+  it('divides each direction by its own demand', () => {
+    const parts = divideBandwidth({ up: 1_000, down: 1_000 }, [
+      { share: 'a', up: true, down: false },
+      { share: 'b', up: false, down: true },
+    ]);
+    assert.deepEqual(
+      [...parts.values()],
+      [
+        { up: 950, down: 50 },
+        { up: 50, down: 950 },
+      ],
+    );
+  });
+
+  it('never exceeds the budget, and leaves nobody at 0, which would be unlimited', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 64, max: 2 ** 40 }),
+        fc.array(fc.boolean(), { minLength: 1, maxLength: 64 }),
+        (total, busy) => {
+          const parts = ups(total, ...busy);
+          assert.ok(parts.every((part) => part > 0));
+          assert.ok(parts.reduce((sum, part) => sum + part, 0) <= total);
+        },
+      ),
+    );
+  });
+
+  it('takes 0 for unlimited when it compares', () => {
+    assert.deepEqual(slower({ up: 0, down: 5 }, { up: 7, down: 0 }), { up: 7, down: 5 });
+    assert.deepEqual(slower({ up: 3, down: 0 }, { up: 7, down: 0 }), { up: 3, down: 0 });
+  });
+
+  it('never makes a limited rest unlimited', () => {
+    assert.deepEqual(remaining({ up: 10, down: 0 }, [{ up: 10, down: 4 }]), { up: 1, down: 0 });
+  });
+});

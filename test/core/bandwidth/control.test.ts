@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createKit, spec } from '../fake-shares.ts';
+import type { Kit } from '../fake-shares.ts';
+import { loaded, start } from '../fake-supervisor.ts';
+
+describe('bandwidth over mounts', () => {
+  const limited = (up: string, down = '0') =>
+    loaded([spec('photos'), spec('video')], {
+      bandwidth: { up, down, adaptive: false, adaptive_interval: '10s' },
+    });
+  const lastUp = (kit: Kit) => ['photos', 'video'].map((share) => kit.mounter.of(share).limits.at(-1)?.up);
+
+  it('limits a fresh mount before the next cycle', async (t) => {
+    const kit = createKit();
+    await start(t, kit, limited('10M'));
+    await kit.clock.advance(100);
+    assert.deepEqual(lastUp(kit), [5 * 1024 * 1024, 5 * 1024 * 1024]);
+  });
+
+  it('sends nothing while nothing is limited', async (t) => {
+    const kit = createKit();
+    await start(t, kit, limited('0'));
+    await kit.clock.advance(10_000);
+    assert.deepEqual(
+      kit.mounter.mounts.map(({ limits }) => limits),
+      [[], []],
+    );
+  });
+
+  it('gives most to the one that uploads and never hands out more than the budget', async (t) => {
+    const kit = createKit();
+    const current = new Map<string, number>();
+    let highest = 0;
+    kit.mounter.prepare = (mount) => {
+      mount.setBandwidth = async (limit) => {
+        mount.limits.push(limit);
+        current.set(mount.shareName, limit.up);
+        if (current.size === 2)
+          highest = Math.max(
+            highest,
+            [...current.values()].reduce((sum, up) => sum + up, 0),
+          );
+      };
+    };
+    await start(t, kit, limited('1000B'));
+    await kit.clock.advance(3_000);
+    for (const busy of ['photos', 'video', 'photos']) {
+      for (const share of ['photos', 'video']) kit.mounter.of(share).dirty(share === busy ? 1 : 0);
+      await kit.clock.advance(6_000);
+      assert.ok((current.get(busy) ?? 0) >= 950, `${busy}: ${current.get(busy)}`);
+    }
+    assert.ok(highest <= 1_000, `${highest}`);
+  });
+
+  it('keeps what a silent mount has out of the budget of the others', async (t) => {
+    const kit = createKit();
+    await start(t, kit, limited('1000B'));
+    await kit.clock.advance(3_000);
+    kit.mounter.of('photos').isRcSilent = true;
+    kit.mounter.of('photos').setBandwidth = async () => {
+      throw new Error('silent');
+    };
+    kit.mounter.of('video').dirty(1);
+    await kit.clock.advance(30_000);
+    assert.deepEqual(
+      kit.mounter.of('photos').limits.map(({ up }) => up),
+      [500],
+    );
+    assert.ok(kit.mounter.of('video').limits.every(({ up }) => up <= 500));
+  });
+
+  it('changes nothing for a limit that cannot be read', async (t) => {
+    const kit = createKit();
+    const { supervisor } = await start(t, kit, limited('1000B'));
+    await kit.clock.advance(3_000);
+    const before = kit.mounter.of('photos').limits.length;
+    supervisor.setBandwidth({ up: 'fast', down: '0' });
+    await kit.clock.advance(5_000);
+    assert.equal(kit.mounter.of('photos').limits.length, before);
+    assert.ok(kit.lines.texts().includes('bandwidth limit not understood, nothing changed'));
+  });
+
+  it('takes a new limit and gives it up again for a new configuration', async (t) => {
+    const kit = createKit();
+    const { supervisor } = await start(t, kit, limited('1000B'));
+    await kit.clock.advance(3_000);
+    supervisor.setBandwidth({ up: '400B', down: '0' });
+    await kit.clock.advance(10);
+    assert.deepEqual(lastUp(kit), [200, 200]);
+    supervisor.applyConfig(limited('600B'), false);
+    await kit.clock.advance(10);
+    assert.deepEqual(lastUp(kit), [300, 300]);
+    supervisor.setBandwidth({ up: '0', down: '0' });
+    await kit.clock.advance(10);
+    assert.deepEqual(lastUp(kit), [0, 0]);
+  });
+
+  it('keeps a limit that was set by hand when other keys of its section change', async (t) => {
+    const kit = createKit();
+    const { supervisor } = await start(t, kit, limited('1000B'));
+    supervisor.setBandwidth({ up: '400B', down: '0' });
+    supervisor.applyConfig(
+      loaded([spec('photos'), spec('video')], {
+        bandwidth: { up: '1000B', down: '0', adaptive: true, adaptive_interval: '10s' },
+      }),
+      false,
+    );
+    await kit.clock.advance(100);
+    assert.deepEqual(lastUp(kit), [200, 200]);
+  });
+
+  it('does not follow a plugin that answers nonsense', async (t) => {
+    const kit = createKit();
+    kit.hooks.budget = () => ({ up: Number.NaN, down: -1 });
+    await start(t, kit, limited('1000B'));
+    await kit.clock.advance(3_000);
+    assert.deepEqual(lastUp(kit), [500, 500]);
+  });
+});

@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
+import type { CliContext } from 'mountkeeper';
+import { checkPlugin, renderPluginTable } from '../../../../core/cli/plugin/author.js';
+import { scaffold } from '../../../../core/cli/plugin/scaffold.js';
+import { packageDir } from '../../../../core/plugins/discovery/stage.js';
+
+function terminal(): { cli: CliContext; out: string[]; err: string[] } {
+  const out: string[] = [];
+  const err: string[] = [];
+  const cli = {
+    json: false,
+    print: (text: string) => void out.push(text),
+    printError: (text: string) => void err.push(text),
+  } as unknown as CliContext;
+  return { cli, out, err };
+}
+
+async function scratch(t: TestContext): Promise<string> {
+  const root = await realpath(await mkdtemp(path.join(tmpdir(), 'mountkeeper-cli-')));
+  t.after(() => rm(root, { recursive: true, force: true }));
+  return root;
+}
+
+async function scaffolded(root: string, changes: Record<string, string | undefined> = {}): Promise<string> {
+  const folder = path.join(root, 'garden');
+  await mkdir(folder);
+  for (const [file, content] of Object.entries({ ...scaffold('garden', '0.1.0'), ...changes })) {
+    if (content !== undefined) await writeFile(path.join(folder, file), content);
+  }
+  return folder;
+}
+
+function run(file: string, cwd: string): Promise<{ code: number | null; output: string }> {
+  return new Promise((resolve) => {
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+    const child = spawn(process.execPath, [file], { cwd, env, timeout: 30_000 });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => {
+        output += chunk.toString();
+      });
+    child.once('close', (code) => resolve({ code, output }));
+  });
+}
+
+describe('plugin list', () => {
+  it('shows the reason where there is one and marks strangers', () => {
+    const base = { version: '1.0.0', description: 'Waters.', effects: [] };
+    assert.deepEqual(
+      renderPluginTable([
+        { ...base, name: 'garden', state: 'active', reason: undefined, thirdParty: true },
+        { ...base, name: 'mount', state: 'failed', reason: 'no rclone', thirdParty: false },
+        {
+          name: 'pond',
+          version: '',
+          description: '',
+          state: 'invalid',
+          reason: 'it cannot be loaded',
+          third_party: true,
+        },
+      ]),
+      [
+        ['plugin', 'version', 'state', 'about'],
+        ['garden *', '1.0.0', 'active', 'Waters.'],
+        ['mount', '1.0.0', 'failed', 'no rclone'],
+        ['pond *', '', 'invalid', 'it cannot be loaded'],
+      ],
+    );
+  });
+});
+
+describe('a scaffolded plugin', () => {
+  it('passes the check, which says what it contributes', async (t) => {
+    const { cli, out, err } = terminal();
+    assert.equal(await checkPlugin(await scaffolded(await scratch(t)), cli), 0);
+    assert.deepEqual(err, []);
+    assert.deepEqual(out, [
+      'garden 0.1.0: The plugin garden for Mountkeeper.',
+      '  hooks: afterMount',
+      '  routes: GET /api/garden',
+      'garden is fine',
+    ]);
+  });
+
+  it('keeps the contract by the test it brings', async (t) => {
+    const root = await scratch(t);
+    const folder = await scaffolded(root);
+    await mkdir(path.join(root, 'node_modules'));
+    await symlink(packageDir, path.join(root, 'node_modules/mountkeeper'), 'dir');
+    const { code, output } = await run('contract.test.js', folder);
+    assert.equal(code, 0, output);
+    assert.match(output, /# pass 5/);
+  });
+});
+
+describe('plugin check', () => {
+  it('says everything there is to mend', async (t) => {
+    const { cli, out, err } = terminal();
+    const index = scaffold('garden', '0.1.0')
+      ['index.js']!.replace(".description('What is said when a share is mounted.')", '')
+      .replace(
+        "ctx.tap('afterMount'",
+        "if (globalThis.again) ctx.tap('afterUnmount', () => {});\n    globalThis.again = true;\n    ctx.tap('afterMount'",
+      );
+    const folder = await scaffolded(await scratch(t), {
+      'index.js': index,
+      'README.md': '# Garden\n\n## Configuration\n',
+      'sample.toml': '[plugins.garden]\ngreting = "hi"\n',
+    });
+    t.after(() => {
+      delete (globalThis as { again?: boolean }).again;
+    });
+    assert.equal(await checkPlugin(folder, cli), 1);
+    for (const sentence of [
+      /before others use it: .*must begin with "# garden"/,
+      /before others use it: .*must have the sections/,
+    ])
+      assert.match(out.join('\n'), sentence);
+    const text = err.join('\n');
+    for (const sentence of [
+      /the key plugins\.garden\.greeting lacks \.description\(\)/,
+      /sample\.toml is not valid: .*greting/,
+    ]) {
+      assert.match(text, sentence);
+    }
+  });
+
+  it('lets a plugin of two files pass, and says what it lacks before others use it', async (t) => {
+    const { cli, out, err } = terminal();
+    const folder = await scaffolded(await scratch(t));
+    for (const paper of ['README.md', 'sample.toml']) await rm(path.join(folder, paper));
+    assert.equal(await checkPlugin(folder, cli), 0);
+    assert.deepEqual(err, []);
+    assert.deepEqual(out.slice(-3), [
+      'before others use it: README.md is missing',
+      'before others use it: sample.toml is missing; it shows users a working configuration',
+      'garden is fine',
+    ]);
+  });
+
+  it('says why a plugin cannot be loaded at all', async (t) => {
+    const { cli, err } = terminal();
+    const folder = await scaffolded(await scratch(t), { 'index.js': 'export default {' });
+    assert.equal(await checkPlugin(folder, cli), 1);
+    assert.match(err.join(), /garden: it cannot be loaded: SyntaxError: .*garden\/index\.js:1\)/);
+  });
+});
+
+describe('the contract suite', () => {
+  it('fails a plugin that leaves timers, servers, children or routes of chance behind, or lacks its papers', async (t) => {
+    const root = await scratch(t);
+    const index = scaffold('garden', '0.1.0')
+      ['index.js']!.replace('import {', "import { spawn } from 'node:child_process';\nimport {")
+      .replace(
+        'register(ctx) {',
+        `register(ctx) {
+    ctx.effect('leaky', () => { ctx.use('clock').after(60_000, () => {}); spawn('sleep', ['20']); return () => {}; });
+    ctx.tap('afterMount', () => {}, Math.random());`,
+      );
+    const folder = await scaffolded(root, { 'index.js': index, 'README.md': undefined });
+    for (const paper of ['README.md', 'sample.toml']) await rm(path.join(folder, paper), { force: true });
+    await mkdir(path.join(root, 'node_modules'));
+    await symlink(packageDir, path.join(root, 'node_modules/mountkeeper'), 'dir');
+    await writeFile(
+      path.join(folder, 'contract.test.js'),
+      `${await readFile(path.join(folder, 'contract.test.js'), 'utf8')}
+import { after } from 'node:test';
+import { readFileSync } from 'node:fs';
+after(() => { for (const pid of readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8').split(' ').filter(Boolean)) process.kill(Number(pid)); });\n`,
+    );
+    const { code, output } = await run('contract.test.js', folder);
+    assert.equal(code, 1);
+    for (const name of [
+      'has a README',
+      'brings a sample',
+      'declares the same twice',
+      'leaves nothing behind',
+    ])
+      assert.match(output, new RegExp(`not ok \\d - ${name}`));
+    assert.match(output, /1 timers are left/);
+  });
+
+  it('fails a plugin that leaves a child process behind', async (t) => {
+    const root = await scratch(t);
+    const index = scaffold('garden', '0.1.0')
+      ['index.js']!.replace('import {', "import { spawn } from 'node:child_process';\nimport {")
+      .replace(
+        'register(ctx) {',
+        "register(ctx) {\n    ctx.effect('leaky', () => { spawn('sleep', ['20']).unref(); return () => {}; });",
+      );
+    const folder = await scaffolded(root, { 'index.js': index });
+    await mkdir(path.join(root, 'node_modules'));
+    await symlink(packageDir, path.join(root, 'node_modules/mountkeeper'), 'dir');
+    await writeFile(
+      path.join(folder, 'contract.test.js'),
+      `import { contractSuite } from 'mountkeeper/testing';
+import { after } from 'node:test';
+import { readFileSync } from 'node:fs';
+contractSuite(import.meta.dirname);
+after(() => { for (const pid of readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8').split(' ').filter(Boolean)) process.kill(Number(pid)); });\n`,
+    );
+    const { code, output } = await run('contract.test.js', folder);
+    assert.equal(code, 1);
+    assert.match(output, /this is left behind[^]*child process/);
+  });
+});

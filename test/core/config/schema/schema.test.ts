@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { describe, it } from 'node:test';
+import { Joi } from '../../../../core/sdk/index.ts';
+import { listKeys } from '../../../../core/config/schema/key-tree.ts';
+import { assemble, contributionProblems } from '../../../../core/config/schema/schema.ts';
+import { accepted, openRoom, PHOTOS, refused } from '../fixture.ts';
+import { foldName, shareNameProblem } from '../../../../core/config/schema/share-name.ts';
+import { entry, sampleEntries } from '../fixture.ts';
+
+/** A second copy of Joi in this process, as a plugin that brings its own would have. */
+function foreignJoi(): typeof Joi {
+  const require = createRequire(import.meta.url);
+  const entryFile = require.resolve('joi');
+  const kept = Object.entries(require.cache).filter(([file]) => file.includes('/joi/'));
+  for (const [file] of kept) delete require.cache[file];
+  const copy = require(entryFile) as typeof Joi;
+  for (const [file] of Object.entries(require.cache).filter(([name]) => name.includes('/joi/')))
+    delete require.cache[file];
+  for (const [file, module] of kept) require.cache[file] = module;
+  return copy;
+}
+
+describe('the path on a remote', () => {
+  it('does not climb, whoever writes it', async () => {
+    const room = openRoom();
+    try {
+      const at = (path: string): string => `${PHOTOS}remote_path = '${path}'\n`;
+      for (const origin of ['file', 'http'] as const) {
+        for (const path of ['..', '../x', 'a/..', 'a/../../b', '/volume1/../etc', '..\\x', 'a\\..\\b'])
+          assert.match(
+            refused(await room.service.check(at(path), origin)).message,
+            /remote_path holds "\.\."/,
+            path,
+          );
+        for (const path of ['', '/volume1/photos', '..a', 'a..', 'a/.../b', '.', 'a/./b', 'a//b/'])
+          accepted(await room.service.check(at(path), origin));
+      }
+    } finally {
+      room.close();
+    }
+  });
+});
+
+describe('share names', () => {
+  it('may be in any script, with inner spaces, up to 63 characters', () => {
+    const good = [
+      'a',
+      '照片 2024',
+      'Fotos-ä_1.2',
+      'हिन्दी',
+      '-x',
+      '😀'.length === 2 ? '𠀀' : '',
+      'x'.repeat(63),
+      '𠀀'.repeat(63),
+    ];
+    assert.deepEqual(
+      good.map(shareNameProblem),
+      good.map(() => undefined),
+    );
+  });
+
+  it('are refused when no folder, no URL or no SMB share could have them', () => {
+    const bad = [
+      '',
+      'x'.repeat(64),
+      ' a',
+      'a ',
+      'a/b',
+      'a\\b',
+      '.',
+      '..',
+      '.a',
+      'a.',
+      'a\u00a0b',
+      'a\tb',
+      'a\0',
+      'ipc$',
+      'GLOBAL',
+      'globals',
+      'Glo bal',
+      'Homes',
+      'printers',
+      '📷',
+      'e\u0301',
+    ];
+    assert.deepEqual(
+      bad.filter((name) => shareNameProblem(name) === undefined),
+      [],
+    );
+  });
+
+  it('are the same when they differ in case only, in any script', () => {
+    assert.equal(foldName('STRASSE'), foldName('straße'));
+    assert.equal(foldName('ΣΊΣΥΦΟΣ'), foldName('σίσυφος'));
+    assert.notEqual(foldName('fotos'), foldName('photos'));
+  });
+});
+
+describe('the assembled schema', () => {
+  it('fills in every default of the core and of all plugins', () => {
+    const value = assemble(sampleEntries()).schema.validate({ connections: [] }).value as Record<
+      string,
+      unknown
+    >;
+    assert.deepEqual(value['web'], {
+      listen: '127.0.0.1',
+      port: 8090,
+      hostnames: [],
+      trusted_proxies: [],
+      username: 'admin',
+      password: '',
+    });
+    assert.deepEqual(value['shares'], []);
+    assert.deepEqual(value['plugins'], {
+      dirs: [],
+      auth: { enabled: true },
+      mount: { enabled: true },
+      smb: { enabled: true },
+      warmup: { enabled: true },
+    });
+  });
+
+  it('documents every key of the core with description and tier', () => {
+    const keys = listKeys(assemble([]).root);
+    assert.deepEqual(
+      keys.filter((key) => key.description === '').map((key) => key.path),
+      [],
+    );
+    const tiers = Object.fromEntries(keys.map((key) => [key.path, key.tier]));
+    assert.equal(tiers['shares[].protocols'], 'protocol');
+    assert.equal(tiers['supervisor.state_dir'], 'restart');
+    assert.equal(tiers['supervisor.stop_timeout'], 'live');
+    assert.equal(tiers['cache.dir'], 'global');
+    assert.equal(keys.find((key) => key.path === 'web.port')?.type, 'integer');
+  });
+
+  it('gives each key the nearest tier of its own plugin, and marks secrets', () => {
+    const keys = new Map(listKeys(assemble(sampleEntries()).root).map((key) => [key.path, key]));
+    assert.deepEqual(
+      [
+        keys.get('smb.users[].password')?.tier,
+        keys.get('smb.users[].password')?.secret,
+        keys.get('smb.users[].password')?.owner,
+      ],
+      ['protocol', true, 'smb'],
+    );
+    assert.equal(keys.get('shares[].dir_refresh_interval')?.tier, 'live');
+    assert.equal(keys.get('web.password')?.owner, 'auth');
+  });
+
+  it('takes keys of a plugin without a section from its own table', () => {
+    const plain = entry(
+      'lights',
+      { schema: Joi.object({ colour: Joi.string().default('red').description('Colour.') }) },
+      { enabledByDefault: false },
+    );
+    const value = assemble([plain]).schema.validate({ connections: [] }).value as { plugins: unknown };
+    assert.deepEqual(value.plugins, { dirs: [], lights: { enabled: false, colour: 'red' } });
+  });
+
+  it('leaves out a contribution whose key another plugin has, naming both, and keeps the rest', () => {
+    const rival = entry('rival', { section: 'web', schema: Joi.object({ password: Joi.string() }) });
+    const assembly = assemble([...sampleEntries(), rival]);
+    assert.deepEqual(assembly.rejected, [
+      { owner: 'rival', reason: 'plugin rival and plugin auth both declare the key web.password' },
+    ]);
+    assert.deepEqual(
+      assembly.entries.map((each) => each.owner),
+      ['auth', 'mount', 'smb', 'warmup'],
+    );
+    assert.equal(contributionProblems([rival]).get(rival.owner), undefined);
+  });
+
+  it('leaves out a plugin that redeclares a key of the core or of a share', () => {
+    const reasons = [
+      entry('a', { section: 'web', schema: Joi.object({ port: Joi.number() }) }),
+      entry('b', { section: 'b', schema: Joi.object({}), share: Joi.object({ mount_point: Joi.string() }) }),
+      entry('c', { schema: Joi.object({ enabled: Joi.boolean() }) }),
+      entry('dirs', { schema: Joi.object({}) }),
+      entry('d', { section: 'shares', schema: Joi.object({}) }),
+      entry('e', { section: 'plugins', schema: Joi.object({}) }),
+    ].map((each) => contributionProblems([each]).get(each.owner));
+    assert.equal(reasons[0], 'plugin a and the core both declare the key web.port');
+    assert.equal(reasons[1], 'plugin b and the core both declare the key shares[].mount_point');
+    assert.equal(reasons[2], 'plugin c and the core both declare the key plugins.c.enabled');
+    assert.ok(reasons.every((reason) => reason !== undefined));
+  });
+
+  it('refuses a schema that another copy of Joi made', () => {
+    const other = foreignJoi();
+    assert.notEqual(other, Joi);
+    const reason = contributionProblems([
+      entry('stranger', { section: 'stranger', schema: other.object({}) }),
+    ]).get('stranger');
+    assert.match(reason ?? '', /another Joi; import Joi from 'mountkeeper'/);
+    for (const schema of [undefined, {}, 5, Joi.string()]) {
+      assert.notEqual(
+        contributionProblems([entry('x', { section: 'x', schema: schema as never })]).get('x'),
+        undefined,
+      );
+    }
+  });
+
+  it('leaves out a plugin whose mere discovery would make a document invalid', () => {
+    const needy = [
+      entry('a', { section: 'a', schema: Joi.object({ token: Joi.string().required() }) }),
+      entry('b', {
+        section: 'b',
+        schema: Joi.object({}),
+        share: Joi.object({ colour: Joi.string().required() }),
+      }),
+    ];
+    const { rejected, schema } = assemble(needy);
+    assert.deepEqual(
+      rejected.map(({ reason }) => /every key needs a default.*is required$/.test(reason)),
+      [true, true],
+    );
+    assert.equal(
+      schema.validate({ connections: [], shares: [{ name: 'a', connection: 'b' }] }).error,
+      undefined,
+    );
+  });
+
+  it('keeps rules between the keys of one plugin', () => {
+    const paired = entry('paired', {
+      section: 'web',
+      schema: Joi.object({ a: Joi.number(), b: Joi.number() }).and('a', 'b'),
+    });
+    const { schema } = assemble([...sampleEntries(), paired]);
+    assert.match(
+      schema.validate({ connections: [], web: { a: 1 } }).error?.message ?? '',
+      /without its required peers/,
+    );
+  });
+});

@@ -1,0 +1,174 @@
+/** The text as it is shown over HTTP, and what comes back: no secret goes out, and none goes elsewhere. */
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { Joi } from '../../../../core/sdk/index.ts';
+import { checkUntrusted } from '../../../../plugins/mount/options/over-http.ts';
+import { NAS, PHOTOS, accepted, entry, openRoom, refused, sampleEntries } from '../fixture.ts';
+import type { Room } from '../fixture.ts';
+
+const rooms: Room[] = [];
+
+async function running(text: string): Promise<Room['service']> {
+  const opened = openRoom({ env: { NAS_PASSWORD: 'x' } });
+  rooms.push(opened);
+  await opened.run(text);
+  return opened.service;
+}
+
+const NOTED = PHOTOS.replace(
+  'name = "nas"',
+  'name = "nas" # in the cellar\n# the old password was hunter2\n# pass = "hunter3"',
+);
+
+describe('the text as it is shown', () => {
+  afterEach(() => {
+    for (const opened of rooms.splice(0)) opened.close();
+  });
+
+  it('holds no secret, in no value and no note, and everything else', async () => {
+    const service = await running(NOTED);
+    const shown = service.shown();
+    assert.doesNotMatch(shown, /correct horse|hunter/);
+    assert.match(shown, /# in the cellar\n# \*{8} 2\n# \*{8} 3\n/);
+    assert.equal(shown.split('\n').length, NOTED.split('\n').length);
+  });
+
+  it('comes back as it was', async () => {
+    const service = await running(NOTED);
+    const check = await service.check(service.shown(), 'http', { keepSecrets: true });
+    assert.equal(accepted(check).text, NOTED);
+    assert.equal(check.ok && check.diff.tier, undefined);
+    assert.match(refused(await service.check(service.shown(), 'http')).message, /holds the mask/);
+  });
+
+  it('keeps a reference as it is written', async () => {
+    const text = PHOTOS.replace('"correct horse"', '{ env = "NAS_PASSWORD" } # where');
+    const service = await running(text);
+    assert.doesNotMatch(service.shown(), /NAS_PASSWORD/);
+    assert.equal(accepted(await service.check(service.shown(), 'http', { keepSecrets: true })).text, text);
+  });
+
+  it('is written anew where its layout is not understood as a whole', async () => {
+    const text = PHOTOS.replace('"correct horse"', '"correct horse"').replace(
+      /pass = "correct horse"/,
+      'pass.env = "NAS_PASSWORD"',
+    );
+    const service = await running(text);
+    assert.doesNotMatch(service.shown(), /NAS_PASSWORD/);
+    assert.match(service.shown(), /\*{8}/);
+  });
+
+  it('gives no secret to another key, and none that the running document has not', async () => {
+    const service = await running(PHOTOS);
+    const renamed = service.shown().replaceAll('"nas"', '"other"');
+    assert.match(
+      refused(await service.check(renamed, 'http', { keepSecrets: true })).message,
+      /holds the mask/,
+    );
+    await running(NAS);
+  });
+
+  it('lets a connection lead elsewhere only with its secrets given again', async () => {
+    const entries = [
+      ...sampleEntries(),
+      entry('guard', { section: 'guard', schema: Joi.object({}), checkUntrusted }),
+    ];
+    const opened = openRoom({ entries: () => entries });
+    rooms.push(opened);
+    await opened.run(PHOTOS.replace('pass =', 'user = "u"\npass ='));
+    const shown = opened.service.shown();
+    const elsewhere = shown.replace('nas.example.org', 'evil.example.org');
+    const problem = refused(await opened.service.check(elsewhere, 'http', { keepSecrets: true })).message;
+    assert.match(
+      problem,
+      /option "host" cannot be changed over HTTP.*or give the secrets of the connection again/,
+    );
+    assert.ok(
+      accepted(
+        await opened.service.check(elsewhere.replace('********', 'typed anew'), 'http', {
+          keepSecrets: true,
+        }),
+      ),
+    );
+    const another = `${shown}\n[[shares]]\nname = "more"\nconnection = "nas"\n`;
+    assert.ok(
+      accepted(await opened.service.check(another, 'http', { keepSecrets: true })),
+      'what does not lead it elsewhere is free',
+    );
+  });
+
+  it('shows no secret, whatever it is and wherever it stands', async () => {
+    const opened = openRoom();
+    rooms.push(opened);
+    const secretText = fc.string({ minLength: 6, maxLength: 30 }).map((text) => `S3cret${text}`);
+    await fc.assert(
+      fc.asyncProperty(
+        secretText,
+        secretText,
+        fc.constantFrom('# ', '# pass = ', '# see '),
+        async (first, second, lead) => {
+          const note = lead + second.replaceAll(/[\x00-\x1f\x7f]/g, '');
+          const text = `${NAS.replace('"correct horse"', () => JSON.stringify(first).replaceAll('\x7f', ''))}\n[[smb.users]]\nname = "a"\npassword = ${JSON.stringify(second).replaceAll('\x7f', '')} ${note}\n`;
+          const shown = opened.service.shown(text);
+          assert.doesNotMatch(shown, /S3cret/);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  it('puts a secret back at its own key alone, whatever comes back', async () => {
+    const service = await running(
+      `${NOTED}\n[[smb.users]]\nname = "a"\npassword = "second secret"\n[[smb.users]]\nname = "b"\npassword = "third secret"\n`,
+    );
+    const lines = service.shown().split('\n');
+    const extra = [
+      'pass = "********"',
+      '[connections.options]',
+      '[[connections]]',
+      'name = "nas"',
+      'name = "b"',
+      '[[smb.users]]',
+      'password = "********"',
+      'host = "********"',
+      '# ******** 2',
+      '[smb]',
+      'x = ["********"]',
+      'options = { pass = "********" }',
+    ];
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.nat(lines.length), fc.constantFrom(...extra), fc.boolean()), { maxLength: 6 }),
+        async (edits) => {
+          const text = [...lines];
+          for (const [at, line, isReplaced] of edits) text.splice(at, isReplaced ? 1 : 0, line);
+          const check = await service.check(text.join('\n'), 'http', { keepSecrets: true });
+          if (!check.ok)
+            return assert.doesNotMatch(check.message, /correct horse|second secret|third secret/);
+          const { connections, smb } = check.loaded.config as unknown as {
+            connections: { name: string }[];
+            smb: { users: { name: string }[] };
+          };
+          const owners = { 'correct horse': ['nas'], 'second secret': ['a'], 'third secret': ['b'] };
+          for (const [secret, [owner]] of Object.entries(owners)) {
+            const holders = [...connections, ...smb.users]
+              .filter((one) => JSON.stringify(one).includes(secret))
+              .map(({ name }) => name);
+            assert.ok(
+              holders.every((name) => name === owner),
+              `${secret} stands at ${holders.join()}`,
+            );
+          }
+        },
+      ),
+      { numRuns: 400 },
+    );
+  });
+
+  it('shows other texts the same way', async () => {
+    const service = await running(NAS);
+    assert.doesNotMatch(service.shown(PHOTOS), /correct horse/);
+    assert.throws(() => service.shown('a = = 1'), /./);
+  });
+});

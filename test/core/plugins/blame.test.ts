@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { pluginToBlame } from '../../../core/plugins/blame.ts';
+
+const FOLDERS = new Map([
+  ['garden', '/state/plugins/garden@1'],
+  ['gar', '/state/plugins/gar'],
+  ['odd', '/state/plugins/o d#1'],
+]);
+
+function thrown(...places: string[]): Error {
+  return Object.assign(new Error('x'), {
+    stack: ['Error: x', ...places.map((place) => `    at ${place}`)].join('\n'),
+  });
+}
+
+const TIMER = [
+  'listOnTimeout (node:internal/timers:581:17)',
+  'process.processTimers (node:internal/timers:519:7)',
+];
+
+describe('an error that nobody caught', () => {
+  it("is a plugin's in whose folder the work began", () => {
+    assert.equal(
+      pluginToBlame(
+        thrown('Timeout._onTimeout (file:///state/plugins/garden@1/index.js:4:9)', ...TIMER),
+        FOLDERS,
+      ),
+      'garden',
+    );
+    assert.equal(pluginToBlame(thrown('/state/plugins/gar/lib/x.cjs:1:2'), FOLDERS), 'gar');
+    assert.equal(
+      pluginToBlame(thrown('async run (file:///state/plugins/o%20d%231/index.js:1:2)'), FOLDERS),
+      'odd',
+    );
+    assert.equal(
+      pluginToBlame(
+        thrown(
+          'core (file:///opt/mk/dist/core/status.js:1:1)',
+          'poll (file:///state/plugins/garden@1/index.js:4:9)',
+          ...TIMER,
+        ),
+        FOLDERS,
+      ),
+      'garden',
+      'it called the core',
+    );
+  });
+
+  it("is nobody's when it went through the core, or cannot be told", () => {
+    assert.equal(
+      pluginToBlame(
+        thrown(
+          'tap (file:///state/plugins/garden@1/index.js:4:9)',
+          'Cycle.run (file:///opt/mk/dist/core/shares/supervisor.js:1:1)',
+          ...TIMER,
+        ),
+        FOLDERS,
+      ),
+      undefined,
+    );
+    for (const error of [
+      thrown(),
+      thrown(...TIMER),
+      thrown('x (file:///state/plugins/garden@12/index.js:1:1)'),
+      'a text',
+      undefined,
+      null,
+      7,
+    ])
+      assert.equal(pluginToBlame(error, FOLDERS), undefined, String(error));
+    assert.equal(
+      pluginToBlame(Object.assign(new Error('x'), { stack: '/state/plugins/gar/x.js:1:1' }), FOLDERS),
+      undefined,
+      'a message is no frame',
+    );
+  });
+});

@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
+import { Joi } from 'mountkeeper';
+import { discoverPlugins } from '../../../../core/plugins/discovery/discover.js';
+import type { FoundPlugin } from '../../../../core/plugins/discovery/found.js';
+import { listeningLog } from '../fixtures.ts';
+
+const shell = (name: string, body = '', more = '') => `
+import { definePlugin, Joi } from 'mountkeeper';
+${body}
+export default definePlugin({ name: '${name}', version: '1.2.3', apiVersion: 1, description: 'd', ${more} register(ctx) { ctx.tap('afterMount', () => {}); } });
+`;
+
+interface Folders {
+  readonly root: string;
+  readonly logged: () => Record<string, unknown>[];
+  write(file: string, content: string): Promise<void>;
+  plugin(name: string, entry: string, json?: object): Promise<void>;
+  /** All that was written with `plugin` is on, unless said otherwise. */
+  discover(importMs?: number, enabled?: readonly string[]): Promise<readonly FoundPlugin[]>;
+}
+
+async function folders(t: TestContext): Promise<Folders> {
+  const root = await mkdtemp(path.join(tmpdir(), 'mountkeeper-discover-'));
+  t.after(() => rm(root, { recursive: true, force: true }));
+  const { log, lines } = listeningLog();
+  await mkdir(path.join(root, 'tree'));
+  await mkdir(path.join(root, 'third'));
+  const write = async (file: string, content: string) => {
+    await mkdir(path.dirname(path.join(root, file)), { recursive: true });
+    await writeFile(path.join(root, file), content);
+  };
+  const written = new Set<string>();
+  return {
+    root,
+    write,
+    logged: lines,
+    async plugin(name, entry, json = {}) {
+      written.add(name);
+      await write(
+        `third/${name}/package.json`,
+        JSON.stringify({ name, type: 'module', version: '1.2.3', main: 'index.js', ...json }),
+      );
+      await write(`third/${name}/index.js`, entry);
+    },
+    discover: (importMs = 20_000, enabled) =>
+      discoverPlugins({
+        inTree: path.join(root, 'tree'),
+        thirdPartyDirs: [path.join(root, 'third')],
+        stateDir: path.join(root, 'state'),
+        enabled: enabled ? new Set(enabled) : written,
+        log,
+        importMs,
+      }),
+  };
+}
+
+const problem = (found: readonly FoundPlugin[], name: string): string => {
+  const one = found.find((each) => each.name === name);
+  assert.ok(one?.problem !== undefined, `${name} should be refused`);
+  return one.problem;
+};
+
+describe('discovery', () => {
+  it("finds a stranger's plugin, gives it the host's own Joi, and leaves it off", async (t) => {
+    const at = await folders(t);
+    await at.plugin(
+      'garden',
+      `import { depth } from './deep/depth.js';\n${shell('garden', '', 'config: { schema: Joi.object({ depth }) },')}`,
+    );
+    await at.write(
+      'third/garden/deep/depth.js',
+      "import { Joi } from 'mountkeeper';\nexport const depth = Joi.number().default(1);",
+    );
+    const [found] = await at.discover();
+    assert.ok(found?.plugin, JSON.stringify(found));
+    assert.equal(found.thirdParty, true);
+    assert.ok(Joi.isSchema(found.plugin.config?.schema));
+    assert.equal(Object.getPrototypeOf(found.plugin.config?.schema), Object.getPrototypeOf(Joi.object()));
+    assert.deepEqual(
+      found.ledger.taps.map((tap) => tap.hook),
+      ['afterMount'],
+    );
+    assert.deepEqual(
+      (await readdir(path.join(at.root, 'state/plugins')))
+        .map((name) => name.replace(/@[0-9a-f]{12}$/, '@…'))
+        .sort(),
+      ['garden@…', 'node_modules'],
+    );
+  });
+
+  it("gives it the host's own package also where its author keeps another one for tests", async (t) => {
+    const at = await folders(t);
+    await at.plugin(
+      'garden',
+      shell('garden', '', 'config: { schema: Joi.object({ depth: Joi.number() }) },'),
+    );
+    await at.write(
+      'third/garden/node_modules/mountkeeper/package.json',
+      '{ "type": "module", "exports": "./index.js" }',
+    );
+    await at.write('third/garden/node_modules/mountkeeper/index.js', "throw new Error('the author\\'s');");
+    const [found] = await at.discover();
+    assert.ok(found?.plugin, JSON.stringify(found));
+    assert.equal(Object.getPrototypeOf(found.plugin.config?.schema), Object.getPrototypeOf(Joi.object()));
+    await at.write('third/garden/node_modules/mountkeeper/index.js', '// another version');
+    assert.equal((await at.discover())[0]?.plugin, found.plugin);
+  });
+
+  it('gives the same object for the same content, another for changed content, and the first again for the first content', async (t) => {
+    const at = await folders(t);
+    await at.plugin(
+      'garden',
+      `import { text } from './text.js';\n${shell('garden', '', 'description: text,')}`,
+    );
+    const read = async (text: string) => {
+      await at.write('third/garden/text.js', `export const text = '${text}';`);
+      return (await at.discover())[0]?.plugin;
+    };
+    const first = await read('one');
+    assert.equal(await read('one'), first);
+    const second = await read('two');
+    assert.equal(second?.description, 'two', 'a nested file is read anew');
+    assert.notEqual(second, first);
+    assert.equal(await read('one'), first);
+  });
+
+  it('keeps copies of the last three contents of a plugin, and the one in use', async (t) => {
+    const at = await folders(t);
+    const copies = async () =>
+      (await readdir(path.join(at.root, 'state/plugins'))).filter((name) => name.startsWith('garden@'));
+    const use = async (text: string) => {
+      await at.plugin('garden', shell('garden', `// ${text}`));
+      const [found] = await at.discover();
+      assert.equal(found?.problem, undefined);
+      return path.basename((found as { stagedFolder?: string }).stagedFolder ?? '');
+    };
+    const first = await use('0');
+    for (const text of ['1', '2', '0', '3', '4']) await use(text);
+    assert.equal((await copies()).length, 3);
+    assert.ok((await copies()).includes(first), 'it was used again since');
+    await use('0');
+    assert.ok((await copies()).includes(first));
+  });
+
+  it('copies what a plugin depends on, not what only its author needs', async (t) => {
+    const at = await folders(t);
+    const modules = {
+      sun: { dependencies: { light: '1' } },
+      light: {},
+      '@garden/soil': {},
+      byhand: {},
+      'test-tool': { dependencies: { light: '1', 'big-one': '1', '@dev/deep': '1' } },
+      'big-one': {},
+      '@dev/deep': {},
+    };
+    for (const [name, json] of Object.entries(modules)) {
+      await at.write(
+        `third/garden/node_modules/${name}/package.json`,
+        JSON.stringify({ name, main: 'index.js', ...json }),
+      );
+      await at.write(`third/garden/node_modules/${name}/index.js`, 'exports.name = 1;');
+    }
+    await at.write('third/garden/node_modules/.bin/test-tool', '#!/bin/sh');
+    await at.plugin(
+      'garden',
+      shell('garden', "import 'sun';\nimport 'light';\nimport '@garden/soil';\nimport 'byhand';"),
+      {
+        dependencies: { sun: '1' },
+        peerDependencies: { '@garden/soil': '1' },
+        devDependencies: { 'test-tool': '1', '../../..': '1' },
+      },
+    );
+    const [found] = await at.discover();
+    assert.equal(found?.problem, undefined);
+    const staged = path.join((found as { stagedFolder?: string }).stagedFolder ?? '', 'node_modules');
+    const names = (await readdir(staged, { recursive: true }))
+      .filter((name) => name.endsWith('index.js'))
+      .map((name) => path.dirname(name));
+    assert.deepEqual(names.sort(), ['@garden/soil', 'byhand', 'light', 'sun']);
+    assert.ok(!(await readdir(staged)).includes('.bin'));
+  });
+
+  it('names what is wrong with modules that cannot be loaded, with file and line, and survives them', async (t) => {
+    const at = await folders(t);
+    await at.plugin('syntax', 'const a = 1;\nconst = 2;\n');
+    await at.plugin('throws', '\nthrow new Error("no garden here");\n');
+    await at.plugin('missing', "import x from 'joi';\nexport default x;");
+    await at.plugin('exits', 'process.exit(3);');
+    await at.plugin('waits', 'await new Promise(() => {});');
+    await at.plugin(
+      'register',
+      shell('register').replace("ctx.tap('afterMount', () => {});", 'throw new Error("not today");'),
+    );
+    await at.plugin('good', shell('good'));
+    const found = await at.discover();
+    const here = (file: string) => path.join(at.root, 'third', file);
+    assert.equal(
+      problem(found, 'syntax'),
+      `it cannot be loaded: SyntaxError: Missing initializer in const declaration (${here('syntax/index.js')}:2)`.replace(
+        'Missing initializer in const declaration',
+        "Unexpected token '='",
+      ),
+    );
+    assert.equal(
+      problem(found, 'throws'),
+      `it cannot be loaded: no garden here (${here('throws/index.js')}:2)`,
+    );
+    assert.match(problem(found, 'missing'), /Cannot find package 'joi'/);
+    assert.match(problem(found, 'exits'), /ended the process while it was loaded \(exit code 3\)/);
+    assert.match(problem(found, 'waits'), /never finishes loading/);
+    assert.match(problem(found, 'register'), /not today/);
+    assert.ok(found.find((one) => one.name === 'good')?.plugin);
+  });
+
+  it('ends a module that loops for ever at its deadline', async (t) => {
+    const at = await folders(t);
+    await at.plugin('loops', 'for (;;) {}');
+    assert.match(problem(await at.discover(1_500), 'loops'), /did not finish loading within 1\.5 s/);
+  });
+
+  it('refuses what would clash, with the sentence that mends it', async (t) => {
+    const at = await folders(t);
+    await at.write(
+      'tree/mount/index.js',
+      "export default { name: 'mount', version: '1.0.0', apiVersion: 1, description: 'd', register() {} };",
+    );
+    await at.write('tree/package.json', '{ "type": "module" }');
+    await at.plugin('mount', shell('mount'));
+    await at.plugin('old', shell('old').replace('apiVersion: 1', 'apiVersion: 0'));
+    await at.plugin('heavy', shell('heavy'), { dependencies: { mountkeeper: '1' } });
+    await at.plugin('empty', shell('empty'), { main: 'dist/index.js' });
+    await at.plugin(
+      'nosy',
+      shell('nosy', '', "config: { section: 'web', schema: Joi.object({ port: Joi.number() }) },"),
+      { mountkeeper: { section: 'web' } },
+    );
+    await at.plugin(
+      'share',
+      shell('share', '', 'config: { schema: Joi.object({}), share: Joi.object({ name: Joi.string() }) },'),
+      { mountkeeper: { shareKeys: ['name'] } },
+    );
+    await at.write('third/notes/readme.txt', 'no plugin');
+    const found = await at.discover();
+    assert.equal(found.find((one) => one.name === 'mount')?.thirdParty, false);
+    assert.match(
+      problem(found, `mount (${path.join(at.root, 'third')})`),
+      /the name "mount" is taken by a plugin that comes with Mountkeeper; rename/,
+    );
+    assert.match(problem(found, 'old'), /written for apiVersion 0/);
+    assert.match(problem(found, 'heavy'), /lists mountkeeper under dependencies/);
+    assert.match(problem(found, 'empty'), /its entry dist\/index\.js does not exist; name the built/);
+    assert.match(problem(found, 'nosy'), /clash.*web\.port/);
+    assert.match(problem(found, 'share'), /clash.*name/);
+    assert.match(problem(found, 'notes'), /has no readable package\.json; add one/);
+  });
+
+  it('goes on without a folder that is not there, and says so', async (t) => {
+    const at = await folders(t);
+    await rm(path.join(at.root, 'third'), { recursive: true });
+    assert.deepEqual(await at.discover(), []);
+    assert.match(JSON.stringify(at.logged()), /plugin folder cannot be read/);
+  });
+
+  it("counts a broken plugin of its own as a guard, a stranger's only if its package says so", async (t) => {
+    const at = await folders(t);
+    await at.write('tree/package.json', '{ "type": "module" }');
+    await at.write('tree/lock/index.js', 'throw new Error("bent");');
+    await at.plugin('gate', 'throw new Error("bent");', { mountkeeper: { guard: true } });
+    await at.plugin('bench', 'throw new Error("bent");');
+    assert.deepEqual(
+      (await at.discover()).map((one) => [one.name, one.guard]),
+      [
+        ['lock', true],
+        ['bench', false],
+        ['gate', true],
+      ],
+    );
+  });
+});

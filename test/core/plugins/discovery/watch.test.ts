@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { watchPlugins } from '../../../../core/plugins/discovery/watch.js';
+import { createClock } from '../../../../core/platform/clock.js';
+
+describe('watching plugin folders', () => {
+  it('notices edits however deep, plugins that come and plugins that go; not what lies in node_modules', async (t) => {
+    const root = await mkdtemp(path.join(tmpdir(), 'mountkeeper-watch-'));
+    const at = (...parts: string[]) => path.join(root, ...parts);
+    await mkdir(at('garden/deep/er'), { recursive: true });
+    await mkdir(at('garden/node_modules/x'), { recursive: true });
+    await writeFile(at('garden/deep/er/a.js'), '1');
+    let changes = 0;
+    let heard: () => void = () => undefined;
+    const release = await watchPlugins({
+      dirs: [root],
+      debounceMs: 100,
+      clock: createClock(),
+      log: pino({ level: 'silent' }),
+      onChange: () => {
+        changes += 1;
+        heard();
+      },
+    });
+    t.after(async () => {
+      await release();
+      await rm(root, { recursive: true, force: true });
+    });
+    const after = async (act: () => Promise<unknown>) => {
+      const next = new Promise<void>((resolve) => {
+        heard = resolve;
+      });
+      await act();
+      await next;
+    };
+    await after(() => writeFile(at('garden/deep/er/a.js'), '2'));
+    await after(async () => {
+      await writeFile(at('garden/deep/er/b'), '3');
+      await rename(at('garden/deep/er/b'), at('garden/deep/er/a.js'));
+    });
+    await after(() => mkdir(at('pond')));
+    await after(() => rm(at('pond'), { recursive: true }));
+    // A save may be told twice where its two steps are far apart.
+    for (let seen = -1; seen !== changes;) {
+      seen = changes;
+      await sleep(500);
+    }
+    const before = changes;
+    await writeFile(at('garden/node_modules/x/index.js'), '1');
+    await after(() => writeFile(at('garden/package.json'), '{}'));
+    assert.equal(changes, before + 1);
+  });
+});

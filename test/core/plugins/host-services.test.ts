@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
+import { Joi } from 'mountkeeper';
+import { createTestHost } from 'mountkeeper/testing';
+import type { AnyPlugin, TestHost } from 'mountkeeper/testing';
+import { small } from './fixtures.ts';
+import type { Diary } from './fixtures.ts';
+
+async function open(t: TestContext, plugins: readonly AnyPlugin[]): Promise<TestHost> {
+  const test = await createTestHost({ plugins });
+  t.after(() => test.close());
+  return test;
+}
+
+const states = (test: TestHost) => Object.fromEntries(test.list().map((info) => [info.name, info.state]));
+const off = (name: string) => ({ plugins: { [name]: { enabled: false } } });
+const lamp = (name: string, diary: Diary, color: string, version = '1.0.0') =>
+  small(name, diary, { version, declare: (ctx) => ctx.provide('lamp', () => ({ color })) });
+const reader = (name: string, diary: Diary, colors: string[]) =>
+  small(name, diary, {
+    requires: ['lamp'],
+    declare: (ctx) =>
+      ctx.effect('read', () => {
+        colors.push(ctx.use('lamp').color);
+        return () => undefined;
+      }),
+  });
+
+describe('services', () => {
+  it('are up before those who require them, whatever their names', async (t) => {
+    const colors: string[] = [];
+    const diary: Diary = [];
+    const test = await open(t, [reader('a', diary, colors), lamp('z', diary, 'red')]);
+    assert.deepEqual(states(test), { a: 'active', z: 'active' });
+    assert.deepEqual([diary, colors], [['+z', '+a'], ['red']]);
+    assert.equal(test.host.service('lamp')?.color, 'red');
+    assert.deepEqual(
+      test.host.services('la').map(([name]) => name),
+      ['lamp'],
+    );
+  });
+
+  it('that nobody provides keep a plugin waiting, and it says for what', async (t) => {
+    const test = await open(t, [reader('a', [], [])]);
+    assert.deepEqual(states(test), { a: 'waiting' });
+    assert.equal(test.info('a').reason, 'it waits for the service "lamp", which no plugin provides');
+  });
+
+  it('that go take their dependants to waiting, and bring them back when they return', async (t) => {
+    const diary: Diary = [];
+    const test = await open(t, [reader('a', diary, []), lamp('z', diary, 'red'), small('b', diary)]);
+    await test.configure(off('z'));
+    assert.deepEqual(states(test), { a: 'waiting', b: 'active', z: 'disabled' });
+    assert.equal(
+      test.info('a').reason,
+      'it waits for the service "lamp" of the plugin "z", which is disabled',
+    );
+    assert.equal(test.host.service('lamp'), undefined);
+    await test.configure({});
+    assert.deepEqual(states(test), { a: 'active', b: 'active', z: 'active' });
+    assert.deepEqual(
+      diary.filter((line) => line !== '+b'),
+      ['+z', '+a', '-a', '-z', '+z', '+a'],
+    );
+    assert.equal(diary.filter((line) => line === '+b').length, 1);
+  });
+
+  it('that are replaced restart their dependants, and theirs in turn, and nobody else', async (t) => {
+    const diary: Diary = [];
+    const colors: string[] = [];
+    const middle = small('m', diary, {
+      requires: ['lamp'],
+      declare: (ctx) => ctx.provide('socket', () => ({ volts: ctx.use('lamp').color.length })),
+    });
+    const last = small('a', diary, {
+      requires: ['socket'],
+      declare: (ctx) =>
+        ctx.effect('volts', () => {
+          colors.push(String(ctx.use('socket').volts));
+          return () => undefined;
+        }),
+    });
+    const bystander = small('b', diary);
+    const test = await open(t, [last, middle, bystander, lamp('z', diary, 'red')]);
+    diary.length = 0;
+    await test.setPlugins([last, middle, bystander, lamp('z', diary, 'yellow', '2.0.0')]);
+    assert.deepEqual(diary, ['-a', '-m', '-z', '+z', '+m', '+a']);
+    assert.deepEqual(colors, ['3', '6']);
+  });
+
+  it('of a plugin that fails keep its dependants waiting', async (t) => {
+    const failing = small('z', [], {
+      declare: (ctx) => {
+        ctx.provide('lamp', () => {
+          throw new Error('no bulb');
+        });
+      },
+    });
+    const test = await open(t, [reader('a', [], []), failing]);
+    assert.deepEqual(states(test), { a: 'waiting', z: 'failed' });
+    assert.equal(test.info('z').reason, 'no bulb');
+    assert.equal(test.info('a').reason, 'it waits for the service "lamp" of the plugin "z", which is failed');
+  });
+
+  it('whose new version fails are there again in the former one, dependants included', async (t) => {
+    const diary: Diary = [];
+    const colors: string[] = [];
+    const dependant = reader('a', diary, colors);
+    const test = await open(t, [dependant, lamp('z', diary, 'red')]);
+    await test.setPlugins([
+      dependant,
+      small('z', diary, {
+        version: '2.0.0',
+        declare: (ctx) => {
+          ctx.provide('lamp', () => ({ color: 'blue' }));
+          ctx.effect('fuse', () => {
+            throw new Error('blown');
+          });
+        },
+      }),
+    ]);
+    assert.deepEqual(states(test), { a: 'active', z: 'failed' });
+    assert.deepEqual(colors, ['red', 'red']);
+    assert.equal(test.host.service('lamp')?.color, 'red');
+  });
+
+  it('required in a circle leave everybody waiting who is part of it', async (t) => {
+    const test = await open(t, [
+      small('a', [], { requires: ['socket'], declare: (ctx) => ctx.provide('lamp', () => ({ color: '' })) }),
+      small('b', [], { requires: ['lamp'], declare: (ctx) => ctx.provide('socket', () => ({ volts: 1 })) }),
+      small('c', []),
+    ]);
+    assert.deepEqual(states(test), { a: 'waiting', b: 'waiting', c: 'active' });
+    assert.match(test.info('a').reason!, /a, b wait for each other in a circle/);
+  });
+
+  it('of another provider take over when the first is switched off', async (t) => {
+    const colors: string[] = [];
+    const test = await open(t, [lamp('x', [], 'red'), lamp('y', [], 'blue'), reader('a', [], colors)]);
+    assert.deepEqual(states(test), { a: 'active', x: 'active', y: 'failed' });
+    await test.configure(off('x'));
+    assert.deepEqual([states(test), colors], [{ a: 'active', x: 'disabled', y: 'active' }, ['red', 'blue']]);
+  });
+
+  it('of the core cannot be taken over by a plugin', async (t) => {
+    const test = await open(t, [
+      small('a', [], { declare: (ctx) => ctx.provide('clock', () => ({}) as never) }),
+    ]);
+    assert.deepEqual(states(test), { a: 'failed' });
+    assert.equal(
+      test.info('a').reason,
+      'it provides the service "clock", which is the core\'s own; choose another name',
+    );
+  });
+});
+
+describe('configuration of a plugin', () => {
+  const schema = Joi.object({
+    depth: Joi.number().default(1).description('d').meta({ tier: 'live' }),
+    port: Joi.number().default(1).description('p').meta({ tier: 'protocol' }),
+    rules: Joi.array()
+      .items(Joi.object({ path: Joi.string().description('x') }))
+      .default([])
+      .description('r')
+      .meta({ tier: 'live' }),
+  });
+  const bench = async (t: TestContext) => {
+    const heard: unknown[] = [];
+    const diary: Diary = [];
+    const jobs: { cron: string } = { cron: '' };
+    const test = await open(t, [
+      small('a', diary, {
+        config: { section: 'garden', schema },
+        declare: (ctx) => {
+          ctx.onConfigChange((next, previous) => heard.push([previous, next, ctx.config]));
+          ctx.job({
+            name: 'j',
+            cron: () => ((ctx.config as { depth: number }).depth > 1 ? '0 3 * * *' : jobs.cron),
+            run: async () => undefined,
+          });
+        },
+      }),
+      small('b', diary),
+    ]);
+    diary.length = 0;
+    return { test, heard, diary };
+  };
+
+  it('of the live tier is handed over to the living instance, jobs included', async (t) => {
+    const { test, heard, diary } = await bench(t);
+    assert.deepEqual(test.jobs(), []);
+    await test.configure({ garden: { depth: 2, rules: [{ path: 'x' }] } });
+    const before = { depth: 1, port: 1, rules: [] };
+    const after = { depth: 2, port: 1, rules: [{ path: 'x' }] };
+    assert.deepEqual(heard, [[before, after, after]]);
+    assert.deepEqual(diary, []);
+    assert.deepEqual(test.jobs(), ['a/j']);
+  });
+
+  it('of another tier makes a new instance of that plugin alone', async (t) => {
+    const { test, heard, diary } = await bench(t);
+    await test.configure({ garden: { port: 2, depth: 2 } });
+    assert.deepEqual([heard, diary], [[], ['-a', '+a']]);
+  });
+
+  it("that does not change, and other sections, are nobody's business", async (t) => {
+    const { test, heard, diary } = await bench(t);
+    await test.configure({ bandwidth: { up: '1M' }, garden: { depth: 1 } });
+    assert.deepEqual([heard, diary], [[], []]);
+  });
+
+  it('is only its own keys, though the section is shared', async (t) => {
+    let seen: unknown;
+    const test = await open(t, [
+      small('a', [], {
+        config: {
+          section: 'web',
+          schema: Joi.object({ motto: Joi.string().default('hi').description('m').meta({ tier: 'live' }) }),
+        },
+        declare: (ctx) =>
+          ctx.effect('look', () => {
+            seen = ctx.config;
+            return () => undefined;
+          }),
+      }),
+    ]);
+    assert.deepEqual(states(test), { a: 'active' });
+    assert.deepEqual(seen, { motto: 'hi' });
+    assert.throws(() => {
+      (seen as { motto: string }).motto = 'x';
+    }, TypeError);
+  });
+
+  it('reaches the other listeners though one of them throws', async (t) => {
+    const heard: string[] = [];
+    const test = await open(t, [
+      small('a', [], {
+        config: { schema },
+        declare: (ctx) => {
+          ctx.onConfigChange(() => {
+            throw new Error('oops');
+          });
+          ctx.onConfigChange(() => heard.push('second'));
+        },
+      }),
+    ]);
+    await test.configure({ plugins: { a: { depth: 5 } } });
+    assert.deepEqual([heard, states(test)], [['second'], { a: 'active' }]);
+  });
+});

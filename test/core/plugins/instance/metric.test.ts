@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Counter, Histogram, Metric, MetricFamily, MetricsService, PluginContext } from 'mountkeeper';
+import { createMetricReadings } from '../../../../core/plugins/metric-readings.ts';
+import { emptyLedger } from '../../../../core/plugins/instance/ledger.ts';
+import { declareMetric } from '../../../../core/plugins/instance/metric.ts';
+import { createTestHost } from 'mountkeeper/testing';
+import { listeningLog, small } from '../fixtures.ts';
+
+const base = { name: 'garden_beds', help: 'Beds.' };
+const declare = (metric: object) => declareMetric(metric as Metric);
+const read = (metric: object): MetricFamily => declare(metric).declared.read();
+
+describe('ctx.metric', () => {
+  it('reads gauges and counters, one number or a sample for each series', () => {
+    assert.deepEqual(read({ ...base, read: () => 3 }), {
+      ...base,
+      type: 'gauge',
+      samples: [{ value: 3, labels: {} }],
+    });
+    const samples = [
+      { value: 1, labels: { bed: 'a', side: 'n' } },
+      { value: 2, labels: { side: 's', bed: 'a' } },
+    ];
+    const family = read({
+      name: 'garden_beds_total',
+      help: '',
+      type: 'counter',
+      labels: ['side', 'bed'],
+      read: () => samples,
+    });
+    assert.deepEqual(family.samples, [
+      { value: 1, labels: { bed: 'a', side: 'n' } },
+      { value: 2, labels: { bed: 'a', side: 's' } },
+    ]);
+  });
+
+  it('counts from 0 on, and by label', () => {
+    const plain = declare({ name: 'a_total', help: '', type: 'counter' });
+    assert.deepEqual(plain.declared.read().samples, [{ labels: {}, value: 0 }]);
+    const { declared, handle } = declare({ name: 'a_total', help: '', type: 'counter', labels: ['bed'] });
+    const counter = handle as Counter;
+    counter.add(1, { bed: 'x' });
+    counter.add(2.5, { bed: 'x' });
+    counter.add(0, { bed: 'y' });
+    assert.deepEqual(declared.read().samples, [
+      { labels: { bed: 'x' }, value: 3.5 },
+      { labels: { bed: 'y' }, value: 0 },
+    ]);
+    for (const wrong of [
+      () => counter.add(-1, { bed: 'x' }),
+      () => counter.add(Number.NaN, { bed: 'x' }),
+      () => counter.add(1),
+      () => counter.add(1, { bed: 'x', row: '1' }),
+    ])
+      assert.throws(wrong);
+    assert.equal(declared.read().samples.length, 2);
+  });
+
+  it('observes into buckets that hold all below them', () => {
+    const { declared, handle } = declare({ ...base, type: 'histogram', buckets: [1, 2] });
+    for (const value of [0.5, 1, 1.5, 7]) (handle as Histogram).observe(value);
+    assert.deepEqual(declared.read(), {
+      ...base,
+      type: 'histogram',
+      buckets: [1, 2],
+      samples: [{ labels: {}, counts: [2, 3, 4], sum: 10 }],
+    });
+    assert.throws(() => (handle as Histogram).observe(Infinity));
+  });
+
+  const faults: readonly (readonly [string, object, RegExp])[] = [
+    [
+      'a name that Prometheus does not take',
+      { ...base, name: 'garden-beds', read: () => 1 },
+      /lower-case letters/,
+    ],
+    ['a type that is none', { ...base, type: 'sum', read: () => 1 }, /must be gauge, counter or histogram/],
+    ['a counter without _total', { ...base, type: 'counter' }, /must end in _total/],
+    ['a gauge that is not read', base, /lacks a function/],
+    ['a label that histograms need', { ...base, labels: ['le'], read: () => 1 }, /labels/],
+    ['buckets that fall', { ...base, type: 'histogram', buckets: [2, 1] }, /rising/],
+    ['no buckets', { ...base, type: 'histogram' }, /rising/],
+  ];
+  for (const [what, metric, reason] of faults)
+    it(`refuses ${what}`, () => assert.throws(() => declare(metric), reason));
+
+  const lies: readonly (readonly [string, unknown, RegExp])[] = [
+    ['texts', '3', /needs a number/],
+    ['labels that are not declared', [{ value: 1, labels: { row: '1' } }], /exactly the labels bed/],
+    ['labels that are no texts', [{ value: 1, labels: { bed: 1 } }], /each a text/],
+    ['a value that is none', [{ value: undefined, labels: { bed: 'a' } }], /as the value/],
+    [
+      'one series twice',
+      [
+        { value: 1, labels: { bed: 'a' } },
+        { value: 2, labels: { bed: 'a' } },
+      ],
+      /same labels/,
+    ],
+  ];
+  for (const [what, given, reason] of lies)
+    it(`leaves out a metric that gives ${what}`, () =>
+      assert.throws(() => read({ ...base, labels: ['bed'], read: () => given }), reason));
+});
+
+describe('the metrics of all plugins', () => {
+  it('are read each by itself; what cannot be used is left out and told once', () => {
+    let answer: unknown = 'nonsense';
+    const good = declare({ name: 'good', help: '', read: () => 1 }).declared;
+    const bad = declare({ name: 'bad', help: '', read: () => answer }).declared;
+    const { log, lines } = listeningLog();
+    const service = createMetricReadings({
+      ledgers: () => [{ ...emptyLedger('garden', false), metrics: [bad, good] }],
+      log,
+    });
+    const names = () => service.read().map(({ name }) => name);
+    assert.deepEqual([names(), names()], [['good'], ['good']]);
+    assert.deepEqual(
+      lines().map(({ plugin, metric }) => [plugin, metric]),
+      [['garden', 'bad']],
+    );
+    answer = 2;
+    assert.deepEqual(names(), ['bad', 'good']);
+    answer = 'nonsense';
+    names();
+    assert.equal(lines().length, 2, 'told again once it was well between');
+  });
+
+  it('come and go with their plugin', async (t) => {
+    let metrics: MetricsService | undefined;
+    const reader = small('reader', [], {
+      declare: (ctx: PluginContext) =>
+        ctx.effect('read', () => {
+          metrics = ctx.use('metrics');
+          return () => undefined;
+        }),
+    });
+    const counting = small('counting', [], {
+      declare: (ctx: PluginContext) => ctx.metric({ ...base, read: () => 1 }),
+    });
+    const host = await createTestHost({ plugins: [reader, counting] });
+    t.after(() => host.close());
+    assert.deepEqual(
+      metrics?.read().map(({ name }) => name),
+      ['garden_beds'],
+    );
+    await host.configure({ plugins: { counting: { enabled: false } } });
+    assert.deepEqual(metrics?.read(), []);
+  });
+});

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createManualClock } from 'mountkeeper/testing';
+import { startInterval, startJob } from '../../../../core/plugins/instance/recurring.js';
+import { listeningLog } from '../fixtures.ts';
+
+function bench() {
+  const clock = createManualClock();
+  const { log, lines } = listeningLog();
+  return { clock, lines, options: { clock, log, signal: new AbortController().signal } };
+}
+
+describe('interval', () => {
+  it('runs again its time after the last end, never two at once', async () => {
+    const { clock, options } = bench();
+    const starts: number[] = [];
+    const interval = startInterval(
+      {
+        name: 'i',
+        ms: () => 100,
+        run: async () => {
+          starts.push(clock.monotonic());
+          await clock.sleep(250);
+        },
+      },
+      options,
+    );
+    await clock.advance(1_000);
+    assert.deepEqual(starts, [100, 450, 800]);
+    const released = interval.release();
+    await clock.advance(250);
+    await released;
+    assert.equal(clock.pending, 0);
+  });
+
+  it('goes on after a run that failed and says so', async () => {
+    const { clock, options, lines } = bench();
+    let runs = 0;
+    const interval = startInterval(
+      {
+        name: 'i',
+        ms: () => 10,
+        run: async () => {
+          runs += 1;
+          throw new Error('oops');
+        },
+      },
+      options,
+    );
+    await clock.advance(30);
+    assert.equal(runs, 3);
+    assert.equal(lines()[0]?.['interval'], 'i');
+    await interval.release();
+  });
+
+  it('pauses at zero and takes a changed time over from the last end on', async () => {
+    const { clock, options } = bench();
+    let ms = 0;
+    const starts: number[] = [];
+    const interval = startInterval(
+      {
+        name: 'i',
+        ms: () => ms,
+        run: async () => {
+          starts.push(clock.monotonic());
+        },
+      },
+      options,
+    );
+    await clock.advance(1_000);
+    ms = 1_500;
+    await interval.refresh();
+    await clock.advance(500);
+    assert.deepEqual(starts, [1_500]);
+    ms = 0;
+    await interval.refresh();
+    await clock.advance(10_000);
+    assert.deepEqual(starts, [1_500]);
+    await interval.release();
+  });
+});
+
+describe('job', () => {
+  it('is put on the schedule under its plugin, moved when its expression changes, and taken away', async () => {
+    const { options } = bench();
+    const scheduled = new Map<string, string>();
+    const scheduler = {
+      add: async (job: { key: string; cron: () => string }) => {
+        scheduled.set(job.key, job.cron());
+        return () => {
+          scheduled.delete(job.key);
+        };
+      },
+    };
+    let cron = '0 3 * * *';
+    const job = await startJob(
+      { name: 'nightly', cron: () => cron, run: async () => undefined },
+      { ...options, plugin: 'p', scheduler },
+    );
+    assert.deepEqual([...scheduled], [['p/nightly', '0 3 * * *']]);
+    cron = '0 4 * * *';
+    await job.refresh();
+    assert.deepEqual([...scheduled], [['p/nightly', '0 4 * * *']]);
+    cron = '';
+    await job.refresh();
+    assert.equal(scheduled.size, 0);
+    cron = '0 5 * * *';
+    await job.refresh();
+    assert.equal(scheduled.size, 1);
+    await job.release();
+    assert.equal(scheduled.size, 0);
+  });
+});

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { request as httpRequest } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { eventStream } from '../../../../core/sdk/index.ts';
+import type { EventSink, EventStreamOptions } from '../../../../core/sdk/index.ts';
+import { until, within } from '../../../support/until.ts';
+import { ask, createServer, dial, ledger } from '../../http/server.ts';
+import type { TestServer } from '../../http/server.ts';
+
+interface Listening {
+  readonly response: IncomingMessage;
+  readonly ended: Promise<void>;
+  text(): string;
+}
+
+function listen(port: number): Promise<Listening> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(
+      { port, host: '127.0.0.1', path: '/events', agent: false, headers: { 'accept-encoding': 'gzip' } },
+      (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk: string) => (text += chunk));
+        const ended = new Promise<void>((done, fail) => {
+          response.once('end', () => done());
+          response.once('error', fail);
+        });
+        ended.catch(() => undefined);
+        resolve({ response, ended, text: () => text });
+      },
+    );
+    request.on('error', reject);
+    request.end();
+  });
+}
+
+describe('an event stream', () => {
+  let server: TestServer;
+  let sinks: EventSink[];
+  let released: number;
+
+  async function serve(options: EventStreamOptions = {}): Promise<void> {
+    await server.swap(
+      ledger('page', {
+        routes: [
+          {
+            method: 'GET',
+            path: '/events',
+            handler: (request, h) =>
+              eventStream(
+                request,
+                h,
+                (sink) => {
+                  sinks.push(sink);
+                  return () => {
+                    released += 1;
+                  };
+                },
+                options,
+              ),
+          },
+        ],
+      }),
+    );
+  }
+
+  beforeEach(async () => {
+    sinks = [];
+    released = 0;
+    server = await createServer();
+    await serve();
+  });
+  afterEach(() => server.http.close());
+
+  const eventually = (what: string, condition: () => boolean) =>
+    until(what, condition, { timeoutMs: 20_000, everyMs: 2 });
+
+  it('tells the browser when to come back and delivers each event at once', async () => {
+    const listening = await listen(server.port);
+    assert.match(String(listening.response.headers['content-type']), /^text\/event-stream/);
+    assert.equal(listening.response.headers['cache-control'], 'no-store');
+    assert.equal(listening.response.headers['content-encoding'], undefined);
+    await eventually('the retry line', () => listening.text() === 'retry: 2000\n\n');
+    sinks[0]?.send({ event: 'status', data: 'one\ntwo', id: '7' });
+    await eventually('the event', () =>
+      listening.text().endsWith('id: 7\nevent: status\ndata: one\ndata: two\n\n'),
+    );
+    sinks[0]?.send({ event: 'other\nname', data: '' });
+    await eventually('the next', () => listening.text().endsWith('event: other name\ndata: \n\n'));
+    listening.response.destroy();
+  });
+
+  it('lets go of its source when the client leaves', async () => {
+    const listening = await listen(server.port);
+    listening.response.destroy();
+    await eventually('it is released', () => released === 1);
+    sinks[0]?.send({ event: 'status', data: 'too late' });
+    await eventually('nothing is in flight', () => server.http.stats().inFlight === 0);
+  });
+
+  it('ends with a retry line when the generation is replaced, and the old generation goes', async () => {
+    const listening = await listen(server.port);
+    await eventually('the retry line', () => listening.text() === 'retry: 2000\n\n');
+    await serve({ retryMs: 50 });
+    await within('the end of the stream', 20_000, listening.ended);
+    assert.equal(listening.text(), 'retry: 2000\n\nretry: 2000\n\n');
+    await eventually('it is released', () => released === 1);
+    await eventually('one generation is left', () => server.http.stats().generations === 1);
+    const again = await listen(server.port);
+    sinks[1]?.send({ event: 'status', data: 'new' });
+    await eventually('the new one works', () => again.text().includes('data: new'));
+    again.response.destroy();
+  });
+
+  it('ends when its source ends it', async () => {
+    const listening = await listen(server.port);
+    sinks[0]?.send({ event: 'bye', data: 'x' });
+    await eventually('the event', () => listening.text().includes('event: bye'));
+    sinks[0]?.end();
+    await within('the end of the stream', 20_000, listening.ended);
+    await eventually('it is released', () => released === 1);
+  });
+
+  it('shows that it is alive while nothing happens', async () => {
+    await serve({ heartbeatMs: 10, retryMs: 50 });
+    const listening = await listen(server.port);
+    await eventually('two beats', () => (listening.text().match(/: still here\n\n/g) ?? []).length >= 2);
+    assert.match(listening.text(), /^retry: 50\n\n/);
+    listening.response.destroy();
+  });
+
+  it('keeps only the newest of each kind for a reader that does not read', async () => {
+    const wire = await dial(server.port);
+    wire.socket.pause();
+    wire.socket.write('GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n');
+    await eventually('the stream is open', () => sinks.length === 1);
+    const data = 'x'.repeat(200_000);
+    for (let count = 0; count < 200; count += 1) {
+      sinks[0]?.send({ event: 'status', data: `${count} ${data}` });
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.equal(released, 0);
+    wire.socket.resume();
+    await eventually('the newest arrives', () => wire.text().includes('data: 199 '));
+    assert.ok(wire.text().length < 100 * data.length, 'most of what was sent meanwhile is dropped');
+    wire.socket.destroy();
+    await eventually('it is released', () => released === 1);
+  });
+
+  it('gives up a reader for whom too much of different kinds is waiting', async () => {
+    await serve({ maxWaitingBytes: 1_000_000 });
+    const wire = await dial(server.port);
+    wire.socket.pause();
+    wire.socket.write('GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n');
+    await eventually('the stream is open', () => sinks.length === 1);
+    for (let count = 0; count < 200; count += 1) {
+      sinks[0]?.send({ event: `kind-${count}`, data: 'x'.repeat(100_000) });
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    wire.socket.resume();
+    await eventually('it is released', () => released === 1);
+    assert.ok(!wire.text().includes('kind-199'));
+    wire.socket.destroy();
+  });
+
+  it('holds nothing after a request for its headers alone', async () => {
+    const reply = await ask({ port: server.port, path: '/events', method: 'HEAD' });
+    assert.equal(reply.status, 200);
+    await eventually('it is released', () => sinks.length === 1 && released === 1);
+    await eventually('nothing is in flight', () => server.http.stats().inFlight === 0);
+  });
+
+  it('answers 500 and holds nothing when its source fails', async () => {
+    await server.swap(
+      ledger('page', {
+        routes: [
+          {
+            method: 'GET',
+            path: '/events',
+            handler: (request, h) =>
+              eventStream(request, h, () => {
+                throw new Error('no source');
+              }),
+          },
+        ],
+      }),
+    );
+    assert.equal((await ask({ port: server.port, path: '/events' })).status, 500);
+  });
+});

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { pino } from 'pino';
+import { createManualClock } from 'mountkeeper/testing';
+import type { LiveShare, Mount, MountEntry } from 'mountkeeper';
+import { showShares } from '../../../../core/sdk/servers/export-table.ts';
+import { FakeMount, planOf, spec } from '../../fake-shares.ts';
+
+interface Entry {
+  readonly path: string;
+  readonly readOnly: boolean;
+}
+
+function setUp(mountedPaths: readonly string[] = []) {
+  const clock = createManualClock();
+  const living: LiveShare[] = [];
+  const done: string[] = [];
+  const refusals = new Map<string, string>();
+  const shown = showShares<Entry>({
+    clock,
+    log: pino({ level: 'silent' }),
+    protocol: 'smb',
+    mountTable: {
+      list: async () => [],
+      find: async (path) => (mountedPaths.includes(path) ? ({ mountPoint: path } as MountEntry) : undefined),
+    },
+    shares: { list: () => [...living] },
+    describe: ({ share }, mount) => {
+      const reason = refusals.get(share.name);
+      if (reason !== undefined) throw new Error(reason);
+      return { path: mount.plan.mountPoint, readOnly: share.read_only };
+    },
+    apply: async (changed) =>
+      void done.push(
+        `${[...shown.entries.keys()].join('+') || 'none'}${changed === undefined ? '' : ` changed ${changed}`}`,
+      ),
+  });
+  return { clock, living, done, refusals, shown };
+}
+
+const mountOf = (name: string): Mount => new FakeMount(planOf(spec(name)), name);
+const live = (name: string, change: Partial<LiveShare> = {}): LiveShare => ({
+  spec: spec(name),
+  health: 'healthy',
+  mount: mountOf(name),
+  remoteAnswers: true,
+  ...change,
+});
+
+describe('the shares that a protocol shows', () => {
+  it('are told to the server once each time they change, and which one clients must be cut from', async () => {
+    const { shown, done } = setUp();
+    await shown.add(spec('a'), mountOf('a'));
+    await shown.add(spec('a'), mountOf('a'));
+    await shown.add(spec('b'), mountOf('b'));
+    await shown.add(spec('a', { readOnly: true }), mountOf('a'));
+    await shown.remove('b');
+    await shown.remove('b');
+    assert.deepEqual(done, ['a', 'a+b', 'a+b changed a', 'a changed b']);
+  });
+
+  it('are only those whose protocols name it', async () => {
+    const { shown, done } = setUp();
+    await shown.add(spec('a'), mountOf('a'));
+    await shown.add(spec('a', { protocols: ['nfs'] }), mountOf('a'));
+    assert.deepEqual(done, ['a', 'none changed a']);
+  });
+
+  it('leave out what cannot be shown and say why, until it can', async () => {
+    const { shown, refusals } = setUp();
+    refusals.set('a', 'its path holds a "%"');
+    await shown.add(spec('a'), mountOf('a'));
+    assert.equal(shown.entries.size, 0);
+    assert.deepEqual(shown.notices(), [
+      { level: 'warning', message: 'the share \'a\' is not shown over SMB: its path holds a "%"' },
+    ]);
+    refusals.clear();
+    await shown.add(spec('a'), mountOf('a'));
+    assert.deepEqual([shown.notices(), [...shown.entries.keys()]], [[], ['a']]);
+  });
+
+  it('say nothing of one that could not be shown and is gone', async () => {
+    const { shown, refusals } = setUp();
+    refusals.set('a', 'its path holds a "%"');
+    await shown.add(spec('a'), mountOf('a'));
+    assert.equal(shown.notices().length, 1);
+    await shown.remove('a');
+    assert.deepEqual(shown.notices(), []);
+  });
+
+  it('are cut from a share that can be shown no more', async () => {
+    const { shown, done, refusals } = setUp();
+    await shown.add(spec('a'), mountOf('a'));
+    refusals.set('a', 'no');
+    await shown.add(spec('a'), mountOf('a'));
+    assert.deepEqual(done, ['a', 'none changed a']);
+  });
+
+  it('are described anew while they are shown, and told to the server where that changes anything', async () => {
+    const { shown, done, refusals, living } = setUp();
+    living.push(live('a'), live('b'));
+    for (const { spec: one, mount } of living) if (mount) await shown.add(one, mount);
+    await shown.remove('b');
+    done.length = 0;
+    await shown.redescribe();
+    assert.deepEqual(done, []);
+    living[0] = live('a', { spec: { ...spec('a'), share: { ...spec('a').share, read_only: true } } });
+    await shown.redescribe();
+    assert.deepEqual(done, ['a changed a']);
+    refusals.set('a', 'no');
+    await shown.redescribe();
+    assert.deepEqual(done, ['a changed a', 'none changed a']);
+  });
+
+  it('begin with those that are mounted and healthy', async () => {
+    const { shown, living } = setUp();
+    living.push(live('a'), live('b', { health: 'failed' }), live('c', { mount: undefined }));
+    await shown.open();
+    assert.deepEqual([...shown.entries.keys()], ['a']);
+  });
+
+  it('are compared with what a former daemon showed, also when they are added before that is known', async () => {
+    const { shown, clock, done } = setUp(['/mnt/a', '/mnt/b']);
+    const entry = (name: string): [string, Entry] => [name, { path: `/mnt/${name}`, readOnly: false }];
+    const opening = shown.open(async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return new Map(['a', 'b'].map(entry));
+    });
+    await Promise.all([opening, shown.add(spec('a'), mountOf('a'))]);
+    assert.deepEqual([...shown.entries.keys()], ['a', 'b']);
+    assert.deepEqual(done, [], 'nothing has changed for a client');
+    await clock.advance(31_000);
+    await shown.dropUnclaimed();
+    assert.deepEqual(done, ['a changed b'], 'the one that was added is claimed');
+  });
+
+  it('do not come back when they are taken down while others are added', async () => {
+    const { shown, living } = setUp();
+    living.push(live('a'), live('b'));
+    const opening = shown.open();
+    living.splice(1, 1);
+    await shown.remove('b');
+    await opening;
+    assert.deepEqual([...shown.entries.keys()], ['a']);
+  });
+
+  it('keep what a former daemon showed while it is mounted, and drop it when it fails or nobody claims it', async () => {
+    const entry = (name: string): [string, Entry] => [name, { path: `/mnt/${name}`, readOnly: false }];
+    const { shown, living, clock, done } = setUp(['/mnt/claimed', '/mnt/failing', '/mnt/forgotten']);
+    await shown.open(() =>
+      Promise.resolve(new Map(['claimed', 'failing', 'forgotten', 'unmounted'].map(entry))),
+    );
+    assert.deepEqual([...shown.entries.keys()], ['claimed', 'failing', 'forgotten']);
+    await shown.add(spec('claimed'), mountOf('claimed'));
+    living.push(live('failing', { health: 'failed', mount: undefined }), live('claimed'));
+    await shown.dropUnclaimed();
+    assert.deepEqual([...shown.entries.keys()], ['claimed', 'forgotten']);
+    await clock.advance(31_000);
+    await shown.dropUnclaimed();
+    assert.deepEqual(done, ['claimed+forgotten changed failing', 'claimed changed forgotten']);
+  });
+
+  it('are worked on one after the other, and go on after one that went wrong', async () => {
+    const { shown } = setUp();
+    const order: string[] = [];
+    const slow = shown.inTurn(async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      order.push('slow');
+      throw new Error('failed');
+    });
+    const quick = shown.inTurn(async () => void order.push('quick'));
+    await assert.rejects(slow, /failed/);
+    await quick;
+    assert.deepEqual(order, ['slow', 'quick']);
+  });
+});

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ShareWatch } from '../../../core/shares/monitor.js';
+import { createKit, FakeMount, planOf, spec } from '../fake-shares.ts';
+import type { Kit } from '../fake-shares.ts';
+
+async function watched(kit: Kit): Promise<{ watch: ShareWatch; mount: FakeMount }> {
+  const mount = new FakeMount(planOf(spec('photos')), 'photos');
+  const watch = new ShareWatch({
+    mount,
+    clock: kit.clock,
+    log: kit.lines.log,
+    pending: () => Promise.resolve(0),
+    isSealed: () => false,
+    onHung: () => undefined,
+    onChange: () => undefined,
+  });
+  // The first round asks, the second one knows what the disk says, too.
+  for (const _ of [1, 2]) {
+    await watch.pulse();
+    await kit.clock.advance(0);
+  }
+  return { watch, mount };
+}
+
+describe('the watch of a mount', () => {
+  it('says that all is synced by figures of less than 4 s alone, and shows them as fresh for 6 s', async () => {
+    const kit = createKit();
+    const { watch } = await watched(kit);
+    const seen: (readonly [boolean, boolean])[] = [];
+    for (const ms of [0, 3_999, 1, 1_999, 1]) {
+      await kit.clock.advance(ms);
+      seen.push([watch.isSynced, watch.isFresh]);
+    }
+    assert.deepEqual(seen, [
+      [true, true],
+      [true, true],
+      [false, true],
+      [false, true],
+      [false, false],
+    ]);
+    watch.stop();
+  });
+
+  it('says so again as soon as figures have come', async () => {
+    const kit = createKit();
+    const { watch, mount } = await watched(kit);
+    mount.isRcSilent = true;
+    const silent = watch.pulse();
+    await kit.clock.advance(6_000);
+    await silent;
+    assert.equal(watch.isSynced, false);
+    mount.isRcSilent = false;
+    await watch.pulse();
+    assert.equal(watch.isSynced, true);
+    watch.stop();
+  });
+});

@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { FakeMount, createKit, never, planOf, spec } from '../fake-shares.ts';
+import { create, loaded, start } from '../fake-supervisor.ts';
+
+const two = loaded([spec('photos'), spec('video')]);
+
+describe('supervisor', () => {
+  it('publishes every share before the first cycle has ended', async (t) => {
+    const { status } = await start(t, createKit(), two);
+    assert.deepEqual(
+      status.snapshot.record.shares.map(({ name, health }) => [name, health]),
+      [
+        ['photos', 'pending'],
+        ['video', 'pending'],
+      ],
+    );
+    assert.equal(status.snapshot.record.allSynced, false);
+  });
+
+  it('publishes a change of state at once, a burst of them once', async (t) => {
+    const kit = createKit();
+    const { status, of } = await start(t, kit, two);
+    const { version } = status.snapshot;
+    await kit.clock.advance(30);
+    assert.deepEqual([of('photos')?.health, of('video')?.mounted], ['healthy', true]);
+    assert.ok(status.snapshot.version - version <= 3, `${status.snapshot.version - version} publications`);
+  });
+
+  it('brings up the others while one probe hangs', async (t) => {
+    const kit = createKit();
+    kit.prober.hangs.add('photos');
+    const { of } = await start(t, kit, two);
+    await kit.clock.advance(50);
+    assert.deepEqual([of('photos')?.health, of('video')?.health], ['probing', 'healthy']);
+  });
+
+  it('does not wait for a mount whose figures do not come', async (t) => {
+    const kit = createKit();
+    const { status, of } = await start(t, kit, two);
+    await kit.clock.advance(100);
+    kit.mounter.of('photos').isStuck = true;
+    await kit.clock.advance(4_000);
+    kit.mounter.of('video').dirty(5);
+    const { version } = status.snapshot;
+    await kit.clock.advance(2_500);
+    assert.equal(of('video')?.dirtyCount, 5);
+    assert.ok(status.snapshot.version > version);
+  });
+
+  it('heals a mount that hangs while the other goes on, also with a long poll interval', async (t) => {
+    const kit = createKit();
+    const { of } = await start(
+      t,
+      kit,
+      loaded([spec('photos'), spec('video')], {
+        supervisor: { poll_interval: '1h', stop_timeout: '10m', state_dir: '/nowhere' },
+      }),
+    );
+    await kit.clock.advance(10_000);
+    const stuck = kit.mounter.of('photos');
+    stuck.isStuck = true;
+    await kit.clock.advance(20_000);
+    assert.deepEqual(stuck.calls, ['kill']);
+    assert.deepEqual([of('photos')?.health, kit.mounter.of('video').calls], ['healthy', []]);
+  });
+
+  it('goes on when a plugin never answers a hook', async (t) => {
+    const kit = createKit();
+    kit.hooks.delay = never;
+    const { status, of } = await start(t, kit, two);
+    await kit.clock.advance(10_000);
+    const { version } = status.snapshot;
+    await kit.clock.advance(10_000);
+    assert.ok(status.snapshot.version >= version + 4);
+    assert.equal(of('photos')?.health, 'healthy');
+  });
+
+  it('adopts what a former daemon left and takes down what is not configured any more', async (t) => {
+    const kit = createKit();
+    const kept = new FakeMount(planOf(spec('photos')), 'photos', { adopted: true });
+    const stray = new FakeMount(planOf(spec('old')), 'old', { adopted: true });
+    stray.dirty(1);
+    kit.mounter.former.push(kept, stray);
+    const { status } = await start(t, kit, loaded([spec('photos')]));
+    await kit.clock.advance(5_000);
+    assert.deepEqual(
+      status.snapshot.record.shares.map(({ name, mounted }) => [name, mounted]),
+      [
+        ['photos', true],
+        ['old', true],
+      ],
+    );
+    stray.dirty(0);
+    await kit.clock.advance(3_000);
+    assert.deepEqual(
+      status.snapshot.record.shares.map(({ name }) => name),
+      ['photos'],
+    );
+    assert.deepEqual([kept.calls, stray.calls.filter((call) => call !== 'flush')], [[], ['seal', 'unmount']]);
+  });
+
+  it('starts though adopting never ends', async () => {
+    const kit = createKit();
+    kit.mounter.adopt = never;
+    const { supervisor, of } = create(kit, two);
+    await Promise.all([supervisor.start(), kit.clock.advance(31_000)]);
+    await kit.clock.advance(100);
+    assert.equal(of('photos')?.health, 'healthy');
+    await supervisor.release();
+  });
+
+  it('drains a share that left the configuration and shows it until it is down', async (t) => {
+    const kit = createKit();
+    const { supervisor, status, of } = await start(t, kit, two);
+    await kit.clock.advance(5_000);
+    kit.mounter.of('video').dirty(1);
+    supervisor.applyConfig(loaded([spec('photos')]), false);
+    await kit.clock.advance(5_000);
+    assert.deepEqual([of('video')?.mounted, status.snapshot.record.allSynced], [true, false]);
+    kit.mounter.of('video').dirty(0);
+    await kit.clock.advance(5_000);
+    assert.deepEqual([of('video'), status.snapshot.record.allSynced], [undefined, true]);
+    assert.deepEqual(kit.mounter.of('photos').calls, []);
+  });
+
+  it('brings a share back that is added again while it still drains', async (t) => {
+    const kit = createKit();
+    const { supervisor, of } = await start(t, kit, two);
+    await kit.clock.advance(5_000);
+    kit.mounter.of('video').dirty(1);
+    supervisor.applyConfig(loaded([spec('photos')]), false);
+    await kit.clock.advance(5_000);
+    kit.mounter.prepare = (mount) => mount.dirty(1);
+    supervisor.applyConfig(two, false);
+    await kit.clock.advance(2_000);
+    assert.deepEqual(
+      [of('video')?.health, of('video')?.dirtyCount, kit.mounter.mounts.length],
+      ['healthy', 1, 3],
+    );
+  });
+
+  it('touches only the share whose settings changed', async (t) => {
+    const kit = createKit();
+    const { supervisor } = await start(t, kit, two);
+    await kit.clock.advance(5_000);
+    supervisor.applyConfig(loaded([spec('photos'), spec('video', { readOnly: true })]), false);
+    await kit.clock.advance(3_000);
+    assert.deepEqual(
+      kit.mounter.mounts.map(({ shareName }) => shareName),
+      ['photos', 'video', 'video'],
+    );
+    assert.equal(kit.exporter.calls.filter((call) => call.includes('photos')).length, 1);
+  });
+
+  it('stops every share at its own pace and lists what is left', async () => {
+    const kit = createKit();
+    const { supervisor } = create(kit, loaded([spec('photos'), spec('video'), spec('office')]));
+    await supervisor.start();
+    await kit.clock.advance(3_000);
+    kit.mounter.of('photos').isStuck = true;
+    kit.mounter.of('office').dirty(2);
+    kit.mounter.onDisk.set('office', 2);
+    const stopped = supervisor.stop(kit.clock.deadline(30_000));
+    await kit.clock.advance(1_000);
+    assert.ok(kit.mounter.of('video').calls.includes('unmount'));
+    await kit.clock.advance(20_000);
+    assert.ok(kit.mounter.of('photos').calls.includes('kill'));
+    await kit.clock.advance(15_000);
+    assert.deepEqual(
+      (await stopped).map(({ share, count }) => [share, count]),
+      [['office', 2]],
+    );
+    await kit.clock.advance(0);
+    assert.equal(kit.clock.pending, 0);
+  });
+
+  it('lists what the shares themselves saw when the cache cannot be read at the end', async () => {
+    const kit = createKit();
+    const { supervisor } = create(kit, loaded([spec('photos')]));
+    await supervisor.start();
+    await kit.clock.advance(3_000);
+    kit.mounter.last.dirty(2);
+    kit.mounter.cached = async () => {
+      throw new Error('disk error');
+    };
+    const stopped = supervisor.stop(kit.clock.deadline(2_000));
+    await kit.clock.advance(4_000);
+    assert.deepEqual(
+      (await stopped).map(({ share, count }) => [share, count]),
+      [['photos', 2]],
+    );
+  });
+
+  it('takes nothing down on release', async () => {
+    const kit = createKit();
+    const { supervisor } = create(kit, two);
+    await supervisor.start();
+    await kit.clock.advance(3_000);
+    kit.mounter.of('video').dirty(1);
+    supervisor.applyConfig(loaded([spec('photos')]), false);
+    await kit.clock.advance(1_000);
+    await supervisor.release();
+    await kit.clock.advance(60_000);
+    assert.deepEqual(
+      kit.mounter.mounts.map((mount) => mount.calls.filter((call) => call !== 'flush')),
+      [['release'], ['seal', 'release']],
+    );
+    assert.equal(kit.clock.pending, 0);
+  });
+});

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { settlePlace } from '../../../../plugins/mount/cache/identity.ts';
+import { createCacheRoots } from '../../../../plugins/mount/cache/cache-folders.ts';
+import { pendingIn, pendingOf } from '../../../../plugins/mount/cache/scan.ts';
+
+describe('the place that a cache folder belongs to', () => {
+  let root: string;
+  let cache: string;
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'mk-place-'));
+    cache = join(root, 'cache', 'work');
+  });
+  afterEach(() => rm(root, { recursive: true, force: true }));
+
+  const dirtyFile = async (folder = cache): Promise<void> => {
+    for (const tree of ['vfs', 'vfsMeta']) await mkdir(join(folder, tree, 'nas'), { recursive: true });
+    await writeFile(join(folder, 'vfs', 'nas', 'a'), '12345');
+    await writeFile(
+      join(folder, 'vfsMeta', 'nas', 'a'),
+      JSON.stringify({ Dirty: true, Size: 5, Rs: [{ Pos: 0, Size: 5 }] }),
+    );
+  };
+  const isDirty = async (): Promise<boolean> => (await pendingIn(cache)).count > 0;
+
+  it('keeps what is in it when its mark was cut off: files in a folder without a name would be found by nobody', async () => {
+    await dirtyFile();
+    await writeFile(join(cache, 'place'), '');
+    assert.deepEqual(await settlePlace(cache, 'first', isDirty), { setAside: false });
+    assert.equal((await pendingIn(cache)).count, 1);
+    assert.equal(await readFile(join(cache, 'place'), 'utf8'), 'first\n');
+  });
+
+  it('is left as it was when the new mark cannot be written', async () => {
+    await settlePlace(cache, 'first', isDirty);
+    await mkdir(join(cache, 'place.new'));
+    await assert.rejects(settlePlace(cache, 'second', isDirty));
+    assert.equal(await readFile(join(cache, 'place'), 'utf8'), 'first\n');
+  });
+
+  it('may have had another name before: nothing is set aside, and what was under that name comes back', async () => {
+    await dirtyFile();
+    await writeFile(join(cache, 'place'), 'old\n');
+    assert.deepEqual(await settlePlace(cache, 'new', isDirty, ['old']), { setAside: false });
+    assert.equal((await pendingIn(cache)).count, 1);
+    await rm(join(cache, 'vfs'), { recursive: true });
+    await rm(join(cache, 'vfsMeta'), { recursive: true });
+    await dirtyFile(join(cache, 'aside', 'old'));
+    await settlePlace(cache, 'new', isDirty, ['old']);
+    assert.equal((await pendingIn(cache)).count, 1);
+    assert.deepEqual(await readdir(join(cache, 'aside')), []);
+  });
+
+  describe('in folders that cache.dir named before', () => {
+    it('is remembered by the next daemon as long as something waits there', async () => {
+      const state = join(root, 'state');
+      const first = createCacheRoots(state);
+      await Promise.all([
+        first.note(join(root, 'cache')),
+        first.note(join(root, 'empty')),
+        first.note(join(root, 'cache')),
+      ]);
+      await dirtyFile();
+      assert.deepEqual(await createCacheRoots(state).former(join(root, 'other')), [join(root, 'cache')]);
+      assert.deepEqual(await createCacheRoots(state).former(join(root, 'cache')), []);
+      assert.equal((await pendingOf(cache)).count, 1);
+    });
+
+    it('is not noted when that cannot be written, and can be noted later', async () => {
+      const state = join(root, 'state');
+      await mkdir(join(state, 'mount', 'cache-folders.json.new'), { recursive: true });
+      const roots = createCacheRoots(state);
+      await assert.rejects(roots.note('/one'));
+      await rm(join(state, 'mount', 'cache-folders.json.new'), { recursive: true });
+      await roots.note('/one');
+      assert.deepEqual(JSON.parse(await readFile(join(state, 'mount', 'cache-folders.json'), 'utf8')), [
+        '/one',
+      ]);
+    });
+  });
+});

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Config, ShareSpec } from 'mountkeeper';
+import { mountArguments } from '../../../../plugins/mount/rclone/arguments.ts';
+import { schema } from '../../../../plugins/mount/config.ts';
+import { placeOf, planMount } from '../../../../plugins/mount/lifecycle/mount-plan.ts';
+
+const secrets = { resolve: (): string => 'clear' };
+const config = {
+  mount: schema.validate({}).value,
+  cache: { dir: '/c', max_size: '0', max_age: '30d', min_free_space: '1G' },
+} as unknown as Config;
+const spec = (options: Record<string, unknown> = {}, share: Partial<ShareSpec['share']> = {}): ShareSpec => ({
+  share: {
+    name: 'photos',
+    connection: 'nas',
+    remote_path: 'p',
+    mount_point: '/m/photos',
+    read_only: false,
+    protocols: [],
+    ...share,
+  },
+  connection: {
+    name: 'nas',
+    type: 'sftp',
+    options: { host: 'a', pass: 'secret-1', ...options },
+  } as ShareSpec['connection'],
+});
+const plan = (one: ShareSpec, over: Config = config): ReturnType<typeof planMount> =>
+  planMount(one, over, secrets);
+
+describe('the plan of a mount', () => {
+  it('changes its fingerprint with everything that rclone is given', () => {
+    const prints = [
+      plan(spec()),
+      plan(spec({ pass: 'secret-2' })),
+      plan(spec({ shell_type: 'none' })),
+      plan(spec({}, { read_only: true })),
+      plan(spec({}, { mount_point: '/n' })),
+      plan(spec(), { ...config, cache: { ...config.cache, max_age: '1d' } }),
+    ].map((one) => one.fingerprint);
+    assert.equal(new Set(prints).size, prints.length);
+    assert.equal(plan(spec()).fingerprint, plan(spec()).fingerprint);
+  });
+
+  it('is that of a daemon that did not know of programs on shares, unless they may be run', () => {
+    const { exec: _exec, ...before } = spec({}, { exec: false }).share;
+    assert.equal(plan(spec({}, { exec: false })).fingerprint, plan({ ...spec(), share: before }).fingerprint);
+    assert.notEqual(plan(spec({}, { exec: true })).fingerprint, plan(spec()).fingerprint);
+  });
+
+  it('keeps its identity unless dirty files would go elsewhere', () => {
+    const { identity } = plan(spec());
+    assert.equal(
+      plan(spec({ pass: 'other', shell_type: 'none' }, { read_only: true, mount_point: '/n' })).identity,
+      identity,
+    );
+    for (const other of [spec({ host: 'b' }), spec({ port: 2202 }), spec({}, { remote_path: 'q' })])
+      assert.notEqual(plan(other).identity, identity);
+    assert.notEqual(plan(spec(), { ...config, cache: { ...config.cache, dir: '/d' } }).identity, identity);
+  });
+
+  it('marks a cache by the place alone: it may be moved to another folder', () => {
+    const place = placeOf(spec(), secrets);
+    assert.equal(placeOf(spec({ pass: 'other' }, { mount_point: '/n' }), secrets), place);
+    for (const other of [
+      spec({ host: 'b' }),
+      spec({ port: 2202 }),
+      spec({ user: 'u' }),
+      spec({}, { remote_path: 'q' }),
+    ])
+      assert.notEqual(placeOf(other, secrets), place);
+  });
+
+  it('names the same place while a secret of the connection is missing', () => {
+    const missing = {
+      resolve: (): string => {
+        throw new Error('X is not set');
+      },
+    };
+    assert.equal(
+      placeOf(spec({ pass: { env: 'X' } }), missing),
+      placeOf(spec({ pass: { env: 'X' } }), secrets),
+    );
+  });
+
+  it('shows no secret', () => {
+    assert.doesNotMatch(JSON.stringify(plan(spec())), /secret-1/);
+  });
+
+  it('can be made while a secret is missing', () => {
+    const missing = {
+      resolve: (): string => {
+        throw new Error('X is not set');
+      },
+    };
+    assert.ok(planMount(spec({ pass: { env: 'X' } }), config, missing).fingerprint);
+  });
+});
+
+describe('the arguments of rclone', () => {
+  const around = {
+    configFile: '/s/photos.conf',
+    cacheDir: '/c/photos',
+    rcAddress: '127.0.0.1:5',
+    allowOther: true,
+    uid: 0,
+    gid: 0,
+  };
+
+  it('have the cache counted every 15 s, so that the status is no older', () => {
+    assert.ok(mountArguments(spec(), config, around).includes('--vfs-cache-poll-interval=15s'));
+  });
+
+  it('limit the cache and keep room free as the configuration says', () => {
+    const limited = { ...config, cache: { ...config.cache, max_size: '5k' } };
+    assert.ok(mountArguments(spec(), config, around).includes('--vfs-cache-max-size=off'));
+    assert.ok(mountArguments(spec(), limited, around).includes('--vfs-cache-max-size=5120B'));
+    assert.ok(mountArguments(spec(), config, around).includes('--vfs-cache-min-free-space=1073741824B'));
+  });
+
+  it('hold no option of the connection', () => {
+    assert.doesNotMatch(mountArguments(spec(), config, around).join(' '), /secret|host/);
+  });
+});

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Config, Services } from 'mountkeeper';
+import { check } from '../../../../plugins/mount/options/check.ts';
+
+const SERVICES = { processes: {}, secrets: {}, clock: {} } as unknown as Pick<
+  Services,
+  'processes' | 'secrets' | 'clock'
+>;
+
+const pathsFor = async (options: Record<string, unknown>): Promise<readonly (string | undefined)[]> => {
+  const config = {
+    connections: [{ name: 'nas', type: 'sftp', options }],
+    shares: [],
+    mount: {},
+    supervisor: { state_dir: '/nowhere' },
+  } as unknown as Config;
+  return (await check(config, SERVICES)).map(({ path }) => path);
+};
+
+describe('what rclone would make of an option', () => {
+  it('is what was written: a value that stands for another option is refused, also beside other text', async () => {
+    for (const host of ['%(pass)s', 'a%(pass)s', 'nas %(x', '%%(pass)s'])
+      assert.deepEqual(await pathsFor({ host }), ['connections[0].options.host'], host);
+    assert.deepEqual(await pathsFor({ host: '100% (sure)' }), []);
+    assert.deepEqual(await pathsFor({ host: 'nas', pass: '%(host)s' }), [], 'a password is obscured first');
+  });
+});

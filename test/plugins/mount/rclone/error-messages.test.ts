@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { inPlainWords, remoteFailure } from '../../../../plugins/mount/rclone/error-messages.ts';
+
+describe('what rclone says', () => {
+  const cases: readonly (readonly [string, RegExp])[] = [
+    [
+      '2026/11/21 05:51:33 CRITICAL: Failed to create file system for "nas:": NewFs: couldn\'t connect SSH: ssh: handshake failed: ssh: unable to authenticate, attempted methods [none password]',
+      /refused the user name or password/,
+    ],
+    [
+      "Failed to lsf: couldn't connect SSH: dial tcp: lookup nowhere on 1.1.1.1:53: no such host",
+      /host name of the remote cannot be found/,
+    ],
+    ["couldn't connect SSH: dial tcp 127.0.0.1:1: connect: connection refused", /refuses connections/],
+    ['2026/11/21 05:51:33 ERROR : error listing: directory not found', /not there on the remote/],
+    ['dial tcp 10.0.0.1:22: i/o timeout', /does not answer in time/],
+    [
+      'Fatal error: failed to mount FUSE fs: fusermount: exec: "fusermount3": executable file not found in $PATH',
+      /install the package fuse3/,
+    ],
+    ['Fatal error: directory is not empty: /mnt/x', /mount point is not empty/],
+    ['mkdir: permission denied', /does not let this user into the path/],
+  ];
+  for (const [said, expected] of cases) {
+    it(`becomes plain: ${said.slice(-40)}`, () => assert.match(inPlainWords([said], 'otherwise'), expected));
+  }
+
+  it("is judged by its last line that is understood, with rclone's own words behind", () => {
+    assert.equal(
+      inPlainWords(['dial: connection refused', 'gibberish', ''], 'otherwise'),
+      'the remote refuses connections; is its service running, and is the port right? (dial: connection refused)',
+    );
+  });
+
+  it('shows whether the remote has answered, is silent, or nothing about it', () => {
+    const shown = (line: string) => remoteFailure([line], 'otherwise').remote;
+    assert.deepEqual(
+      ['ssh: unable to authenticate', 'directory not found', 'x509: unknown authority'].map(shown),
+      ['answers', 'answers', 'answers'],
+    );
+    assert.deepEqual(
+      ['dial tcp: connection refused', 'i/o timeout', 'no route to host', 'no such host', 'EOF'].map(shown),
+      ['silent', 'silent', 'silent', 'silent', 'silent'],
+    );
+    assert.deepEqual(['no space left on device', 'strange'].map(shown), [undefined, undefined]);
+    assert.equal(
+      remoteFailure(['i/o timeout'], 'otherwise').message,
+      inPlainWords(['i/o timeout'], 'otherwise'),
+    );
+  });
+
+  it('is passed on when it is not understood', () => {
+    assert.equal(
+      inPlainWords(['2026/11/21 05:51:33 ERROR : strange'], 'the mount failed'),
+      'the mount failed (strange)',
+    );
+    assert.equal(inPlainWords([], 'the mount failed'), 'the mount failed');
+  });
+});

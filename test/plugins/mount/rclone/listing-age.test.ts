@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { setImmediate } from 'node:timers/promises';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
+import type { Clock, Logger } from 'mountkeeper';
+import { ListingAge, rcloneDirCacheMs } from '../../../../plugins/mount/rclone/listing-age.ts';
+
+const MINUTE_MS = 60_000;
+/** Folders on the NAS, by the folder that they lie in. */
+const FOLDERS: Readonly<Record<string, readonly string[]>> = {
+  '': ['a', 'b', 'locked'],
+  a: ['a/x', 'a/y'],
+  'a/x': [],
+};
+
+interface World {
+  readonly ages: ListingAge;
+  readonly calls: string[];
+  readonly at: { nowMs: number; isThere: boolean };
+  /** The remote answers, and what comes of it is over. */
+  answer(): Promise<void>;
+}
+
+async function createWorld(t: TestContext, { isNew = true } = {}): Promise<World> {
+  const calls: string[] = [];
+  const at = { nowMs: 0, isThere: true };
+  const answered = (path: string, asked: Record<string, string>): { status: number; body: object } => {
+    const folder = asked['remote'] ?? asked['dir'] ?? '';
+    calls.push(
+      `${path.split('/').at(-1)} ${
+        Object.entries(asked)
+          .filter(([name]) => name.startsWith('dir'))
+          .map(([, value]) => value)
+          .join(' ') || folder
+      }`.trim(),
+    );
+    if (!at.isThere || folder === 'locked') return { status: 500, body: { error: 'no answer' } };
+    return {
+      status: 200,
+      body: path.endsWith('/list')
+        ? { list: (FOLDERS[folder] ?? []).map((Path) => ({ Path })) }
+        : { result: { [folder]: 'OK' } },
+    };
+  };
+  const server = createServer((request, response) => {
+    void request.toArray().then((pieces) => {
+      const { status, body } = answered(
+        request.url ?? '',
+        JSON.parse(Buffer.concat(pieces as Buffer[]).toString()) as Record<string, string>,
+      );
+      response.writeHead(status).end(JSON.stringify(body));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const dataRoot = await mkdtemp(join(tmpdir(), 'mk-ages-'));
+  t.after(async () => {
+    server.close();
+    server.closeAllConnections();
+    await rm(dataRoot, { recursive: true });
+  });
+  for (const folder of ['a/x', 'locked', 'gone']) await mkdir(join(dataRoot, folder), { recursive: true });
+  let renewal: Promise<unknown> = Promise.resolve();
+  const ages = new ListingAge({
+    address: { port: (server.address() as AddressInfo).port, user: '', password: '' },
+    fs: 'nas:',
+    dataRoot,
+    dirCacheMs: 15 * MINUTE_MS,
+    isNew,
+    clock: { monotonic: () => at.nowMs } as unknown as Clock,
+    log: { debug: () => undefined } as unknown as Logger,
+    end: new AbortController().signal,
+    around: (renew) => {
+      const running = renew();
+      renewal = running.catch(() => undefined);
+      return running;
+    },
+  });
+  const answer = async (): Promise<void> => {
+    ages.remoteAnswered();
+    await renewal;
+    // What it has found out is noted by then.
+    await setImmediate();
+  };
+  return { ages, calls, at, answer };
+}
+
+describe('the age of listings', () => {
+  it('is kept below dir_cache_time: folders with something cached are read anew, all others forgotten', async (t) => {
+    const world = await createWorld(t);
+    world.at.nowMs = 13 * MINUTE_MS;
+    await world.answer();
+    assert.equal(world.calls.length, 0);
+    world.at.nowMs = 14 * MINUTE_MS;
+    await world.answer();
+    assert.deepEqual(
+      world.calls.filter((call) => !call.endsWith('locked')),
+      ['list', 'forget b', 'refresh', 'list a', 'forget a/y', 'refresh a', 'list a/x', 'refresh a/x'],
+    );
+    await world.answer();
+    assert.equal(world.calls.length, 9, 'nothing is due');
+  });
+
+  it('counts what a refresh of the whole share has read, and nothing less', async (t) => {
+    const world = await createWorld(t);
+    world.at.nowMs = 10 * MINUTE_MS;
+    await world.ages.during(true, () => Promise.resolve({ ok: 3, failed: [{ path: 'locked', reason: '' }] }));
+    world.at.nowMs = 20 * MINUTE_MS;
+    await world.ages.during(false, () => Promise.resolve({ ok: 1, failed: [] }));
+    await world.ages.during(true, () => Promise.resolve({ ok: 0, failed: [{ path: '', reason: '' }] }));
+    await world.answer();
+    assert.deepEqual(world.calls, []);
+    world.at.nowMs = 24 * MINUTE_MS;
+    await world.answer();
+    assert.notDeepEqual(world.calls, []);
+  });
+
+  it('drops nothing when the remote does not answer after all, and tries again', async (t) => {
+    const world = await createWorld(t, { isNew: false });
+    world.at.isThere = false;
+    await world.answer();
+    await world.answer();
+    assert.deepEqual(world.calls, ['list']);
+    Object.assign(world.at, { isThere: true, nowMs: 2 * MINUTE_MS });
+    await world.answer();
+    assert.ok(world.calls.includes('refresh a/x'));
+  });
+
+  it('is limited by rclone to some days, so that it outlasts an outage and ends without a daemon', () => {
+    assert.deepEqual([5_000, 15 * MINUTE_MS, 10 * 86_400_000].map(rcloneDirCacheMs), [
+      5_000,
+      3 * 86_400_000,
+      10 * 86_400_000,
+    ]);
+  });
+});
