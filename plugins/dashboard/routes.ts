@@ -84,10 +84,7 @@ async function answerPage(
         ...common,
         title: view.text(everywhere('not-found')),
         events: undefined,
-        main: toHtml(
-          html`<h1>${view.t('not-found')}</h1>
-            <p>${view.t('not-found-help')}</p>`,
-        ),
+        main: toHtml(html`<h1>${view.t('not-found')}</h1><p>${view.t('not-found-help')}</p>`),
       }),
       404,
     );

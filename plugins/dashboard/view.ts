@@ -71,26 +71,15 @@ class ReaderView implements View {
   /** The browser writes it in its own time zone; what stands here is for whoever has no script. */
   time(at: number, style: 'time' | 'ago' = 'time'): Content {
     const iso = new Date(at).toISOString();
-    return html`<time datetime=${iso} data-at=${String(at)} data-style=${style}
-      >${iso.slice(0, 16).replace('T', ' ')} UTC</time
-    >`;
+    return html`<time datetime=${iso} data-at=${String(at)} data-style=${style}>${iso.slice(0, 16).replace('T', ' ')} UTC</time>`;
   }
 
   button({ action, label, confirm, values = NONE }: ActionButton): Content {
     const fields = Object.entries({ ...values, ...(this.share === undefined ? {} : { share: this.share }) });
-    return html`<form
-      class="act"
-      method="post"
-      action=${this.action(action)}
-      hx-post=${this.action(action)}
-      hx-target="find output"
-      hx-swap="innerHTML"
-      hx-disabled-elt="find button"
-      hx-confirm=${confirm === undefined ? undefined : this.text(confirm)}
-    >
+    return html`<form class="act" method="post" action=${this.action(action)} hx-post=${this.action(action)}
+      hx-target="find output" hx-swap="innerHTML" hx-disabled-elt="find button" hx-confirm=${confirm === undefined ? undefined : this.text(confirm)}>
       ${fields.map(([name, value]) => html`<input type="hidden" name=${name} value=${value} />`)}
-      <button type="submit">${this.text(label)}</button><output aria-live="polite"></output>
-    </form>`;
+      <button type="submit">${this.text(label)}</button><output aria-live="polite"></output></form>`;
   }
 
   part(name: string, query: Readonly<Record<string, string | number>> = {}): string {

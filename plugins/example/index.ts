@@ -80,10 +80,7 @@ export default definePlugin<ExampleConfig>({
         },
       },
       render: (view) =>
-        html`<p>
-          ${view.t('counted', { count: count() })}
-          ${view.button({ action: 'more', label: { en: 'Count', zh: '加一' } })}
-        </p>`,
+        html`<p>${view.t('counted', { count: count() })} ${view.button({ action: 'more', label: { en: 'Count', zh: '加一' } })}</p>`,
     });
     ctx.cli({
       name: 'example',

@@ -49,33 +49,20 @@ function row(line: string): Content {
 
 /** Asks for what has come since, after a second. */
 function poller(view: View, wanted: Wanted, from: number): Content {
-  return html`<div
-    id="log-more"
-    hx-get=${view.part('more', { ...wanted, from })}
-    hx-trigger="load delay:1s"
-    hx-swap="outerHTML"
-  ></div>`;
+  return html`<div id="log-more" hx-get=${view.part('more', { ...wanted, from })} hx-trigger="load delay:1s" hx-swap="outerHTML"></div>`;
 }
 
 async function lines(file: LogFile, view: View): Promise<Content> {
   const wanted = wantedOf(view);
   const page = await file.read({ lines: LOOKED_AT, fromLine: 0 });
   if (page.totalLines === 0)
-    return html`<div id="log-view">
-      <p class="empty">${view.t('no-file')}</p>
-      ${poller(view, wanted, 0)}
-    </div>`;
+    return html`<div id="log-view"><p class="empty">${view.t('no-file')}</p>${poller(view, wanted, 0)}</div>`;
   const found = page.entries.filter((line) => matches(line, wanted));
   const isFollowing = view.query['level'] === undefined || view.query['follow'] === 'on';
-  return html`<div id="log-view">
-    <p class="help">${view.t('shown', { count: Math.min(found.length, SHOWN), of: page.entries.length })}</p>
+  return html`<div id="log-view"><p class="help">${view.t('shown', { count: Math.min(found.length, SHOWN), of: page.entries.length })}</p>
     <div class="log-box" tabindex="0" role="region" aria-label=${view.text(inEveryLanguage(TEXTS, 'title'))}>
-      <ol id="log-lines" class="log" data-most=${String(SHOWN)}>
-        ${found.slice(-SHOWN).map(row)}
-      </ol>
-    </div>
-    ${isFollowing ? poller(view, wanted, page.totalLines) : null}
-  </div>`;
+      <ol id="log-lines" class="log" data-most=${String(SHOWN)}>${found.slice(-SHOWN).map(row)}</ol></div>
+    ${isFollowing ? poller(view, wanted, page.totalLines) : null}</div>`;
 }
 
 /** What has come since; all anew where the log has become shorter. */
@@ -91,41 +78,20 @@ async function more(file: LogFile, view: View): Promise<Content> {
   const found = page.entries.filter((line) => matches(line, wanted));
   return [
     poller(view, wanted, from + page.entries.length),
-    found.length === 0
-      ? null
-      : html`<ol hx-swap-oob="beforeend:#log-lines">
-          ${found.map(row)}
-        </ol>`,
+    found.length === 0 ? null : html`<ol hx-swap-oob="beforeend:#log-lines">${found.map(row)}</ol>`,
   ];
 }
 
 function filters(ctx: PluginContext, view: View): Content {
   const wanted = wantedOf(view);
   const shares = ctx.use('config').current.config.shares.map(({ name }) => name);
-  return html`<form
-    class="filters"
-    method="get"
-    hx-get=${view.part('lines')}
-    hx-target="#log-view"
-    hx-swap="outerHTML"
-    hx-trigger="input delay:200ms, submit"
-  >
-    <label
-      >${view.t('level')}
-      <select name="level">
-        ${CHOICES.map((one) => html`<option value=${one} selected=${one === wanted.level}>${view.t(`level-${one}`)}</option>`)}
-      </select></label
-    >
-    <label
-      >${view.t('share')}
-      <select name="share">
-        <option value="">${view.t('any-share')}</option>
-        ${shares.map((one) => html`<option value=${one} selected=${one === wanted.share}>${one}</option>`)}
-      </select></label
-    >
+  return html`<form class="filters" method="get" hx-get=${view.part('lines')} hx-target="#log-view" hx-swap="outerHTML"
+      hx-trigger="input delay:200ms, submit">
+    <label>${view.t('level')} <select name="level">${CHOICES.map((one) => html`<option value=${one} selected=${one === wanted.level}>${view.t(`level-${one}`)}</option>`)}</select></label>
+    <label>${view.t('share')} <select name="share"><option value="">${view.t('any-share')}</option>
+      ${shares.map((one) => html`<option value=${one} selected=${one === wanted.share}>${one}</option>`)}</select></label>
     <label>${view.t('search')} <input type="search" name="search" value=${wanted.search} /></label>
-    <label><input type="checkbox" name="follow" value="on" checked /> ${view.t('follow')}</label>
-  </form>`;
+    <label><input type="checkbox" name="follow" value="on" checked /> ${view.t('follow')}</label></form>`;
 }
 
 export function logsTab(ctx: PluginContext, file: LogFile): Tab {
@@ -136,10 +102,7 @@ export function logsTab(ctx: PluginContext, file: LogFile): Tab {
     texts: TEXTS,
     icon: 'M5 6h14M5 10h14M5 14h9M5 18h11',
     controls: (view) =>
-      html`<div>
-        ${filters(ctx, view)}
-        <div id="log-view" hx-get=${view.part('lines')} hx-trigger="load" hx-swap="outerHTML"></div>
-      </div>`,
+      html`<div>${filters(ctx, view)}<div id="log-view" hx-get=${view.part('lines')} hx-trigger="load" hx-swap="outerHTML"></div></div>`,
     render: () => null,
     watch: () => () => undefined,
     parts: { lines: (view) => lines(file, view), more: (view) => more(file, view) },

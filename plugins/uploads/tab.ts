@@ -23,62 +23,33 @@ const MOST_SHOWN = 200;
 
 function row(entry: QueueEntry, view: View): Content {
   const { path, action, state, bytes, sentBytes, since, reason, tries, nextTryAt } = entry;
-  return html`<tr>
-    <th scope="row"><bdi>${path}</bdi> <small>${view.t(`action-${action.replace(' ', '-')}`)}</small></th>
-    <td>
-      <span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span
-      >${reason === '' ? null : html` <small><bdi>${reason}</bdi></small>`}
-    </td>
-    <td>
-      ${state === 'uploading' ? view.t('sent', { sent: view.bytes(sentBytes), bytes: view.bytes(bytes) }) : view.bytes(bytes)}
-    </td>
-    <td>${view.time(since, 'ago')}</td>
-    <td>
-      ${view.number(tries)}${nextTryAt === undefined ? null : html` <small>${view.t('next', { time: view.time(nextTryAt) })}</small>`}
-    </td>
-  </tr>`;
+  return html`<tr><th scope="row"><bdi>${path}</bdi> <small>${view.t(`action-${action.replace(' ', '-')}`)}</small></th>
+    <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>${reason === '' ? null : html` <small><bdi>${reason}</bdi></small>`}</td>
+    <td>${state === 'uploading' ? view.t('sent', { sent: view.bytes(sentBytes), bytes: view.bytes(bytes) }) : view.bytes(bytes)}</td>
+    <td>${view.time(since, 'ago')}</td><td>${view.number(tries)}${nextTryAt === undefined ? null : html` <small>${view.t('next', { time: view.time(nextTryAt) })}</small>`}</td></tr>`;
 }
 
 function conflict({ path, copy, at }: Conflict, view: View): Content {
-  return html`<li data-tone="warn">
-    <div>
-      <p><bdi>${path}</bdi> <small>${view.time(at)}</small></p>
-      <p class="help">${view.t('copy-at', { copy: html`<bdi>${copy}</bdi>` })}</p>
-    </div>
-  </li>`;
+  return html`<li data-tone="warn"><div><p><bdi>${path}</bdi> <small>${view.time(at)}</small></p><p class="help">${view.t('copy-at', { copy: html`<bdi>${copy}</bdi>` })}</p></div></li>`;
 }
 
 function table(uploads: ShareUploads, view: View): Content {
   const entries = [...uploads.queue()].sort((a, b) => ORDER[a.state] - ORDER[b.state]);
   const conflicts = uploads.conflicts();
   const heads = ['file', 'state', 'size', 'since', 'tries'];
-  return html`<div class="drawn">
-    ${
-      entries.length === 0
-        ? html`<p class="help">${view.t('none')}</p>`
-        : html`<div class="scroll" tabindex="0" role="region" aria-label=${view.plain('title')}>
-            <table>
-              <thead>
-                <tr>
-                  ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}
-                </tr>
-              </thead>
-              <tbody>
-                ${entries.slice(0, MOST_SHOWN).map((entry) => row(entry, view))}
-              </tbody>
-            </table>
-          </div>`
-    }
+  return html`<div class="drawn">${
+    entries.length === 0
+      ? html`<p class="help">${view.t('none')}</p>`
+      : html`<div class="scroll" tabindex="0" role="region"
+      aria-label=${view.plain('title')}><table><thead><tr>${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead>
+      <tbody>${entries.slice(0, MOST_SHOWN).map((entry) => row(entry, view))}</tbody></table></div>`
+  }
     ${entries.length > MOST_SHOWN ? html`<p class="help">${view.t('more', { count: entries.length - MOST_SHOWN })}</p>` : null}
     ${
       conflicts.length === 0
         ? null
-        : html`<h3>${view.t('conflicts')}</h3>
-            <ul class="notices">
-              ${conflicts.map((one) => conflict(one, view))}
-            </ul>`
-    }
-  </div>`;
+        : html`<h3>${view.t('conflicts')}</h3><ul class="notices">${conflicts.map((one) => conflict(one, view))}</ul>`
+    }</div>`;
 }
 
 const BUTTONS: readonly ActionButton[] = [

@@ -37,28 +37,16 @@ function row(task: Task, view: View): Content {
     of: target.share,
   };
   const isUnderWay = task.isWanted || task.isRunning;
-  return html`<tr>
-    <th scope="row"><bdi>${target.share}</bdi></th>
-    <td>${target.path === '' ? view.t('all') : html`<bdi>${target.path}</bdi>`}</td>
+  return html`<tr><th scope="row"><bdi>${target.share}</bdi></th><td>${target.path === '' ? view.t('all') : html`<bdi>${target.path}</bdi>`}</td>
     <td>${target.newerThan ?? view.t('any-age')}</td>
-    <td>
-      <span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span
-      >${target.isDryRun ? html` <small>${view.t('counting')}</small>` : null}
-      ${isFull ? html` <small>${view.t('full')}</small>` : null}
-    </td>
-    <td>
-      ${view.t('counts', { done: counts.skipped + counts.cached, total: counts.total })}
-      ${counts.errors > 0 ? html` <small>${view.t('errors', { count: counts.errors })}</small>` : null}
-    </td>
+    <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>${target.isDryRun ? html` <small>${view.t('counting')}</small>` : null}
+      ${isFull ? html` <small>${view.t('full')}</small>` : null}</td>
+    <td>${view.t('counts', { done: counts.skipped + counts.cached, total: counts.total })}
+      ${counts.errors > 0 ? html` <small>${view.t('errors', { count: counts.errors })}</small>` : null}</td>
     <td>${view.bytes(counts.skippedBytes + counts.cachedBytes)} / ${view.bytes(counts.totalBytes)}</td>
-    <td>
-      <div class="actions">
-        ${view.button({ action: 'run', label: text('run'), values: { ...values, isDryRun: 'false' } })}
-        ${view.button({ action: 'run', label: text('count'), values: { ...values, isDryRun: 'true' } })}
-        ${isUnderWay ? view.button({ action: 'cancel', label: text('cancel'), values }) : null}
-      </div>
-    </td>
-  </tr>`;
+    <td><div class="actions">${view.button({ action: 'run', label: text('run'), values: { ...values, isDryRun: 'false' } })}
+      ${view.button({ action: 'run', label: text('count'), values: { ...values, isDryRun: 'true' } })}
+      ${isUnderWay ? view.button({ action: 'cancel', label: text('cancel'), values }) : null}</div></td></tr>`;
 }
 
 function table(parts: WarmupTabParts, view: View): Content {
@@ -66,21 +54,9 @@ function table(parts: WarmupTabParts, view: View): Content {
   const { warmup_schedule: schedule } = parts.ctx.config;
   if (tasks.length === 0) return html`<p class="empty">${view.t('none')}</p>`;
   const heads = ['share', 'path', 'newer', 'state', 'files', 'size', 'what'];
-  return html`<div class="drawn">
-    ${schedule === '' ? null : html`<p>${view.t('schedule', { schedule })}</p>`}
-    <div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}>
-      <table>
-        <thead>
-          <tr>
-            ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}
-          </tr>
-        </thead>
-        <tbody>
-          ${tasks.map((task) => row(task, view))}
-        </tbody>
-      </table>
-    </div>
-  </div>`;
+  return html`<div class="drawn">${schedule === '' ? null : html`<p>${view.t('schedule', { schedule })}</p>`}
+    <div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}><table><thead><tr>
+    ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead><tbody>${tasks.map((task) => row(task, view))}</tbody></table></div></div>`;
 }
 
 async function warmShare({ ctx, scheduler: station }: WarmupTabParts, view: View): Promise<Outcome> {

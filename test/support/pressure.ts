@@ -43,7 +43,10 @@ export const SLOW_MACHINE = 2;
 export function tooLong(spans: readonly Span[], limitMs: number): string[] {
   return spans
     .filter((span) => span.ms > limitMs * SLOW_MACHINE)
-    .map((span) => `${span.ms} ms (limit ${limitMs} ms, pressure ${span.pressure.toFixed(1)})`);
+    .map(
+      (span) =>
+        `${span.ms} ms (promised ${limitMs} ms, ${SLOW_MACHINE} times that allowed, pressure ${span.pressure.toFixed(1)})`,
+    );
 }
 
 /** The median, in milliseconds. */

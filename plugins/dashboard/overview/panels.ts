@@ -12,15 +12,9 @@ export function sentencePanel(sentence: Sentence, view: View): Content {
       ? view.t('files', { count: files })
       : view.t('files-bytes', { count: files, bytes: view.bytes(bytes) });
   const message = isOffline(sentence) && since === undefined ? `${key}-now` : key;
-  return html`<section class="sentence" data-tone=${tone} data-key=${key}>
-    <span class="sign">${icon(key === 'unsaved' ? 'unsaved' : tone)}</span>
-    <div>
-      <p class="headline">
-        ${view.t(`sentence-${message}`, { amount, count: files, since: since === undefined ? '' : view.time(since) })}
-      </p>
-      ${detailsOf(sentence, amount, view).map((line) => html`<p>${line}</p>`)}
-    </div>
-  </section>`;
+  return html`<section class="sentence" data-tone=${tone} data-key=${key}><span class="sign">${icon(key === 'unsaved' ? 'unsaved' : tone)}</span><div>
+    <p class="headline">${view.t(`sentence-${message}`, { amount, count: files, since: since === undefined ? '' : view.time(since) })}</p>
+    ${detailsOf(sentence, amount, view).map((line) => html`<p>${line}</p>`)}</div></section>`;
 }
 
 function isOffline({ key }: Sentence): boolean {
@@ -45,15 +39,11 @@ export function noticesPanel(notices: readonly Notice[], view: View): Content {
   const order = { error: 0, warning: 1, info: 2 } as const;
   const tones = { error: 'bad', warning: 'warn', info: 'info' } as const;
   const sorted = [...notices].sort((a, b) => order[a.level] - order[b.level]);
-  return html`<ul class="notices" aria-label=${view.t('notices')}>
-    ${sorted.map(
-      ({ level, message }) =>
-        html`<li data-tone=${tones[level]}>
-          ${icon(tones[level])}
-          <p><strong>${view.t(`level-${level}`)}</strong> <bdi>${message}</bdi></p>
-        </li>`,
-    )}
-  </ul>`;
+  return html`<ul class="notices" aria-label=${view.t('notices')}>${sorted.map(
+    ({ level, message }) =>
+      html`<li data-tone=${tones[level]}>
+    ${icon(tones[level])}<p><strong>${view.t(`level-${level}`)}</strong> <bdi>${message}</bdi></p></li>`,
+  )}</ul>`;
 }
 
 export interface ServerFacts {
@@ -69,79 +59,32 @@ export function serversPanel({ record, offers, host }: ServerFacts, view: View):
     { name: 'NFS', isUp: record.nfsExported, service: '_nfs._tcp' },
     { name: 'WebDAV', isUp: record.webdavRunning, service: '_webdav._tcp' },
   ];
-  return html`<ul class="servers">
-    ${rows.map(({ name, isUp, service }) => {
-      const offer = offers.find((one) => one.service === service);
-      const where = offer === undefined ? null : html` <code>${reachedAs(offer, host)}:${offer.port}</code>`;
-      return html`<li data-tone=${isUp ? 'good' : 'off'}>
-        <span class="protocol">${name}</span>
-        <span>${view.t(isUp ? 'serving' : 'not-serving')}</span>${isUp ? where : null}
-      </li>`;
-    })}
-  </ul>`;
+  return html`<ul class="servers">${rows.map(({ name, isUp, service }) => {
+    const offer = offers.find((one) => one.service === service);
+    const where = offer === undefined ? null : html` <code>${reachedAs(offer, host)}:${offer.port}</code>`;
+    return html`<li data-tone=${isUp ? 'good' : 'off'}><span class="protocol">${name}</span> <span>${view.t(isUp ? 'serving' : 'not-serving')}</span>${isUp ? where : null}</li>`;
+  })}</ul>`;
 }
 
 export function limitPanel({ limit, effective }: BandwidthState, view: View): Content {
   const shown = (rate: number): Content => (rate === 0 ? view.t('unlimited') : view.rate(rate));
   const isAdapted = effective.up !== limit.up || effective.down !== limit.down;
-  return html`<dl class="figures">
-    <div>
-      <dt>${view.t('limit-up')}</dt>
-      <dd>${shown(limit.up)}</dd>
-    </div>
-    <div>
-      <dt>${view.t('limit-down')}</dt>
-      <dd>${shown(limit.down)}</dd>
-    </div>
+  return html`<dl class="figures"><div><dt>${view.t('limit-up')}</dt><dd>${shown(limit.up)}</dd></div>
+    <div><dt>${view.t('limit-down')}</dt><dd>${shown(limit.down)}</dd></div>
     ${
       isAdapted
-        ? html`<div>
-            <dt>${view.t('limit-now')}</dt>
-            <dd>↑ ${shown(effective.up)} ↓ ${shown(effective.down)}</dd>
-          </div>`
+        ? html`<div><dt>${view.t('limit-now')}</dt><dd>↑ ${shown(effective.up)} ↓ ${shown(effective.down)}</dd></div>`
         : null
-    }
-  </dl>`;
+    }</dl>`;
 }
 
 /** Does not change by itself, so that nobody's typing is written over. */
 export function limitForm(action: string, view: View): Content {
   const choices = ['0', '512K', '1M', '2M', '5M', '10M', '50M'];
-  return html`<form
-    class="limit act"
-    method="post"
-    action=${action}
-    hx-post=${action}
-    hx-target="find output"
-    hx-swap="innerHTML"
-    hx-disabled-elt="find button"
-  >
-    <label
-      >${view.t('limit-up')}
-      <input
-        name="up"
-        list="rates"
-        required
-        inputmode="text"
-        autocomplete="off"
-        size="8"
-        placeholder="5M"
-        aria-describedby="rate-help"
-    /></label>
-    <label
-      >${view.t('limit-down')}
-      <input
-        name="down"
-        list="rates"
-        required
-        inputmode="text"
-        autocomplete="off"
-        size="8"
-        placeholder="0"
-        aria-describedby="rate-help"
-    /></label>
+  return html`<form class="limit act" method="post" action=${action} hx-post=${action} hx-target="find output" hx-swap="innerHTML" hx-disabled-elt="find button">
+    <label>${view.t('limit-up')} <input name="up" list="rates" required inputmode="text" autocomplete="off" size="8" placeholder="5M" aria-describedby="rate-help" /></label>
+    <label>${view.t('limit-down')} <input name="down" list="rates" required inputmode="text" autocomplete="off" size="8" placeholder="0" aria-describedby="rate-help" /></label>
     <datalist id="rates">${choices.map((rate) => html`<option value=${rate} />`)}</datalist>
     <button type="submit">${view.t('limit-set')}</button><output aria-live="polite"></output>
-    <p id="rate-help" class="help">${view.t('limit-help')}</p>
-  </form>`;
+    <p id="rate-help" class="help">${view.t('limit-help')}</p></form>`;
 }

@@ -12,12 +12,7 @@ export const sharePath = (share: string): string => `/shares/${encodeURIComponen
 export function shareCard(data: ShareData, view: View): Content {
   const { status, tone } = data;
   return html`<div class="share" data-tone=${tone} data-share=${status.name}>
-    <header>
-      <h3>
-        <a href=${sharePath(status.name)}><bdi>${status.name}</bdi></a>
-      </h3>
-      ${healthBadge(data, view)}
-    </header>
+    <header><h3><a href=${sharePath(status.name)}><bdi>${status.name}</bdi></a></h3>${healthBadge(data, view)}</header>
     ${status.healthMessage === null ? null : html`<p class="reason"><bdi>${status.healthMessage}</bdi></p>`}
     ${cacheBar(data, view)}
     <dl class="figures">${figures(data, view)}</dl>
@@ -27,10 +22,8 @@ export function shareCard(data: ShareData, view: View): Content {
 
 export function healthBadge({ status, tone, since }: ShareData, view: View): Content {
   const label = status.health === 'healthy' && tone !== 'good' ? `healthy-${tone}` : status.health;
-  return html`<span class="badge" data-tone=${tone}
-    >${icon(tone)}<span>${view.t(`health-${label}`)}</span>
-    ${since === undefined ? null : html` <small>${view.t('since', { time: view.time(since) })}</small>`}</span
-  >`;
+  return html`<span class="badge" data-tone=${tone}>${icon(tone)}<span>${view.t(`health-${label}`)}</span>
+    ${since === undefined ? null : html` <small>${view.t('since', { time: view.time(since) })}</small>`}</span>`;
 }
 
 /**
@@ -45,8 +38,7 @@ export function cacheBar({ status, cacheLimit, dirtyBytes }: ShareData, view: Vi
       ? view.t('cache-used', { used: view.bytes(used) })
       : view.t('cache-used-of', { used: view.bytes(used), limit: view.bytes(cacheLimit) });
   const whole = cacheLimit === 0 ? Math.max(used, 1) : cacheLimit;
-  return html`<div class="cache">
-    <p>${label}</p>
+  return html`<div class="cache"><p>${label}</p>
     ${
       cacheLimit === 0 && used === 0
         ? null
@@ -57,15 +49,11 @@ export function cacheBar({ status, cacheLimit, dirtyBytes }: ShareData, view: Vi
               { kind: 'clean', size: used - (dirtyBytes ?? 0) },
             ],
           })
-    }
-  </div>`;
+    }</div>`;
 }
 
 function figure(label: Content, value: Content, tone?: string): Content {
-  return html`<div data-tone=${tone}>
-    <dt>${label}</dt>
-    <dd>${value}</dd>
-  </div>`;
+  return html`<div data-tone=${tone}><dt>${label}</dt><dd>${value}</dd></div>`;
 }
 
 function figures(data: ShareData, view: View): Content {
@@ -78,8 +66,7 @@ function figures(data: ShareData, view: View): Content {
       : null,
     figure(
       view.t('speed'),
-      html`${view.rate(status.speed)}
-        <small>${status.transfers > 0 ? moving : null}</small>${sparkline(speeds)}`,
+      html`${view.rate(status.speed)} <small>${status.transfers > 0 ? moving : null}</small>${sparkline(speeds)}`,
     ),
     status.warmupState === 'none'
       ? null
@@ -98,36 +85,28 @@ export function waiting({ status, dirtyBytes, oldestDirtyAt }: ShareData, view: 
   if (status.dirtyCount === 0) return view.t(status.mounted ? 'nothing' : 'nothing-known');
   const files = view.t('files', { count: status.dirtyCount });
   return html`${files}${dirtyBytes === undefined ? null : `, ${view.bytes(dirtyBytes)}`}
-  ${oldestDirtyAt === undefined ? null : html` <small>${view.t('oldest', { time: view.time(oldestDirtyAt, 'ago') })}</small>`}`;
+    ${oldestDirtyAt === undefined ? null : html` <small>${view.t('oldest', { time: view.time(oldestDirtyAt, 'ago') })}</small>`}`;
 }
 
 function warmup({ status }: ShareData, view: View): Content {
   const state = view.t(`warmup-${status.warmupState}`);
   const isCounted = status.warmupState === 'caching' || status.warmupState === 'complete';
   return isCounted
-    ? html`${state}
-        <small>${view.t('done-of', { done: status.warmupDone, total: status.warmupTotal })}</small>`
+    ? html`${state} <small>${view.t('done-of', { done: status.warmupDone, total: status.warmupTotal })}</small>`
     : state;
 }
 
 function refreshed({ status }: ShareData, view: View): Content {
   if (status.lastDirRefreshAt === null) return view.t('not-yet');
   const { lastDirRefreshDirsOk: good, lastDirRefreshDirsFailed: failed } = status;
-  return html`${view.time(status.lastDirRefreshAt, 'ago')}
-    <small
-      >${failed > 0 ? view.t('folders-failed', { good, failed }) : view.t('folders', { count: good })}</small
-    >`;
+  return html`${view.time(status.lastDirRefreshAt, 'ago')} <small>${failed > 0 ? view.t('folders-failed', { good, failed }) : view.t('folders', { count: good })}</small>`;
 }
 
 function addresses(list: readonly ShareAddress[], view: View): Content {
   if (list.length === 0) return null;
-  return html`<ul class="addresses">
-    ${list.map(
-      ({ protocol, address, shown, windows }) =>
-        html`<li>
-          <span class="protocol">${protocol}</span>
-          ${copyable(address, view, shown)}${windows === undefined ? null : copyable(windows, view)}
-        </li>`,
-    )}
-  </ul>`;
+  return html`<ul class="addresses">${list.map(
+    ({ protocol, address, shown, windows }) =>
+      html`<li><span class="protocol">${protocol}</span>
+    ${copyable(address, view, shown)}${windows === undefined ? null : copyable(windows, view)}</li>`,
+  )}</ul>`;
 }

@@ -138,30 +138,19 @@ export function overviewModel(traits: ModelTraits): PageModel {
     frame: (drawn) =>
       toHtml(
         html`<h1 class="unseen">${view.t('overview')}</h1>
-          ${slot('sentence', drawn, { role: 'status' })}${slot('notices', drawn)}
-          <section class="shares" aria-labelledby="shares-title">
-            <h2 id="shares-title">${view.t('shares')}</h2>
-            ${
-              shares.length === 0
-                ? html`<div class="empty">
-                    <p>${view.t('no-shares-help')}</p>
-                    <p><a class="primary" href="/tabs/setup">${view.t('set-up-first')}</a></p>
-                  </div>`
-                : null
-            }
-            <div class="cards">
-              ${shares.map(
-                ({ status: { name } }) =>
-                  html`<article class="card" key=${name} id=${`card-${shareId(name)}`}>
-                    ${slot(shareId(name), drawn)}
-                    <div class="actions">${shareButtons(sources, name, reader)}</div>
-                  </article>`,
-              )}
-            </div>
-          </section>
-          <section class="cards side" aria-label=${view.t('daemon')}>
-            ${sources.tabs('card').map((owned) => card({ sources, owned, drawn }, viewOf(owned)))}
-          </section>`,
+      ${slot('sentence', drawn, { role: 'status' })}${slot('notices', drawn)}
+      <section class="shares" aria-labelledby="shares-title"><h2 id="shares-title">${view.t('shares')}</h2>
+        ${
+          shares.length === 0
+            ? html`<div class="empty"><p>${view.t('no-shares-help')}</p><p><a class="primary" href="/tabs/setup">${view.t('set-up-first')}</a></p></div>`
+            : null
+        }
+        <div class="cards">${shares.map(
+          ({ status: { name } }) =>
+            html`<article class="card" key=${name} id=${`card-${shareId(name)}`}>
+          ${slot(shareId(name), drawn)}<div class="actions">${shareButtons(sources, name, reader)}</div></article>`,
+        )}</div></section>
+      <section class="cards side" aria-label=${view.t('daemon')}>${sources.tabs('card').map((owned) => card({ sources, owned, drawn }, viewOf(owned)))}</section>`,
       ),
   };
 }
@@ -182,11 +171,8 @@ export function statusModel({ sources, reader }: ModelTraits): PageModel {
     },
     frame: (drawn) =>
       toHtml(
-        html`<h1 class="unseen">${view.t('status-page')}</h1>
-          ${slot('sentence', drawn, { role: 'status' })}
-          <div class="cards">
-            ${shares.map(({ status: { name } }) => html`<article class="card" key=${name}>${slot(shareId(name), drawn)}</article>`)}
-          </div>`,
+        html`<h1 class="unseen">${view.t('status-page')}</h1>${slot('sentence', drawn, { role: 'status' })}
+      <div class="cards">${shares.map(({ status: { name } }) => html`<article class="card" key=${name}>${slot(shareId(name), drawn)}</article>`)}</div>`,
       ),
   };
 }
@@ -204,10 +190,7 @@ function card(
   view: View,
 ): Content {
   const { id, title } = owned.tab;
-  return html`<article class="card" id=${`frame-${id}`}>
-    <h2>${view.text(title)}</h2>
-    ${slot(partId(owned), drawn)}${controlsOf(sources, owned, view)}
-  </article>`;
+  return html`<article class="card" id=${`frame-${id}`}><h2>${view.text(title)}</h2>${slot(partId(owned), drawn)}${controlsOf(sources, owned, view)}</article>`;
 }
 
 export function tabModel(
@@ -229,7 +212,7 @@ export function tabModel(
       const now = current();
       return toHtml(
         html`<h1>${view.text(owned.tab.title)}</h1>
-          ${now ? html`${controlsOf(sources, now, createView({ ...reader, query, tab: now.tab }))}${slot(partId(owned), drawn)}` : html`<p class="empty">${createView({ ...reader }).t('tab-off')}</p>`}`,
+        ${now ? html`${controlsOf(sources, now, createView({ ...reader, query, tab: now.tab }))}${slot(partId(owned), drawn)}` : html`<p class="empty">${createView({ ...reader }).t('tab-off')}</p>`}`,
       );
     },
   };
@@ -261,20 +244,14 @@ export function shareModel(
     parts: () => [...own(), ...panels().map((owned) => plugins.of(owned, viewOf(owned)))],
     frame: (drawn) =>
       toHtml(
-        html`<nav class="crumbs"><a href="/">${view.t('overview')}</a></nav>
-          <h1><bdi>${share}</bdi></h1>
-          ${slot('sentence', drawn, { role: 'status' })}
-          <article class="card">
-            ${slot(shareId(share), drawn)}
-            <div class="actions">${shareButtons(sources, share, reader)}</div>
-          </article>
-          ${panels().map(
-            (owned) =>
-              html`<section class="card panel" id=${`frame-${owned.tab.id}`}>
-                <h2>${view.text(owned.tab.title)}</h2>
-                ${slot(partId(owned), drawn)}${controlsOf(sources, owned, viewOf(owned))}
-              </section>`,
-          )}`,
+        html`<nav class="crumbs"><a href="/">${view.t('overview')}</a></nav><h1><bdi>${share}</bdi></h1>
+      ${slot('sentence', drawn, { role: 'status' })}
+      <article class="card">${slot(shareId(share), drawn)}<div class="actions">${shareButtons(sources, share, reader)}</div></article>
+      ${panels().map(
+        (owned) =>
+          html`<section class="card panel" id=${`frame-${owned.tab.id}`}><h2>${view.text(owned.tab.title)}</h2>
+        ${slot(partId(owned), drawn)}${controlsOf(sources, owned, viewOf(owned))}</section>`,
+      )}`,
       ),
   };
 }

@@ -49,9 +49,7 @@ export function meter({
       return bar;
     });
   return html`<svg class="meter" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-    <rect class="whole" width="100" height="8" />
-    ${bars}
-  </svg>`;
+    <rect class="whole" width="100" height="8" />${bars}</svg>`;
 }
 
 const LINE_HEIGHT = 24;
@@ -65,22 +63,12 @@ export function sparkline(values: readonly number[]): Content {
     (value, index) =>
       `${index * LINE_STEP},${(LINE_HEIGHT - 1 - (value / most) * (LINE_HEIGHT - 2)).toFixed(1)}`,
   );
-  return html`<svg
-    class="spark"
-    viewBox=${`0 0 ${(values.length - 1) * LINE_STEP} ${LINE_HEIGHT}`}
-    preserveAspectRatio="none"
-    aria-hidden="true"
-  >
-    <polyline points=${points.join(' ')} />
-  </svg>`;
+  return html`<svg class="spark" viewBox=${`0 0 ${(values.length - 1) * LINE_STEP} ${LINE_HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+    <polyline points=${points.join(' ')} /></svg>`;
 }
 
 /** A text with a button that copies it; `shown` in its place where that reads better. */
 export function copyable(text: string, view: View, shown = text): Content {
-  return html`<span class="copy"
-    ><code><bdi>${shown}</bdi></code
-    ><button type="button" class="quiet" data-copy=${text} data-done=${view.t('copied')}>
-      ${view.t('copy')}<span class="unseen"> ${text}</span>
-    </button></span
-  >`;
+  return html`<span class="copy"><code><bdi>${shown}</bdi></code><button type="button" class="quiet" data-copy=${text}
+    data-done=${view.t('copied')}>${view.t('copy')}<span class="unseen"> ${text}</span></button></span>`;
 }

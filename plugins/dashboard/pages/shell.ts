@@ -56,11 +56,7 @@ export function drawnInto(
 
 export function shell(traits: ShellTraits): string {
   const { title, view, theme, asset, scripts, build } = traits;
-  const document = html`<html
-    lang=${view.language}
-    data-theme=${theme === 'auto' ? undefined : theme}
-    data-build=${build}
-  >
+  const document = html`<html lang=${view.language} data-theme=${theme === 'auto' ? undefined : theme} data-build=${build}>
     <head>
       <meta charset="utf-8" />
       <meta name="viewport" content="width=device-width, initial-scale=1" />
@@ -73,11 +69,11 @@ export function shell(traits: ShellTraits): string {
     </head>
     <body hx-ext="sse,morph" sse-connect=${traits.events}>
       <a class="skip" href="#main">${view.t('skip')}</a>
-      ${traits.isBare ? null : header(traits)} ${lostBanner(view)}
+      ${traits.isBare ? null : header(traits)}
+      ${lostBanner(view)}
       ${drawnInto('main', { id: 'main', tabindex: '-1', 'sse-swap': traits.events === undefined ? undefined : 'frame', 'hx-swap': 'morph:innerHTML' }, traits.main)}
       ${traits.isBare ? null : footer(traits)}
-    </body>
-  </html>`;
+    </body></html>`;
   return `<!doctype html>${libraries().render(document)}`;
 }
 
@@ -99,58 +95,28 @@ function header({ view, tabs, path }: ShellTraits): Content {
       drawn: tab.icon === undefined ? null : drawing(tab.icon),
     })),
   ];
-  return html`<header class="top">
-    <a class="brand" href="/">Mountkeeper</a>
-    <nav aria-label=${view.t('navigation')}>
-      <ul>
-        ${links.map(
-          ({ href, label, drawn }) =>
-            html`<li>
-              <a href=${href} aria-current=${href === current ? 'page' : undefined}
-                >${drawn}<span>${label}</span></a
-              >
-            </li>`,
-        )}
-      </ul>
-    </nav>
-  </header>`;
+  return html`<header class="top"><a class="brand" href="/">Mountkeeper</a>
+    <nav aria-label=${view.t('navigation')}><ul>${links.map(
+      ({ href, label, drawn }) =>
+        html`<li>
+      <a href=${href} aria-current=${href === current ? 'page' : undefined}>${drawn}<span>${label}</span></a></li>`,
+    )}</ul></nav></header>`;
 }
 
 /** Shown by the page's script: without it, nothing here changes and nothing is promised. */
 function lostBanner(view: View): Content {
-  return html`<div
-      id="lost"
-      class="lost"
-      role="alert"
-      hidden
-      data-lost=${view.t('lost', { age: '%' })}
-      data-old=${view.t('old', { age: '%' })}
-    ></div>
+  return html`<div id="lost" class="lost" role="alert" hidden data-lost=${view.t('lost', { age: '%' })} data-old=${view.t('old', { age: '%' })}></div>
     <noscript><p class="lost">${view.t('no-script')}</p></noscript>`;
 }
 
 function footer({ view, theme, path, canSignOut }: ShellTraits): Content {
   const back = html`<input type="hidden" name="back" value=${path} />`;
   const choice = (name: string, value: string, label: Content, isChosen: boolean): Content =>
-    html`<button
-      type="submit"
-      class="quiet"
-      name=${name}
-      value=${value}
-      aria-pressed=${isChosen ? 'true' : 'false'}
-    >
-      ${label}
-    </button>`;
-  return html`<footer>
-    <form method="post" action="/dashboard/preferences" class="preferences">
-      ${back}
-      <span role="group" aria-label=${view.t('language')}
-        >${LANGUAGES.map((language) => choice('language', language, view.t(`language-${language}`), language === view.language))}</span
-      >
-      <span role="group" aria-label=${view.t('theme')}
-        >${(['auto', 'light', 'dark'] as const).map((one) => choice('theme', one, view.t(`theme-${one}`), one === theme))}</span
-      >
+    html`<button type="submit" class="quiet" name=${name} value=${value}
+    aria-pressed=${isChosen ? 'true' : 'false'}>${label}</button>`;
+  return html`<footer><form method="post" action="/dashboard/preferences" class="preferences">${back}
+      <span role="group" aria-label=${view.t('language')}>${LANGUAGES.map((language) => choice('language', language, view.t(`language-${language}`), language === view.language))}</span>
+      <span role="group" aria-label=${view.t('theme')}>${(['auto', 'light', 'dark'] as const).map((one) => choice('theme', one, view.t(`theme-${one}`), one === theme))}</span>
     </form>
-    ${canSignOut ? html`<form method="post" action="/dashboard/sign-out"><button type="submit" class="quiet">${view.t('sign-out')}</button></form>` : null}
-  </footer>`;
+    ${canSignOut ? html`<form method="post" action="/dashboard/sign-out"><button type="submit" class="quiet">${view.t('sign-out')}</button></form>` : null}</footer>`;
 }

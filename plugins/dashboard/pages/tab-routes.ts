@@ -43,9 +43,7 @@ export function outcomeNode({ ok, message, content }: Outcome, view: View): Cont
   const line =
     said === ''
       ? null
-      : html`<span class="outcome" data-tone=${ok ? 'good' : 'bad'}
-          >${icon(ok ? 'good' : 'bad')}<bdi>${said}</bdi></span
-        >`;
+      : html`<span class="outcome" data-tone=${ok ? 'good' : 'bad'}>${icon(ok ? 'good' : 'bad')}<bdi>${said}</bdi></span>`;
   return [line, content];
 }
 

@@ -88,9 +88,7 @@ function leading(path: string, label: Content, view: View): Content {
 function folder(path: string, { folders }: Session, view: View): Content {
   const name = path.split('/').at(-1) ?? '';
   return html`<li>
-    <label
-      ><input type="checkbox" name=${`f:${path}`} checked=${folders.has(path)} /> <bdi>${name}</bdi></label
-    >
+    <label><input type="checkbox" name=${`f:${path}`} checked=${folders.has(path)} /> <bdi>${name}</bdi></label>
     ${leading(path, html`${view.t('folder-open')}<span class="unseen"> ${name}</span>`, view)}
   </li>`;
 }
@@ -103,9 +101,7 @@ export function foldersStep(session: Session, names: readonly string[], view: Vi
   const list = html`<ul class="folders">
     ${paths.map((path) => folder(path, session, view))}
   </ul>`;
-  const fields = html`<p class="crumbs">
-      <bdi>/${at}</bdi> ${at === '' ? null : leading(up, view.t('folder-up'), view)}
-    </p>
+  const fields = html`<p class="crumbs"><bdi>/${at}</bdi> ${at === '' ? null : leading(up, view.t('folder-up'), view)}</p>
     ${names.length === 0 ? html`<p class="empty">${view.t('no-folders')}</p>` : list}
     ${at === '' ? null : html`<label><input type="checkbox" name=${`f:${at}`} checked=${folders.has(at)} /> ${view.t('this-folder')}</label>`}
     ${elsewhere.length === 0 ? null : html`<p class="help">${view.t('also-chosen')} <bdi>${elsewhere.join(', ')}</bdi></p>`}

@@ -82,14 +82,8 @@ export class Doctor {
 }
 
 function finding({ title, result, detail, advice }: Check, view: View): Content {
-  return html`<li data-tone=${TONES[result]}>
-    ${icon(TONES[result])}
-    <div>
-      <p><strong>${title}</strong> <small>${view.t(`doctor-${TONES[result]}`)}</small></p>
-      <p><bdi>${detail}</bdi></p>
-      ${advice === '' ? null : html`<p class="reason"><bdi>${advice}</bdi></p>`}
-    </div>
-  </li>`;
+  return html`<li data-tone=${TONES[result]}>${icon(TONES[result])}<div><p><strong>${title}</strong> <small>${view.t(`doctor-${TONES[result]}`)}</small></p>
+    <p><bdi>${detail}</bdi></p>${advice === '' ? null : html`<p class="reason"><bdi>${advice}</bdi></p>`}</div></li>`;
 }
 
 function findings(doctor: Doctor, view: View): Content {
@@ -98,16 +92,8 @@ function findings(doctor: Doctor, view: View): Content {
   const of = (result: Check['result']): number =>
     last.checks.filter((check) => check.result === result).length;
   const sorted = [...last.checks].sort((a, b) => ORDER[a.result] - ORDER[b.result]);
-  return html`<div class="drawn">
-    <p>
-      ${view.t('doctor-sum', { bad: of('error'), warn: of('warning'), good: of('ok') })}${' '}<small
-        >${isLooking ? view.t('doctor-looking') : view.time(last.at, 'ago')}</small
-      >
-    </p>
-    <ul class="notices">
-      ${sorted.map((check) => finding(check, view))}
-    </ul>
-  </div>`;
+  return html`<div class="drawn"><p>${view.t('doctor-sum', { bad: of('error'), warn: of('warning'), good: of('ok') })}${' '}<small>${isLooking ? view.t('doctor-looking') : view.time(last.at, 'ago')}</small></p>
+    <ul class="notices">${sorted.map((check) => finding(check, view))}</ul></div>`;
 }
 
 async function again(doctor: Doctor): Promise<Outcome> {

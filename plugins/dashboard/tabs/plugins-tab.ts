@@ -26,35 +26,19 @@ function switchOf({ name, state, thirdParty }: PluginInfo, view: View): ActionBu
 function entry(info: PluginInfo, view: View): Content {
   const { name, version, description, state, reason, contributes = [], thirdParty } = info;
   const button = switchOf(info, view);
-  return html`<article class="card plugin" id=${`plugin-${name}`}>
-    <div class="share">
-      <header>
-        <h2><bdi>${name}</bdi> <small>${version}</small></h2>
-        <span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>
-      </header>
-    </div>
+  return html`<article class="card plugin" id=${`plugin-${name}`}><div class="share"><header><h2><bdi>${name}</bdi> <small>${version}</small></h2>
+      <span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span></header></div>
     <p>${description} ${thirdParty ? html`<small>(${view.t('third-party')})</small>` : null}</p>
     ${reason === undefined ? null : html`<p class="reason"><bdi>${reason}</bdi></p>`}
     ${
       contributes.length === 0
         ? null
-        : html`<details>
-            <summary>${view.t('contributes')}</summary>
-            <dl class="lists">
-              ${contributes.map(
-                ([kind, names]) =>
-                  html`<div>
-                    <dt>${kind}</dt>
-                    <dd><code>${names.join(', ')}</code></dd>
-                  </div>`,
-              )}
-            </dl>
-          </details>`
+        : html`<details><summary>${view.t('contributes')}</summary><dl class="lists">
+      ${contributes.map(
+        ([kind, names]) => html`<div><dt>${kind}</dt><dd><code>${names.join(', ')}</code></dd></div>`,
+      )}</dl></details>`
     }
-    <div class="actions">
-      ${button ? view.button(button) : html`<small>${view.t('switch-by-file')}</small>`}
-    </div>
-  </article>`;
+    <div class="actions">${button ? view.button(button) : html`<small>${view.t('switch-by-file')}</small>`}</div></article>`;
 }
 
 /** The file as it is, with one key changed; nothing else, and nothing that others have written meanwhile. */
@@ -89,12 +73,10 @@ export function pluginsTab(ctx: PluginContext): Tab {
     texts: CATALOGUES,
     icon: 'M9 3v5M15 3v5M6 8h12v4a6 6 0 0 1-12 0zM12 18v3',
     render: (view) =>
-      html`<div class="cards">
-        ${ctx
-          .use('plugins')
-          .list()
-          .map((info) => entry(info, view))}
-      </div>`,
+      html`<div class="cards">${ctx
+        .use('plugins')
+        .list()
+        .map((info) => entry(info, view))}</div>`,
     actions: {
       switch: (view) => switches.run(() => flip(ctx, view)),
     },

@@ -19,13 +19,8 @@ const TONES = {
 const CHARTS = ['speed', 'cache', 'dirty'] as const;
 
 function event({ at, kind, reason, files }: ShareEvent, view: View): Content {
-  return html`<li data-tone=${TONES[kind]}>
-    ${icon(TONES[kind])}
-    <div>
-      <p>${view.t(`event-${kind}`, { count: files ?? 0 })} <small>${view.time(at)}</small></p>
-      ${reason === undefined || reason === '' ? null : html`<p class="help"><bdi>${reason}</bdi></p>`}
-    </div>
-  </li>`;
+  return html`<li data-tone=${TONES[kind]}>${icon(TONES[kind])}<div><p>${view.t(`event-${kind}`, { count: files ?? 0 })} <small>${view.time(at)}</small></p>
+    ${reason === undefined || reason === '' ? null : html`<p class="help"><bdi>${reason}</bdi></p>`}</div></li>`;
 }
 
 export function spanOf(text: string | undefined): Span {
@@ -35,33 +30,18 @@ export function spanOf(text: string | undefined): Span {
 /** Drawn by the page's script; without it, the figures on the card are what there is. */
 function charts(view: View): Content {
   const choice = spanOf(view.query['span']);
-  return html`<div
-    class="charts"
-    data-charts=${`/dashboard/charts/${encodeURIComponent(view.share ?? '')}`}
-    data-span=${choice}
-  >
-    <div class="actions" role="group" aria-label=${view.t('span')}>
-      ${SPAN_NAMES.map(
-        (span) =>
-          html`<button
-            type="button"
-            class="quiet"
-            data-choose=${span}
-            aria-pressed=${span === choice ? 'true' : 'false'}
-          >
-            ${view.t(`span-${span}`)}
-          </button>`,
-      )}
-    </div>
+  return html`<div class="charts" data-charts=${`/dashboard/charts/${encodeURIComponent(view.share ?? '')}`} data-span=${choice}>
+    <div class="actions" role="group" aria-label=${view.t('span')}>${SPAN_NAMES.map(
+      (span) =>
+        html`<button type="button" class="quiet" data-choose=${span}
+      aria-pressed=${span === choice ? 'true' : 'false'}>${view.t(`span-${span}`)}</button>`,
+    )}</div>
     ${CHARTS.map(
       (chart) =>
-        html`<figure>
-          <figcaption>${view.t(`chart-${chart}`)}</figcaption>
-          <div class="chart" data-chart=${chart} role="img" aria-label=${view.t(`chart-${chart}`)}></div>
-        </figure>`,
+        html`<figure><figcaption>${view.t(`chart-${chart}`)}</figcaption>
+      <div class="chart" data-chart=${chart} role="img" aria-label=${view.t(`chart-${chart}`)}></div></figure>`,
     )}
-    <p class="help" data-empty hidden>${view.t('chart-empty')}</p>
-  </div>`;
+    <p class="help" data-empty hidden>${view.t('chart-empty')}</p></div>`;
 }
 
 export interface PanelParts {
@@ -92,10 +72,7 @@ export function sharePanels({ events }: PanelParts): readonly Tab[] {
         return list.length === 0
           ? html`<p class="help">${view.t('history-empty')}</p>`
           : html`<div class="events" tabindex="0" role="region" aria-label=${view.plain('history')}>
-              <ul class="notices">
-                ${list.map((one) => event(one, view))}
-              </ul>
-            </div>`;
+          <ul class="notices">${list.map((one) => event(one, view))}</ul></div>`;
       },
     },
   ];
