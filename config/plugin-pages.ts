@@ -138,9 +138,7 @@ function signatureOf(
   hook: string,
   contract: string,
 ): { readonly meaning: string; readonly args: string; readonly result: string } {
-  const line = new RegExp(String.raw`/\*\* (.+) \*/\n  ${hook}: \{ args: \[(.*)\]; result: (.+) \};\n`).exec(
-    contract,
-  );
+  const line = new RegExp(String.raw`\n  ${hook}: \{ args: \[(.*)\]; result: (.+) \};\n`).exec(contract);
   const comment = contract.slice(0, line?.index ?? 0).match(/\/\*\*((?:(?!\*\/)[^])*)\*\/$/);
   if (!line || !comment)
     throw new Error(

@@ -1,6 +1,6 @@
 /** Every plugin: whether it is on, why not, what it contributes, and a switch. */
 import { readFile } from 'node:fs/promises';
-import { createSerialQueue, html } from 'mountkeeper';
+import { html } from 'mountkeeper';
 import type { ActionButton, Content, Outcome, PluginContext, PluginInfo, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
 import { withPluginSwitched } from './plugin-switch.ts';
@@ -50,22 +50,21 @@ async function flip(ctx: PluginContext, view: View): Promise<Outcome> {
     .list()
     .find((one) => one.name === name);
   if (!info || !switchOf(info, view)) return { ok: false, message: everywhere('switch-by-file') };
-  const basis = config.current;
-  const { text } = basis;
+  const switched = (text: string): string => withPluginSwitched(text, name, to === 'on');
+  const { text } = config.current;
   // What stands in the file and cannot run is somebody's work, too.
   if ((await readFile(config.file, 'utf8')) !== text)
     return { ok: false, message: everywhere('file-differs') };
-  const check = await config.check(withPluginSwitched(text, name, to === 'on'), 'http');
+  const check = await config.check(switched(text), 'http');
   if (!check.ok) return { ok: false, message: check.message };
   const others = check.diff.changes.filter(({ path }) => path !== `plugins.${name}.enabled`);
   if (others.length > 0) return { ok: false, message: everywhere('switch-by-file') };
-  await config.write(check.loaded.text, basis);
-  await ctx.send('reload', check.loaded);
+  const applied = await config.apply({ text: (running) => switched(running.text), origin: 'http' });
+  if (!applied.ok) return { ok: false, message: applied.message };
   return { ok: true, message: everywhere(to === 'on' ? 'switched-on' : 'switched-off') };
 }
 
 export function pluginsTab(ctx: PluginContext): Tab {
-  const switches = createSerialQueue();
   return {
     id: 'plugins',
     order: 90,
@@ -78,7 +77,7 @@ export function pluginsTab(ctx: PluginContext): Tab {
         .list()
         .map((info) => entry(info, view))}</div>`,
     actions: {
-      switch: (view) => switches.run(() => flip(ctx, view)),
+      switch: (view) => flip(ctx, view),
     },
   };
 }
