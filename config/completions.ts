@@ -23,7 +23,7 @@ export function completionFiles(commands: readonly Described[]): ReadonlyMap<str
 
 function wordsAfter({ name, first }: Grammar, all: readonly Grammar[]): readonly string[] {
   if (name === 'help') return all.map((one) => one.name);
-  return typeof first === 'object' ? first.words : [];
+  return typeof first === 'object' ? [...new Set(first.words)] : [];
 }
 
 // ------------------------------------------------------------ bash
@@ -74,7 +74,10 @@ function bash(grammars: readonly Grammar[]): string {
     const words = wordsAfter(grammar, grammars).join(' ');
     const options = grammar.options.map((option) => option.name).join(' ');
     const kind = typeof grammar.first === 'object' ? 'words' : grammar.first;
-    return `    ${grammar.name}) options='${options}'; kind=${grammar.name === 'help' ? 'words' : kind}; words='${words}' ;;`;
+    return (
+      `    ${grammar.name}) options='${options}'; kind=${grammar.name === 'help' ? 'words' : kind}; ` +
+      `words='${words}' ;;`
+    );
   });
   const withValue = grammars.flatMap(({ options }) =>
     options.filter((one) => one.hasValue).map((one) => one.name),
@@ -111,7 +114,10 @@ _mountkeeper() {
   commands=(
 ${described.join('\n')}
   )
-  everywhere=('--config[the configuration]:file:_files' '--url[the daemon]:url:' '--json[output for machines]' '--help[how it is used]')
+  everywhere=(
+    '--config[the configuration]:file:_files' '--url[the daemon]:url:'
+    '--json[output for machines]' '--help[how it is used]'
+  )
   local context state state_descr line
   typeset -A opt_args
   _arguments -C $everywhere '--version[the version]' '1:command:->command' '*::argument:->argument'
@@ -164,7 +170,7 @@ end
 complete -c mountkeeper -f
 complete -c mountkeeper -l config -r -F -d 'The configuration'
 complete -c mountkeeper -l url -x -d 'The daemon to talk to'
-complete -c mountkeeper -l json -d 'Output for machines'
+complete -c mountkeeper -l json -d 'Machine-readable output'
 complete -c mountkeeper -l help -d 'How it is used'
 complete -c mountkeeper -n __fish_use_subcommand -l version -d 'The version'
 ${lines.join('\n')}

@@ -41,12 +41,14 @@ async function showMainJob(room: DemoRoom, nas: DemoNas, daemon: DemoDaemon): Pr
   const start = performance.now();
   await copyIntoMount(join(nas.folder, 'Photos 照片', PICTURE), copy);
   say(
-    `Wrote ${relative(daemon.mountRoot, copy)} in ${(performance.now() - start).toFixed(0)} ms; it goes up in the background…`,
+    `Wrote ${relative(daemon.mountRoot, copy)} in ${(performance.now() - start).toFixed(0)} ms; ` +
+      'it goes up in the background…',
   );
   await runCli(daemon, 'wait', '--synced', '--timeout', '60s');
   const onNas = join(nas.folder, 'Photos 照片', '新 new picture.png');
   say(
-    `  …and is on the NAS: ${relative(room.folder, onNas)}, ${formatBytes(statSync(onNas).size)}, ${((performance.now() - start) / 1000).toFixed(1)} s after the write began`,
+    `  …and is on the NAS: ${relative(room.folder, onNas)}, ${formatBytes(statSync(onNas).size)}, ` +
+      `${((performance.now() - start) / 1000).toFixed(1)} s after the write began`,
   );
 }
 

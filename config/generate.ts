@@ -1,5 +1,5 @@
 /** Writes the generated files, or with `--check` says which of them are out of date and exits with 1. */
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
@@ -9,6 +9,7 @@ import { enabledByDefault, entryOf } from '../core/plugins/discovery/found.ts';
 import { completionFiles } from './completions.ts';
 import { configKeys, generatedFiles } from './generated-files.ts';
 import { manualPages } from './man-pages.ts';
+import { contractPage } from './contract-page.ts';
 import { pluginPages } from './plugin-pages.ts';
 
 const PACKAGE = fileURLToPath(new URL('../../', import.meta.url));
@@ -26,15 +27,25 @@ async function inTreeFiles(): Promise<ReadonlyMap<string, string>> {
   if (broken.length > 0)
     throw new Error(broken.map((plugin) => `plugin ${plugin.name}: ${plugin.problem}`).join('; '));
   const plugins = found.filter((plugin) => plugin.plugin !== undefined);
-  const contract = await readFile(join(PACKAGE, 'core/contract/hooks.ts'), 'utf8');
+  const files = await contractFiles();
+  const contract = files.get('hooks.ts') ?? '';
   const entries = plugins.flatMap((plugin) => entryOf(plugin));
   const commands = [...OWN_COMMANDS, ...plugins.filter(enabledByDefault).flatMap(({ ledger }) => ledger.cli)];
   return new Map([
     ...generatedFiles(entries),
     ...pluginPages({ plugins, ownCommands: OWN_COMMANDS, contract }),
+    ['docs/reference/contract.md', contractPage({ plugins, files })] as const,
     ...completionFiles(commands),
     ...manualPages({ commands, keys: configKeys(entries) }),
   ]);
+}
+
+async function contractFiles(): Promise<ReadonlyMap<string, string>> {
+  const folder = join(PACKAGE, 'core/contract');
+  const names = (await readdir(folder)).sort();
+  return new Map(
+    await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), 'utf8')] as const)),
+  );
 }
 
 async function outdated(files: ReadonlyMap<string, string>): Promise<string[]> {

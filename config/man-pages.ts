@@ -31,7 +31,7 @@ const OPTIONS: readonly (readonly [string, string])[] = [
     'Fl -url Ar URL',
     'The daemon to talk to.\nLeft out,\n.Ev MOUNTKEEPER_URL ,\nelse its socket, else the address in the configuration.',
   ],
-  ['Fl -json', 'Output for machines.'],
+  ['Fl -json', 'Machine-readable output.'],
   ['Fl -help', 'How a subcommand is used.'],
   ['Fl -version', 'The version.'],
 ];

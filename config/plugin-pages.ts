@@ -62,7 +62,8 @@ function commandPage({ plugins, ownCommands }: PageSources): string {
     ),
     [
       '- `--config FILE`: the configuration; left out, `MOUNTKEEPER_CONFIG`, else `/etc/mountkeeper/mountkeeper.toml`.',
-      '- `--url URL`: the daemon to talk to; left out, `MOUNTKEEPER_URL`, else its socket, else the address in the configuration.',
+      '- `--url URL`: the daemon to talk to; left out, `MOUNTKEEPER_URL`, else its socket, else the ' +
+        'address in the configuration.',
       '- `--json`: output for machines; `run --json` writes its log as JSON.',
       '- `MOUNTKEEPER_PASSWORD`: the password, where the configuration cannot be read or holds a hash.',
       '- `--help`, `--version`. What comes after `--` belongs to the subcommand as it is.',
@@ -84,7 +85,8 @@ function routePage(plugins: readonly UsablePlugin[]): string {
   return page(
     'Routes',
     'the routes that plugins declare',
-    "Each plugin's page says what its routes take and answer. `/healthz` is the core's own: `ok` to everybody while the daemon listens.",
+    "Each plugin's page says what its routes take and answer. `/healthz` is the core's own: " +
+      '`ok` to everybody while the daemon listens.',
     table(
       ['method', 'path', 'plugin'],
       [
@@ -95,7 +97,8 @@ function routePage(plugins: readonly UsablePlugin[]): string {
     [
       'Of every path:',
       '',
-      '- 400, 403, 421: refused before any route, see [the section on reachability](../operations.md#being-reachable-from-the-lan).',
+      '- 400, 403, 421: refused before any route, see [the section on ' +
+        'reachability](../operations.md#being-reachable-from-the-lan).',
       '- 401, 429: the password is missing, wrong, or was tried too often.',
       '- 503 with `retry-after`: the plugin that answers here is just starting.',
     ].join('\n'),
@@ -120,7 +123,8 @@ function hookPage({ plugins, contract }: PageSources): string {
   return page(
     'Hooks',
     'the contract and the plugins that tap',
-    "The kind of a hook stands in its name. A tap that throws, hangs for 5 s or answers something of another kind is logged with its plugin's name and skipped.",
+    'The kind of a hook stands in its name. A tap that throws, hangs for 5 s or answers something of ' +
+      "another kind is logged with its plugin's name and skipped.",
     table(
       ['kind', 'name begins or ends with', 'meaning'],
       [

@@ -13,21 +13,23 @@ const INTRODUCTION = `# Configuration reference
 The configuration is one TOML document. Relative paths are taken from its folder. Unknown keys are errors.
 
 - Durations: \`"500ms"\`, \`"30s"\`, \`"15m"\`, \`"12h"\`, \`"7d"\`, also joined as in \`"1h30m"\`.
-- Sizes, in binary units: \`"512K"\`, \`"128M"\`, \`"1.5G"\`, \`"0"\`. Rates likewise, per second: \`"10M"\` is 10 MiB/s, \`"0"\` is unlimited.
-- Secrets: the text itself, or a reference: \`{ env = "NAME" }\`, \`{ file = "/path" }\`, or \`{ credential = "name" }\`, a file of that name in
-  \`$CREDENTIALS_DIRECTORY\`. Shown, a secret reads \`"********"\`; a document that holds this mark in place of a secret is refused.
+- Sizes, in binary units: \`"512K"\`, \`"128M"\`, \`"1.5G"\`, \`"0"\`. Rates likewise, per second: \`"10M"\` is
+  10 MiB/s, \`"0"\` is unlimited.
+- Secrets: the text itself, or a reference: \`{ env = "NAME" }\`, \`{ file = "/path" }\`, or
+  \`{ credential = "name" }\`, a file of that name in \`$CREDENTIALS_DIRECTORY\`. Shown, a secret
+  reads \`"********"\`; a document that holds this mark in place of a secret is refused.
 
-A change takes effect at once. What it disturbs is told by its tier:
+A change takes effect at once. Its tier says what it disturbs:
 
 | tier | a change of the key |
 |---|---|
 | live | touches no mount and no client |
 | protocol | restarts or re-reads the servers of the protocols it concerns |
-| per-share | takes down and mounts again the shares it concerns, after their files have gone up |
+| per-share | takes down and mounts again the shares it concerns, after their files have been uploaded |
 | global | mounts again every share that depends on it |
 | restart | waits for the next start of the daemon |
 
-*File only*: a document that comes over HTTP may not change the key; a switch it may put back to its default.
+*File only*: a document that comes over HTTP may not change the key; a switch may be put back to its default.
 The same holds for secrets that are references, for connections that use anything of this machine, and for
 mount points outside of \`mount.root\` ([what the API may change](../operations.md#what-the-api-may-change)).
 `;

@@ -1,9 +1,10 @@
 /**
- * The command channel: a bounded queue with one consumer. `send` resolves when a command is accepted, so that
- * a request handler never waits for a reload that replaces the very HTTP generation it runs on.
+ * The command channel: a bounded queue with one consumer. `send` resolves when a command is accepted, so
+ * that a request handler never waits for a reload that replaces the HTTP generation it is running on.
  */
 import type { Logger } from 'pino';
 import type { Commands } from './contract/commands.ts';
+import { unlessAborted } from './platform/deadline.ts';
 
 export type CommandName = keyof Commands;
 export interface Command {
@@ -34,7 +35,7 @@ export class CommandChannel {
     this.#pump();
   }
 
-  /** Starts the one consumer; commands sent before are taken first. */
+  /** Starts the only consumer; commands sent before are handled first. */
   consume(dispatch: Dispatch): void {
     this.#dispatch = dispatch;
     this.#pump();
@@ -42,18 +43,20 @@ export class CommandChannel {
 
   /**
    * Refuses new commands, drops those that wait, and resolves when the running one has ended or `patience`
-   * has.
+   * aborts.
    */
   async close(patience?: AbortSignal): Promise<void> {
     this.#closed = true;
     for (const command of this.#queue.splice(0))
       this.#log.warn({ command: command.name }, 'command dropped, the daemon is stopping');
-    const gone = new Promise<'gone'>((resolve) => {
-      if (patience?.aborted === true) resolve('gone');
-      else patience?.addEventListener('abort', () => resolve('gone'), { once: true });
-    });
-    if ((await Promise.race([this.#running, gone])) === 'gone')
+    const running = this.#running;
+    if (!running) return;
+    try {
+      await (patience ? unlessAborted(patience, running) : running);
+    } catch {
+      // Commands' own failures end in the log: what is caught here is that patience is over.
       this.#log.warn('a command has not ended, the daemon stops without it');
+    }
   }
 
   #pump(): void {

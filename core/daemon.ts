@@ -1,7 +1,7 @@
 /**
  * The composition root: builds every part, wires them and owns the order of start and stop.
- * Start: lock, plugins discovered, configuration, plugins active, web, shares. Stop is the reverse, with the
- * drain first.
+ * Start: lock, plugins discovered, configuration, plugins active, web, shares. Stop is the reverse, with
+ * the drain first.
  */
 import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
@@ -10,11 +10,14 @@ import type { ConfigCheck, LoadedConfig } from './contract/config.ts';
 import type { NotificationEvent } from './contract/notifications.ts';
 import type { Release } from './contract/platform.ts';
 import type { Command } from './commands.ts';
+import { installedFolder, searchedFolders } from './plugins/discovery/installed.ts';
 import { watchPlugins } from './plugins/discovery/watch.ts';
 import { buildParts, closeParts, pluginsOf } from './parts.ts';
 import type { DaemonOptions, Parts } from './parts.ts';
 import { isLoopback } from './sdk/http/address.ts';
 import { reloadFile } from './reload-file.ts';
+import { pluginsInProcess } from './config/peek.ts';
+import { protocolNotice } from './config/checks/protocols.ts';
 import { restartNotice } from './config/restart-notice.ts';
 import { Supervisor } from './shares/supervisor.ts';
 import type { LeftFiles } from './shares/supervisor.ts';
@@ -23,10 +26,10 @@ import { SystemdNotifier } from './platform/systemd-notifier.ts';
 import { watchFiles } from './platform/files/watcher.ts';
 import { WebEndpoint } from './http/web-endpoint.ts';
 
-/** How long a stop waits for the command that is being carried out. */
+/** How long a stop waits for the command that is running. */
 const COMMAND_PATIENCE_MS = 30_000;
 
-/** The file is no valid configuration; `problems` are ready to print. */
+/** The file is not a valid configuration; `problems` can be printed as they are. */
 export class ConfigRefused extends Error {
   readonly check: Extract<ConfigCheck, { ok: false }>;
 
@@ -39,11 +42,11 @@ export class ConfigRefused extends Error {
 /** How a daemon ended. */
 export interface DaemonEnd {
   readonly reason: 'stopped' | 'handed over';
-  /** Files that were not on their remote yet; they go up at the next start. */
+  /** Files that were not uploaded yet; the next start uploads them. */
   readonly left: readonly LeftFiles[];
 }
 
-/** Names of plugins that the document switches on; those that come with the package are on without it. */
+/** Names of plugins that the document switches on; in-tree plugins are on by default. */
 function enabledPlugins({ config: { plugins } }: LoadedConfig): ReadonlySet<string> {
   const isOn = ([, section]: readonly [string, unknown]): boolean =>
     (section as { enabled?: unknown } | undefined)?.enabled === true;
@@ -61,7 +64,7 @@ export class Daemon {
   readonly #entrance: WebEndpoint;
   readonly #startedWith: LoadedConfig;
   readonly #notifier: SystemdNotifier;
-  /** The document that plugins and shares have been brought in line with. */
+  /** The document that plugins and shares have already applied. */
   #applied: LoadedConfig;
   #releases: (() => void | Promise<void>)[] = [];
   #pluginWatch: Release | undefined;
@@ -82,10 +85,7 @@ export class Daemon {
     return this.#parts.log;
   }
 
-  /**
-   * Rejects with ConfigRefused, or with a sentence about what else is in the way; nothing is left running
-   * then.
-   */
+  /** Rejects with ConfigRefused, or with a sentence about another obstacle; nothing is left running then. */
   static async start(options: DaemonOptions): Promise<Daemon> {
     const parts = await buildParts(options);
     options.onPlugins?.(parts);
@@ -119,14 +119,14 @@ export class Daemon {
     }
   }
 
-  /** Drains every share and stops. Called again, it leaves at once. */
+  /** Drains every share and stops. A second call ends the drain at once. */
   stop(): Promise<DaemonEnd> {
     if (this.#end) this.#hurry.abort(new Error('a second signal'));
     this.#end ??= this.#stop();
     return this.#end;
   }
 
-  /** Ends the daemon alone; mounts and servers go on for the next one to adopt. */
+  /** Ends only the daemon; mounts and servers keep running for the next one to adopt. */
   handOver(): Promise<DaemonEnd> {
     this.#end ??= this.#handOver();
     return this.#end;
@@ -137,24 +137,36 @@ export class Daemon {
     return reloadFile(this.#parts);
   }
 
+  /** What SIGHUP asks for: the log file is opened anew, configuration and plugin folders are read again. */
+  readAgain(): Promise<void> {
+    return this.#notifier.reloading(async () => {
+      this.reopenLog();
+      await this.reloadFile();
+      await this.rediscover();
+    });
+  }
+
   /** Reads the plugin folders again; what changed takes effect at once. */
   async rediscover(): Promise<void> {
     const { config, host } = this.#parts;
     await this.#discover(config.current);
     await host.apply(config.current);
+    // Shares that name no protocols are served by what is there now; all others stay as they are.
+    if (!this.#end) this.#supervisor.applyConfig(config.current, false);
   }
 
   /**
-   * Reads the plugin folders, and the document again as the plugins found now complete it. One that it is
-   * wrong for is set aside by the host.
+   * Reads the plugin folders, and completes the document again with the plugins found now. The host puts
+   * aside a plugin for which the document is invalid.
    */
   async #discover(loaded: LoadedConfig): Promise<void> {
     const { config, host, log } = this.#parts;
     const { plugins, supervisor } = loaded.config;
     await host.discover({
-      thirdPartyDirs: plugins.dirs,
+      thirdPartyDirs: await searchedFolders(plugins.dirs, supervisor.state_dir),
       stateDir: supervisor.state_dir,
       enabled: enabledPlugins(loaded),
+      inProcess: pluginsInProcess(plugins),
     });
     const check = await config.check(loaded.text, 'file');
     if (!check.ok)
@@ -164,6 +176,12 @@ export class Daemon {
       );
     if (config.current === loaded) config.commit(check.loaded);
     if (this.#applied === loaded) this.#applied = check.loaded;
+    this.#noticeProtocols();
+  }
+
+  #noticeProtocols(): void {
+    const { host, status } = this.#parts;
+    status.setStanding('protocols', protocolNotice(this.#applied.config, host.protocols()));
   }
 
   reopenLog(): void {
@@ -171,7 +189,7 @@ export class Daemon {
     try {
       logger.reopen();
     } catch (error) {
-      log.error({ err: error }, 'log file not opened anew, lines go on into the old one');
+      log.error({ err: error }, 'the log file could not be reopened; lines still go to the old one');
     }
   }
 
@@ -194,10 +212,11 @@ export class Daemon {
         onChange: changed,
       }),
     );
-    // What was saved while everything came up, before anybody watched.
+    // For changes saved during the start, before the watcher was running.
     if ((await readFile(config.file, 'utf8').catch(() => undefined)) !== config.current.text) changed();
     await this.#watchPluginDirs(config.current);
     this.#warnIfUnguarded();
+    this.#noticeProtocols();
     await this.#endAttempt();
     this.#notifier.ready();
     log.info(
@@ -221,16 +240,16 @@ export class Daemon {
 
   async #watchPluginDirs(loaded: LoadedConfig): Promise<void> {
     const { clock, log } = this.#parts;
-    const { dirs } = loaded.config.plugins;
+    const { plugins, supervisor } = loaded.config;
+    const dirs = [...plugins.dirs, installedFolder(supervisor.state_dir)];
     await this.#pluginWatch?.();
     this.#pluginWatch = undefined;
-    if (dirs.length === 0) return;
     const changed = (): void =>
       void this.rediscover().catch((error: unknown) => log.error({ err: error }, 'plugin folders not read'));
     this.#pluginWatch = await watchPlugins({ dirs, clock, log, onChange: changed });
   }
 
-  /** Plugins that guard the door warn of their own gaps; when none is active, nobody would. */
+  /** Authentication plugins warn of their own gaps; without an active one nobody else would. */
   #warnIfUnguarded(): void {
     const { config, host, log, status } = this.#parts;
     const { listen } = config.current.config.web;
@@ -241,7 +260,9 @@ export class Daemon {
         ? 'every local user of this machine'
         : undefined;
     const isOpen = !isGuarded && who !== undefined;
-    const message = `the web interface listens on ${listen} and no plugin asks for a password; ${who} can change everything`;
+    const message =
+      `the web interface listens on ${listen} and no plugin asks for a password; ` +
+      `${who} can change everything`;
     status.setStanding('unguarded', isOpen ? { level: 'warning', message } : undefined);
     if (isOpen) log.warn({ listen, who }, 'web interface open without a password');
   }
@@ -253,7 +274,7 @@ export class Daemon {
     if (command.name === 'reload') await this.#reload(first as LoadedConfig);
     if (command.name === 'bwlimit') this.#supervisor.setBandwidth(first as { up: string; down: string });
     if (command.name === 'reconnect') this.#supervisor.reconnect(first as string);
-    // Nobody waits for those who carry it outside.
+    // The command loop does not wait for slow delivery.
     if (command.name === 'notify')
       void this.#parts.host.hooks.observe(
         'notification',
@@ -274,7 +295,8 @@ export class Daemon {
       'configuration applied',
     );
     const isElsewhere = former.config.plugins.dirs.join() !== next.config.plugins.dirs.join();
-    if (isElsewhere || host.isStale(enabledPlugins(next))) await this.#discover(next);
+    const isStale = host.isStale(enabledPlugins(next), pluginsInProcess(next.config.plugins));
+    if (isElsewhere || isStale) await this.#discover(next);
     if (isElsewhere) await this.#watchPluginDirs(next);
     await host.apply(this.#applied, diff);
     this.#supervisor.applyConfig(
@@ -284,6 +306,7 @@ export class Daemon {
     const { web } = former.config;
     if (web.listen !== next.config.web.listen || web.port !== next.config.web.port) await this.#listen(next);
     this.#warnIfUnguarded();
+    this.#noticeProtocols();
     this.#parts.status.setStanding(
       'restart',
       restartNotice(config.compare(this.#startedWith.config, next.config)),
@@ -291,7 +314,7 @@ export class Daemon {
     await host.hooks.observe('afterReload', next, diff);
   }
 
-  // ------------------------------------------------------------ the end
+  // ------------------------------------------------------------ stopping
 
   async #stop(): Promise<DaemonEnd> {
     const { clock, config, host, log } = this.#parts;

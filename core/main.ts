@@ -22,8 +22,8 @@ async function main(): Promise<number> {
   }
 }
 
-// A reader that goes away (`mountkeeper logs | head`) is no error of ours; the daemon's own output must not
-// end it either.
+// A reader that closes the pipe (`mountkeeper logs | head`) is not an error; it must not end the daemon
+// either.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
@@ -31,7 +31,7 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-// What is imported from here on is there already.
+// Later imports of these modules find them loaded.
 if (process.features.require_module) await loadCommand(process.argv[2]);
 const { runCommandLine } = await import('./cli/dispatch.ts');
 process.exitCode = await main();

@@ -1,14 +1,10 @@
-/**
- * The parts a daemon is made of, built in an order in which each finds what it needs, and closed in the
- * reverse one.
- */
+/** The parts of a daemon, built in dependency order and closed in the reverse order. */
 import { chmod, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Logger } from 'pino';
 import type { BandwidthState, LiveShare } from './contract/shares.ts';
 import type { Clock } from './contract/platform.ts';
 import type { Commands } from './contract/commands.ts';
-import type { Exporter } from './contract/exporter.ts';
 import type { LoadedConfig, WebConfig } from './contract/config.ts';
 import type { PluginInfo, Services } from './contract/services.ts';
 import { CommandChannel } from './commands.ts';
@@ -21,6 +17,7 @@ import { createMetricReadings } from './plugins/metric-readings.ts';
 import { enabledIn, peekConfig } from './config/peek.ts';
 import type { Peeked } from './config/peek.ts';
 import { createPluginHost } from './plugins/host.ts';
+import { installedFolder, searchedFolders } from './plugins/discovery/installed.ts';
 import { lockStateDir } from './platform/state-lock.ts';
 import { StatusStore } from './status.ts';
 import type { SupervisorPlugins } from './shares/supervisor.ts';
@@ -40,10 +37,10 @@ const NO_LIMIT = { up: 0, down: 0 };
 export interface DaemonOptions {
   readonly configFile: string;
   readonly json: boolean;
-  /** Third parties' plugins stay off. They do so, too, after three starts in a row that came to nothing. */
+  /** Third-party plugins stay off. That also happens by itself after three failed starts in a row. */
   readonly safeMode?: boolean;
   readonly env: NodeJS.ProcessEnv;
-  /** Called when there are plugins, before any is up. */
+  /** Called when the plugin host exists, before any plugin is active. */
   readonly onPlugins?: (judge: Judge) => void;
 }
 
@@ -60,12 +57,13 @@ export interface Parts {
   readonly config: ReturnType<typeof createConfigService>;
   readonly http: ReturnType<typeof createHttp>;
   readonly host: ReturnType<typeof createPluginHost>;
+  readonly contributions: Contributions;
   /** Filled in once the supervisor exists; until then there are no shares. */
   readonly active: {
     shares: (() => readonly LiveShare[]) | undefined;
     bandwidth: (() => BandwidthState) | undefined;
   };
-  /** Of a start with third parties' plugins. */
+  /** Counts failed starts with third-party plugins. */
   readonly attempt: StartAttempt;
   readonly unlock: () => Promise<void>;
 }
@@ -76,21 +74,30 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
   const logger = createLogger({ file: peeked.logFile, level: peeked.logLevel, json: options.json });
   const { log } = logger;
   const unlock = await lockStateDir(peeked.stateDir);
+  const thirdPartyDirs = await searchedFolders(peeked.pluginDirs, peeked.stateDir);
   const attempt = await StartAttempt.begin(peeked.stateDir, {
     isSafe: options.safeMode === true,
-    hasStrangers: peeked.pluginDirs.length > 0,
+    hasStrangers: thirdPartyDirs.length > 0,
   });
   const clock = createClock();
   const secrets = createSecrets({ env: options.env });
   const processes = createProcesses({ stateDir: peeked.stateDir, clock, log });
   const reader = createMountReader({ clock, log });
-  const status = new StatusStore({ clock, log });
+  const contributions = new Contributions({
+    ledgers: () => host.ledgers(),
+    known: () => host.dryRun(),
+    isStranger: (plugin) => host.list().some((one) => one.thirdParty && one.name === plugin),
+    clock,
+    log,
+  });
+  const status = new StatusStore({ clock, log, owners: () => contributions.owners() });
   const commands = new CommandChannel({ log });
   const scheduler = createScheduler({ clock, log });
   const config = createConfigService({
     file: options.configFile,
     log,
     entries: () => host.entries(),
+    protocols: () => host.protocols(),
     services: { processes, secrets, clock },
     strangers: () => host.strangers,
     review: (next, diff) => host.hooks.veto('beforeReload', next, diff),
@@ -114,7 +121,11 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     status,
     shares: { list: () => active.shares?.() ?? [] },
     bandwidth: { read: () => active.bandwidth?.() ?? { limit: NO_LIMIT, effective: NO_LIMIT, shares: [] } },
-    plugins: { list: (): readonly PluginInfo[] => host.list() },
+    plugins: {
+      list: (): readonly PluginInfo[] => host.list(),
+      enable: (name: string): boolean => host.enable(name),
+      readme: (name: string): Promise<string | undefined> => host.readme(name),
+    },
     paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },
     logFile: logger.logFile,
     metrics: createMetricReadings({ ledgers: () => host.ledgers(), log }),
@@ -128,13 +139,23 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     log,
     scheduler,
     send: (name, ...args) => sendCommand({ commands, config }, name, args),
+    onSwitchedOff: (plugin, reason) =>
+      status.setStanding(
+        `switched off ${plugin}`,
+        reason === undefined
+          ? undefined
+          : { level: 'error', message: `The plugin "${plugin}" is switched off: ${reason}.` },
+      ),
   });
   await host.discover({
-    thirdPartyDirs: peeked.pluginDirs,
+    thirdPartyDirs,
     stateDir: peeked.stateDir,
     enabled: enabledIn(peeked),
+    inProcess: peeked.inProcess,
   });
+  status.startWith(contributions.defaults());
   return {
+    contributions,
     clock,
     log,
     logger,
@@ -153,8 +174,8 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
 }
 
 /**
- * An accepted document is the running one from its acceptance on, so that the next one is compared with it
- * even while the reload is still under way.
+ * An accepted document becomes the running one at once, so that the next one is compared with it even while
+ * the reload is still in progress.
  */
 export async function sendCommand<K extends CommandName>(
   parts: Pick<Parts, 'commands' | 'config'>,
@@ -170,17 +191,20 @@ async function prepareStateDir(peeked: Peeked): Promise<void> {
     await makeFolder(peeked.stateDir);
     await refuseForeign(peeked.stateDir);
     await chmod(peeked.stateDir, 0o700);
+    // It is watched from the start, and installing comes later.
+    await makeFolder(installedFolder(peeked.stateDir));
   } catch (cause) {
     throw new Error(
-      `the state folder ${peeked.stateDir} cannot be made (${(cause as Error).message}); choose another with supervisor.state_dir`,
+      `the state folder ${peeked.stateDir} cannot be made (${(cause as Error).message}); ` +
+        'choose another with supervisor.state_dir',
       { cause },
     );
   }
 }
 
 /**
- * Where everybody may make folders, one that another user made first is a trap: records and plugins in it
- * would be believed.
+ * Where everybody may create folders, a state folder that another user created first is a trap: the daemon
+ * would trust its records and plugins.
  */
 async function refuseForeign(dir: string): Promise<void> {
   const [own, parent] = await Promise.all([stat(dir), stat(dirname(dir))]);
@@ -197,18 +221,21 @@ export async function closeParts(parts: Parts): Promise<void> {
   parts.logger.close();
 }
 
-/** What the supervisor sees of the plugins; they come and go. */
+/** The supervisor's view of the plugins, which may change at any time. */
 export function pluginsOf(parts: Parts): SupervisorPlugins {
-  const { host, log } = parts;
-  const contributions = new Contributions({ ledgers: () => host.ledgers(), log });
+  const { contributions, host } = parts;
   return {
     get hooks() {
       return host.hooks;
     },
     mounter: () => host.service('mounter'),
     prober: () => host.service('prober'),
-    exporters: () => host.services('exporter:').map(([, exporter]) => exporter as Exporter),
+    exporters: () =>
+      host
+        .service('exporters')
+        ?.list()
+        .map(({ exporter }) => exporter) ?? [],
     statusFields: () => contributions.statusFields(),
-    shareStatus: (share) => contributions.shareStatus(share),
+    shareReader: () => contributions.shareReader(),
   };
 }

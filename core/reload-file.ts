@@ -1,18 +1,15 @@
 import { sendCommand } from './parts.ts';
 import type { Parts } from './parts.ts';
 
-/**
- * Reads the configuration file and sends what it says to be carried out. A document that is not valid changes
- * nothing.
- */
+/** Reads the configuration file and sends the document to be applied. An invalid document changes nothing. */
 export async function reloadFile(
   parts: Pick<Parts, 'commands' | 'config' | 'log' | 'status'>,
 ): Promise<void> {
   const { config, log, status } = parts;
   const former = config.current;
   const check = await config.loadFile();
-  // While this document was looked at, another one was accepted and written over it: to run the older one now
-  // would undo that.
+  // Another document was accepted and written while this one was checked: applying the older one now would
+  // undo that.
   if (config.current !== former) return reloadFile(parts);
   if (!check.ok) {
     const problems = check.problems.map(

@@ -1,25 +1,32 @@
 /**
- * The status record: the contract's defaults, merged with what plugins contribute, published as an immutable
- * snapshot with a version number. Readers take the last one and never wait.
+ * The status record: the contract's defaults, merged with what plugins contribute, published as an
+ * immutable snapshot with a version number. Readers take the last one and never wait.
  */
 import type { Logger } from 'pino';
 import type { Clock } from './contract/platform.ts';
 import type { Notice } from './contract/notifications.ts';
-import type { ShareStatus, Snapshot, StatusRecord, StatusService } from './contract/status.ts';
+import type {
+  CoreShareStatus,
+  CoreStatus,
+  Snapshot,
+  StatusOwners,
+  StatusRecord,
+  StatusService,
+} from './contract/status.ts';
 
 /**
- * A clock that differs by more from the time that has passed was set: then the start is a moment of the new
- * time.
+ * When the wall clock and the monotonic clock differ by more than this, the wall clock was set; the start
+ * time is then corrected to it.
  */
 const CLOCK_SET_MS = 5_000;
 /**
- * The supervisor looks every 3 s. When it has not, this process stood still, and files may have been written
- * since.
+ * The supervisor checks every 3 s. After a longer gap this process was suspended, and files may have been
+ * written since.
  */
 const STOOD_STILL_MS = 4_500;
 
-/** A share about which nothing is known yet: every field has the contract's default. */
-export function emptyShareStatus(name: string): ShareStatus {
+/** A share about which nothing is known yet. */
+export function emptyShareStatus(name: string): CoreShareStatus {
   return {
     name,
     mounted: false,
@@ -32,26 +39,14 @@ export function emptyShareStatus(name: string): ShareStatus {
     errors: 0,
     health: 'pending',
     healthMessage: null,
-    warmupState: 'none',
-    warmupDone: 0,
-    warmupTotal: 0,
-    dirRefreshActive: false,
-    lastDirRefreshAt: null,
-    lastDirRefreshDirsOk: 0,
-    lastDirRefreshDirsFailed: 0,
   };
 }
 
-/** A record whose every field has the default that holds while its plugin is off. */
-export function emptyRecord(startedAt: number): StatusRecord {
+/** What the core says before it has looked at any share. */
+export function emptyRecord(startedAt: number): CoreStatus {
   return {
     startedAt,
     shares: [],
-    smbdRunning: false,
-    webdavRunning: false,
-    nfsExported: false,
-    warmup: [],
-    nasOffline: false,
     allSynced: false,
   };
 }
@@ -65,8 +60,14 @@ export class StatusStore implements StatusService {
   #lookedAtMs: number;
   #notices: readonly Notice[] = [];
   readonly #standing = new Map<string, Notice>();
+  readonly #owners: () => StatusOwners;
 
-  constructor(options: { readonly clock: Clock; readonly log: Logger }) {
+  constructor(options: {
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly owners?: () => StatusOwners;
+  }) {
+    this.#owners = options.owners ?? (() => ({ daemon: new Map(), share: new Map() }));
     this.#clock = options.clock;
     this.#log = options.log;
     const now = this.#clock.now();
@@ -76,7 +77,8 @@ export class StatusStore implements StatusService {
   }
 
   /**
-   * The last one published; when nobody has looked for too long since, it no longer says that all is synced.
+   * The last published snapshot; once the last check of the shares is too old, it no longer says that
+   * everything is synced.
    */
   get snapshot(): Snapshot {
     const { version, takenAt, record } = this.#snapshot;
@@ -90,12 +92,23 @@ export class StatusStore implements StatusService {
     return this.#snapshot;
   }
 
+  /** Until something is published, plugins' fields have these values. */
+  startWith(fields: Partial<StatusRecord>): void {
+    const { version, takenAt, record } = this.#snapshot;
+    if (version === 0)
+      this.#snapshot = Object.freeze({ version, takenAt, record: frozenCopy({ ...fields, ...record }) });
+  }
+
+  owners(): StatusOwners {
+    return this.#owners();
+  }
+
   /** When somebody last looked at the shares, on the monotonic clock. */
   get lookedAtMs(): number {
     return this.#lookedAtMs;
   }
 
-  /** What was published last holds now, too. */
+  /** Confirms that the last published snapshot is still true now. */
   confirm(): void {
     this.#lookedAtMs = this.#clock.monotonic();
   }
@@ -108,7 +121,7 @@ export class StatusStore implements StatusService {
     this.#notices = Object.freeze([...notices]);
   }
 
-  /** A notice of the core's own that stands until it is taken back. */
+  /** Sets or removes a permanent notice of the core. */
   setStanding(key: string, notice: Notice | undefined): void {
     if (notice) this.#standing.set(key, notice);
     else this.#standing.delete(key);
@@ -147,7 +160,7 @@ export class StatusStore implements StatusService {
   }
 }
 
-/** Plugins go on using what they handed in; the snapshot must not change with it. */
+/** Plugins may still change the objects that they passed in; the snapshot must not change with them. */
 function frozenCopy<T>(value: T): T {
   if (Array.isArray(value)) return Object.freeze(value.map((item: unknown) => frozenCopy(item))) as T;
   if (typeof value !== 'object' || value === null) return value;

@@ -1,7 +1,8 @@
 /**
  * `npm test`: all unit tests in one process and each end-to-end file in its own, some at a time, under one
- * test runner whose closing lines are the last ones. A file that fails runs once more, alone (test/tries.ts).
- * Before those lines stands what was left out, and what else is wrong with the run (test/tally.ts).
+ * test runner whose closing lines are the last ones. A file that fails runs once more, alone
+ * (test/runner/second-try.ts). Before those lines stands what was left out, and what else is wrong with the
+ * run (test/runner/tally.ts).
  * Afterwards nothing of ours may run, be mounted or lie about: else the run fails.
  */
 import { mkdtemp, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
@@ -13,22 +14,25 @@ import { run } from 'node:test';
 import { spec, tap } from 'node:test/reporters';
 import type { TestEvent } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
-import { LOAD_LIMIT, loadOf, PROJECT, selected, testFiles } from './files.ts';
-import type { TestFile } from './files.ts';
-import { currentRclone } from './support/rclones.ts';
-import { sweep } from './support/scratch.ts';
-import { thisMachine } from './support/skips.ts';
-import { faultsOf, mostOf, noted, remarksOf, Tally, withLines } from './tally.ts';
-import type { Counts, Shown, Skip } from './tally.ts';
-import { fileToRun, inTwoTries } from './tries.ts';
-import type { Outcome } from './tries.ts';
-import { Turns } from './turns.ts';
+import { LOAD_LIMIT, loadOf, PROJECT, selected, testFiles } from './runner/test-files.ts';
+import type { TestFile } from './runner/test-files.ts';
+import { currentRclone } from './support/nas/rclone-binaries.ts';
+import { sweep } from './support/platform/scratch-folder.ts';
+import { thisMachine } from './runner/skips.ts';
+import { faultsOf, mostOf, noted, remarksOf, Tally, withLines } from './runner/tally.ts';
+import type { Counts, Shown, Skip } from './runner/tally.ts';
+import { fileToRun, inTwoTries } from './runner/second-try.ts';
+import type { Outcome } from './runner/second-try.ts';
+import { LoadSlots } from './runner/load-slots.ts';
 
 const BUILT = fileURLToPath(new URL('.', import.meta.url));
 const EXPECTED = join(PROJECT, 'test/expected-count.json');
 const NOTE_COUNTS = '--note-counts';
-/** The unit tests of a slow machine with others beside them take the longest. */
-const FILE_TIMEOUT_MS = 15 * 60_000;
+/**
+ * Counts from the start of the process, so the wait for its slot is in it. Each has a tighter limit from its
+ * slot on, and says what it waited for (test/runner/still-running.ts); this one ends what is stuck in a loop.
+ */
+const FILE_TIMEOUT_MS = 25 * 60_000;
 /** Processes: some wait for their turn. */
 const AT_ONCE = 5;
 
@@ -109,22 +113,22 @@ interface Runner {
 
 async function runner(root: string, { files: all }: Order, verdict: Verdict): Promise<Runner> {
   const loads = new Map(all.map((file) => [file.name, loadOf(file)]));
-  const turns = await Turns.open(join(root, 'turns.sock'), {
+  const slots = await LoadSlots.open(join(root, 'slots.sock'), {
     limit: LOAD_LIMIT,
     load: (name) => loads.get(name) ?? 1,
   });
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => ending.abort());
   // Every scratch folder of this run lies in one folder, which must be empty again at the end.
-  const preload = `--import=${join(BUILT, 'support/turn.js')}`;
+  const preload = `--import=${join(BUILT, 'runner/wait-for-slot.js')}`;
   Object.assign(process.env, {
     TMPDIR: root,
-    MOUNTKEEPER_TEST_TURNS: join(root, 'turns.sock'),
+    MOUNTKEEPER_TEST_SLOTS: join(root, 'slots.sock'),
     NODE_OPTIONS: preload,
   });
   process.chdir(PROJECT);
   return {
-    close: () => turns.close(),
+    close: () => slots.close(),
     async run(files, concurrency) {
       const failed = new Set<string>();
       const events = run({ files: [...files], concurrency, timeout: FILE_TIMEOUT_MS, signal: ending.signal });

@@ -4,13 +4,13 @@
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openBrowser } from './support/browser.ts';
-import { Daemon } from './support/daemon.ts';
-import { PROJECT } from './files.ts';
-import { Nas } from './support/nas.ts';
-import { freePort } from './support/ports.ts';
-import { createScratch } from './support/scratch.ts';
-import { sleep, until } from './support/until.ts';
+import { openBrowser } from './support/dashboard/chromium.ts';
+import { Daemon } from './support/daemon/daemon.ts';
+import { PROJECT } from './runner/test-files.ts';
+import { Nas } from './support/nas/nas.ts';
+import { freePort } from './support/platform/free-port.ts';
+import { createScratch } from './support/platform/scratch-folder.ts';
+import { sleep, until } from './support/platform/wait.ts';
 
 const FOLDER = join(PROJECT, 'docs/images');
 const MIB = 1024 * 1024;

@@ -10,13 +10,11 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const BUILT = fileURLToPath(new URL('.', import.meta.url));
 const SOURCES = fileURLToPath(new URL('../../test/', import.meta.url));
-/** Folders of unit tests; `.` is this folder alone, without the end-to-end tests below it. */
-const ROOMS = ['.', 'core', 'plugins', 'contract', 'api', 'types'];
+/** Folders of unit tests, each with all that is below it. */
+const ROOMS = ['api', 'config', 'contract', 'core', 'mutations', 'plugins', 'runner', 'tree', 'types'];
 
 async function testFiles(room: string): Promise<string[]> {
-  const entries = await readdir(join(BUILT, room), { recursive: room !== '.', withFileTypes: true }).catch(
-    () => [],
-  );
+  const entries = await readdir(join(BUILT, room), { recursive: true, withFileTypes: true }).catch(() => []);
   const files = entries
     .filter((entry) => entry.isFile() && entry.name.endsWith('.test.js'))
     .map((entry) => join(entry.parentPath, entry.name));

@@ -15,21 +15,25 @@ _mountkeeper() {
   done
   case $previous in
     --config) mapfile -t COMPREPLY < <(compgen -f -- "$current"); compopt -o filenames 2>/dev/null; return ;;
-    --url | --lines | --pause | --timeout | --newer-than) return ;;
+    --url | --from | --name | --address | --kind | --user | --password-file | --folders | --folder | --lan-user | --lan-password-file | --lines | --pause | --file | --output | --timeout | --newer-than) return ;;
   esac
   case $command in
-    '') words='bwlimit check conflicts doctor hash-password help logs metrics plugin preset queue reconnect refresh run status support verify wait warmup webhook'; kind=words; options=--version ;;
+    '') words='bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run status support verify wait warmup webhook'; kind=words; options=--version ;;
     bwlimit) options=''; kind=nothing; words='' ;;
     check) options=''; kind=nothing; words='' ;;
     conflicts) options=''; kind=share; words='' ;;
     doctor) options=''; kind=nothing; words='' ;;
     hash-password) options=''; kind=nothing; words='' ;;
-    help) options=''; kind=words; words='bwlimit check conflicts doctor hash-password help logs metrics plugin preset queue reconnect refresh run status support verify wait warmup webhook' ;;
+    help) options=''; kind=words; words='bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run status support verify wait warmup webhook' ;;
+    import) options='--from --name --untried --yes'; kind=words; words='rclone fstab' ;;
+    init) options='--address --kind --user --password-file --folders --folder --lan-user --lan-password-file --no-lan --add --yes'; kind=nothing; words='' ;;
     logs) options='-f --lines'; kind=nothing; words='' ;;
     metrics) options=''; kind=nothing; words='' ;;
-    plugin) options=''; kind=words; words='list new check' ;;
+    plugin) options='--ts --force'; kind=words; words='list enable new check search install update remove' ;;
     preset) options=''; kind=words; words='photographer video office' ;;
     queue) options='--send --pause --resume'; kind=share; words='' ;;
+    rclone) options='--file'; kind=words; words='install list use' ;;
+    receipt) options='--output'; kind=share; words='' ;;
     reconnect) options=''; kind=share; words='' ;;
     refresh) options=''; kind=share; words='' ;;
     run) options='--safe-mode'; kind=nothing; words='' ;;

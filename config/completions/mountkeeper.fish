@@ -6,7 +6,7 @@ end
 complete -c mountkeeper -f
 complete -c mountkeeper -l config -r -F -d 'The configuration'
 complete -c mountkeeper -l url -x -d 'The daemon to talk to'
-complete -c mountkeeper -l json -d 'Output for machines'
+complete -c mountkeeper -l json -d 'Machine-readable output'
 complete -c mountkeeper -l help -d 'How it is used'
 complete -c mountkeeper -n __fish_use_subcommand -l version -d 'The version'
 complete -c mountkeeper -n __fish_use_subcommand -a bwlimit -d 'Limit the bandwidth of all shares together; "0" is unlimited. Without rates: show what holds now.'
@@ -16,13 +16,33 @@ complete -c mountkeeper -n '__fish_seen_subcommand_from conflicts' -a '(__mountk
 complete -c mountkeeper -n __fish_use_subcommand -a doctor -d 'Check this machine and say what to do.'
 complete -c mountkeeper -n __fish_use_subcommand -a hash-password -d 'Read a password from standard input and print a hash of it for web.password.'
 complete -c mountkeeper -n __fish_use_subcommand -a help -d 'Show how a subcommand is used.'
-complete -c mountkeeper -n '__fish_seen_subcommand_from help' -a 'bwlimit check conflicts doctor hash-password help logs metrics plugin preset queue reconnect refresh run status support verify wait warmup webhook'
+complete -c mountkeeper -n '__fish_seen_subcommand_from help' -a 'bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run status support verify wait warmup webhook'
+complete -c mountkeeper -n __fish_use_subcommand -a import -d 'Take a remote from a configuration of rclone, or an entry of fstab (cifs, davfs, sshfs), into the configuration; its secrets go into files of their own.'
+complete -c mountkeeper -n '__fish_seen_subcommand_from import' -l from -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from import' -l name -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from import' -l untried
+complete -c mountkeeper -n '__fish_seen_subcommand_from import' -l yes
+complete -c mountkeeper -n '__fish_seen_subcommand_from import' -a 'rclone fstab'
+complete -c mountkeeper -n __fish_use_subcommand -a init -d 'Set up a NAS in at most six questions, or by flags: its address and account, which folders, and who on the LAN may use them.'
+complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l address -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l kind -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l user -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l password-file -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l folders -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l folder -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l lan-user -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l lan-password-file -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l no-lan
+complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l add
+complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l yes
 complete -c mountkeeper -n __fish_use_subcommand -a logs -d 'Show the daemon\'s log; -f follows it.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from logs' -s f
 complete -c mountkeeper -n '__fish_seen_subcommand_from logs' -l lines -x
 complete -c mountkeeper -n __fish_use_subcommand -a metrics -d 'Print the figures of /metrics.'
-complete -c mountkeeper -n __fish_use_subcommand -a plugin -d 'List plugins, begin a new one, check one.'
-complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -a 'list new check'
+complete -c mountkeeper -n __fish_use_subcommand -a plugin -d 'List plugins, bring back one that broke off, begin a new one, check one; find, install, update and remove those of others, which are off until the configuration switches them on.'
+complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -l ts
+complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -l force
+complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -a 'list enable new check search install update remove'
 complete -c mountkeeper -n __fish_use_subcommand -a preset -d 'Set the mount parameters to suit photographs, video or office work.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from preset' -a 'photographer video office'
 complete -c mountkeeper -n __fish_use_subcommand -a queue -d 'Show what was written here and is not on the remote yet, and why; send it now, pause or go on.'
@@ -30,14 +50,20 @@ complete -c mountkeeper -n '__fish_seen_subcommand_from queue' -l send
 complete -c mountkeeper -n '__fish_seen_subcommand_from queue' -l pause -x
 complete -c mountkeeper -n '__fish_seen_subcommand_from queue' -l resume
 complete -c mountkeeper -n '__fish_seen_subcommand_from queue' -a '(__mountkeeper_shares)'
-complete -c mountkeeper -n __fish_use_subcommand -a reconnect -d 'Take a share down and probe it anew.'
+complete -c mountkeeper -n __fish_use_subcommand -a rclone -d 'Install an official build of rclone, checked against its signed checksums, beside the one of the system; list those that are there; choose which one mounts.'
+complete -c mountkeeper -n '__fish_seen_subcommand_from rclone' -l file -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from rclone' -a 'install list use'
+complete -c mountkeeper -n __fish_use_subcommand -a receipt -d 'Write a media hash list (ASC MHL) of the files that are proved to be on the remote.'
+complete -c mountkeeper -n '__fish_seen_subcommand_from receipt' -l output -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from receipt' -a '(__mountkeeper_shares)'
+complete -c mountkeeper -n __fish_use_subcommand -a reconnect -d 'Unmount a share and probe it again.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from reconnect' -a '(__mountkeeper_shares)'
-complete -c mountkeeper -n __fish_use_subcommand -a refresh -d 'Read the folder listings of a share, or of one folder in it, anew from the remote.'
+complete -c mountkeeper -n __fish_use_subcommand -a refresh -d 'Refresh the folder listings of a share, or of one folder in it, from the remote.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from refresh' -a '(__mountkeeper_shares)'
 complete -c mountkeeper -n __fish_use_subcommand -a run -d 'Run the daemon in the foreground; in safe mode without third parties\' plugins.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from run' -l safe-mode
 complete -c mountkeeper -n __fish_use_subcommand -a status -d 'Show the state of every share.'
-complete -c mountkeeper -n __fish_use_subcommand -a support -d 'Gather status, logs, versions and the configuration without secrets in one archive.'
+complete -c mountkeeper -n __fish_use_subcommand -a support -d 'Collect status, logs, versions and the configuration, without secrets, in one archive.'
 complete -c mountkeeper -n __fish_use_subcommand -a verify -d 'Hold files that were brought up and still lie here against what the remote has now.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from verify' -a '(__mountkeeper_shares)'
 complete -c mountkeeper -n __fish_use_subcommand -a wait -d 'Wait until every file is on its remote.'

@@ -84,7 +84,8 @@ export async function startNas(room: DemoRoom): Promise<DemoNas> {
     async () => {
       if (child.pid === undefined || child.exitCode !== null)
         throw new DemoFault(
-          `the demo NAS (rclone serve) did not start: ${(await readFile(room.path('nas.log'), 'utf8')).trim().split('\n').at(-1) ?? ''}`,
+          'the demo NAS (rclone serve) did not start: ' +
+            `${(await readFile(room.path('nas.log'), 'utf8')).trim().split('\n').at(-1) ?? ''}`,
         );
       return answers(nas.port);
     },
@@ -177,7 +178,8 @@ export async function runCli(daemon: DemoDaemon, ...args: string[]): Promise<str
 }
 
 const READ =
-  'const start = performance.now(); const data = require("fs").readFileSync(process.argv[1]); console.log(JSON.stringify({ bytes: data.length, ms: performance.now() - start }));';
+  'const start = performance.now(); const data = require("fs").readFileSync(process.argv[1]); ' +
+  'console.log(JSON.stringify({ bytes: data.length, ms: performance.now() - start }));';
 
 /** Reads a file in a child: nothing in this process may wait for a mount. */
 export async function readThroughMount(path: string): Promise<{ bytes: number; ms: number }> {

@@ -150,7 +150,10 @@ export async function describeServers(
     return {
       where: PROTOCOLS.map(
         (one) =>
-          `${one.label.padEnd(7)}${status[one.flag] ? one.where(servers) : absent(complaint(notices, one) ?? complaintOfShare(notices, one))}`,
+          one.label.padEnd(7) +
+          (status[one.flag]
+            ? one.where(servers)
+            : absent(complaint(notices, one) ?? complaintOfShare(notices, one))),
       ),
       toTry: shown.flatMap((one) =>
         isInstalled(one.client)

@@ -86,6 +86,11 @@ async function writeOthers(root: string, { architecture, epochSeconds }: Order):
     await put(root, `usr/share/man/man${section}/${name}.gz`, gzipSync(page, { level: 9 }));
   }
   await put(root, 'usr/lib/systemd/system/mountkeeper.service', await serviceUnit());
+  await put(
+    root,
+    'usr/lib/systemd/system/mountkeeper-share@.target',
+    await readFile(join(PACKAGE_DIR, 'config/mountkeeper-share@.target'), 'utf8'),
+  );
 }
 
 /** The unit that lies in config/, with the places of this package. */

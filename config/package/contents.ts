@@ -24,6 +24,9 @@ const DOCUMENTS = /^(?:docs\/|CHANGELOG\.md$|README\.md$|SECURITY\.md$|plugins\/
 const DEPENDENCY_LEFT_OUT =
   /\.map$|\.[cm]?ts$|\.html$|(?:^|\/)(?:docs|\.github|\.vscode|tests?|benchmarks?|examples?)\/|(?:^|\/)\.[^/]+$|\.md$/i;
 
+/** openpgp brings its code seven times, for browsers and in pieces; what Node.js imports is one of them. */
+const OTHER_BUILDS = /^openpgp\/(?:dist\/(?!node\/openpgp\.mjs$)|lightweight\/)/;
+
 export async function contents(): Promise<Contents> {
   const files: Contents = new Map();
   for (const path of await publishedFiles()) {
@@ -83,8 +86,9 @@ async function addFolder(files: Contents, folder: string): Promise<void> {
     const path = `${folder}/${entry.name}`;
     // What lies in a package's own node_modules is in the lock file, too.
     if (entry.isDirectory() && entry.name !== 'node_modules') await addFolder(files, path);
-    const isLoaded =
-      !DEPENDENCY_LEFT_OUT.test(path.slice('node_modules/'.length)) || /^licen[cs]e/i.test(entry.name);
+    const inDependency = path.slice('node_modules/'.length);
+    const isLeftOut = DEPENDENCY_LEFT_OUT.test(inDependency) || OTHER_BUILDS.test(inDependency);
+    const isLoaded = !isLeftOut || /^licen[cs]e/i.test(entry.name);
     if (entry.isFile() && isLoaded) files.set(`${LIB}/${path}`, join(PACKAGE_DIR, path));
   }
 }

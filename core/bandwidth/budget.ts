@@ -1,31 +1,43 @@
 /**
- * The daemon's one bandwidth budget, divided over the shares by demand. Each mount limits only itself, so the
- * parts must never add up to more than the whole. Pure.
+ * Divides the daemon's one bandwidth budget over the shares by demand. Each mount limits only itself, so
+ * the parts must never add up to more than the whole. Pure.
  */
 import type { Bandwidth } from '../contract/mount.ts';
 
 /**
- * The part, of each direction, that idle shares keep together so that a first byte never waits for a cycle.
+ * Fraction of each direction that idle shares keep together, so that a first byte never waits for a cycle.
  */
 const IDLE_PART = 0.05;
-/** Bytes per second: a mount reads 0 as unlimited. */
+/** Bytes per second. Never 0, because a mount reads 0 as unlimited. */
 const LEAST = 1;
 
 export interface Demand {
   readonly share: string;
   readonly up: boolean;
   readonly down: boolean;
+  /** The most that this share may have; left out: as much as there is. */
+  readonly limit?: Bandwidth | undefined;
 }
 
-/** Parts by share name. A direction whose budget is 0 is unlimited for everyone. */
+/** One share in one direction. */
+interface Claim {
+  readonly isBusy: boolean;
+  /** 0: none. */
+  readonly limit: number;
+}
+
+/**
+ * Parts by share name. A direction whose budget is 0 is unlimited for everyone who has no limit of its own.
+ * What a share may not use because of its limit is divided over the others.
+ */
 export function divideBandwidth(budget: Bandwidth, demands: readonly Demand[]): Map<string, Bandwidth> {
-  const up = divide(
+  const up = divideWithin(
     budget.up,
-    demands.map((demand) => demand.up),
+    demands.map((demand) => ({ isBusy: demand.up, limit: demand.limit?.up ?? 0 })),
   );
-  const down = divide(
+  const down = divideWithin(
     budget.down,
-    demands.map((demand) => demand.down),
+    demands.map((demand) => ({ isBusy: demand.down, limit: demand.limit?.down ?? 0 })),
   );
   return new Map(
     demands.map((demand, index) => [demand.share, { up: up[index] ?? 0, down: down[index] ?? 0 }]),
@@ -37,7 +49,7 @@ export function slower(one: Bandwidth, other: Bandwidth): Bandwidth {
   return { up: least(one.up, other.up), down: least(one.down, other.down) };
 }
 
-/** What is left of a budget after others have taken theirs; never 0 where it was limited. */
+/** What is left of a budget after others have taken their parts; never 0 for a limited budget. */
 export function remaining(budget: Bandwidth, taken: readonly Bandwidth[]): Bandwidth {
   const rest = (whole: number, parts: readonly number[]): number =>
     whole === 0 ? 0 : Math.max(LEAST, whole - parts.reduce((sum, one) => sum + one, 0));
@@ -56,6 +68,29 @@ export function remaining(budget: Bandwidth, taken: readonly Bandwidth[]): Bandw
 function least(one: number, other: number): number {
   if (one === 0) return other;
   return other === 0 ? one : Math.min(one, other);
+}
+
+function divideWithin(total: number, claims: readonly Claim[]): readonly number[] {
+  const parts = new Map<Claim, number>();
+  let [rest, open] = [total, claims];
+  for (;;) {
+    const even = divide(
+      rest,
+      open.map(({ isBusy }) => isBusy),
+    );
+    const isOver = ({ limit }: Claim, index: number): boolean =>
+      least(limit, even[index] ?? 0) !== even[index];
+    if (!open.some(isOver)) {
+      open.forEach((claim, index) => parts.set(claim, even[index] ?? 0));
+      return claims.map((claim) => parts.get(claim) ?? 0);
+    }
+    for (const claim of open.filter(isOver)) {
+      const part = Math.max(LEAST, Math.floor(claim.limit));
+      parts.set(claim, part);
+      rest = total === 0 ? 0 : Math.max(LEAST, rest - part);
+    }
+    open = open.filter((claim) => !parts.has(claim));
+  }
 }
 
 function divide(total: number, busy: readonly boolean[]): readonly number[] {

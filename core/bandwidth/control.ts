@@ -1,10 +1,10 @@
 /**
- * Hands every mount its part of the bandwidth budget. What must slow down does so first; only then others may
- * go faster, so that the sum stays within the budget also while it is being divided anew.
+ * Gives every mount its part of the bandwidth budget. Mounts that must slow down are told first, and only
+ * then the others may go faster, so that the sum stays within the budget while it is being divided again.
  */
 import type { Logger } from 'pino';
 import { rateBytes } from '../sdk/units.ts';
-import type { Bandwidth, Mount, MountStats } from '../contract/mount.ts';
+import type { Bandwidth, Mount, MountStats, ShareLimit } from '../contract/mount.ts';
 import type { BandwidthState } from '../contract/shares.ts';
 import type { Clock } from '../contract/platform.ts';
 import type { Config } from '../contract/config.ts';
@@ -28,9 +28,11 @@ export interface BandwidthControlOptions {
 export class BandwidthControl {
   readonly #options: BandwidthControlOptions;
   readonly #given = new WeakMap<Mount, Bandwidth>();
-  /** Mounts that did not take their last part: they keep what they had, out of everybody's budget. */
+  /** Mounts that did not accept their last part: they keep the former one, at the others' expense. */
   readonly #deaf = new WeakSet<Mount>();
   #budget: Bandwidth;
+  /** By share name. */
+  #limits: ReadonlyMap<string, Bandwidth> = new Map();
   #running: Promise<void> | undefined;
   #isStale = false;
 
@@ -60,8 +62,17 @@ export class BandwidthControl {
     }
   }
 
+  /** Replaces the limits of single shares; they hold from the next division on. */
+  limitShares(limits: readonly ShareLimit[]): void {
+    const all = new Map<string, Bandwidth>();
+    for (const { share, up, down } of limits)
+      all.set(share, slower({ up, down }, all.get(share) ?? UNLIMITED));
+    this.#limits = all;
+  }
+
   /**
-   * Divides anew by present demand. Never rejects, never two at once; a call during another is made up for.
+   * Divides again by current demand. Never rejects, never runs twice at once; a call during a run is made
+   * up for.
    */
   async divide(): Promise<void> {
     this.#isStale = true;
@@ -84,7 +95,7 @@ export class BandwidthControl {
           ),
         ),
       );
-      // What a deaf mount keeps is left out of the next division; until then nobody goes faster.
+      // The next division subtracts what such a mount keeps; until then nobody may go faster.
       if (slowed.includes(false)) return;
       await Promise.all(users.map(({ mount }) => this.#give(mount, parts.get(mount.shareName) ?? UNLIMITED)));
     }
@@ -99,6 +110,7 @@ export class BandwidthControl {
       share: mount.shareName,
       up: stats?.uploading === true,
       down: stats?.downloading ?? (stats?.transfers ?? 0) > 0,
+      limit: this.#limits.get(mount.shareName),
     }));
     return new Map([...kept, ...divideBandwidth(budget, demands)]);
   }
@@ -110,7 +122,9 @@ export class BandwidthControl {
     return { up: sound(up, this.#budget.up), down: sound(down, this.#budget.down) };
   }
 
-  /** False when the mount did not take it. A fresh mount is unlimited; of an adopted one nothing is known. */
+  /**
+   * False when the mount did not accept it. A fresh mount is unlimited; an adopted one's limit is unknown.
+   */
   async #give(mount: Mount, part: Bandwidth): Promise<boolean> {
     const { clock, log } = this.#options;
     const given = this.#given.get(mount) ?? (mount.adopted ? undefined : UNLIMITED);

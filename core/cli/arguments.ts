@@ -1,6 +1,6 @@
 /**
- * Splits a command line into the subcommand, the options that the core knows, and what is left for the
- * subcommand.
+ * Splits a command line into the subcommand, the options that the core knows, and the subcommand's own
+ * arguments.
  */
 
 export interface Arguments {
@@ -11,11 +11,11 @@ export interface Arguments {
   readonly json: boolean;
   readonly help: boolean;
   readonly version: boolean;
-  /** Of `run`: third parties' plugins stay off. */
+  /** For `run`: third-party plugins stay off. */
   readonly safeMode: boolean;
 }
 
-/** The command line is wrong: the sentence says what to write. */
+/** The command line is wrong; the message says what to write instead. */
 export class UsageFault extends Error {}
 
 const WITH_VALUE = ['--config', '--url'];
@@ -26,7 +26,8 @@ export function optionNames(): readonly string[] {
 }
 
 /**
- * What comes after `--` belongs to the subcommand as it is. Throws a sentence when an option lacks its value.
+ * What comes after `--` is passed to the subcommand unchanged. Throws a sentence when an option lacks its
+ * value.
  */
 export function parseArguments(argv: readonly string[]): Arguments {
   const end = argv.indexOf('--');

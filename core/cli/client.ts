@@ -1,5 +1,5 @@
 /**
- * Talks to a running daemon: over its command socket, else with the address and password of the configuration
+ * Talks to a running daemon: over its command socket, or with the address and password of the configuration
  * file.
  */
 import { readFile } from 'node:fs/promises';
@@ -12,17 +12,17 @@ import { UsageFault } from './arguments.ts';
 import { askOverSocket } from './command-socket.ts';
 import type { Answer, Call } from './command-socket.ts';
 
-/** Nothing listens where the daemon should be, or it does not answer. */
+/** Nothing listens at the daemon's address, or it does not answer. */
 export class NoDaemon extends Error {}
 
 const ANSWER_TIMEOUT_MS = 30_000;
-/** A password that the configuration holds as a hash cannot be sent. */
+/** The configuration may hold the password as a hash, which cannot be sent. */
 const HASH = /^scrypt\$\d/;
 
 export interface ClientOptions {
   readonly configFile: string;
   /**
-   * The file was named by the user: one that cannot be read is an error then, unless `url` says where the
+   * True when the user named the file: if it cannot be read, that is an error, unless `url` says where the
    * daemon is.
    */
   readonly isConfigNamed?: boolean;
@@ -38,9 +38,9 @@ export interface Target {
 }
 
 /**
- * Where the daemon listens and how to get in: `--url` and MOUNTKEEPER_PASSWORD first, then the file, then the
- * defaults. The file's password is for an address that the user has named: at the usual one any local user
- * may listen while the daemon is down.
+ * The daemon's address and credentials: from `--url` and MOUNTKEEPER_PASSWORD first, then the file, then
+ * the defaults. The file's password is sent only to an address that the user has named: on the usual
+ * address any local user could listen while the daemon is down.
  */
 export async function findTarget(options: ClientOptions): Promise<Target> {
   const web = await readWebSection(
@@ -71,9 +71,9 @@ function parseUrl(text: string): URL {
 }
 
 /**
- * Over the daemon's socket where this user may open it, without any password; over TCP where an address was
- * named, and for users who may not open the socket. Where the socket should be and is not there is no daemon:
- * who holds its port now is somebody else.
+ * Sends a request: over the daemon's socket where this user may open it, without a password; over TCP when
+ * an address was named, and for users who may not open the socket. When the socket is missing, no daemon is
+ * running, and whoever holds its port now is somebody else.
  */
 export async function request(options: ClientOptions, call: Call): Promise<Answer> {
   const { isConfigNamed, signal } = options;
@@ -141,7 +141,7 @@ async function readWebSection(
     const { web } = parse(await readFile(file, 'utf8')) as { web?: Partial<typeof defaults> };
     return { ...defaults, ...web };
   } catch (cause) {
-    // The usual file may be missing or closed to this user; one that was asked for must not be passed over.
+    // The default file may be missing or unreadable for this user; a file that was asked for may not.
     if (isRequired) {
       const { code, message } = cause as NodeJS.ErrnoException;
       const reason =
@@ -162,7 +162,10 @@ function reachable(listen: string): string {
   return listen.includes(':') ? `[${listen}]` : listen;
 }
 
-/** Empty when the password cannot be had: the daemon then says what it wants. A hash is none. */
+/**
+ * The clear password; empty when it cannot be read or is a hash. The daemon's answer then says what it
+ * needs.
+ */
 function clear(password: Secret, options: ClientOptions): string {
   const isFile = typeof password === 'object' && 'file' in password;
   try {
@@ -171,6 +174,7 @@ function clear(password: Secret, options: ClientOptions): string {
     );
     return HASH.test(text) ? '' : text;
   } catch {
+    // The daemon is asked without one then, and says that it wants one.
     return '';
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The command line's way over the daemon's command socket: no password, since the kernel knows whose process
- * this is.
+ * The command line's client for the daemon's command socket. It needs no password: the kernel checks which
+ * user opens the socket.
  */
 import { constants } from 'node:fs';
 import { lstat, open } from 'node:fs/promises';
@@ -16,7 +16,7 @@ export interface Call {
   readonly body?: unknown;
 }
 
-/** What the daemon answered. */
+/** The daemon's answer. */
 export interface Answer {
   readonly status: number;
   readonly body: string;
@@ -25,12 +25,15 @@ export interface Answer {
 const OTHERS = 0o077;
 
 /**
- * `forbidden`: there may be a daemon, whom this user cannot ask. `absent`: there is none, or none to be
- * believed.
+ * `forbidden`: there may be a daemon, but this user may not open its socket. `absent`: there is none, or
+ * none that can be trusted.
  */
 export type NoSocket = 'absent' | 'forbidden';
 
-/** Nothing was sent when it resolves with why. Rejects when the daemon was asked and has not answered. */
+/**
+ * Resolves with the answer, or with a `NoSocket` when nothing was sent. Rejects when the request was sent
+ * and not answered.
+ */
 export async function askOverSocket(
   stateDir: string,
   call: Call,
@@ -39,12 +42,13 @@ export async function askOverSocket(
   const folder = await open(stateDir, constants.O_RDONLY | constants.O_DIRECTORY).catch(why);
   if (typeof folder === 'string') return folder;
   try {
-    // Through the descriptor: what was judged is what is asked, and no name is too long for a socket.
+    // Opened through the descriptor: exactly the folder that was checked is used, and no path is too long
+    // for a socket.
     const path = `/proc/self/fd/${folder.fd}/${COMMAND_SOCKET}`;
     const [around, socket] = await Promise.all([folder.stat(), lstat(path).catch(why)]);
     if (typeof socket === 'string') return socket;
     const isOurs = [around, socket].every(({ uid, mode }) => isTrustedUser(uid) && (mode & OTHERS) === 0);
-    // Whoever put another one there could tell lies.
+    // Another user's socket in its place could give false answers.
     if (!isOurs || !socket.isSocket()) return 'absent';
     return await ask(path, call, signal);
   } finally {

@@ -1,4 +1,4 @@
-/** `mountkeeper run`: the daemon in the foreground, steered by signals. */
+/** `mountkeeper run`: the daemon in the foreground, controlled by signals. */
 import { access, constants } from 'node:fs/promises';
 import { setFlagsFromString } from 'node:v8';
 import type { Arguments } from './arguments.ts';
@@ -12,7 +12,7 @@ import { peekConfig } from '../config/peek.ts';
 import { createClock } from '../platform/clock.ts';
 import { endProcess, UncaughtErrors } from '../plugins/uncaught.ts';
 
-/** Files of a share that are named one by one when they could not be uploaded in time. */
+/** Most files of a share that are listed by name when they could not be uploaded in time. */
 const NAMED_FILES = 20;
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2'] as const;
 
@@ -36,8 +36,8 @@ export async function runDaemon(args: Arguments, configFile: string): Promise<nu
       process.stderr.write(`${line}\n`);
     return EXIT.config;
   }
-  // Thousands of connections that come and go took 65 to 100 MB, and 27 with this: V8's room for what is
-  // young grows no more.
+  // Thousands of short connections took 65 to 100 MB, and 27 MB with this flag: it keeps V8's space for
+  // young objects from growing.
   setFlagsFromString('--semi-space-growth-factor=1');
   const ended = untilEnd(daemon, uncaught);
   early.handOn();
@@ -48,19 +48,20 @@ export async function runDaemon(args: Arguments, configFile: string): Promise<nu
 
 const LEFT_OPEN_MS = 1_000;
 
-/** What a plugin has left open would keep a process alive that does nothing any more and hears no signal. */
+/** Handles that plugins left open would keep a process alive that does nothing and ignores signals. */
 function endInAnyCase(code: number): void {
   createClock().after(LEFT_OPEN_MS, () => {
     process.stderr.write(
-      `mountkeeper: plugins have left open: ${[...new Set(process.getActiveResourcesInfo())].join(', ')}; the process ends all the same\n`,
+      'mountkeeper: plugins have left open: ' +
+        `${[...new Set(process.getActiveResourcesInfo())].join(', ')}; the process ends anyway\n`,
     );
     endProcess(code);
   });
 }
 
 /**
- * While it starts nobody listens, and the system would end the process: by a reload of its log rotation, and
- * as if all were well.
+ * Until the daemon handles signals itself, the default action would end the process: on the SIGHUP of a log
+ * rotation, and with a status that looks like success.
  */
 function rememberSignals(): { handOn(): void } {
   const came = new Set<NodeJS.Signals>();
@@ -82,8 +83,8 @@ function isStop(signal: NodeJS.Signals): boolean {
 }
 
 /**
- * A document that is refused makes no state folder, and a folder that cannot be had does not hide what is
- * wrong with the document.
+ * Checks the document first: a refused document creates no state folder, and a state folder that cannot be
+ * created does not hide what is wrong with the document.
  */
 async function refuseBeforeState(configFile: string): Promise<void> {
   const { stateDir } = await peekConfig(configFile);
@@ -104,7 +105,7 @@ async function refuseBeforeState(configFile: string): Promise<void> {
 }
 
 /**
- * SIGTERM and SIGINT drain and stop, a second one leaves at once; SIGHUP reads the file again; SIGUSR2 hands
+ * SIGTERM and SIGINT drain and stop, a second one ends at once; SIGHUP reloads the file; SIGUSR2 hands
  * over.
  */
 function untilEnd(
@@ -123,13 +124,12 @@ function untilEnd(
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => end(daemon.stop()));
     process.on('SIGUSR2', () => end(daemon.handOver()));
     process.on('SIGHUP', () => {
-      daemon.reopenLog();
       void daemon
-        .reloadFile()
-        .then(() => daemon.rediscover())
+        .readAgain()
         .catch((error: unknown) => daemon.log.error({ err: error }, 'configuration file not reloaded'));
     });
-    // What failed is unknown, so is the state: the next daemon adopts the mounts, no user notices.
+    // What failed is unknown, so the state is unknown as well: the next daemon adopts the mounts, and no
+    // user notices.
     uncaught.onFatal = (error) => {
       daemon.log.fatal(
         { err: error },
@@ -143,7 +143,8 @@ function untilEnd(
 function exitCode(end: DaemonEnd & { readonly crashed?: true }): number {
   for (const { share, count, bytes, paths } of end.left) {
     process.stderr.write(
-      `${count} files (${formatBytes(bytes)}) of share '${share}' are not on the NAS yet; they are kept and go up at the next start:\n`,
+      `${count} files (${formatBytes(bytes)}) of share '${share}' are not on the NAS yet; ` +
+        `they are kept and go up at the next start:\n`,
     );
     for (const path of paths.slice(0, NAMED_FILES)) process.stderr.write(`  ${path}\n`);
     if (count > NAMED_FILES) process.stderr.write(`  … and ${count - NAMED_FILES} more\n`);

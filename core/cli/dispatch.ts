@@ -1,14 +1,19 @@
-/** Finds the subcommand: the core's own few, then what plugins contribute. */
+/** Finds the subcommand: the core's own, then those of plugins. */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { CliCommand, CliContext } from '../contract/cli.ts';
+import type { Config } from '../contract/config.ts';
 import { createClock } from '../platform/clock.ts';
 import { packageVersion } from '../platform/package.ts';
+import { runShortCommand } from '../platform/processes/short-command.ts';
 import { UsageFault, optionNames } from './arguments.ts';
 import type { Arguments } from './arguments.ts';
 import { suggestion } from '../config/schema/did-you-mean.ts';
-import { request } from './client.ts';
+import { NoDaemon, request } from './client.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Invocation } from './invocation.ts';
 import type { Offline } from './offline.ts';
+import { ConfigFault, createOfflineServices } from './offline-services.ts';
 import { createTerminal } from './terminal.ts';
 import type { Terminal } from './terminal.ts';
 import { DEFAULT_CONFIG, OWN_COMMANDS, overview, page } from './usage.ts';
@@ -68,7 +73,7 @@ async function runOther(invocation: Invocation): Promise<number> {
     );
   if (args.command === 'plugin')
     return orSentence(terminal, async () =>
-      (await import('./plugin/plugin-command.ts')).runPlugin(invocation, context).catch(asStranger),
+      (await import('./plugin/plugin-command.ts')).runPlugin(invocation, context).catch(refuseForeignAnswer),
     );
   const command = contributed.find((candidate) => candidate.name === args.command);
   return command
@@ -82,7 +87,7 @@ function contributedTo(offline: Offline): readonly Contributed[] {
     .flatMap(({ plugin, cli }) => cli.map((command) => ({ ...command, plugin, isOn: offline.isOn(plugin) })));
 }
 
-/** What the core's own subcommands without arguments were given, or an option before any subcommand. */
+/** A word that the core's subcommands without arguments do not take, or an option before any subcommand. */
 function strayWord({ command, rest, safeMode }: Arguments): string | undefined {
   if (safeMode && command !== 'run') return "--safe-mode is an option of 'run'";
   const [word] = rest;
@@ -137,18 +142,19 @@ async function runContributed(
   command: Contributed,
   context: CliContext,
 ): Promise<number> {
-  if (command.isOn) return orSentence(terminal, () => command.run(context).catch(asStranger));
+  if (command.isOn) return orSentence(terminal, () => command.run(context).catch(refuseForeignAnswer));
   terminal.printError(
-    `mountkeeper: '${command.name}' belongs to the plugin '${command.plugin}', which is off; set plugins.${command.plugin}.enabled = true in ${configFile}`,
+    `mountkeeper: '${command.name}' belongs to the plugin '${command.plugin}', which is off; ` +
+      `set plugins.${command.plugin}.enabled = true in ${configFile}`,
   );
   return EXIT.failure;
 }
 
 /**
- * Subcommands parse nothing but answers: one that is no JSON comes from something else, or from a daemon that
- * is not in order.
+ * Subcommands parse only the daemon's answers, so a JSON error means that something else answered, or a
+ * broken daemon.
  */
-function asStranger(error: unknown): never {
+function refuseForeignAnswer(error: unknown): never {
   if (!(error instanceof SyntaxError)) throw error;
   throw new Error(
     'what answered is no mountkeeper daemon, or not one of this version; name the daemon with --url or --config',
@@ -161,6 +167,7 @@ async function orSentence(terminal: Terminal, run: () => Promise<number>): Promi
     return await run();
   } catch (error) {
     terminal.printError(`mountkeeper: ${(error as Error).message}`);
+    if (error instanceof ConfigFault) return EXIT.config;
     return error instanceof UsageFault ? EXIT.usage : EXIT.failure;
   }
 }
@@ -168,23 +175,49 @@ async function orSentence(terminal: Terminal, run: () => Promise<number>): Promi
 function contextOf({ args, configFile, terminal, offline }: Invocation): CliContext {
   const interrupt = new AbortController();
   process.once('SIGINT', () => interrupt.abort(new Error('interrupted')));
+  const ask: CliContext['request'] = (method, path, body) =>
+    request(
+      {
+        configFile,
+        isConfigNamed: args.config !== undefined,
+        url: args.url,
+        env: process.env,
+        secrets: offline.secrets,
+        signal: interrupt.signal,
+      },
+      { method, path, ...(body === undefined ? {} : { body }) },
+    );
   return {
     ...terminal,
     args: args.rest,
     json: args.json,
     clock: offline.clock,
     signal: interrupt.signal,
-    request: (method, path, body) =>
-      request(
-        {
-          configFile,
-          isConfigNamed: args.config !== undefined,
-          url: args.url,
-          env: process.env,
-          secrets: offline.secrets,
-          signal: interrupt.signal,
-        },
-        { method, path, ...(body === undefined ? {} : { body }) },
-      ),
+    request: ask,
+    configFile: resolve(configFile),
+    hasDaemon: async () => {
+      const isNamed = (args.url ?? process.env.MOUNTKEEPER_URL) !== undefined;
+      if (!isNamed && !existsSync(configFile)) return false;
+      try {
+        return (await ask('GET', '/healthz')).status < 500;
+      } catch (error) {
+        if (error instanceof NoDaemon && !isNamed) return false;
+        throw error;
+      }
+    },
+    offline: createOfflineServices(offline, resolve(configFile)),
+    config: () => readConfig(configFile, offline),
+    run: (spec) => runShortCommand(spec, offline.clock),
   };
+}
+
+/** A command may come before there is a configuration. */
+async function readConfig(file: string, offline: Offline): Promise<Config> {
+  await offline.discoverAll();
+  const check = existsSync(file)
+    ? await offline.config.loadFile()
+    : await offline.config.check('connections = []\n', 'file');
+  if (check.ok) return check.loaded.config;
+  const { problemLines } = await import('./check-command.ts');
+  throw new Error(`the configuration is not valid: ${problemLines(file, check).join('; ')}`);
 }

@@ -1,6 +1,6 @@
 /**
- * `mountkeeper doctor`: what this machine lacks, and what to do about it. Works with and without a running
- * daemon.
+ * `mountkeeper doctor`: reports what this machine lacks, and what to do about it. Works with and without a
+ * running daemon.
  */
 import { access, constants } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -19,7 +19,7 @@ export async function runDoctor(invocation: Invocation): Promise<number> {
   const { args, offline, terminal, configFile } = invocation;
   const found = await offline.config.loadFile();
   const checks: Check[] = [nodeCheck(), configCheck(configFile, found)];
-  // The machine can be looked at before there is any configuration, or a valid one.
+  // The machine can be checked before there is a configuration, or a valid one.
   const loaded = found.ok ? found : await offline.config.check(NOTHING_CONFIGURED, 'file');
   if (loaded.ok) {
     const { config } = loaded.loaded;
@@ -90,7 +90,7 @@ async function stateCheck(config: Config): Promise<Check> {
   };
 }
 
-/** Third parties' plugins, and folders of such, that cannot be used as they are. */
+/** Third-party plugins, and their folders, that cannot be used as they are. */
 function pluginChecks(plugins: readonly PluginInfo[]): readonly Check[] {
   return plugins
     .filter(({ thirdParty, state }) => thirdParty && state !== 'waiting')
@@ -103,7 +103,7 @@ function pluginChecks(plugins: readonly PluginInfo[]): readonly Check[] {
               result: state === 'disabled' ? 'warning' : 'error',
               detail: reason,
               advice:
-                'mend it, then let the daemon look again: systemctl reload mountkeeper, or send it SIGHUP',
+                'repair it, then make the daemon read it again: systemctl reload mountkeeper, or send it SIGHUP',
             },
           ],
     );
@@ -114,6 +114,7 @@ async function webPortCheck({ args, configFile, offline }: Invocation, config: C
   const title = `web port ${host}:${port}`;
   const problem = await bindProblem(host, port);
   if (problem === undefined) return { title, result: 'ok', detail: 'free', advice: '' };
+  // No daemon answers: what that means is told below.
   const ours = await request(
     {
       configFile,

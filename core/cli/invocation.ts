@@ -1,4 +1,4 @@
-/** What a subcommand of the core is run with. */
+/** Arguments of a subcommand of the core. */
 import type { Arguments } from './arguments.ts';
 import type { Offline } from './offline.ts';
 import type { Terminal } from './terminal.ts';

@@ -1,6 +1,6 @@
 /**
- * The parts a subcommand needs while no daemon runs in this process: discovered plugins and the
- * configuration's rules.
+ * What a subcommand needs without a daemon in this process: the discovered plugins and the configuration's
+ * rules.
  */
 import { pino } from 'pino';
 import type { Clock } from '../contract/platform.ts';
@@ -9,6 +9,7 @@ import { createSecrets } from '../config/secrets/secrets.ts';
 import { createConfigService } from '../config/service.ts';
 import { enabledIn, peekConfig } from '../config/peek.ts';
 import { createPluginHost } from '../plugins/host.ts';
+import { searchedFolders } from '../plugins/discovery/installed.ts';
 import { createClock } from '../platform/clock.ts';
 import { readableLog } from '../platform/log/log-file.ts';
 import { createMountReader } from '../platform/mounts/mount-reader.ts';
@@ -22,24 +23,24 @@ export interface Offline {
   readonly secrets: Services['secrets'];
   readonly host: ReturnType<typeof createPluginHost>;
   readonly config: ReturnType<typeof createConfigService>;
-  /** Whether the configuration has the plugin on. */
+  /** Whether the configuration switches the plugin on. */
   isOn(plugin: string): boolean;
   /**
-   * Discovers strangers' plugins, too: each that is on costs a process of its own, and one that hangs at its
-   * import 10 s.
+   * Discovers third-party plugins, too. Each one that is on costs a child process; one that hangs while it
+   * is imported costs 10 s.
    */
   discoverAll(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Discovers the plugins that `configFile` names. A missing file leaves the in-tree ones. */
+/** Discovers the plugins that `configFile` names. Without the file, only the in-tree ones. */
 export async function openOffline(configFile: string): Promise<Offline> {
   const offline = await openInTree(configFile);
   await offline.discoverAll();
   return offline;
 }
 
-/** Discovers what comes with the package alone: all that most subcommands need. */
+/** Discovers only in-tree plugins; most subcommands need no others. */
 export async function openInTree(configFile: string): Promise<Offline> {
   const peeked = await peekConfig(configFile);
   const log = pino({ level: 'silent' });
@@ -52,6 +53,7 @@ export async function openInTree(configFile: string): Promise<Offline> {
     file: configFile,
     log,
     entries: () => host.entries(),
+    protocols: () => host.protocols(),
     services: { processes, secrets, clock },
   });
   const services: Partial<Services> = {
@@ -62,7 +64,7 @@ export async function openInTree(configFile: string): Promise<Offline> {
     config,
     secrets,
     shares: { list: () => [] },
-    plugins: { list: () => host.list() },
+    plugins: { list: () => host.list(), enable: () => false, readme: async () => undefined },
     paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },
     logFile: readableLog('', () => undefined),
   };
@@ -86,9 +88,10 @@ export async function openInTree(configFile: string): Promise<Offline> {
       host.entries().find((entry) => entry.owner === plugin)?.enabledByDefault ??
       false,
     discoverAll: async () => {
-      const { pluginDirs: thirdPartyDirs, stateDir } = peeked;
+      const { pluginDirs, stateDir, inProcess } = peeked;
+      const thirdPartyDirs = await searchedFolders(pluginDirs, stateDir);
       if (thirdPartyDirs.length > 0)
-        await host.discover({ thirdPartyDirs, stateDir, enabled: enabledIn(peeked) });
+        await host.discover({ thirdPartyDirs, stateDir, enabled: enabledIn(peeked), inProcess });
     },
     async close() {
       await host.stop('shutdown');

@@ -1,6 +1,6 @@
 /**
- * What a subcommand prints: lines, aligned tables, and progress that is redrawn on a terminal and listed
- * elsewhere.
+ * Output of a subcommand: lines, aligned tables, and progress that is redrawn on a terminal and printed
+ * line by line elsewhere.
  */
 import type { CliContext } from '../contract/cli.ts';
 import { displayWidth, wrap } from './wrap.ts';
@@ -14,7 +14,10 @@ export interface TerminalOptions {
 }
 
 const USUAL_COLUMNS = 80;
-/** A last column narrower than this is harder to read broken than run over. */
+/**
+ * A last column narrower than this is easier to read when the line runs over the edge than when it is
+ * wrapped.
+ */
 const LEAST_LAST_COLUMN = 24;
 
 export interface Terminal extends Pick<
@@ -61,8 +64,8 @@ export function createTerminal(options: TerminalOptions): Terminal {
 }
 
 /**
- * Columns two spaces apart; wide (East Asian) characters count double, and a cell is one line whatever it
- * holds. Only the last one is broken where the lines would be longer than `columns`.
+ * Columns are two spaces apart; wide (East Asian) characters count double, and a cell is always one line.
+ * Only the last column is wrapped when lines would be longer than `columns`.
  */
 export function formatTable(rows: readonly (readonly string[])[], columns = Infinity): string {
   const lines = rows.map((row) => row.map((cell) => cell.replaceAll(CONTROL, ' ')));
@@ -97,12 +100,12 @@ function pad(cell: string, width: number): string {
 const CONTROL = /\p{Cc}/gu;
 const CONTROL_BUT_LINES = /(?![\n\t])\p{Cc}/gu;
 
-/** File names come from strangers: what they hold must not steer the terminal. */
+/** File names come from other people: control characters in them must not reach the terminal. */
 function harmless(text: string): string {
   return text.replaceAll(CONTROL_BUT_LINES, '\ufffd');
 }
 
-/** One line of the terminal: a longer one could not be redrawn in place. */
+/** Cut to one line of the terminal, because a longer one could not be redrawn in place. */
 function fitting(text: string, columns = 80): string {
   let width = 0;
   const characters = [...text.replaceAll(CONTROL, ' ')];

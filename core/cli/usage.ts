@@ -1,4 +1,4 @@
-/** What `--help` says: of the command line as a whole, and of one subcommand. */
+/** The texts of `--help`: of the command line as a whole, and of one subcommand. */
 import type { CliCommand } from '../contract/cli.ts';
 import { hang, wrap } from './wrap.ts';
 
@@ -6,7 +6,11 @@ type Described = Pick<CliCommand, 'name' | 'usage' | 'summary'>;
 
 export const DEFAULT_CONFIG = '/etc/mountkeeper/mountkeeper.toml';
 
-/** Subcommands of the core itself; plugins bring the others. */
+export const PLUGIN_USAGE =
+  'list | enable NAME | new NAME [--ts] | check DIR | search WORDS | install PACKAGE[@VERSION] | install FOLDER | ' +
+  'install TARBALL | update [NAME] | remove NAME [--force]';
+
+/** The core's own subcommands; plugins add the others. */
 export const OWN_COMMANDS: readonly Described[] = [
   {
     name: 'run',
@@ -22,22 +26,24 @@ export const OWN_COMMANDS: readonly Described[] = [
   {
     name: 'support',
     usage: '[FILE]',
-    summary: 'Gather status, logs, versions and the configuration without secrets in one archive.',
+    summary: 'Collect status, logs, versions and the configuration, without secrets, in one archive.',
   },
   {
     name: 'plugin',
-    usage: 'list | new NAME | check DIR',
-    summary: 'List plugins, begin a new one, check one.',
+    usage: PLUGIN_USAGE,
+    summary:
+      'List plugins, bring back one that broke off, begin a new one, check one; find, install, update and ' +
+      'remove those of others, which are off until the configuration switches them on.',
   },
 ];
 
 const OPTIONS: readonly (readonly [string, string])[] = [
-  ['--config FILE', `The configuration; left out, MOUNTKEEPER_CONFIG, else ${DEFAULT_CONFIG}.`],
+  ['--config FILE', `Configuration file; default: MOUNTKEEPER_CONFIG, else ${DEFAULT_CONFIG}.`],
   [
     '--url URL',
-    'The daemon to talk to; left out, MOUNTKEEPER_URL, else its socket, else the address in the configuration.',
+    'Address of the daemon; default: MOUNTKEEPER_URL, else its socket, else the address in the configuration.',
   ],
-  ['--json', 'Output for machines.'],
+  ['--json', 'Machine-readable output.'],
 ];
 
 export function overview(contributed: readonly Described[], width: number): string {

@@ -2,21 +2,42 @@
 import { resolve } from 'node:path';
 import type { Config, ConfigProblem } from '../contract/config.ts';
 import { copy, isTable } from '../sdk/toml/document.ts';
+import { USUAL_PROTOCOLS } from './schema/core-schema.ts';
 import type { KeyNode } from './schema/key-tree.ts';
 import { isOn } from './schema/schema.ts';
 import type { Assembly, ContributionEntry } from './schema/schema.ts';
+import type { ProtocolName } from './checks/protocols.ts';
 import { isReference } from './secrets/secrets.ts';
 
 export interface Completed {
   readonly config: Config;
   readonly problems: readonly ConfigProblem[];
-  /** What third parties' plugins could not do: it makes no document wrong. */
+  /** What third-party plugins failed to do; this does not make a document invalid. */
   readonly warnings: readonly string[];
 }
 
-/** `validated` is changed in place; `folder` is the one that relative paths start from. */
-export function complete(validated: Record<string, unknown>, assembly: Assembly, folder: string): Completed {
+/** A share that names none is shown by all that are there. */
+function fillProtocols(config: Config, protocols: readonly ProtocolName[]): void {
+  const provided = new Set(protocols.filter(({ isProvided }) => isProvided).map(({ name }) => name));
+  const all = [...new Set([...USUAL_PROTOCOLS, ...provided])].filter((name) => provided.has(name));
+  for (const share of config.shares) share.protocols ??= [...all];
+}
+
+/** What completes a document beside the plugins' own rules. */
+export interface Surroundings {
+  /** The one that relative paths start from. */
+  readonly folder: string;
+  readonly protocols: readonly ProtocolName[];
+}
+
+/** `validated` is changed in place. */
+export function complete(
+  validated: Record<string, unknown>,
+  assembly: Assembly,
+  { folder, protocols }: Surroundings,
+): Completed {
   let config = absolutePaths(validated, assembly.root, folder) as Config;
+  fillProtocols(config, protocols);
   const problems: ConfigProblem[] = [];
   const warnings: string[] = [];
   for (const entry of assembly.entries) {
@@ -37,7 +58,8 @@ export function complete(validated: Record<string, unknown>, assembly: Assembly,
 }
 
 /**
- * Of a third party's draft only what is its own: the keys that it declares, in its section and in each share.
+ * Takes over only a third-party plugin's own keys from its draft: those that it declares, in its section
+ * and in each share.
  */
 function withOwnKeys(config: Config, draft: Config, { owner, contribution }: ContributionEntry): Config {
   const next = copy(config);
@@ -78,7 +100,7 @@ function itemNode(node: KeyNode | undefined): KeyNode | undefined {
   return node?.type.startsWith('array of path') === true ? { ...node, type: 'path' } : undefined;
 }
 
-/** Keys in the schema's order, so that the order of writing is no difference; undeclared ones follow. */
+/** Keys in the schema's order, so that the order of writing makes no difference; undeclared ones follow. */
 function absoluteTable(
   table: Record<string, unknown>,
   node: KeyNode | undefined,

@@ -1,6 +1,6 @@
 /**
- * The difference of two completed documents: every changed path with its tier, and one readable summary with
- * secrets masked.
+ * The difference between two completed documents: every changed path with its tier, and a readable summary
+ * with secrets masked.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { ChangeTier, Config, ConfigChange, ConfigDiff } from '../contract/config.ts';
@@ -16,7 +16,7 @@ import { summarize } from './summary.ts';
 
 const TIERS: readonly ChangeTier[] = ['live', 'protocol', 'per-share', 'global', 'restart'];
 
-/** One side of a comparison: a value, and where it stands in its own document. */
+/** One side of a comparison: a value, and its path in its own document. */
 interface Side {
   readonly value: unknown;
   readonly at: readonly Segment[];
@@ -91,7 +91,7 @@ function hasUniqueNames(value: unknown): value is { name: string }[] {
   return names.every((name) => typeof name === 'string') && new Set(names).size === names.length;
 }
 
-/** Tables are matched by name, so that a new one in front does not change all that follow. */
+/** Tables are matched by name, so that inserting one does not change all that follow. */
 function compareNamed(before: Side, after: Side, place: Place): ConfigChange[] {
   const old = byName(before);
   const next = byName(after);
@@ -99,7 +99,7 @@ function compareNamed(before: Side, after: Side, place: Place): ConfigChange[] {
   const found = [...names].flatMap((name) => {
     const from = old.get(name);
     const to = next.get(name);
-    // The node stands for each of the tables, but not for an array any more.
+    // The node describes each of the tables, no longer the array.
     const each = inside(place, name, place.node && { ...place.node, kind: 'table' });
     if (from !== undefined && to !== undefined) return compare(from, to, each);
     const nothing: Side = { value: undefined, at: [], secrets: new Set() };

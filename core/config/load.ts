@@ -1,16 +1,19 @@
 /**
- * Loading a document: parse, validate, complete, cross-check, ask the plugins. Every step either goes on with
- * a better document or ends with problems; nothing is changed outside, nothing is thrown.
+ * Loads a document: parses, validates, completes and cross-checks it, and asks the plugins. Each step
+ * either passes the document on or ends with problems; nothing outside is changed, nothing is thrown.
  */
 import { dirname } from 'node:path';
 import type { Config, ConfigOrigin, ConfigProblem, LoadedConfig } from '../contract/config.ts';
 import type { Services } from '../contract/services.ts';
+import { timeBox } from '../platform/deadline.ts';
 import { complete } from './complete.ts';
 import { crossProblems, maskProblems, secretProblems } from './checks/cross-checks.ts';
 import { suggestion } from './schema/did-you-mean.ts';
 import { copy, deepFreeze, isTable, parseDocument } from '../sdk/toml/document.ts';
 import type { Document } from '../sdk/toml/document.ts';
 import { fileOnlyProblems } from './checks/file-only.ts';
+import { protocolProblems, protocolWarnings } from './checks/protocols.ts';
+import type { ProtocolName } from './checks/protocols.ts';
 import { describeProblems, locate, schemaProblems } from './checks/problems.ts';
 import { isOn } from './schema/schema.ts';
 import type { Assembly, ContributionEntry } from './schema/schema.ts';
@@ -18,8 +21,8 @@ import { asReferences } from './secrets/shown-text.ts';
 import type { KeptSecret } from './secrets/shown-text.ts';
 
 const CHECK_TIMEOUT_MS = 10_000;
-/** The file is read with it at every start: who is slow holds up the mounts. */
-const STRANGERS_CHECK_TIMEOUT_MS = 3_000;
+/** Third-party checks run at every start: a slow one delays the mounts. */
+const THIRD_PARTY_CHECK_TIMEOUT_MS = 3_000;
 
 const SCHEMA_OPTIONS = { abortEarly: false, convert: false, errors: { wrap: { label: false } } } as const;
 const MOST_WARNINGS = 20;
@@ -29,12 +32,16 @@ export type CheckServices = Pick<Services, 'processes' | 'secrets' | 'clock'>;
 export interface LoadOptions {
   readonly file: string;
   readonly assembly: Assembly;
+  /** Undefined: any name is taken, and none is filled in. */
+  readonly protocols: readonly ProtocolName[] | undefined;
   readonly services: CheckServices;
   readonly origin: ConfigOrigin;
   /** The running configuration, if there is one. */
   readonly current: Config | undefined;
-  /** Secrets that whoever sent the document has not sent along. */
+  /** Secrets that the sender left masked. */
   readonly kept?: readonly KeptSecret[];
+  /** Somebody is looking: a protocol that nobody knows is a problem. Otherwise it is a warning. */
+  readonly isStrict?: boolean;
 }
 
 export interface LoadFailure {
@@ -46,7 +53,7 @@ export interface LoadFailure {
 
 export type LoadResult = { readonly ok: true; readonly loaded: LoadedConfig } | LoadFailure;
 
-/** Whatever a document or a plugin brings about, the answer is a result. */
+/** Always resolves with a result, whatever the document or a plugin does. */
 export async function load(text: string, options: LoadOptions): Promise<LoadResult> {
   try {
     return await loadSteps(text, options);
@@ -61,7 +68,8 @@ async function loadSteps(text: string, options: LoadOptions): Promise<LoadResult
   const { config, problems, warnings: told = [] } = validate(parsed.document, options);
   if (config === undefined) return failure('validate', locate(problems, text));
   deepFreeze(config);
-  // First of all: a reference is read, and a plugin's check may run a program that the document names.
+  // Checked first, because later steps read references, and a plugin's check may run a program that the
+  // document names.
   const untrusted = untrustedProblems(parsed.document, config, options);
   if (untrusted.length > 0) return failure('validate', locate([...problems, ...untrusted], text));
   const wrong = [...problems, ...secretProblems(config, options.services.secrets)];
@@ -87,8 +95,11 @@ export interface Validated {
 }
 
 /** The completed document, or why there is none. Leaves `document` as it is; reads nothing that it names. */
-export function validate(document: Document, options: Pick<LoadOptions, 'assembly' | 'file'>): Validated {
-  const { assembly, file } = options;
+export function validate(
+  document: Document,
+  options: Pick<LoadOptions, 'assembly' | 'file' | 'protocols'> & Partial<LoadOptions>,
+): Validated {
+  const { assembly, file, protocols, isStrict = false, current } = options;
   const masks = maskProblems(document);
   const checked = assembly.schema.validate(copy(document), SCHEMA_OPTIONS);
   if (checked.error !== undefined || masks.length > 0) {
@@ -96,12 +107,21 @@ export function validate(document: Document, options: Pick<LoadOptions, 'assembl
     const masked = new Set(masks.map((problem) => problem.path));
     return { problems: [...found.filter((problem) => !masked.has(problem.path)), ...masks] };
   }
-  const completed = complete(checked.value as Document, assembly, dirname(file));
+  const completed = complete(checked.value as Document, assembly, {
+    folder: dirname(file),
+    protocols: protocols ?? [],
+  });
   if (completed.problems.length > 0) return { problems: completed.problems };
   return {
     config: completed.config,
-    problems: crossProblems(completed.config, file),
-    warnings: completed.warnings,
+    problems: [
+      ...crossProblems(completed.config, file),
+      ...(protocols && isStrict ? protocolProblems(completed.config, protocols, current) : []),
+    ],
+    warnings: [
+      ...completed.warnings,
+      ...(protocols ? protocolWarnings(completed.config, document, protocols) : []),
+    ],
   };
 }
 
@@ -121,32 +141,25 @@ async function pluginFindings(config: Config, options: LoadOptions): Promise<Fin
   };
 }
 
-/** A third party's check that throws, hangs or answers nonsense makes no document wrong. */
+/** A third-party check that throws, hangs or returns garbage does not make a document invalid. */
 async function checkedBy(
   { owner, contribution, thirdParty }: ContributionEntry,
   config: Config,
   services: CheckServices,
 ): Promise<Findings> {
-  const limitMs = thirdParty ? STRANGERS_CHECK_TIMEOUT_MS : CHECK_TIMEOUT_MS;
-  const waiting = new AbortController();
+  const limitMs = thirdParty ? THIRD_PARTY_CHECK_TIMEOUT_MS : CHECK_TIMEOUT_MS;
   try {
-    const late = services.clock.sleep(limitMs, waiting.signal).then(() => {
-      throw new Error(`no answer within ${limitMs / 1000} s`);
-    });
-    late.catch(() => {
-      /* Ended by the race or by the abort below. */
-    });
-    const found: unknown = await Promise.race([contribution.check?.(config, services), late]);
+    const checking = (async () => contribution.check?.(config, services))();
+    const sentence = `no answer within ${limitMs / 1000} s`;
+    const found: unknown = await timeBox(services.clock, limitMs, checking, sentence);
     return { problems: Array.isArray(found) ? Array.from(found as unknown[], problemOf) : [], warnings: [] };
   } catch (error) {
     const message = `plugin ${owner} could not check the document: ${(error as Error).message}`;
     return thirdParty ? { problems: [], warnings: [message] } : { problems: [{ message }], warnings: [] };
-  } finally {
-    waiting.abort();
   }
 }
 
-/** Throws a sentence. */
+/** Throws a sentence when the plugin returned something that is not a problem. */
 function problemOf(given: unknown): ConfigProblem {
   const { message, path } = (given ?? {}) as Partial<ConfigProblem>;
   if (typeof message !== 'string')
@@ -154,7 +167,7 @@ function problemOf(given: unknown): ConfigProblem {
   return typeof path === 'string' ? { message, path } : { message };
 }
 
-/** What a document over HTTP may not bring in or change: by the schema's marks, and by what plugins say. */
+/** What a document over HTTP may not add or change: by the schema's marks, and by what plugins say. */
 function untrustedProblems(document: Document, config: Config, options: LoadOptions): ConfigProblem[] {
   const { origin, assembly, kept = [] } = options;
   if (origin !== 'http' || options.current === undefined) return [];
@@ -170,7 +183,7 @@ function untrustedProblems(document: Document, config: Config, options: LoadOpti
   return kept.length === 0 ? [...marked, ...said] : [...marked, ...said].map(withWayOut);
 }
 
-/** Of a document in which secrets read as masks. */
+/** Adds a way out to a problem of a document whose secrets are masked. */
 function withWayOut(problem: ConfigProblem): ConfigProblem {
   const isOfConnection = problem.path?.startsWith('connections[') === true;
   return isOfConnection

@@ -1,24 +1,27 @@
 /**
- * The few keys that must be known before the configuration can be read in full: where plugins lie and which
- * are switched, where state goes and where the log goes. Tolerant: whatever is wrong with the document is
- * said later, by its validation.
+ * Reads the few keys that are needed before the configuration can be read in full: plugin folders, which
+ * plugins are switched on, the state folder and the log. Tolerant: whatever is wrong with the document is
+ * reported later, by its validation.
  */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
+import { isInProcess } from './checks/third-party.ts';
 
 export interface Peeked {
   readonly stateDir: string;
   readonly pluginDirs: readonly string[];
-  /** `[plugins.<name>] enabled`, for those that say so. */
+  /** `[plugins.<name>] enabled`, for the plugins that set it. */
   readonly switched: ReadonlyMap<string, boolean>;
+  /** Third parties' plugins whose code runs inside the daemon; each other one has a process of its own. */
+  readonly inProcess: ReadonlySet<string>;
   readonly logFile: string;
   readonly logLevel: string;
 }
 
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
-/** The plugins that are switched on by name. */
+/** The plugins that are explicitly switched on. */
 export function enabledIn({ switched }: Pick<Peeked, 'switched'>): ReadonlySet<string> {
   return new Set([...switched].filter(([, isOn]) => isOn).map(([name]) => name));
 }
@@ -38,6 +41,7 @@ export async function peekConfig(file: string): Promise<Peeked> {
       ? dirs.filter((dir) => typeof dir === 'string').map((dir) => resolve(base, dir))
       : [],
     switched: switchedPlugins(document['plugins']),
+    inProcess: pluginsInProcess(document['plugins']),
     logFile: logFile === '' ? '' : resolve(base, logFile),
     logLevel: LEVELS.includes(level) ? level : 'info',
   };
@@ -55,10 +59,17 @@ function switchedPlugins(plugins: unknown): ReadonlyMap<string, boolean> {
   );
 }
 
+/** Names in `[plugins]` that the administrator vouches for: their code may run inside the daemon. */
+export function pluginsInProcess(plugins: unknown): ReadonlySet<string> {
+  const sections = Object.entries((plugins ?? {}) as Record<string, unknown>);
+  return new Set(sections.filter(([, section]) => isInProcess(section)).map(([name]) => name));
+}
+
 async function readDocument(file: string): Promise<Record<string, unknown>> {
   try {
     return parse(await readFile(file, 'utf8'));
   } catch {
+    // Whoever loads the document in earnest says what is wrong with it.
     return {};
   }
 }

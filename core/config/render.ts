@@ -1,7 +1,7 @@
 /**
- * Commented TOML of a document: every comment is the schema's description, explicit keys are written, unset
- * ones stand commented out with their default. The same document always gives the same text, and the text
- * parses back to it.
+ * Commented TOML of a document: every comment is the schema's description, set keys are written, unset ones
+ * are commented out with their default. The same document always gives the same text, and the text parses
+ * back to it.
  */
 import { isTable } from '../sdk/toml/document.ts';
 import type { Document } from '../sdk/toml/document.ts';
@@ -10,7 +10,7 @@ import { bareOrQuoted, inlineValue } from '../sdk/toml/value.ts';
 
 const WIDTH = 100;
 
-/** What a table is written as: its header, its value, and whether it is there at all or shown as a hint. */
+/** A table to be written: its header, its value, and whether it exists or is shown only as a hint. */
 interface Block {
   readonly path: readonly string[];
   readonly node: KeyNode | undefined;
@@ -23,7 +23,7 @@ interface Block {
 export function renderDocument(document: Document, root: KeyNode): string {
   const known = [...root.children.keys()];
   const unknown = Object.keys(document).filter((key) => !root.children.has(key));
-  // Values must stand before the first table's header; at the root only an empty array of tables is one.
+  // Values must come before the first table's header; at the root only an empty array of tables is a value.
   const values = [...known, ...unknown].filter(
     (key) => key in document && !isSection(document[key], root.children.get(key)),
   );
@@ -74,16 +74,13 @@ function table(block: Block, title: string): string[] {
   return [own, ...below];
 }
 
-/** What a table whose keys are free may look like. */
+/** An example for a table whose keys are free. */
 function example(node: KeyNode | undefined): string[] {
   if (node === undefined || node.children.size > 0 || !isTable(node.example)) return [];
   return Object.entries(node.example).map(([key, value]) => `#${assignment(key, value)}`);
 }
 
-/**
- * Known tables have a header of their own; of those that nobody declared, only the ones directly in a
- * section.
- */
+/** Known tables get their own header; undeclared tables get one only directly in a section. */
 function isOwnTable(value: unknown, node: KeyNode | undefined, depth: number): boolean {
   if (node === undefined) return depth === 1 && isTable(value);
   if (value === undefined) return node.kind !== 'value';

@@ -1,10 +1,8 @@
-/**
- * Changes that are accepted, stand in the configuration, and do not hold before the daemon is started again.
- */
+/** Changes that were accepted and written, but take effect only when the daemon is started again. */
 import type { ConfigDiff } from '../contract/config.ts';
 import type { Notice } from '../contract/notifications.ts';
 
-/** `sinceStart`: from the configuration that the daemon was started with to the running one. */
+/** `sinceStart`: the difference between the configuration at the daemon's start and the running one. */
 export function restartNotice({ changes }: ConfigDiff): Notice | undefined {
   const paths = changes.filter(({ tier }) => tier === 'restart').map(({ path }) => path);
   if (paths.length === 0) return undefined;

@@ -1,6 +1,6 @@
 /**
- * The configuration service: checks documents against everything discovered, writes the file, and holds the
- * running one.
+ * The configuration service: checks documents against all discovered plugins, writes the file, and holds
+ * the running document.
  */
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -26,8 +26,9 @@ import { renderDocument } from './render.ts';
 import { assemble } from './schema/schema.ts';
 import { restoredText, shownText } from './secrets/shown-text.ts';
 import type { Restored } from './secrets/shown-text.ts';
-import { admitStrangers } from './checks/third-party.ts';
-import type { StrangerPlugins } from './checks/third-party.ts';
+import { admitThirdParty } from './checks/third-party.ts';
+import type { ProtocolName } from './checks/protocols.ts';
+import type { ThirdPartyPlugins } from './checks/third-party.ts';
 import type { Assembly, ContributionEntry } from './schema/schema.ts';
 import { createSerialQueue } from '../platform/serial-queue.ts';
 import { createFileWriter } from './write.ts';
@@ -41,25 +42,30 @@ const OPEN_SECRETS =
 
 export interface ConfigServiceOptions {
   readonly file: string;
-  /** What all discovered plugins contribute, active or not. */
+  /** Contributions of all discovered plugins, active or not. */
   readonly entries: () => readonly ContributionEntry[];
+  /** Protocols that plugins show shares by. Left out, any name is taken and none is filled in. */
+  readonly protocols?: () => readonly ProtocolName[];
   readonly services: CheckServices;
   readonly log: Logger;
-  /** Plugins of third parties; left out where there are none. */
-  readonly strangers?: () => StrangerPlugins;
+  /** Third-party plugins; absent where there are none. */
+  readonly strangers?: () => ThirdPartyPlugins;
   /**
-   * Has the last word on a valid document that differs from the running one: a returned string is why it is
-   * refused.
+   * Called last, for a valid document that differs from the running one: a returned string is the reason to
+   * refuse it.
    */
   readonly review?: (next: LoadedConfig, diff: ConfigDiff) => Promise<string | undefined>;
-  /** Has an accepted document carried out. Left out where no daemon runs. */
+  /** Applies an accepted document. Absent where no daemon is running. */
   readonly reload?: (next: LoadedConfig) => Promise<void>;
 }
 
 export interface OwnedConfigService extends ConfigService {
-  /** Reads and checks the file. A file that is missing or cannot be read is a failed check. */
-  loadFile(): Promise<ConfigCheck>;
-  /** Whether this text runs, or was read and cannot run. */
+  /**
+   * Reads and checks the file. A missing or unreadable file is a failed check. `isStrict`: so is one that
+   * names a protocol which nobody knows; for people, not for a daemon, which would not start.
+   */
+  loadFile(options?: { readonly isStrict?: boolean }): Promise<ConfigCheck>;
+  /** Whether this text is running, or was read and refused. */
   isKnown(text: string): boolean;
   /** Makes an accepted document the running one. */
   commit(loaded: LoadedConfig): void;
@@ -75,7 +81,7 @@ class FileConfigService implements OwnedConfigService {
   readonly #write: ReturnType<typeof createFileWriter>;
   readonly #applications = createSerialQueue();
   #current: LoadedConfig | undefined;
-  /** What stands in the file and cannot run. */
+  /** Text of the file that was refused. */
   #refused: string | undefined;
   #assembly: Assembly | undefined;
   #assembledFrom: readonly ContributionEntry[] = [];
@@ -97,19 +103,28 @@ class FileConfigService implements OwnedConfigService {
       keepSecrets && this.#current
         ? restoredText(given, this.#current, this.#assemble())
         : { text: given, kept: [] };
-    return this.#check(restored, origin);
+    return this.#check(restored, origin, origin === 'http');
   }
 
-  async #check({ text, kept }: Restored, origin: ConfigOrigin): Promise<ConfigCheck> {
+  async #check({ text, kept }: Restored, origin: ConfigOrigin, isStrict: boolean): Promise<ConfigCheck> {
     const { services, strangers } = this.#options;
-    // Before all else: the rest of the check asks every plugin, and for that they are imported.
+    // Before everything else, because the rest of the check needs every plugin imported.
     const refused = strangers
-      ? await admitStrangers(text, { origin, current: this.#current?.config, strangers: strangers() })
+      ? await admitThirdParty(text, { origin, current: this.#current?.config, strangers: strangers() })
       : [];
     if (refused.length > 0) return failure('validate', locate(refused, text));
     const assembly = this.#assemble();
     const current = this.#comparable(assembly);
-    const result = await load(text, { file: this.file, assembly, services, origin, current, kept });
+    const result = await load(text, {
+      file: this.file,
+      assembly,
+      protocols: this.#protocols,
+      services,
+      origin,
+      current,
+      kept,
+      isStrict,
+    });
     if (!result.ok) return result;
     this.#assembledBefore.set(result.loaded, assembly);
     const diff = current === undefined ? NO_DIFFERENCE : diffConfig(current, result.loaded.config, assembly);
@@ -123,14 +138,14 @@ class FileConfigService implements OwnedConfigService {
     return diff.tier === undefined ? undefined : this.#options.review?.(next, diff);
   }
 
-  async loadFile(): Promise<ConfigCheck> {
+  async loadFile({ isStrict = false } = {}): Promise<ConfigCheck> {
     let read: { readonly text: string; readonly isOpen: boolean };
     try {
       read = await readText(this.file);
     } catch (error) {
       return failure('parse', [{ message: `the configuration file cannot be read: ${readReason(error)}` }]);
     }
-    const check = await this.check(read.text, 'file');
+    const check = await this.#check({ text: read.text, kept: [] }, 'file', isStrict);
     this.#refused = check.ok ? undefined : read.text;
     return check.ok && read.isOpen ? this.#withWarning(check) : check;
   }
@@ -162,7 +177,8 @@ class FileConfigService implements OwnedConfigService {
   async #apply(application: ConfigApplication, asked: LoadedConfig): Promise<ConfigApplied> {
     const { text, origin } = application;
     const keepSecrets = application.keepSecrets === true;
-    // A text was made of what ran when it was handed in: what somebody else applied since would be undone.
+    // A text was made from the document that was running when it was submitted: it would undo what was
+    // applied since.
     const isFixed = typeof text === 'string';
     const former = isFixed ? asked : this.current;
     const check = await this.check(isFixed ? text : await text(former), origin, { keepSecrets });
@@ -172,11 +188,11 @@ class FileConfigService implements OwnedConfigService {
     const failed = await this.#carryOut(applied, application.beforeWrite);
     if (!failed) return { ok: true, ...applied };
     if (isFixed || failed.stage === 'send' || this.current.text === former.text) return failed;
-    // The file was read anew meanwhile: what is made of the running document is made of that one now.
+    // The running document was replaced meanwhile: make the text again, from the new one.
     return this.#apply(application, asked);
   }
 
-  /** Nothing is sent before it is written. Resolves with what failed. */
+  /** Writes before it sends. Resolves with what failed. */
   async #carryOut(
     { loaded, diff, former }: Omit<Extract<ConfigApplied, { ok: true }>, 'ok'>,
     beforeWrite: ConfigApplication['beforeWrite'],
@@ -200,14 +216,15 @@ class FileConfigService implements OwnedConfigService {
   }
 
   /**
-   * Asked in the writer's turn: of two who began with the same document, the second finds what the first has
-   * written.
+   * Runs in the write queue: of two writers that began with the same document, the second one finds what
+   * the first has written.
    */
   async #assertUnchanged(basis: LoadedConfig): Promise<void> {
+    // Gone or unreadable: there is nothing in it that the new text could undo.
     const found = await readFile(this.file, 'utf8').catch(() => undefined);
     const isSettled = found === undefined || this.isKnown(found);
-    // The watcher reads what is there, and then it runs or is known to be wrong. The same text may have been
-    // read anew meanwhile.
+    // A text that is running or was refused has been read by the watcher. The same text may have been read
+    // again meanwhile.
     if (basis.text !== this.#current?.text || !isSettled) {
       throw new Error('the configuration has just been changed by somebody else; look at it and try again');
     }
@@ -235,6 +252,10 @@ class FileConfigService implements OwnedConfigService {
     return listKeys(this.#assemble().root);
   }
 
+  get #protocols(): readonly ProtocolName[] | undefined {
+    return this.#options.protocols?.();
+  }
+
   /** Built anew only when another plugin set was discovered. */
   #assemble(): Assembly {
     const entries = this.#options.entries();
@@ -250,13 +271,13 @@ class FileConfigService implements OwnedConfigService {
   }
 
   /**
-   * The running configuration as the plugins of today complete it, so that a newly discovered one is no
-   * difference.
+   * The running configuration completed by the plugins that are discovered now, so that the defaults of a
+   * new plugin are not a difference.
    */
   #comparable(assembly: Assembly): Config | undefined {
     const current = this.#current;
     if (current === undefined || this.#assembledBefore.get(current) === assembly) return current?.config;
-    const again = validate(copy(current.document), { assembly, file: this.file });
+    const again = validate(copy(current.document), { assembly, file: this.file, protocols: this.#protocols });
     return again.config ?? current.config;
   }
 }

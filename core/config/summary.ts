@@ -1,4 +1,4 @@
-/** Changes in words, one line each. */
+/** Configuration changes as text, one line each. */
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigChange } from '../contract/config.ts';
 import { isTable } from '../sdk/toml/document.ts';
@@ -49,7 +49,7 @@ function shown(value: unknown): string {
   return text.length <= LONGEST_VALUE ? text : `${[...text].slice(0, LONGEST_VALUE).join('')}…`;
 }
 
-/** A table that went while an equal one came has another name now. */
+/** A table that was removed while an equal one was added has been renamed. */
 function renames(changes: readonly ConfigChange[]): Map<ConfigChange, ConfigChange> {
   const added = new Map<string, ConfigChange[]>();
   for (const change of changes.filter(({ before, after }) => before === undefined && isNamedTable(after))) {
@@ -68,7 +68,7 @@ function isNamedTable(value: unknown): boolean {
   return isTable(value) && typeof value['name'] === 'string';
 }
 
-/** Equal for tables of one array that differ in their names and what is derived from them. */
+/** Equal for tables of one array that differ only in their names and in values derived from them. */
 function likeness(path: string, table: unknown): string {
   return JSON.stringify([splitPath(path).slice(0, -1), { ...(table as object), name: '', mount_point: '' }]);
 }

@@ -1,5 +1,5 @@
 /**
- * Atomic replacement of the configuration file: the old one stays whole until the new one is safely on the
+ * Replaces the configuration file atomically: the old one stays intact until the new one is safely on the
  * disk.
  */
 import { randomBytes } from 'node:crypto';
@@ -7,13 +7,15 @@ import type { Stats } from 'node:fs';
 import { lstat, open, readlink, rename, stat, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { syncFolder } from '../platform/files/atomic-file.ts';
+import { undefinedWhenMissing } from '../platform/files/missing.ts';
 import { createSerialQueue } from '../platform/serial-queue.ts';
 
 const MOST_LINKS = 40;
 
 /**
- * Writes one file, one writer after the other. `before`: what must hold when its turn has come; a rejection
- * is the writer's.
+ * Writes one file, one writer after the other. `before` is awaited when the writer's turn has come; its
+ * rejection is the writer's.
  */
 export function createFileWriter(
   file: string,
@@ -39,7 +41,7 @@ export async function replaceFile(file: string, text: string): Promise<void> {
 async function followLinks(file: string): Promise<string> {
   let target = resolve(file);
   for (let links = 0; links < MOST_LINKS; links += 1) {
-    const stats = await lstat(target).catch(missing);
+    const stats = await lstat(target).catch(undefinedWhenMissing);
     if (stats?.isSymbolicLink() !== true) return target;
     target = resolve(dirname(target), await readlink(target));
   }
@@ -47,14 +49,9 @@ async function followLinks(file: string): Promise<string> {
 }
 
 async function existing(target: string): Promise<Stats | undefined> {
-  const stats = await stat(target).catch(missing);
+  const stats = await stat(target).catch(undefinedWhenMissing);
   if (stats !== undefined && !stats.isFile()) throw new Error('it is not a plain file');
   return stats;
-}
-
-function missing(error: NodeJS.ErrnoException): undefined {
-  if (error.code === 'ENOENT') return undefined;
-  throw error;
 }
 
 async function replace(target: string, text: string, old: Stats | undefined): Promise<void> {
@@ -70,17 +67,19 @@ async function replace(target: string, text: string, old: Stats | undefined): Pr
     await rename(temporary, target);
   } catch (error) {
     await unlink(temporary).catch(() => {
-      /* The first error says what is wrong. */
+      /* The first error is the one to report. */
     });
     throw error;
   }
-  await syncFolder(folder);
+  // The new file is in place: that its name may be lost with the power is no failure of the write.
+  await syncFolder(folder).catch(() => undefined);
 }
 
 async function fill(handle: FileHandle, text: string, old: Stats | undefined): Promise<void> {
   await handle.writeFile(text, 'utf8');
   if (old !== undefined) {
-    // Without the right to give files away the new one belongs to this service; that lets no one else in.
+    // Without the right to change owners, the new file belongs to this service; that gives nobody else
+    // access.
     await handle.chown(old.uid, old.gid).catch(unprivileged);
     await handle.chmod(old.mode & 0o7777);
   }
@@ -89,23 +88,6 @@ async function fill(handle: FileHandle, text: string, old: Stats | undefined): P
 
 function unprivileged(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPERM') throw error;
-}
-
-/**
- * Makes the rename itself durable. The new file is in place already, so a file system that cannot do this is
- * no failure.
- */
-async function syncFolder(folder: string): Promise<void> {
-  try {
-    const handle = await open(folder, 'r');
-    try {
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-  } catch {
-    // Nothing to undo, nothing to tell.
-  }
 }
 
 const REASONS: Readonly<Record<string, string>> = {

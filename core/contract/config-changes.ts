@@ -1,29 +1,29 @@
 /**
- * The contract of changes of the configuration: one service that every way in over HTTP goes through, and the
- * history of what was applied, from whatever side. Types alone.
+ * Contract of configuration changes: the one service through which HTTP changes go, and the history of what
+ * was applied from any source. Types alone.
  */
 import type { Release } from './platform.ts';
 import type { ConfigChange, ConfigProblem, TomlEdit } from './config.ts';
 import type { LocalText } from './dashboard.ts';
 
-/** Whom a change interrupts. */
+/** What a change interrupts. */
 export interface Interruption {
-  /** Shares that are taken down and mounted anew, after their files have gone up. */
+  /** Shares that are drained, unmounted and mounted again. */
   readonly shares: readonly string[];
-  /** Servers of the LAN are restarted or re-read: clients may have to connect again. */
+  /** LAN servers restart or reload: clients may have to connect again. */
   readonly servers: boolean;
-  /** Something waits for the next start of the daemon. */
+  /** Part of the change takes effect only when the daemon starts again. */
   readonly restart: boolean;
 }
 
-/** Values for several keys at once, for a kind of work. */
+/** A named set of values for several keys, made for one kind of use. */
 export interface ConfigPreset {
   readonly name: string;
   readonly title: LocalText;
   readonly edits: readonly TomlEdit[];
 }
 
-/** Provided as `configPresets` by the plugin of the presets. */
+/** The service `configPresets`, provided by the plugin `presets`. */
 export interface ConfigPresets {
   list(): readonly ConfigPreset[];
 }
@@ -44,85 +44,93 @@ export type ConfigVerdict =
       readonly problems: readonly ConfigProblem[];
     };
 
-/** From which side a document came. */
+/** Where a document came from. */
 export type ConfigAuthor = 'file' | 'api' | 'page' | 'revert';
 
 /** A document to be applied. */
 export interface ConfigSubmission {
   readonly text: string;
   readonly by: ConfigAuthor;
-  /** The mask stands for the secret that the running document has at the same key. */
+  /** True: a masked secret stands for the running document's secret at the same key. */
   readonly keepSecrets?: boolean | undefined;
-  /** The version that the text was made from; left out, it is applied to whatever runs. */
+  /**
+   * The version that the text was edited from. Absent: the document is applied whatever version is running.
+   */
   readonly version?: string | undefined;
   /**
-   * Take it back after 60 s unless `reached` or `confirm` is called, or when a share fails by then that was
-   * healthy.
+   * Puts the former document back after 60 s unless `reached` or `confirm` is called, or at once when a
+   * share that was healthy fails by then.
    */
   readonly onTrial?: boolean | undefined;
 }
 
-/** In the words and codes of `POST /api/config`; 412 where another version runs. */
+/**
+ * The answer, with the messages and status codes of `POST /api/config`; 412 when another version is
+ * running.
+ */
 export interface ConfigAnswer {
   readonly status: number;
   readonly ok: boolean;
   readonly message: string;
   readonly summary: string | null;
-  /** The version that runs now. */
+  /** The version that is running now. */
   readonly version: string;
 }
 
-/** A document that was applied. */
+/** One document of the history. */
 export interface AppliedConfig {
   readonly version: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly by: ConfigAuthor;
-  /** The difference from the version before, in words, secrets masked. */
+  /** The differences from the version before, as text with secrets masked. */
   readonly summary: string;
 }
 
-/** A document that is taken back at `until` unless somebody keeps it. */
+/** A document that is put back at `until` unless somebody keeps it. */
 export interface ConfigTrial {
   readonly version: string;
   /** Milliseconds since the epoch. */
   readonly until: number;
-  /** The page that sent it has reached the daemon since. */
+  /** True once the page that sent it has reached the daemon again. */
   readonly isReached: boolean;
-  /** Shares that were healthy before and have failed since. */
+  /** Shares that were healthy before the change and have failed since. */
   readonly failed: readonly string[];
 }
 
-/** Provided as `configChanges` by the plugin of the control API. */
+/** The service `configChanges`, provided by the plugin `control-api`. */
 export interface ConfigChanges {
-  /** Names the text of the running document; changes with every character. */
+  /** Hash of the running document's text; changes with every character. */
   readonly version: string;
   check(text: string, options?: { readonly keepSecrets?: boolean | undefined }): Promise<ConfigVerdict>;
-  /** One after the other. Rejects only where the check itself cannot be made. */
+  /** Submissions run one after the other. Rejects only when the check itself cannot be made. */
   submit(submission: ConfigSubmission): Promise<ConfigAnswer>;
-  /** What was applied, the newest first: at most 20. */
+  /** Applied documents, newest first, at most 20. */
   history(): readonly AppliedConfig[];
-  /** Its text with secrets masked; undefined where there is no such version. */
+  /** The text of a version with secrets masked; undefined for an unknown version. */
   text(version: string): string | undefined;
-  /** What putting a version back would change, in words; undefined where there is no such version. */
+  /** What going back to a version would change; undefined for an unknown version. */
   difference(version: string): Promise<ConfigVerdict | undefined>;
   readonly trial: ConfigTrial | undefined;
-  /** The page that sent the document on trial has reached the daemon. False where that is not on trial. */
+  /**
+   * Tells that the page that sent the document on trial reached the daemon. False when that version is not
+   * on trial.
+   */
   reached(version: string): boolean;
-  /** Keeps what is on trial, whatever fails. False where that is not on trial. */
+  /** Keeps the document on trial, even if shares fail. False when that version is not on trial. */
   confirm(version: string): boolean;
-  /** Takes back what is on trial, at once. */
+  /** Ends the trial at once and puts the former document back. */
   revert(version: string): Promise<ConfigAnswer>;
-  /** Calls `changed` whenever the history or the trial is another. */
+  /** Calls `changed` whenever the history or the trial has changed. */
   watch(changed: () => void): Release;
 }
 
 export type NasKind = 'smb' | 'sftp' | 'webdav' | 'ftp';
 
-/** Where the NAS is, and as whom. */
+/** Where the NAS is, and which account to use. */
 export interface NasAnswers {
   readonly kind: NasKind;
-  /** A name or address, with a port where it is another than usual; of WebDAV the whole URL. */
+  /** Host name or address, with the port if it is not the usual one; for WebDAV the whole URL. */
   readonly address: string;
   readonly user: string;
   readonly password: string;
@@ -130,21 +138,52 @@ export interface NasAnswers {
 
 export interface SetupAnswers {
   readonly nas: NasAnswers;
-  /** Folders of the NAS, each of which becomes a share. */
+  /** Folders of the NAS; each becomes a share. */
   readonly folders: readonly string[];
   /**
-   * Who may use them over SMB from the LAN; left out: nobody but this machine's own users, through the
-   * mounts.
+   * The account for SMB clients on the LAN. Absent: the shares can be used only on this machine, through
+   * their mounts.
    */
   readonly lan?: { readonly user: string; readonly password: string } | undefined;
 }
 
-/** Provided as `setup`. Held to the allowlist of HTTP, whoever asks. */
+/** What clients on the LAN enter to reach one share by SMB. */
+export interface LanAddresses {
+  readonly share: string;
+  readonly finder: string;
+  /** Undefined on another port than 445: Explorer knows no other. */
+  readonly explorer: string | undefined;
+  /** A command line. */
+  readonly linux: string;
+}
+
+/** A server of files that announces itself in the network. */
+export interface FoundNas {
+  readonly kind: NasKind;
+  /** As it calls itself: text of a stranger, without control characters, at most 63 characters. */
+  readonly name: string;
+  /** As `NasAnswers.address` takes it. */
+  readonly address: string;
+}
+
+/** The service `nasFinder`, provided by the plugin `discovery`. */
+export interface NasFinder {
+  /** Asks the networks of this machine once, for about two seconds. At most 32, by name. Never rejects. */
+  find(signal?: AbortSignal): Promise<readonly FoundNas[]>;
+}
+
+/** The service `setup`. Its documents are limited as if they came over HTTP, whoever calls it. */
 export interface SetupService {
-  /** Folders of the NAS below `path`, by name. Rejects with the reason in plain words. */
+  /** Names of the shares that are configured already. */
+  readonly present: readonly string[];
+  /** Names of the folders of the NAS below `path`. Rejects with the reason as a plain sentence. */
   folders(nas: NasAnswers, path: string): Promise<readonly string[]>;
-  /** Names that the folders get as shares, in their order. */
+  /** The share names that these folders would get, in the same order. */
   shareNames(folders: readonly string[]): readonly string[];
   check(answers: SetupAnswers): Promise<ConfigVerdict>;
+  /** The tables that `apply` would add, as TOML with every secret masked. Throws a sentence. */
+  preview(answers: SetupAnswers): string;
+  /** `host`: the name by which the caller reaches this machine; absent: its own name. */
+  addresses(shares: readonly string[], user: string, host?: string): readonly LanAddresses[];
   apply(answers: SetupAnswers, by: ConfigAuthor): Promise<ConfigAnswer>;
 }

@@ -1,6 +1,4 @@
-/**
- * The contract's part about the configuration: the document as plugins read it, and what a plugin adds to it.
- */
+/** Contract of the configuration: the document as plugins read it, and what a plugin adds to it. */
 import type { ObjectSchema } from 'joi';
 import type { Awaitable, Clock, Processes } from './platform.ts';
 
@@ -18,8 +16,8 @@ export interface ConfigProblem {
 export type ChangeTier = 'live' | 'protocol' | 'per-share' | 'global' | 'restart';
 
 /**
- * Whether only the configuration file may change a key: `true`, over HTTP it stays as it is;
- * `'but-default'`, over HTTP it may also be put back to its default.
+ * Whether a key can be changed only in the configuration file. `true`: a change over HTTP is refused.
+ * `'but-default'`: over HTTP the key may only be reset to its default.
  */
 export type FileOnly = boolean | 'but-default';
 
@@ -47,11 +45,13 @@ export interface LoadedConfig {
   /** With every default filled in; secrets still as written (literal or reference). */
   readonly config: Config;
   readonly warnings: readonly string[];
-  /** By which way it was accepted. */
+  /** Where it was accepted from. */
   readonly origin?: ConfigOrigin;
 }
 
-/** Where a document came from. Over HTTP it may not bring in or change what only the file may say. */
+/**
+ * Where a document came from. A document from `http` may not add or change keys that are marked `fileOnly`.
+ */
 export type ConfigOrigin = 'file' | 'http';
 
 export type ConfigCheck =
@@ -77,20 +77,23 @@ export interface ConfigKey {
   readonly owner: string;
 }
 
-/** A document that is to run. */
+/** A document that is to be applied. */
 export interface ConfigApplication {
-  /** The text, or how it is made of the document that runs when its turn has come. */
+  /**
+   * The text, or a function that makes it from the document that is running when this application's turn
+   * comes.
+   */
   readonly text: string | ((running: LoadedConfig) => string | Promise<string>);
   readonly origin: ConfigOrigin;
   /** As for `check`. */
   readonly keepSecrets?: boolean | undefined;
-  /** Done before anything is written; a rejection ends it, at the stage `write`. */
+  /** Runs before anything is written; a rejection ends the application at the stage `write`. */
   readonly beforeWrite?: (next: LoadedConfig, running: LoadedConfig) => Promise<unknown>;
-  /** The file is written also where nothing differs from what runs. */
+  /** True: the file is written even when nothing differs from the running document. */
   readonly evenIfEqual?: boolean;
 }
 
-/** What came of it. At the stages `write` and `send`, `message` is the reason alone. */
+/** The outcome. At the stages `write` and `send`, `message` is the bare reason. */
 export type ConfigApplied =
   | {
       readonly ok: true;
@@ -110,9 +113,9 @@ export interface ConfigService {
   readonly file: string;
   readonly current: LoadedConfig;
   /**
-   * Parses, validates and compares with the running document. Changes nothing. With `keepSecrets`, the mask
-   * stands for the secret that the running document has at the same key; with it may be done what may be done
-   * with a reference, and no more.
+   * Parses, validates and compares with the running document; changes nothing. With `keepSecrets`, a masked
+   * secret stands for the running document's secret at the same key, and may be used only where a secret
+   * reference may be used.
    */
   check(
     text: string,
@@ -120,25 +123,26 @@ export interface ConfigService {
     options?: { readonly keepSecrets?: boolean },
   ): Promise<ConfigCheck>;
   /**
-   * Atomic: temporary file, fsync, rename; permissions and symlinks kept. Rejects with the reason and leaves
-   * the old file whole. With `basis`, the running document that the text was made from: rejects when it runs
-   * no more, or the file holds what nobody has read yet.
+   * Writes the file atomically (temporary file, fsync, rename) and keeps permissions and symlinks. Rejects
+   * with the reason and leaves the old file intact. With `basis`, the running document that the text was
+   * made from: rejects when another document is running by now, or when the file on disk has unread
+   * changes.
    */
   write(text: string, basis?: LoadedConfig): Promise<void>;
   /**
-   * The one way to change what runs: checks the document, writes the file, has it carried out. One after the
-   * other, whoever asks, so that the file never holds one document while another one runs. Rejects only
-   * when a plugin's check breaks down.
+   * The one way to change the running document: checks it, writes the file and applies it. Applications run
+   * one after the other, so the file never holds one document while another one is running. Rejects only
+   * when a plugin's check throws.
    */
   apply(application: ConfigApplication): Promise<ConfigApplied>;
   /**
-   * Commented TOML of a document: every comment is the schema's description. Explicit keys only; the rest
-   * stands commented out with its default.
+   * Commented TOML of a document; every comment is the schema's description. Keys that are not set are
+   * written as comments, with their default.
    */
   render(document: Readonly<Record<string, unknown>>): string;
   /**
-   * TOML text, by default the running one, in which secrets and notes that may hold one read as the mask; for
-   * `check` with `keepSecrets`. Throws when it is no TOML.
+   * TOML text (the running document's by default) with every secret, and every comment that may hold one,
+   * masked; to be sent back with `keepSecrets`. Throws when the text is not TOML.
    */
   shown(text?: string): string;
   /** All differences between two accepted documents. */
@@ -148,12 +152,12 @@ export interface ConfigService {
   keys(): readonly ConfigKey[];
 }
 
-/** A literal secret or where to find it. */
+/** A secret as text, or a reference to where it is stored. */
 export type Secret =
   string | { readonly env: string } | { readonly file: string } | { readonly credential: string };
 
 export interface Secrets {
-  /** The clear text. Throws with a sentence naming the variable, file or credential that is missing. */
+  /** The clear text. Throws with a sentence that names the missing variable, file or credential. */
   resolve(secret: Secret): string;
 }
 
@@ -168,10 +172,11 @@ export interface ShareConfig {
   name: string;
   connection: string;
   remote_path: string;
-  /** Filled in by the mounter's plugin when not given. */
+  /** Filled in by the plugin that provides the mounter when it is not given. */
   mount_point: string;
   read_only: boolean;
-  protocols: ('smb' | 'nfs' | 'webdav')[];
+  /** Names of protocols that plugins provide as `exporter:<protocol>`. */
+  protocols: string[];
 }
 
 /** Open: plugins that share the `[web]` section add their keys. */
@@ -184,8 +189,8 @@ export interface WebConfig {
 }
 
 /**
- * Open: plugins that share the `[bandwidth]` section add their keys. Values as rclone's rates: `"10M"` is 10
- * MiB/s.
+ * Open: plugins that share the `[bandwidth]` section add their keys. Rates are text in rclone's notation:
+ * `"10M"` is 10 MiB/s.
  */
 export interface BandwidthConfig {
   up: string;
@@ -207,7 +212,7 @@ export interface Config {
   plugins: { dirs: string[]; [name: string]: unknown };
 }
 
-/** What a check of the configuration may use. */
+/** Services that a configuration check may use. */
 export interface CheckServices {
   readonly processes: Processes;
   readonly secrets: Secrets;
@@ -215,14 +220,14 @@ export interface CheckServices {
 }
 
 /**
- * Keys that a plugin adds to the document. Every key of a schema carries `.description()`, `.default()` and
- * `.meta({ tier })` (the nearest ancestor's tier holds); secrets carry `.meta({ secret: true })`. What names
- * a file, a folder, a program or code, or widens what others may do on this machine, carries `.meta({
- * fileOnly: true })`: over HTTP it stays as it is.
+ * Keys that a plugin adds to the document. Every key of a schema has `.description()`, `.default()` and
+ * `.meta({ tier })` (inherited from the nearest ancestor); secrets have `.meta({ secret: true })`. A key
+ * that names a file, a folder, a program or code, or that gives others more access to this machine, has
+ * `.meta({ fileOnly: true })`: it cannot be changed over HTTP.
  */
 export interface ConfigContribution<C extends object = object> {
   /**
-   * Section name; several plugins may add different keys to one section. Left out: the keys stand in
+   * Section name; several plugins may add different keys to one section. Absent: the keys are in
    * `[plugins.<name>]`.
    */
   readonly section?: string;
@@ -234,22 +239,21 @@ export interface ConfigContribution<C extends object = object> {
   /** Problems that a schema cannot see, such as what an installed tool accepts. Must not change anything. */
   readonly check?: (config: Config, services: CheckServices) => Awaitable<readonly ConfigProblem[]>;
   /**
-   * Further problems of a document that came over HTTP, against the running one: what `fileOnly` cannot say.
-   * Asked before anything that the document names is used. References are judged by the core: each stays at
-   * its key, as it is.
+   * Further problems of a document that came over HTTP, compared with the running one; for rules that
+   * `fileOnly` cannot express. Called before anything that the document names is used. The core judges
+   * secret references itself: each must stay unchanged at its key.
    */
   readonly checkUntrusted?: (next: Config, current: Config) => readonly ConfigProblem[];
   /**
-   * Dotted paths inside the document that no schema knows, such as a backend's options, and whose values may
-   * be shown to everybody who may read the configuration. Every other text or number that no schema knows is
-   * masked.
+   * Dotted paths of values that no schema knows (such as a backend's options) and that anybody who may read
+   * the configuration may see. Every other text or number that no schema knows is masked.
    */
   readonly harmless?: (config: Config) => readonly string[];
 }
 
 /**
- * `value` left out: the key goes, and its default holds. A number at the end of `path` names an item of an
- * array.
+ * Without `value` the key is removed, so that its default applies. A number at the end of `path` is the
+ * index of an array item.
  */
 export interface TomlEdit {
   readonly path: readonly (string | number)[];

@@ -1,24 +1,23 @@
 /**
- * The contract of the dashboard: what a plugin shows there, as types alone. Whoever renders returns text or
- * nodes made with `html` or `h` from `mountkeeper`; every value in them is escaped, so names of files need no
- * care.
+ * Contract of the dashboard: what a plugin shows there, as types alone. Renderers return text or nodes made
+ * with `html` or `h` from `mountkeeper`; every value in them is escaped, so file names need no care.
  */
 import type { ComponentChildren } from 'preact';
 import type { Awaitable, Release } from './platform.ts';
 
 /**
- * One text for all languages, or one for each, by language: `{ en: 'Garden', zh: '花园' }`. English stands in
- * for what is missing.
+ * One text for all languages, or one per language: `{ en: 'Garden', zh: '花园' }`. English is used where a
+ * language is missing.
  */
 export type LocalText = string | Readonly<Record<string, string>>;
 
 /** Text and nodes. A text is shown as it is: `<b>` is four characters. */
 export type Content = ComponentChildren;
 
-/** What came of an action; shown where it was clicked. */
+/** Result of an action; shown next to its button. */
 export interface Outcome {
   readonly ok: boolean;
-  /** Nothing is said where it is empty. */
+  /** Empty: nothing is shown. */
   readonly message: LocalText;
   /** Shown behind the message; may hold nodes with `hx-swap-oob`. */
   readonly content?: Content;
@@ -28,23 +27,23 @@ export interface ActionButton {
   /** A key of `actions`. */
   readonly action: string;
   readonly label: LocalText;
-  /** Asked before anything is done: what will be interrupted, and for whom. */
+  /** The question asked before the action runs: what will be interrupted, and for whom. */
   readonly confirm?: LocalText;
-  /** Sent along; read as `view.form`. */
+  /** Form values sent with the action; read as `view.form`. */
   readonly values?: Readonly<Record<string, string>>;
 }
 
-/** What one rendering is for, and the words and formats of its reader's language. */
+/** The page or fragment that is rendered, with the texts and formats of the reader's language. */
 export interface View {
-  /** Such as `en` or `zh`. */
+  /** Language tag, such as `en` or `zh`. */
   readonly language: string;
-  /** The name under which the reader reaches this machine; for addresses that are to be copied. */
+  /** The host name that the reader's browser used; for addresses that the reader is to copy. */
   readonly host: string;
   /** The share whose page or card this is; undefined elsewhere. */
   readonly share: string | undefined;
-  /** The query of the page or the part. */
+  /** Query parameters of the page or the part. */
   readonly query: Readonly<Record<string, string>>;
-  /** What was sent with an action; empty elsewhere. */
+  /** Form values sent with an action; empty elsewhere. */
   readonly form: Readonly<Record<string, string>>;
   text(text: LocalText): string;
   /**
@@ -58,9 +57,11 @@ export interface View {
   bytes(bytes: number): string;
   rate(bytesPerSecond: number): string;
   number(value: number): string;
-  /** A moment, in milliseconds since the epoch: shown in the reader's time zone. `ago` counts from it. */
+  /**
+   * A moment, in milliseconds since the epoch, in the reader's time zone. `ago` shows the time since then.
+   */
   time(at: number, style?: 'time' | 'ago'): Content;
-  /** A button that runs one of the tab's actions and shows what came of it beside itself. */
+  /** A button that runs one of the tab's actions and shows the outcome next to it. */
   button(button: ActionButton): Content;
   /** The address of one of the tab's `parts`, for `hx-get`. */
   part(name: string, query?: Readonly<Record<string, string | number>>): string;
@@ -77,7 +78,7 @@ export interface Tab {
   /** Kebab-case; unique among all plugins. */
   readonly id: string;
   readonly title: LocalText;
-  /** An outline of 24 × 24: the `d` of an SVG path. */
+  /** An outline icon of 24 × 24: the `d` of an SVG path. */
   readonly icon?: string;
   /** A tab of its own (default), a card on the overview, or a panel on the page of every share. */
   readonly place?: 'tab' | 'card' | 'share';
@@ -85,22 +86,21 @@ export interface Tab {
   readonly order?: number;
   /** Messages by language and key, for `view.t`. */
   readonly texts?: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /**
-   * What it shows; nothing, where it returns null. Drawn anew as `watch` says, and sent only when something
-   * has changed.
-   */
+  /** The content; null shows nothing. Rendered again as `watch` says, and sent only when it has changed. */
   render(view: View): Awaitable<Content>;
-  /** Forms and the like: drawn when the page is opened, and never under somebody's hands. */
+  /**
+   * Forms and other inputs: rendered when the page is opened, and never replaced while somebody uses them.
+   */
   controls?(view: View): Content;
-  /** Fragments of its own, answered at `view.part(name)`. */
+  /** Fragments that the tab loads by itself; each is served at `view.part(name)`. */
   readonly parts?: Readonly<Record<string, (view: View) => Awaitable<Content>>>;
-  /** What can be done, at `view.action(name)`: always a POST, never from another site. */
+  /** Actions, served at `view.action(name)`: always a POST, refused from another site. */
   readonly actions?: Readonly<Record<string, (view: View) => Awaitable<Outcome>>>;
   /** With `place: 'share'`: buttons on the share's card and page. */
   readonly buttons?: (view: View) => readonly ActionButton[];
   /**
-   * Calls `changed` whenever `render` would return something else. Called when the first reader comes; the
-   * release when the last one has gone. Left out: drawn anew with every status that is published.
+   * Calls `changed` whenever `render` would return something else. Called when the first reader opens the
+   * page; its release when the last one has left. Absent: rendered again with every published status.
    */
   readonly watch?: (changed: () => void) => Release;
 }

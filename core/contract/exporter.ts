@@ -1,23 +1,52 @@
-/** The contract of exporters: who shows shares to the LAN by one protocol. */
+/** Contract of exporters: each serves shares to the LAN by one protocol. */
 import type { Mount, ShareSpec } from './mount.ts';
 
-/** Where clients in the network find a server: for whoever announces it. */
+/** Where clients on the network find a server; to be announced. */
 export interface Offer {
-  /** As DNS service discovery calls it, such as `_smb._tcp`. */
+  /** The service type of DNS service discovery, such as `_smb._tcp`. */
   readonly service: string;
   readonly port: number;
-  /** Addresses that it listens on; `0.0.0.0` is all of IPv4, `::` all there are. */
+  /** Addresses that it listens on; `0.0.0.0` means every IPv4 address, `::` every address. */
   readonly addresses: readonly string[];
-  /** What a client must know beside, as `key=value`. */
+  /** Further TXT records for clients: `key=value`. */
   readonly details?: Readonly<Record<string, string>>;
+}
+
+/** `addresses`: addresses and names of network interfaces. */
+export interface ListenAddress {
+  readonly port: number;
+  readonly addresses: readonly string[];
 }
 
 /** Shows healthy shares to clients of one protocol. Provided under `exporter:<protocol>`. */
 export interface Exporter {
   /** Called once a share is mounted. Idempotent. */
   add(spec: ShareSpec, mount: Mount): Promise<void>;
-  /** Lets go of the mount. Called before it is taken down; after it when it hung. Idempotent. */
+  /**
+   * Stops serving the share and closes its files. Called before the share is unmounted; after it when the
+   * mount hung. Idempotent.
+   */
   remove(shareName: string): Promise<void>;
-  /** What may be announced now: nothing while clients would be refused. */
+  /** False: it shows nothing, whatever shares say. Left out: it is on. */
+  readonly isEnabled?: boolean;
+  /** Where its server listens by the configuration, whether it runs or not. */
+  readonly listensAt?: ListenAddress;
+  /**
+   * What may be announced now: nothing while clients would be refused. An offer is left out, and the log says so,
+   * when its service is not of the form `_name._tcp`, its port not from 1 to 65535, or its addresses are no texts.
+   */
   offers?(): readonly Offer[];
+}
+
+/**
+ * Exporters of plugins that are up, whoever brought them. What they say of their server is checked: `isEnabled`,
+ * `listensAt` and `offers()` never throw here.
+ */
+export interface ExportersService {
+  /**
+   * False when nobody can serve shares by this protocol: its exporter or its plugin is off, or there is none.
+   * Of a plugin that is on and not up, a server may run; that counts.
+   */
+  mayServe(protocol: string): boolean;
+  list(): readonly { readonly protocol: string; readonly exporter: Exporter }[];
 }

@@ -1,10 +1,10 @@
-/** The contract of hooks: where a plugin may have its say. */
+/** Contract of hooks: the points at which a plugin can observe or change what the core does. */
 import type { Config, ConfigDiff, LoadedConfig } from './config.ts';
-import type { Bandwidth, RemoteEvidence } from './mount.ts';
+import type { Bandwidth, RemoteEvidence, ShareLimit } from './mount.ts';
 import type { Check, Notice, NotificationEvent } from './notifications.ts';
 import type { Health, Snapshot } from './status.ts';
 
-/** `remote`: what it shows about the remote, where it shows anything. */
+/** `remote`: what the failure shows about the remote, if anything. */
 export interface HealthChange {
   readonly share: string;
   readonly from: Health;
@@ -14,15 +14,15 @@ export interface HealthChange {
 }
 
 /**
- * The closed catalogue of hooks. `before…` may veto (a returned string is the reason), `after…` and
- * `…Changed` observe, `resolve…` transform their argument synchronously, `collect…` gather lists.
+ * The closed list of hooks. `before…` may veto (the returned string is the reason), `after…` and `…Changed`
+ * observe, `resolve…` transform their argument synchronously, `collect…` gather lists.
  */
 export interface Hooks {
-  /** Asked after a successful probe, before each mount. The reason given is shown as why the share failed. */
+  /** Called after a successful probe, before each mount. A returned reason fails the share and is shown. */
   beforeMount: { args: [share: string]; result: string | undefined };
-  /** A share is mounted, or was adopted from a former daemon. */
+  /** A share was mounted, or its mount was adopted from a former daemon. */
   afterMount: { args: [share: string]; result: void };
-  /** A mount is gone: taken down, dead or killed because it hung. */
+  /** A mount has ended: it was unmounted, it died, or it hung and was killed. */
   afterUnmount: { args: [share: string]; result: void };
   /**
    * A share went from one health to another; `reason` is set when it failed, `remote` when that shows
@@ -30,25 +30,28 @@ export interface Hooks {
    */
   shareHealthChanged: { args: [change: HealthChange]; result: void };
   /**
-   * Asked about every valid document that differs from the running one, from the file or over HTTP. The
-   * reason given refuses it.
+   * Called for every valid document that differs from the running one, from the file or over HTTP. A
+   * returned reason refuses it.
    */
   beforeReload: { args: [next: LoadedConfig, diff: ConfigDiff]; result: string | undefined };
   /** A document has been applied. */
   afterReload: { args: [next: LoadedConfig, diff: ConfigDiff]; result: void };
-  /**
-   * People should hear of something: every plugin that delivers such events does it here, each in its own
-   * way.
-   */
+  /** An event that people should hear of: every plugin that delivers notifications taps this hook. */
   notification: { args: [event: NotificationEvent]; result: void };
-  /** A cycle of the supervisor has ended; `tookMs` is how long it took. Whoever is slow misses cycles. */
+  /** A supervisor cycle has ended after `tookMs` milliseconds. A slow tap misses cycles. */
   afterCycle: { args: [snapshot: Snapshot, tookMs?: number]; result: void };
   /**
-   * Changes the whole budget before it is divided over the shares. Called at every division: must be quick.
+   * Transforms the whole budget before it is divided over the shares. Called at every division: must be
+   * quick.
    */
   resolveBandwidth: { args: [budget: Bandwidth]; result: Bandwidth };
-  /** What the daemon has to say to people. Gathered in every cycle. */
+  /**
+   * Limits of single shares, within the whole budget; of several for one share the least counts. Gathered in
+   * every cycle, so a limit lasts as long as it is given.
+   */
+  collectShareLimits: { args: []; result: readonly ShareLimit[] };
+  /** Messages for people. Gathered in every cycle. */
   collectNotices: { args: []; result: readonly Notice[] };
-  /** Lines of `mountkeeper doctor`. Called without any other effect of the plugin being up. */
+  /** Lines of `mountkeeper doctor`. Called while no other effect of the plugin is active. */
   collectChecks: { args: [config: Config]; result: readonly Check[] };
 }

@@ -1,12 +1,13 @@
-/** The contract's part about HTTP: what the web server knows of the client that sent a request. */
+/** Contract of HTTP: what the web server knows about the client that sent a request. */
 
 /** The client of one request. */
 export interface RequestClient {
-  /** Its address; behind a proxy of `web.trusted_proxies` the one that the proxy names. */
+  /** Its address; behind a proxy of `web.trusted_proxies` the address that the proxy forwards. */
   readonly address: string;
   /**
-   * For a plugin that lets clients in by a password: says that this one is in. Until its request is
-   * answered, its connection makes way for nobody; afterwards those of strangers make way first.
+   * Called by a plugin that authenticates clients: this client is authenticated. Until its request is
+   * answered, its connection is never closed to make room; afterwards connections of unknown clients are
+   * closed first.
    */
   markKnown(): void;
 }

@@ -1,14 +1,14 @@
 /**
- * The contract's part about metrics: figures that every plugin may offer to a monitoring system. Names follow
- * Prometheus: base units in the name (`_bytes`, `_seconds`), counters end in `_total`, labels name things
- * that are few and never a path.
+ * Contract of metrics: figures that every plugin may offer to a monitoring system. Names follow Prometheus:
+ * base units in the name (`_bytes`, `_seconds`), counters end in `_total`, labels have few values and are
+ * never paths.
  */
 
 /** Label name → value. A series has exactly the labels that its metric declares. */
 export type MetricLabels = Readonly<Record<string, string>>;
 
 export interface MetricSample {
-  /** Left out: none. */
+  /** Default: no labels. */
   readonly labels?: MetricLabels;
   readonly value: number;
 }
@@ -23,11 +23,11 @@ interface MetricBase {
 }
 
 /**
- * A figure that is read when somebody asks for metrics. `read` must be quick and must not wait; it gives one
- * number, or a sample for each series. What is not known is left out, never 0.
+ * A figure that is read at each scrape. `read` must be quick and synchronous; it returns one number, or a
+ * sample for each series. Unknown figures are left out, never 0.
  */
 export interface ReadMetric extends MetricBase {
-  /** `counter`: never falls but by a restart. Default `gauge`. */
+  /** `counter`: falls only at a restart. Default `gauge`. */
   readonly type?: 'gauge' | 'counter';
   read(): number | readonly MetricSample[];
 }
@@ -41,7 +41,7 @@ export interface CountedMetric extends MetricBase {
 /** Observed by the plugin as things happen: `ctx.metric` returns the histogram. */
 export interface HistogramMetric extends MetricBase {
   readonly type: 'histogram';
-  /** Upper bounds, rising, in the metric's unit; the last one, infinity, is added. */
+  /** Upper bounds in ascending order, in the metric's unit; the bucket for infinity is added. */
   readonly buckets: readonly number[];
 }
 
@@ -57,7 +57,7 @@ export interface Histogram {
   observe(value: number, labels?: MetricLabels): void;
 }
 
-/** Declares a figure; what is counted or observed gets its handle. */
+/** Declares a metric; counted and observed ones return their counter or histogram. */
 export interface MetricVerb {
   (metric: ReadMetric): void;
   (metric: CountedMetric): Counter;
@@ -65,8 +65,7 @@ export interface MetricVerb {
 }
 
 /**
- * One series of a histogram. `counts` has one number for each bucket and one for infinity, each with all
- * below it.
+ * One series of a histogram. `counts` holds one number per bucket and one for infinity; each is cumulative.
  */
 export interface HistogramSample {
   readonly labels?: MetricLabels;
@@ -74,7 +73,7 @@ export interface HistogramSample {
   readonly sum: number;
 }
 
-/** A metric as it reads now, checked and in plain data. */
+/** A metric with its current values, checked, as plain data. */
 export type MetricFamily = {
   readonly name: string;
   readonly help: string;
@@ -90,8 +89,8 @@ export type MetricFamily = {
 /** All metrics of all active plugins. */
 export interface MetricsService {
   /**
-   * Reads each now. One that throws, or gives what its declaration does not allow, is left out and logged
-   * once.
+   * Reads each metric now. One that throws, or returns what its declaration does not allow, is left out and
+   * logged once.
    */
   read(): readonly MetricFamily[];
 }

@@ -1,5 +1,6 @@
 /**
- * The contract of mounts: what shares need of whoever mounts, probes and refreshes them. No names of vendors.
+ * Contract of mounts: what shares need from the plugin that mounts, probes and refreshes them. Names no
+ * vendor.
  */
 import type { ConnectionConfig, ShareConfig } from './config.ts';
 
@@ -9,16 +10,21 @@ export interface ShareSpec {
   readonly connection: ConnectionConfig;
 }
 
-/** What a mount of a share would depend on. Pure function of the configuration. */
+/** What a mount of a share depends on. A pure function of the configuration. */
 export interface MountPlan {
   readonly mountPoint: string;
-  /** Equal: the active mount can stay as it is. Different: it must be mounted anew. */
+  /** Equal: the active mount can stay. Different: the share must be mounted again. */
   readonly fingerprint: string;
   /**
-   * Names where dirty files go: connection, remote path and cache folder. While it changes, dirty files must
-   * go up first.
+   * Identifies where dirty files go: connection, remote path and cache folder. Before it changes, all dirty
+   * files must be uploaded.
    */
   readonly identity: string;
+  /**
+   * Of the same share by the mounter's other way of writing, where it has two. A mount that has this plan
+   * instead goes on until all of its files are uploaded: nothing calls for haste.
+   */
+  readonly otherWay?: { readonly identity: string; readonly fingerprint: string } | undefined;
 }
 
 /** Figures of one active mount, fresh from its remote control. Sizes in bytes, speed in bytes per second. */
@@ -26,28 +32,26 @@ export interface MountStats {
   readonly cacheBytes: number;
   /** Files whose content is not yet on the remote: queued, uploading, or open with changes. */
   readonly dirtyFiles: number;
-  /** Of those files; left out while it cannot be told for all of them. */
+  /** Size of those files; absent while it is unknown for one of them. */
   readonly dirtyBytes?: number | undefined;
   /**
-   * When the oldest of their changes was made, in milliseconds since the epoch; left out where nobody keeps
-   * it.
+   * When the oldest of these changes was made, in milliseconds since the epoch; absent where the mounter
+   * does not record it.
    */
   readonly oldestDirtyAt?: number | undefined;
   readonly erroredFiles: number;
   readonly speed: number;
   readonly transfers: number;
   readonly errors: number;
-  /** True when something is going up right now; the demand that bandwidth is divided by. */
+  /** True when something is being uploaded now; bandwidth is divided by this demand. */
   readonly uploading: boolean;
-  /** True when something is coming down right now. Left out: any transfer may be coming down. */
+  /** True when something is being downloaded now. Absent: any transfer may be a download. */
   readonly downloading?: boolean;
-  /**
-   * Bytes that have gone up since the mount began; left out while they cannot be told from what came down.
-   */
+  /** Bytes uploaded since the mount began; absent while uploads cannot be told from downloads. */
   readonly uploadedBytes?: number | undefined;
   /**
-   * A plain sentence about what is wrong though the mount works, such as a full disk; undefined when nothing
-   * is.
+   * A plain sentence about a problem of a mount that still works, such as a full disk; undefined without a
+   * problem.
    */
   readonly trouble?: string | undefined;
 }
@@ -66,9 +70,14 @@ export interface Bandwidth {
   readonly down: number;
 }
 
+/** The most that one share may use: bytes per second for each direction; 0 means no limit of its own. */
+export interface ShareLimit extends Bandwidth {
+  readonly share: string;
+}
+
 /**
- * What came of reading folders anew: each folder counts once. Paths are relative to the share; `''` is its
- * root.
+ * Result of refreshing directory listings: each folder counts once. Paths are relative to the share; `''`
+ * is its root.
  */
 export interface RefreshResult {
   readonly ok: number;
@@ -76,17 +85,17 @@ export interface RefreshResult {
 }
 
 export interface ServeOptions {
-  /** What clients speak, such as `webdav`. */
+  /** The protocol to serve, such as `webdav`. */
   readonly protocol: string;
   /**
-   * Where the private socket is to be: an absolute path of at most 107 bytes in a folder that nobody else may
-   * enter.
+   * Where to create the private socket: an absolute path of at most 107 bytes in a folder that nobody else
+   * may enter.
    */
   readonly socket: string;
-  /** Path below which the files are, decoded, with a slash before and none behind. */
+  /** URL path of the share's root, decoded, with a leading and without a trailing slash. */
   readonly baseUrl: string;
-  /** `seal` waits for it, also where the tool cannot serve: no client may begin to write afterwards. */
-  readonly onSeal: () => Promise<void>;
+  /** Awaited by `freeze`, even when the tool cannot serve: afterwards no client may begin to write. */
+  readonly onFreeze: () => Promise<void>;
   readonly signal: AbortSignal;
 }
 
@@ -101,8 +110,8 @@ export interface CacheAccess {
 }
 
 /**
- * One file as the remote shows it now. `isCached`: all of it lies in the cache, as the files on the disk
- * tell.
+ * One file as the remote has it now. `isCached`: all of its content is in the cache, by the cache's own
+ * records.
  */
 export interface CacheViewFile {
   readonly name: string;
@@ -112,29 +121,45 @@ export interface CacheViewFile {
 }
 
 /**
- * Asked outside the daemon's process only: its calls take their time and read many small files. Paths are
- * relative to the share.
+ * A file whose content the remote does not have yet. `failed`: the last attempt was refused, and another one
+ * follows.
+ */
+export interface UnsavedFile {
+  readonly name: string;
+  readonly bytes: number;
+  readonly modifiedMs: number;
+  readonly state: 'waiting' | 'uploading' | 'failed';
+}
+
+/**
+ * Call it outside the daemon's process only: calls are slow and read many small files. Paths are relative
+ * to the share.
  */
 export interface CacheView {
   /**
-   * Bytes of unfinished files that one reader may leave behind at most: what is read ahead of it cannot be
-   * called back.
+   * Upper limit of bytes of unfinished files that one reader may leave behind: read-ahead cannot be
+   * cancelled.
    */
   readonly aheadBytes: number;
-  /** A folder as the remote shows it now, asked beside the mount. */
+  /** A folder as the remote has it now; does not go through the mount. */
   list(
     folder: string,
   ): Promise<{ readonly folders: readonly string[]; readonly files: readonly CacheViewFile[] }>;
-  /** Lets the mount show the folder as the remote does. */
+  /** Files directly in the folder that are not on the remote as users see them. Absent: nobody can tell. */
+  unsaved?(folder: string): Promise<readonly UnsavedFile[]>;
+  /** Refreshes the folder's listing in the mount. */
   refresh(folder: string): Promise<void>;
   isWhole(path: string, file: { readonly bytes: number; readonly modifiedMs: number }): boolean;
   /**
-   * Whether so many bytes lie on the disk, though nothing says yet which: while somebody has the file open.
+   * Whether at least `bytes` of the file are on the disk. For files that are open: their ranges are not
+   * recorded yet.
    */
   holds(path: string, bytes: number): boolean;
-  /** What the cache may still take without giving up anything that is in it. */
+  /** Bytes that the cache can still take without evicting anything. */
   roomBytes(): Promise<number>;
-  /** Files on their way now, with the bytes that have passed. `isUpload` is left out where it is not told. */
+  /**
+   * Transfers under way, with the bytes moved so far. `isUpload` is absent where the direction is unknown.
+   */
   transfers(): Promise<
     readonly { readonly path: string; readonly bytes: number; readonly isUpload?: boolean }[]
   >;
@@ -149,52 +174,55 @@ export interface Mount {
   readonly rcPort: number;
   readonly pid: number;
   readonly adopted: boolean;
-  /** True for an adopted mount that a former daemon had frozen: it is mounted anew to take writes again. */
-  readonly isSealed?: boolean;
+  /** True for an adopted mount that a former daemon had frozen: it must be mounted again to accept writes. */
+  readonly isFrozen?: boolean;
   /** Settles with a plain sentence when the mount's process has ended. Never rejects. */
   readonly exited: Promise<string>;
   stats(signal: AbortSignal): Promise<MountStats>;
   /**
-   * A light check that the remote answers through this mount's own connection. Rejects with the reason in
-   * plain words, as a `RemoteFailure` where it can.
+   * A light check that the remote answers over this mount's own connection. Rejects with the reason as a
+   * plain sentence, as a `RemoteFailure` where it can.
    */
   checkRemote(signal: AbortSignal): Promise<void>;
   /** Resolves while the mount answers file system calls; rejects when it hangs or is gone. */
   checkAlive(timeoutMs: number): Promise<void>;
   setBandwidth(limit: Bandwidth, signal: AbortSignal): Promise<void>;
   /**
-   * Refuses new writes from now on (read-only, or off the air where that cannot be had). Undone by unmount
-   * only.
+   * Freezes the mount: refuses new writes (read-only, or unreachable where read-only is not possible). Only
+   * unmounting undoes it.
    */
-  seal(): Promise<void>;
+  freeze(): Promise<void>;
   /**
-   * Serves the mount's files from inside its own process, past the kernel, on a private socket; what serves
-   * there already goes on. It ends with the mount. Resolves with false where the tool cannot. Not there at
-   * all: it never can.
+   * Serves the mount's files from its own process, not through the kernel, on a private socket; keeps a
+   * server that is already there. The server ends with the mount. Resolves with false when this tool
+   * cannot. Absent: it never can.
    */
   serve?(options: ServeOptions): Promise<boolean>;
-  /** Lets queued files go up now instead of after their write-back delay, where the tool can. */
+  /** Uploads queued files now instead of after their write-back delay, where the tool can. */
   flush(signal: AbortSignal): Promise<void>;
   /**
-   * Reads a folder's listing anew from the remote, with all below it when `recursive`. Neither readers nor
-   * figures wait for it. Rejects when the signal ends it or another refresh of this mount is under way;
-   * folders that cannot be read are in the result.
+   * Reads a folder's listing from the remote again, with everything below it when `recursive`. Readers and
+   * figures do not wait for it. Rejects when the signal ends it or another refresh of this mount is
+   * running; folders that could not be read are in the result.
    */
   refreshDirectories(
     path: string,
     options: { readonly recursive: boolean; readonly signal: AbortSignal },
   ): Promise<RefreshResult>;
-  /** Takes the mount down and ends its process. Never loses a dirty file: what is left stays in the cache. */
+  /**
+   * Unmounts and ends the process. Never loses a dirty file: files that were not uploaded stay in the
+   * cache.
+   */
   unmount(): Promise<void>;
   /**
    * Ends a mount that hangs: kills its process, aborts the connection in the kernel, clears the mount point.
    */
   kill(): Promise<void>;
-  /** Absent where the cache cannot be looked into. */
+  /** Absent where the mounter cannot look into the cache. */
   cacheAccess?(): CacheAccess;
   /** Dirty files in this mount's own cache folder, read from the disk; works after the mount is down, too. */
   pending(): Promise<PendingFiles>;
-  /** Lets go without touching it, for the next daemon to adopt. */
+  /** Forgets the mount without ending it, for the next daemon to adopt. */
   release(): void;
 }
 
@@ -202,43 +230,47 @@ export interface Mount {
 export interface Mounter {
   plan(spec: ShareSpec): MountPlan;
   /**
-   * Resolves when the remote path is listable. Rejects with the reason in plain words, as a `RemoteFailure`
-   * where it can; ended by the signal.
+   * Resolves when the remote path can be listed. Rejects with the reason as a plain sentence, as a
+   * `RemoteFailure` where it can. The signal ends it.
    */
   probe(spec: ShareSpec, signal: AbortSignal): Promise<void>;
   /**
-   * Names of the folders directly below the remote path. Rejects like `probe`. Left out: they cannot be
+   * Names of the folders directly below the remote path. Rejects like `probe`. Absent: folders cannot be
    * listed.
    */
   folders?(spec: ShareSpec, signal: AbortSignal): Promise<readonly string[]>;
   /**
-   * Whether this share is of use while its remote is silent, since what users write waits on the local disk:
-   * it is mounted then all the same. Not there at all: no share is.
+   * Whether this share is mounted although its remote does not answer, because what users write waits on
+   * the local disk. Absent: never.
    */
   mountsWithoutRemote?(spec: ShareSpec): Promise<boolean>;
   /**
-   * Resolves when the kernel shows the mount and it answers; clears a stale mount point first. Rejects in
-   * plain words.
+   * Resolves when the kernel shows the mount and it answers; clears a stale mount point first. Rejects with
+   * the reason as a plain sentence. The mount may have the plan's other way of writing, while files wait that
+   * only this one uploads.
    */
   mount(spec: ShareSpec, signal: AbortSignal): Promise<Mount>;
-  /** Living mounts that a former daemon left, by share name, whatever they were started with. */
+  /** Living mounts that a former daemon left, whatever they were started with. */
   adopt(): Promise<readonly Mount[]>;
   /**
-   * Dirty files of a share in every folder that a cache of it has been in, whether it is still configured or
-   * not.
+   * Dirty files of a share in every folder that its cache has ever been in; also for shares that are no
+   * longer configured.
    */
   pending(shareName: string): Promise<PendingFiles>;
   /** Names of all shares that have a cache on disk. */
   cached(): Promise<readonly string[]>;
 }
 
+/** Provided under the name `rclone` by the plugin that mounts with it. */
+export interface RcloneService {
+  /** The program's path, or its name on the PATH. */
+  readonly command: string;
+}
+
 /** What a failure shows about the remote: it has said something (no, for example), or nothing came back. */
 export type RemoteEvidence = 'answers' | 'silent';
 
-/**
- * What a mounter may throw: an error that says what it shows about the remote. Left out where it shows
- * nothing.
- */
+/** An error that a mounter may throw; it says what it shows about the remote. Absent: nothing. */
 export interface RemoteFailure extends Error {
   readonly remote?: RemoteEvidence | undefined;
 }
@@ -254,12 +286,13 @@ export interface Prober {
 }
 
 /**
- * Reads folders of mounted shares anew, one refresh per share at a time. Provided under `directoryRefresher`.
+ * Refreshes folders of mounted shares, one refresh per share at a time. Provided under
+ * `directoryRefresher`.
  */
 export interface DirectoryRefresher {
   /**
-   * Rejects with a plain sentence when the share cannot be refreshed now; folders that cannot be read are in
-   * the result.
+   * Rejects with a plain sentence when the share cannot be refreshed now; folders that could not be read
+   * are in the result.
    */
   refresh(shareName: string, path: string): Promise<RefreshResult>;
 }

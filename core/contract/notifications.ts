@@ -1,6 +1,6 @@
-/** The contract of what people are told: events, notices, findings of the doctor. */
+/** Contract of what people are told: events, notices, results of the doctor's checks. */
 
-/** Something that people should hear of, wherever they are. */
+/** Something that people should hear of even when they are not looking at the dashboard. */
 export interface NotificationEvent {
   /** Dotted, such as `nas.offline`. */
   readonly type: string;

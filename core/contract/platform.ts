@@ -30,7 +30,7 @@ export interface ProcessSpec {
   readonly command: string;
   /** Never put a secret here: arguments are readable by every user of the machine. */
   readonly args: readonly string[];
-  /** The child's whole environment beside PATH, HOME, LANG and TZ. Kept out of records and logs. */
+  /** The child's environment in addition to PATH, HOME, LANG and TZ. Kept out of records and logs. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   /** Hash of everything the process depends on; an adopter compares it with what it would start itself. */
@@ -120,7 +120,7 @@ export interface MountEntry {
 
 /** What is mounted, by asking the kernel; never touches a mounted path. */
 export interface MountTable {
-  /** The very same list as before when nothing has changed. */
+  /** Returns the same array as before when nothing has changed. */
   list(): Promise<readonly MountEntry[]>;
   /** The topmost mount at exactly this path. */
   find(mountPoint: string): Promise<MountEntry | undefined>;
@@ -131,8 +131,8 @@ export interface MountReader {
   /** Lists one directory; rejects with `TimeoutError` when the mount does not answer in time. */
   list(path: string, options: { readonly timeoutMs: number }): Promise<readonly string[]>;
   /**
-   * Resolves when the folder can be opened in time: always a call into the process behind the mount, never
-   * into the remote (which `statfs` may wait for).
+   * Resolves when the folder can be opened in time: this asks the process behind the mount and never the
+   * remote (`statfs` may wait for the remote).
    */
   touch(path: string, options: { readonly timeoutMs: number }): Promise<void>;
   /** Lazy unmount (`umount -l`, else `fusermount3 -uz`). Resolves also when nothing was mounted. */
@@ -148,13 +148,14 @@ export interface Paths {
   readonly packageDir: string;
 }
 
-/** The daemon's log file. A change of `log.file` waits for the restart, and so does what is read here. */
+/** The daemon's log file, as opened at the start. A change of `log.file` needs a restart. */
 export interface LogFileService {
   /** The path that the daemon started with; empty when it keeps no log file. */
   readonly path: string;
   /**
-   * For reading, the very file that lines go to now: over a rotation it is the new one from SIGHUP on.
-   * The caller closes it. Rejects when there is none, it was removed, or it cannot be read.
+   * Opens the file that lines are written to now for reading; after a rotation that is the new file as soon
+   * as SIGHUP has come. The caller closes it. Rejects when there is none, it was removed, or it cannot be
+   * read.
    */
   open(): Promise<FileHandle>;
 }

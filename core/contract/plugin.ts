@@ -1,4 +1,4 @@
-/** The contract of a plugin: its manifest, and the context that it declares itself with. */
+/** Contract of a plugin: its manifest, and the context with which it declares what it does. */
 import type { Plugin as HapiPlugin, ServerRoute } from '@hapi/hapi';
 import type { Logger } from 'pino';
 import type { Awaitable, Release } from './platform.ts';
@@ -9,12 +9,16 @@ import type { Tab } from './dashboard.ts';
 import type { Hooks } from './hooks.ts';
 import type { MetricVerb } from './metrics.ts';
 import type { Services } from './services.ts';
-import type { ShareStatus, StatusRecord } from './status.ts';
+import type {
+  PluginField,
+  PluginShareField,
+  ShareStatus,
+  ShareStatusFields,
+  StatusField,
+  StatusRecord,
+} from './status.ts';
 
-/**
- * A job on a 5-field cron expression: `run` in the daemon's process, or `worker` in a worker thread of its
- * own.
- */
+/** A job on a 5-field cron expression: `run` in the daemon's process, or `worker` in a worker thread. */
 export interface Job {
   readonly name: string;
   /** Read at each (re)activation; an empty string switches the job off. */
@@ -25,15 +29,26 @@ export interface Job {
   readonly worker?: { readonly file: string; readonly data?: unknown };
 }
 
-/** `run` again `ms()` after its last end; never two at once. */
+/** Runs `run` again `ms()` milliseconds after its last end; never twice at once. */
 export interface Interval {
   readonly name: string;
   readonly ms: () => number;
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
+/** A value together with what undoes it, as `withRelease` makes it. */
+export interface WithRelease<T> {
+  readonly value: T;
+  readonly release: Release;
+}
+
 /**
- * All verbs but `use` and `send` declare; `use`, `send` and `config` work from activation on, inside what was
+ * What a verb's function has made: undefined before the plugin comes up, and once its release has begun.
+ */
+export type Made<T> = () => T | undefined;
+
+/**
+ * All verbs but `use`, `find` and `send` declare; these and `config` work from activation on, inside what was
  * declared.
  */
 export interface PluginContext<C extends object = object> {
@@ -54,27 +69,45 @@ export interface PluginContext<C extends object = object> {
     command: K,
     fn: (...args: Commands[K]['args']) => Promise<Commands[K]['result']>,
   ): void;
-  status<K extends keyof StatusRecord>(field: K, read: () => StatusRecord[K]): void;
-  shareStatus(read: (share: string) => Partial<ShareStatus>): void;
+  /** Without a default, the field is left out while the plugin is off. */
+  status<K extends PluginField>(
+    field: K,
+    declared: StatusField<StatusRecord[K]> | (() => StatusRecord[K]),
+  ): void;
+  /** Without defaults, a field belongs to the first plugin that gives it. */
+  shareStatus<K extends PluginShareField>(
+    declared: ShareStatusFields<K> | ((share: string) => Partial<Pick<ShareStatus, K>>),
+  ): void;
   route(...routes: ServerRoute[]): void;
-  /** A native hapi plugin, registered anew in every HTTP generation. */
+  /** A native hapi plugin, registered again in every HTTP generation. */
   hapi<T>(plugin: HapiPlugin<T>, options: T): void;
   tab(tab: Tab): void;
   cli(command: CliCommand): void;
-  /** Counted and observed metrics return what they are counted or observed with. */
+  /** Counted and observed metrics return their counter or histogram. */
   metric: MetricVerb;
-  provide<K extends keyof Services>(name: K, create: () => Services[K]): void;
+  /**
+   * `create` runs first of all when the plugin comes up. It may return `withRelease(service, release)`: then
+   * the service is released after all effects, within their time.
+   */
+  provide<K extends keyof Services, S extends Services[K]>(
+    name: K,
+    create: () => S | WithRelease<S>,
+  ): Made<S>;
   job(job: Job): void;
   every(interval: Interval): void;
   /**
-   * A side effect and its release: children, sockets, watchers. Acquired at activation, released last in
-   * first out.
+   * A side effect and its release: child processes, sockets, watchers. Acquired at activation, released
+   * last in, first out.
    */
   effect(label: string, acquire: (signal: AbortSignal) => Awaitable<Release>): void;
+  /** One whose value the plugin's other verbs work with. */
+  effect<T>(label: string, acquire: (signal: AbortSignal) => Awaitable<WithRelease<T>>): Made<T>;
   /** Called when only live keys of the own section changed. */
   onConfigChange(fn: (next: C, previous: C) => void): void;
   /** Throws when nobody provides the service: name it in `requires`. */
   use<K extends keyof Services>(name: K): Services[K];
+  /** A service that the plugin can do without; undefined while nobody provides it. */
+  find<K extends keyof Services>(name: K): Services[K] | undefined;
   send<K extends keyof Commands>(command: K, ...args: Commands[K]['args']): Promise<Commands[K]['result']>;
 }
 
@@ -88,7 +121,10 @@ export interface Plugin<C extends object = object> {
   /** Services, never plugins. */
   readonly requires?: readonly (keyof Services)[];
   readonly config?: ConfigContribution<C>;
-  /** True for a plugin that guards the door: while it is enabled but not active, every route answers 503. */
+  /**
+   * True for a plugin that authenticates clients: while it is enabled but not active, every route answers
+   * 503.
+   */
   readonly guard?: boolean;
   /** Off unless `[plugins.<name>] enabled = true`. In-tree plugins are on by default. */
   readonly enabledByDefault?: boolean;

@@ -1,10 +1,11 @@
-/** The contract of services: what plugins provide to each other and what the core provides to all. */
-import type { ConfigChanges, ConfigPresets, SetupService } from './config-changes.ts';
+/** Contract of services: what plugins provide to each other and what the core provides to all. */
+import type { ConfigChanges, ConfigPresets, NasFinder, SetupService } from './config-changes.ts';
 import type { ConfigService, Secrets } from './config.ts';
+import type { ConnectionMonitors } from './connections.ts';
 import type { TabsService } from './dashboard.ts';
-import type { Exporter } from './exporter.ts';
+import type { Exporter, ExportersService } from './exporter.ts';
 import type { MetricsService } from './metrics.ts';
-import type { DirectoryRefresher, Mounter, Prober } from './mount.ts';
+import type { DirectoryRefresher, Mounter, Prober, RcloneService } from './mount.ts';
 import type { Clock, LogFileService, MountReader, MountTable, Paths, Processes } from './platform.ts';
 import type { BandwidthService, SharesService } from './shares.ts';
 import type { StatusService } from './status.ts';
@@ -17,30 +18,51 @@ export interface Services {
   mountTable: MountTable;
   mountReader: MountReader;
   config: ConfigService;
-  /** Of the plugin `control-api`. */
+  /** Provided by the plugin `control-api`. */
   configChanges: ConfigChanges;
-  /** Of the plugin `presets`. */
+  /** Provided by the plugin `presets`. */
   configPresets: ConfigPresets;
   setup: SetupService;
+  /** Provided by the plugin `discovery`. */
+  nasFinder: NasFinder;
   secrets: Secrets;
   status: StatusService;
   shares: SharesService;
   bandwidth: BandwidthService;
   plugins: PluginsService;
+  exporters: ExportersService;
   tabs: TabsService;
   paths: Paths;
   logFile: LogFileService;
-  /** Documents of the plugin that asks. */
+  /** Documents of the plugin that calls it. */
   store: StoreService;
   metrics: MetricsService;
   mounter: Mounter;
+  rclone: RcloneService;
   uploader: Uploader;
   prober: Prober;
+  /** Of the plugin `probing`. */
+  connections: ConnectionMonitors;
   directoryRefresher: DirectoryRefresher;
   [exporter: `exporter:${string}`]: Exporter;
 }
 
 export type PluginState = 'disabled' | 'waiting' | 'active' | 'failed' | 'invalid';
+
+/**
+ * What a third party's plugin asks for in its package.json: `"mountkeeper": { "permissions": [ … ] }`. Left out:
+ * `read-status`, `send-commands`, `network` and `own-files`.
+ */
+export type Permission =
+  | 'read-status'
+  | 'change-config'
+  | 'send-commands'
+  | 'network'
+  | 'own-files'
+  | 'files'
+  | 'processes'
+  | 'workers'
+  | 'addons';
 
 export interface PluginInfo {
   readonly name: string;
@@ -49,42 +71,58 @@ export interface PluginInfo {
   readonly state: PluginState;
   /** Why it is waiting, failed or invalid; undefined otherwise. */
   readonly reason: string | undefined;
-  /** Labels of what it holds now: effects, jobs, intervals. */
+  /** Labels of what is active now: effects, jobs, intervals. */
   readonly effects: readonly string[];
-  /** Names of what it declares, by kind such as `routes`; left out where nothing of it is known. */
+  /** Names of what it declares, by kind such as `routes`; absent when the plugin was not loaded. */
   readonly contributes?: readonly (readonly [kind: string, names: readonly string[]])[];
   readonly thirdParty: boolean;
+  /** Where its code runs, or would: `own`, in a process of its own; `none`, inside the daemon. */
+  readonly isolation: 'own' | 'none';
+  /** What a third party's plugin asks for; with the isolation `none` it may do everything, whatever it asks for. */
+  readonly permissions?: readonly Permission[];
 }
 
 export interface PluginsService {
   list(): readonly PluginInfo[];
+  /**
+   * Brings back a plugin that was switched off since it broke off: by an error that nobody caught, or by a
+   * process of its own that ended too often. False, and nothing else, for every other one.
+   */
+  enable(name: string): boolean;
+  /**
+   * Its README.md as text, also while it is off; undefined where there is none. At most 256 KiB, written by a
+   * stranger perhaps: show it as text.
+   */
+  readme(name: string): Promise<string | undefined>;
 }
 
-/** `ctx.use('store')`: each plugin sees its own documents alone. */
+/** `ctx.use('store')`: each plugin sees only its own documents. */
 export interface StoreService {
   /**
-   * The document of this name, `initial` where there is none yet. Names are like plugins' names. Rejects when
-   * the document was written by a later version of the plugin, when `migrate` throws, or when the disk cannot
-   * be read: nothing is changed then. A file that is no document any more is laid aside and named in the log.
+   * Opens the document of this name; its value is `initial` when there is none yet. Names follow the rules
+   * of plugin names. Rejects, and changes nothing, when a later version of the plugin wrote the document,
+   * when `migrate` throws, or when the disk cannot be read. A corrupt file is moved aside and named in the
+   * log.
    */
   open<T>(name: string, options: StoreOptions<T>): Promise<StoredDocument<T>>;
 }
 
 export interface StoreOptions<T> {
-  /** Of the document's form, from 1 on. Raise it when what is kept is written in another way. */
+  /** Version of the document's format, from 1 on. Raise it when the format changes. */
   readonly version: number;
-  /** JSON. */
+  /** Any JSON value. */
   readonly initial: T;
-  /** Makes this version's document of an earlier one's. Left out, an earlier one is taken as it is. */
+  /** Converts a document of an earlier version. Absent: it is used as it is. */
   readonly migrate?: (value: unknown, version: number) => T;
 }
 
 export interface StoredDocument<T> {
-  /** As it was saved last; a copy of its own at each look. */
+  /** As last saved; every read returns a new copy. */
   readonly value: T;
   /**
-   * Resolves when all of it is on the disk; a loss of power leaves the former one or this one. Rejects for
-   * what is not JSON, for more than 1 MiB, and when the disk refuses: the former one stays.
+   * Resolves when the document is on the disk; after a power cut either the former or the new one is there.
+   * Rejects for values that are not JSON, for more than 1 MiB, and when the disk refuses: the former one
+   * stays.
    */
   save(value: T): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** The contract of shares as they are now, and of the bandwidth that their mounts are given. */
+/** Contract of shares as they are now, and of the bandwidth that their mounts get. */
 import type { Bandwidth, Mount, MountStats, RemoteEvidence, ShareSpec } from './mount.ts';
 import type { Health } from './status.ts';
 
@@ -19,27 +19,27 @@ export interface LiveShare {
   readonly remoteAnswers: boolean | undefined;
   /** How long that check took, in milliseconds; left out while the remote does not answer. */
   readonly remoteTookMs?: number | undefined;
-  /** What the check showed when it failed; left out where the mounter does not say. */
+  /** What the failed check showed; absent where the mounter does not say. */
   readonly remoteEvidence?: RemoteEvidence | undefined;
-  /** The mount's last figures; left out before the first. */
+  /** The mount's latest figures; absent before the first. */
   readonly figures?: TakenFigures | undefined;
 }
 
 /**
- * The supervisor's shares, for plugins that work on active mounts. A mount may end at any time: take it anew
- * each time.
+ * The supervisor's shares, for plugins that work on active mounts. A mount may end at any time: do not keep
+ * it, ask each time.
  */
 export interface SharesService {
   list(): readonly LiveShare[];
 }
 
-/** What the mounts may use. Bytes per second; 0 is unlimited. */
+/** The bandwidth of all mounts. Bytes per second; 0 is unlimited. */
 export interface BandwidthState {
   /** As set by the configuration or by the last `bwlimit`. */
   readonly limit: Bandwidth;
-  /** What plugins have made of it: the whole that is divided. */
+  /** The limit after plugins have transformed it; this is what is divided. */
   readonly effective: Bandwidth;
-  /** What each mount has been given. */
+  /** The part of each mount. */
   readonly shares: readonly ({ readonly share: string } & Bandwidth)[];
 }
 

@@ -10,21 +10,26 @@ export interface Snapshot {
   readonly record: StatusRecord;
 }
 
+/** Plugins by the field that they give. */
+export interface StatusOwners {
+  readonly daemon: ReadonlyMap<string, string>;
+  readonly share: ReadonlyMap<string, string>;
+}
+
 export interface StatusService {
   readonly snapshot: Snapshot;
-  /** Calls `fn` after each publication until released. Only inside an effect. */
+  /** Calls `fn` after each publication until it is released. Use it only inside an effect. */
   onPublish(fn: (snapshot: Snapshot) => void): () => void;
-  /** What `collectNotices` gathered in the last cycles: for the dashboard and for people. */
+  /** The notices of the last cycle's `collectNotices`. */
   readonly notices: readonly Notice[];
+  /** Which active plugin gives which field. */
+  owners(): StatusOwners;
 }
-/** The contract's part about the status: what the daemon says of itself and of each share. */
 
 export type Health = 'pending' | 'probing' | 'healthy' | 'failed';
 
-export type WarmupState = 'none' | 'pending' | 'listing' | 'caching' | 'complete' | 'failed';
-
-/** Open: status of one share. The API's edge maps it to the spec's snake_case. */
-export interface ShareStatus {
+/** What the core says of a share. */
+export interface CoreShareStatus {
   name: string;
   mounted: boolean;
   rcPort: number;
@@ -38,42 +43,46 @@ export interface ShareStatus {
   health: Health;
   /** Why it failed, or what is wrong though it works; null when nothing is. */
   healthMessage: string | null;
-  warmupState: WarmupState;
-  warmupDone: number;
-  warmupTotal: number;
-  dirRefreshActive: boolean;
-  /** Milliseconds since the epoch; null when never. */
-  lastDirRefreshAt: number | null;
-  lastDirRefreshDirsOk: number;
-  lastDirRefreshDirsFailed: number;
 }
 
-export interface WarmupRuleStatus {
-  share: string;
-  path: string;
-  newerThan: string | null;
-  state: Exclude<WarmupState, 'none'>;
-  totalFiles: number;
-  skipped: number;
-  cached: number;
-  errors: number;
-}
+/** Open: status of one share. Plugins merge their fields in and give them with `ctx.shareStatus`. */
+export interface ShareStatus extends CoreShareStatus {}
 
-/**
- * Open: the daemon's status. A field whose plugin is off has the default that the API's contract gives it.
- */
-export interface StatusRecord {
+/** What the core says of the daemon. */
+export interface CoreStatus {
   /** Milliseconds since the epoch. */
   startedAt: number;
   shares: readonly ShareStatus[];
-  smbdRunning: boolean;
-  webdavRunning: boolean;
-  nfsExported: boolean;
-  warmup: readonly WarmupRuleStatus[];
-  nasOffline: boolean;
   /**
    * Every share reachable and nothing queued, uploading, open with changes, errored or orphaned on disk.
    * Unknown reads as false.
    */
   allSynced: boolean;
+}
+
+/**
+ * Open: the daemon's status. Plugins merge their fields in and give them with `ctx.status`. The API's edge maps
+ * it to the spec's snake_case.
+ */
+export interface StatusRecord extends CoreStatus {}
+
+/** Fields of the daemon's status that plugins give. */
+export type PluginField = Exclude<keyof StatusRecord, keyof CoreStatus>;
+/** Fields of a share's status that plugins give. */
+export type PluginShareField = Exclude<keyof ShareStatus, keyof CoreShareStatus>;
+
+/** A field of the daemon's status. */
+export interface StatusField<T> {
+  /** Plain data. Stands while the plugin is off, and where `read` gives nothing that can be used. */
+  readonly default: T;
+  /** Asked in every cycle: quick, and at once. Gives plain data of the default's kind; 1 MiB in all. */
+  readonly read: () => T;
+}
+
+/** Fields of a share's status. */
+export interface ShareStatusFields<K extends PluginShareField> {
+  /** Every field that `read` may give. As the default of a `StatusField`. */
+  readonly defaults: Pick<ShareStatus, K>;
+  /** Asked for each share in every cycle. A field that it leaves out has its default; 64 KiB in all. */
+  readonly read: (share: string) => Partial<Pick<ShareStatus, K>>;
 }

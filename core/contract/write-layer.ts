@@ -5,14 +5,20 @@
  * end; `''` is the share's root.
  */
 
+/** The kind is written as rclone writes it: `md5`, `sha1`, `sha256`. */
+export interface RemoteHash {
+  readonly kind: string;
+  readonly value: string;
+}
+
 /**
- * One version of a remote file. `modifiedMs` is as exact as the backend keeps it; the hash is there where the
- * backend has one.
+ * One version of a remote file. `modifiedMs` is as precise as the backend stores it; the hash is there when
+ * the backend has one.
  */
 export interface RemoteVersion {
   readonly bytes: number;
   readonly modifiedMs: number;
-  readonly hash?: { readonly kind: string; readonly value: string } | undefined;
+  readonly hash?: RemoteHash | undefined;
 }
 
 export type RemoteEntry =
@@ -20,13 +26,13 @@ export type RemoteEntry =
   | { readonly name: string; readonly kind: 'file'; readonly version: RemoteVersion };
 
 /**
- * A share's files on the remote, asked beside the mount: no cache stands between. Every call rejects with a
- * `RemoteFailure` whose message is the remote's own words in a plain sentence. No call is repeated by itself:
- * who calls looks first.
+ * A share's files on the remote, without any cache between. Every call rejects with a `RemoteFailure`: a
+ * plain sentence with the remote's own message. Calls are not retried; the caller looks at the remote again
+ * first.
  */
 export interface RemoteFiles {
   /**
-   * How far two times of one file may lie apart and still be the same, in milliseconds: the backend's own
+   * Two times of one file that differ by at most this many milliseconds count as equal: the backend's own
    * precision.
    */
   readonly precisionMs: number;
@@ -35,15 +41,20 @@ export interface RemoteFiles {
     path: string,
     options: { readonly signal: AbortSignal; readonly hash?: boolean },
   ): Promise<RemoteEntry | undefined>;
+  /**
+   * Reads the whole file from the remote, past every cache, for a hash of its content in hexadecimal digits.
+   * Takes as long as a download.
+   */
+  readBack(path: string, options: { readonly signal: AbortSignal }): Promise<RemoteHash>;
   /** Undefined when there is no such folder. */
   list(
     folder: string,
     options: { readonly signal: AbortSignal },
   ): Promise<readonly RemoteEntry[] | undefined>;
   /**
-   * Brings a local file up with its time, beside the place and renamed where the backend can, so that a
-   * failure leaves the former version. `local` is an absolute path on the local disk. Resolves once the
-   * remote holds it.
+   * Uploads a local file with its modification time, under a temporary name that is then renamed where the
+   * backend can, so that a failure keeps the former version. `local` is an absolute path on the local disk.
+   * Resolves once the remote has it.
    */
   upload(
     local: string,
@@ -51,8 +62,8 @@ export interface RemoteFiles {
     options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
   ): Promise<void>;
   /**
-   * Removes what uploads of this daemon to the path have left beside it when they were cut off. None may be
-   * under way.
+   * Removes temporary files that interrupted uploads of this daemon left next to the path. No upload to it
+   * may be running.
    */
   clearLeftovers(path: string, options: { readonly signal: AbortSignal }): Promise<void>;
   /** The target must not exist. */
@@ -60,15 +71,15 @@ export interface RemoteFiles {
   /** The target must not exist. */
   moveFolder(from: string, to: string, options: { readonly signal: AbortSignal }): Promise<void>;
   deleteFile(path: string, options: { readonly signal: AbortSignal }): Promise<void>;
-  /** With its parents; no error when it is there. */
+  /** Creates the folder and its parents; no error when it exists. */
   makeFolder(path: string, options: { readonly signal: AbortSignal }): Promise<void>;
   /** Rejects when it is not empty. */
   removeFolder(path: string, options: { readonly signal: AbortSignal }): Promise<void>;
-  /** The share's mount reads these folders anew when they are next asked for. */
+  /** Makes the share's mount read these folders again when they are next asked for. */
   forget(folders: readonly string[], options: { readonly signal: AbortSignal }): Promise<void>;
 }
 
-/** What a look at the lower layer found, by path. */
+/** Result of a lookup in the lower layer, by path. */
 export interface LookBelow<T> {
   /** Undefined where there is none. */
   readonly found: ReadonlyMap<string, T | undefined>;
@@ -85,32 +96,38 @@ export interface WriteLayer {
   readonly aside: string;
   /** A folder for the uploader's own records, on the same file system. */
   readonly records: string;
-  /** Paths that somebody has open for writing now. */
+  /** Paths that are open for writing now. */
   openForWriting(): Promise<ReadonlySet<string>>;
   /**
-   * What somebody has open or stands in, files and folders, with all above: on the remote it had better stay
-   * where it is.
+   * Files that are open and folders that are somebody's working directory, with all their parents: they
+   * should keep their place on the remote.
    */
   inUse(): Promise<ReadonlySet<string>>;
   /**
-   * What the lower layer has at these paths of its own: whiteouts and marks in the upper folder do not count.
-   * Asked outside the daemon's process, bounded.
+   * What the lower layer alone has at these paths: whiteouts and marks of the upper folder are ignored.
+   * Runs outside the daemon's process, with a deadline.
    */
   below(paths: readonly string[], options: { readonly signal: AbortSignal }): Promise<LookBelow<RemoteEntry>>;
-  /** What the lower layer has in folders of its own. */
+  /**
+   * What a file in the lower layer was when somebody opened it at that time (milliseconds since the epoch):
+   * another version may show there by now. Undefined where none does, or nobody had the file open then.
+   * Absent: the lower layer never changes below open files.
+   */
+  heldVersion?(path: string, openedAtMs: number): RemoteVersion | undefined;
+  /** Entries of these folders in the lower layer alone. */
   listBelow(
     folders: readonly string[],
     options: { readonly signal: AbortSignal },
   ): Promise<LookBelow<readonly RemoteEntry[]>>;
   /**
-   * Takes what the remote now has, too, out of the upper folder (files, whiteouts, marks of moved folders,
-   * folders that hold nothing any more), so that users see the remote's. Nothing that changed meanwhile, or
-   * is open for writing, is touched: resolves with the paths that were taken out. An entry with `copy` is on
-   * the remote at that path instead of its own.
+   * Removes from the upper folder what the remote now has, too (files, whiteouts, marks of moved folders,
+   * folders that became empty), so that users see the remote's version. Entries that changed meanwhile or
+   * are open for writing stay: resolves with the paths that were removed. For an entry with `copy`, the
+   * remote has it at that path instead.
    */
   takeOut(entries: readonly LeavingEntry[]): Promise<readonly string[]>;
   /**
-   * Writes the marks of these (`nowAt`) anew and nothing else. Resolves with the paths of those that had not
+   * Rewrites only the marks of these entries (`nowAt`). Resolves with the paths of those that had not
    * changed meanwhile.
    */
   rewriteMarks(entries: readonly LeavingEntry[]): Promise<readonly string[]>;
@@ -120,121 +137,127 @@ export interface WriteLayer {
 export interface UpperEntry {
   readonly path: string;
   /**
-   * `whiteout`: users deleted what lies below. `other`: a link, a socket or the like, which no remote takes.
+   * `whiteout`: users deleted the lower entry. `other`: a symlink, a socket or the like, which no remote
+   * can store.
    */
   readonly kind: 'file' | 'folder' | 'whiteout' | 'other';
   readonly inode: bigint;
   readonly bytes: number;
   readonly modifiedNs: bigint;
   readonly changedNs: bigint;
-  /** Of a folder: nothing that lies below shows. */
+  /** For a folder: nothing of the lower folder is visible. */
   readonly isOpaque: boolean;
   /**
-   * Of a folder, or a file without data: where what lies below it comes from by its mark, before it was
-   * renamed.
+   * For a folder, or a file without data: the path in the lower layer that its mark refers to, from before
+   * the rename.
    */
   readonly movedFrom?: string | undefined;
   /**
-   * A file of which overlayfs keeps only that it was renamed or has another mode (`metacopy`). Its bytes are
-   * no content.
+   * A file for which overlayfs stores only a rename or a changed mode (`metacopy`). Its bytes are not the
+   * content.
    */
   readonly hasNoData?: boolean | undefined;
 }
 
 /**
- * One entry that the remote has, too. A file without data may go whatever lies below: it holds nothing of the
- * user's.
+ * An entry that the remote has, too. A file without data may be removed whatever the lower layer has: it
+ * holds nothing of the user's.
  */
 export interface LeavingEntry extends UpperEntry {
-  /** Where the remote has it, when someone else's version has its place. */
+  /** Where the remote has it, when someone else's version has taken its path. */
   readonly copy?: string | undefined;
   /**
-   * Of a folder, or a file without data, whose mark is out of date: where the remote has what lies below it
-   * now. Its mark is written anew to say so and is never removed while an overlay is mounted, for overlayfs
-   * remembers the former one: mark first, then the mount reads the folders anew, then names are dropped.
-   * Taken out means that a look through the overlay has shown it since; it stays in the upper folder.
+   * For a folder, or a file without data, whose mark is out of date: where the remote has its lower entry
+   * now. The mark is rewritten, and never removed while an overlay is mounted, because overlayfs caches the
+   * former one: first the mark, then the mount refreshes the folders, then the names are dropped. The entry
+   * counts as removed once a lookup through the overlay has shown the new place; it stays in the upper
+   * folder.
    */
   readonly nowAt?: string | undefined;
   /**
-   * Of a file that the remote had as it is here: others have put this there since, or have removed it where
-   * there is no entry. It is taken out when what lies below shows just that.
+   * For a file that the remote once had exactly like this: what others have put there since; without
+   * `entry` they removed it. The file is removed here when the lower layer shows just that.
    */
   readonly theirs?: { readonly entry?: RemoteEntry } | undefined;
 }
 
 export type QueueState = 'waiting' | 'uploading' | 'stuck';
 
-/** One thing that the remote does not have yet. */
+/** One change that the remote does not have yet. */
 export interface QueueEntry {
   readonly path: string;
   readonly action: 'upload' | 'delete' | 'move' | 'make folder';
   readonly state: QueueState;
   readonly bytes: number;
-  /** Bytes that have gone up in the try under way. */
+  /** Bytes sent in the current attempt. */
   readonly sentBytes: number;
   /** Milliseconds since the epoch. */
   readonly since: number;
-  /** A plain sentence why it is not there yet, with the remote's own words when it refused. */
+  /** A plain sentence why it is not uploaded yet, with the remote's own message when it refused. */
   readonly reason: string;
   readonly tries: number;
-  /** Milliseconds since the epoch; undefined when it goes as soon as there is room. */
+  /** Milliseconds since the epoch; undefined when it is sent as soon as a slot is free. */
   readonly nextTryAt?: number | undefined;
 }
 
-/** Two versions that both stay. */
+/** Two versions of one file, both kept. */
 export interface Conflict {
   readonly path: string;
-  /** Where the other version is; the path itself when there is one alone. */
+  /** Path of the other version; the same as `path` when there is only one. */
   readonly copy: string;
   readonly what: 'changed' | 'deleted' | 'moved';
   readonly at: number;
-  /** Where both are files: what the remote had at the path, and what users here wrote, which is at `copy`. */
+  /**
+   * When both are files: what the remote had at the path, and what users wrote here, which is now at
+   * `copy`.
+   */
   readonly versions?:
     | { readonly theirs: RemoteVersion; readonly mine: Pick<RemoteVersion, 'bytes' | 'modifiedMs'> }
     | undefined;
 }
 
-/** Figures from the last look at the upper folder. */
+/** Figures from the last scan of the upper folder. */
 export interface UploadFigures {
-  /** When that look began, in monotonic milliseconds. */
+  /** When that scan began, in monotonic milliseconds. */
   readonly lookedAtMs: number;
   readonly dirtyFiles: number;
   readonly dirtyBytes: number;
-  /** Milliseconds since the epoch; undefined when all is on the remote. */
+  /** Milliseconds since the epoch; undefined when everything is on the remote. */
   readonly oldestDirtyAt?: number | undefined;
   readonly stuckFiles: number;
-  /** Why the first of the stuck ones is. */
+  /** Why the first stuck entry is stuck. */
   readonly stuckReason?: string | undefined;
   readonly uploading: number;
   readonly uploadedBytes: number;
 }
 
-/** Brings one share's upper folder to the remote, for as long as the share is mounted. */
+/** Uploads one share's upper folder for as long as the share is mounted. */
 export interface ShareUploads {
   readonly figures: UploadFigures | undefined;
-  /** Looks at the upper folder now; resolves with what it shows. */
+  /** Scans the upper folder now; resolves with the resulting figures. */
   look(signal: AbortSignal): Promise<UploadFigures>;
   /**
-   * Resolves when users see every folder where the remote has it; none is moved there until the returned
-   * function is called. What the lower layer shows may be read anew only then: a folder that has been moved
-   * on the remote would show empty. Rejects when the signal ends the wait.
+   * Resolves when users see every folder at the path that the remote has it at; until the returned function
+   * is called, the uploader moves no folder. Only then may listings of the lower layer be refreshed: a
+   * folder that was moved on the remote would look empty. Rejects when the signal ends the wait.
    */
   holdMoves(signal: AbortSignal): Promise<() => void>;
   /**
-   * Another lower layer is about to be seen, while the overlay stays: marks say then where the remote has
-   * folders now. `remote` must answer. Rejects when that cannot be found out, or be written.
+   * Called before the lower layer is replaced while the overlay stays: rewrites the marks to where the
+   * remote has the folders now. `remote` must answer. Rejects when that is unknown, or the marks cannot be
+   * written.
    */
   settleMoves(signal: AbortSignal): Promise<void>;
   /**
-   * The share reads this listing anew (`isDeep`: and all below it): what others changed is to show instead of
-   * what lies here.
+   * Tells that the share refreshed this listing (`isDeep`: with everything below): the upper folder gives
+   * way to what others changed.
    */
   refreshed(folder: string, isDeep: boolean): void;
-  /** All that waits may go now: no quiet time, no pause between tries. */
+  /** Everything that waits may be sent now: no quiet time, no pause between attempts. */
   flush(): void;
   queue(): readonly QueueEntry[];
   conflicts(): readonly Conflict[];
-  /** Ends what is under way; what waits stays in the upper folder. */
+  /** Ends running uploads; what waits stays in the upper folder. */
   stop(): Promise<void>;
 }
 
@@ -244,25 +267,25 @@ export interface UploadOptions {
   /** Quiet time after the last change of a closed file, in milliseconds. */
   readonly writeBackMs: () => number;
   readonly transfers: () => number;
-  /** When files that the remote has, too, leave the upper folder. Left out, they stay. */
+  /** When files that the remote has, too, are removed from the upper folder. Absent: never. */
   readonly clean?: CleanRules | undefined;
 }
 
-/** What the configuration says of the cache, as it is at the moment. */
+/** Cache rules of the configuration; each is read when it is needed. */
 export interface CleanRules {
-  /** So old may be what is known of a folder on the remote, in milliseconds. */
+  /** Maximum age of what is known about a remote folder, in milliseconds. */
   readonly listingAgeMs: () => number;
-  /** What nobody has changed for longer leaves, in milliseconds. */
+  /** Files that nobody has changed for this many milliseconds are removed. */
   readonly keepMs: () => number;
-  /** Free space that is wanted on the disk of the upper folder. */
+  /** Free bytes that the disk of the upper folder should have. */
   readonly minFreeBytes: () => number;
 }
 
-/** An upper folder that no overlay uses. */
+/** An upper folder that no overlay uses at the moment. */
 export interface SettleOptions {
   readonly upper: string;
   readonly records: string;
-  /** Asked about moves whose answer was never seen. */
+  /** Asked about moves whose answer never arrived. */
   readonly remote: Pick<RemoteFiles, 'stat'>;
   readonly signal: AbortSignal;
 }
@@ -271,12 +294,12 @@ export interface SettleOptions {
 export interface Uploader {
   start(options: UploadOptions): ShareUploads;
   /**
-   * Right before an overlay is mounted anew: writes the marks of folders as the remote has them now, and
-   * takes out what only an overlay needed that lived until now. Nobody may use the upper folder meanwhile,
-   * and no uploader may run on it.
+   * Called right before an overlay is mounted again: rewrites the marks of folders as the remote has them
+   * now, and removes what only the former overlay needed. Nobody may use the upper folder, and no uploader
+   * may run on it.
    */
   settle(options: SettleOptions): Promise<void>;
-  /** What waits in an upper folder that no mount carries. */
+  /** What waits in an upper folder without a mount. */
   waiting(
     upper: string,
     records: string,

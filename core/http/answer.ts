@@ -1,8 +1,8 @@
-/** Answers that the core gives by itself, without any route, and the headers that go onto every answer. */
+/** Answers that the core gives itself, without any route, and the headers of every answer. */
 import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Set before a route sees the request; a route may replace one by its own. */
+/** Set before a route sees the request; a route may replace them. */
 export function addSecurityHeaders(res: ServerResponse): void {
   res.setHeader('x-content-type-options', 'nosniff');
   res.setHeader('x-frame-options', 'DENY');
@@ -10,7 +10,7 @@ export function addSecurityHeaders(res: ServerResponse): void {
   res.setHeader('referrer-policy', 'no-referrer');
 }
 
-/** A sentence as JSON, in the shape of every other error answer. */
+/** An error sentence as JSON, in the same form as every other error answer. */
 export function answerProblem(
   req: IncomingMessage,
   res: ServerResponse,
@@ -32,7 +32,7 @@ function finish(
   status: number,
   content: { type: string; body: string },
 ): void {
-  // A body that nobody reads would stand before the next request of the connection.
+  // An unread body would be taken for the connection's next request.
   if (!req.complete && mayHaveBody(req)) res.setHeader('connection', 'close');
   res.setHeader('cache-control', 'no-store');
   res.setHeader('content-type', content.type);

@@ -1,7 +1,6 @@
 /**
- * A second way in, for who administers this machine: a unix socket in the state folder that nobody but root
- * and the daemon's user can open. The kernel has checked who comes over it, so whoever does needs no
- * password.
+ * A second listener, for administrators of this machine: a unix socket in the state folder that only root
+ * and the daemon's user can open. The kernel checks who connects, so no password is needed.
  */
 import { constants } from 'node:fs';
 import { chmod, open, unlink } from 'node:fs/promises';
@@ -27,12 +26,12 @@ export interface CommandSocketOptions {
 
 /** Opens the socket and resolves with its release. The caller holds the lock of the state folder. */
 export async function openCommandSocket(options: CommandSocketOptions): Promise<() => Promise<void>> {
-  // Socket names are cut off after 107 bytes; through a descriptor every folder has a short one.
+  // Socket paths are limited to 107 bytes; through /proc/self/fd every folder has a short path.
   const folder = await open(options.stateDir, constants.O_RDONLY | constants.O_DIRECTORY);
   const path = `/proc/self/fd/${folder.fd}/${COMMAND_SOCKET}`;
   const server = serverOf(options);
   try {
-    // Left by a daemon that was killed: whoever holds the lock is the only one.
+    // Left by a daemon that was killed: the holder of the state folder's lock is the only daemon.
     await unlink(path).catch(unlessMissing);
     await listen(server, path);
     await chmod(path, 0o600);
@@ -57,7 +56,7 @@ function serverOf({ limits, log, onRequest, onSocketClosed }: CommandSocketOptio
     connectionsCheckingInterval: limits.checkIntervalMs,
   });
   server.maxConnections = limits.maxConnections;
-  // For instance no descriptor is left for who comes: that ends nothing.
+  // For example, no file descriptor is left for a new connection: the server goes on.
   server.on('error', (err) => {
     if (server.listening) log.error({ err }, 'the command socket reported an error');
   });
@@ -80,7 +79,7 @@ function listen(server: Server, path: string): Promise<void> {
   });
 }
 
-/** The name goes at once; what was asked before is answered, within `letGoMs`. */
+/** Removes the name at once; requests that have arrived are answered, within `letGoMs`. */
 async function close(
   server: Server,
   folder: FileHandle,

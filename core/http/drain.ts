@@ -1,6 +1,6 @@
 /**
- * Counts the requests in flight on one generation, so that it is stopped only after the last of them.
- * A queued (pipelined) response whose connection dies never closes, hence the count per connection.
+ * Counts the requests in flight on one generation, so that it is stopped only after the last of them. A
+ * queued (pipelined) response whose connection dies never closes, so the count is kept per connection.
  */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -8,11 +8,11 @@ import type { Socket } from 'node:net';
 export interface Drain {
   readonly inFlight: number;
   enter(socket: Socket, res: ServerResponse): void;
-  /** The connection is gone, and with it every response still queued on it. */
+  /** The connection is closed, and with it every response still queued on it. */
   socketClosed(socket: Socket): void;
-  /** Resolves when nothing is in flight. To be called once no request is added any more. */
+  /** Resolves when nothing is in flight. Call it only when no more requests are added. */
   idle(): Promise<void>;
-  /** Ends the connections of what is still in flight. */
+  /** Closes the connections of what is still in flight. */
   destroy(): void;
 }
 

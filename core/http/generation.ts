@@ -1,7 +1,7 @@
 /**
- * One HTTP generation: a hapi server built from all ledgers, never listening itself. hapi cannot remove a
- * route, so a change of the plugin set builds a fresh generation beside the one in force and the listener
- * turns to it.
+ * One HTTP generation: a hapi server built from all ledgers, which never listens itself. hapi cannot remove
+ * a route, so every change of the plugin set builds a new generation next to the current one, and the
+ * listener switches to it.
  */
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
@@ -11,7 +11,9 @@ import type { Lifecycle, Request, Server, ServerRealm } from '@hapi/hapi';
 import type { RequestClient } from '../contract/http.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
 import type { Ledger } from '../plugins/instance/ledger.ts';
+import { timeBox, timeBoxOr } from '../platform/deadline.ts';
 import { StallWatch } from '../sdk/stall-watch.ts';
+import { confined } from './confined.ts';
 import { createDrain } from './drain.ts';
 import type { RequestEvent } from './listener.ts';
 
@@ -25,14 +27,15 @@ declare module '@hapi/hapi' {
 
 const BUILD_TIMEOUT_MS = 5_000;
 const MAX_BODY_BYTES = 1024 * 1024;
+const THIRD_PARTY_ROUTE_MS = 30_000;
 
 export interface Generation {
   readonly inFlight: number;
-  /** Name of an enabled guard whose effects are not up: nobody may come in. */
+  /** Name of an enabled authentication plugin that is not active: nobody may come in. */
   closedBy(): string | undefined;
   dispatch(event: RequestEvent, req: IncomingMessage, res: ServerResponse): void;
   socketClosed(socket: Socket): void;
-  /** Ends the event streams, waits for what is in flight (`timeoutMs` at the most) and stops the server. */
+  /** Ends the event streams, waits at most `timeoutMs` for requests in flight and stops the server. */
   retire(timeoutMs: number): Promise<void>;
 }
 
@@ -41,11 +44,13 @@ export interface GenerationOptions {
   readonly isActive: (plugin: string) => boolean;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Who sent a request: `request.client` of the routes and extensions. */
+  /** The client of a request: `request.client` of the routes and extensions. */
   readonly clientOf: (req: IncomingMessage) => RequestClient;
+  /** How long a third party's route may take to begin its answer, in milliseconds; default 30 s. */
+  readonly routeMs?: number;
 }
 
-/** Stands where hapi expects a listener of its own, and never listens. */
+/** Given to hapi in place of a listener; never listens. */
 class Facade extends EventEmitter {
   constructor() {
     super();
@@ -66,7 +71,7 @@ function createServer(facade: Facade): Server {
   return createHapiServer({
     listener: facade as unknown as HttpServer,
     autoListen: false,
-    // Else stop() throws on a server that never listened, and throws again from a timer.
+    // Without this, stop() throws on a server that never listened, and throws again from a timer.
     operations: { cleanStop: false },
     compression: false,
     debug: false,
@@ -78,7 +83,7 @@ function createServer(facade: Facade): Server {
   });
 }
 
-/** The plugin a route belongs to, also for routes of native hapi plugins inside it. */
+/** The plugin that a route belongs to, also for routes of native hapi plugins inside it. */
 function ownerOf(realm: ServerRealm, root: ServerRealm): string | undefined {
   let owner: string | undefined;
   for (let at: ServerRealm | null = realm; at !== null && at !== root; at = at.parent ?? null)
@@ -117,12 +122,12 @@ function reportErrors(server: Server, log: Logger): void {
   });
 }
 
-/** Guards first, so that their extensions see a request before anything else of a plugin. */
+/** Authentication plugins first, so that their extensions see a request before those of all others. */
 function inOrder(ledgers: readonly Ledger[]): readonly Ledger[] {
   return [...ledgers].sort((a, b) => Number(b.guard) - Number(a.guard) || (a.plugin < b.plugin ? -1 : 1));
 }
 
-/** Handlers of all plugins' routes, also of those that their native hapi plugins have added. */
+/** Wraps the handlers of all plugins' routes, also of routes that their native hapi plugins have added. */
 function watchHandlers(server: Server, stalls: StallWatch): void {
   for (const route of server.table()) {
     const plugin = ownerOf(route.realm, server.realm);
@@ -136,28 +141,73 @@ function watchHandlers(server: Server, stalls: StallWatch): void {
   }
 }
 
-async function registerLedger(server: Server, ledger: Ledger): Promise<void> {
+/** Whoever decides about every request inside the daemon cannot be confined to its own. */
+function isConfined({ routePrefix, guard }: Ledger): boolean {
+  return routePrefix !== '' && !guard;
+}
+
+async function registerLedger(
+  server: Server,
+  ledger: Ledger,
+  { clock, routeMs }: Required<GenerationOptions>,
+): Promise<void> {
   if (ledger.routes.length === 0 && ledger.hapi.length === 0) return;
+  const { plugin: name, routePrefix: prefix } = ledger;
+  const owns = ({ route }: Request): boolean => ownerOf(route.realm, server.realm) === name;
+  const limits = { plugin: name, prefix, owns, timeoutMs: routeMs, clock };
   await server.register({
-    name: ledger.plugin,
+    name,
     register: async (own: Server) => {
       for (const { plugin, options } of ledger.hapi) {
-        await own.register({ plugin, options: options as object });
+        const native = isConfined(ledger) ? confined(plugin, limits) : plugin;
+        const routes = prefix === '' ? undefined : { prefix };
+        await own.register({ plugin: native, options: options as object }, { routes });
       }
       own.route([...ledger.routes]);
     },
   });
 }
 
-async function assemble(server: Server, options: GenerationOptions): Promise<void> {
+/** A third party's routes are answered for after a while: the web server ends the wait, the plugin is named. */
+function limitRoutes(server: Server, { ledgers, log, routeMs }: Required<GenerationOptions>): void {
+  const thirdParties = new Set(ledgers.flatMap((one) => (one.routePrefix === '' ? [] : one.plugin)));
+  const late = new WeakMap<Request, string>();
+  for (const { realm, settings } of server.table()) {
+    if (!thirdParties.has(ownerOf(realm, server.realm) ?? '')) continue;
+    const { server: own } = settings.timeout ?? {};
+    settings.timeout = {
+      ...settings.timeout,
+      server: Math.min(typeof own === 'number' ? own : routeMs, routeMs),
+    };
+  }
+  server.events.on(
+    { name: 'request', channels: ['internal'] },
+    (request, _event, { timeout, server: ofServer }) => {
+      const plugin = ownerOf(request.route.realm, server.realm) ?? '';
+      if (timeout !== true || ofServer !== true || !thirdParties.has(plugin)) return;
+      const { method, path } = request;
+      late.set(request, plugin);
+      log.error({ plugin, method, path, ms: routeMs }, 'a route did not answer in time');
+    },
+  );
+  server.ext('onPreResponse', (request, h) => {
+    const plugin = late.get(request);
+    if (plugin === undefined || !('isBoom' in request.response)) return h.continue;
+    request.response.output.payload.message = `The plugin "${plugin}" did not answer within ${routeMs / 1_000} s.`;
+    return h.continue;
+  });
+}
+
+async function assemble(server: Server, options: Required<GenerationOptions>): Promise<void> {
   for (const ledger of inOrder(options.ledgers)) {
     try {
-      await registerLedger(server, ledger);
+      await registerLedger(server, ledger, options);
     } catch (error) {
       throw new Error(`routes of plugin ${ledger.plugin}: ${(error as Error).message}`, { cause: error });
     }
   }
   watchHandlers(server, new StallWatch(options));
+  limitRoutes(server, options);
   await server.start();
 }
 
@@ -165,19 +215,9 @@ async function assemble(server: Server, options: GenerationOptions): Promise<voi
  * A native hapi plugin may never come back from its registration; the generation in force does not wait for
  * it.
  */
-async function within(work: Promise<void>, clock: Clock): Promise<void> {
-  const settled = new AbortController();
-  const late = clock.sleep(BUILD_TIMEOUT_MS, settled.signal).then(
-    () => {
-      throw new Error(`the routes were not ready within ${BUILD_TIMEOUT_MS / 1000} s`);
-    },
-    () => undefined,
-  );
-  try {
-    await Promise.race([work, late]);
-  } finally {
-    settled.abort();
-  }
+function inTime(work: Promise<void>, clock: Clock): Promise<void> {
+  const sentence = `the routes were not ready within ${BUILD_TIMEOUT_MS / 1000} s`;
+  return timeBox(clock, BUILD_TIMEOUT_MS, work, sentence);
 }
 
 async function stopQuietly(server: Server, log: Logger): Promise<void> {
@@ -199,7 +239,7 @@ export async function buildGeneration(options: GenerationOptions): Promise<Gener
   refuseWhileInactive(server, isActive);
   reportErrors(server, log);
   try {
-    await within(assemble(server, options), clock);
+    await inTime(assemble(server, { routeMs: THIRD_PARTY_ROUTE_MS, ...options }), clock);
   } catch (error) {
     await stopQuietly(server, log);
     throw error;
@@ -218,13 +258,7 @@ export async function buildGeneration(options: GenerationOptions): Promise<Gener
     socketClosed: (socket) => drain.socketClosed(socket),
     async retire(timeoutMs) {
       end.abort();
-      const settled = new AbortController();
-      const late = clock.sleep(timeoutMs, settled.signal).then(
-        () => drain.destroy(),
-        () => undefined,
-      );
-      await Promise.race([drain.idle(), late]);
-      settled.abort();
+      await timeBoxOr(clock, timeoutMs, drain.idle(), () => drain.destroy());
       await stopQuietly(server, log);
     },
   };

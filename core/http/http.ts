@@ -1,7 +1,6 @@
 /**
- * The web server: one listener, the request guard in front of it, and the generation in force behind it.
- * To the plugin host it is one projector: routes follow the ledgers by building a new generation and swapping
- * it in.
+ * The web server: one listener, the request guard in front of it, and the current generation behind it. For
+ * the plugin host it is a projector: when ledgers change, it builds a new generation and swaps it in.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestClient } from '../contract/http.ts';
@@ -20,25 +19,24 @@ import { refusalOf } from './request-guard.ts';
 export interface HttpOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Names the Host header may carry beside localhost and addresses. Asked at every request. */
+  /** Host names that are accepted besides localhost and addresses. Called at every request. */
   readonly hostnames: () => readonly string[];
-  /**
-   * Addresses and ranges of the proxies that say who their clients are; none by default. Asked at every
-   * request.
-   */
+  /** Addresses and ranges of trusted proxies; none by default. Called at every request. */
   readonly trustedProxies?: () => readonly string[];
   /**
-   * Why nobody may come in, such as an enabled guard that failed; undefined when the door is open. Asked at
-   * every request.
+   * Why nobody may come in, such as an authentication plugin that failed; undefined when requests are
+   * served. Called at every request.
    */
   readonly guardState?: () => string | undefined;
   readonly limits?: Partial<ListenerLimits>;
-  /** How long a replaced generation may finish what it began. */
+  /** How long a replaced generation may take to finish its requests. */
   readonly retireTimeoutMs?: number;
+  /** How long a third party's route may take, in milliseconds; default 30 s. */
+  readonly routeMs?: number;
 }
 
 export interface HttpStats {
-  /** The one in force and those that still finish requests. */
+  /** The current one and those that still finish requests. */
   readonly generations: number;
   readonly inFlight: number;
   readonly sockets: number;
@@ -48,10 +46,11 @@ export interface Http {
   readonly projector: Projector;
   readonly address: Address | undefined;
   /**
-   * Listens on the new address before the old one is let go. Rejects in plain words and keeps the old one.
+   * Listens on the new address before the old one is closed. Rejects with a plain sentence and keeps the
+   * old one.
    */
   listen(address: Address): Promise<void>;
-  /** Opens the command socket in the state folder, beside the address. */
+  /** Opens the command socket in the state folder, in addition to the address. */
   listenForCommands(stateDir: string): Promise<void>;
   close(): Promise<void>;
   stats(): HttpStats;
@@ -70,7 +69,7 @@ class HttpServer implements Http {
   readonly #options: HttpOptions;
   readonly #listener: Listener;
   readonly #live = new Set<Generation>();
-  /** What every way in hands its requests to. */
+  /** Callbacks and limits that both listeners share. */
   readonly #reception: Pick<ListenerOptions, 'clock' | 'limits' | 'onRequest' | 'onSocketClosed'>;
   #current: Generation | undefined;
   #closeCommandSocket: (() => Promise<void>) | undefined;
@@ -92,7 +91,9 @@ class HttpServer implements Http {
       name: 'http',
       build: async (ledgers, isActive) => {
         const clientOf = (req: IncomingMessage): RequestClient => this.#listener.clientOf(req);
-        const generation = await buildGeneration({ ledgers, isActive, clock, log, clientOf });
+        const { routeMs } = options;
+        const needs = { ledgers, isActive, clock, log, clientOf };
+        const generation = await buildGeneration(routeMs === undefined ? needs : { ...needs, routeMs });
         return { commit: () => this.#commit(generation), discard: () => generation.retire(0) };
       },
     };
@@ -154,7 +155,7 @@ class HttpServer implements Http {
 
   #closedReason(isAdmin: boolean): string | undefined {
     if (this.#current === undefined) return 'The server is just starting. Try again in a moment.';
-    // Who may open the command socket is let in without a guard, and is who can mend it.
+    // Whoever may open the command socket needs no authentication, and is the one who can repair it.
     if (isAdmin) return undefined;
     const guard = this.#current.closedBy();
     if (guard !== undefined)
@@ -169,9 +170,7 @@ class HttpServer implements Http {
     if (previous) void this.#retire(previous, this.#options.retireTimeoutMs ?? RETIRE_TIMEOUT_MS);
   }
 
-  /**
-   * Runs beside everything else: the request that caused the swap is itself in flight on the old generation.
-   */
+  /** Not awaited by the swap: the request that caused it may itself be in flight on the old generation. */
   async #retire(generation: Generation, timeoutMs: number): Promise<void> {
     await generation.retire(timeoutMs);
     this.#live.delete(generation);

@@ -1,7 +1,7 @@
 /**
- * The one listener of the daemon. It outlives every HTTP generation and moves between addresses: the new
- * address is listened on before the old one is let go. Times, sizes and numbers of connections are bounded
- * here.
+ * The daemon's one TCP listener. It survives every HTTP generation and moves between addresses: it listens
+ * on the new address before it closes the old one. Limits on times, sizes and numbers of connections are
+ * set here.
  */
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -22,11 +22,11 @@ export interface ListenerLimits {
   readonly maxConnections: number;
   /** For one IPv4 address, or one IPv6 network of 64 bits; not for a trusted proxy. */
   readonly maxPerAddress: number;
-  /** A client that takes nothing of its answer for so long is cut off. */
+  /** A client that reads nothing of its answer for so long is disconnected. */
   readonly idleAnswerMs: number;
   /** How often overdue requests are looked for. */
   readonly checkIntervalMs: number;
-  /** How long answers may go on over an address that was let go. */
+  /** How long answers may continue over an address that was closed. */
   readonly letGoMs: number;
 }
 
@@ -48,7 +48,7 @@ export interface ListenerOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly limits: ListenerLimits;
-  /** Addresses and ranges of the proxies that say who their clients are. Asked at every request. */
+  /** Addresses and ranges of the trusted proxies. Called at every request. */
   readonly trustedProxies: () => readonly string[];
   readonly onRequest: (event: RequestEvent, req: IncomingMessage, res: ServerResponse) => void;
   readonly onSocketClosed: (socket: Socket) => void;
@@ -59,13 +59,16 @@ export interface Listener {
   readonly sockets: number;
   listen(address: Address): Promise<void>;
   close(): Promise<void>;
-  /** Who sent a request. */
+  /** The client of a request. */
   clientOf(req: IncomingMessage): RequestClient;
 }
 
-/** Beyond it the kernel lets whoever comes in a crowd wait for a second. */
+/**
+ * Length of the accept queue; beyond it the kernel drops connection attempts, which clients repeat after a
+ * second.
+ */
 const MAX_COMING = 4_096;
-/** That connections were refused or made way is said no more often. */
+/** That connections were refused or closed for others is logged at most this often. */
 const SAY_CROWDED_EVERY_MS = 60_000;
 
 interface Exchange {
@@ -75,7 +78,7 @@ interface Exchange {
 
 interface Entrance {
   readonly server: Server;
-  /** Answers that are not finished. */
+  /** Responses that are not finished. */
   readonly answers: Set<ServerResponse>;
 }
 
@@ -178,8 +181,8 @@ class MovingListener implements Listener {
   }
 
   /**
-   * From one address of a port to all of them, or back: the kernel lets nobody hold both, so the old one goes
-   * first.
+   * From one address of a port to all addresses, or back: the kernel does not allow both at once, so the
+   * old one is closed first.
    */
   async #replace(previous: ListeningSocket, address: Address): Promise<ListeningSocket> {
     void this.#letGo(previous);
@@ -212,7 +215,7 @@ class MovingListener implements Listener {
   #createServer(answers: Set<ServerResponse>): Server {
     const { limits } = this.#options;
     const server = createServer({
-      // The pool ends new connections; this is for heads of later requests.
+      // The connection pool times out new connections; this is for the heads of later requests.
       headersTimeout: limits.requestTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,
       keepAliveTimeout: limits.keepAliveTimeoutMs,
@@ -230,16 +233,16 @@ class MovingListener implements Listener {
   #track(socket: Socket, answers: Set<ServerResponse>): void {
     this.#sockets.add(socket);
     socket.once('close', () => {
-      // An answer that still waits for its turn is never closed when its connection dies.
+      // A response that still waits for its turn is never closed when its connection dies.
       for (const res of answers) if (res.req.socket === socket) answers.delete(res);
       this.#sockets.delete(socket);
       this.#options.onSocketClosed(socket);
     });
   }
 
-  async #accept(event: RequestEvent, door: Entrance, { req, res }: Exchange): Promise<void> {
-    const { server, answers } = door;
-    // What was read before the connection was cut is answered to nobody.
+  async #accept(event: RequestEvent, entrance: Entrance, { req, res }: Exchange): Promise<void> {
+    const { server, answers } = entrance;
+    // A request that was read before its connection was closed has nobody to answer.
     if (req.socket.destroyed) return;
     answers.add(res);
     res.once('close', () => {
@@ -249,21 +252,18 @@ class MovingListener implements Listener {
     if (!server.listening) res.shouldKeepAlive = false;
     res.setTimeout(this.#options.limits.idleAnswerMs, () => req.socket.destroy());
     if (!(await this.#pool.turn(req, res))) return;
-    // Who sends a body slowly is not being served yet.
+    // A client that is still sending a body does not count as served yet.
     if (!hasBody(req)) this.#pool.serve(req, 'stranger');
     this.#options.onRequest(event, req, res);
   }
 
-  /**
-   * Stops accepting at once; resolves when the last connection is gone, which is after `letGoMs` at the
-   * latest.
-   */
+  /** Stops accepting at once; resolves when the last connection is closed, after `letGoMs` at the latest. */
   #letGo({ server, answers }: ListeningSocket): Promise<void> {
     return new Promise((resolve) => {
       const cancel = this.#options.clock.after(this.#options.limits.letGoMs, () =>
         server.closeAllConnections(),
       );
-      // What has begun is finished, and nothing more comes over its connection.
+      // Requests that have begun are finished, and no more come over their connections.
       for (const res of answers) if (!res.headersSent) res.shouldKeepAlive = false;
       server.close(() => {
         cancel();

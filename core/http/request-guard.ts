@@ -1,7 +1,7 @@
 /**
- * Decides on the raw listener, before any route, whether a request may come in at all: the Host header must
- * not be a name that a stranger's DNS points at this machine (DNS rebinding), and a request that changes
- * something must not be sent by a page of another site (CSRF). No cross-origin access is ever granted.
+ * Decides, before any route, whether a request is accepted at all. Its Host header must not be a name that
+ * somebody else's DNS points at this machine (DNS rebinding), and a request that changes something must not
+ * come from a page of another site (CSRF). Cross-origin access is never granted.
  */
 import { isIP } from 'node:net';
 import type { IncomingMessage } from 'node:http';
@@ -15,8 +15,8 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 const SHOWN_CHARACTERS = 80;
 
 /**
- * The host part of `name:port` or `[address]:port`, lower case, without a final dot; undefined when it is
- * none.
+ * The host part of `name:port` or `[address]:port`, lower case, without a final dot; undefined for anything
+ * else.
  */
 export function hostOf(authority: string): string | undefined {
   const match = /^(?:\[([0-9a-f:.]+)\]|([^[\]:/\\@?#\s]+))(?::\d{0,5})?$/i.exec(authority);
@@ -35,7 +35,9 @@ function checkHost(req: IncomingMessage, names: readonly string[]): Refusal | un
   const shown = header.slice(0, SHOWN_CHARACTERS);
   return {
     status: 421,
-    message: `This server does not answer to the name "${shown}". Use its address, or add the name to web.hostnames in the configuration.`,
+    message:
+      `This server does not answer to the name "${shown}". ` +
+      'Use its address, or add the name to web.hostnames in the configuration.',
   };
 }
 
@@ -43,11 +45,12 @@ function originAuthority(origin: string): string | undefined {
   try {
     return new URL(origin).host;
   } catch {
+    // Not an origin, `null` among them: it matches nothing.
     return undefined;
   }
 }
 
-/** A browser leaves the scheme's own port out of Origin and of Host alike, so the two compare as they are. */
+/** A browser leaves the default port out of both Origin and Host, so the two can be compared as they are. */
 function sameAuthority(origin: string, host: string | undefined): boolean {
   const authority = originAuthority(origin);
   return authority !== undefined && authority !== '' && authority === host?.toLowerCase();
@@ -63,12 +66,13 @@ function checkSite(req: IncomingMessage): Refusal | undefined {
   return {
     status: 403,
     message:
-      'This request was sent by a page of another site and is refused. A proxy in front must pass the Host header on, with that name in web.hostnames.',
+      'This request was sent by a page of another site and is refused. ' +
+      'A proxy in front must pass the Host header on, with that name in web.hostnames.',
   };
 }
 
 /**
- * Undefined lets the request in. `names` are the host names that are answered to beside localhost and
+ * Undefined accepts the request. `names` are the host names that are accepted besides localhost and
  * addresses.
  */
 export function refusalOf(req: IncomingMessage, names: readonly string[]): Refusal | undefined {

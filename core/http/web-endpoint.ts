@@ -1,6 +1,6 @@
 /**
- * Where the web server is to listen, beside the command socket. An address that cannot be had takes nothing
- * else down: it is tried again until it can.
+ * Opens the web server's address and the command socket. An address that cannot be used stops nothing else:
+ * it is retried until it works.
  */
 import type { Logger } from 'pino';
 import type { Clock } from '../contract/platform.ts';
@@ -31,7 +31,7 @@ export class WebEndpoint {
     this.#parts = parts;
   }
 
-  /** Never rejects: without the socket the command line goes the way of all others. */
+  /** Never rejects: without the socket the command line uses the web address, with a password. */
   async listenForCommands(stateDir: string): Promise<void> {
     const { http, log, status } = this.#parts;
     try {
@@ -49,7 +49,7 @@ export class WebEndpoint {
     }
   }
 
-  /** Never rejects; the address of the last call is the one that counts. */
+  /** Never rejects; only the address of the last call counts. */
   async listen(wanted: Address): Promise<void> {
     const { http, log, status } = this.#parts;
     this.#cancel();

@@ -58,8 +58,7 @@ function deadline(ms: number, parent?: AbortSignal): AbortSignal {
     controller.abort(timeoutError(`no answer within ${ms} ms`));
   });
   if (parent) {
-    // Many deadlines under one long-lived signal are no leak: each takes its listener back when its time is
-    // up.
+    // Many deadlines under one long-lived signal are not a leak: each removes its listener when it fires.
     setMaxListeners(0, parent);
     parent.addEventListener('abort', onAbort, { once: true });
   }

@@ -1,6 +1,6 @@
 /**
- * Cron expressions of five fields: what is wrong with one, and when it comes next. Standard cron alone: no
- * nicknames (`@daily`), no `L`, `W`, `#` or `?`. Day and weekday both given: either of them.
+ * Cron expressions of five fields: what is wrong with one, and its next time. Standard cron only: no
+ * nicknames (`@daily`), no `L`, `W`, `#` or `?`. When day and weekday are both given, either one matches.
  */
 import { Cron } from 'croner';
 
@@ -20,7 +20,7 @@ const FIELDS: readonly Field[] = [
   { name: 'month', min: 1, max: 12, words: MONTHS },
   { name: 'weekday', min: 0, max: 7, words: WEEKDAYS },
 ];
-/** Room for every minute of an hour by itself. */
+/** Long enough to list every minute of an hour. */
 const LONGEST = 256;
 const ITEM = /^(?:\*|(\w+)(?:-(\w+))?)(?:\/(\d+))?$/;
 
@@ -35,7 +35,10 @@ export function cronProblem(expression: string, timezone?: string): string | und
 function fieldsProblem(expression: string, timezone: string | undefined): string | undefined {
   const parts = expression.trim().split(/\s+/);
   if (expression.trim().startsWith('@'))
-    return `"${expression.trim()}" is a nickname; write five fields instead, such as "0 3 * * *" for every day at 03:00`;
+    return (
+      `"${expression.trim()}" is a nickname; write five fields instead, such as "0 3 * * *" for ` +
+      'every day at 03:00'
+    );
   const count = expression.trim() === '' ? 0 : parts.length;
   if (count !== FIELDS.length)
     return `a schedule has five fields (minute hour day month weekday), but "${expression}" has ${count}`;
@@ -82,7 +85,7 @@ function itemProblem(item: string, field: Field): string | undefined {
 
 function orderProblem(from: string | undefined, to: string | undefined, field: Field): string | undefined {
   if (from === undefined || to === undefined) return undefined;
-  // A week may end on Sunday.
+  // A range of weekdays may end on Sunday, as day 7.
   const end = to.toUpperCase() === 'SUN' ? 7 : numberOf(to, field);
   return numberOf(from, field) > end ? `the range ${from}-${to} runs backwards` : undefined;
 }
@@ -112,13 +115,14 @@ function zoneProblem(timezone: string | undefined): string | undefined {
     new Intl.DateTimeFormat('en', { timeZone: timezone });
     return undefined;
   } catch {
+    // The one thing that Intl throws for here.
     return `the time zone "${timezone}" is not known; use a name such as "Europe/Berlin"`;
   }
 }
 
 function occurrenceProblem(expression: string, timezone: string | undefined): string | undefined {
   try {
-    // Any moment does: a date that exists at all comes within the library's own horizon.
+    // Any start will do: a date that exists at all comes within the years that the library searches.
     return nextCronTime(expression, timezone, 0) === undefined
       ? `"${expression}" never comes: there is no such date`
       : undefined;

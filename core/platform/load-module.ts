@@ -1,20 +1,31 @@
 /**
- * How modules of the package are loaded: required, hundreds are read in one go; imported, each is waited for
- * by itself.
+ * Loads modules of the package: hundreds are read in one go when they are required, one by one when they
+ * are imported.
  */
-import { createRequire } from 'node:module';
+import { createRequire, register } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import type { TypeScriptHooks } from './typescript-hooks.ts';
 
 type Exports = Record<string, unknown>;
 
-/** `entry` is an absolute path. Throws what the module throws. */
-export function importModule(entry: string): Promise<Exports> {
+/** From Node 22.18 on. */
+let knowsTypeScript = (process.features as { typescript?: unknown }).typescript === 'strip';
+
+/**
+ * `entry` is an absolute path. Throws what the module throws. `hasTypes` (default: false) says of a `.ts` file
+ * that it is an author's source, not the copy that has lost its types.
+ */
+export function importModule(entry: string, { hasTypes = false } = {}): Promise<Exports> {
+  if (!knowsTypeScript && /\.m?ts$/.test(entry)) {
+    knowsTypeScript = true;
+    register<TypeScriptHooks>('./typescript-hooks.js', import.meta.url, { data: { hasTypes } });
+  }
   return import(pathToFileURL(entry).href) as Promise<Exports>;
 }
 
 /**
- * As `importModule`, in half of the processor time where the runtime can require modules. For the package's
- * own alone: nothing else gets a turn meanwhile. One that awaits at its top level is imported.
+ * As `importModule`, with half the processor time where the runtime can require ES modules. Only for the
+ * package's own modules: nothing else runs meanwhile. A module with top-level await is imported.
  */
 export async function loadModule(entry: string): Promise<Exports> {
   if (!process.features.require_module) return importModule(entry);

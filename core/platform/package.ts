@@ -1,4 +1,4 @@
-/** The package itself: where it lies and which version it is. */
+/** The package itself: its folder and its version. */
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

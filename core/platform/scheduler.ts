@@ -1,20 +1,21 @@
 /**
- * Jobs on cron expressions. When a job comes is worked out by croner; a job's worker file is run by bree in a
- * thread of its own, a plain `run` in the daemon. A job never overlaps itself, and its failure ends nothing
- * but itself.
+ * Runs jobs on cron expressions. croner computes the times; bree runs a job's worker file in its own
+ * thread, a plain `run` runs in the daemon. A job never overlaps itself, and a failed run ends nothing
+ * else.
  */
 import type { Job } from '../contract/plugin.ts';
 import type { Clock, Logger, Release } from '../contract/platform.ts';
 import { cronProblem, nextCronTime } from './cron.ts';
+import { endsWithin } from './deadline.ts';
 import { createWorkerJobs } from './worker-jobs.ts';
 import type { WorkerJobs } from './worker-jobs.ts';
 
 /**
- * Timers do not run while the machine sleeps and know nothing of a clock that is set: the wall clock is asked
- * again and again.
+ * Timers stop while the machine sleeps and do not follow a clock that is set, so the wall clock is polled
+ * this often.
  */
 const LOOK_MS = 30_000;
-/** A job that does not heed its signal is not waited for any longer. */
+/** How long a release waits for a job that ignores its signal. */
 const STOP_MS = 5_000;
 
 export type ScheduledJob = Job & { readonly key: string };
@@ -22,7 +23,7 @@ export type ScheduledJob = Job & { readonly key: string };
 export interface Scheduler {
   /**
    * Rejects with a sentence when the expression is wrong or the key is taken. The release stops the job and
-   * waits for it, but not for ever.
+   * waits for its end, for a limited time.
    */
   add(job: ScheduledJob): Promise<Release>;
   close(): Promise<void>;
@@ -85,20 +86,12 @@ function schedule(job: ScheduledJob, rule: Rule, context: Context): () => Promis
     cancel();
     stopping.abort(new Error('the job is stopped'));
     if (running === undefined) return;
-    const enough = new AbortController();
-    const isLate = await Promise.race([
-      running.then(() => false),
-      clock.sleep(STOP_MS, enough.signal).then(
-        () => true,
-        () => false,
-      ),
-    ]);
-    enough.abort();
-    if (isLate) log.warn({ job: job.key }, 'job does not stop and is left behind');
+    if (!(await endsWithin(clock, STOP_MS, running)))
+      log.warn({ job: job.key }, 'job does not stop and is abandoned');
   };
 }
 
-/** Calls `fn` whenever the rule's time comes. A time that passed while the machine slept comes once, late. */
+/** Calls `fn` at every time of the rule. Times that passed while the machine slept lead to one late call. */
 function repeat({ expression, timezone }: Rule, clock: Clock, fn: () => void): () => void {
   let cancel: () => void = () => undefined;
   const wait = (fromMs: number): void => {
@@ -109,7 +102,7 @@ function repeat({ expression, timezone }: Rule, clock: Clock, fn: () => void): (
   const look = (fromMs: number, dueMs: number): void => {
     const nowMs = clock.now();
     if (nowMs >= dueMs) fn();
-    // Set back past where this wait began: what was worked out then no longer comes next.
+    // The clock was set back to before this wait began, so the computed time is no longer the next one.
     wait(nowMs >= dueMs || nowMs < fromMs ? nowMs : fromMs);
   };
   wait(clock.now());

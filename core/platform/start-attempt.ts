@@ -1,24 +1,23 @@
 /**
- * Starts of the daemon that came to nothing are counted: after three, third parties' plugins are left out of
- * the next.
+ * Counts failed starts of the daemon: after three in a row, the next one runs without third-party plugins.
  */
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeWhole } from './files/atomic-file.ts';
 
-/** In the state folder: how many starts in a row have begun and not ended. */
+/** File in the state folder: how many starts in a row have begun and not succeeded. */
 const FILE = 'starts';
 const MOST_FAILED = 3;
 
 export interface SafeMode {
-  /** Why a plugin is off. */
+  /** Why third-party plugins are off; shown with each of them. */
   readonly reason: string;
-  /** For who administers the daemon. */
+  /** The same for the administrator. */
   readonly message: string;
 }
 
 export class StartAttempt {
-  /** Undefined when third parties' plugins are on. */
+  /** Undefined when third-party plugins are on. */
   readonly safeMode: SafeMode | undefined;
   readonly #file: string | undefined;
 
@@ -27,7 +26,10 @@ export class StartAttempt {
     this.#file = file;
   }
 
-  /** The caller holds the lock of the state folder. What cannot be counted ends no start. */
+  /**
+   * The caller holds the lock of the state folder. A counter that cannot be read or written does not stop
+   * the start.
+   */
   static async begin(
     stateDir: string,
     { isSafe, hasStrangers }: { isSafe: boolean; hasStrangers: boolean },
@@ -35,14 +37,16 @@ export class StartAttempt {
     if (isSafe) return new StartAttempt(asked(), undefined);
     if (!hasStrangers) return new StartAttempt(undefined, undefined);
     const file = join(stateDir, FILE);
+    // The first start, or a count that cannot be read: strangers' plugins get their chance.
     const failed = Number(await readFile(file, 'utf8').catch(() => '0')) || 0;
+    // The state folder says soon enough that it takes nothing; this start is just not counted.
     await writeWhole(file, String(failed + 1)).catch(() => undefined);
     return new StartAttempt(failed >= MOST_FAILED ? afterFailures(failed) : undefined, file);
   }
 
-  /** The daemon is up, or it was not a plugin that was in the way. */
+  /** Resets the count: the daemon is up, or it failed for a reason that no plugin could have caused. */
   async end(): Promise<void> {
-    // At the worst a start without third parties' plugins comes too early.
+    // If it cannot be removed, at worst safe mode comes too early.
     if (this.#file !== undefined) await rm(this.#file, { force: true }).catch(() => undefined);
   }
 }
@@ -56,7 +60,11 @@ function asked(): SafeMode {
 
 function afterFailures(failed: number): SafeMode {
   return {
-    reason: `the last ${String(failed)} starts of the daemon came to nothing, so it runs in safe mode; the next start tries this plugin again`,
-    message: `safe mode: the last ${String(failed)} starts came to nothing, so third parties' plugins are off. Switch off or mend the one that is in the way; the next start tries them again`,
+    reason:
+      `the last ${String(failed)} starts of the daemon failed, so it runs in safe mode; ` +
+      'the next start tries this plugin again',
+    message:
+      `safe mode: the last ${String(failed)} starts failed, so third parties' plugins are ` +
+      'off. Switch off or repair the one that causes it; the next start tries them again',
   };
 }

@@ -1,20 +1,21 @@
 /**
- * Tells the service manager (systemd) how the daemon is, where there is one: that it is up, what it does in
- * words, that it still moves, and that a drain needs more time. Node.js has no datagram sockets of the unix
- * kind, so each message goes by `systemd-notify`, which comes with whoever listens: few messages, never two
- * at once, the latest words win.
+ * Reports the daemon's state to systemd, if it runs under it: that it is up, a status line, that it is not
+ * stuck, and that a drain needs more time. Node.js has no unix datagram sockets, so each message is sent by
+ * `systemd-notify`, which comes with systemd: few messages, never two at once, and only the latest status.
  */
+import { pause } from './deadline.ts';
 import type { Clock, Logger, Processes } from '../contract/platform.ts';
 import type { Snapshot } from '../contract/status.ts';
+import { createSerialQueue } from './serial-queue.ts';
 
 const COMMAND = 'systemd-notify';
 const SEND_DEADLINE_MS = 10_000;
-/** Words are renewed only so often. */
+/** The status line is sent at most this often. */
 const WORDS_EVERY_MS = 5_000;
-/** While it drains, the manager's patience is extended this often, by so much. */
+/** While the daemon drains, the stop timeout is extended this often, by this much. */
 const EXTEND_EVERY_MS = 10_000;
 const EXTENSION_MS = 90_000;
-/** The supervisor looks at the mounts every 3 s; after this long it is stuck. */
+/** The supervisor checks the mounts every 3 s; without a check for this long it counts as stuck. */
 const STUCK_MS = 30_000;
 
 export interface SystemdNotifierOptions {
@@ -22,7 +23,7 @@ export interface SystemdNotifierOptions {
   readonly log: Logger;
   readonly processes: Pick<Processes, 'run'>;
   readonly env: NodeJS.ProcessEnv;
-  /** When the supervisor last looked, on the monotonic clock. */
+  /** Monotonic time of the supervisor's last check, in milliseconds. */
   readonly lookedAtMs: () => number;
 }
 
@@ -30,26 +31,43 @@ export class SystemdNotifier {
   readonly #options: SystemdNotifierOptions;
   readonly #socket: string | undefined;
   readonly #end = new AbortController();
-  #queue: Promise<void> = Promise.resolve();
+  readonly #queue = createSerialQueue();
   #statusText = '';
   #toldText = '';
   #textToldAtMs = -Infinity;
   #filesAtStop: number | undefined;
   #stopsAtMs: number | undefined;
+  #reloads = 0;
 
   constructor(options: SystemdNotifierOptions) {
     this.#options = options;
     this.#socket = options.env['NOTIFY_SOCKET'];
   }
 
-  /** The daemon is up. From now on it has to move. */
+  /** Reports that the daemon is up and starts the watchdog messages. */
   ready(): void {
     this.#send('READY=1', `STATUS=${this.#statusText || 'up'}`);
     const watchdogMs = Number(this.#options.env['WATCHDOG_USEC'] ?? 0) / 1000;
     if (this.#socket !== undefined && watchdogMs > 0) void this.#feed(watchdogMs / 3);
   }
 
-  /** A new status: what it says in words. */
+  /**
+   * Reports a reload while `act` runs, whatever comes of it: `systemctl reload` waits for its end, and takes
+   * it only with a time after its own signal.
+   */
+  async reloading(act: () => Promise<void>): Promise<void> {
+    this.#reloads += 1;
+    this.#send('RELOADING=1', `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
+    try {
+      await act();
+    } finally {
+      this.#reloads -= 1;
+      // Another one may have begun meanwhile, and whoever stops is ready no more.
+      if (this.#reloads === 0 && this.#stopsAtMs === undefined) this.#send('READY=1');
+    }
+  }
+
+  /** Takes a new status for the status line. */
   saw(snapshot: Snapshot): void {
     if (this.#socket === undefined) return;
     this.#statusText = this.#stopsAtMs === undefined ? wordsFor(snapshot) : this.#drainText(snapshot);
@@ -61,7 +79,7 @@ export class SystemdNotifier {
     this.#send(`STATUS=${this.#statusText}`);
   }
 
-  /** A drain has begun that may take so long. */
+  /** Reports that a drain has begun that may take up to `limitMs`. */
   stopping(limitMs: number): void {
     if (this.#socket === undefined) return;
     this.#stopsAtMs = this.#options.clock.monotonic() + limitMs;
@@ -69,10 +87,10 @@ export class SystemdNotifier {
     void this.#extend();
   }
 
-  /** Nothing more is said; resolves when what was begun is. */
+  /** Sends nothing more; resolves when the message in progress is sent. */
   async close(): Promise<void> {
     this.#end.abort();
-    await this.#queue;
+    await this.#queue.run(() => undefined);
   }
 
   #drainText({ record: { shares } }: Snapshot): string {
@@ -87,14 +105,14 @@ export class SystemdNotifier {
     const { clock, lookedAtMs } = this.#options;
     while (!this.#end.signal.aborted) {
       if (clock.monotonic() - lookedAtMs() < STUCK_MS) this.#send('WATCHDOG=1');
-      await clock.sleep(everyMs, this.#end.signal).catch(() => undefined);
+      await pause(clock, everyMs, this.#end.signal);
     }
   }
 
   async #extend(): Promise<void> {
     while (!this.#end.signal.aborted) {
       this.#send(`EXTEND_TIMEOUT_USEC=${EXTENSION_MS * 1000}`);
-      await this.#options.clock.sleep(EXTEND_EVERY_MS, this.#end.signal).catch(() => undefined);
+      await pause(this.#options.clock, EXTEND_EVERY_MS, this.#end.signal);
     }
   }
 
@@ -108,8 +126,8 @@ export class SystemdNotifier {
       env: { NOTIFY_SOCKET: socket },
       timeoutMs: SEND_DEADLINE_MS,
     };
-    this.#queue = this.#queue
-      .then(() => processes.run(spec))
+    void this.#queue
+      .run(() => processes.run(spec))
       .then(({ code, stderr }) => {
         if (code !== 0) log.warn({ said: stderr.trim() }, 'the service manager was not told');
       })

@@ -1,12 +1,13 @@
 /**
- * Worker files in threads of their own, run by bree. It is loaded when the first one comes. What is known of
- * it: a stop waits for ever on a worker that heeds no message, a failure is reported twice, and two additions
- * at once take one name twice.
+ * Runs worker files in their own threads with bree, which is loaded for the first one. bree has three
+ * quirks that this module works around: stopping waits for ever for a worker that ignores its message, a
+ * failure is reported twice, and two simultaneous additions can take the same name.
  */
 import { EventEmitter } from 'node:events';
 import { isAbsolute } from 'node:path';
 import type Bree from 'bree';
 import type { Clock, Logger } from '../contract/platform.ts';
+import { endsWithin } from './deadline.ts';
 import { createSerialQueue } from './serial-queue.ts';
 
 export interface WorkerFile {
@@ -16,7 +17,10 @@ export interface WorkerFile {
 }
 
 export interface WorkerJobs {
-  /** Resolves when the worker has ended; rejects with its error. Aborted: asked to stop, then ended. */
+  /**
+   * Resolves when the worker has ended; rejects with its error. On abort it is asked to stop, then
+   * terminated.
+   */
   run(key: string, worker: WorkerFile, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
@@ -27,7 +31,7 @@ const REMOVE_MS = 1_000;
 
 interface Runner {
   readonly bree: Bree;
-  /** Emits `error:<name>` with the first thing that went wrong. */
+  /** Emits `error:<name>` with the worker's first error. */
   readonly errors: EventEmitter;
 }
 
@@ -60,7 +64,8 @@ export function createWorkerJobs({
       try {
         await runWorker({ bree, errors }, key, signal, clock);
       } finally {
-        await withLimit(bree.remove(key), REMOVE_MS, clock);
+        // It is gone from the list already where its thread has ended by itself.
+        await endsWithin(clock, REMOVE_MS, bree.remove(key)).catch(() => undefined);
       }
     },
     close: async () => {
@@ -78,7 +83,7 @@ async function startRunner(log: Logger): Promise<Runner> {
     root: false,
     timeout: false,
     jobs: [],
-    // Its lines on every start and end are noise; failures come through `errorHandler`.
+    // bree logs every start and end; failures arrive through `errorHandler` instead.
     logger: {
       info: (...line: unknown[]) => log.trace({ line }, 'worker'),
       warn: (...line: unknown[]) => log.debug({ line }, 'worker'),
@@ -124,12 +129,6 @@ async function runWorker(
 
 async function cancelWorker(bree: Bree, key: string, ended: Promise<void>, clock: Clock): Promise<void> {
   bree.workers.get(key)?.postMessage('cancel');
-  await withLimit(ended, CANCEL_MS, clock);
+  await endsWithin(clock, CANCEL_MS, ended);
   await bree.workers.get(key)?.terminate();
-}
-
-async function withLimit(work: Promise<unknown>, ms: number, clock: Clock): Promise<void> {
-  const enough = new AbortController();
-  await Promise.race([work.catch(() => undefined), clock.sleep(ms, enough.signal).catch(() => undefined)]);
-  enough.abort();
 }

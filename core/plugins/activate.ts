@@ -1,16 +1,19 @@
 /**
- * Bringing new instances up, side by side, and providers before those who depend on them. One that fails is
- * replaced by the instance it came for, where there was one; whoever depends on it waits. A stranger's that
- * takes long is not waited for.
+ * Activates new instances concurrently, but providers of services before their dependants. A failed
+ * instance is replaced by the former one, where there was one; its dependants wait. Slow third-party
+ * plugins are not waited for.
  */
 import type { Clock, Logger } from '../contract/platform.ts';
+import { timeBoxOr } from '../platform/deadline.ts';
 import type { Instance } from './instance/instance.ts';
-import { conflictIn, providerOf, sentence, withdraw } from './members.ts';
-import type { Failure, MakeInstance, Member, Members } from './members.ts';
+import { conflictIn, providerOf, sentence, withdraw } from './plugin-set.ts';
+import type { Failure, MakeInstance, Member, Members } from './plugin-set.ts';
 import { sortByServices } from './order.ts';
 
-/** How long the others' coming up and the next change wait for strangers' effects. */
-const STRANGERS_MS = 2_000;
+/**
+ * How long other plugins and the next change wait for the effects of third-party plugins, in milliseconds.
+ */
+const THIRD_PARTY_MS = 2_000;
 
 export interface ActivationEnv {
   readonly clock: Clock;
@@ -22,29 +25,23 @@ export interface ActivationEnv {
   readonly reproject: () => Promise<void>;
   readonly onBegin: (instance: Instance) => void;
   /**
-   * A stranger's instance that was not waited for has come up or failed. Another activation looks at it
-   * again.
+   * Called when a third-party instance that was not waited for has become active or failed, so that another
+   * activation runs.
    */
   readonly onLate: () => void;
 }
 
-/**
- * Runs until no instance is left that could be activated, but for strangers' that take long. Never rejects.
- */
+/** Runs until no instance is left to activate, except slow third-party ones. Never rejects. */
 export async function activateMembers(members: Members, env: ActivationEnv): Promise<void> {
-  let cancel: (() => void) | undefined;
-  const patience = new Promise<undefined>(
-    (resolve) => (cancel = env.clock.after(STRANGERS_MS, () => resolve(undefined))),
-  );
+  const strangersUntilMs = env.clock.monotonic() + THIRD_PARTY_MS;
   for (;;) {
-    const failed = await activateOnce(members, env, patience);
+    const failed = await activateOnce(members, env, strangersUntilMs);
     if (failed.length === 0) break;
     const former = failed.flatMap(({ member, error }) => putAside(member, error));
     let isProjected = false;
     for (const one of former) if (await bringBack(one, members, env)) isProjected = true;
     if (!isProjected) await takeAway(env);
   }
-  cancel?.();
 }
 
 async function takeAway(env: ActivationEnv): Promise<void> {
@@ -79,11 +76,11 @@ function inOrder(members: Members) {
   );
 }
 
-/** A plugin waits for those whose services it requires, and for nobody else. */
+/** A plugin waits for the providers of the services that it requires, and for nothing else. */
 async function activateOnce(
   members: Members,
   env: ActivationEnv,
-  patience: Promise<undefined>,
+  strangersUntilMs: number,
 ): Promise<FailedMember[]> {
   const isUp = (service: string): boolean =>
     env.isCoreService(service) || providerOf(service, members)?.instance?.active === true;
@@ -94,24 +91,18 @@ async function activateOnce(
     const attempt = Promise.all(providers).then(() =>
       isWanted() ? bringUp(member, instance, env) : undefined,
     );
-    tries.set(
-      member,
-      member.found.thirdParty ? Promise.race([attempt, lateOne(attempt, patience, env)]) : attempt,
-    );
+    tries.set(member, member.found.thirdParty ? inTime(attempt, strangersUntilMs, env) : attempt);
   }
   return (await Promise.all(tries.values())).filter((failed) => failed !== undefined);
 }
 
-/** Resolves when it is not waited for any more; whoever waits hears of its end by another activation. */
-async function lateOne(
-  attempt: Promise<unknown>,
-  patience: Promise<undefined>,
-  env: ActivationEnv,
-): Promise<undefined> {
-  let isDone = false;
-  const end = attempt.then(() => (isDone = true));
-  await patience;
-  if (!isDone) void end.then(env.onLate);
+/** Undefined when it is not waited for any more; its end is then heard of by another activation. */
+function inTime(
+  attempt: Promise<FailedMember | undefined>,
+  untilMs: number,
+  { clock, onLate }: ActivationEnv,
+): Promise<FailedMember | undefined> {
+  return timeBoxOr(clock, untilMs - clock.monotonic(), attempt, () => void attempt.then(onLate));
 }
 
 async function bringUp(
@@ -130,7 +121,7 @@ async function bringUp(
   }
 }
 
-/** As far as it goes without any effect; a service that cannot be made leaves its plugin out. */
+/** Services and declarations only, no effects; a plugin whose service cannot be made is left out. */
 export function inspectMembers(members: Members, isCoreService: (name: string) => boolean): void {
   const isUp = (service: string): boolean =>
     isCoreService(service) || providerOf(service, members)?.instance?.active === true;
@@ -149,7 +140,7 @@ interface Former {
   readonly previous: Instance;
 }
 
-/** Takes out what failed; the instance that it came for, where there is one that has not failed as well. */
+/** Removes failed instances; returns the former ones that can be brought back. */
 function putAside(member: Member, error: unknown): Former[] {
   const { previous, failure } = member;
   withdraw(member, 'activate', sentence(error));
@@ -159,9 +150,9 @@ function putAside(member: Member, error: unknown): Former[] {
 }
 
 /**
- * The instance before was disposed already, so its plugin is declared anew with the configuration it had.
- * True once it is projected: what it had may belong to another by now, and without its routes and hooks it
- * must not run.
+ * The former instance was already disposed, so its plugin is declared again with its former configuration.
+ * True once it is projected: another plugin may own its routes and hooks by now, and without them it must
+ * not run.
  */
 async function bringBack(
   { member, previous }: Former,

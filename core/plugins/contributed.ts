@@ -1,5 +1,9 @@
-/** What a plugin's ledger holds, for people: names by kind. */
+/** The contents of a plugin's ledger for people: names by kind. */
 import type { Ledger } from './instance/ledger.ts';
+
+function below(native: object, { routePrefix }: Ledger): string {
+  return `${'name' in native ? String(native.name) : 'a hapi plugin'}, below ${routePrefix}/`;
+}
 
 /** What a plugin declares, by kind; kinds of which it has none are left out. */
 export function contributedBy(
@@ -8,9 +12,15 @@ export function contributedBy(
   const kinds: readonly (readonly [string, readonly string[]])[] = [
     ['hooks', ledger.taps.map((tap) => tap.hook)],
     ['routes', ledger.routes.map((route) => `${[route.method].flat().join('|')} ${route.path}`)],
+    // What it serves is known when it is built into the web server.
+    [
+      'native routes',
+      ledger.routePrefix === '' ? [] : ledger.hapi.map(({ plugin }) => below(plugin, ledger)),
+    ],
     ['subcommands', ledger.cli.map((command) => command.name)],
     ['commands', ledger.handlers.map((handler) => handler.command)],
     ['status fields', ledger.statusFields.map((entry) => entry.field)],
+    ['fields of each share', ledger.shareStatus.flatMap(({ defaults = {} }) => Object.keys(defaults))],
     ['services', ledger.services.map((entry) => entry.name)],
     ['jobs', [...ledger.jobs, ...ledger.intervals].map((entry) => entry.name)],
     ['metrics', ledger.metrics.map((metric) => metric.name)],

@@ -1,63 +1,179 @@
 /**
- * What active plugins contribute to the status. Each is read by itself: one that throws, or gives what the
- * contract does not allow, keeps the contract's default, and the log names it once until it is another
- * sentence.
+ * What plugins contribute to the status, over the defaults that they declare. Each is read by itself: one that
+ * throws, is slow, or gives what cannot be used keeps its default, and the log names it once until it is
+ * another sentence.
  */
 import type { Logger } from 'pino';
-import type { ShareStatus, StatusRecord } from '../contract/status.ts';
-import { isCoreField, shareField, statusField } from './instance/given.ts';
-import type { Ledger } from './instance/ledger.ts';
+import type { Clock } from '../contract/platform.ts';
+import type { ShareStatus, StatusOwners, StatusRecord } from '../contract/status.ts';
+import {
+  Budget,
+  isCoreField,
+  isCoreShareField,
+  refusePromise,
+  statusValue,
+  UnfitValue,
+} from './instance/given-values.ts';
+import type { Ledger, ShareStatusEntry } from './instance/ledger.ts';
+
+/** Of one plugin, of one share, in a cycle: there are many shares. */
+const SHARE_VALUES = 10_000;
+const SHARE_CHARACTERS = 65_536;
+const MOST_FIELDS = 200;
+const MOST_TOLD = 10_000;
+/** A stranger's that takes longer is not asked again for a while: nothing else runs meanwhile. */
+const SLOW_MS = 200;
+const REST_MS = 60_000;
 
 export interface ContributionOptions {
-  /** Of the active plugins. */
+  /** Ledgers of the active plugins. */
   readonly ledgers: () => readonly Ledger[];
+  /** Of all plugins that can be used, on or off: their defaults stand. Left out: of the active ones alone. */
+  readonly known?: () => readonly Ledger[];
+  /** Whether a plugin is a third party's. */
+  readonly isStranger?: (plugin: string) => boolean;
+  readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Logger;
 }
 
 export class Contributions {
   readonly #options: ContributionOptions;
-  /** The last sentence about each thing that could not be used. */
+  /** The last problem that was logged for each field. */
   readonly #told = new Map<string, string>();
+  /** When what was slow is asked again (monotonic). */
+  readonly #restsUntil = new Map<string, number>();
+  /** Fields of shares that were given without being declared, by plugin; the latest `MOST_FIELDS` of each. */
+  readonly #undeclared = new Map<string, Set<string>>();
 
   constructor(options: ContributionOptions) {
     this.#options = options;
   }
 
+  /** What the status says while no plugin is up. */
+  defaults(): Partial<StatusRecord> {
+    const fields = this.#declared().flatMap(({ statusFields }) =>
+      statusFields.filter((entry) => entry.default !== undefined && !isCoreField(entry.field)),
+    );
+    return Object.fromEntries(fields.map((entry) => [entry.field, entry.default]));
+  }
+
   statusFields(): Partial<StatusRecord> {
-    const fields: Record<string, unknown> = {};
+    const defaults: Readonly<Record<string, unknown>> = this.defaults();
+    const fields: Record<string, unknown> = { ...defaults };
     for (const { plugin, statusFields } of this.#options.ledgers()) {
-      for (const { field, read } of statusFields.filter((entry) => !isCoreField(entry.field))) {
-        const value = this.#attempt(plugin, field, () => statusField(field, read()));
+      const budget = new Budget();
+      for (const { field, read, default: own } of statusFields.filter((one) => !isCoreField(one.field))) {
+        // While the plugin that declares a field is off, another's value is read by those who know the field.
+        const standard = own ?? defaults[field];
+        const value = this.#attempt(plugin, field, () => statusValue(read(), budget, standard));
         if (value !== undefined) fields[field] = value;
       }
     }
     return fields as Partial<StatusRecord>;
   }
 
-  /** A field belongs to the first who gives it. */
   shareStatus(share: string): Partial<ShareStatus> {
-    const merged = new Map<string, unknown>();
-    for (const { plugin, shareStatus } of this.#options.ledgers()) {
-      const own = shareStatus.flatMap((read) =>
-        Object.entries(this.#attempt(plugin, 'shareStatus', () => fieldsOf(read(share))) ?? {}),
-      );
-      const fresh = own.filter(
-        ([field]) => !merged.has(field) || this.#refuse(plugin, field, 'another plugin gives it already'),
-      );
-      for (const [field, given] of fresh) {
+    return this.shareReader()(share);
+  }
+
+  /** Reads one share after another, within one turn: what is declared is gone through once, not once for each. */
+  shareReader(): (share: string) => Partial<ShareStatus> {
+    const ledgers = this.#options.ledgers().filter(({ shareStatus }) => shareStatus.length > 0);
+    const [defaults, declared] = [this.#shareDefaults(), new Map(this.#declaredOfShares())];
+    return (share) => this.#fieldsOfShare(share, { ledgers, defaults, declared });
+  }
+
+  /** A field that nobody declares belongs to the first who gives it. */
+  #fieldsOfShare(share: string, { ledgers, defaults, declared }: Declared): Partial<ShareStatus> {
+    const fields = { ...defaults };
+    /** Who gave a field that nobody declares. */
+    const givers = new Map<string, string>();
+    for (const { plugin, shareStatus } of ledgers) {
+      const budget = new Budget(SHARE_VALUES, SHARE_CHARACTERS);
+      const take = (entry: ShareStatusEntry, field: string, value: unknown): void => {
         // A field that is there but undefined must not take the default's place.
-        const value =
-          given === undefined ? undefined : this.#attempt(plugin, field, () => shareField(field, given));
-        if (value !== undefined) merged.set(field, value);
+        if (value === undefined) return;
+        const owner = declared.get(field) ?? givers.get(field) ?? plugin;
+        const copy = this.#attempt(plugin, field, () => {
+          if (owner !== plugin) throw new UnfitValue('another plugin gives it already');
+          return shareValue(entry, { field, value, known: defaults[field] }, budget);
+        });
+        if (copy === undefined) return;
+        fields[field] = copy;
+        if (!declared.has(field)) givers.set(field, plugin);
+        if (entry.defaults === undefined) this.#remember(plugin, field);
+      };
+      for (const entry of shareStatus) {
+        const given = this.#attempt(plugin, 'shareStatus', () => fieldsOf(entry.read(share)));
+        for (const field in given) take(entry, field, given[field]);
       }
     }
-    return Object.fromEntries(merged);
+    return fields;
+  }
+
+  owners(): StatusOwners {
+    const active = this.#options.ledgers();
+    const names = new Set(active.map(({ plugin }) => plugin));
+    const undeclared = [...this.#undeclared].flatMap(([plugin, fields]) =>
+      names.has(plugin) ? [...fields].map((field) => [field, plugin] as const) : [],
+    );
+    return {
+      daemon: new Map(
+        active.flatMap(({ plugin, statusFields }) =>
+          statusFields.map(({ field }) => [field, plugin] as const),
+        ),
+      ),
+      share: new Map([...undeclared, ...this.#declaredOfShares()]),
+    };
+  }
+
+  /** A plugin that names its fields anew in each cycle must not fill the memory. */
+  #remember(plugin: string, field: string): void {
+    const fields = this.#undeclared.get(plugin) ?? new Set();
+    this.#undeclared.set(plugin, fields);
+    fields.delete(field);
+    fields.add(field);
+    const [oldest] = fields;
+    if (oldest !== undefined && fields.size > MOST_FIELDS) fields.delete(oldest);
+  }
+
+  #declaredOfShares(): (readonly [field: string, plugin: string])[] {
+    return this.#options
+      .ledgers()
+      .flatMap(({ plugin, shareStatus }) =>
+        shareStatus.flatMap(({ defaults = {} }) =>
+          Object.keys(defaults).map((field) => [field, plugin] as const),
+        ),
+      );
+  }
+
+  /** The last one's default holds: what is active stands over what is off, the package's over a stranger's. */
+  #declared(): readonly Ledger[] {
+    const { ledgers, known } = this.#options;
+    return [...(known?.() ?? []).toReversed(), ...ledgers()];
+  }
+
+  #shareDefaults(): Record<string, unknown> {
+    const all = this.#declared().flatMap(({ shareStatus }) => shareStatus.map(({ defaults }) => defaults));
+    const fields = all.flatMap((defaults) => Object.entries(defaults ?? {}));
+    return Object.fromEntries(fields.filter(([field]) => !isCoreShareField(field)));
   }
 
   #attempt<T>(plugin: string, field: string, read: () => T): T | undefined {
+    const key = `${plugin} ${field}`;
+    const { clock, isStranger } = this.#options;
+    const start = clock.monotonic();
+    if (start < (this.#restsUntil.get(key) ?? -Infinity)) return undefined;
     try {
       const value = read();
-      this.#told.delete(`${plugin} ${field}`);
+      const tookMs = Math.round(clock.monotonic() - start);
+      if (tookMs > SLOW_MS && isStranger?.(plugin) === true) {
+        this.#restsUntil.set(key, start + tookMs + REST_MS);
+        throw new UnfitValue(
+          `takes more than ${SLOW_MS} ms, while nothing else runs; it is asked again after ${REST_MS / 1_000} s`,
+        );
+      }
+      this.#told.delete(key);
       return value;
     } catch (error) {
       this.#refuse(plugin, field, error);
@@ -69,6 +185,7 @@ export class Contributions {
     const key = `${plugin} ${field}`;
     const reason = why instanceof Error ? why.message : String(why);
     if (this.#told.get(key) === reason) return false;
+    if (this.#told.size >= MOST_TOLD) this.#told.clear();
     this.#told.set(key, reason);
     this.#options.log.error(
       { plugin, field, reason },
@@ -78,9 +195,37 @@ export class Contributions {
   }
 }
 
+/** What the active plugins say of a share's fields before they are read. */
+interface Declared {
+  readonly ledgers: readonly Ledger[];
+  readonly defaults: Readonly<Record<string, unknown>>;
+  readonly declared: ReadonlyMap<string, string>;
+}
+
+interface GivenField {
+  readonly field: string;
+  readonly value: unknown;
+  /** The field's default by whoever declares it, on or off. */
+  readonly known: unknown;
+}
+
+function shareValue(
+  { defaults }: ShareStatusEntry,
+  { field, value, known }: GivenField,
+  budget: Budget,
+): unknown {
+  if (isCoreShareField(field)) throw new UnfitValue("is the core's own");
+  if (defaults !== undefined && !Object.hasOwn(defaults, field))
+    throw new UnfitValue('is not among the defaults that were declared with it');
+  return statusValue(value, budget, defaults?.[field] ?? known);
+}
+
 /** Read once: what a getter says next time may be another thing. */
 function fieldsOf(given: unknown): Record<string, unknown> {
+  refusePromise(given);
   if (given === undefined || given === null) return {};
   if (typeof given !== 'object' || Array.isArray(given)) throw new Error('is no table of fields');
-  return { ...given };
+  const fields = { ...given };
+  if (Object.keys(fields).length > MOST_FIELDS) throw new Error(`has more than ${MOST_FIELDS} fields`);
+  return fields;
 }

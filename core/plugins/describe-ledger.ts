@@ -1,5 +1,6 @@
 /**
- * A ledger as plain data, to compare and to print: functions become `[function]`, schemas their description.
+ * A ledger as plain data, to compare and to print: functions become `[function]`, schemas their
+ * description.
  */
 import { inspect } from 'node:util';
 import Joi from 'joi';
@@ -28,6 +29,7 @@ function isSchema(value: object): value is { describe(): object } {
   try {
     return Joi.isSchema(value);
   } catch {
+    // Joi throws for a schema of another Joi; described it cannot be.
     return false;
   }
 }

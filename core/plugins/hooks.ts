@@ -1,14 +1,14 @@
 /**
- * The catalogue of hooks and their projection: fresh tapable hooks from all ledgers, swapped in one
- * assignment. A tap that throws, hangs or answers nonsense is logged with its plugin's name and skipped;
- * nobody else notices.
+ * The list of hooks and their projection: new tapable hooks built from all ledgers, swapped in one
+ * assignment. A tap that throws, hangs or returns garbage is logged with its plugin's name and skipped; the
+ * others are not affected.
  */
 import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesHook, SyncWaterfallHook } from 'tapable';
 import type { Hooks } from '../contract/hooks.ts';
-import { bandwidth, check, notice } from './instance/given.ts';
+import { bandwidth, check, notice, shareLimit } from './instance/given-values.ts';
 import type { Ledger, Projector, TapEntry } from './instance/ledger.ts';
 import { StallWatch } from '../sdk/stall-watch.ts';
-import { TimeBoxError, timeBox } from '../sdk/time-box.ts';
+import { TimeBoxError, timeBox } from '../platform/deadline.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
 
 export type HookKind = 'veto' | 'observe' | 'resolve' | 'collect';
@@ -28,23 +28,25 @@ export const hookKinds: Readonly<Record<keyof Hooks, HookKind>> = {
   notification: 'observe',
   afterCycle: 'observe',
   resolveBandwidth: 'resolve',
+  collectShareLimits: 'collect',
   collectNotices: 'collect',
   collectChecks: 'collect',
 };
 
-/** Makes sure of what taps answer; throws a sentence about what cannot be used. */
+/** Checks what taps return; each throws a sentence about a value that cannot be used. */
 const ANSWERS: Readonly<Record<ResolveHook | CollectHook, (answer: unknown) => unknown>> = {
   resolveBandwidth: bandwidth,
+  collectShareLimits: shareLimit,
   collectNotices: notice,
   collectChecks: check,
 };
-/** A reason is shown to people. */
+/** A reason is shown to people, so its length is limited. */
 const LONGEST_REASON = 1_000;
 const MOST_ITEMS = 200;
 
-/** Runs hooks of the projection in force. Nothing here ever rejects or throws because of a plugin. */
+/** Runs the hooks of the current projection. Never rejects or throws because of a plugin. */
 export interface HookRunner {
-  /** The first reason given, or undefined when nobody objects. */
+  /** The first reason returned, or undefined when no tap objects. */
   veto<K extends VetoHook>(hook: K, ...args: Hooks[K]['args']): Promise<string | undefined>;
   observe<K extends ObserveHook>(hook: K, ...args: Hooks[K]['args']): Promise<void>;
   resolve<K extends ResolveHook>(hook: K, value: Hooks[K]['args'][0]): Hooks[K]['result'];
@@ -81,7 +83,7 @@ function emptySet(): HookSet {
   return { veto: new Map(), observe: new Map(), resolve: new Map(), collect: new Map() };
 }
 
-/** Order depends on stage and name alone, never on the order of loading. */
+/** The order depends only on stage and name, never on the order of loading. */
 function sortedTaps(ledgers: readonly Ledger[]): Tap[] {
   const taps = ledgers.flatMap((ledger) =>
     ledger.taps.map((tap, index) => ({ ...tap, plugin: ledger.plugin, index })),
@@ -92,7 +94,7 @@ function sortedTaps(ledgers: readonly Ledger[]): Tap[] {
   );
 }
 
-/** One tap behind its guard: skipped while its plugin is down or while an earlier call still hangs. */
+/** Wraps one tap: it is skipped while its plugin is not active or an earlier call still hangs. */
 function wrapTap(
   tap: Tap,
   isActive: IsActive,
@@ -111,6 +113,7 @@ function wrapTap(
       log.error({ ...fields, err: error }, 'plugin failed in a hook and was skipped');
       if (error instanceof TimeBoxError) {
         hanging += 1;
+        // Told as late already.
         void call
           .catch(() => undefined)
           .then(() => {
@@ -136,6 +139,7 @@ function resolveTap(
     if (!isActive(tap.plugin)) return undefined;
     try {
       const result = stalls.call(place, () => (tap.fn as AnyFn)(value));
+      // Its answer is refused below, whatever becomes of it.
       if (result instanceof Promise) void result.catch(() => undefined);
       else return result === undefined ? undefined : ANSWERS[tap.hook as ResolveHook](result);
       return skip(new Error(`${tap.hook} must return a value of the kind it got, at once`));
@@ -145,7 +149,7 @@ function resolveTap(
   };
 }
 
-/** Items that are what the hook gathers; the log says once per call what is wrong with the others. */
+/** The valid items; the log says once per call what is wrong with the others. */
 function usable(list: readonly unknown[], { plugin, hook }: Tap, log: Logger): unknown[] {
   const reasons = new Set<string>();
   const items = Array.from(list.slice(0, MOST_ITEMS)).flatMap((item) => {
@@ -222,7 +226,7 @@ function addTap(set: HookSet, tap: Tap, isActive: IsActive, options: WatchedOpti
   }
 }
 
-/** The hooks' projector and the runner that always uses what was committed last. */
+/** The hooks' projector, and the runner that always uses the last committed projection. */
 export function createHooks(options: HookOptions): {
   readonly projector: Projector;
   readonly runner: HookRunner;

@@ -1,7 +1,7 @@
 /**
- * The plugin host: one change of the plugin set at a time. Declare all, project all, swap in one go, dispose
- * what was replaced (last in first out), activate what is new. One plugin's failure is that plugin's state,
- * never the others' outage.
+ * The plugin host: one change of the plugin set at a time. It declares all, projects all, swaps in one go,
+ * disposes what was replaced (last in, first out) and activates what is new. A plugin's failure is that
+ * plugin's state, and never affects the others.
  */
 import type { Commands } from '../contract/commands.ts';
 import type { Config, ConfigDiff, LoadedConfig } from '../contract/config.ts';
@@ -9,42 +9,49 @@ import type { Plugin } from '../contract/plugin.ts';
 import type { PluginInfo, Services } from '../contract/services.ts';
 import { createHooks } from './hooks.ts';
 import type { HookRunner } from './hooks.ts';
-import type { StrangerPlugins } from '../config/checks/third-party.ts';
+import type { ProtocolName } from '../config/checks/protocols.ts';
+import type { ThirdPartyPlugins } from '../config/checks/third-party.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
 import { activateMembers, inspectMembers } from './activate.ts';
-import { pluginToBlame } from './blame.ts';
+import { BrokenOff } from './broken-off.ts';
 import { discoverPlugins } from './discovery/discover.ts';
-import { compareFound, entryOf } from './discovery/found.ts';
+import type { Discovery, DiscoveryRequest } from './discovery/discover.ts';
+import { compareFound, entryOf, onUnlessSaid, protocolsOf } from './discovery/found.ts';
 import type { ContributionEntry, FoundPlugin } from './discovery/found.ts';
 import { createInstance } from './instance/instance.ts';
 import type { Instance, InstanceEnv } from './instance/instance.ts';
+import { createExporters } from './guarded-exporters.ts';
+import { readmeOf } from './readme.ts';
+import { Runners } from './runner/runners.ts';
 import { createLatestQueue } from '../sdk/latest.ts';
-import { isEmptyLedger } from './instance/ledger.ts';
+import { sameLedgers } from './instance/ledger.ts';
 import type { Ledger, Projector } from './instance/ledger.ts';
-import { ledgersOf, planMembers, restartDependants, sentence } from './members.ts';
-import type { ChangeRequest, MakeInstance, Member, Members } from './members.ts';
+import { ledgersOf, planMembers, restartDependants, takeConfig } from './plugin-set.ts';
+import type { ChangeRequest, MakeInstance, Members } from './plugin-set.ts';
 import { describeMember, reportStates } from './plugin-info.ts';
-import { isEnabled } from './instance/own-config.ts';
 import { buildMembers, createBuilder } from './projections.ts';
 import type { Build, Builder } from './projections.ts';
 import type { JobScheduler } from './instance/recurring.ts';
 import type { DisposeReason } from './instance/scope.ts';
-import { StoreRoom } from './instance/store.ts';
+import { PluginStore } from './instance/store.ts';
 import { sweepStage } from './discovery/stage.ts';
 import { createSerialQueue } from '../platform/serial-queue.ts';
 
+export type { Discovery, DiscoveryRequest } from './discovery/discover.ts';
 export type { ContributionEntry } from './discovery/found.ts';
 
 export interface PluginHostOptions {
   readonly dirs: { readonly inTree: string };
-  /** The sentence why no plugin of a third party is loaded. */
+  /** When set, no third-party plugin is loaded; the sentence says why. */
   readonly strangersOff?: string;
-  /** The core's own services; `plugins` and `tabs` are added by the host. */
+  /** The core's own services; `plugins`, `tabs`, `exporters` and `store` are added by the host. */
   readonly services: Partial<Services>;
   readonly projectors: readonly Projector[];
   readonly clock: Clock;
   readonly log: Logger;
   readonly scheduler: JobScheduler;
+  /** Told of plugins that were switched off since they broke off, with the reason; undefined once that is over. */
+  readonly onSwitchedOff?: (plugin: string, reason: string | undefined) => void;
   readonly send: <K extends keyof Commands>(command: K, ...args: Commands[K]['args']) => Promise<void>;
   /** Deadlines in milliseconds, for tests. */
   readonly limits?: {
@@ -59,29 +66,38 @@ type Handler<K extends keyof Commands> = (...args: Commands[K]['args']) => Promi
 
 export interface PluginHost {
   /**
-   * Reads the folders again; third-party plugins that are on are staged by content hash. Takes effect with
+   * Reads the folders again; third-party plugins that are on are copied by content hash. Takes effect with
    * the next `apply`.
    */
   discover(request: DiscoveryRequest): Promise<void>;
   /**
-   * Whether a plugin that does not come with the package is on or off now and was not when the folders were
-   * read.
+   * Whether a third-party plugin was switched on or off since the folders were read, or is to run in another
+   * process.
    */
-  isStale(enabled: ReadonlySet<string>): boolean;
-  /** Third parties' plugins as the configuration's checks see them. */
-  readonly strangers: StrangerPlugins;
+  isStale(enabled: ReadonlySet<string>, inProcess?: ReadonlySet<string>): boolean;
+  /** Third-party plugins as the configuration's checks see them. */
+  readonly strangers: ThirdPartyPlugins;
   entries(): readonly ContributionEntry[];
+  /** Third-party plugins, and folders of them, that are on and cannot be used; found, not yet applied. */
+  refused(): readonly { readonly name: string; readonly reason: string }[];
+  /** By which protocols shares are shown, or could be. */
+  protocols(): readonly ProtocolName[];
   /**
-   * One change at a time; a burst becomes one with the latest document. Rejects only when nothing could be
-   * changed.
+   * Runs one change at a time; a burst of calls becomes one change with the latest document. Rejects only
+   * when nothing could be changed.
    */
   apply(next: LoadedConfig, diff?: ConfigDiff): Promise<void>;
   /**
-   * Takes a third party's plugin out in whose code an error began that nobody caught; it comes back when its
-   * files change or it is switched off and on. Its name; undefined when it is nobody's, or the core's.
+   * Switches off the third-party plugin in whose code an uncaught error began; it comes back when its files
+   * change, it is switched off and on, or by `enable`. Returns its name; undefined when no plugin is to blame, or the
+   * core is.
    */
   condemn(error: unknown): string | undefined;
-  /** Enabled plugins with their services and hooks, but without any effect: what `doctor` looks through. */
+  /** Brings back a plugin that was switched off since it broke off; false for every other one. */
+  enable(name: string): boolean;
+  /** Its README; undefined where there is none. */
+  readme(name: string): Promise<string | undefined>;
+  /** Enabled plugins with their services and hooks, but without effects: used by `doctor`. */
   inspect(next: LoadedConfig): Promise<void>;
   /** Ledgers of all usable plugins, written without activation. */
   dryRun(): readonly Ledger[];
@@ -98,26 +114,19 @@ export interface PluginHost {
 
 export function createPluginHost(options: PluginHostOptions): PluginHost {
   const { dirs, log, limits, strangersOff } = options;
-  return createHost(options, (request) =>
+  const runners = new Runners((plugin, reason) => host.giveUp(plugin, reason));
+  const host = new Host(options, (request) =>
     discoverPlugins({
       ...request,
+      runners,
       ...(strangersOff !== undefined && { strangersOff }),
       inTree: dirs.inTree,
       log,
       importMs: limits?.importMs ?? 10_000,
     }),
   );
+  return host;
 }
-
-export interface DiscoveryRequest {
-  readonly thirdPartyDirs: readonly string[];
-  readonly stateDir: string;
-  /** Names of plugins that the configuration switches on: of third parties' plugins, no other is imported. */
-  readonly enabled: ReadonlySet<string>;
-}
-
-/** Gives a host its plugins: the daemon's reads folders, a test's has them at hand. */
-export type Discovery = (request: DiscoveryRequest) => Promise<readonly FoundPlugin[]>;
 
 export function createHost(options: PluginHostOptions, discovery: Discovery): PluginHost {
   return new Host(options, discovery);
@@ -128,6 +137,7 @@ class Host implements PluginHost {
   readonly #options: PluginHostOptions;
   readonly #discovery: Discovery;
   readonly #coreServices: Readonly<Record<string, unknown>>;
+  readonly #brokenOff: BrokenOff;
   readonly #hookProjector: Projector;
   readonly #builder: Builder;
   readonly #env: InstanceEnv;
@@ -135,13 +145,12 @@ class Host implements PluginHost {
   #found: readonly FoundPlugin[] = [];
   #members: Members = new Map();
   #projected: readonly Ledger[] | undefined;
-  /** Up or coming up, in the order in which that began; disposal goes backwards. */
+  /** Active or activating, in the order of activation; disposed in reverse. */
   #instances: readonly Instance[] = [];
   #reported: readonly PluginInfo[] = [];
   #stopping = false;
   readonly #discoveries = createSerialQueue();
   #lastConfig: Config | undefined;
-  readonly #condemned = new Map<Plugin, string>();
   #lastDiscovery: DiscoveryRequest = { thirdPartyDirs: [], stateDir: '', enabled: new Set() };
 
   constructor(options: PluginHostOptions, discovery: Discovery) {
@@ -151,9 +160,21 @@ class Host implements PluginHost {
     const tabs = {
       list: () => this.ledgers().flatMap(({ plugin, tabs: own }) => own.map((tab) => ({ plugin, tab }))),
     };
-    const store = new StoreRoom({ stateDir: options.services.paths?.stateDir ?? '', clock, log });
-    this.#coreServices = { plugins: { list: () => this.list() }, tabs, store, ...options.services };
-    // Everybody holds the same objects: nobody puts his own function into another's hands.
+    const store = new PluginStore({ stateDir: options.services.paths?.stateDir ?? '', clock, log });
+    this.#brokenOff = new BrokenOff({ log, onSwitchedOff: options.onSwitchedOff });
+    const exporters = createExporters(() => [...this.#members.values()], log);
+    this.#coreServices = {
+      plugins: {
+        list: () => this.list(),
+        enable: (name: string) => this.enable(name),
+        readme: (name: string) => this.readme(name),
+      },
+      tabs,
+      exporters,
+      store,
+      ...options.services,
+    };
+    // All plugins share these objects: no plugin may replace a function that others call.
     for (const service of Object.values(this.#coreServices)) Object.freeze(service);
     const hooks = createHooks({ clock, log, timeoutMs: limits.hookMs ?? 5_000 });
     this.hooks = hooks.runner;
@@ -168,13 +189,14 @@ class Host implements PluginHost {
       log,
       scheduler,
       limits,
-      // The one service that is another for each.
+      isThirdParty: (name) => !this.#found.some((one) => one.name === name && !one.thirdParty),
+      // The only service that differs per plugin.
       service: (name, plugin) => (name === 'store' ? store.of(plugin) : this.#service(name)),
       send: (command, args) => options.send(command as keyof Commands, ...(args as never)),
     };
   }
 
-  /** One after the other, so that what was found belongs to the request that came last. */
+  /** Runs one after the other, so that the result belongs to the last request. */
   discover(request: DiscoveryRequest): Promise<void> {
     this.#lastDiscovery = request;
     return this.#discoveries.run(async () => {
@@ -182,26 +204,29 @@ class Host implements PluginHost {
     });
   }
 
-  isStale(enabled: ReadonlySet<string>): boolean {
+  isStale(enabled: ReadonlySet<string>, inProcess: ReadonlySet<string> = new Set()): boolean {
     const last = this.#lastDiscovery;
     const names = new Set([...enabled, ...last.enabled]);
     const isOurs = (name: string): boolean => this.#found.some((one) => one.name === name && !one.thirdParty);
-    return (
-      last.thirdPartyDirs.length > 0 &&
-      [...names].some((name) => enabled.has(name) !== last.enabled.has(name) && !isOurs(name))
-    );
+    const isOther = (name: string): boolean =>
+      enabled.has(name) !== last.enabled.has(name) ||
+      inProcess.has(name) !== (last.inProcess?.has(name) ?? false);
+    return last.thirdPartyDirs.length > 0 && [...names].some((name) => isOther(name) && !isOurs(name));
   }
 
-  get strangers(): StrangerPlugins {
+  get strangers(): ThirdPartyPlugins {
     return {
       comesWithUs: (name) => this.#found.some((one) => one.name === name && !one.thirdParty),
-      load: async (names) => {
+      load: async (names, inProcess) => {
         const isDormant = ({ name, plugin, problem }: FoundPlugin): boolean =>
           !plugin && problem === undefined && names.includes(name);
         if (!this.#found.some(isDormant)) return;
+        const { enabled, inProcess: former = new Set<string>() } = this.#lastDiscovery;
         await this.discover({
           ...this.#lastDiscovery,
-          enabled: new Set([...this.#lastDiscovery.enabled, ...names]),
+          enabled: new Set([...enabled, ...names]),
+          // Nobody vouches any more for one that was inside the daemon before.
+          inProcess: new Set([...[...former].filter((name) => !names.includes(name)), ...inProcess]),
         });
       },
     };
@@ -211,24 +236,44 @@ class Host implements PluginHost {
     return this.#found.flatMap(entryOf);
   }
 
+  refused(): readonly { readonly name: string; readonly reason: string }[] {
+    const { enabled } = this.#lastDiscovery;
+    return this.#found.flatMap((one) => {
+      const { name, thirdParty, problem } = one;
+      const isOn = enabled.has(name) || onUnlessSaid(one);
+      return thirdParty && isOn && problem !== undefined ? [{ name, reason: problem }] : [];
+    });
+  }
+
+  protocols(): readonly ProtocolName[] {
+    return this.#found.flatMap(protocolsOf);
+  }
+
   apply(next: LoadedConfig): Promise<void> {
     this.#lastConfig = next.config;
     return this.#queue.push(next.config);
   }
 
   condemn(error: unknown): string | undefined {
-    const folders = this.#found.flatMap((one) =>
-      one.plugin && one.stagedFolder !== undefined ? [[one.name, one.stagedFolder] as const] : [],
-    );
-    const name = pluginToBlame(error, new Map(folders));
-    const plugin = this.#found.find((one) => one.name === name)?.plugin;
-    if (name === undefined || !plugin || !this.#lastConfig) return undefined;
-    this.#condemned.set(
-      plugin,
-      `it broke off with an error that nobody caught: ${sentence(error)}; mend it, or switch it off and on`,
-    );
-    this.#lookAgain();
+    const name = this.#lastConfig && this.#brokenOff.blame(error, this.#found);
+    if (name !== undefined) this.#lookAgain();
     return name;
+  }
+
+  enable(name: string): boolean {
+    const isBack = this.#brokenOff.enable(name, this.#found);
+    if (isBack) this.#lookAgain();
+    return isBack;
+  }
+
+  readme(name: string): Promise<string | undefined> {
+    return readmeOf(this.#found.find((one) => one.name === name));
+  }
+
+  /** Until its files change, it is switched off and on, or brought back by `enable`. */
+  giveUp(plugin: Plugin, reason: string): void {
+    this.#brokenOff.giveUp(plugin, reason);
+    this.#lookAgain();
   }
 
   async inspect(next: LoadedConfig): Promise<void> {
@@ -241,6 +286,8 @@ class Host implements PluginHost {
       ),
     );
     inspectMembers(members, this.#isCoreService);
+    // A service may hold something: it goes with `stop`, too.
+    this.#instances = [...members.values()].flatMap(({ instance }) => instance ?? []);
   }
 
   dryRun(): readonly Ledger[] {
@@ -301,23 +348,18 @@ class Host implements PluginHost {
   }
 
   #request(config: Config): ChangeRequest {
-    for (const { name, plugin, thirdParty } of this.#found) {
-      if (plugin && thirdParty && !isEnabled(name, false, config)) this.#condemned.delete(plugin);
-    }
+    this.#brokenOff.forgive(config);
     return {
       found: this.#found,
       current: this.#members,
       config,
       make: this.#make,
       isCoreService: this.#isCoreService,
-      condemned: this.#condemned,
+      condemned: this.#brokenOff.reasons,
     };
   }
 
-  /**
-   * One change from beginning to end. Up to the swap it may reject, with nothing changed; from there on it
-   * never does.
-   */
+  /** One whole change. Before the swap it may reject, with nothing changed; after it, it never does. */
   async #change(config: Config): Promise<void> {
     if (this.#stopping) throw new Error('the plugin host has stopped');
     if (this.#projected === undefined) await this.#sweep();
@@ -337,9 +379,10 @@ class Host implements PluginHost {
     const states = this.list();
     reportStates(states, this.#reported, this.#options.log);
     this.#reported = states;
+    this.#brokenOff.tell(this.#found);
   }
 
-  /** Copies of former days go at the start; later ones may still be in use. */
+  /** Removes old copies at the start only; later ones may still be in use. */
   async #sweep(): Promise<void> {
     const kept = this.#found.flatMap((one) =>
       one.plugin && one.stagedFolder !== undefined ? [one.stagedFolder] : [],
@@ -349,7 +392,7 @@ class Host implements PluginHost {
     );
   }
 
-  /** A change without another configuration, for what plugins have done by themselves. */
+  /** A change without a new configuration, for states that plugins have changed by themselves. */
   readonly #lookAgain = (): void => {
     if (this.#stopping || !this.#lastConfig) return;
     void this.#queue
@@ -359,7 +402,7 @@ class Host implements PluginHost {
       );
   };
 
-  /** Without an await in between: whoever looks sees the old set or the new one. */
+  /** Without an await in between, so that readers see either the old set or the new one. */
   #swap(next: Members, build: Build | undefined): void {
     build?.commit();
     this.#members = next;
@@ -389,21 +432,4 @@ class Host implements PluginHost {
       onLate: this.#lookAgain,
     });
   }
-}
-
-function sameLedgers(next: readonly Ledger[], projected: readonly Ledger[]): boolean {
-  return (
-    next.length === projected.length &&
-    next.every((ledger, index) => ledger === projected[index] || isSameEmpty(ledger, projected[index]))
-  );
-}
-
-/** The empty ledger of a guard that is not up is made anew each time. */
-function isSameEmpty(a: Ledger, b: Ledger | undefined): boolean {
-  return a.plugin === b?.plugin && isEmptyLedger(a) && isEmptyLedger(b);
-}
-
-function takeConfig(member: Member): void {
-  if (member.nextConfig && member.instance) member.instance.changeConfig(member.nextConfig);
-  member.nextConfig = undefined;
 }

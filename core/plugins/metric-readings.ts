@@ -1,13 +1,13 @@
 /**
- * The figures of all active plugins, for whoever hands them to a monitoring system. Each is read by itself:
- * one that cannot be used is left out, and the log names it once until it is another sentence.
+ * The metrics of all active plugins, for monitoring systems. Each is read separately: an unusable one is
+ * left out, and the log names the problem once until it changes.
  */
 import type { Logger } from 'pino';
 import type { MetricFamily, MetricsService } from '../contract/metrics.ts';
 import type { Ledger } from './instance/ledger.ts';
 
 export interface MetricReadingsOptions {
-  /** Of the active plugins. */
+  /** Ledgers of the active plugins. */
   readonly ledgers: () => readonly Ledger[];
   readonly log: Logger;
 }

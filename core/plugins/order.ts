@@ -1,16 +1,16 @@
-/**
- * Order of activation: whoever provides a service comes before whoever requires it. Names decide between
- * equals.
- */
+/** Order of activation: providers of a service come before the plugins that require it; otherwise by name. */
 
-/** What ordering needs to know of a plugin. */
+/** What ordering needs to know about a plugin. */
 export interface ServiceNode {
   readonly name: string;
   readonly requires: readonly string[];
   readonly provides: readonly string[];
 }
 
-/** Sorted copy. Plugins that wait for each other in a circle keep their place; they never become active. */
+/**
+ * A sorted copy. Plugins that wait for each other in a circle keep their position; they never become
+ * active.
+ */
 export function sortByServices<T extends ServiceNode>(nodes: readonly T[]): T[] {
   const provider = new Map(nodes.flatMap((node) => node.provides.map((service) => [service, node] as const)));
   const sorted: T[] = [];

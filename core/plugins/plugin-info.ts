@@ -1,12 +1,11 @@
-/**
- * What is said about a plugin: its state, why, and what it holds.
- */
+/** The public description of a plugin: its state, the reason, and its active effects. */
 import type { Logger } from '../contract/platform.ts';
 import type { PluginInfo } from '../contract/services.ts';
 import { contributedBy } from './contributed.ts';
-import { providerOf } from './members.ts';
-import type { Member, Members } from './members.ts';
+import { providerOf } from './plugin-set.ts';
+import type { Member, Members } from './plugin-set.ts';
 import { findCircle } from './order.ts';
+import { absenceOf, isCarried } from './runner/runners.ts';
 
 export function describeMember(member: Member, members: Members, coreServices: object): PluginInfo {
   const { found, instance } = member;
@@ -18,10 +17,18 @@ export function describeMember(member: Member, members: Members, coreServices: o
     version,
     description,
     thirdParty,
+    isolation: isolationOf(member),
+    ...(found.permissions && { permissions: found.permissions }),
     contributes,
     effects: instance?.effects ?? [],
     ...stateOf(member, members, coreServices),
   };
+}
+
+/** An instance from before may run on where the new one would not. */
+function isolationOf({ found, instance }: Member): PluginInfo['isolation'] {
+  if (instance?.active) return isCarried(instance.plugin) ? 'own' : 'none';
+  return found.isolation ?? 'none';
 }
 
 function stateOf(
@@ -39,7 +46,7 @@ function stateOf(
       return { state, reason: `${failure?.reason ?? ''}${runsOn}` };
     case 'waiting':
       return { state, reason: waitingReason(member, members, coreServices) };
-    // What will be in the way of switching it on.
+    // Also shows what would prevent switching it on.
     case 'disabled':
       return { state, reason: found.problem };
     default:
@@ -51,10 +58,17 @@ function stateName(member: Member | undefined): PluginInfo['state'] {
   if (!member?.enabled) return 'disabled';
   if (member.found.problem !== undefined) return 'invalid';
   if (member.failure) return 'failed';
-  return member.instance?.active ? 'active' : 'waiting';
+  return member.instance?.active && absentReason(member) === undefined ? 'active' : 'waiting';
+}
+
+/** Of a plugin that is up, but whose process has ended by itself and is not there yet again. */
+function absentReason({ instance }: Member): string | undefined {
+  return instance?.active ? absenceOf(instance.plugin) : undefined;
 }
 
 function waitingReason(member: Member, members: Members, coreServices: object): string {
+  const absent = absentReason(member);
+  if (absent !== undefined) return absent;
   const missing = (member.instance?.plugin.requires ?? []).find(
     (name) => !(name in coreServices) && !providerOf(name, members)?.instance?.active,
   );
@@ -82,7 +96,7 @@ function nodeOf(
   };
 }
 
-/** Tells the log which plugins are in another state than before. */
+/** Logs the plugins whose state has changed. */
 export function reportStates(list: readonly PluginInfo[], before: readonly PluginInfo[], log: Logger): void {
   const former = new Map(before.map((info) => [info.name, info]));
   for (const { name, version, state, reason } of list) {
@@ -90,7 +104,7 @@ export function reportStates(list: readonly PluginInfo[], before: readonly Plugi
     if (then?.state === state && then.reason === reason && then.version === version) continue;
     const fields = { plugin: name, version, state, reason };
     if (state === 'failed' || state === 'invalid') log.error(fields, 'plugin is not usable as it is');
-    else if (state === 'waiting') log.warn(fields, 'plugin waits for a service');
+    else if (state === 'waiting') log.warn(fields, 'plugin waits');
     else log.info(fields, 'plugin changed its state');
   }
 }

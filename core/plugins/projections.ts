@@ -1,12 +1,12 @@
 /**
- * Building all projections of a plugin set beside the ones in force, and finding out who is to blame when one
- * refuses.
+ * Builds all projections of a plugin set without touching the current ones, and finds the plugin to blame
+ * when one is refused.
  */
 import type { Clock } from '../contract/platform.ts';
 import type { BuiltProjection, Ledger, Projector } from './instance/ledger.ts';
-import { conflictIn, ledgersOf, sentence, withdraw } from './members.ts';
-import type { Members } from './members.ts';
-import { timeBox } from '../sdk/time-box.ts';
+import { conflictIn, ledgersOf, sentence, withdraw } from './plugin-set.ts';
+import type { Members } from './plugin-set.ts';
+import { timeBox } from '../platform/deadline.ts';
 
 export interface Build {
   commit(): void;
@@ -14,7 +14,7 @@ export interface Build {
 }
 
 export interface Builder {
-  /** Rejects when any projector refuses; what the others had built is thrown away. */
+  /** Rejects when any projector refuses; what the others have built is discarded. */
   build(ledgers: readonly Ledger[]): Promise<Build>;
 }
 
@@ -22,7 +22,7 @@ export interface BuilderOptions {
   readonly projectors: readonly Projector[];
   readonly clock: Clock;
   readonly isActive: (plugin: string) => boolean;
-  /** Longest wait for one projector; default 10 s. */
+  /** Longest wait for one projector, in milliseconds; default 10 s. */
   readonly buildMs?: number;
 }
 
@@ -32,6 +32,7 @@ export function createBuilder({ projectors, clock, isActive, buildMs = 10_000 }:
     try {
       return await timeBox(clock, buildMs, building);
     } catch (error) {
+      // What comes too late is thrown away; the caller hears that it was late.
       void building.then((late) => late.discard()).catch(() => undefined);
       throw new Error(`build ${projector.name}`, { cause: error });
     }
@@ -40,6 +41,7 @@ export function createBuilder({ projectors, clock, isActive, buildMs = 10_000 }:
     async build(ledgers) {
       const built: BuiltProjection[] = [];
       const discard = async (): Promise<void> => {
+        // Nobody has seen it: what it leaves behind is gone with the process.
         for (const projection of built) await projection.discard().catch(() => undefined);
       };
       try {
@@ -59,10 +61,10 @@ export function createBuilder({ projectors, clock, isActive, buildMs = 10_000 }:
 }
 
 /**
- * Builds the whole set. When that is refused, starts from what is living and adds the new instances one at a
- * time; those that make a projector refuse are withdrawn, and `settle` looks after whoever depended on them;
- * true from it asks for another build. Rejects when even the living ones cannot be built: nothing has changed
- * then.
+ * Builds the whole set. When that is refused, starts with the living instances and adds the new ones one at
+ * a time; those that a projector refuses are withdrawn. `settle` then takes care of their dependants, and
+ * returns true when the set must be built again. Rejects when even the living instances cannot be built:
+ * then nothing has changed.
  */
 export async function buildMembers(
   members: Members,
@@ -82,7 +84,7 @@ export async function buildMembers(
 
 async function buildOneByOne(members: Members, builder: Builder): Promise<Build> {
   const fresh = [...members.values()].filter((member) => member.fresh);
-  // Replacements first: what they no longer declare, others may take over.
+  // Replacements first: others may take over what they no longer declare.
   const suspects = [
     ...fresh.filter((member) => member.previous),
     ...fresh.filter((member) => !member.previous),

@@ -1,34 +1,34 @@
 /**
- * What becomes of errors that nobody caught. One that began in a third party's plugin takes out that plugin;
- * of any other nobody knows what it left half done.
+ * Handles uncaught errors. One that began in a third-party plugin switches that plugin off; after any
+ * other, the daemon's state is unknown.
  */
 import type { PluginHost } from './host.ts';
 import type { Logger } from '../contract/platform.ts';
 
-/** Who can tell whose an error is, once there are plugins. */
+/** Finds out which plugin caused an error; exists once there are plugins. */
 export interface Judge {
   readonly host: Pick<PluginHost, 'condemn'>;
   readonly log: Logger;
 }
 
-/** The real one; while the daemon runs, plugins get another. */
+/** The real function; while the daemon runs, plugins get a replacement. */
 export const endProcess = process.exit.bind(process);
 
 export class UncaughtErrors {
   #judge: Judge | undefined;
   #onFatal: ((error: unknown) => void) | undefined;
 
-  /** Listens from now on; a call of `process.exit()` is such an error, too. */
+  /** Listens from now on; a call of `process.exit()` counts as such an error, too. */
   install(): void {
     process.on('uncaughtException', (error) => {
       if (!this.#survives(error)) this.#fatal(error);
     });
     process.on('unhandledRejection', (error) => {
       if (this.#survives(error)) return;
-      if (this.#judge) this.#judge.log.error({ err: error }, 'a promise was rejected and nobody listened');
+      if (this.#judge) this.#judge.log.error({ err: error }, 'unhandled promise rejection');
       else this.#fatal(error);
     });
-    // A library that ends its process, called by a plugin, would take the API away from everybody.
+    // A library that a plugin uses must not end the daemon for everybody.
     process.exit = (code) => {
       throw new Error(
         `process.exit(${code ?? ''}) was called inside the daemon, which ends by a signal alone`,
@@ -47,10 +47,7 @@ export class UncaughtErrors {
   #survives(error: unknown): boolean {
     const plugin = this.#judge?.host.condemn(error);
     if (plugin === undefined) return false;
-    this.#judge?.log.error(
-      { plugin, err: error },
-      'a plugin broke off with an error that nobody caught and is switched off',
-    );
+    this.#judge?.log.error({ plugin, err: error }, 'a plugin caused an uncaught error and is switched off');
     return true;
   }
 

@@ -1,27 +1,27 @@
 /**
- * Joi building blocks for configuration keys: durations, sizes, rates, paths and secrets, all kept as the
- * text of the file.
+ * Joi building blocks for configuration keys: durations, sizes, rates, paths and secrets. All stay the text
+ * of the file.
  */
 import Joi from 'joi';
 import type { AlternativesSchema, CustomHelpers, ErrorReport, ObjectSchema, StringSchema } from 'joi';
 import { durationMs, rateBytes, sizeBytes } from './units.ts';
 
-/** What stands in place of a secret wherever the configuration is shown. */
+/** Shown instead of a secret wherever the configuration is shown. */
 export const MASK = '********';
 
-/** A refusal of what came over HTTP, as `what` says, with where it may be said instead. */
+/** Message that refuses something that came over HTTP: `what`, and where it may be written instead. */
 export function onlyInFile(what: string): string {
   return `${what}; it may stand in the configuration file, written by somebody with a shell`;
 }
 
-/** Both ends count as inside; written in the unit's own text, such as `"200ms"`. */
+/** Inclusive bounds, in the unit's own notation, such as `"200ms"`. */
 export interface Limits {
   readonly min?: string;
   readonly max?: string;
 }
 
 function refuse(helpers: CustomHelpers, reason: string): ErrorReport {
-  // The reason is passed as a local, so that braces in the user's text are not taken for a template.
+  // Passed as a local, so that braces in the user's text are not expanded as a template.
   return helpers.message({ custom: '{{#label}}: {{#reason}}' }, { reason });
 }
 
@@ -29,7 +29,7 @@ function text(type: string, parse: (value: string) => number, limits: Limits): S
   const min = limits.min === undefined ? 0 : parse(limits.min);
   const max = limits.max === undefined ? Infinity : parse(limits.max);
   return Joi.string()
-    .meta({ type })
+    .meta({ type, ...(Object.keys(limits).length > 0 && { limits }) })
     .custom((value: string, helpers) => {
       try {
         const amount = parse(value);
@@ -57,12 +57,12 @@ export function rate(limits: Limits = {}): StringSchema {
   return text('rate', rateBytes, limits);
 }
 
-/** Linux takes no longer one. */
+/** The longest path that Linux accepts, in bytes. */
 export const LONGEST_PATH = 4_096;
 
 /**
- * A path; a relative one is taken from the configuration file's folder and is absolute in the completed
- * document.
+ * A path; a relative one is resolved against the configuration file's folder and is absolute in the
+ * completed document.
  */
 export function filePath(): StringSchema {
   return Joi.string()
@@ -90,17 +90,17 @@ export function secret(): AlternativesSchema {
     .messages({ 'alternatives.types': refused, 'alternatives.match': refused });
 }
 
-/** Exactly one of the three places where a secret may lie. */
+/** A reference to one of the three places that can hold a secret. */
 export function secretReference(): ObjectSchema {
   return Joi.object({ env: Joi.string(), file: Joi.string(), credential: Joi.string() })
     .length(1)
     .messages({ 'object.length': labelled('refers to a secret by exactly one of env, file and credential') });
 }
 
-/** Why the mask is refused where a secret belongs; follows the key. */
+/** Why the mask is refused in place of a secret; follows the key's name in a message. */
 export const MASK_REFUSED: string = `holds the mask "${MASK}" in place of a secret; ${SECRET_FORMS}`;
 
-/** A message of Joi: braces in the text are no template. */
+/** A Joi message in which braces in the text are not expanded as a template. */
 function labelled(text: string): string {
   return `{{#label}} ${text.replaceAll('{', '\\{')}`;
 }

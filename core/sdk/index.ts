@@ -1,6 +1,6 @@
 /**
- * The package's entrance, `mountkeeper`: everything a plugin may use, in-tree or from a stranger.
- * The interfaces marked "open" are extended by declaration merging (`declare module 'mountkeeper' { … }`).
+ * The package's entrance, `mountkeeper`: everything that a plugin may use, in-tree or third-party. Interfaces
+ * marked "open" are extended by declaration merging (`declare module 'mountkeeper' { … }`).
  */
 import type { Plugin } from '../contract/plugin.ts';
 
@@ -11,6 +11,7 @@ export type * from '../contract/platform.ts';
 export type * from '../contract/cli.ts';
 export type * from '../contract/commands.ts';
 export type * from '../contract/config.ts';
+export type * from '../contract/connections.ts';
 export type * from '../contract/config-changes.ts';
 export type * from '../contract/dashboard.ts';
 export type * from '../contract/exporter.ts';
@@ -27,10 +28,34 @@ export type * from '../contract/write-layer.ts';
 
 export { createClock } from '../platform/clock.ts';
 export { cronProblem } from '../platform/cron.ts';
+export {
+  endsWithin,
+  limited,
+  pause,
+  rest,
+  TimeBoxError,
+  timeBox,
+  timeBoxOr,
+  unlessAborted,
+  withGrace,
+} from '../platform/deadline.ts';
+export type { GraceOptions, LimitedOptions } from '../platform/deadline.ts';
 export { writeWhole } from '../platform/files/atomic-file.ts';
-export { createSerialQueue } from '../platform/serial-queue.ts';
-export type { SerialQueue } from '../platform/serial-queue.ts';
+export type { WriteWholeOptions } from '../platform/files/atomic-file.ts';
+export { createSemaphore } from '../platform/semaphore.ts';
+export type { Semaphore, SemaphoreOptions } from '../platform/semaphore.ts';
+export { createKeyedQueue, createSerialQueue } from '../platform/serial-queue.ts';
+export type { KeyedQueue, SerialQueue } from '../platform/serial-queue.ts';
+export { CacheFills } from './cache-fills.ts';
+export type { CacheFill, CacheFillsOptions } from './cache-fills.ts';
+export { createLatestQueue } from './latest.ts';
+export type { LatestQueue } from './latest.ts';
 export { makeFolder } from '../platform/files/make-folder.ts';
+export { undefinedWhenMissing } from '../platform/files/missing.ts';
+export { refuseForeignFolder } from '../platform/files/ownership.ts';
+export { holdFolder } from '../platform/state-lock.ts';
+export { firstAccessible } from '../platform/files/first-accessible.ts';
+export { logIgnored } from '../platform/log/ignored.ts';
 
 export { duration, filePath, onlyInFile, rate, secret, size, MASK } from './config-types.ts';
 export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeBytes } from './units.ts';
@@ -41,8 +66,8 @@ export type { Texts } from './texts.ts';
 
 export { isLoopback } from './http/address.ts';
 export { isFromCommandSocket } from './http/command-connections.ts';
-export { documented } from './http/documented.ts';
-export type { RouteDocument } from './http/documented.ts';
+export { documented } from './http/route-document.ts';
+export type { RouteDocument } from './http/route-document.ts';
 export { eventStream } from './http/event-stream.ts';
 export type { EventSink, EventStreamOptions, StreamEvent } from './http/event-stream.ts';
 export {
@@ -65,12 +90,27 @@ export type {
 
 export { exporterOf, provideExporter } from './servers/exporter.ts';
 export type { ExporterParts, ExporterTools, ExporterWiring, ServingExporter } from './servers/exporter.ts';
-export { showShares } from './servers/export-table.ts';
-export type { ShownShares, ShownSharesOptions } from './servers/export-table.ts';
-export { keepServer } from './servers/managed-server.ts';
-export type { KeptServer, KeptServerOptions } from './servers/managed-server.ts';
+export { createExportTable } from './servers/export-table.ts';
+export type { ExportTable, ExportTableOptions } from './servers/export-table.ts';
+export { manageServer } from './servers/managed-server.ts';
+export type { ManagedServer, ManagedServerOptions } from './servers/managed-server.ts';
+/** Former names of the same, kept for plugins that use them. */
+export { createExportTable as showShares } from './servers/export-table.ts';
+export type {
+  ExportTable as ShownShares,
+  ExportTableOptions as ShownSharesOptions,
+} from './servers/export-table.ts';
+export { manageServer as keepServer } from './servers/managed-server.ts';
+export type {
+  ManagedServer as KeptServer,
+  ManagedServerOptions as KeptServerOptions,
+} from './servers/managed-server.ts';
+export { untilAnswered } from './servers/until-answered.ts';
+export type { AskedServer, Unanswered } from './servers/until-answered.ts';
 export { addressProblem, askOnce, ownAddress, portProblem } from './servers/server-address.ts';
 export type { AddressOrigin, Question, ServerAddress } from './servers/server-address.ts';
+
+export { withRelease } from './with-release.ts';
 
 /** Types the context by the plugin's configuration. Returns its argument. */
 export function definePlugin<C extends object>(plugin: Plugin<C>): Plugin<C> {

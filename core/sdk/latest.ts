@@ -1,5 +1,5 @@
 /**
- * One run at a time. Requests that arrive during a run are joined to a single further run with the latest
+ * Runs one at a time. Inputs that arrive during a run are merged into a single further run with the latest
  * input.
  */
 export interface LatestQueue<T> {
@@ -29,6 +29,7 @@ export function createLatestQueue<T>(run: (input: T) => Promise<void>): LatestQu
       }
       if (!running) return start(input);
       const waiting = { input, done: Promise.resolve() };
+      // The callers of that run hear of it.
       waiting.done = running
         .catch(() => undefined)
         .then(() => {
@@ -39,6 +40,7 @@ export function createLatestQueue<T>(run: (input: T) => Promise<void>): LatestQu
       return waiting.done;
     },
     async idle() {
+      // Whoever pushed has heard of it; here only the end counts.
       while (running || next) await (next?.done ?? running)?.catch(() => undefined);
     },
   };

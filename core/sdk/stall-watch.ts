@@ -1,12 +1,12 @@
 /**
- * While code of a plugin runs without a pause nothing else does: no request, no probe, no other plugin.
- * Whoever takes long is named.
+ * Plugins share the daemon's event loop: while one runs without a pause, no request, probe or other plugin
+ * runs. This names the plugin that takes too long.
  */
 import type { Clock, Logger } from '../contract/platform.ts';
 
-/** Readers of a page or of a share's figures notice such a pause. */
+/** People notice a longer pause on a page or in the figures. */
 const LONGEST_MS = 200;
-/** One plugin at one place is named no more often. */
+/** One plugin is named for one place at most this often. */
 const SAY_EVERY_MS = 60_000;
 
 export interface Place {
@@ -25,7 +25,7 @@ export class StallWatch {
     this.#log = log;
   }
 
-  /** Calls, and measures until the call returns: what it awaits afterwards holds up nobody. */
+  /** Calls `run` and measures until it returns: what it awaits afterwards blocks nobody. */
   call<T>(place: Place, run: () => T): T {
     const start = this.#clock.monotonic();
     try {

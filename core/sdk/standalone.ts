@@ -1,6 +1,6 @@
 /**
- * `mountkeeper/sdk`: what helper processes of plugins import as values. All of it is in `mountkeeper` as
- * well, which takes a process of its own 13 MB more.
+ * `mountkeeper/sdk`: values for plugins' helper processes. All of it is in `mountkeeper` as well, which
+ * would cost such a process 13 MB more memory.
  */
 export { CredentialDigest, parseBasicCredentials } from './http/basic-credentials.ts';
 export type { BasicCredentials } from './http/basic-credentials.ts';
@@ -10,6 +10,10 @@ export { ConnectionPool } from './http/connection-pool.ts';
 export type { ConnectionPoolOptions } from './http/connection-pool.ts';
 export { Throttle } from './http/password-throttle.ts';
 export type { Attempt, ThrottleOptions, Verdict } from './http/password-throttle.ts';
-export { createSerialQueue } from '../platform/serial-queue.ts';
-export type { SerialQueue } from '../platform/serial-queue.ts';
+export { writeWhole } from '../platform/files/atomic-file.ts';
+export type { WriteWholeOptions } from '../platform/files/atomic-file.ts';
+export { createKeyedQueue, createSerialQueue } from '../platform/serial-queue.ts';
+export type { KeyedQueue, SerialQueue } from '../platform/serial-queue.ts';
+export { endsWithin, pause, timeBox, timeBoxOr, unlessAborted } from '../platform/deadline.ts';
 export { createClock } from '../platform/clock.ts';
+export { undefinedWhenMissing } from '../platform/files/missing.ts';

@@ -1,12 +1,13 @@
-/** Catalogues of a plugin's own words, in files that translators can edit. */
+/** A plugin's own texts in several languages, in files that translators can edit. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** Messages by language and key, in ICU's message format. */
 export type Texts = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /**
- * Reads `locales/<language>.json` beside a module, for `texts` of `ctx.tab`: `readTexts(import.meta.url)`
- * where the module is loaded. Throws when there is no such folder or a file is no JSON.
+ * Reads `locales/<language>.json` next to a module, for `texts` of `ctx.tab`. Call
+ * `readTexts(import.meta.url)` when the module is loaded. Throws when there is no such folder or a file is
+ * not JSON.
  */
 export function readTexts(moduleUrl: string): Texts {
   const folder = new URL('./locales/', moduleUrl);

@@ -7,7 +7,7 @@ export interface BucketSize {
   readonly perSecond: number;
 }
 
-/** A limit on how often something happens: so many at once, and so many a second for good. */
+/** Limits how often something happens: a burst, and a steady rate per second. */
 export class TokenBucket {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #burst: number;
@@ -42,7 +42,7 @@ export class TokenBucket {
     this.#tokens = Math.min(this.#burst, this.#tokens + 1);
   }
 
-  /** From now on so many are added. */
+  /** Sets the rate from now on. */
   fillAt(perSecond: number): void {
     this.#fill();
     this.#perSecond = perSecond;

@@ -13,7 +13,7 @@ const DURATION_MS: Readonly<Record<string, number>> = {
 const SIZE_UNITS = 'BKMGTPE';
 /** rclone keeps sizes in a signed 64-bit integer. */
 const SIZE_LIMIT = 2 ** 63;
-/** Nobody writes a longer one; a million characters would be looked at for seconds, again and again. */
+/** No real value is longer; a text of a million characters would take seconds to parse, again and again. */
 const LONGEST = 64;
 const DISPLAY_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;
 
@@ -64,9 +64,10 @@ export function rateBytes(text: string): number {
   if (trimmed === 'off' || trimmed === '') return 0;
   try {
     const bytes = sizeBytes(trimmed.replace(/\/s$/, ''));
-    // A rate that is next to nothing is not the same as none.
+    // A tiny rate must not be rounded to 0, which means unlimited.
     return bytes === 0 && /[1-9]/.test(trimmed) ? 1 : bytes;
   } catch {
+    // Of no size either; said in words of a rate.
     throw new Error(`"${text}" is not a rate; write it like "0" (no limit), "512K" or "10M" (10 MiB/s)`);
   }
 }
@@ -75,7 +76,7 @@ export function rateBytes(text: string): number {
 export function formatBytes(bytes: number): string {
   let value = Math.round(bytes);
   let index = 0;
-  // 1023.95 would round up to "1024.0", which the next unit says better.
+  // 1023.95 would round up to "1024.0"; the next unit shows it better.
   while (value >= (index === 0 ? 1024 : 1023.95) && index < DISPLAY_UNITS.length - 1) {
     value /= 1024;
     index += 1;

@@ -1,21 +1,122 @@
-/** A active mount and what goes with it. */
-import type { Mount, ShareSpec } from '../contract/mount.ts';
+/**
+ * What a share has mounted now, and what its cache was last seen to hold: the one owner of a share's state
+ * apart from its health.
+ */
+import type { Mount, PendingFiles, ShareSpec } from '../contract/mount.ts';
+import type { LiveShare } from '../contract/shares.ts';
+import type { Health } from '../contract/status.ts';
 import type { RunnerEnvironment } from './environment.ts';
-import { ShareWatch } from './monitor.ts';
+import type { Inbox } from './inbox.ts';
+import { ShareMonitor } from './monitor.ts';
 
 export interface ActiveMount {
   readonly mount: Mount;
-  readonly watch: ShareWatch;
-  /** What it was mounted with; of an adopted mount only known when it leads to the same place. */
+  readonly watch: ShareMonitor;
+  /** The spec it was mounted with; for an adopted mount known only when it leads to the same remote path. */
   readonly spec: ShareSpec | undefined;
   readonly mountedAtMs: number;
-  /** New writes are refused; only mounting anew undoes it. */
-  isSealed: boolean;
-  /** Seen clean after it was frozen: nothing of it waits for the place it was mounted from. */
+  /** New writes are refused; only mounting again undoes it. */
+  isFrozen: boolean;
+  /** Seen clean after it was frozen: nothing waits to be uploaded by these settings. */
   isDrained: boolean;
 }
 
-export interface ActiveMountOptions {
+export interface MountedShareOptions {
+  readonly around: RunnerEnvironment;
+  /** Gets a message when the mount has exited or hangs. */
+  readonly inbox: Inbox;
+  /** Dirty files on the disk, from all mounts of the share. */
+  readonly pending: () => Promise<number>;
+}
+
+export class MountedShare {
+  readonly #options: MountedShareOptions;
+  #active: ActiveMount | undefined;
+  #exitReason = '';
+  #left: PendingFiles | undefined;
+  #filesOnDisk = 0;
+
+  constructor(options: MountedShareOptions) {
+    this.#options = options;
+  }
+
+  get active(): ActiveMount | undefined {
+    return this.#active;
+  }
+
+  /** Why the last mount's process has ended. */
+  get exitReason(): string {
+    return this.#exitReason;
+  }
+
+  /** What its cache held after the last unmount; undefined when that is unknown. */
+  get left(): PendingFiles | undefined {
+    return this.#left;
+  }
+
+  /** Dirty files in its cache as last seen; counts as long as no mount tells. */
+  get filesOnDisk(): number {
+    return this.#filesOnDisk;
+  }
+
+  hold(mount: Mount, spec: ShareSpec | undefined): ActiveMount {
+    const { around, inbox, pending } = this.#options;
+    const isHere = (): boolean => this.#active?.mount === mount;
+    this.#active = watchMount(around, {
+      mount,
+      spec,
+      pending,
+      onHung: () => void (isHere() && inbox.put('hung')),
+      onExited: (reason) => {
+        if (!isHere()) return;
+        this.#exitReason = reason;
+        inbox.put('exited');
+      },
+    });
+    this.#left = undefined;
+    return this.#active;
+  }
+
+  letGo(active: ActiveMount): void {
+    active.watch.stop();
+    this.#active = undefined;
+    this.#filesOnDisk = (active.watch.stats?.dirtyFiles ?? this.#filesOnDisk) + active.watch.strandedFiles;
+    this.#options.inbox.take('exited', 'hung');
+  }
+
+  /** The mount has ended; `left` is what its cache held then. */
+  tookDown(left: PendingFiles | undefined): void {
+    this.#left = left;
+    if (left) this.#filesOnDisk = left.count;
+  }
+
+  /** Found on disk while the share is not mounted; undefined while the disk has not been read. */
+  foundOnDisk(count: number | undefined): void {
+    if (count !== undefined && !this.#active) this.#filesOnDisk = count;
+  }
+
+  /** Leaves the mount as it is, for the next daemon. */
+  release(): void {
+    this.#active?.watch.stop();
+    this.#active?.mount.release();
+  }
+
+  /** The share as plugins see it. */
+  live(spec: ShareSpec, health: Health): LiveShare {
+    const watch = this.#active?.watch;
+    return {
+      spec,
+      health,
+      mount: this.#active?.mount,
+      remoteAnswers: watch?.remoteAnswers,
+      remoteTookMs: watch?.remoteTookMs,
+      remoteEvidence: watch?.remoteEvidence,
+      figures: watch?.figures,
+    };
+  }
+}
+
+interface ActiveMountOptions {
   readonly mount: Mount;
   readonly spec: ShareSpec | undefined;
   readonly pending: () => Promise<number>;
@@ -23,24 +124,24 @@ export interface ActiveMountOptions {
   readonly onExited: (reason: string) => void;
 }
 
-export function holdMount(around: RunnerEnvironment, options: ActiveMountOptions): ActiveMount {
+function watchMount(around: RunnerEnvironment, options: ActiveMountOptions): ActiveMount {
   const { clock, log, onChange } = around;
   const { mount, spec, pending, onHung } = options;
-  const watch = new ShareWatch({
+  const watch = new ShareMonitor({
     mount,
     clock,
     log,
     onChange,
     onHung,
     pending,
-    isSealed: () => active.isSealed,
+    isFrozen: () => active.isFrozen,
   });
   const active: ActiveMount = {
     mount,
     spec,
     watch,
     mountedAtMs: clock.monotonic(),
-    isSealed: mount.isSealed === true,
+    isFrozen: mount.isFrozen === true,
     isDrained: false,
   };
   void mount.exited.then(options.onExited);

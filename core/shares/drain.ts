@@ -1,21 +1,22 @@
 /**
- * Draining: waiting until everything users wrote through a mount is on the remote. Bounded by the caller's
- * signal. Writers of a mount that was not frozen may go on; the drain then ends in a moment in which nothing
- * is dirty.
+ * Draining: waits until everything that users wrote through a mount is on the remote, or the caller's
+ * signal aborts. Programs may go on writing to a mount that is not frozen; the drain then ends at a moment
+ * when nothing is dirty.
  */
 import type { Clock } from '../contract/platform.ts';
 import type { Mount, MountStats } from '../contract/mount.ts';
-import { timeBox } from '../sdk/time-box.ts';
+import { pause, timeBox } from '../platform/deadline.ts';
 
 const LOOK_EVERY_MS = 250;
+const LOOK_AT_LEISURE_EVERY_MS = 2_000;
 const ASK_AGAIN_EVERY_MS = 2_000;
-/** A file on its way from open to queued may escape one look; it cannot escape two. */
+/** A file may be missed once, while it goes from open to queued; it cannot be missed twice. */
 const CLEAN_LOOKS = 2;
 
 export interface DrainOptions {
   readonly mount: Mount;
   readonly clock: Clock;
-  /** Figures taken now; a rejection counts as "not clean yet". */
+  /** Reads fresh figures; a rejection counts as "not clean yet". */
   readonly freshStats: () => Promise<MountStats>;
   readonly signal: AbortSignal;
   readonly onProgress?: (dirtyFiles: number) => void;
@@ -37,15 +38,29 @@ export async function drain(options: DrainOptions): Promise<boolean> {
         () => undefined,
       );
     }
-    await clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
+    await pause(clock, LOOK_EVERY_MS, signal);
   }
   return false;
+}
+
+/**
+ * Waits, however long, for a moment at which nothing is dirty. Asks for no haste: files go up when their time
+ * comes. Never rejects.
+ */
+export async function cleanMoment(options: DrainOptions): Promise<void> {
+  const { clock, signal } = options;
+  let cleanLooks = 0;
+  while (!signal.aborted && cleanLooks < CLEAN_LOOKS) {
+    await pause(clock, LOOK_AT_LEISURE_EVERY_MS, signal);
+    cleanLooks = (await dirtyFiles(options)) === 0 ? cleanLooks + 1 : 0;
+  }
 }
 
 async function dirtyFiles(options: DrainOptions): Promise<number | undefined> {
   try {
     return (await options.freshStats()).dirtyFiles;
   } catch {
+    // Unknown: the drain continues as if something was waiting.
     return undefined;
   }
 }

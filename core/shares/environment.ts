@@ -1,4 +1,4 @@
-/** What a share's runner needs from the supervisor; getters, since plugins come and go. */
+/** What a share's runner needs from the supervisor. Getters, because plugins may change at any time. */
 import type { Logger } from 'pino';
 import type { Clock } from '../contract/platform.ts';
 import type { Exporter } from '../contract/exporter.ts';
@@ -12,8 +12,8 @@ export interface RunnerEnvironment {
   readonly mounter: () => Mounter | undefined;
   readonly prober: () => Prober | undefined;
   readonly exporters: () => readonly Exporter[];
-  /** Something that the status shows has changed. */
+  /** Called when something that the status shows has changed. */
   readonly onChange: () => void;
-  /** A mount is gone: what its cache holds on the disk has to be looked at again. */
+  /** Called when a mount has ended: its cache on disk must be scanned again. */
   readonly onUnmount: () => void;
 }

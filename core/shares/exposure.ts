@@ -1,12 +1,12 @@
 /**
- * Shows a share through every exporter and takes it back, each call bounded: a server that hangs must not
- * hold the share.
+ * Adds a share to every exporter and removes it, each call with a time limit, because a server that hangs
+ * must not block the share.
  */
 import type { Logger } from 'pino';
 import type { Clock } from '../contract/platform.ts';
 import type { Exporter } from '../contract/exporter.ts';
 import type { Mount, ShareSpec } from '../contract/mount.ts';
-import { timeBox } from '../sdk/time-box.ts';
+import { timeBox } from '../platform/deadline.ts';
 
 const DEADLINE_MS = 5_000;
 

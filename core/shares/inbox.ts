@@ -1,12 +1,13 @@
 /**
- * What a share's runner has been told and has not dealt with yet. A message stays until it is taken, so that
- * one which comes while nobody waits is never lost.
+ * Messages to a share's runner that it has not handled yet. A message stays until it is taken, so one that
+ * arrives while nobody waits is not lost.
  */
+import { pause } from '../platform/deadline.ts';
 import type { Clock } from '../contract/platform.ts';
 
 /**
- * `changed`: settings that may need another mount; `refreshed`: settings that the mount under way does not
- * depend on.
+ * `changed`: settings that may need another mount; `refreshed`: settings that do not affect the mount that
+ * is being made.
  */
 export type ShareMessage = 'exited' | 'hung' | 'reset' | 'changed' | 'refreshed' | 'goal';
 
@@ -48,7 +49,7 @@ export class Inbox {
     return kinds.map((kind) => this.#messages.delete(kind)).includes(true);
   }
 
-  /** Runs `act` with a signal that aborts as soon as a message of these kinds is there, or with `parent`. */
+  /** Runs `act` with a signal that aborts as soon as a message of these kinds arrives, or with `parent`. */
   async during<T>(
     kinds: readonly ShareMessage[],
     act: (signal: AbortSignal) => Promise<T>,
@@ -68,10 +69,10 @@ export class Inbox {
     }
   }
 
-  /** Until a message of these kinds is there, or for `ms`. */
+  /** Waits for a message of these kinds, at most `ms`. */
   wait(kinds: readonly ShareMessage[], ms?: number): Promise<void> {
     return this.during(kinds, (signal) =>
-      ms === undefined ? aborted(signal) : this.#clock.sleep(ms, signal).catch(() => undefined),
+      ms === undefined ? aborted(signal) : pause(this.#clock, ms, signal),
     );
   }
 }

@@ -1,47 +1,49 @@
 /**
- * Watches one active mount: collects its figures, tells a hanging mount from a busy one, and knows whether
- * the remote answers. Every call has a deadline of its own; a pulse never waits for the one before it.
+ * Watches one active mount: collects its figures, distinguishes a hanging mount from a busy one, and knows
+ * whether the remote answers. Every call has its own deadline; a pulse never waits for the one before it.
  */
 import type { Logger } from 'pino';
 import type { Clock } from '../contract/platform.ts';
 import type { Mount, MountStats, RemoteEvidence, RemoteFailure } from '../contract/mount.ts';
 import type { TakenFigures } from '../contract/shares.ts';
-import { limited } from '../sdk/grace.ts';
-import { timeBox } from '../sdk/time-box.ts';
-import { StrandedFiles } from './stranded-files.ts';
+import { limited, timeBox } from '../platform/deadline.ts';
+import { StrandedFiles } from './orphans.ts';
 
 const STATS_DEADLINE_MS = 2_000;
 const REMOTE_CHECK_EVERY_MS = 2_900;
-/** Short enough for an outage to be known within 15 s, whenever in the round it begins. */
+/** Short enough to detect an outage within 15 s, whenever in the interval it begins. */
 const REMOTE_DEADLINE_MS = 4_000;
 const KICK_DEADLINE_MS = 5_000;
-/** Silence of the remote control after which the mount itself is asked. */
+/** After this much silence of the remote control, the mount itself is checked. */
 const SILENCE_MS = 7_000;
 const ALIVE_DEADLINE_MS = 4_000;
-/** Silence after which a frozen mount is given up: what answers in its place may be the seal. */
-const SEALED_SILENCE_MS = 20_000;
-/** Figures older than this are not passed off as fresh. */
+/**
+ * After this much silence a frozen mount is killed without a check: what answers may be the read-only cover
+ * over it.
+ */
+const FROZEN_SILENCE_MS = 20_000;
+/** Older figures are not presented as fresh. */
 const FRESH_MS = 6_000;
-/** Only figures of the last round say that nothing waits: a file may have been written since. */
+/** Only figures of the last round prove that nothing waits: a file may have been written since. */
 const SYNCED_FRESH_MS = 4_000;
-/** How much longer than its deadline a call may take before it is given up. */
+/** How much longer than its deadline a call may take before it is abandoned. */
 const GRACE_MS = 500;
 
-export interface ShareWatchOptions {
+export interface ShareMonitorOptions {
   readonly mount: Mount;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Dirty files on the disk, whichever mount of the share they belong to. */
+  /** Dirty files on the disk, from all mounts of the share. */
   readonly pending: () => Promise<number>;
-  /** New writes are refused: nobody is served any more. */
-  readonly isSealed: () => boolean;
+  /** New writes are refused: the mount serves nobody any more. */
+  readonly isFrozen: () => boolean;
   /** Called when neither the remote control nor the mount answers. */
   readonly onHung: () => void;
   readonly onChange: () => void;
 }
 
-export class ShareWatch {
-  readonly #options: ShareWatchOptions;
+export class ShareMonitor {
+  readonly #options: ShareMonitorOptions;
   readonly #end = new AbortController();
   readonly #stranded: StrandedFiles;
   #stats: MountStats | undefined;
@@ -56,7 +58,7 @@ export class ShareWatch {
   #remoteFailure: RemoteFailure | undefined;
   #isKickDue = false;
 
-  constructor(options: ShareWatchOptions) {
+  constructor(options: ShareMonitorOptions) {
     const { clock, log, mount, onChange, pending } = options;
     this.#options = options;
     this.#answeredAt = clock.monotonic();
@@ -82,12 +84,12 @@ export class ShareWatch {
     return this.#stats !== undefined && !this.isSilent;
   }
 
-  /** The remote control has not answered for a while, perhaps never. */
+  /** True when the remote control has not answered for a while, or never. */
   get isSilent(): boolean {
     return this.#silenceMs() >= FRESH_MS;
   }
 
-  /** Files in the cache that this mount does not upload; 0 while that is not known. */
+  /** Files in the cache that this mount does not upload; 0 while that is unknown. */
   get strandedFiles(): number {
     return this.#stranded.count ?? 0;
   }
@@ -107,22 +109,25 @@ export class ShareWatch {
     return this.#remoteFailure?.remote;
   }
 
-  /** What is wrong though the mount is up; undefined when nothing is. */
+  /** What is wrong although the mount is up; undefined when nothing is. */
   get trouble(): string | undefined {
     const troubles: string[] = [];
     if (this.isSilent)
       troubles.push(
-        `the mount's remote control has not answered for ${Math.round(this.#silenceMs() / 1000)} s; figures are older than that`,
+        `the mount's remote control has not answered for ${Math.round(this.#silenceMs() / 1000)} s; ` +
+          'figures are older than that',
       );
     const how = this.remoteEvidence === 'answers' ? 'turns this share away' : 'does not answer';
     if (this.#remoteAnswers === false)
       troubles.push(
-        `the remote ${how} (${this.#remoteFailure?.message ?? 'unknown'}); cached files stay readable, writes wait in the cache`,
+        `the remote ${how} (${this.#remoteFailure?.message ?? 'unknown'}); ` +
+          'cached files stay readable, writes wait in the cache',
       );
     if (this.#stats?.trouble !== undefined) troubles.push(this.#stats.trouble);
     if (this.strandedFiles > 0)
       troubles.push(
-        `${this.strandedFiles} files that were written with former settings of this share wait in its cache; they go up once the former settings are put back`,
+        `${this.strandedFiles} files that were written with former settings of this share wait in its ` +
+          'cache; they go up once the former settings are put back',
       );
     return troubles.length > 0 ? troubles.join('; ') : undefined;
   }
@@ -142,18 +147,19 @@ export class ShareWatch {
   }
 
   /**
-   * One round: figures now, the remote when due. Resolves when the figures are in or overdue; never rejects.
+   * One round: reads the figures now, and checks the remote when that is due. Resolves when the figures are
+   * there or overdue; never rejects.
    */
   async pulse(): Promise<void> {
     if (this.#end.signal.aborted) return;
     void this.#checkRemoteWhenDue();
     await this.#collect();
-    if (this.#silenceMs() >= SEALED_SILENCE_MS && this.#options.isSealed()) this.#options.onHung();
+    if (this.#silenceMs() >= FROZEN_SILENCE_MS && this.#options.isFrozen()) this.#options.onHung();
     else if (this.#silenceMs() >= SILENCE_MS) void this.#checkAlive();
     else void this.#stranded.lookWhenDue();
   }
 
-  /** Figures taken now; rejects when they cannot be had in time. */
+  /** Fresh figures; rejects when they do not arrive in time. */
   async freshStats(): Promise<MountStats> {
     const { clock, mount } = this.#options;
     const began = clock.monotonic();
@@ -200,6 +206,7 @@ export class ShareWatch {
     try {
       await timeBox(clock, ALIVE_DEADLINE_MS + GRACE_MS, mount.checkAlive(ALIVE_DEADLINE_MS));
     } catch {
+      // The mount hangs or has died; only longer silence justifies a restart.
       if (!this.#end.signal.aborted && this.#silenceMs() >= SILENCE_MS) onHung();
     } finally {
       this.#checkingAlive = false;
@@ -245,8 +252,8 @@ export class ShareWatch {
   }
 
   /**
-   * Failed uploads back off for minutes; after an outage they may go at once. Tried at every check until it
-   * is taken.
+   * Failed uploads back off for minutes; after an outage they may be repeated at once. Sent at every check
+   * until it succeeds.
    */
   async #kickQueue(): Promise<void> {
     this.#isKickDue = false;
@@ -254,7 +261,10 @@ export class ShareWatch {
       await this.#options.mount.flush(this.#options.clock.deadline(KICK_DEADLINE_MS, this.#end.signal));
     } catch (error) {
       this.#isKickDue = true;
-      this.#options.log.debug({ share: this.#options.mount.shareName, err: error }, 'queue not kicked');
+      this.#options.log.debug(
+        { share: this.#options.mount.shareName, err: error },
+        'waiting uploads could not be restarted',
+      );
     }
   }
 }

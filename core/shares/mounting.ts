@@ -1,31 +1,28 @@
-/** Brings one share up: its remote path is probed, plugins are asked, then it is mounted. */
+/** Mounts one share: probes its remote path, asks the plugins, then mounts it. */
 import type { Mount, ProbeResult, RemoteEvidence, RemoteFailure, ShareSpec } from '../contract/mount.ts';
-import { withGrace } from '../sdk/grace.ts';
+import { withGrace } from '../platform/deadline.ts';
 import type { RunnerEnvironment } from './environment.ts';
 
-/** For the probe of a share while no prober is active. */
+/** Used while no prober is active. */
 const PROBE_DEADLINE_MS = 10_000;
-/** How long a probe may take to notice that it was interrupted. */
+/** How long a probe may take to react to its signal. */
 const PROBE_GRACE_MS = 5_000;
-/**
- * The same for a mount: it has a process and a cache in its hands, and two at once on one cache would harm
- * it.
- */
+/** The same for a mount: it owns a process and a cache, and two at once on one cache would damage it. */
 const MOUNT_GRACE_MS = 60_000;
 
-export type MountedShare =
+export type MountResult =
   { readonly mount: Mount } | { readonly reason: string; readonly remote?: RemoteEvidence | undefined };
 
 export interface MountShareOptions {
   readonly around: RunnerEnvironment;
   readonly spec: ShareSpec;
   readonly signal: AbortSignal;
-  /** Gets a mount that came up after it had been given up. */
+  /** Called with a mount that came up after the caller stopped waiting. */
   readonly onLate: (mount: Mount) => void;
 }
 
-/** Never rejects: what went wrong is the reason, in plain words. */
-export async function mountShare(options: MountShareOptions): Promise<MountedShare> {
+/** Never rejects: a failure is returned as its reason, a plain sentence. */
+export async function mountShare(options: MountShareOptions): Promise<MountResult> {
   const { around, spec, signal, onLate } = options;
   const { clock } = around;
   const mounter = around.mounter();

@@ -1,14 +1,15 @@
 /**
- * Dirty files that lie in the cache on disk though no mount carries them: of shares that failed, left the
- * configuration or have not been mounted yet. As long as the disk has not been read, they count as unknown.
+ * Dirty files in the cache on disk that no mount uploads. `OrphanScan` finds those of shares that failed,
+ * left the configuration or have not been mounted yet; `StrandedFiles` those that a mounted share wrote
+ * while it had other settings. Until the disk has been read, their number counts as unknown.
  */
 import type { Logger } from 'pino';
 import type { Clock } from '../contract/platform.ts';
 import type { Mounter, PendingFiles } from '../contract/mount.ts';
 
 /**
- * Nothing writes into the cache of a share that is not mounted: this only notices what people do there by
- * hand.
+ * Nothing writes into the cache of a share that is not mounted: this interval only matters for what people
+ * change there by hand.
  */
 const EVERY_MS = 300_000;
 const RETRY_MS = 10_000;
@@ -18,7 +19,7 @@ export interface OrphanScanOptions {
   readonly log: Logger;
   readonly mounter: () => Mounter | undefined;
   readonly isMounted: (share: string) => boolean;
-  /** A scan has ended. */
+  /** Called when a scan has ended. */
   readonly onScanned: () => void;
 }
 
@@ -35,7 +36,7 @@ export class OrphanScan {
     this.#options = options;
   }
 
-  /** Undefined while the disk has not been read since the last change, or not all of it. */
+  /** Undefined while the disk has not been read completely since the last change. */
   get total(): number | undefined {
     if (!this.#isCurrent) return undefined;
     const counts = [...this.#found]
@@ -47,7 +48,7 @@ export class OrphanScan {
     );
   }
 
-  /** Undefined while it is not known. */
+  /** Undefined while it is unknown. */
   count(share: string): number | undefined {
     return this.#isCurrent && (this.#found.get(share) || !this.#found.has(share))
       ? (this.#found.get(share)?.count ?? 0)
@@ -61,14 +62,14 @@ export class OrphanScan {
     );
   }
 
-  /** Something was unmounted: what is known is no longer sure. */
+  /** A share was unmounted: what is known is out of date. */
   invalidate(): void {
     this.#isCurrent = false;
     this.#changes += 1;
     this.#nextAtMs = -Infinity;
   }
 
-  /** Reads the disk when due. Never rejects, never two at once. */
+  /** Scans the disk when that is due. Never rejects, never runs twice at once. */
   async scanWhenDue(): Promise<void> {
     if (this.#options.clock.monotonic() < this.#nextAtMs) return;
     this.#scanning ??= this.#scan().finally(() => {
@@ -77,10 +78,7 @@ export class OrphanScan {
     await this.#scanning;
   }
 
-  /**
-   * Reads the disk now, after a scan that is under way. False when not all of it could be read; never
-   * rejects.
-   */
+  /** Scans the disk now, after a running scan. False when it could not be read completely; never rejects. */
   async scanNow(): Promise<boolean> {
     await this.#scanning;
     this.invalidate();
@@ -122,5 +120,72 @@ export class OrphanScan {
       this.#options.log.warn({ share, err: error }, 'cache on disk not read, its dirty files are unknown');
       return undefined;
     }
+  }
+}
+
+const LOOK_AGAIN_MS = 5_000;
+const KNOWN_EVERY_MS = 60_000;
+
+export interface StrandedFilesOptions {
+  readonly share: string;
+  /** Dirty files on the disk, from this mount and all others of the share. */
+  readonly pending: () => Promise<number>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly isClean: () => boolean;
+  readonly onChange: () => void;
+}
+
+/**
+ * Finds files in the cache of an active mount that it does not upload. A mount's figures do not count them,
+ * so the disk is read once the mount says that it is clean.
+ */
+export class StrandedFiles {
+  readonly #options: StrandedFilesOptions;
+  #count: number | undefined;
+  #suspected = 0;
+  #nextLookAtMs = -Infinity;
+  #isLooking = false;
+
+  constructor(options: StrandedFilesOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined until the disk has been read reliably. */
+  get count(): number | undefined {
+    return this.#count;
+  }
+
+  /** Reads the disk until it is certain that nothing is stranded; never rejects. */
+  async lookWhenDue(): Promise<void> {
+    const { clock, isClean, log, pending, share } = this.#options;
+    if (this.#isLooking || this.#count === 0 || !isClean() || clock.monotonic() < this.#nextLookAtMs) return;
+    this.#isLooking = true;
+    try {
+      const count = await pending();
+      if (isClean()) this.#judge(count);
+    } catch (error) {
+      log.warn({ share, err: error }, 'cache not read, what waits in it is unknown');
+      this.#nextLookAtMs = clock.monotonic() + KNOWN_EVERY_MS;
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  /**
+   * A file written between reading the figures and reading the disk is not stranded: the disk is read
+   * twice.
+   */
+  #judge(found: number): void {
+    const { clock, log, onChange, share } = this.#options;
+    const known = this.#count;
+    const isCertain = found === 0 || this.#suspected > 0;
+    this.#suspected = found;
+    this.#nextLookAtMs = clock.monotonic() + (isCertain ? KNOWN_EVERY_MS : LOOK_AGAIN_MS);
+    if (!isCertain || found === known) return;
+    this.#count = found;
+    if (found > 0)
+      log.warn({ share, files: found }, 'files written with former settings of the share wait in its cache');
+    onChange();
   }
 }

@@ -1,21 +1,29 @@
 /**
- * One runner per share: brings it up, watches it, heals it and takes it down, on its own and without ever
- * waiting for another share. The supervisor only tells it what is wanted; what it is told waits in its inbox
- * and is dealt with one at a time.
+ * One runner per share: mounts it, watches it, remounts it after failures and unmounts it, independently of
+ * all other shares. The supervisor only tells it what is wanted; these messages wait in its inbox and are
+ * handled one at a time.
  */
+import { pause } from '../platform/deadline.ts';
 import type { Health, ShareStatus } from '../contract/status.ts';
 import type { LiveShare } from '../contract/shares.ts';
 import type { Mount, MountStats, PendingFiles, ShareSpec } from '../contract/mount.ts';
-import { probeBackoffMs, remountBackoffMs } from './state-machine.ts';
-import { NOTES, describeShare } from './description.ts';
+import { otherWayBackoffMs, probeBackoffMs, remountBackoffMs } from './state-machine.ts';
+import { NOTES, describeShare } from './share-status.ts';
 import { expose, withdraw } from './exposure.ts';
 import type { ActiveMount } from './active-mount.ts';
-import { ShareHealth } from './health.ts';
-import { ShareHolding } from './share-state.ts';
+import { ShareHealth } from './state-machine.ts';
+import { MountedShare } from './active-mount.ts';
 import { EVERYTHING, Inbox } from './inbox.ts';
-import { discard, drainForChange, drainToTheEnd, leftIn, lower } from './unmounting.ts';
+import {
+  discard,
+  drainAtLeisure,
+  drainForChange,
+  drainToTheEnd,
+  leftIn,
+  unmountShare,
+} from './unmounting.ts';
 import { mountShare } from './mounting.ts';
-import type { MountedShare } from './mounting.ts';
+import type { MountResult } from './mounting.ts';
 import { ShareSettings } from './settings.ts';
 import type { RunnerEnvironment } from './environment.ts';
 
@@ -31,11 +39,13 @@ export class ShareRunner {
   readonly #inbox: Inbox;
   readonly #health: ShareHealth;
   readonly #settings: ShareSettings;
-  readonly #holding: ShareHolding;
+  readonly #share: MountedShare;
   #goal: Goal = 'up';
   #limit = new AbortController();
   #earlyDeaths = 0;
   #failures = 0;
+  /** How often in a row it was mounted again to write in another way. */
+  #turns = 0;
   #running: Promise<void> | undefined;
 
   constructor(spec: ShareSpec, around: RunnerEnvironment, adopted?: Mount) {
@@ -43,9 +53,9 @@ export class ShareRunner {
     this.#inbox = new Inbox(around.clock);
     this.#health = new ShareHealth(spec.share.name, around);
     this.#settings = new ShareSettings(spec, around);
-    this.#holding = new ShareHolding({ around, inbox: this.#inbox, pending: () => this.#settings.pending() });
+    this.#share = new MountedShare({ around, inbox: this.#inbox, pending: () => this.#settings.pending() });
     if (!adopted) return;
-    this.#settings.mounted(this.#holding.hold(adopted, this.#settings.ofAdopted(adopted.plan)));
+    this.#settings.mounted(this.#share.hold(adopted, this.#settings.ofAdopted(adopted.plan)));
     this.#inbox.put('changed');
   }
 
@@ -54,11 +64,11 @@ export class ShareRunner {
   }
 
   get mount(): Mount | undefined {
-    return this.#holding.held?.mount;
+    return this.#share.active?.mount;
   }
 
   get stats(): MountStats | undefined {
-    return this.#holding.held?.watch.stats;
+    return this.#share.active?.watch.stats;
   }
 
   get health(): Health {
@@ -67,22 +77,22 @@ export class ShareRunner {
 
   /** The share as plugins see it. */
   get live(): LiveShare {
-    return this.#holding.live(this.#settings.wanted, this.health);
+    return this.#share.live(this.#settings.wanted, this.health);
   }
 
-  /** True from the wish to take the share down for good. */
+  /** True from the request to unmount the share for good. */
   get isLeaving(): boolean {
     return this.#goal === 'gone';
   }
 
   /** True only when it is known that nothing of this share waits anywhere. */
   get isSynced(): boolean {
-    return this.#health.state.health === 'healthy' && this.#holding.held?.watch.isSynced === true;
+    return this.#health.state.health === 'healthy' && this.#share.active?.watch.isSynced === true;
   }
 
-  /** What its cache held after it was last taken down; undefined when that is not known. */
+  /** What its cache held after the last unmount; undefined when that is unknown. */
   get left(): PendingFiles | undefined {
-    return this.#holding.left;
+    return this.#share.left;
   }
 
   start(): void {
@@ -91,26 +101,26 @@ export class ShareRunner {
     });
   }
 
-  /** One round of figures. Resolves when they are in or overdue; never rejects. */
+  /** One round of figures. Resolves when they are there or overdue; never rejects. */
   async pulse(): Promise<void> {
-    await this.#holding.held?.watch.pulse();
+    await this.#share.active?.watch.pulse();
   }
 
   /**
-   * Resets the share for a fresh probe, also out of a back-off; a change that waits for dirty files is then
-   * carried out at once.
+   * Resets the share for a new probe, even during a back-off; a change that waits for dirty files is then
+   * applied at once.
    */
   reconnect(): void {
     this.#settings.force();
     this.#inbox.put('reset');
   }
 
-  /** Wants other settings; a mount that they do not touch stays as it is. */
+  /** Requests other settings; a mount that they do not affect stays. */
   change(spec: ShareSpec): void {
     this.#inbox.put(this.#settings.want(spec) ? 'refreshed' : 'changed');
   }
 
-  /** Wants a share back that is being taken down. */
+  /** Keeps a share that is being unmounted. */
   keep(spec: ShareSpec): void {
     if (this.#goal !== 'gone') return;
     this.#limit = new AbortController();
@@ -122,8 +132,8 @@ export class ShareRunner {
   }
 
   /**
-   * Takes the share down for good. `signal` bounds the drain; resolves when it is down, or is wanted back and
-   * down later.
+   * Unmounts the share for good. `signal` limits the drain; resolves when it is unmounted, also when it was
+   * kept in between and unmounted later.
    */
   async remove(signal: AbortSignal): Promise<void> {
     const limit = this.#limit;
@@ -135,16 +145,16 @@ export class ShareRunner {
     await this.#health.farewell();
   }
 
-  /** Lets go of a active mount for the next daemon to adopt. */
+  /** Forgets an active mount, for the next daemon to adopt. */
   async release(): Promise<void> {
     this.#setGoal('released');
     await this.#running;
-    this.#holding.release();
+    this.#share.release();
   }
 
   /** Dirty files found on disk while the share is not mounted; undefined while the disk has not been read. */
   setFilesOnDisk(count: number | undefined): void {
-    this.#holding.foundOnDisk(count);
+    this.#share.foundOnDisk(count);
   }
 
   status(): ShareStatus {
@@ -152,8 +162,8 @@ export class ShareRunner {
     return describeShare({
       name: this.name,
       state: this.#health.state,
-      active: this.#holding.held,
-      filesOnDisk: this.#holding.filesOnDisk,
+      active: this.#share.active,
+      filesOnDisk: this.#share.filesOnDisk,
       note,
     });
   }
@@ -161,8 +171,8 @@ export class ShareRunner {
   // ------------------------------------------------------------ the loop
 
   async #run(): Promise<void> {
-    if (this.#holding.held && this.#health.state.health === 'pending') this.#announce(this.#holding.held);
-    while (this.#goal === 'up' || (this.#goal === 'gone' && this.#holding.held)) {
+    if (this.#share.active && this.#health.state.health === 'pending') this.#announce(this.#share.active);
+    while (this.#goal === 'up' || (this.#goal === 'gone' && this.#share.active)) {
       try {
         await this.#step();
       } catch (error) {
@@ -173,14 +183,14 @@ export class ShareRunner {
 
   async #step(): Promise<void> {
     this.#inbox.take('goal');
-    const active = this.#holding.held;
+    const active = this.#share.active;
     if (this.#goal === 'gone') return active ? this.#leave(active) : undefined;
     await (active ? this.#attend(active) : this.#mount());
   }
 
   async #stumble(error: unknown): Promise<void> {
     this.#around.log.error({ share: this.name, err: error }, 'share runner failed and goes on');
-    if (!this.#holding.held)
+    if (!this.#share.active)
       this.#health.enter({ kind: 'fail', reason: `unexpected error: ${(error as Error).message}` });
     await this.#around.clock.sleep(STUMBLE_MS);
   }
@@ -201,7 +211,7 @@ export class ShareRunner {
     await this.#fail(mounted);
   }
 
-  async #fail({ reason, remote }: Extract<MountedShare, { reason: string }>): Promise<void> {
+  async #fail({ reason, remote }: Extract<MountResult, { reason: string }>): Promise<void> {
     this.#settings.failed();
     if (!this.#inbox.has('reset', 'changed', 'goal')) {
       this.#failures += 1;
@@ -215,17 +225,18 @@ export class ShareRunner {
 
   async #settle(mount: Mount, spec: ShareSpec): Promise<void> {
     this.#failures = 0;
-    const active = this.#holding.hold(mount, spec);
-    if (!this.#settings.mounted(active)) this.#inbox.put('changed');
+    const active = this.#share.hold(mount, spec);
+    if (this.#settings.mounted(active)) this.#turns = 0;
+    else this.#inbox.put('changed');
     this.#announce(active);
     await expose(this.#around, spec, mount);
   }
 
-  /** Waits for the next thing that concerns a active mount and deals with it. */
+  /** Waits for the next message that concerns an active mount, and handles it. */
   async #attend(active: ActiveMount): Promise<void> {
     await this.#inbox.wait(EVERYTHING);
     if (this.#goal !== 'up') return;
-    if (this.#inbox.take('exited')) return this.#bury(active, 'dead', this.#holding.exitReason);
+    if (this.#inbox.take('exited')) return this.#bury(active, 'dead', this.#share.exitReason);
     if (this.#inbox.take('hung')) return this.#bury(active, 'hung', NOTES.hung);
     if (this.#inbox.take('reset')) return this.#reset(active);
     if (this.#inbox.take('changed', 'refreshed')) return this.#applyChange(active);
@@ -236,9 +247,9 @@ export class ShareRunner {
     const livedMs = clock.monotonic() - active.mountedAtMs;
     this.#earlyDeaths = livedMs < SETTLED_MS ? this.#earlyDeaths + 1 : 1;
     log.warn({ share: this.name, reason, livedMs: Math.round(livedMs) }, 'mount lost');
-    this.#holding.letGo(active);
+    this.#share.letGo(active);
     this.#health.enter({ kind: 'fail', reason });
-    await lower(this.#around, active, state);
+    await unmountShare(this.#around, active, state);
     this.#around.onUnmount();
     this.#health.tell((hooks) => hooks.observe('afterUnmount', this.name));
     await this.#inbox.wait(['reset', 'goal'], remountBackoffMs(this.#earlyDeaths));
@@ -253,8 +264,9 @@ export class ShareRunner {
   async #applyChange(active: ActiveMount): Promise<void> {
     const difference = this.#settings.compare(active);
     this.#around.onChange();
-    if (difference === 'none' && active.isSealed) return this.#reset(active);
+    if (difference === 'none' && active.isFrozen) return this.#reset(active);
     if (difference === 'none') return expose(this.#around, this.#settings.wanted, active.mount);
+    if (difference === 'other way') return this.#turn(active);
     this.#around.log.info(
       { share: this.name },
       'share waits for its dirty files before it is mounted with the new settings',
@@ -262,11 +274,33 @@ export class ShareRunner {
     await this.#inbox.during(EVERYTHING, (signal) =>
       drainForChange(this.#around, active, { placeChanges: difference === 'elsewhere', signal }),
     );
-    // Settings that changed again are looked at afresh; a mount that was lost meanwhile is buried first.
+    // Settings that have changed again are compared again; a mount that was lost meanwhile is cleaned up
+    // first.
     if (!this.#inbox.has('exited', 'hung', 'changed', 'goal')) await this.#reset(active);
   }
 
-  /** Drains the share and takes it down, unless it is wanted back or handed over meanwhile. */
+  /** Mounts the share again once nothing is dirty, so that it writes in the way that is set. */
+  async #turn(active: ActiveMount): Promise<void> {
+    const { clock, log } = this.#around;
+    // Only mounting again would let programs write.
+    if (active.isFrozen) return this.#reset(active);
+    await expose(this.#around, this.#settings.wanted, active.mount);
+    log.info(
+      { share: this.name },
+      'share writes in the way that was set before until its files are uploaded',
+    );
+    const isOver = await this.#inbox.during(EVERYTHING, async (signal) => {
+      // The mounter may find files again that no mount uploads.
+      await pause(clock, otherWayBackoffMs(this.#turns), signal);
+      await drainAtLeisure(this.#around, active, signal);
+      return !signal.aborted;
+    });
+    if (!isOver) return;
+    this.#turns += 1;
+    await this.#reset(active);
+  }
+
+  /** Drains and unmounts the share, unless it is kept or handed over meanwhile. */
   async #leave(active: ActiveMount): Promise<void> {
     this.#inbox.take('reset', 'changed', 'refreshed');
     if (!this.#inbox.has('exited', 'hung')) await withdraw(this.#around, this.name);
@@ -279,15 +313,15 @@ export class ShareRunner {
     if (this.#goal === 'gone' && isOver) await this.#takeDown(active);
   }
 
-  // ------------------------------------------------------------ small parts
+  // ------------------------------------------------------------ helpers
 
   async #takeDown(active: ActiveMount): Promise<void> {
     const isHung = this.#inbox.has('hung') || active.watch.isSilent;
     const isDead = this.#inbox.has('exited');
-    this.#holding.letGo(active);
+    this.#share.letGo(active);
     this.#health.enter({ kind: 'reset' });
-    await lower(this.#around, active, isDead ? 'dead' : isHung ? 'hung' : 'alive');
-    this.#holding.tookDown(await leftIn(this.#around, active.mount));
+    await unmountShare(this.#around, active, isDead ? 'dead' : isHung ? 'hung' : 'alive');
+    this.#share.tookDown(await leftIn(this.#around, active.mount));
     this.#health.tell((hooks) => hooks.observe('afterUnmount', this.name));
     this.#around.onUnmount();
     this.#around.onChange();

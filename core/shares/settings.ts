@@ -1,17 +1,25 @@
 /**
- * The settings a share is wanted with, and the ones it may have to keep for a while: dirty files of the last
- * mount go up from its own settings only, so as long as some wait, the share comes back with those.
+ * The wanted settings of a share, and the former ones that it may have to keep for a while: dirty files are
+ * uploaded only by a mount with their own settings, so while some wait, the share is mounted with those.
  */
 import type { MountPlan, ShareSpec } from '../contract/mount.ts';
-import { NOTES } from './description.ts';
+import { NOTES } from './share-status.ts';
 import type { ActiveMount } from './active-mount.ts';
 import { leftIn } from './unmounting.ts';
 import type { RunnerEnvironment } from './environment.ts';
 
 /**
- * How a active mount stands to the wanted settings; `elsewhere`: its dirty files would go to another place.
+ * How an active mount compares with the wanted settings; `elsewhere`: its dirty files would go to another
+ * remote path; `other way`: it only writes in the mounter's other way.
  */
-export type Difference = 'none' | 'settings' | 'elsewhere';
+export type Difference = 'none' | 'settings' | 'elsewhere' | 'other way';
+
+const NOTE_OF: Readonly<Record<Difference, string | undefined>> = {
+  none: undefined,
+  settings: NOTES.waiting,
+  elsewhere: NOTES.waiting,
+  'other way': NOTES.otherWay,
+};
 
 export class ShareSettings {
   readonly #around: RunnerEnvironment;
@@ -32,7 +40,7 @@ export class ShareSettings {
     return this.#wanted;
   }
 
-  /** Why the share is not as wanted, or undefined. */
+  /** Why the share does not have the wanted settings; undefined when it has. */
   get note(): string | undefined {
     return this.#note;
   }
@@ -44,17 +52,17 @@ export class ShareSettings {
     return this.#underWay !== undefined && this.#planOf(spec)?.fingerprint === this.#underWay;
   }
 
-  /** A change that waits for dirty files waits no longer. */
+  /** Applies a change without waiting for dirty files any longer. */
   force(): void {
     this.#isForced ||= this.#isWaiting;
   }
 
-  /** The settings that an adopted mount has, as far as they are known. */
+  /** The settings of an adopted mount, as far as they are known. */
   ofAdopted(plan: MountPlan): ShareSpec | undefined {
-    return plan.identity === this.#planOf(this.#wanted)?.identity ? this.#wanted : undefined;
+    return leadsTo(this.#planOf(this.#wanted), plan.identity) ? this.#wanted : undefined;
   }
 
-  /** The settings to mount with next. */
+  /** The settings for the next mount. */
   async choose(): Promise<ShareSpec> {
     const wanted = this.#wanted;
     const chosen = this.#isForced ? wanted : await this.#formerIfNeeded(wanted);
@@ -70,38 +78,37 @@ export class ShareSettings {
   }
 
   /** True when the mount has the wanted settings. */
-  mounted(held: ActiveMount): boolean {
+  mounted(active: ActiveMount): boolean {
     this.#underWay = undefined;
-    this.#former = held;
-    if (held.spec !== this.#wanted) return false;
+    this.#former = active;
+    if (active.spec !== this.#wanted) return false;
     this.#isForced = false;
-    return true;
+    // It may write in the mounter's other way, for files that only that one uploads.
+    return this.compare(active) !== 'other way';
   }
 
-  /** Files of this share on the disk, wherever its former settings may have put them. */
+  /** Files of this share on the disk, in every cache folder that its former settings may have used. */
   async pending(): Promise<number> {
     const mounter = this.#around.mounter();
     if (!mounter) throw new Error('no mounter is active');
     return (await mounter.pending(this.#wanted.share.name)).count;
   }
 
-  compare(held: ActiveMount): Difference {
+  compare(active: ActiveMount): Difference {
     const plan = this.#planOf(this.#wanted);
-    const isSame = plan === undefined || plan.fingerprint === held.mount.plan.fingerprint;
-    this.#isWaiting = !isSame;
-    this.#note = isSame ? undefined : NOTES.waiting;
-    if (plan === undefined) this.#note = NOTES.noMounter;
-    if (isSame) this.#isForced = false;
-    if (isSame) return 'none';
-    return plan.identity === held.mount.plan.identity ? 'settings' : 'elsewhere';
+    const difference = differenceOf(plan, active.mount.plan);
+    this.#isWaiting = difference !== 'none';
+    if (difference === 'none') this.#isForced = false;
+    this.#note = plan === undefined ? NOTES.noMounter : NOTE_OF[difference];
+    return difference;
   }
 
   async #formerIfNeeded(wanted: ShareSpec): Promise<ShareSpec> {
     const former = this.#former;
-    if (!former?.spec || former.isDrained || former.mount.plan.identity === this.#planOf(wanted)?.identity)
-      return wanted;
+    if (!former?.spec || former.isDrained) return wanted;
+    if (leadsTo(this.#planOf(wanted), former.mount.plan.identity)) return wanted;
     if ((await leftIn(this.#around, former.mount))?.count === 0) return wanted;
-    // The place may hang on more than the share's own settings; then the former ones lead nowhere any more.
+    // The remote path may depend on more than the share's own settings; then the former ones lead nowhere.
     if (this.#planOf(former.spec)?.identity !== former.mount.plan.identity) return wanted;
     this.#around.log.warn(
       { share: wanted.share.name },
@@ -119,4 +126,16 @@ export class ShareSettings {
       return undefined;
     }
   }
+}
+
+/** Without a plan there is nothing to change to. */
+function differenceOf(plan: MountPlan | undefined, { fingerprint, identity }: MountPlan): Difference {
+  if (plan === undefined || plan.fingerprint === fingerprint) return 'none';
+  if (plan.otherWay?.fingerprint === fingerprint) return 'other way';
+  return leadsTo(plan, identity) ? 'settings' : 'elsewhere';
+}
+
+/** Whether dirty files of a mount with this identity go where the plan leads. */
+function leadsTo(plan: MountPlan | undefined, identity: string): boolean {
+  return plan !== undefined && (plan.identity === identity || plan.otherWay?.identity === identity);
 }

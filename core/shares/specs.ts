@@ -1,8 +1,8 @@
-/** Shares together with their connections, as the configuration has them. */
+/** Shares together with their connections, from the configuration. */
 import type { Config } from '../contract/config.ts';
 import type { Mount, ShareSpec } from '../contract/mount.ts';
 
-/** Every share with its connection; a share whose connection is missing cannot pass validation. */
+/** Every share with its connection; validation refuses a share without one. */
 export function specsOf(config: Config): readonly ShareSpec[] {
   const connections = new Map(config.connections.map((connection) => [connection.name, connection]));
   return config.shares.flatMap((share) => {
@@ -11,7 +11,7 @@ export function specsOf(config: Config): readonly ShareSpec[] {
   });
 }
 
-/** Enough of a spec for a runner that only drains and unmounts. */
+/** A spec that is sufficient for a runner that only drains and unmounts. */
 export function unconfiguredSpec(mount: Mount): ShareSpec {
   return {
     share: {

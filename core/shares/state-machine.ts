@@ -1,9 +1,13 @@
 /**
- * The share state machine: Pending → Probing → Healthy | Failed(reason). Pure; the runner drives it.
- * A reset (reconnect, new settings) enters Pending from everywhere.
+ * The share state machine: Pending → Probing → Healthy | Failed(reason). A reset (reconnect, new settings)
+ * enters Pending from every state. `nextState` is pure; `ShareHealth` keeps one share's state and notifies
+ * plugins.
  */
-import type { Health } from '../contract/status.ts';
 import type { RemoteEvidence } from '../contract/mount.ts';
+import type { Health } from '../contract/status.ts';
+import type { HookRunner } from '../plugins/hooks.ts';
+import { timeBox } from '../platform/deadline.ts';
+import type { RunnerEnvironment } from './environment.ts';
 
 export type ShareState =
   | { readonly health: 'pending' | 'probing' | 'healthy' }
@@ -21,10 +25,7 @@ const ALLOWED: Readonly<Record<Exclude<ShareEvent['kind'], 'reset'>, readonly He
   fail: ['pending', 'probing', 'healthy', 'failed'],
 };
 
-/**
- * The state after an event. Throws on a transition that the machine does not have: that is a defect of the
- * caller.
- */
+/** The state after an event. Throws on an undefined transition, which is a defect of the caller. */
 export function nextState(state: ShareState, event: ShareEvent): ShareState {
   if (event.kind === 'reset') return PENDING;
   if (!ALLOWED[event.kind].includes(state.health))
@@ -41,15 +42,77 @@ export function probeBackoffMs(attempt: number, random: () => number = Math.rand
   return Math.min(60_000, 5_000 * 2 ** (attempt - 1)) * (0.8 + 0.4 * random());
 }
 
-/** Early deaths in a row after which a mount that does not stay up is tried less often. */
+/** After this many early ends in a row, a mount that does not stay up is tried less often. */
 const HOPELESS_DEATHS = 60;
 
 /**
- * Wait before mounting again after the n-th early death in a row, in milliseconds: none for the first, then
- * 250 ms doubling to 1 s, so that reads are back soon however often a process is killed; 5 s for one that
- * would not stay up for minutes.
+ * Wait before mounting again after the n-th early end in a row, in milliseconds: none for the first, then
+ * 250 ms doubling to 1 s, so that the share is soon readable again however often a process is killed; 5 s
+ * for a mount that does not stay up for minutes.
  */
 export function remountBackoffMs(earlyDeaths: number): number {
   if (earlyDeaths <= 1) return 0;
   return earlyDeaths > HOPELESS_DEATHS ? 5_000 : Math.min(1_000, 250 * 2 ** (earlyDeaths - 2));
+}
+
+/**
+ * Wait before the n-th further attempt in a row to mount a share so that it writes in another way, in
+ * milliseconds: none for the first, then a minute doubling to an hour, since each one interrupts its users.
+ */
+export function otherWayBackoffMs(attempt: number): number {
+  return attempt === 0 ? 0 : Math.min(3_600_000, 60_000 * 2 ** (attempt - 1));
+}
+
+const FAREWELL_DEADLINE_MS = 5_000;
+
+/** Applies state changes by the rules above, and notifies plugins in the same order. */
+export class ShareHealth {
+  readonly #share: string;
+  readonly #around: RunnerEnvironment;
+  #state: ShareState = PENDING;
+  #told: Promise<void> = Promise.resolve();
+
+  constructor(share: string, around: RunnerEnvironment) {
+    this.#share = share;
+    this.#around = around;
+  }
+
+  get state(): ShareState {
+    return this.#state;
+  }
+
+  enter(event: ShareEvent): void {
+    const from = this.#state.health;
+    this.#state = nextState(this.#state, event);
+    const to = this.#state.health;
+    const reason = this.#state.health === 'failed' ? this.#state.reason : null;
+    if (reason !== null) this.#around.log.warn({ share: this.#share, reason }, 'share failed');
+    this.#around.onChange();
+    const remote = event.kind === 'fail' ? event.remote : undefined;
+    if (from !== to)
+      this.tell((hooks) =>
+        hooks.observe('shareHealthChanged', {
+          share: this.#share,
+          from,
+          to,
+          reason,
+          ...(remote && { remote }),
+        }),
+      );
+  }
+
+  /** Blocks nothing: a slow plugin delays only later notifications, never the share. */
+  tell(call: (hooks: HookRunner) => Promise<void>): void {
+    this.#told = this.#told
+      .then(() => call(this.#around.hooks()))
+      .catch((error: unknown) => {
+        this.#around.log.error({ share: this.#share, err: error }, 'plugins not told');
+      });
+  }
+
+  /** Waits until plugins have got all notifications, for a limited time. */
+  async farewell(): Promise<void> {
+    // Late or failing plugins have been logged; the share does not wait for them.
+    await timeBox(this.#around.clock, FAREWELL_DEADLINE_MS, this.#told).catch(() => undefined);
+  }
 }

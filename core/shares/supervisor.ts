@@ -1,6 +1,7 @@
 /**
- * The supervisor: keeps one runner per share and publishes the status. One cycle = collect from all, divide
- * the bandwidth, publish. A cycle never waits for its slowest share, nor for a plugin.
+ * The supervisor: keeps one runner per share and publishes the status. One cycle collects the figures of
+ * all shares, divides the bandwidth and publishes. A cycle never waits for its slowest share, nor for a
+ * plugin.
  */
 import { setMaxListeners } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
@@ -16,7 +17,7 @@ import type { ShareStatus, Snapshot, StatusRecord } from '../contract/status.ts'
 import { BandwidthControl } from '../bandwidth/control.ts';
 import type { HookRunner } from '../plugins/hooks.ts';
 import { OrphanScan } from './orphans.ts';
-import { timeBox } from '../sdk/time-box.ts';
+import { endsWithin, pause, timeBox } from '../platform/deadline.ts';
 import { ShareRunner } from './runner.ts';
 import { specsOf, unconfiguredSpec } from './specs.ts';
 import type { RunnerEnvironment } from './environment.ts';
@@ -25,9 +26,9 @@ import type { StatusStore } from '../status.ts';
 
 /** How long a cycle waits for figures before it publishes what it has. */
 const COLLECT_WAIT_MS = 400;
-/** Changes of state are published at once, but a burst of them only so often. */
+/** State changes are published at once, but in a burst at most this often. */
 const PUBLISH_BURST_MS = 25;
-/** Mounts are looked at this often whatever the poll interval: a hanging one must not wait for it. */
+/** Interval of checks of the mounts, whatever the poll interval: a mount that hangs must be noticed soon. */
 const HEARTBEAT_MS = 3_000;
 const ADOPT_DEADLINE_MS = 30_000;
 const LAST_SCAN_DEADLINE_MS = 60_000;
@@ -39,7 +40,8 @@ export interface SupervisorPlugins {
   prober(): Prober | undefined;
   exporters(): readonly Exporter[];
   statusFields(): Partial<StatusRecord>;
-  shareStatus(share: string): Partial<ShareStatus>;
+  /** Reads one share after another, within one turn. */
+  shareReader(): (share: string) => Partial<ShareStatus>;
 }
 
 export interface SupervisorOptions {
@@ -57,7 +59,7 @@ export interface LeftFiles extends PendingFiles {
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #around: RunnerEnvironment;
-  /** Shares that left the configuration stay here until they are down. */
+  /** Shares that left the configuration stay here until they are unmounted. */
   readonly #runners = new Map<string, ShareRunner>();
   readonly #orphans: OrphanScan;
   readonly #bandwidth: BandwidthControl;
@@ -102,7 +104,7 @@ export class Supervisor {
     });
   }
 
-  /** Every configured share as it is now; those that are leaving are not among them. */
+  /** Every configured share as it is now; shares that are leaving are not included. */
   live(): readonly LiveShare[] {
     return [...this.#runners.values()].filter((runner) => !runner.isLeaving).map((runner) => runner.live);
   }
@@ -111,7 +113,7 @@ export class Supervisor {
     return this.#bandwidth.state;
   }
 
-  /** Adopts what a former daemon left, starts a runner per share and the poll loop. */
+  /** Adopts what a former daemon left, and starts a runner per share and the poll loop. */
   async start(): Promise<void> {
     const { plugins, log } = this.#options;
     this.#mounter = plugins.mounter();
@@ -132,7 +134,7 @@ export class Supervisor {
     this.#looping = this.#loop();
   }
 
-  /** Brings the runners in line with an accepted document; the plugins have it already. */
+  /** Applies an accepted document to the runners; the plugins have it already. */
   applyConfig(next: LoadedConfig, isMountAffected: boolean): void {
     const former = this.#config;
     this.#config = next.config;
@@ -148,7 +150,7 @@ export class Supervisor {
   }
 
   /**
-   * Replaces the budget until the next change of `[bandwidth]` or restart. A value that cannot be read
+   * Replaces the budget until the next change of `[bandwidth]` or restart. A value that cannot be parsed
    * changes nothing.
    */
   setBandwidth(limit: { readonly up: string; readonly down: string }): void {
@@ -161,12 +163,9 @@ export class Supervisor {
     if (runner && !runner.isLeaving) runner.reconnect();
   }
 
-  /**
-   * Drains every share and takes it down. `signal` bounds the drain. Resolves with what is left in the
-   * caches.
-   */
+  /** Drains and unmounts every share. `signal` limits the drain. Resolves with what is left in the caches. */
   async stop(signal: AbortSignal): Promise<readonly LeftFiles[]> {
-    // Every share listens to the one signal; that many is no leak.
+    // One listener per share on this signal is not a leak.
     setMaxListeners(0, signal);
     const runners = [...this.#runners.values()];
     await Promise.all(runners.map((runner) => runner.remove(signal)));
@@ -183,7 +182,7 @@ export class Supervisor {
     }));
   }
 
-  /** Lets go of every mount for the next daemon. */
+  /** Leaves every mount for the next daemon. */
   async release(): Promise<void> {
     await Promise.all([...this.#runners.values()].map((runner) => runner.release()));
     await this.#endLoop();
@@ -220,7 +219,7 @@ export class Supervisor {
     }
   }
 
-  /** Drains a share that left the configuration; it stays in the status until it is down. */
+  /** Drains a share that left the configuration; it stays in the status until it is unmounted. */
   #leave(runner: ShareRunner): void {
     void runner.remove(this.#end.signal).then(() => {
       if (runner.isLeaving && !this.#end.signal.aborted) this.#runners.delete(runner.name);
@@ -236,10 +235,10 @@ export class Supervisor {
     while (!signal.aborted) {
       const began = clock.monotonic();
       await this.#cycle().catch((error: unknown) => log.error({ err: error }, 'cycle failed'));
-      await clock.sleep(Math.max(50, this.#restMs(began)), signal).catch(() => undefined);
+      await pause(clock, Math.max(50, this.#restMs(began)), signal);
       while (!signal.aborted && this.#restMs(began) > 50) {
         void this.#pulseAll();
-        await clock.sleep(this.#restMs(began), signal).catch(() => undefined);
+        await pause(clock, this.#restMs(began), signal);
       }
     }
   }
@@ -259,7 +258,7 @@ export class Supervisor {
 
   async #pulseAll(): Promise<void> {
     await Promise.all([...this.#runners.values()].map((runner) => runner.pulse()));
-    // However rarely figures are published: whoever takes this for true may pull the plug.
+    // Checked independently of the poll interval, because people switch machines off when this is true.
     const { status } = this.#options;
     if (this.#isAllSynced() === status.snapshot.record.allSynced) status.confirm();
     else this.#publishSoon();
@@ -267,25 +266,21 @@ export class Supervisor {
 
   async #cycle(): Promise<void> {
     const began = this.#options.clock.monotonic();
-    const enough = new AbortController();
-    await Promise.race([
-      this.#pulseAll(),
-      this.#options.clock.sleep(COLLECT_WAIT_MS, enough.signal).catch(() => undefined),
-    ]);
-    enough.abort();
+    await endsWithin(this.#options.clock, COLLECT_WAIT_MS, this.#pulseAll());
     void this.#orphans.scanWhenDue();
     void this.#bandwidth.divide();
     const snapshot = this.#publish();
     void this.#tellPlugins(snapshot, this.#options.clock.monotonic() - began);
   }
 
-  /** A plugin that is slow misses cycles; it delays none. */
+  /** A slow plugin misses cycles; it delays none. */
   async #tellPlugins(snapshot: Snapshot, tookMs: number): Promise<void> {
     if (this.#isTellingPlugins) return;
     const { log, plugins, status } = this.#options;
     this.#isTellingPlugins = true;
     try {
-      status.setNotices([...(await plugins.hooks.collect('collectNotices')), ...this.#orphanNotices()]);
+      const [notices] = await Promise.all([plugins.hooks.collect('collectNotices'), this.#limitShares()]);
+      status.setNotices([...notices, ...this.#orphanNotices()]);
       await plugins.hooks.observe('afterCycle', snapshot, tookMs);
     } catch (error) {
       log.error({ err: error }, 'plugins not told of the cycle');
@@ -294,13 +289,20 @@ export class Supervisor {
     }
   }
 
+  async #limitShares(): Promise<void> {
+    this.#bandwidth.limitShares(await this.#options.plugins.hooks.collect('collectShareLimits'));
+    await this.#bandwidth.divide();
+  }
+
   #orphanNotices(): readonly Notice[] {
     return this.#orphans
       .list()
       .filter(([share]) => !this.#runners.has(share))
       .map(([share, { count }]) => ({
         level: 'warning',
-        message: `${count} files of the share '${share}', which is not configured, wait in the cache; they go up once the share is configured again`,
+        message:
+          `${count} files of the share '${share}', which is not configured, wait in the cache; ` +
+          'they go up once the share is configured again',
       }));
   }
 
@@ -315,15 +317,16 @@ export class Supervisor {
 
   #publish(): Snapshot {
     const { plugins, status } = this.#options;
+    const read = plugins.shareReader();
     const shares = this.#inOrder().map((runner) => {
       runner.setFilesOnDisk(this.#orphans.count(runner.name));
-      return { ...runner.status(), ...plugins.shareStatus(runner.name) };
+      return { ...runner.status(), ...read(runner.name) };
     });
     const { startedAt: _, ...defaults } = emptyRecord(0);
     return status.publish({ ...defaults, ...plugins.statusFields(), shares, allSynced: this.#isAllSynced() });
   }
 
-  /** As in the configuration; those that leave it come last. */
+  /** In the order of the configuration; shares that are leaving come last. */
   #inOrder(): readonly ShareRunner[] {
     const configured = this.#config.shares.flatMap((share) => this.#runners.get(share.name) ?? []);
     return [...new Set([...configured, ...this.#runners.values()])];

@@ -1,30 +1,31 @@
-/** Takes a mount away: drained or not, clean or hung. A dirty file is never lost, it stays in the cache. */
-import type { Mount, PendingFiles } from '../contract/mount.ts';
-import { TimeBoxError, timeBox } from '../sdk/time-box.ts';
-import { drain } from './drain.ts';
+/** Removes a mount: drained or not, clean or hanging. Dirty files are never lost, they stay in the cache. */
+import type { Mount, MountStats, PendingFiles } from '../contract/mount.ts';
+import { TimeBoxError, timeBox } from '../platform/deadline.ts';
+import { cleanMoment, drain } from './drain.ts';
 import { withdraw } from './exposure.ts';
 import type { ActiveMount } from './active-mount.ts';
 import type { RunnerEnvironment } from './environment.ts';
 
 const UNMOUNT_DEADLINE_MS = 60_000;
-const SEAL_DEADLINE_MS = 10_000;
+const FREEZE_DEADLINE_MS = 10_000;
 const KILL_DEADLINE_MS = 30_000;
 const LOOK_AT_CACHE_DEADLINE_MS = 60_000;
 /**
- * While a change of settings waits for dirty files, how long writers may go on before new writes are refused.
+ * How long programs may go on writing, while a change of settings waits for dirty files, before new writes
+ * are refused.
  */
 const GENTLE_DRAIN_MS = 10_000;
 
 /**
- * Servers let go first, so that no client writes into the bare folder; a mount that hangs is killed first,
- * since it would hold them.
+ * Servers stop serving the share first, so that no client writes into the bare folder; a mount that hangs
+ * is killed first, because it would block them.
  */
-export async function lower(
+export async function unmountShare(
   around: RunnerEnvironment,
-  held: ActiveMount,
+  active: ActiveMount,
   state: 'alive' | 'dead' | 'hung',
 ): Promise<void> {
-  const { mount } = held;
+  const { mount } = active;
   if (state === 'hung') await kill(around, mount);
   await withdraw(around, mount.shareName);
   if (state === 'dead') await kill(around, mount);
@@ -48,7 +49,7 @@ async function kill(around: RunnerEnvironment, mount: Mount): Promise<void> {
   }
 }
 
-/** Takes down a mount that came up after everybody had given it up. */
+/** Unmounts a mount that came up after nobody waited for it any more. */
 export function discard(around: RunnerEnvironment, mount: Mount): void {
   void unmount(around, mount);
 }
@@ -69,74 +70,89 @@ export async function leftIn(around: RunnerEnvironment, mount: Mount): Promise<P
   }
 }
 
-/** Until nothing waits any more; new writes are refused from the start. */
+/** Waits until nothing is dirty; new writes are refused from the start. */
 export async function drainToTheEnd(
   around: RunnerEnvironment,
-  held: ActiveMount,
+  active: ActiveMount,
   signal: AbortSignal,
 ): Promise<boolean> {
   let last = -1;
-  return drainFrozen(around, held, {
+  return drainFrozen(around, active, {
     signal,
     onProgress: (dirtyFiles) => {
-      if (dirtyFiles !== last) around.log.info({ share: held.mount.shareName, dirtyFiles }, 'draining');
+      if (dirtyFiles !== last) around.log.info({ share: active.mount.shareName, dirtyFiles }, 'draining');
       last = dirtyFiles;
     },
   });
 }
 
 /**
- * Where dirty files would go elsewhere, the wait ends only by a clean share or the signal; else the cache
- * keeps them.
+ * When dirty files would otherwise go elsewhere, the wait ends only when the share is clean or the signal
+ * aborts; otherwise the cache keeps them.
  */
 export async function drainForChange(
   around: RunnerEnvironment,
-  held: ActiveMount,
+  active: ActiveMount,
   options: { readonly placeChanges: boolean; readonly signal: AbortSignal },
 ): Promise<void> {
   const { clock } = around;
   const { placeChanges, signal } = options;
-  if (!held.isSealed) {
+  if (!active.isFrozen) {
     const isClean = await drain({
-      mount: held.mount,
+      mount: active.mount,
       clock,
-      freshStats: () => held.watch.freshStats(),
+      freshStats: () => active.watch.freshStats(),
       signal: clock.deadline(GENTLE_DRAIN_MS, signal),
     });
     if (signal.aborted || (isClean && !placeChanges)) return;
   }
-  await drainFrozen(around, held, {
+  await drainFrozen(around, active, {
     signal: placeChanges ? signal : clock.deadline(GENTLE_DRAIN_MS, signal),
   });
 }
 
+/**
+ * Waits, however long, for a moment at which nothing is dirty, while programs go on writing; new writes are
+ * refused only then, and for a short time.
+ */
+export async function drainAtLeisure(
+  around: RunnerEnvironment,
+  active: ActiveMount,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock } = around;
+  const freshStats = (): Promise<MountStats> => active.watch.freshStats();
+  await cleanMoment({ mount: active.mount, clock, freshStats, signal });
+  await drainFrozen(around, active, { signal: clock.deadline(GENTLE_DRAIN_MS, signal) });
+}
+
 async function drainFrozen(
   around: RunnerEnvironment,
-  held: ActiveMount,
+  active: ActiveMount,
   options: { readonly signal: AbortSignal; readonly onProgress?: (dirtyFiles: number) => void },
 ): Promise<boolean> {
   if (options.signal.aborted) return false;
-  const isTight = await freeze(around, held);
+  const isTight = await freeze(around, active);
   const isClean = await drain({
-    mount: held.mount,
+    mount: active.mount,
     clock: around.clock,
-    freshStats: () => held.watch.freshStats(),
+    freshStats: () => active.watch.freshStats(),
     ...options,
   });
-  held.isDrained ||= isClean && isTight;
+  active.isDrained ||= isClean && isTight;
   return isClean;
 }
 
-async function freeze(around: RunnerEnvironment, held: ActiveMount): Promise<boolean> {
-  held.isSealed = true;
+async function freeze(around: RunnerEnvironment, active: ActiveMount): Promise<boolean> {
+  active.isFrozen = true;
   try {
-    await timeBox(around.clock, SEAL_DEADLINE_MS, held.mount.seal());
+    await timeBox(around.clock, FREEZE_DEADLINE_MS, active.mount.freeze());
     return true;
   } catch (error) {
-    // A call that did not end may still take hold.
-    held.isSealed = error instanceof TimeBoxError;
+    // A call that timed out may still take effect.
+    active.isFrozen = error instanceof TimeBoxError;
     around.log.warn(
-      { share: held.mount.shareName, err: error },
+      { share: active.mount.shareName, err: error },
       'new writes could not be refused, the drain goes on beside them',
     );
     return false;

@@ -1,20 +1,21 @@
 /**
- * The contract every plugin keeps, as a suite for node:test: `contractSuite(folder)` in a test file of the
- * plugin's own.
+ * The contract that every plugin must fulfil, as a suite for node:test: call `contractSuite(folder)` in a
+ * test file of the plugin.
  */
 import assert from 'node:assert/strict';
-import { readdir, readFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { before, describe, it } from 'node:test';
-import { pathToFileURL } from 'node:url';
+import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { parse, stringify } from 'smol-toml';
 import type { Plugin } from '../contract/plugin.ts';
-import type { Secrets } from '../contract/config.ts';
 import type { Services } from '../contract/services.ts';
 import { describeLedger } from '../plugins/describe-ledger.ts';
+import { examinePlugin } from '../plugins/discovery/discover.ts';
 import { entryOf } from '../plugins/discovery/found.ts';
 import { dryRun } from '../plugins/instance/instance.ts';
+import { packageDir } from '../plugins/discovery/stage.ts';
 import {
   manifestProblem,
   pickPlugin,
@@ -22,38 +23,48 @@ import {
   thirdPartyProblem,
 } from '../plugins/discovery/manifest.ts';
 import { createClock } from '../platform/clock.ts';
+import { importModule } from '../platform/load-module.ts';
 import { createProcesses } from '../platform/processes/processes.ts';
 import { createManualClock } from './manual-clock.ts';
 import type { ManualClock } from './manual-clock.ts';
-import { keyProblems, readSample, readmeProblems, sampleProblems } from './plugin-checks.ts';
+import { keyProblems, readSample, readmeProblems, sampleProblems, sampleSecrets } from './plugin-checks.ts';
 import { createTestHost, offer } from './test-host.ts';
 import type { TestHost } from './test-host.ts';
 
 export interface ContractOptions {
-  /** The built entry; default: what package.json names. */
+  /** The built entry; default: the one in package.json. */
   readonly entry?: string;
   /**
-   * Services that the plugin requires of other plugins; default: ones that answer everything with undefined.
+   * `own`: the plugin is loaded in a process of its own, as the daemon would; default: here. Not together with
+   * `entry`.
+   */
+  readonly isolation?: 'own' | 'none';
+  /**
+   * Services that the plugin requires from other plugins; default: stubs that answer every call with
+   * undefined.
    */
   readonly services?: Partial<Services>;
-  /** Built entries of plugins whose keys may stand in the sample too; they stay off. */
+  /** Built entries of plugins whose keys may also be in the sample; they stay off. */
   readonly neighbours?: readonly string[];
 }
 
+const IMPORT_MS = 30_000;
+/** Strangers' plugins come up while others go on. */
+const COMES_UP_MS = 30_000;
 const log = pino({ level: 'silent' });
-/** A sample may refer to secrets that are not on this machine. */
-const anySecret: Secrets = {
-  resolve: (secret) => (typeof secret === 'string' ? secret : 'secret of the sample'),
-};
 
 /** Declares the suite for the plugin in `folder`, which holds its README.md and sample.toml. */
 export function contractSuite(folder: string, options: ContractOptions = {}): void {
   const name = path.basename(folder);
-  void describe(`contract of the plugin ${name}`, () => {
+  const where = options.isolation === 'own' ? ' in a process of its own' : '';
+  void describe(`contract of the plugin ${name}${where}`, () => {
     let plugin: Plugin;
     let neighbours: readonly Plugin[];
+    let stateDir: string;
+    after(() => rm(stateDir, { recursive: true, force: true }));
     before(async () => {
-      plugin = await load(folder, options);
+      stateDir = await mkdtemp(path.join(tmpdir(), 'mountkeeper-contract-'));
+      plugin = await (options.isolation === 'own' ? carried(folder, stateDir) : load(folder, options));
       neighbours = await Promise.all((options.neighbours ?? []).map(importPlugin));
     });
 
@@ -64,12 +75,15 @@ export function contractSuite(folder: string, options: ContractOptions = {}): vo
       const clock = createClock();
       const services = {
         clock,
-        secrets: anySecret,
+        secrets: sampleSecrets,
         processes: createProcesses({ stateDir: folder, clock, log }),
       };
       assert.deepEqual(
         await sampleProblems(folder, {
-          entries: [plugin, ...neighbours].flatMap((one) => entryOf(offer(one, log))),
+          entries: [
+            ...entryOf(offer(plugin, log, isStranger(options))),
+            ...neighbours.flatMap((one) => entryOf(offer(one, log))),
+          ],
           services,
           log,
         }),
@@ -79,8 +93,21 @@ export function contractSuite(folder: string, options: ContractOptions = {}): vo
     void it('declares the same twice', () =>
       assert.deepEqual(describeLedger(dryRun(plugin, log)), describeLedger(dryRun(plugin, log))));
     void it('leaves nothing behind: no hook, route, timer, process or handle', () =>
-      liveTwice({ plugin, neighbours, folder, options }));
+      liveTwice({ plugin, neighbours, folder, options, stateDir }));
   });
+}
+
+/** Known by its package.json, as the plugins of others are. */
+function isStranger({ entry }: ContractOptions): boolean {
+  return entry === undefined;
+}
+
+/** As the daemon has it while its code is in another process. */
+async function carried(folder: string, stateDir: string): Promise<Plugin> {
+  const options = { inTree: '', thirdPartyDirs: [], stateDir, log, importMs: IMPORT_MS };
+  const found = await examinePlugin(folder, 'own', options);
+  assert.ok(found.plugin, 'problem' in found ? found.problem : undefined);
+  return found.plugin;
 }
 
 async function load(folder: string, options: ContractOptions): Promise<Plugin> {
@@ -96,7 +123,7 @@ async function load(folder: string, options: ContractOptions): Promise<Plugin> {
 }
 
 async function importPlugin(entry: string): Promise<Plugin> {
-  return pickPlugin((await import(pathToFileURL(entry).href)) as Record<string, unknown>) as Plugin;
+  return pickPlugin(await importModule(entry, { hasTypes: true })) as Plugin;
 }
 
 interface Life {
@@ -104,12 +131,14 @@ interface Life {
   readonly neighbours: readonly Plugin[];
   readonly folder: string;
   readonly options: ContractOptions;
+  /** Where the copy lies that is loaded in a process of its own. */
+  readonly stateDir: string;
 }
 
-/** Activate, dispose, activate, dispose; then everything is as it was. */
-async function liveTwice({ plugin, neighbours, folder, options }: Life): Promise<void> {
+/** Activates and disposes twice; afterwards everything is as before. */
+async function liveTwice({ plugin, neighbours, folder, options, stateDir }: Life): Promise<void> {
   const clock = createManualClock();
-  // One that is missing is a finding of its own; the plugin lives with its defaults.
+  // A missing sample is reported by its own test; here the plugin runs with its defaults.
   const sample = parse(await readSample(folder).catch(() => 'connections = []'));
   const sections = (sample['plugins'] ?? {}) as Record<string, object>;
   const silent = Object.fromEntries(
@@ -127,7 +156,12 @@ async function liveTwice({ plugin, neighbours, folder, options }: Life): Promise
       plugins: [plugin, ...neighbours],
       config: document(false),
       clock,
-      services: { secrets: anySecret, ...standIns(plugin, options.services) },
+      ...(isStranger(options) && { strangers: [plugin.name] }),
+      services: {
+        secrets: sampleSecrets,
+        paths: { stateDir, packageDir },
+        ...standIns(plugin, options.services),
+      },
     }),
   );
   try {
@@ -137,6 +171,7 @@ async function liveTwice({ plugin, neighbours, folder, options }: Life): Promise
 
     async function upAndDown(): Promise<readonly string[]> {
       await inTime(clock, test.configure(document(true)));
+      await inTime(clock, isUp(test, plugin.name));
       const info = test.info(plugin.name);
       assert.equal(info.state, 'active', info.reason);
       await inTime(clock, test.configure(document(false)));
@@ -150,14 +185,21 @@ async function liveTwice({ plugin, neighbours, folder, options }: Life): Promise
   await settled(before);
 }
 
+async function isUp(test: TestHost, name: string): Promise<void> {
+  const real = createClock();
+  const until = real.monotonic() + COMES_UP_MS;
+  while (test.info(name).state === 'waiting' && real.monotonic() < until) await real.sleep(20);
+}
+
 function assertEmpty(test: TestHost, plugin: Plugin): void {
   assert.equal(test.info(plugin.name).state, 'disabled');
   assert.deepEqual([test.host.ledgers(), test.effects(), test.jobs()], [[], [], []]);
 }
 
-/** Lets the manual clock go with the real one until the work is done. */
+/** Advances the manual clock with real time until the work is done. */
 async function inTime<T>(clock: ManualClock, work: Promise<T>): Promise<T> {
   let isDone = false;
+  // The caller's own wait says so.
   void work
     .catch(() => undefined)
     .then(() => {
@@ -205,20 +247,22 @@ async function footprint(): Promise<Footprint> {
 }
 
 async function children(): Promise<readonly string[]> {
+  // Another system than Linux: children are not counted.
   const threads = await readdir('/proc/self/task').catch(() => []);
   const lists = await Promise.all(
+    // The thread, or the right to see its children, is gone.
     threads.map((thread) => readFile(`/proc/self/task/${thread}/children`, 'utf8').catch(() => '')),
   );
   return lists.flatMap((list) => list.split(' ').filter((pid) => pid !== ''));
 }
 
-/** Sockets and children need a moment to go; after two seconds what is left, stays. */
+/** Sockets and children need a moment to close; what is left after two seconds counts as a leak. */
 async function settled(before: Footprint): Promise<void> {
   const clock = createClock();
   for (let attempt = 0; ; attempt += 1) {
     const more = [...(await footprint())].filter(([kind, count]) => count > (before.get(kind) ?? 0));
     if (more.length === 0) return;
-    if (attempt === 40) assert.deepEqual(more, [], 'this is left behind (kind, count)');
+    if (attempt === 40) assert.deepEqual(more, [], 'this was not released (kind, count)');
     await clock.sleep(50);
   }
 }

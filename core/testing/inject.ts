@@ -1,6 +1,4 @@
-/**
- * One HTTP request over loopback, on a connection of its own.
- */
+/** One HTTP request over loopback, on its own connection. */
 import { request } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 
@@ -8,7 +6,7 @@ export interface InjectRequest {
   readonly method?: string;
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** An object goes out as JSON. */
+  /** An object is sent as JSON. */
   readonly payload?: string | object;
 }
 

@@ -1,13 +1,11 @@
-/**
- * A clock for tests: time stands still until the test lets it pass.
- */
+/** A clock for tests: time stands still until the test advances it. */
 import type { Clock } from '../contract/platform.ts';
 import { timeoutError } from '../platform/timeout-error.ts';
 
 export interface ManualClock extends Clock {
-  /** Lets `ms` pass: timers fire in their order, and what they set off gets its turn before the next. */
+  /** Advances the clock: timers fire in order, and what each one starts gets its turn before the next. */
   advance(ms: number): Promise<void>;
-  /** Timers that wait. */
+  /** Number of timers that are waiting. */
   readonly pending: number;
 }
 
@@ -97,7 +95,7 @@ class StoppedClock implements ManualClock {
   }
 }
 
-/** What the last timer set off gets its turn. */
+/** Lets the work that the last timer started have its turn. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1)
     await new Promise((resolve) => {

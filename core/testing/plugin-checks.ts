@@ -1,10 +1,11 @@
 /**
- * What is asked of every plugin folder beside the code: a README with the known sections, keys that explain
- * themselves and a sample that is valid. Each check gives sentences; none means all is well.
+ * Checks of every plugin folder besides its code: a README with the known sections, documented keys and a
+ * valid sample. Each check returns sentences; none means that all is well.
  */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parse } from 'smol-toml';
+import type { Secrets } from '../contract/config.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import { createConfigService } from '../config/service.ts';
 import type { ContributionEntry } from '../config/schema/schema.ts';
@@ -14,6 +15,7 @@ import type { Logger } from '../contract/platform.ts';
 const SECTIONS = ['## Configuration', '## What it contributes', '## Failure and advice'];
 
 export async function readmeProblems(folder: string, name: string): Promise<readonly string[]> {
+  // Said below.
   const text = await readFile(path.join(folder, 'README.md'), 'utf8').catch(() => undefined);
   if (text === undefined) return ['README.md is missing'];
   const lines = text
@@ -90,14 +92,20 @@ function isDefaulted({ flags = {}, keys }: KeyDescription): boolean {
   );
 }
 
+/** A sample may refer to secrets that do not exist on this machine. */
+export const sampleSecrets: Secrets = {
+  resolve: (secret) => (typeof secret === 'string' ? secret : 'secret of the sample'),
+};
+
 export interface SampleOptions {
   readonly entries: readonly ContributionEntry[];
   readonly services: CheckServices;
   readonly log: Logger;
 }
 
-/** The sample's text, made whole where it lacks what every document must have. Throws when there is none. */
+/** The sample's text, completed with what every document needs. Throws when there is none. */
 export async function readSample(folder: string): Promise<string> {
+  // Said below.
   const text = await readFile(path.join(folder, 'sample.toml'), 'utf8').catch(() => undefined);
   if (text === undefined)
     throw new Error('sample.toml is missing; show a working configuration of the plugin in it');

@@ -1,6 +1,6 @@
 /**
  * A host for tests of plugins: the daemon's own plugin host, configuration and web server, without the
- * supervisor and without any share. Time stands still unless the test lets it pass.
+ * supervisor and without shares. Time stands still unless the test advances it.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ import { createHost } from '../plugins/host.ts';
 import type { PluginHost, PluginHostOptions } from '../plugins/host.ts';
 import { dryRun } from '../plugins/instance/instance.ts';
 import { manifestProblem } from '../plugins/discovery/manifest.ts';
-import { sentence } from '../plugins/members.ts';
+import { sentence } from '../plugins/plugin-set.ts';
 import type { JobScheduler } from '../plugins/instance/recurring.ts';
 import { packageDir } from '../plugins/discovery/stage.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
@@ -38,29 +38,26 @@ import type { InjectRequest, InjectResponse } from './inject.ts';
 import { createManualClock } from './manual-clock.ts';
 import type { ManualClock } from './manual-clock.ts';
 
-// The contexts of plugins differ by their configuration; a host takes them all.
+// Plugins' contexts differ by their configuration type; a host takes all of them.
 // eslint-disable-next-line typescript/no-explicit-any
 export type AnyPlugin = Plugin<any>;
 
 export interface TestHostOptions {
   readonly plugins: readonly AnyPlugin[];
-  /**
-   * The document as written in the file, TOML text or the table itself; `connections = []` is added when
-   * missing.
-   */
+  /** The document: TOML text or a table; `connections = []` is added when it is missing. */
   readonly config?: string | Readonly<Record<string, unknown>>;
   /** Default: a manual clock. */
   readonly clock?: Clock;
   readonly log?: Logger;
   /**
-   * Names of plugins that are treated as third parties' are: off unless switched on, and not waited for when
-   * they take long.
+   * Names of plugins that are treated as third-party: off unless switched on, not waited for when they are
+   * slow, and with their routes below `/ext/<name>/`.
    */
   readonly strangers?: readonly string[];
-  /** In place of the core's own, or of plugins' that are not part of the test. */
+  /** Replacements for the core's services, or for those of plugins that are not part of the test. */
   readonly services?: Partial<Services>;
   readonly limits?: PluginHostOptions['limits'];
-  /** Answers commands that no plugin handles. */
+  /** Handles commands that no plugin handles. */
   readonly send?: (command: string, args: readonly unknown[]) => Promise<void>;
 }
 
@@ -69,31 +66,31 @@ export interface TestHost {
   readonly hooks: HookRunner;
   readonly clock: Clock;
   readonly config: ConfigService;
-  /** Scratch folder; removed by `close`. */
+  /** Temporary folder; removed by `close`. */
   readonly stateDir: string;
   /** Commands that plugins sent, in order. */
   readonly sent: readonly { readonly command: string; readonly args: readonly unknown[] }[];
   list(): readonly PluginInfo[];
   /** The entry of one plugin. */
   info(plugin: string): PluginInfo;
-  /** What is held now: `plugin: label`. */
+  /** Active effects: `plugin: label`. */
   effects(): readonly string[];
   /** The status record with what plugins contribute. */
   status(): StatusRecord;
   shareStatus(share: string): ShareStatus;
   /** Sends a request through the web server, with its checks. */
   inject(request: string | InjectRequest): Promise<InjectResponse>;
-  /** Lets time pass on the manual clock. */
+  /** Advances the manual clock. */
   advance(ms: number): Promise<void>;
   /** Runs a job once, now: `plugin/job`. */
   runJob(key: string): Promise<void>;
   /** Keys of the jobs that are scheduled. */
   jobs(): readonly string[];
-  /** Applies another document. Rejects with what is wrong with it. */
+  /** Applies another document. Rejects with its problems. */
   configure(config: string | Readonly<Record<string, unknown>>): Promise<void>;
-  /** Replaces the plugins on offer and applies the configuration again. */
+  /** Replaces the available plugins and applies the configuration again. */
   setPlugins(plugins: readonly AnyPlugin[]): Promise<void>;
-  /** Disposes everything. Call it in any case: `after(() => host.close())`. */
+  /** Disposes everything. Always call it: `after(() => host.close())`. */
   close(): Promise<void>;
 }
 
@@ -115,13 +112,15 @@ function createFakeScheduler(): FakeScheduler {
   };
 }
 
-/** What discovery would make of a plugin that comes with the package. */
+/** The plugin as discovery would return it, in-tree by default. */
 export function offer(plugin: Plugin, log: Logger, thirdParty = false): FoundPlugin {
   const { name, version, description } = plugin;
   const base = { name, version, description, folder: name, thirdParty, guard: plugin.guard === true };
   try {
     const problem = manifestProblem(plugin, name);
-    return problem === undefined ? { ...base, plugin, ledger: dryRun(plugin, log) } : { ...base, problem };
+    return problem === undefined
+      ? { ...base, plugin, ledger: dryRun(plugin, log, thirdParty) }
+      : { ...base, problem };
   } catch (error) {
     return { ...base, problem: sentence(error) };
   }
@@ -135,7 +134,7 @@ function isManual(clock: Clock): clock is ManualClock {
   return 'advance' in clock;
 }
 
-/** Brings the plugins up with the configuration. Rejects when the configuration is not valid. */
+/** Activates the plugins with the configuration. Rejects when the configuration is not valid. */
 export async function createTestHost(options: TestHostOptions): Promise<TestHost> {
   const stateDir = await mkdtemp(path.join(tmpdir(), 'mountkeeper-test-'));
   const test = new Bench(options, stateDir);
@@ -155,22 +154,28 @@ class Bench implements TestHost {
   readonly stateDir: string;
   readonly sent: { command: string; args: readonly unknown[] }[] = [];
   readonly #options: TestHostOptions;
-  readonly #log: Logger;
   readonly #scheduler = createFakeScheduler();
   readonly #http: ReturnType<typeof createHttp>;
   readonly #status: StatusStore;
   readonly #reader: ReturnType<typeof createMountReader>;
   readonly #processes: ReturnType<typeof createProcesses>;
+  readonly #contributions: Contributions;
   #plugins: readonly AnyPlugin[];
 
   constructor(options: TestHostOptions, stateDir: string) {
     const { log = pino({ level: 'silent' }), clock = createManualClock() } = options;
     this.#options = options;
     this.#plugins = options.plugins;
-    this.#log = log;
     this.clock = clock;
     this.stateDir = stateDir;
-    this.#status = new StatusStore({ clock, log });
+    this.#contributions = new Contributions({
+      ledgers: () => this.host.ledgers(),
+      known: () => this.host.dryRun(),
+      isStranger: () => true,
+      clock,
+      log,
+    });
+    this.#status = new StatusStore({ clock, log, owners: () => this.#contributions.owners() });
     this.#processes = createProcesses({ stateDir, clock, log });
     this.#reader = createMountReader({ clock, log });
     const secrets = createSecrets({ env: process.env });
@@ -178,6 +183,7 @@ class Bench implements TestHost {
     this.config = createConfigService({
       file: path.join(stateDir, 'mountkeeper.toml'),
       entries: () => this.host.entries(),
+      protocols: () => this.host.protocols(),
       services: ownServices,
       log,
       reload: (next) => this.#send('reload', [next]),
@@ -268,15 +274,12 @@ class Bench implements TestHost {
   }
 
   status(): StatusRecord {
-    return { ...emptyRecord(this.clock.now()), ...this.#contributions().statusFields() };
+    const record = { ...emptyRecord(this.clock.now()), ...this.#contributions.statusFields() };
+    return record as StatusRecord;
   }
 
   shareStatus(share: string): ShareStatus {
-    return { ...emptyShareStatus(share), ...this.#contributions().shareStatus(share) };
-  }
-
-  #contributions(): Contributions {
-    return new Contributions({ ledgers: () => this.host.ledgers(), log: this.#log });
+    return { ...emptyShareStatus(share), ...this.#contributions.shareStatus(share) } as ShareStatus;
   }
 
   async inject(request: string | InjectRequest): Promise<InjectResponse> {

@@ -4,7 +4,7 @@ import { decide, WINDOW } from './decide.ts';
 import type { Decision, Limit, Sample } from './decide.ts';
 import { Sampler } from './sampler.ts';
 
-/** A limit that no upload has borne out for so long says nothing about the line of now. */
+/** A limit that no upload has confirmed for this long says nothing about the line any more. */
 const FORGOTTEN_AFTER_MS = 10 * 60_000;
 
 export interface AdaptiveLimitOptions {
@@ -14,10 +14,7 @@ export interface AdaptiveLimitOptions {
   readonly sampleMs: () => number;
 }
 
-/**
- * The loop around the rules: takes samples, keeps the window, holds the limit. Bytes per second; 0 is
- * unlimited.
- */
+/** Runs the rules: takes samples, keeps their window, holds the limit. Bytes per second; 0 is unlimited. */
 export class AdaptiveLimit {
   readonly #options: AdaptiveLimitOptions;
   readonly #sampler = new Sampler();
@@ -35,17 +32,20 @@ export class AdaptiveLimit {
     return this.#limit.current;
   }
 
-  /** Says why uploads are held back; undefined while they are not. */
+  /** Why uploads are limited; undefined while they are not. */
   get notice(): string | undefined {
     if (this.#limit.current === this.#configured) return undefined;
     const whole =
       this.#configured === 0 ? 'there is no limit otherwise' : `${formatRate(this.#configured)} are allowed`;
-    return `The line to the NAS was congested: uploads are held to ${formatRate(this.#limit.current)} for now (${whole}).`;
+    return (
+      `The line to the NAS was congested: uploads are held to ${formatRate(this.#limit.current)} for ` +
+      `now (${whole}).`
+    );
   }
 
   /**
-   * The upload limit for a budget. A budget that has changed is taken as it is: what was learned belonged to
-   * another one.
+   * The upload limit for a budget. A changed budget is used as it is, because what was learnt belonged to
+   * the former one.
    */
   limitFor(configured: number): number {
     if (configured !== this.#configured) {
@@ -55,7 +55,7 @@ export class AdaptiveLimit {
     return this.#limit.current;
   }
 
-  /** One look at the uploads; waits for nothing. */
+  /** Takes one measurement of the uploads; waits for nothing. */
   look(): void {
     const { clock, shares, sampleMs } = this.#options;
     const nowMs = clock.monotonic();

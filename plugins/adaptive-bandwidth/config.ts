@@ -16,7 +16,8 @@ export const schema = Joi.object<AdaptiveBandwidthConfig, true>({
   adaptive: Joi.boolean()
     .default(false)
     .description(
-      'Lowers the upload limit while the line is congested and raises it again, up to bandwidth.up, while uploads stay below it.',
+      'Lowers the upload limit while the line is congested and raises it again, up to bandwidth.up, ' +
+        'while uploads stay below it.',
     ),
   adaptive_interval: duration({ min: '1s', max: '10m' })
     .default('10s')

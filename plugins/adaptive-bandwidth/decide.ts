@@ -1,22 +1,22 @@
-/** Samples that the limit is judged by. */
+/** Number of samples that a decision is based on. */
 export const WINDOW = 6;
 /** Coefficient of variation above which the line counts as congested. */
 const CONGESTED = 0.3;
 const LOWERED = 0.75;
 const RAISED = 1.1;
 /**
- * From this part of the limit on, uploads are near it. Idle shares keep a twentieth, so that it is never
- * reached in full.
+ * Uploads above this fraction of the limit count as near it. Idle shares keep a twentieth, so the limit is
+ * never reached completely.
  */
 const NEAR = 0.8;
 const FLOOR_BYTES = 1_048_576;
 
-/** Uploads over one stretch of time. Bytes per second. */
+/** Uploads over one period. Bytes per second. */
 export interface Sample {
   readonly rate: number;
-  /** The limit in force then; 0 is unlimited. */
+  /** The limit at that time; 0 is unlimited. */
   readonly limit: number;
-  /** There was something to upload all the time, the remote answered, and something got through. */
+  /** There was something to upload all the time, the remote answered, and some bytes were uploaded. */
   readonly isBusy: boolean;
 }
 
@@ -24,8 +24,8 @@ export interface Sample {
 export interface Limit {
   readonly current: number;
   /**
-   * What it is raised to at most: the configured limit, or, where there is none, the fastest seen when
-   * congestion began.
+   * Upper limit for raising: the configured limit, or without one the highest rate seen when congestion
+   * began.
    */
   readonly cap: number;
 }
@@ -40,7 +40,7 @@ export interface Decision {
   readonly variation: number;
 }
 
-/** What a window of samples, oldest first, makes of the limit. `configured`: 0 is unlimited. Pure. */
+/** Decides the limit by a window of samples, oldest first. `configured`: 0 is unlimited. Pure. */
 export function decide(window: readonly Sample[], limit: Limit, configured: number): Decision {
   const rates = window.map(({ rate }) => rate);
   const mean = rates.reduce((sum, rate) => sum + rate, 0) / Math.max(1, rates.length);
@@ -61,13 +61,12 @@ function verdictOf(
   { limit, mean, variation }: { readonly limit: Limit; readonly mean: number; readonly variation: number },
 ): Verdict {
   if (window.length < WINDOW) return 'too few samples';
-  // Uploads that fail one after the other carry nothing, and say nothing about the line.
+  // Uploads that all fail transfer nothing, and say nothing about the line.
   if (mean === 0 || window.some(({ isBusy }) => !isBusy)) return 'not busy';
   const { current } = limit;
   const newest = window.at(-1);
   if (variation > CONGESTED) {
-    // The spread that a lower limit makes by itself is not the line's: it is lowered again only if uploads
-    // still fall short of it.
+    // Lowering the limit itself causes variation: it is lowered again only if uploads still stay below it.
     const isLoweredSince = window.some(
       (sample) => current > 0 && (sample.limit === 0 || sample.limit > current),
     );
@@ -76,7 +75,7 @@ function verdictOf(
   return current === 0 || mean >= NEAR * current ? 'near the limit' : 'under-used';
 }
 
-/** An unlimited line counts as limited to the fastest that went through. */
+/** An unlimited line is treated as limited to the highest rate seen. */
 function lowered({ current, cap }: Limit, configured: number, fastest: number): Limit {
   const from = current > 0 ? current : fastest;
   const floor = configured > 0 ? Math.min(FLOOR_BYTES, configured) : FLOOR_BYTES;

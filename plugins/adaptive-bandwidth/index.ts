@@ -1,9 +1,22 @@
-import { definePlugin, durationMs } from 'mountkeeper';
+import { definePlugin, durationMs, withRelease } from 'mountkeeper';
+import type { PluginContext } from 'mountkeeper';
 import { AdaptiveLimit } from './adaptive-limit.ts';
 import { schema } from './config.ts';
 import type { AdaptiveBandwidthConfig } from './config.ts';
 
 const LOOK_EVERY_MS = 500;
+
+/** Undefined while it is switched off. */
+function create(ctx: PluginContext<AdaptiveBandwidthConfig>): AdaptiveLimit | undefined {
+  return ctx.config.adaptive
+    ? new AdaptiveLimit({
+        clock: ctx.use('clock'),
+        log: ctx.log,
+        shares: () => ctx.use('shares').list(),
+        sampleMs: () => durationMs(ctx.config.adaptive_interval),
+      })
+    : undefined;
+}
 
 export default definePlugin<AdaptiveBandwidthConfig>({
   name: 'adaptive-bandwidth',
@@ -13,40 +26,29 @@ export default definePlugin<AdaptiveBandwidthConfig>({
   requires: ['shares'],
   config: { section: 'bandwidth', schema },
   register(ctx) {
-    let limit: AdaptiveLimit | undefined;
-    const create = (): AdaptiveLimit | undefined => {
-      const shares = () => ctx.use('shares').list();
-      return ctx.config.adaptive
-        ? new AdaptiveLimit({
-            clock: ctx.use('clock'),
-            log: ctx.log,
-            shares,
-            sampleMs: () => durationMs(ctx.config.adaptive_interval),
-          })
-        : undefined;
-    };
-    ctx.effect('judge the line', () => {
-      limit = create();
-      return () => {
-        limit = undefined;
-      };
-    });
+    const line = ctx.effect('judge the line', () => withRelease({ limit: create(ctx) }, () => undefined));
+    const limit = (): AdaptiveLimit | undefined => line()?.limit;
     ctx.onConfigChange((next, previous) => {
-      if (next.adaptive !== previous.adaptive) limit = create();
+      const now = line();
+      if (now && next.adaptive !== previous.adaptive) now.limit = create(ctx);
     });
     ctx.every({
       name: 'look at the uploads',
       ms: () => (ctx.config.adaptive ? LOOK_EVERY_MS : 0),
-      run: async () => limit?.look(),
+      run: async () => limit()?.look(),
     });
-    ctx.tap('resolveBandwidth', (budget) => (limit ? { ...budget, up: limit.limitFor(budget.up) } : budget));
-    ctx.tap('collectNotices', () =>
-      limit?.notice === undefined ? [] : [{ level: 'info' as const, message: limit.notice }],
-    );
+    ctx.tap('resolveBandwidth', (budget) => ({
+      ...budget,
+      up: limit()?.limitFor(budget.up) ?? budget.up,
+    }));
+    ctx.tap('collectNotices', () => {
+      const message = limit()?.notice;
+      return message === undefined ? [] : [{ level: 'info' as const, message }];
+    });
     ctx.metric({
       name: 'mountkeeper_adaptive_upload_limit_bytes',
       help: 'Upload limit that the line bears, bytes per second; 0 is unlimited.',
-      read: () => limit?.current ?? 0,
+      read: () => limit()?.current ?? 0,
     });
   },
 });

@@ -1,7 +1,7 @@
 import type { LiveShare, Mount } from 'mountkeeper';
 import type { Sample } from './decide.ts';
 
-/** Figures that are older than this after the end of a sample are not waited for. */
+/** How long after the end of a sample its figures are waited for. */
 const FIGURES_WITHIN_MS = 7_000;
 
 interface Mark {
@@ -11,7 +11,8 @@ interface Mark {
 }
 
 /**
- * Measures what all shares together send up. Looked at often, it makes a sample whenever its time is over.
+ * Measures the uploads of all shares together. Called often, it completes a sample whenever its period is
+ * over.
  */
 export class Sampler {
   readonly #marks = new Map<string, Mark>();
@@ -19,7 +20,7 @@ export class Sampler {
   #rate = 0;
   #isBusy = true;
 
-  /** `limit`: in force now. Returns the sample that has just been completed, if one has. */
+  /** `limit`: the current one. Returns a sample when one has just been completed. */
   look(
     shares: readonly LiveShare[],
     at: { readonly nowMs: number; readonly lastsMs: number; readonly limit: number },
@@ -37,7 +38,7 @@ export class Sampler {
     )
       return undefined;
     this.#measure(shares);
-    // A line that carries nothing at all is away, which is found out a little later; it is not congested.
+    // A line that transfers nothing at all is not congested but down, which is detected a little later.
     const sample = { rate: this.#rate, limit: at.limit, isBusy: this.#isBusy && this.#rate > 0 };
     this.#begin(at.nowMs);
     return sample;
@@ -63,8 +64,8 @@ export class Sampler {
   }
 
   /**
-   * Each share by the times of its own figures. One that was mounted anew, or cannot tell up from down,
-   * spoils the sample.
+   * Each share is measured by the times of its own figures. A share that was mounted again, or cannot tell
+   * uploads from downloads, invalidates the sample.
    */
   #measure(shares: readonly LiveShare[]): void {
     this.#rate = 0;
@@ -94,7 +95,7 @@ function rateBetween(last: Mark, mark: Mark): number | undefined {
   return (Math.max(0, mark.uploadedBytes - last.uploadedBytes) * 1_000) / (mark.takenAtMs - last.takenAtMs);
 }
 
-/** Something goes up, to remotes that answer. */
+/** Something is being uploaded to a remote that answers. */
 function isUploading(shares: readonly LiveShare[]): boolean {
   const uploading = shares.filter(({ figures }) => figures?.stats.uploading === true);
   return uploading.length > 0 && uploading.every(({ remoteAnswers }) => remoteAnswers !== false);

@@ -1,11 +1,11 @@
-/** Decides about one request: let in, refused, or nobody is let in at all. */
+/** Decides about one request: accepted, refused, or everybody is refused. */
 import { parseBasicCredentials, Throttle } from 'mountkeeper';
 import type { Clock, Logger, Secret, Secrets, Verdict } from 'mountkeeper';
 import type { AuthConfig } from './config.ts';
 import { createVerifier, TooManyAttempts } from './verifier.ts';
 import type { Verifier } from './verifier.ts';
 
-/** `open`: nobody is asked who he is. `known`: the client's password is right. */
+/** `open`: no password is set. `known`: the client's password is right. */
 export type Decision = 'open' | 'known' | 'unauthorized' | 'too-many' | 'closed';
 
 const DECISIONS: Readonly<Record<Verdict, Decision>> = {
@@ -25,7 +25,7 @@ export interface AuthenticatorParts {
 export interface RequestOrigin {
   readonly authorization: string | undefined;
   readonly address: string;
-  /** A signal that aborts when the client goes away. Asked for only where there is something to decide. */
+  /** A signal that aborts when the client disconnects. Called only when a password must be checked. */
   readonly gone: () => AbortSignal;
 }
 
@@ -33,7 +33,7 @@ export interface Authenticator {
   decide(visitor: RequestOrigin): Promise<Decision>;
 }
 
-/** A referenced password is looked up again after this, so that a changed file or a mended one is noticed. */
+/** A referenced password is read again after this time, so that a changed or repaired file is noticed. */
 const RESOLVE_AGAIN_MS = 5_000;
 
 type Lock =
@@ -109,7 +109,7 @@ class PasswordAuthenticator implements Authenticator {
       const text = this.#parts.secrets().resolve(wanted.password);
       if (text === '') throw new Error('the password that web.password refers to is empty');
       const last = this.#fitted?.lock;
-      // The verifier knows what it found right and wrong; a mere look at an unchanged file must not lose
+      // The verifier remembers right and wrong passwords; reading an unchanged file again must not discard
       // that.
       if (last?.kind === 'password' && last.text === text && this.#fitted?.username === wanted.username)
         return last;

@@ -1,4 +1,4 @@
-/** `mountkeeper hash-password`: a hash to put in place of the password. */
+/** `mountkeeper hash-password`: prints a hash to be used instead of the password. */
 import { createInterface } from 'node:readline';
 import type { CliCommand, CliContext } from 'mountkeeper';
 import { makeHash } from './password-hash.ts';

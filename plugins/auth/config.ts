@@ -22,6 +22,8 @@ export const schema = Joi.object<AuthConfig, true>({
   password: secret()
     .default('')
     .description(
-      'Password for the dashboard and the API: the text itself, a hash made by "mountkeeper hash-password", or { env = "NAME" }, { file = "/path" } or { credential = "name" }. Empty: nobody is asked.',
+      'Password for the dashboard and the API: the text itself, a hash made by "mountkeeper ' +
+        'hash-password", or { env = "NAME" }, { file = "/path" } or { credential = "name" }. Empty: ' +
+        'nobody is asked.',
     ),
 }).meta({ tier: 'live' });

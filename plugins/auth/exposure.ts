@@ -1,28 +1,32 @@
-/** Tells who can come in while the web server asks for no password, and should not. */
+/** Warns when the web server asks for no password although people have access who should not. */
 import { isLoopback } from 'mountkeeper';
 import type { Check, Notice, WebConfig } from 'mountkeeper';
 
 export interface Exposure {
   readonly notice: Notice;
-  /** The line of the log. */
+  /** The log message. */
   readonly line: string;
 }
 
 /**
- * Undefined where a password is asked for, or where only users of this machine come in and the daemon is no
- * more than one of them.
+ * Undefined when a password is set, or when only users of this machine have access and the daemon has no
+ * more rights than they.
  */
 export function exposureOf(web: WebConfig, isRoot: boolean): Exposure | undefined {
   if (web.password !== '') return undefined;
   if (!isLoopback(web.listen))
     return exposure(
       'the web server is open to other machines without a password',
-      `The web server listens on ${web.listen} and asks for no password: everyone who reaches this machine can change the configuration. Set web.password, or web.listen = "127.0.0.1".`,
+      `The web server listens on ${web.listen} and asks for no password: ` +
+        'everyone who reaches this machine can change the configuration. ' +
+        'Set web.password, or web.listen = "127.0.0.1".',
     );
   if (!isRoot) return undefined;
   return exposure(
     'every local user may change the configuration of this daemon, which runs as root without a password',
-    `No password is set and the daemon runs as root: every local user of this machine may change its configuration, over ${web.listen} port ${String(web.port)}. Set web.password; the command line of root does not need it.`,
+    'No password is set and the daemon runs as root: ' +
+      `every local user of this machine may change its configuration, over ${web.listen} port ` +
+      `${String(web.port)}. Set web.password; the command line of root does not need it.`,
   );
 }
 
@@ -30,7 +34,7 @@ function exposure(line: string, message: string): Exposure {
   return { line, notice: { level: 'warning', message } };
 }
 
-/** The line of `mountkeeper doctor`. */
+/** The result for `mountkeeper doctor`. */
 export function passwordCheck(web: WebConfig, isRoot: boolean): Check {
   const found = exposureOf(web, isRoot);
   if (!found)

@@ -1,6 +1,6 @@
 /**
- * The authenticator as a native hapi plugin. It stands before routing, so that it holds for the routes of all
- * plugins whatever they declare, for paths that nobody serves, and for requests that cannot be read.
+ * The authenticator as a native hapi plugin. It runs before routing, so it applies to the routes of all
+ * plugins whatever they declare, to paths that nobody serves, and to malformed requests.
  */
 import type { Lifecycle, Plugin, Request, Server } from '@hapi/hapi';
 import { isFromCommandSocket } from 'mountkeeper';
@@ -29,13 +29,13 @@ const REFUSALS: Readonly<Record<Refused, { status: number; error: string; messag
 const CHALLENGE = 'Basic realm="mountkeeper", charset="UTF-8"';
 const RETRY_SECONDS = '8';
 
-export function httpBasic(door: Authenticator): Plugin<object> {
+export function httpBasic(authenticator: Authenticator): Plugin<object> {
   const onRequest: Lifecycle.Method = async (request, h) => {
-    // The kernel has asked already who it is.
+    // The kernel has already checked which user this is.
     if (isFromCommandSocket(request.raw.req)) return h.continue;
     const authorization = request.raw.req.headers.authorization;
     const { address } = request.client;
-    const decision = await door.decide({ authorization, address, gone: () => goneOf(request) });
+    const decision = await authenticator.decide({ authorization, address, gone: () => goneOf(request) });
     if (decision === 'known') request.client.markKnown();
     if (decision === 'open' || decision === 'known') return h.continue;
     const { status, error, message } = REFUSALS[decision];

@@ -1,4 +1,4 @@
-/** Hashes that may stand in place of the password: `scrypt$<cost>$<block size>$<parallel>$<salt>$<hash>`. */
+/** Hashes that can be used instead of the password: `scrypt$<cost>$<block size>$<parallel>$<salt>$<hash>`. */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 
 export interface PasswordHash {
@@ -14,9 +14,7 @@ const BLOCK_SIZE = 8;
 const PARALLEL = 1;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
-/**
- * 128 × cost × block size is what scrypt takes; a hash that asks for more than this is not accepted as one.
- */
+/** Memory limit: scrypt needs 128 × cost × block size bytes; a hash that needs more is not accepted. */
 const MAX_MEMORY_BYTES = 256 * 1024 * 1024;
 const FORM = /^scrypt\$(\d{1,8})\$(\d{1,3})\$(\d{1,2})\$([A-Za-z0-9_-]{16,128})\$([A-Za-z0-9_-]{43,172})$/;
 
@@ -39,7 +37,7 @@ function isUsable({ cost, blockSize, parallel }: PasswordHash): boolean {
   );
 }
 
-/** Undefined when the text is a password and no hash. */
+/** Undefined when the text is a password and not a hash. */
 export function parseHash(text: string): PasswordHash | undefined {
   const match = FORM.exec(text);
   if (!match) return undefined;

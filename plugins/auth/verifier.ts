@@ -1,6 +1,6 @@
 /**
- * Tells right credentials from wrong ones. Only keyed digests are compared, in constant time. Of a hashed
- * password the costly derivation is done once per right credential: its digest is kept.
+ * Checks credentials. Only keyed digests are compared, in constant time. With a hashed password, the
+ * expensive derivation runs once for the right credentials, whose digest is kept.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { createSerialQueue, CredentialDigest } from 'mountkeeper';
@@ -9,7 +9,7 @@ import { matchesHash, parseHash } from './password-hash.ts';
 import type { PasswordHash } from './password-hash.ts';
 
 export interface Examination {
-  /** Names the credentials to this verifier, and tells nothing of them. */
+  /** Identifies the credentials for this verifier, and reveals nothing about them. */
   readonly id: string;
   /** Rejects when too many are being verified. */
   verify(): Promise<boolean>;
@@ -19,7 +19,7 @@ export interface Verifier {
   examine(credentials: BasicCredentials): Examination;
 }
 
-/** The derivation takes tens of milliseconds of a thread of the pool that all file work shares. */
+/** The derivation blocks a thread for tens of milliseconds, of the pool that all file work shares. */
 const MAX_WAITING = 16;
 
 export class TooManyAttempts extends Error {}
@@ -32,7 +32,7 @@ class DigestVerifier implements Verifier {
   readonly #digest = new CredentialDigest();
   readonly #username: string;
   readonly #hash: PasswordHash | undefined;
-  /** Digest of the right credentials; of a hashed password known from the first time on. */
+  /** Digest of the right credentials; with a hashed password known after the first success. */
   #right: Buffer | undefined;
   readonly #running = new Map<string, Promise<boolean>>();
   readonly #queue = createSerialQueue();
@@ -69,8 +69,8 @@ class DigestVerifier implements Verifier {
   }
 
   /**
-   * The name is compared after the derivation, so that the time taken does not tell a wrong name from a wrong
-   * password.
+   * Compares the name after the derivation, so that the time taken does not distinguish a wrong name from a
+   * wrong password.
    */
   async #derive(credentials: BasicCredentials, stored: PasswordHash): Promise<boolean> {
     const isPasswordRight = await matchesHash(credentials.password, stored);

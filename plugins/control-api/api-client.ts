@@ -1,4 +1,4 @@
-/** What the subcommands ask the daemon for, read out of its answers. */
+/** Reads the daemon's answers for the subcommands. */
 import type { CliContext } from 'mountkeeper';
 import type { StatusView } from './status-view.ts';
 
@@ -7,13 +7,13 @@ export interface CommandResult {
   readonly message: string;
 }
 
-/** The daemon answered, but not with what was asked for. */
+/** The daemon answered, but without what was requested. */
 export function problemOf(body: string, status: number): string {
   try {
     const { message } = JSON.parse(body) as { message?: unknown };
     if (typeof message === 'string') return message;
   } catch {
-    // Not JSON: the status code has to do.
+    // Not JSON: only the status code can be shown.
   }
   return `the daemon answered with status ${status}`;
 }

@@ -1,4 +1,4 @@
-/** `mountkeeper bwlimit` without rates: what holds now. */
+/** `mountkeeper bwlimit` without rates: shows the current limits. */
 import { formatRate } from 'mountkeeper';
 import type { BandwidthState, CliContext } from 'mountkeeper';
 

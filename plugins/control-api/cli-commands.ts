@@ -40,7 +40,7 @@ async function bwlimit(cli: CliContext): Promise<number> {
 export const reconnectCommand: CliCommand = {
   name: 'reconnect',
   usage: 'SHARE',
-  summary: 'Take a share down and probe it anew.',
+  summary: 'Unmount a share and probe it again.',
   run: reconnect,
 };
 

@@ -33,7 +33,7 @@ function summary(view: StatusView): string {
   return parts.join(' ');
 }
 
-/** What somebody should do something about; the rest is in `GET /api/notices`. */
+/** Notices that need somebody's attention; `GET /api/notices` lists all. */
 async function warnings(cli: CliContext): Promise<readonly string[]> {
   const { status, body } = await cli.request('GET', '/api/notices');
   if (status !== 200) return [];

@@ -6,11 +6,11 @@ import { fetchStatus } from './api-client.ts';
 import type { StatusView } from './status-view.ts';
 
 const POLL_MS = 500;
-/** What a cycle may take beyond its interval, its deadlines included: figures are waited for 2.5 s. */
+/** What a cycle may take beyond its interval, including its deadlines: 2.5 s for the figures. */
 const CYCLE_MS = 3_000;
 const USAGE = '--synced [--timeout 10m]';
 
-/** Milliseconds to wait, undefined for ever. Throws a sentence. */
+/** Milliseconds to wait; undefined for ever. Throws a sentence. */
 function timeoutOf(args: readonly string[]): number | undefined {
   const { values } = parseArgs({
     args: [...args],
@@ -32,7 +32,7 @@ function progressOf(view: StatusView): string {
   return parts.join(' ');
 }
 
-/** How old a status may be: the daemon takes one with every cycle. */
+/** Maximum age of a status: the daemon publishes one in every cycle. */
 async function oldestStatusMs(cli: CliContext): Promise<number> {
   const { status, body } = await cli.request('GET', '/api/config');
   const config =
@@ -41,10 +41,10 @@ async function oldestStatusMs(cli: CliContext): Promise<number> {
 }
 
 /**
- * A status from before the wait knows nothing of a file that was written just before it. So "synced" counts
- * when files were seen to wait since the wait began, or has stood for longer than a status can be old: since
- * the first answer, for a daemon that gave none has not looked either. That a share was not up yet says
- * nothing of its files.
+ * A status from before the wait does not include a file that was written just before it. So "synced" counts
+ * only when files were seen waiting since the wait began, or when it has lasted longer than a status can be
+ * old. That time begins at the first answer, because a daemon that did not answer has not checked either. A
+ * share that was not up yet says nothing about its files.
  */
 function createJudge(cli: CliContext): (view: StatusView) => Promise<boolean> {
   let isNews = false;

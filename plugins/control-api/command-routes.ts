@@ -1,6 +1,6 @@
 /**
- * POST /api/bwlimit and POST /api/reconnect/{share}: commands to the supervisor. GET /api/bwlimit: what holds
- * now.
+ * POST /api/bwlimit and POST /api/reconnect/{share}: commands to the supervisor. GET /api/bwlimit: the
+ * current limits.
  */
 import type { Lifecycle, ResponseToolkit, ServerRoute } from '@hapi/hapi';
 import { Boom, documented } from 'mountkeeper';
@@ -32,7 +32,7 @@ const refuseBody: Lifecycle.Method = (_request, h, error) => {
     .takeover();
 };
 
-/** No body at all means no limit in both directions, like a body without the keys. */
+/** A missing body means no limit in both directions, like a body without the keys. */
 function limitOf(payload: unknown): Limit | undefined {
   const body = payload ?? {};
   if (typeof body !== 'object' || Array.isArray(body)) return undefined;
@@ -72,7 +72,7 @@ export function commandRoutes(ctx: PluginContext): ServerRoute[] {
       .code(400);
   };
   return [
-    // What holds now, in bytes per second; 0 is unlimited.
+    // The current limits in bytes per second; 0 is unlimited.
     {
       method: 'GET',
       path: '/api/bwlimit',
@@ -91,7 +91,7 @@ export function commandRoutes(ctx: PluginContext): ServerRoute[] {
     {
       method: 'POST',
       path: '/api/reconnect/{share}',
-      // The path says it all; a body is neither needed nor read.
+      // The path is enough; a body is neither needed nor read.
       options: {
         ...documented(DOCUMENTS.reconnect),
         payload: { maxBytes: MAX_BODY_BYTES, parse: false, output: 'data', failAction: 'ignore' },

@@ -1,9 +1,9 @@
-/** The configuration over HTTP: read, check, apply, and what was applied before. */
+/** The configuration over HTTP: reading, checking and applying it, and its history. */
 import type { Lifecycle, Request, ResponseObject, ResponseToolkit, ServerRoute } from '@hapi/hapi';
 import { Boom, documented } from 'mountkeeper';
 import type { AppliedConfig, ConfigAnswer, ConfigService, ConfigVerdict, PluginContext } from 'mountkeeper';
 import { reasonOf } from './config/changes.ts';
-import { DOCUMENTS } from './config/documented.ts';
+import { DOCUMENTS } from './config/route-documents.ts';
 import { interruptionText } from './config/interruption.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -22,7 +22,7 @@ function send(
   return h.response({ ok: status === 200, message, diff_summary: summary }).code(status);
 }
 
-/** The body could not be taken: too large, no JSON, of another type, or too slow. */
+/** Refuses a body that is too large, not JSON, of another type, or too slow. */
 const refuseBody: Lifecycle.Method = (_request, h, error) => {
   const status = Boom.isBoom(error) && error.output.statusCode < 500 ? error.output.statusCode : 400;
   const advice = status === 415 ? 'send the body as application/json' : reasonOf(error);
@@ -31,11 +31,12 @@ const refuseBody: Lifecycle.Method = (_request, h, error) => {
 
 const TAKES_JSON = { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: refuseBody };
 
-/** Null stands for a document that has no JSON form. */
+/** Null for a document that has no JSON form. */
 function serialised(service: ConfigService): string {
   try {
     return JSON.stringify(service.redacted()) ?? 'null';
   } catch {
+    // Null, as said above; the document itself is in force all the same.
     return 'null';
   }
 }
@@ -51,7 +52,7 @@ function bodyOf(payload: unknown): Body | undefined {
   return typeof toml === 'string' ? { toml, keepSecrets: keepSecrets === true } : undefined;
 }
 
-/** The version that a client has read: one strong tag. Undefined where it says nothing, or `*`. */
+/** The version that the client has read: a single strong ETag. Undefined without one, or for `*`. */
 function ifMatch({ headers }: Request): string | undefined {
   const given = headers['if-match'];
   if (typeof given !== 'string' || given.trim() === '*') return undefined;

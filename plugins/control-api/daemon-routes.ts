@@ -1,4 +1,4 @@
-/** GET /api/plugins and GET /api/notices. */
+/** GET /api/plugins, POST /api/plugins/{name}/enable and GET /api/notices. */
 import type { ServerRoute } from '@hapi/hapi';
 import { documented, Joi } from 'mountkeeper';
 import type { PluginContext, PluginInfo } from 'mountkeeper';
@@ -13,6 +13,8 @@ export interface PluginView {
   reason: string | null;
   effects: readonly string[];
   third_party: boolean;
+  isolation: string;
+  permissions: readonly string[] | null;
 }
 
 function pluginView(info: PluginInfo): PluginView {
@@ -24,10 +26,12 @@ function pluginView(info: PluginInfo): PluginView {
     reason: info.reason ?? null,
     effects: info.effects,
     third_party: info.thirdParty,
+    isolation: info.isolation,
+    permissions: info.permissions ?? null,
   };
 }
 
-/** Of the generation that answers: built once for each, since its routes never change. */
+/** For the generation that answers: built once per generation, because its routes never change. */
 function openApiRoute(): ServerRoute {
   const built = new WeakMap<object, string>();
   return {
@@ -45,6 +49,15 @@ function openApiRoute(): ServerRoute {
   };
 }
 
+function enable(ctx: PluginContext, name: string): { readonly ok: boolean; readonly message: string } {
+  const plugins = ctx.use('plugins');
+  const info = plugins.list().find((one) => one.name === name);
+  if (!info) return { ok: false, message: `Plugin '${name}' not found` };
+  if (plugins.enable(name)) return { ok: true, message: `Bringing back the plugin '${name}'` };
+  const why = info.reason === undefined ? '' : `: ${info.reason}`;
+  return { ok: false, message: `Plugin '${name}' did not break off, it is ${info.state}${why}` };
+}
+
 export function daemonRoutes(ctx: PluginContext): ServerRoute[] {
   return [
     openApiRoute(),
@@ -53,6 +66,16 @@ export function daemonRoutes(ctx: PluginContext): ServerRoute[] {
       path: '/api/plugins',
       options: documented(DOCUMENTS.plugins),
       handler: (_request, h) => h.response(ctx.use('plugins').list().map(pluginView)),
+    },
+    {
+      method: 'POST',
+      path: '/api/plugins/{name}/enable',
+      // The path is enough; a body is neither needed nor read.
+      options: {
+        ...documented(DOCUMENTS.enablePlugin),
+        payload: { maxBytes: 16 * 1024, parse: false, output: 'data', failAction: 'ignore' },
+      },
+      handler: (request, h) => h.response(enable(ctx, String(request.params['name']))),
     },
     {
       method: 'GET',

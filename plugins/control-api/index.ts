@@ -13,18 +13,18 @@ export default definePlugin({
   description: 'Status, configuration and commands as JSON over HTTP, and the subcommands that use them.',
   requires: ['clock', 'paths', 'status'],
   register(ctx) {
-    let changes: Changes | undefined;
-    ctx.provide('configChanges', () => {
-      changes = new Changes(ctx, new History(ctx.use('paths').stateDir, ctx.log));
-      return changes;
-    });
+    const changes = ctx.provide(
+      'configChanges',
+      () => new Changes(ctx, new History(ctx.use('paths').stateDir, ctx.log)),
+    );
     ctx.effect('keep what was applied', async () => {
-      const opened = changes;
-      await opened?.open();
-      return () => opened?.close();
+      // Held here: a release that comes late finds the verb's own function empty.
+      const made = changes();
+      await made?.open();
+      return () => made?.close();
     });
-    ctx.tap('afterReload', () => void changes?.sync());
-    ctx.tap('collectNotices', () => changes?.notices() ?? []);
+    ctx.tap('afterReload', () => void changes()?.sync());
+    ctx.tap('collectNotices', () => changes()?.notices() ?? []);
     ctx.route(...routes(ctx));
     ctx.cli(statusCommand);
     ctx.cli(waitCommand);

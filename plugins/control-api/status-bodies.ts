@@ -1,15 +1,16 @@
 /**
- * Bodies of the status routes: written once per snapshot, compressed once per snapshot when someone takes it
- * so.
+ * Bodies of the status routes: serialised once per snapshot, and compressed once per snapshot when a client
+ * accepts it.
  */
 import { gzipSync } from 'node:zlib';
-import type { Snapshot } from 'mountkeeper';
+import type { ShareStatus, Snapshot, StatusOwners } from 'mountkeeper';
+import { extensionsView, shareExtensionsView } from './extensions.ts';
 import { shareView, statusView } from './status-view.ts';
 
 const MIN_GZIP_BYTES = 1024;
 
 export interface Body {
-  /** Differs between snapshots, daemons and encodings. */
+  /** ETag part that differs between snapshots, daemons and encodings. */
   readonly etag: string;
   readonly encoding: 'gzip' | undefined;
   readonly bytes: Buffer;
@@ -24,6 +25,9 @@ export interface StatusBodies {
   whole(gzip: boolean): Body;
   /** Undefined when the record has no share of that name. */
   share(name: string, gzip: boolean): Body | undefined;
+  extensions(gzip: boolean): Body;
+  /** As `share`. */
+  shareExtensions(name: string, gzip: boolean): Body | undefined;
 }
 
 function entryOf(view: unknown, tag: string): Entry {
@@ -39,17 +43,22 @@ function encoded(entry: Entry, gzip: boolean): Body {
   return entry.zipped;
 }
 
-export function createStatusBodies(snapshot: () => Snapshot): StatusBodies {
+/** What the bodies are made of. */
+export interface StatusSource {
+  readonly snapshot: Snapshot;
+  owners(): StatusOwners;
+}
+
+export function createStatusBodies(source: () => StatusSource): StatusBodies {
   let written: Snapshot | undefined;
-  let whole: Entry | undefined;
-  const shares = new Map<string, Entry>();
+  /** Of the snapshot that was written last, by what they tell. */
+  const entries = new Map<string, Entry>();
 
   function refresh(): Snapshot {
-    const next = snapshot();
+    const next = source().snapshot;
     if (next !== written) {
       written = next;
-      whole = undefined;
-      shares.clear();
+      entries.clear();
     }
     return next;
   }
@@ -58,21 +67,34 @@ export function createStatusBodies(snapshot: () => Snapshot): StatusBodies {
     return `${record.startedAt.toString(36)}-${version}`;
   }
 
+  /** Made at the first question after each snapshot. Undefined where `view` is. */
+  function body(key: string, gzip: boolean, view: (now: Snapshot) => unknown): Body | undefined {
+    const now = refresh();
+    const known = entries.get(key);
+    if (known) return encoded(known, gzip);
+    const made = view(now);
+    if (made === undefined) return undefined;
+    const entry = entryOf(made, tagOf(now));
+    entries.set(key, entry);
+    return encoded(entry, gzip);
+  }
+
   return {
-    whole(gzip) {
-      const now = refresh();
-      whole ??= entryOf(statusView(now), tagOf(now));
-      return encoded(whole, gzip);
-    },
-    share(name, gzip) {
-      const now = refresh();
-      const known = shares.get(name);
-      if (known) return encoded(known, gzip);
-      const share = now.record.shares.find((candidate) => candidate.name === name);
-      if (!share) return undefined;
-      const entry = entryOf(shareView(share, now.takenAt), tagOf(now));
-      shares.set(name, entry);
-      return encoded(entry, gzip);
-    },
+    whole: (gzip) => body('status', gzip, statusView) as Body,
+    share: (name, gzip) =>
+      body(`share ${name}`, gzip, (now) => {
+        const share = shareIn(now, name);
+        return share && shareView(share, now.takenAt);
+      }),
+    extensions: (gzip) => body('extensions', gzip, (now) => extensionsView(now, source().owners())) as Body,
+    shareExtensions: (name, gzip) =>
+      body(`extensions of ${name}`, gzip, (now) => {
+        const share = shareIn(now, name);
+        return share && shareExtensionsView(share, source().owners());
+      }),
   };
+}
+
+function shareIn({ record }: Snapshot, name: string): ShareStatus | undefined {
+  return record.shares.find((candidate) => candidate.name === name);
 }

@@ -1,4 +1,4 @@
-/** GET /api/status and GET /api/status/{share}. */
+/** GET /api/status and GET /api/extensions, each also of one share. */
 import type { Request, ResponseToolkit, ServerRoute } from '@hapi/hapi';
 import { documented } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
@@ -8,12 +8,12 @@ import type { Body } from './status-bodies.ts';
 
 const REFUSED_GZIP = /\bgzip\s*;\s*q=0(?:\.0*)?(?:\s*(?:,|$))/i;
 
-/** True when the client takes gzip. */
+/** True when the client accepts gzip. */
 export function takesGzip(acceptEncoding: string): boolean {
   return /\bgzip\b/i.test(acceptEncoding) && !REFUSED_GZIP.test(acceptEncoding);
 }
 
-/** `If-None-Match` holds a list of tags, weak ones perhaps, or `*`. */
+/** `If-None-Match` contains a list of tags, which may be weak, or `*`. */
 export function matches(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   return ifNoneMatch.split(',').some((tag) => ['*', etag, `W/${etag}`].includes(tag.trim()));
@@ -24,8 +24,8 @@ function wantsGzip(request: Request): boolean {
 }
 
 /**
- * Written past hapi's response, which costs more than all the rest of a poll. The body is never changed once
- * it is made, so there is nothing that the response could still do.
+ * Written without hapi's response handling, which costs more than the rest of a poll. The body never
+ * changes once it is made, so hapi has nothing left to do.
  */
 function send(body: Body, { raw }: Request, h: ResponseToolkit): symbol {
   const { req, res } = raw;
@@ -46,7 +46,7 @@ function send(body: Body, { raw }: Request, h: ResponseToolkit): symbol {
 }
 
 export function statusRoutes(ctx: PluginContext): ServerRoute[] {
-  const bodies = createStatusBodies(() => ctx.use('status').snapshot);
+  const bodies = createStatusBodies(() => ctx.use('status'));
   return [
     {
       method: 'GET',
@@ -60,6 +60,21 @@ export function statusRoutes(ctx: PluginContext): ServerRoute[] {
       options: documented(DOCUMENTS.share),
       handler: (request, h) => {
         const body = bodies.share(String(request.params['share']), wantsGzip(request));
+        return body ? send(body, request, h) : h.response().code(404);
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/extensions',
+      options: documented(DOCUMENTS.extensions),
+      handler: (request, h) => send(bodies.extensions(wantsGzip(request)), request, h),
+    },
+    {
+      method: 'GET',
+      path: '/api/extensions/{share}',
+      options: documented(DOCUMENTS.shareExtensions),
+      handler: (request, h) => {
+        const body = bodies.shareExtensions(String(request.params['share']), wantsGzip(request));
         return body ? send(body, request, h) : h.response().code(404);
       },
     },

@@ -1,4 +1,4 @@
-/** The API's edge for status: the record's names to the API's, numbers to readable texts. */
+/** Converts the status to the API's form: names in snake_case, numbers as readable texts. */
 import { formatBytes, formatDuration, formatRate } from 'mountkeeper';
 import type { ShareStatus, Snapshot, WarmupRuleStatus } from 'mountkeeper';
 
@@ -47,7 +47,16 @@ export interface StatusView {
   all_synced: boolean;
 }
 
+const WARMUP_STATES = new Set<unknown>(['none', 'pending', 'listing', 'caching', 'complete', 'failed']);
+
+// Whatever plugins there are, and whatever they say, the API answers the fields of its contract, of their kind.
+const flag = (value: unknown): boolean => value === true;
+const count = (value: unknown): number =>
+  Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : 0;
+const moment = (value: unknown): number | null => (typeof value === 'number' && value >= 0 ? value : null);
+
 export function shareView(share: ShareStatus, now: number): ShareView {
+  const refreshedAt = moment(share.lastDirRefreshAt);
   return {
     name: share.name,
     mounted: share.mounted,
@@ -62,28 +71,38 @@ export function shareView(share: ShareStatus, now: number): ShareView {
     errors: share.errors,
     health: share.health,
     health_message: share.healthMessage,
-    warmup_state: share.warmupState,
-    warmup_done: share.warmupDone,
-    warmup_total: share.warmupTotal,
-    dir_refresh_active: share.dirRefreshActive,
-    last_dir_refresh_ago:
-      share.lastDirRefreshAt === null ? null : `${formatDuration(now - share.lastDirRefreshAt)} ago`,
-    last_dir_refresh_dirs_ok: share.lastDirRefreshDirsOk,
-    last_dir_refresh_dirs_failed: share.lastDirRefreshDirsFailed,
+    warmup_state: WARMUP_STATES.has(share.warmupState) ? share.warmupState : 'none',
+    warmup_done: count(share.warmupDone),
+    warmup_total: count(share.warmupTotal),
+    dir_refresh_active: flag(share.dirRefreshActive),
+    last_dir_refresh_ago: refreshedAt === null ? null : `${formatDuration(now - refreshedAt)} ago`,
+    last_dir_refresh_dirs_ok: count(share.lastDirRefreshDirsOk),
+    last_dir_refresh_dirs_failed: count(share.lastDirRefreshDirsFailed),
   };
+}
+
+function isRule(value: unknown): value is WarmupRuleStatus {
+  if (typeof value !== 'object' || value === null) return false;
+  const { share, path, newerThan, state } = value as Partial<Record<keyof WarmupRuleStatus, unknown>>;
+  const areTexts = [share, path, newerThan ?? ''].every((text) => typeof text === 'string');
+  return areTexts && state !== 'none' && WARMUP_STATES.has(state);
 }
 
 function warmupView(rule: WarmupRuleStatus): WarmupRuleView {
   return {
     share: rule.share,
     path: rule.path,
-    newer_than: rule.newerThan,
+    newer_than: rule.newerThan ?? null,
     state: rule.state,
-    total_files: rule.totalFiles,
-    skipped: rule.skipped,
-    cached: rule.cached,
-    errors: rule.errors,
+    total_files: count(rule.totalFiles),
+    skipped: count(rule.skipped),
+    cached: count(rule.cached),
+    errors: count(rule.errors),
   };
+}
+
+function rulesOf(value: unknown): readonly WarmupRuleStatus[] {
+  return Array.isArray(value) ? value.filter(isRule) : [];
 }
 
 /** Relative times count up to the moment of the snapshot. */
@@ -91,11 +110,11 @@ export function statusView({ record, takenAt }: Snapshot): StatusView {
   return {
     uptime: formatDuration(takenAt - record.startedAt),
     shares: record.shares.map((share) => shareView(share, takenAt)),
-    smbd_running: record.smbdRunning,
-    webdav_running: record.webdavRunning,
-    nfs_exported: record.nfsExported,
-    warmup: record.warmup.map(warmupView),
-    nas_offline: record.nasOffline,
+    smbd_running: flag(record.smbdRunning),
+    webdav_running: flag(record.webdavRunning),
+    nfs_exported: flag(record.nfsExported),
+    warmup: rulesOf(record.warmup).map(warmupView),
+    nas_offline: flag(record.nasOffline),
     all_synced: record.allSynced,
   };
 }

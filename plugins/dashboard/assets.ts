@@ -1,6 +1,6 @@
 /**
- * The files that the page loads: its own and those of packages, read and compressed once, at the first page,
- * and kept under an address that names their content.
+ * The files that pages load: the dashboard's own and those of packages. Read and compressed once, for the
+ * first page, and served at an address that contains their hash.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ export interface Asset {
 }
 
 export interface Assets {
-  /** Changes with every byte of them. */
+  /** Changes with every byte of the files. */
   readonly build: string;
   find(name: string): Asset | undefined;
 }
@@ -25,14 +25,16 @@ export interface Assets {
 const SCRIPT = 'text/javascript; charset=utf-8';
 const STYLE = 'text/css; charset=utf-8';
 
-/** On every page, in this order. */
+/** Loaded on every page, in this order. */
 export const SCRIPTS: readonly string[] = ['htmx.js', 'app.js', 'sse.js', 'morph.js'];
-/** On the settings page. */
+/** Loaded on the settings page. */
 export const SETTINGS_FILES: readonly string[] = ['settings.js'];
-/** On the page of a share. */
+/** Loaded on the page of a share. */
 export const CHART_FILES: readonly string[] = ['uplot.css', 'uplot.js', 'charts.js'];
 
-/** What the first page asks for, kept for all others. A failure is not kept: the next page tries again. */
+/**
+ * Loaded for the first page and cached for all others. A failure is not cached: the next page tries again.
+ */
 export class AssetCache {
   readonly #packageDir: string;
   #loading: Promise<Assets> | undefined;
@@ -43,7 +45,7 @@ export class AssetCache {
     this.#packageDir = packageDir;
   }
 
-  /** Of what is loaded; empty before the first page. */
+  /** Hash of the loaded files; empty before the first page. */
   get build(): string {
     return this.#loaded?.build ?? '';
   }
@@ -66,7 +68,7 @@ export class AssetCache {
 async function loadAssets(packageDir: string): Promise<Assets> {
   const { resolve } = createRequire(import.meta.url);
   const inPackage = (name: string, path: string): string => join(resolve(`${name}/package.json`), '..', path);
-  // This one hides its description, and shows its module.
+  // This package does not export its package.json, but its module.
   const morph = join(fileURLToPath(import.meta.resolve('idiomorph')), '../idiomorph-ext.min.js');
   const client = join(packageDir, 'dist/plugins/dashboard/client');
   const own = join(packageDir, 'plugins/dashboard/assets');

@@ -1,4 +1,4 @@
-/** The dashboard's own keys. */
+/** The dashboard's configuration keys. */
 import { Joi } from 'mountkeeper';
 
 export interface DashboardConfig {
@@ -9,6 +9,7 @@ export const schema = Joi.object<DashboardConfig, true>({
   status_page: Joi.boolean()
     .default(false)
     .description(
-      'A page at /status for a screen on the wall: the sentence and the shares, and nothing to press. Behind the password as all others.',
+      'A page at /status for a screen on the wall: the sentence and the shares, and nothing to press. ' +
+        'Behind the password as all others.',
     ),
 }).meta({ tier: 'live' });

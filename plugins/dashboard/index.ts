@@ -1,4 +1,4 @@
-import { definePlugin } from 'mountkeeper';
+import { definePlugin, withRelease } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
 import { AssetCache } from './assets.ts';
 import { eventsFrom, ShareEvents } from './live/events.ts';
@@ -19,9 +19,9 @@ import { pluginsTab } from './tabs/plugins-tab.ts';
 import { ownTabs } from './tabs/share-controls.ts';
 import { sharePanels } from './tabs/share-panels.ts';
 
-/** How often readers hear that the line is good. */
+/** Interval of heartbeats to readers. */
 const BEAT_MS = 2_000;
-/** What a kill may cost of the charts. */
+/** At most this much of the charts is lost when the daemon is killed. */
 const SAVE_SERIES_MS = 300_000;
 const EVENTS = 'events.json';
 const SERIES = 'series.json';
@@ -77,35 +77,30 @@ export default definePlugin<DashboardConfig>({
   requires: ['clock', 'status', 'shares', 'bandwidth', 'tabs'],
   config: { schema },
   register(ctx) {
-    let living: Living | undefined;
     const now = (): Living => {
-      if (!living) throw new Error('the dashboard is coming up');
-      return living;
+      const live = living();
+      if (!live) throw new Error('the dashboard is coming up');
+      return live;
     };
     const sources = new Sources(ctx, () => now().recent);
-    ctx.effect('keep the pages that are read', async () => {
-      living = await open(ctx, sources);
-      return async () => {
-        const last = living;
-        living = undefined;
-        await last?.close();
-      };
-    });
+    const living = ctx.effect('keep the pages that are read', async () =>
+      withRelease(await open(ctx, sources), (live) => live.close()),
+    );
     ctx.tap('afterCycle', (snapshot) => {
-      living?.recent.sample(snapshot);
-      living?.series.sample(snapshot.record);
-      living?.feeds.changed();
+      living()?.recent.sample(snapshot);
+      living()?.series.sample(snapshot.record);
+      living()?.feeds.changed();
     });
-    ctx.tap('shareHealthChanged', (change) => living?.events.healthChanged(change));
+    ctx.tap('shareHealthChanged', (change) => living()?.events.healthChanged(change));
     ctx.every({
       name: 'tell readers that the line is good',
       ms: () => BEAT_MS,
-      run: async () => living?.feeds.beat(),
+      run: async () => living()?.feeds.beat(),
     });
     ctx.every({
       name: 'keep the charts',
       ms: () => SAVE_SERIES_MS,
-      run: async () => living?.seriesFile.changed(),
+      run: async () => living()?.seriesFile.changed(),
     });
     ctx.route(
       ...routes({

@@ -1,4 +1,4 @@
-/** The languages of the dashboard: catalogues of messages in ICU's format, and which one a reader gets. */
+/** The dashboard's languages: message catalogues in ICU's format, and the choice for each reader. */
 import type { IntlMessageFormat } from 'intl-messageformat';
 import { inEveryLanguage, readTexts } from 'mountkeeper';
 import type { Content, LocalText, MessageValues } from 'mountkeeper';
@@ -6,18 +6,18 @@ import { libraries } from './pages/libraries.ts';
 
 export type Catalogue = Readonly<Record<string, string>>;
 
-/** By the code that `<html lang>` has. */
+/** By the code for `<html lang>`. */
 export const CATALOGUES: Readonly<Record<string, Catalogue>> = readTexts(import.meta.url);
 export const LANGUAGES: readonly string[] = Object.keys(CATALOGUES);
-/** Stands in for a language that is not here. */
+/** Used when a reader's language is not available. */
 const FALLBACK = 'en';
 /**
- * A plugin's messages are kept compiled; a plugin that makes new ones at every rendering must not fill
+ * Limit for compiled messages of a plugin: one that makes new messages at every rendering must not fill
  * memory.
  */
 const MOST_COMPILED = 2_000;
 
-/** The reader's own choice, else what the browser asks for, else English. */
+/** The reader's own choice, else the browser's preference, else English. */
 export function pickLanguage(chosen: string | undefined, acceptLanguage: string | undefined): string {
   if (chosen !== undefined && LANGUAGES.includes(chosen)) return chosen;
   const asked = (acceptLanguage ?? '').split(',').map((part) => {
@@ -37,7 +37,7 @@ export function textOf(text: LocalText, language: string): string {
 
 export const everywhere = (key: string): Readonly<Record<string, string>> => inEveryLanguage(CATALOGUES, key);
 
-/** Messages of one language, compiled when they are first used. */
+/** The messages of one language, compiled at their first use. */
 export class Messages {
   readonly language: string;
   readonly #compiled = new Map<string, IntlMessageFormat>();
@@ -46,7 +46,7 @@ export class Messages {
     this.language = language;
   }
 
-  /** The message of the first catalogue that has the key; the key itself where none has it. */
+  /** The message from the first catalogue that has the key; the key itself when none has it. */
   format(
     key: string,
     values: MessageValues | undefined,
@@ -58,7 +58,7 @@ export class Messages {
       : (this.#compile(message).format(values as Record<string, string>) as Content);
   }
 
-  /** The same where no value is a node. */
+  /** The same for messages whose values are plain text. */
   plain(
     key: string,
     values: Readonly<Record<string, string | number>> | undefined,

@@ -26,7 +26,7 @@ import { signOutRoute } from './pages/sign-out.ts';
 
 export interface RouteParts {
   readonly sources: Sources;
-  /** All throw while the plugin comes up. */
+  /** All throw while the plugin is starting. */
   readonly feeds: () => Feeds;
   readonly assets: () => AssetCache;
   readonly series: () => Series;
@@ -36,17 +36,23 @@ export interface RouteParts {
 
 const NOTHING = "default-src 'none'";
 const A_YEAR = 'private, max-age=31536000, immutable';
-/** Cookies of other services on this machine are not this page's business. */
+/** Ignores cookies of other services on this machine. */
 const OPTIONS: RouteOptions = { state: { parse: false, failAction: 'ignore' } };
 
 function pageRequest(request: Request, page: PageName): PageRequest {
   return { page, reader: readerOf(request), query: 'name' in page ? queryOf(request) : {} };
 }
 
-/** Where the stream of a page's changes is. */
+/** Address of the stream of a page's changes. */
 function streamOf(page: PageName, query: Readonly<Record<string, string>>, since: string): string {
   const name = 'name' in page ? { name: page.name } : {};
-  return `/dashboard/events?${new URLSearchParams({ ...query, ':page': page.kind, ...(name.name === undefined ? {} : { ':name': name.name }), ':since': since }).toString()}`;
+  const wanted = new URLSearchParams({
+    ...query,
+    ':page': page.kind,
+    ...(name.name === undefined ? {} : { ':name': name.name }),
+    ':since': since,
+  });
+  return `/dashboard/events?${wanted.toString()}`;
 }
 
 function scriptsOf(page: PageName): readonly string[] {
@@ -101,7 +107,7 @@ async function answerPage(
   );
 }
 
-/** The page that a stream is of, and what its reader has seen. */
+/** The page of a stream, and what its reader has seen. */
 function streamRequest(
   request: Request,
 ): { readonly asked: PageRequest; readonly seen: string | undefined } | undefined {
@@ -122,7 +128,7 @@ export function routes(parts: RouteParts): ServerRoute[] {
   }));
 }
 
-/** What only drawing needs is loaded by the first request, not by the daemon's start. */
+/** What only rendering needs is loaded by the first request, not at the daemon's start. */
 function whenReady(handler: Lifecycle.Method): Lifecycle.Method {
   return async function (request, h) {
     await loadLibraries();
@@ -130,7 +136,7 @@ function whenReady(handler: Lifecycle.Method): Lifecycle.Method {
   };
 }
 
-/** What pages load beside themselves: their stream, files and charts. */
+/** What pages load after the document: their stream, files and charts. */
 function fileRoutes(parts: RouteParts): ServerRoute[] {
   return [
     {
@@ -141,7 +147,7 @@ function fileRoutes(parts: RouteParts): ServerRoute[] {
         const stream = streamRequest(request);
         if (!stream || (stream.asked.page.kind === 'status' && !parts.hasStatusPage()))
           return h.response().code(404);
-        // A page that was open while the daemon restarted comes for its stream first, and is told whether it
+        // A page that was open while the daemon restarted first asks for its stream, and is told whether it
         // is out of date.
         await parts.assets().load();
         return eventStream(

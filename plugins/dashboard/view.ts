@@ -1,6 +1,6 @@
 /**
- * What is handed to whoever renders: the reader's language and formats, and the addresses of the tab's own
- * parts and actions.
+ * The `View` for renderers: the reader's language and formats, and the addresses of the tab's own parts and
+ * actions.
  */
 import { formatBytes, formatRate, html } from 'mountkeeper';
 import type { ActionButton, Content, LocalText, MessageValues, Tab, View } from 'mountkeeper';
@@ -13,7 +13,7 @@ export interface ViewTraits {
   readonly share?: string | undefined;
   readonly query?: Readonly<Record<string, string>>;
   readonly form?: Readonly<Record<string, string>>;
-  /** Whose view it is; the dashboard's own pages have none. */
+  /** The plugin and tab that it belongs to; the dashboard's own pages have none. */
   readonly tab?: Tab;
 }
 
@@ -68,16 +68,24 @@ class ReaderView implements View {
     return new Intl.NumberFormat(this.language).format(value);
   }
 
-  /** The browser writes it in its own time zone; what stands here is for whoever has no script. */
+  /**
+   * The page's script rewrites it in the browser's time zone; this text is for readers without scripts. A dash
+   * for what is no moment: a plugin may have given it.
+   */
   time(at: number, style: 'time' | 'ago' = 'time'): Content {
+    if (typeof at !== 'number' || Number.isNaN(new Date(at).getTime())) return '–';
     const iso = new Date(at).toISOString();
-    return html`<time datetime=${iso} data-at=${String(at)} data-style=${style}>${iso.slice(0, 16).replace('T', ' ')} UTC</time>`;
+    return html`<time datetime=${iso} data-at=${String(at)} data-style=${style}>${iso
+      .slice(0, 16)
+      .replace('T', ' ')} UTC</time>`;
   }
 
   button({ action, label, confirm, values = NONE }: ActionButton): Content {
     const fields = Object.entries({ ...values, ...(this.share === undefined ? {} : { share: this.share }) });
     return html`<form class="act" method="post" action=${this.action(action)} hx-post=${this.action(action)}
-      hx-target="find output" hx-swap="innerHTML" hx-disabled-elt="find button" hx-confirm=${confirm === undefined ? undefined : this.text(confirm)}>
+      hx-target="find output" hx-swap="innerHTML" hx-disabled-elt="find button" hx-confirm=${
+        confirm === undefined ? undefined : this.text(confirm)
+      }>
       ${fields.map(([name, value]) => html`<input type="hidden" name=${name} value=${value} />`)}
       <button type="submit">${this.text(label)}</button><output aria-live="polite"></output></form>`;
   }

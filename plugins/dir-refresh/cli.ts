@@ -12,7 +12,7 @@ async function run(cli: CliContext): Promise<number> {
     path: path ?? '',
   });
   const answer = JSON.parse(body) as Partial<RefreshAnswer>;
-  const message = answer.message ?? 'the daemon gave no answer that makes sense';
+  const message = answer.message ?? 'the answer of the daemon cannot be understood';
   if (cli.json) cli.print(body);
   else if (answer.ok === true) cli.print(message);
   else
@@ -25,6 +25,6 @@ async function run(cli: CliContext): Promise<number> {
 export const refreshCommand: CliCommand = {
   name: 'refresh',
   usage: 'SHARE [PATH]',
-  summary: 'Read the folder listings of a share, or of one folder in it, anew from the remote.',
+  summary: 'Refresh the folder listings of a share, or of one folder in it, from the remote.',
   run,
 };

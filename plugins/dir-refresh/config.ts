@@ -17,7 +17,7 @@ declare module 'mountkeeper' {
 
 const LEAST_MS = 1_000;
 
-/** `"0"` or at least a second; what is no duration at all is refused by its type. */
+/** `"0"` or at least a second; texts that are no duration are refused by the type. */
 const interval = () =>
   duration().custom((value: string, helpers) => {
     const ms = durationOf(value);
@@ -30,6 +30,7 @@ function durationOf(text: string): number {
   try {
     return durationMs(text);
   } catch {
+    // The schema says what is wrong with it.
     return 0;
   }
 }
@@ -38,11 +39,11 @@ export const schema = Joi.object<DirRefreshConfig, true>({
   interval: interval()
     .default('0')
     .description(
-      'How often the folder listings of each share are read anew from the remote; "0" switches that off.',
+      'How often the folder listings of each share are read again from the remote; "0" switches that off.',
     ),
   recursive: Joi.boolean()
     .default(true)
-    .description('Whether all folders of a share are read anew, or only its topmost one.'),
+    .description('Whether all folders of a share are refreshed, or only its topmost one.'),
 }).meta({ tier: 'live' });
 
 export const shareSchema = Joi.object({
@@ -50,12 +51,26 @@ export const shareSchema = Joi.object({
     .optional()
     .meta({ tier: 'live' })
     .description(
-      'How often the folder listings of this share are read anew, in place of dir_refresh.interval; "0" switches that off for this share.',
+      'How often the folder listings of this share are read again, instead of dir_refresh.interval; ' +
+        '"0" switches that off for this share.',
     ),
 });
 
-/** The share's own interval, else the one for all; 0 when it is off or there is no such share. */
+/** By the share's name. Every share is asked about each second, and a configuration never changes. */
+const known = new WeakMap<Config, ReadonlyMap<string, number>>();
+
+/** The share's own interval, else the one for all; 0 when it is off or the share does not exist. */
 export function effectiveIntervalMs(config: Config, shareName: string): number {
-  const share = config.shares.find(({ name }) => name === shareName);
-  return share ? durationMs(share.dir_refresh_interval ?? config.dir_refresh.interval) : 0;
+  const intervals = known.get(config) ?? intervalsOf(config);
+  known.set(config, intervals);
+  return intervals.get(shareName) ?? 0;
+}
+
+function intervalsOf({ shares, dir_refresh }: Config): ReadonlyMap<string, number> {
+  return new Map(
+    shares.map(({ name, dir_refresh_interval = dir_refresh.interval }) => [
+      name,
+      durationMs(dir_refresh_interval),
+    ]),
+  );
 }

@@ -5,8 +5,18 @@ import type { DirRefreshConfig } from './config.ts';
 import { createRounds } from './rounds.ts';
 import { routes } from './routes.ts';
 import { createShareRefresher } from './share-refresher.ts';
-import type { ShareRefresher } from './share-refresher.ts';
 import { refreshTab } from './tab.ts';
+
+declare module 'mountkeeper' {
+  interface ShareStatus {
+    /** It has an interval, its own or the one of all. */
+    dirRefreshActive: boolean;
+    /** Milliseconds since the epoch; null when never. */
+    lastDirRefreshAt: number | null;
+    lastDirRefreshDirsOk: number;
+    lastDirRefreshDirsFailed: number;
+  }
+}
 
 const LOOK_EVERY_MS = 1_000;
 
@@ -14,36 +24,56 @@ export default definePlugin<DirRefreshConfig>({
   name: 'dir-refresh',
   version: '1.0.0',
   apiVersion: 1,
-  description: 'Reads folder listings anew at an interval, so that changes made elsewhere show.',
+  description: 'Refreshes folder listings at an interval, so that changes made elsewhere become visible.',
   requires: ['shares'],
   config: { section: 'dir_refresh', schema, share: shareSchema },
   register(ctx) {
-    let refresher: ShareRefresher | undefined;
-    let rounds: ReturnType<typeof createRounds> | undefined;
     const intervalMs = (share: string): number =>
       effectiveIntervalMs(ctx.use('config').current.config, share);
-    ctx.provide('directoryRefresher', () => {
+    const shares = () => ctx.use('shares').list();
+    const refresher = ctx.provide('directoryRefresher', () => {
       const clock = ctx.use('clock');
-      const shares = () => ctx.use('shares').list();
-      refresher = createShareRefresher({
+      const own = createShareRefresher({
         clock,
         log: ctx.log,
         shares,
         recursive: () => ctx.config.recursive,
         signal: ctx.signal,
       });
-      rounds = createRounds({ clock, log: ctx.log, shares, refresher, intervalMs, random: Math.random });
-      return refresher;
+      const rounds = createRounds({
+        clock,
+        log: ctx.log,
+        shares,
+        refresher: own,
+        intervalMs,
+        random: Math.random,
+      });
+      return Object.assign(own, { rounds });
     });
-    ctx.every({ name: 'look which share is due', ms: () => LOOK_EVERY_MS, run: async () => rounds?.look() });
-    ctx.shareStatus((share) => {
-      const record = refresher?.records.get(share);
-      return {
-        dirRefreshActive: intervalMs(share) > 0,
-        lastDirRefreshAt: record?.at ?? null,
-        lastDirRefreshDirsOk: record?.ok ?? 0,
-        lastDirRefreshDirsFailed: record?.failed ?? 0,
-      };
+    ctx.every({
+      name: 'look which share is due',
+      ms: () => LOOK_EVERY_MS,
+      run: async () => refresher()?.rounds.look(),
+    });
+    ctx.shareStatus({
+      defaults: {
+        dirRefreshActive: false,
+        lastDirRefreshAt: null,
+        lastDirRefreshDirsOk: 0,
+        lastDirRefreshDirsFailed: 0,
+      },
+      read: (share) => {
+        const record = refresher()?.records.get(share);
+        const active = { dirRefreshActive: intervalMs(share) > 0 };
+        return record === undefined
+          ? active
+          : {
+              ...active,
+              lastDirRefreshAt: record.at,
+              lastDirRefreshDirsOk: record.ok,
+              lastDirRefreshDirsFailed: record.failed,
+            };
+      },
     });
     ctx.route(...routes(ctx));
     ctx.tab(refreshTab(ctx));

@@ -1,9 +1,9 @@
 import type { Clock, LiveShare, Logger } from 'mountkeeper';
 import type { ShareRefresher } from './share-refresher.ts';
 
-/** Shares refreshed by themselves at the same time. */
+/** Shares that are refreshed automatically at the same time. */
 const AT_ONCE = 2;
-/** Each wait is so much longer or shorter, by chance, so that shares drift apart. */
+/** Random variation of each interval, so that shares drift apart. */
 const JITTER = 0.1;
 
 export interface RoundsOptions {
@@ -22,16 +22,22 @@ interface Plan {
 }
 
 export interface Rounds {
-  /** Starts what is due. Waits for nothing. */
+  /** Starts refreshes that are due. Waits for nothing. */
   look(): void;
 }
 
-/** Decides which share is due. One that cannot be refreshed now stays due, and goes as soon as it can. */
+/**
+ * Decides which shares are due. A share that cannot be refreshed now stays due, and is refreshed as soon as
+ * possible.
+ */
 export function createRounds({ clock, log, shares, refresher, intervalMs, random }: RoundsOptions): Rounds {
   const plans = new Map<string, Plan>();
   const lastEnd = new Map<string, number>();
 
-  /** The first wait falls anywhere into the interval: after a start, shares must not all go at once. */
+  /**
+   * The first wait is a random part of the interval: after a start, the shares must not all be refreshed at
+   * once.
+   */
   const planFor = (name: string, interval: number): Plan => {
     const former = lastEnd.get(name);
     const now = clock.monotonic();
@@ -84,7 +90,7 @@ export function createRounds({ clock, log, shares, refresher, intervalMs, random
   };
 }
 
-/** Shares that have left the configuration. */
+/** Forgets shares that have left the configuration. */
 function forgetOthers(live: readonly LiveShare[], known: readonly Map<string, unknown>[]): void {
   const names = new Set(live.map(({ spec }) => spec.share.name));
   for (const map of known)

@@ -1,10 +1,13 @@
 /** POST /api/refresh/{share}. */
 import type { ServerRoute } from '@hapi/hapi';
-import { documented, Joi } from 'mountkeeper';
+import { documented, Joi, timeBoxOr } from 'mountkeeper';
 import type { PluginContext, RefreshResult, RouteDocument } from 'mountkeeper';
 
 const MAX_BODY_BYTES = 16 * 1024;
-/** A tree that takes longer goes on by itself; the status then tells what came of it. */
+/**
+ * How long the request waits; a longer refresh continues in the background, and the status then shows its
+ * result.
+ */
 const ANSWER_WITHIN_MS = 20_000;
 const MOST_FAILURES = 100;
 
@@ -21,7 +24,7 @@ const ANSWER = Joi.object({
     .required(),
 });
 const DOCUMENT: RouteDocument = {
-  summary: 'Reads the listings of a folder anew, and of all below it',
+  summary: 'Refreshes the listings of a folder, and of everything below it',
   body: Joi.object({
     path: Joi.string().allow('').default('').description('Below the share; empty for all of it.'),
   }),
@@ -40,7 +43,7 @@ function answer(ok: boolean, message: string): RefreshAnswer {
   return { ok, message, dirs_ok: null, dirs_failed: null, failed: [] };
 }
 
-/** The folder of `{"path": "…"}`, a path below the share; an absent body or path means all of it. */
+/** The folder in `{"path": "…"}`, a path below the share; without a body or path, the whole share. */
 export function folderOf(payload: unknown): string | undefined {
   const body = payload ?? {};
   if (typeof body !== 'object' || Array.isArray(body)) return undefined;
@@ -69,11 +72,6 @@ function through(share: string, { ok, failed }: RefreshResult): RefreshAnswer {
 async function refresh(ctx: PluginContext, share: string, folder: string): Promise<RefreshAnswer> {
   const { shares } = ctx.use('config').current.config;
   if (!shares.some(({ name }) => name === share)) return answer(false, `Share '${share}' not found`);
-  const patience = new AbortController();
-  const late = ctx
-    .use('clock')
-    .sleep(ANSWER_WITHIN_MS, patience.signal)
-    .then(() => answer(true, `Share '${share}' is still being refreshed; the status will tell`));
   const done = ctx
     .use('directoryRefresher')
     .refresh(share, folder)
@@ -81,12 +79,9 @@ async function refresh(ctx: PluginContext, share: string, folder: string): Promi
       (result) => through(share, result),
       (error: unknown) => answer(false, (error as Error).message),
     );
-  late.catch(() => undefined);
-  try {
-    return await Promise.race([done, late]);
-  } finally {
-    patience.abort();
-  }
+  return timeBoxOr(ctx.use('clock'), ANSWER_WITHIN_MS, done, () =>
+    answer(true, `Share '${share}' is still being refreshed; the status will tell`),
+  );
 }
 
 export function routes(ctx: PluginContext): ServerRoute[] {

@@ -1,11 +1,11 @@
 import type { Clock, DirectoryRefresher, LiveShare, Logger, RefreshResult } from 'mountkeeper';
 
-/** A tree that takes longer than this is given up; the next round tries again. */
+/** A refresh that takes longer is abandoned; the next round tries again. */
 const LONGEST_MS = 15 * 60_000;
-/** Failures of one refresh that get a line each in the log. */
+/** Failures of one refresh that are logged individually. */
 const MOST_LINES = 50;
 
-/** What came of the last refresh of a share. */
+/** Result of a share's last refresh. */
 export interface RefreshRecord {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -18,17 +18,17 @@ export interface ShareRefresherOptions {
   readonly log: Logger;
   readonly shares: () => readonly LiveShare[];
   readonly recursive: () => boolean;
-  /** Ends what is under way. */
+  /** Aborts the running refresh. */
   readonly signal: AbortSignal;
 }
 
 export interface ShareRefresher extends DirectoryRefresher {
   readonly running: ReadonlySet<string>;
-  /** By share; entries of shares that are gone may be taken out. */
+  /** By share; entries of removed shares may be deleted. */
   readonly records: Map<string, RefreshRecord>;
 }
 
-/** Refreshes one share at a time per name, and remembers what came of it. */
+/** Refreshes folders, one refresh per share at a time, and remembers the results. */
 export function createShareRefresher(options: ShareRefresherOptions): ShareRefresher {
   const running = new Set<string>();
   const records = new Map<string, RefreshRecord>();

@@ -1,12 +1,13 @@
 /**
- * A button on each share of the dashboard: reads its folders anew. The card tells when that was done last.
+ * A button on each share of the dashboard that refreshes its folders. The card shows when that was last
+ * done.
  */
-import { inEveryLanguage, readTexts } from 'mountkeeper';
+import { inEveryLanguage, readTexts, timeBoxOr } from 'mountkeeper';
 import type { PluginContext, RefreshResult, Outcome, Tab, View } from 'mountkeeper';
 
 const TEXTS = readTexts(import.meta.url);
 const text = (key: string) => inEveryLanguage(TEXTS, key);
-/** Whoever clicked is told how it went, as long as that does not take too long. */
+/** How long the click waits for the result. */
 const ANSWER_WITHIN_MS = 15_000;
 
 function outcomeOf({ ok, failed }: RefreshResult, view: View): Outcome {
@@ -23,22 +24,11 @@ function outcomeOf({ ok, failed }: RefreshResult, view: View): Outcome {
 }
 
 async function refresh(ctx: PluginContext, view: View): Promise<Outcome> {
-  const isThrough = new AbortController();
-  const late = ctx
-    .use('clock')
-    .sleep(ANSWER_WITHIN_MS, isThrough.signal)
-    .then((): Outcome => ({ ok: true, message: text('still') }));
-  // Also where nobody waits any more.
-  late.catch(() => undefined);
   const done = ctx
     .use('directoryRefresher')
     .refresh(view.share ?? '', '')
     .then((result) => outcomeOf(result, view));
-  try {
-    return await Promise.race([done, late]);
-  } finally {
-    isThrough.abort();
-  }
+  return timeBoxOr(ctx.use('clock'), ANSWER_WITHIN_MS, done, () => ({ ok: true, message: text('still') }));
 }
 
 export function refreshTab(ctx: PluginContext): Tab {

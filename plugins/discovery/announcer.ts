@@ -6,12 +6,12 @@ import { linksOf } from './links.ts';
 import type { Link } from './links.ts';
 import { Responder } from './responder.ts';
 import { locateWsdd, Wsdd } from './wsdd.ts';
-import type { Neighbour } from './wsdd.ts';
+import type { ExplorerEntry } from './wsdd.ts';
 
 const SMB = '_smb._tcp';
-/** Explorer knows no other. */
+/** The only port that Explorer uses. */
 const EXPLORER_PORT = 445;
-/** A name that was taken may have become free. */
+/** Interval of retries, because a name that was taken may have become free. */
 const RETRY_MS = 60_000;
 
 export interface AnnouncerTools {
@@ -19,7 +19,7 @@ export interface AnnouncerTools {
   readonly log: Logger;
   readonly processes: Processes;
   readonly settings: DiscoveryConfig;
-  /** What is served now, by all protocols. */
+  /** What all protocols serve now. */
   readonly offers: () => readonly Offer[];
 }
 
@@ -29,9 +29,7 @@ interface Voice {
   readonly sinceMs: number;
 }
 
-/**
- * Announces what is really served, to the networks that it is served to, and takes it back when it is not.
- */
+/** Announces what is really served, on the networks on which it is served, and withdraws it when it ends. */
 export class Announcer {
   readonly #tools: AnnouncerTools;
   readonly #name: string;
@@ -46,14 +44,14 @@ export class Announcer {
     this.#wsdd = new Wsdd(tools);
   }
 
-  /** Brings announcements in line with what is served now. One call at a time. */
+  /** Updates the announcements to what is served now. One call at a time. */
   async settle(): Promise<void> {
     const links = this.#isClosed ? [] : linksOf(this.#tools.offers());
     await this.#settleVoices(links);
     if (this.#isClosed) return;
-    const neighbour = this.#neighbour(links);
-    this.#isWsddMissing = neighbour !== undefined && (await locateWsdd()) === undefined;
-    await this.#wsdd.settle(this.#isWsddMissing ? undefined : neighbour);
+    const entry = this.#explorerEntry(links);
+    this.#isWsddMissing = entry !== undefined && (await locateWsdd()) === undefined;
+    await this.#wsdd.settle(this.#isWsddMissing ? undefined : entry);
   }
 
   async close(keepsRunning: boolean): Promise<void> {
@@ -96,7 +94,7 @@ export class Announcer {
     this.#voices = [...stays, ...added];
   }
 
-  #neighbour(links: readonly Link[]): Neighbour | undefined {
+  #explorerEntry(links: readonly Link[]): ExplorerEntry | undefined {
     const addresses = links
       .filter(({ offers }) => offers.some(({ service, port }) => service === SMB && port === EXPLORER_PORT))
       .map(({ address }) => address);

@@ -6,7 +6,7 @@ export interface DiscoveryConfig {
   workgroup: string;
 }
 
-/** A name that a network neighbourhood and a host name in `.local` can both carry. */
+/** A name that is valid in the network neighbourhood and as a host name in `.local`. */
 const LABEL = /^(?!-)[A-Za-z0-9-]{1,63}(?<!-)$/;
 
 export const schema = Joi.object<DiscoveryConfig, true>({

@@ -1,17 +1,9 @@
 import { networkInterfaces } from 'node:os';
-import type { Check, Config } from 'mountkeeper';
+import type { Check, Exporter, ExportersService, ListenAddress } from 'mountkeeper';
 import { locateWsdd } from './wsdd.ts';
 
-const PROTOCOLS = ['smb', 'nfs', 'webdav'] as const;
-
-interface Server {
-  readonly enabled?: boolean;
-  readonly port?: number;
-  readonly listen?: string | readonly string[];
-}
-
-export async function checks(config: Config): Promise<readonly Check[]> {
-  const open = PROTOCOLS.filter((protocol) => isOpen(serverOf(config, protocol)));
+export async function checks(exporters: ReturnType<ExportersService['list']>): Promise<readonly Check[]> {
+  const open = exporters.filter(({ exporter }) => isOpen(exporter));
   if (open.length === 0)
     return [
       {
@@ -24,13 +16,14 @@ export async function checks(config: Config): Promise<readonly Check[]> {
   const mdns: Check = {
     title: 'Discovery for macOS and Linux',
     result: 'ok',
-    detail: `${open.join(', ')} by multicast DNS`,
+    detail: `${open.map(({ protocol }) => protocol).join(', ')} by multicast DNS`,
     advice: '',
   };
-  return open.includes('smb') ? [mdns, await windowsCheck(serverOf(config, 'smb'))] : [mdns];
+  const smb = open.find(({ protocol }) => protocol === 'smb')?.exporter.listensAt;
+  return smb ? [mdns, await windowsCheck(smb)] : [mdns];
 }
 
-async function windowsCheck({ port }: Server): Promise<Check> {
+async function windowsCheck({ port }: ListenAddress): Promise<Check> {
   const title = 'Discovery for Windows';
   if (port !== 445)
     return {
@@ -45,19 +38,17 @@ async function windowsCheck({ port }: Server): Promise<Check> {
     result: 'warning',
     detail: 'wsdd is not installed, so this machine does not show in Explorer',
     advice:
-      'Install it: apt-get install wsdd. Its own service is not needed and may stay off. Entering \\\\address\\share works without.',
+      'Install it: apt-get install wsdd. Its own service is not needed and may stay off. ' +
+      'Entering \\\\address\\share works without.',
   };
 }
 
-function serverOf(config: Config, protocol: string): Server {
-  return (config as unknown as Readonly<Record<string, Server | undefined>>)[protocol] ?? {};
-}
-
-function isOpen({ enabled, listen }: Server): boolean {
+/** It is reached from other machines. */
+function isOpen({ isEnabled = true, listensAt }: Exporter): boolean {
   const loopback = Object.values(networkInterfaces()).flatMap((entries = []) =>
     entries.filter((one) => one.internal).map((one) => one.address),
   );
   const isOwn = (entry: string): boolean =>
     entry.startsWith('127.') || entry === '::1' || entry === 'lo' || loopback.includes(entry);
-  return enabled === true && [listen ?? []].flat().some((entry) => !isOwn(entry));
+  return isEnabled && (listensAt?.addresses ?? []).some((entry) => !isOwn(entry));
 }

@@ -1,14 +1,14 @@
 import { networkInterfaces } from 'node:os';
 import type { Offer } from 'mountkeeper';
 
-/** One network that this machine is part of, and what clients in it find here. */
+/** One network that this machine is part of, and what is served on it. */
 export interface Link {
   readonly interfaceName: string;
-  /** The IPv4 address that questions and answers go through. */
+  /** The IPv4 address of the interface that queries and answers use. */
   readonly address: string;
-  /** Whose machines may ask: that address with the length of its network's prefix. */
+  /** The network whose machines may ask: that address with its prefix length. */
   readonly network: string;
-  /** Addresses at which something is served to this network. */
+  /** Addresses at which something is served on this network. */
   readonly addresses: readonly string[];
   readonly offers: readonly Offer[];
 }
@@ -26,13 +26,13 @@ type Interfaces = Readonly<
   >
 >;
 
-/** The networks that something is offered to; never the machine itself. */
+/** The networks on which something is offered; never loopback. */
 export function linksOf(offers: readonly Offer[], present?: Interfaces): readonly Link[] {
   if (offers.length === 0) return [];
   return Object.entries(present ?? networkInterfaces()).flatMap(([interfaceName, entries = []]) => {
     const own = entries.filter((one) => !one.internal && !one.address.startsWith('fe80:'));
-    const door = own.find((one) => one.family === 'IPv4');
-    if (!door) return [];
+    const iface = own.find((one) => one.family === 'IPv4');
+    if (!iface) return [];
     const heard = offers
       .map((offer) => ({ offer, at: own.filter((one) => listensAt(offer, one)).map((one) => one.address) }))
       .filter(({ at }) => at.length > 0);
@@ -43,8 +43,8 @@ export function linksOf(offers: readonly Offer[], present?: Interfaces): readonl
     return [
       {
         interfaceName,
-        address: door.address,
-        network: door.cidr ?? `${door.address}/32`,
+        address: iface.address,
+        network: iface.cidr ?? `${iface.address}/32`,
         addresses,
         offers: heard.map(({ offer }) => offer),
       },

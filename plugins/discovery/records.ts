@@ -3,24 +3,24 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Answer, Question, SrvAnswer, StringAnswer, TxtAnswer } from 'dns-packet';
 import type { Link } from './links.ts';
 
-/** What may change hands with a network comes to be asked again soon; the rest is kept for long. */
+/** Time to live, in seconds: short for records that may change with the network, long for the others. */
 const HOST_TTL_S = 120;
 const OTHER_TTL_S = 4_500;
-/** Who asks as an ordinary resolver does keeps the answer only this long. */
+/** Time to live for clients that ask like an ordinary resolver. */
 const LEGACY_TTL_S = 10;
 const META = '_services._dns-sd._udp.local';
-/** Finder's picture for the machine. */
+/** Device type by which Finder chooses an icon. */
 const MODEL = 'model=RackMac';
 
 export type Record = StringAnswer | SrvAnswer | TxtAnswer;
 
 export interface Records {
   readonly all: readonly Record[];
-  /** Those whose name nobody else in the network may have. */
+  /** Unique records: no other machine on the network may have them. */
   readonly unique: readonly Record[];
 }
 
-/** All that is true of this machine in one network. */
+/** All records of this machine on one network. */
 export function recordsOf(name: string, { offers, addresses }: Link): Records {
   const host = `${name}.local`;
   const services = offers.flatMap(({ service, port, details = {} }): Record[] => {
@@ -65,7 +65,7 @@ export interface Reply {
   readonly additionals: readonly Record[];
 }
 
-/** What is to be said to a question; undefined when it is not for this machine or the asker knows it all. */
+/** The answer to a query; undefined when it is not for this machine or the client knows all of it. */
 export function replyTo(
   questions: readonly Question[],
   known: readonly Answer[],
@@ -86,13 +86,13 @@ export function replyTo(
   return { answers, additionals: behind.filter((record) => !answers.includes(record)) };
 }
 
-/** As an ordinary resolver takes it. */
+/** The form for ordinary resolvers. */
 export function plainReply({ answers, additionals }: Reply): Reply {
   const plain = (record: Record): Record => ({ ...record, ttl: LEGACY_TTL_S, flush: false });
   return { answers: answers.map(plain), additionals: additionals.map(plain) };
 }
 
-/** Whether another machine goes by a name that is this one's. */
+/** Whether another machine uses this machine's name. */
 export function isRival(answers: readonly Answer[], { all, unique }: Records): boolean {
   return answers.some(
     (answer) =>
@@ -101,7 +101,7 @@ export function isRival(answers: readonly Answer[], { all, unique }: Records): b
   );
 }
 
-/** The records themselves and those that they point to. */
+/** The records and those that they refer to. */
 function follow(records: readonly Record[], all: readonly Record[]): readonly Record[] {
   const targets = records.flatMap((record) =>
     record.type === 'PTR' ? [record.data] : record.type === 'SRV' ? [record.data.target] : [],

@@ -20,12 +20,12 @@ export interface ResponderOptions {
   readonly link: Link;
 }
 
-/** Answers questions about this machine in one network, by multicast DNS. */
+/** Answers queries about this machine on one network, by multicast DNS. */
 export class Responder {
   readonly #options: ResponderOptions;
   readonly #records: Records;
-  /** Every socket hears what is asked in all networks of the machine. */
-  readonly #neighbours = new BlockList();
+  /** Every socket receives the queries of all networks of the machine. */
+  readonly #network = new BlockList();
   readonly #end = new AbortController();
   #mdns: MulticastDNS | undefined;
   #isAnnounced = false;
@@ -35,10 +35,10 @@ export class Responder {
     this.#options = options;
     this.#records = recordsOf(options.name, options.link);
     const [network = '', prefix] = options.link.network.split('/');
-    this.#neighbours.addSubnet(network, Number(prefix), 'ipv4');
+    this.#network.addSubnet(network, Number(prefix), 'ipv4');
   }
 
-  /** Why it does not answer; undefined while it does or is about to. */
+  /** Why it does not answer; undefined while it answers or is starting. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -47,13 +47,14 @@ export class Responder {
     return this.#isAnnounced;
   }
 
-  /** Asks first whether the name is free, which takes a second; then announces. Never rejects. */
+  /** First checks that the name is free, which takes a second; then announces. Never rejects. */
   async open(): Promise<void> {
     const { clock, log, link } = this.#options;
     try {
       const { default: createMdns } = await import('multicast-dns');
       this.#end.signal.throwIfAborted();
-      // Bound to everything, since what goes to the group reaches no socket that is bound to one address.
+      // Bound to all addresses, because multicast packets do not reach a socket that is bound to one
+      // address.
       const mdns = createMdns({ interface: link.address, bind: '0.0.0.0' } as multicastDns.Options);
       this.#mdns = mdns;
       mdns.on('error', (error) => this.#fail(`port ${PORT} cannot be used (${error.message})`));
@@ -81,7 +82,7 @@ export class Responder {
     }
   }
 
-  /** Takes back what was announced. */
+  /** Withdraws the announcement. */
   async close(): Promise<void> {
     this.#end.abort();
     const mdns = this.#mdns;
@@ -102,9 +103,7 @@ export class Responder {
   }
 
   #answer({ questions = [], answers = [], id }: QueryPacket, from: RemoteInfo): void {
-    const reply = this.#neighbours.check(from.address)
-      ? replyTo(questions, answers, this.#records)
-      : undefined;
+    const reply = this.#network.check(from.address) ? replyTo(questions, answers, this.#records) : undefined;
     if (!reply) return;
     if (from.port === PORT)
       return this.#mdns?.respond({ answers: [...reply.answers], additionals: [...reply.additionals] });
@@ -115,13 +114,13 @@ export class Responder {
     );
   }
 
-  /** Who is there first keeps the name: later comers hear the answers to their own questions. */
+  /** The first machine keeps the name: later ones receive answers to their own probes. */
   #hear({ answers = [], additionals = [] }: ResponsePacket, { address }: RemoteInfo): void {
     if (
       this.#isAnnounced ||
       this.#end.signal.aborted ||
       ownAddresses().has(address) ||
-      !this.#neighbours.check(address)
+      !this.#network.check(address)
     )
       return;
     if (isRival([...answers, ...additionals], this.#records))

@@ -1,45 +1,40 @@
 import { createHash } from 'node:crypto';
-import { access, constants, readFile } from 'node:fs/promises';
+import { constants, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { keepServer } from 'mountkeeper';
-import type { Clock, KeptServer, Logger, Processes, ProcessSpec } from 'mountkeeper';
+import { firstAccessible, manageServer } from 'mountkeeper';
+import type { Clock, ManagedServer, Logger, Processes, ProcessSpec } from 'mountkeeper';
 
 const PROCESS_KEY = 'discovery/wsdd';
 const GRACE_MS = 2_000;
-/** One that is still there after this long has found its network. */
+/** A process that runs for this long has found its network. */
 const SETTLE_MS = 500;
-/** A server that a former daemon left is kept until the SMB server has had its time to come up. */
+/** A process of a former daemon is kept until the SMB server has had time to start. */
 const PATIENCE_MS = 30_000;
 const FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin'];
 /**
- * It is a script, and runs without rights: an interpreter in somebody's own folder would be out of its reach.
+ * Folders for commands: wsdd is a script and runs without rights, so an interpreter in a user's home would
+ * be unreadable for it.
  */
 const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
 
-export async function locateWsdd(folders: readonly string[] = FOLDERS): Promise<string | undefined> {
-  for (const folder of folders) {
-    const file = join(folder, 'wsdd');
-    if (
-      await access(file, constants.X_OK).then(
-        () => true,
-        () => false,
-      )
-    )
-      return file;
-  }
-  return undefined;
+export function locateWsdd(folders: readonly string[] = FOLDERS): Promise<string | undefined> {
+  return firstAccessible(
+    folders.map((folder) => join(folder, 'wsdd')),
+    constants.X_OK,
+  );
 }
 
-/** How this machine shows in Explorer. */
-export interface Neighbour {
+/** How this machine appears in Explorer. */
+export interface ExplorerEntry {
   readonly name: string;
   readonly workgroup: string;
-  /** Addresses of the networks it shows in, IPv4. */
+  /** IPv4 addresses of the networks on which it appears. */
   readonly addresses: readonly string[];
 }
 
-/** Nobody, in a group of nobodies, by the name that this system has for it. */
+/** The unprivileged user and group, by the names that this system has. */
 export async function powerless(groupFile = '/etc/group'): Promise<string> {
+  // A system without the file has the group `nobody` or none.
   const groups = await readFile(groupFile, 'utf8').catch(() => '');
   return `nobody:${/^nogroup:/m.test(groups) ? 'nogroup' : 'nobody'}`;
 }
@@ -47,7 +42,7 @@ export async function powerless(groupFile = '/etc/group'): Promise<string> {
 export function wsddSpec(
   command: string,
   user: string,
-  { name, workgroup, addresses }: Neighbour,
+  { name, workgroup, addresses }: ExplorerEntry,
 ): ProcessSpec {
   const networks = [...addresses].sort().flatMap((address) => ['-i', address]);
   const args = [
@@ -80,12 +75,12 @@ export interface WsddTools {
   readonly processes: Processes;
 }
 
-/** Keeps wsdd running as long as there is something for Explorer to find. */
+/** Runs wsdd for as long as there is something for Explorer to find. */
 export class Wsdd {
   readonly #tools: WsddTools;
   readonly #openedAtMs: number;
-  #wanted: Neighbour | undefined;
-  #server: KeptServer | undefined;
+  #wanted: ExplorerEntry | undefined;
+  #server: ManagedServer | undefined;
   #isIdle = false;
 
   constructor(tools: WsddTools) {
@@ -93,12 +88,12 @@ export class Wsdd {
     this.#openedAtMs = tools.clock.monotonic();
   }
 
-  /** Why it does not run though it is wanted; undefined while it does, or is starting. */
+  /** Why it does not run although it should; undefined while it runs or is starting. */
   get problem(): string | undefined {
     return this.#server?.isStarting === true ? undefined : this.#server?.problem;
   }
 
-  async settle(wanted: Neighbour | undefined): Promise<void> {
+  async settle(wanted: ExplorerEntry | undefined): Promise<void> {
     this.#wanted = wanted;
     if (!wanted) return this.#rest();
     this.#isIdle = false;
@@ -120,9 +115,9 @@ export class Wsdd {
     await this.close(false);
   }
 
-  #keep(): KeptServer {
+  #keep(): ManagedServer {
     const { clock } = this.#tools;
-    return keepServer({
+    return manageServer({
       ...this.#tools,
       key: PROCESS_KEY,
       graceMs: GRACE_MS,

@@ -1,4 +1,4 @@
-import { definePlugin, html } from 'mountkeeper';
+import { definePlugin, html, withRelease } from 'mountkeeper';
 import { createCounter } from './counter.ts';
 import type { Counter } from './counter.ts';
 import { schema } from './config.ts';
@@ -12,9 +12,15 @@ declare module 'mountkeeper' {
     count: { args: [steps: number]; result: void };
   }
   interface StatusRecord {
-    exampleCount?: number;
+    exampleCount: number;
+  }
+  interface ShareStatus {
+    /** When the share was mounted, in milliseconds since the epoch; null before that. */
+    exampleMountedAt: number | null;
   }
 }
+
+const MORE = { action: 'more', label: { en: 'Count', zh: '加一' } };
 
 /** Uses every verb of the contract once. */
 export default definePlugin<ExampleConfig>({
@@ -28,7 +34,11 @@ export default definePlugin<ExampleConfig>({
   register(ctx) {
     const count = () => ctx.use('counter').value;
 
-    ctx.provide('counter', () => createCounter());
+    ctx.provide('counter', () => withRelease(createCounter(), (counter) => counter.reset()));
+    const mountedAt = ctx.effect('remember mounts', () =>
+      withRelease(new Map<string, number>(), (times) => times.clear()),
+    );
+    ctx.tap('afterMount', (share) => void mountedAt()?.set(share, ctx.use('clock').now()));
     ctx.handle('count', async (steps) => ctx.use('counter').add(steps));
     ctx.every({
       name: 'count',
@@ -44,8 +54,11 @@ export default definePlugin<ExampleConfig>({
     ctx.tap('collectNotices', () =>
       count() > 1_000 ? [{ level: 'info', message: `The example has counted to ${String(count())}.` }] : [],
     );
-    ctx.status('exampleCount', count);
-    ctx.shareStatus(() => ({}));
+    ctx.status('exampleCount', { default: 0, read: count });
+    ctx.shareStatus({
+      defaults: { exampleMountedAt: null },
+      read: (share) => ({ exampleMountedAt: mountedAt()?.get(share) ?? null }),
+    });
     ctx.metric({ name: 'mountkeeper_example_count', help: 'Steps counted by the example.', read: count });
 
     ctx.route({
@@ -79,8 +92,7 @@ export default definePlugin<ExampleConfig>({
           return { ok: true, message: { en: 'Counted.', zh: '已加一。' } };
         },
       },
-      render: (view) =>
-        html`<p>${view.t('counted', { count: count() })} ${view.button({ action: 'more', label: { en: 'Count', zh: '加一' } })}</p>`,
+      render: (view) => html`<p>${view.t('counted', { count: count() })} ${view.button(MORE)}</p>`,
     });
     ctx.cli({
       name: 'example',

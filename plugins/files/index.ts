@@ -1,4 +1,5 @@
 import { definePlugin } from 'mountkeeper';
+import { downloadRoute } from './download/route.ts';
 import { filesPanel } from './panel.ts';
 
 export default definePlugin({
@@ -9,5 +10,6 @@ export default definePlugin({
   requires: ['processes', 'shares', 'plugins'],
   register(ctx) {
     ctx.tab(filesPanel(ctx));
+    ctx.route(downloadRoute(ctx));
   },
 });

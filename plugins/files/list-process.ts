@@ -1,12 +1,12 @@
 /**
- * Lists one folder of a share as the remote shows it now, and says of each file whether it lies in the cache.
- * A process of its own: it waits for the remote and reads many small files. Takes one request on its standard
- * input and answers on its standard output.
+ * Lists one folder of a share as the remote has it now, and which files are cached. A separate process,
+ * because it waits for the remote and reads many small files. Takes one request on standard input and
+ * answers on standard output.
  */
 import { text } from 'node:stream/consumers';
-import type { CacheAccess, CacheView } from 'mountkeeper';
+import type { CacheAccess, CacheView, CacheViewFile, UnsavedFile } from 'mountkeeper';
 
-/** What nobody reads to its end. */
+/** Most entries in an answer; nobody reads more. */
 export const MOST_ENTRIES = 1_000;
 
 export interface ListRequest {
@@ -22,8 +22,10 @@ export interface ListAnswer {
     readonly bytes: number;
     readonly modifiedMs: number;
     readonly isCached: boolean;
+    /** Set while the remote does not have this content. */
+    readonly unsaved?: UnsavedFile['state'];
   }[];
-  /** Entries that are not told. */
+  /** Number of entries that were left out. */
   readonly hidden: number;
 }
 
@@ -32,7 +34,13 @@ async function answer(): Promise<ListAnswer> {
   const { openCacheView } = (await import(access.module)) as {
     openCacheView: (parameters: CacheAccess['parameters']) => CacheView;
   };
-  const { folders, files } = await openCacheView(access.parameters).list(folder);
+  const view = openCacheView(access.parameters);
+  const [{ folders, files: listed }, unsaved] = await Promise.all([
+    view.list(folder),
+    // Without it the badges say less, and nothing that is wrong about the remote.
+    Promise.resolve(view.unsaved?.(folder)).catch(() => undefined),
+  ]);
+  const files = withUnsaved(listed, unsaved ?? []);
   const byName = new Intl.Collator(undefined, { numeric: true }).compare;
   const sortedFolders = [...folders].sort(byName);
   const sortedFiles = [...files].sort((a, b) => byName(a.name, b.name));
@@ -40,6 +48,25 @@ async function answer(): Promise<ListAnswer> {
   const shownFiles = sortedFiles.slice(0, MOST_ENTRIES - shownFolders.length);
   const hidden = folders.length + files.length - shownFolders.length - shownFiles.length;
   return { folders: shownFolders, files: shownFiles, hidden };
+}
+
+/** What users see: their own version goes before the remote's, and new files are not there yet. */
+function withUnsaved(listed: readonly CacheViewFile[], unsaved: readonly UnsavedFile[]): ListAnswer['files'] {
+  const own = new Map(
+    unsaved.map(({ name, bytes, modifiedMs, state }) => [name, { bytes, modifiedMs, state }]),
+  );
+  const merged = listed.map((file) => {
+    const { state, ...figures } = own.get(file.name) ?? {};
+    own.delete(file.name);
+    return state === undefined ? file : { ...file, ...figures, isCached: true, unsaved: state };
+  });
+  const fresh = [...own].map(([name, { state, ...figures }]) => ({
+    name,
+    ...figures,
+    isCached: true,
+    unsaved: state,
+  }));
+  return [...merged, ...fresh];
 }
 
 try {

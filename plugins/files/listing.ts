@@ -1,4 +1,4 @@
-/** Folders of a living share, asked for by a helper process with a deadline. */
+/** Lists folders of a mounted share, with a helper process and a deadline. */
 import { fileURLToPath } from 'node:url';
 import type { PluginContext } from 'mountkeeper';
 import type { ListAnswer, ListRequest } from './list-process.ts';
@@ -16,7 +16,7 @@ export async function listFolder(ctx: PluginContext, share: string, folder: stri
   const access = live?.mount?.cacheAccess?.();
   if (!access) throw new Error('the share is not mounted now');
   const request: ListRequest = { access, folder };
-  // The request holds credentials: by the pipe, never on the command line.
+  // The request contains credentials, so it is passed through a pipe, never on the command line.
   const { code, stdout, stderr } = await ctx.use('processes').run({
     command: process.execPath,
     args: [HELPER],
@@ -29,7 +29,7 @@ export async function listFolder(ctx: PluginContext, share: string, folder: stri
   return JSON.parse(stdout) as ListAnswer;
 }
 
-/** A path below the share, without what leads out of it; undefined where it is none. */
+/** A normalised path below the share; undefined for an invalid one. */
 export function folderOf(given: string | undefined): string | undefined {
   const path = given ?? '';
   if (path.includes('\0') || path.length > 4_096 || path.split('/').includes('..')) return undefined;

@@ -1,10 +1,11 @@
 /**
- * On the page of a share: its folders and files, which of them lie in the cache, and a button that fetches a
+ * The files on a share's page: its folders and files, which of them are cached, and a button that caches a
  * folder.
  */
 import { html, inEveryLanguage, readTexts } from 'mountkeeper';
 import type { Content, Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import type { ListAnswer } from './list-process.ts';
+import { downloadAddress, mayDownload } from './download/route.ts';
 import { folderOf, listFolder } from './listing.ts';
 
 const TEXTS = readTexts(import.meta.url);
@@ -14,7 +15,9 @@ function crumbs(folder: string, view: View): Content {
   const parts = folder === '' ? [] : folder.split('/');
   const leads = parts.map((name, index) => ({ name, path: parts.slice(0, index + 1).join('/') }));
   return html`<p class="crumbs">
-    ${open('', view.t('root'), view)}${leads.map(({ name, path }) => html` / ${open(path, html`<bdi>${name}</bdi>`, view)}`)}
+    ${open('', view.t('root'), view)}${leads.map(
+      ({ name, path }) => html` / ${open(path, html`<bdi>${name}</bdi>`, view)}`,
+    )}
   </p>`;
 }
 
@@ -31,7 +34,26 @@ function open(path: string, label: Content, view: View): Content {
   </button>`;
 }
 
-function listing(folder: string, { folders, files, hidden }: ListAnswer, view: View): Content {
+const TONES = { waiting: 'wait', uploading: 'wait', failed: 'bad' } as const;
+
+function badge({ isCached, unsaved }: ListAnswer['files'][number], view: View): Content {
+  const tone = unsaved === undefined ? (isCached ? 'good' : 'off') : TONES[unsaved];
+  const word = unsaved === undefined ? (isCached ? 'cached' : 'remote') : `unsaved-${unsaved}`;
+  return html`<span class="badge" data-tone=${tone}>${view.t(word)}</span>`;
+}
+
+function download(path: string, name: string, view: View): Content {
+  const label = view.text(text('download'));
+  return html`<a href=${downloadAddress(view.share ?? '', path)} download aria-label=${`${label} ${name}`}
+    >${label}</a
+  >`;
+}
+
+interface Shown extends ListAnswer {
+  readonly hasDownload: boolean;
+}
+
+function listing(folder: string, { folders, files, hidden, hasDownload }: Shown, view: View): Content {
   const below = (name: string): string => (folder === '' ? name : `${folder}/${name}`);
   if (folders.length + files.length === 0) return html`<p class="empty">${view.t('empty')}</p>`;
   const heads = ['name', 'size', 'changed', 'where'];
@@ -40,6 +62,7 @@ function listing(folder: string, { folders, files, hidden }: ListAnswer, view: V
         <thead>
           <tr>
             ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}
+            ${hasDownload ? html`<th scope="col">${view.t('download')}</th>` : null}
           </tr>
         </thead>
         <tbody>
@@ -50,6 +73,7 @@ function listing(folder: string, { folders, files, hidden }: ListAnswer, view: V
                 <td></td>
                 <td></td>
                 <td></td>
+                ${hasDownload ? html`<td></td>` : null}
               </tr>`,
           )}
           ${files.map(
@@ -58,11 +82,8 @@ function listing(folder: string, { folders, files, hidden }: ListAnswer, view: V
                 <th scope="row"><bdi>${file.name}</bdi></th>
                 <td>${view.bytes(file.bytes)}</td>
                 <td>${view.time(file.modifiedMs)}</td>
-                <td>
-                  <span class="badge" data-tone=${file.isCached ? 'good' : 'off'}
-                    >${view.t(file.isCached ? 'cached' : 'remote')}</span
-                  >
-                </td>
+                <td>${badge(file, view)}</td>
+                ${hasDownload ? html`<td>${download(below(file.name), file.name, view)}</td>` : null}
               </tr>`,
           )}
         </tbody>
@@ -79,7 +100,9 @@ async function folderPart(ctx: PluginContext, view: View): Promise<Content> {
     : null;
   try {
     const answer = await listFolder(ctx, view.share ?? '', folder);
-    return html`${crumbs(folder, view)}${listing(folder, answer, view)}
+    const hasDownload = mayDownload(ctx);
+    return html`${crumbs(folder, view)}${listing(folder, { ...answer, hasDownload }, view)}
+      ${hasDownload ? null : html`<p class="help">${view.t('no-download')}</p>`}
       <div class="actions">${warm}</div>`;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
@@ -88,7 +111,7 @@ async function folderPart(ctx: PluginContext, view: View): Promise<Content> {
   }
 }
 
-/** Who fetches is another plugin; it may be off. */
+/** Another plugin fetches the files, and it may be off. */
 function canWarm(ctx: PluginContext): boolean {
   return ctx
     .use('plugins')
@@ -114,7 +137,7 @@ export function filesPanel(ctx: PluginContext): Tab {
     texts: TEXTS,
     render: () => html`<span class="unseen"></span>`,
     watch: () => () => undefined,
-    // Asked of the remote only once somebody has scrolled to it.
+    // The remote is asked only when somebody has scrolled to the list.
     controls: (view) =>
       html`<div class="browser drawn" hx-get=${view.part('folder')} hx-trigger="revealed" hx-swap="innerHTML">
         <p class="help">${view.t('looking')}</p>

@@ -1,11 +1,12 @@
-/** `mountkeeper logs`: the last lines of the daemon's log, and with -f those that follow. */
+/** `mountkeeper logs`: the last lines of the daemon's log; with -f also the following ones. */
 import { parseArgs } from 'node:util';
+import { pause } from 'mountkeeper';
 import type { CliCommand, CliContext } from 'mountkeeper';
 
 const USAGE = '[-f] [--lines N]';
 const POLL_MS = 1_000;
 const DEFAULT_LINES = 50;
-/** What one poll may bring; the rest comes with the next one. */
+/** Most lines per poll; the rest comes with the next one. */
 const FOLLOW_LINES = 5_000;
 
 interface Options {
@@ -39,7 +40,10 @@ function show(cli: CliContext, page: Page): void {
   for (const line of page.entries) cli.print(cli.json ? JSON.stringify(line) : line);
 }
 
-/** The lines after the first `from`. A log that shrank was rotated and is shown from its first line on. */
+/**
+ * The lines after the first `from`. A log that has become shorter was rotated and is shown from its first
+ * line.
+ */
 async function showNext(cli: CliContext, from: number): Promise<number> {
   const page = await fetchPage(cli, FOLLOW_LINES, from);
   const isFresh = from === 0 || page.total_lines < from;
@@ -67,14 +71,14 @@ async function run(cli: CliContext): Promise<number> {
     cli.printError('The log is empty or not kept in a file; log.file in the configuration names it.');
   let from = first.total_lines;
   while (options.follow && !cli.signal.aborted) {
-    await cli.clock.sleep(POLL_MS, cli.signal).catch(() => undefined);
+    await pause(cli.clock, POLL_MS, cli.signal);
     if (!cli.signal.aborted)
       from = await showNext(cli, from).catch((error: unknown) => orEnd(cli, from, error));
   }
   return 0;
 }
 
-/** Ctrl-C in the middle of a question is the end of following, and no failure. */
+/** Ctrl-C during a request ends following; it is not an error. */
 function orEnd(cli: CliContext, from: number, error: unknown): number {
   if (cli.signal.aborted) return from;
   throw error;

@@ -1,10 +1,9 @@
-/** What the line index knows of a file, and what its reader needs of that. */
+/** The state of the line index, and the part that its readers need. */
 
 export const LINES_PER_MARK = 1024;
 
 /**
- * What is known of one file, up to `bytes`. Marks are only ever added, so that a reader may keep the state it
- * got.
+ * What is known about one file up to `bytes`. Marks are only ever appended, so a reader may keep its state.
  */
 export interface IndexState {
   readonly identity: string;

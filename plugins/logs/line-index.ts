@@ -1,8 +1,7 @@
 /**
- * A sparse index of the lines of a growing file: the offset of every 1,024th line. Built once, then only what
- * was appended is read, so that a poll of a 1 GB file costs as much as one of a small file. Rotation starts
- * it anew.
- *
+ * A sparse index of the lines of a growing file: the offset of every 1,024th line. Built once; after that
+ * only appended bytes are read, so a poll of a 1 GB file costs as much as one of a small file. Rotation
+ * starts it again.
  * A line ends with LF, a CR before it is dropped, and a last line without LF counts.
  */
 import { createSerialQueue } from 'mountkeeper';
@@ -23,7 +22,7 @@ export interface LinePage {
 
 export interface LineIndex {
   /**
-   * `choose` gets the number of lines and says which of them are wanted. Rejects when the file cannot be
+   * `choose` gets the number of lines and returns which of them are wanted. Rejects when the file cannot be
    * read.
    */
   read(choose: (totalLines: number) => LineRequest): Promise<LinePage>;
@@ -36,8 +35,8 @@ async function readAt(handle: FileHandle, from: number, to: number): Promise<Buf
 }
 
 /**
- * The first and the last bytes of the indexed part: a file that was replaced or cut and has grown again shows
- * here.
+ * The first and the last bytes of the indexed part: they show when a file was replaced, or truncated and
+ * has grown again.
  */
 async function fingerprintOf(handle: FileHandle, bytes: number): Promise<Buffer> {
   const head = await readAt(handle, 0, Math.min(FINGERPRINT_BYTES, bytes));
@@ -66,7 +65,7 @@ async function scan(handle: FileHandle, before: IndexState, size: number): Promi
     bytes += bytesRead;
   }
   const fingerprint = await fingerprintOf(handle, bytes);
-  // Only now: a scan that failed half-way must leave nothing in what others read from.
+  // Not earlier, because a scan that fails half-way must not change what others read.
   for (const mark of found.marks) before.marks.push(mark);
   return { ...before, bytes, newlines: found.newlines, isLastOpen, fingerprint };
 }
@@ -84,7 +83,7 @@ async function isContinued(
   return state.fingerprint.equals(await fingerprintOf(handle, state.bytes));
 }
 
-/** `open` is called for every reading; what it gives is closed here. */
+/** `open` is called for every reading; the handle is closed here. */
 export function createLineIndex(open: () => Promise<FileHandle>): LineIndex {
   let known = emptyState('');
   const queue = createSerialQueue();
@@ -100,7 +99,7 @@ export function createLineIndex(open: () => Promise<FileHandle>): LineIndex {
     return known;
   }
 
-  /** One at a time: requests that come during the first scan wait for it instead of scanning, too. */
+  /** One scan at a time: requests during the first scan wait for it instead of scanning as well. */
   function refreshInTurn(handle: FileHandle): Promise<IndexState> {
     return queue.run(() => refresh(handle));
   }

@@ -1,4 +1,4 @@
-/** Reads a run of lines out of an indexed file. */
+/** Reads consecutive lines of an indexed file. */
 import type { FileHandle } from 'node:fs/promises';
 import { LINES_PER_MARK, totalLines } from './index-state.ts';
 import type { IndexState } from './index-state.ts';
@@ -9,9 +9,9 @@ export interface LineRequest {
 }
 
 const CHUNK_BYTES = 64 * 1024;
-/** A line without end must not fill memory; what is over this is cut off. */
+/** Longest line; the rest is cut off, so that a line without end does not fill memory. */
 const MAX_LINE_BYTES = 64 * 1024;
-/** Nor must thousands of long ones: the answer then holds fewer lines. */
+/** Most bytes of an answer; with very long lines it contains fewer of them. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const LF = 10;
 const CR = 13;
@@ -56,7 +56,7 @@ class LineCollector {
       this.#partBytes += part.length;
       return;
     }
-    // A copy: the chunk's memory is used again for the next one.
+    // A copy, because the chunk's memory is reused for the next one.
     this.#parts.push(Buffer.from(part.subarray(0, room)));
     this.#partBytes += part.length;
   }

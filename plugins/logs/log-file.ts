@@ -1,4 +1,4 @@
-/** The file that the logger has open, with the index that belongs to it. */
+/** The logger's open file with its line index. */
 import { sep } from 'node:path';
 import type { Config, LogFileService } from 'mountkeeper';
 import { createLineIndex } from './line-index.ts';
@@ -9,7 +9,7 @@ import type { LogQuery } from './log-query.ts';
 const NOTHING: LinePage = { totalLines: 0, entries: [] };
 
 export interface LogFile {
-  /** Nothing when no file is kept or it cannot be read. */
+  /** An empty result when there is no file or it cannot be read. */
   read(query: LogQuery): Promise<LinePage>;
 }
 
@@ -30,7 +30,7 @@ export function createLogFile(source: () => LogFileService, config: () => Config
       try {
         return await index.read(chooseLines(query));
       } catch {
-        // The contract: a log that cannot be read is an empty one.
+        // The contract says that an unreadable log is an empty one.
         return NOTHING;
       }
     },

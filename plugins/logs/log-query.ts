@@ -22,7 +22,7 @@ export function parseLogQuery(query: Readonly<Record<string, unknown>>): LogQuer
   };
 }
 
-/** From 0 the last lines are wanted, from any other line those after it. */
+/** 0 asks for the last lines, any other number for the lines after it. */
 export function chooseLines({ lines, fromLine }: LogQuery): (total: number) => LineRequest {
   return (total) => ({ skip: fromLine === 0 ? Math.max(total - lines, 0) : fromLine, count: lines });
 }

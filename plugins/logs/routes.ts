@@ -32,9 +32,12 @@ const DOCUMENT: RouteDocument = {
   },
 };
 
-/** Pages ask for as many; they wait for nobody. */
+/** Most lines that pages ask for; such requests never wait. */
 const FEW_LINES = 1_000;
-/** Of more lines. Each may take some ten times its 16 MiB, until its client has read it. */
+/**
+ * Most simultaneous answers with more lines. Each may need about ten times its 16 MiB until its client has
+ * read it.
+ */
 const MOST_ANSWERS = 4;
 
 export function routes(file: LogFile): ServerRoute[] {

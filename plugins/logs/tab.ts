@@ -1,4 +1,4 @@
-/** The log on the dashboard: the last lines that match, followed while one looks. */
+/** The log on the dashboard: the last matching lines, followed while the page is open. */
 import { html, inEveryLanguage, readTexts } from 'mountkeeper';
 import type { Content, PluginContext, Tab, View } from 'mountkeeper';
 import type { LogFile } from './log-file.ts';
@@ -6,9 +6,9 @@ import type { LogFile } from './log-file.ts';
 const TEXTS = readTexts(import.meta.url);
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 const CHOICES = ['trace', 'info', 'warn', 'error'] as const;
-/** Lines that are looked through. */
+/** Lines that are searched. */
 const LOOKED_AT = 5_000;
-/** Lines that are shown; as many stay on a page that follows. */
+/** Lines that are shown; a page that follows keeps as many. */
 const SHOWN = 300;
 
 interface Wanted {
@@ -27,7 +27,7 @@ export function levelOf(line: string): string {
 }
 
 /**
- * Whether a line tells of a share: the field is written as it is, or in quotes where it holds a space or the
+ * Whether a line has the share's field: written as it is, or in quotes when it contains a space or the
  * like.
  */
 export function isAbout(line: string, share: string): boolean {
@@ -47,9 +47,10 @@ function row(line: string): Content {
   return html`<li data-tone=${tone}><bdi>${line}</bdi></li>`;
 }
 
-/** Asks for what has come since, after a second. */
+/** Asks for new lines after a second. */
 function poller(view: View, wanted: Wanted, from: number): Content {
-  return html`<div id="log-more" hx-get=${view.part('more', { ...wanted, from })} hx-trigger="load delay:1s" hx-swap="outerHTML"></div>`;
+  return html`<div id="log-more" hx-get=${view.part('more', { ...wanted, from })} hx-trigger="load delay:1s"
+      hx-swap="outerHTML"></div>`;
 }
 
 async function lines(file: LogFile, view: View): Promise<Content> {
@@ -59,13 +60,16 @@ async function lines(file: LogFile, view: View): Promise<Content> {
     return html`<div id="log-view"><p class="empty">${view.t('no-file')}</p>${poller(view, wanted, 0)}</div>`;
   const found = page.entries.filter((line) => matches(line, wanted));
   const isFollowing = view.query['level'] === undefined || view.query['follow'] === 'on';
-  return html`<div id="log-view"><p class="help">${view.t('shown', { count: Math.min(found.length, SHOWN), of: page.entries.length })}</p>
+  return html`<div id="log-view"><p class="help">${view.t('shown', {
+    count: Math.min(found.length, SHOWN),
+    of: page.entries.length,
+  })}</p>
     <div class="log-box" tabindex="0" role="region" aria-label=${view.text(inEveryLanguage(TEXTS, 'title'))}>
       <ol id="log-lines" class="log" data-most=${String(SHOWN)}>${found.slice(-SHOWN).map(row)}</ol></div>
     ${isFollowing ? poller(view, wanted, page.totalLines) : null}</div>`;
 }
 
-/** What has come since; all anew where the log has become shorter. */
+/** The new lines; everything when the log has become shorter. */
 async function more(file: LogFile, view: View): Promise<Content> {
   const from = Number(view.query['from'] ?? 0);
   const wanted = wantedOf(view);
@@ -87,9 +91,13 @@ function filters(ctx: PluginContext, view: View): Content {
   const shares = ctx.use('config').current.config.shares.map(({ name }) => name);
   return html`<form class="filters" method="get" hx-get=${view.part('lines')} hx-target="#log-view" hx-swap="outerHTML"
       hx-trigger="input delay:200ms, submit">
-    <label>${view.t('level')} <select name="level">${CHOICES.map((one) => html`<option value=${one} selected=${one === wanted.level}>${view.t(`level-${one}`)}</option>`)}</select></label>
+    <label>${view.t('level')} <select name="level">${CHOICES.map(
+      (one) => html`<option value=${one} selected=${one === wanted.level}>${view.t(`level-${one}`)}</option>`,
+    )}</select></label>
     <label>${view.t('share')} <select name="share"><option value="">${view.t('any-share')}</option>
-      ${shares.map((one) => html`<option value=${one} selected=${one === wanted.share}>${one}</option>`)}</select></label>
+      ${shares.map(
+        (one) => html`<option value=${one} selected=${one === wanted.share}>${one}</option>`,
+      )}</select></label>
     <label>${view.t('search')} <input type="search" name="search" value=${wanted.search} /></label>
     <label><input type="checkbox" name="follow" value="on" checked /> ${view.t('follow')}</label></form>`;
 }
@@ -102,7 +110,8 @@ export function logsTab(ctx: PluginContext, file: LogFile): Tab {
     texts: TEXTS,
     icon: 'M5 6h14M5 10h14M5 14h9M5 18h11',
     controls: (view) =>
-      html`<div>${filters(ctx, view)}<div id="log-view" hx-get=${view.part('lines')} hx-trigger="load" hx-swap="outerHTML"></div></div>`,
+      html`<div>${filters(ctx, view)}<div id="log-view" hx-get=${view.part('lines')} hx-trigger="load"
+          hx-swap="outerHTML"></div></div>`,
     render: () => null,
     watch: () => () => undefined,
     parts: { lines: (view) => lines(file, view), more: (view) => more(file, view) },

@@ -1,4 +1,4 @@
-/** `mountkeeper metrics`: what /metrics says, such as for a collector that reads text files. */
+/** `mountkeeper metrics`: prints /metrics, for example for a collector that reads text files. */
 import type { CliCommand } from 'mountkeeper';
 
 export const metricsCommand: CliCommand = {

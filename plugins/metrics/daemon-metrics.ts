@@ -1,4 +1,4 @@
-/** Figures of the daemon as a whole and of its process. */
+/** Metrics of the daemon and its process. */
 import { memoryUsage, resourceUsage } from 'node:process';
 import type { PluginContext, PluginState, ReadMetric, StatusRecord } from 'mountkeeper';
 
@@ -10,7 +10,7 @@ function statusMetrics(ctx: PluginContext): readonly ReadMetric[] {
   return [
     {
       name: 'mountkeeper_status_version',
-      help: 'Number of the status that the figures of shares come from; begins anew with the daemon.',
+      help: 'Number of the status that the figures of shares come from; starts again with the daemon.',
       read: () => ctx.use('status').snapshot.version,
     },
     {
@@ -99,7 +99,7 @@ function otherMetrics(ctx: PluginContext): readonly ReadMetric[] {
   ];
 }
 
-/** Named as every Prometheus client names them, so that dashboards for processes work. */
+/** Named as in all Prometheus clients, so that existing dashboards for processes work. */
 function processMetrics(): readonly ReadMetric[] {
   return [
     {

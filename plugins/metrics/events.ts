@@ -1,6 +1,6 @@
 /**
- * What is counted as it happens: failures and heals of shares, cycles of the supervisor, how late the event
- * loop is.
+ * Metrics counted as things happen: failures and recoveries of shares, supervisor cycles, delay of the
+ * event loop.
  */
 import type { PluginContext } from 'mountkeeper';
 
@@ -51,7 +51,7 @@ function countHealth(ctx: PluginContext): void {
     labels: ['share'],
   });
   const failed = new Set<string>();
-  // From 0 on, or the first failure would not show as an increase.
+  // Starts at 0, because otherwise the first failure would not be an increase.
   ctx.tap('afterCycle', ({ record }) => {
     for (const { name } of record.shares)
       [failures, heals].forEach((counter) => counter.add(0, { share: name }));

@@ -17,6 +17,8 @@ export default definePlugin({
     ctx.route({
       method: 'GET',
       path: '/metrics',
+      // Half the processor time of the usual level, for a sixth more bytes.
+      options: { compression: { gzip: { level: 1 } } },
       handler: async (request, h) => {
         const { contentType, text } = await render(
           ctx.use('metrics').read(),

@@ -1,12 +1,16 @@
-/**
- * What each share's figures are called. All of them come from one snapshot of the status, but for those of
- * its mount.
- */
-import type { LiveShare, MetricSample, PluginContext, ReadMetric, ShareStatus } from 'mountkeeper';
+/** Metrics of each share. All come from one status snapshot, except those of its mount. */
+import type {
+  LiveShare,
+  MetricLabels,
+  MetricSample,
+  PluginContext,
+  ReadMetric,
+  ShareStatus,
+} from 'mountkeeper';
 
 const HEALTHS = ['pending', 'probing', 'healthy', 'failed'] as const;
 
-/** A share in the status, and the living one behind it where there is one. */
+/** A share's status, and the live share, if there is one. */
 interface Seen {
   readonly status: ShareStatus;
   readonly live: LiveShare | undefined;
@@ -15,7 +19,7 @@ interface Seen {
 
 type Read = (seen: Seen) => number | undefined;
 
-/** Name without the prefix, help, how it is read. Undefined is not known: the series is left out. */
+/** Name without the prefix, help, and reader. Undefined means unknown: the series is left out. */
 const GAUGES: readonly (readonly [name: string, help: string, read: Read])[] = [
   ['mounted', 'Whether the share is mounted.', ({ status }) => Number(status.mounted)],
   ['cache_bytes', "Bytes in the share's cache.", ({ status }) => status.cacheBytes],
@@ -52,7 +56,7 @@ const GAUGES: readonly (readonly [name: string, help: string, read: Read])[] = [
   ['warmup_done_files', 'Files of these that are cached.', ({ status }) => status.warmupDone],
   [
     'listing_refresh_timestamp_seconds',
-    'When its folder listings were last read anew; left out when never.',
+    'When its folder listings were last refreshed; left out when never.',
     ({ status }) => seconds(status.lastDirRefreshAt),
   ],
 ];
@@ -84,11 +88,12 @@ function optional(flag: boolean | undefined): number | undefined {
   return flag === undefined ? undefined : Number(flag);
 }
 
-function seconds(ms: number | null | undefined): number | undefined {
-  return ms === null || ms === undefined ? undefined : ms / 1000;
+/** `ms`: of a field that a plugin gives, which may be of any kind while the plugin that declares it is off. */
+function seconds(ms: unknown): number | undefined {
+  return typeof ms === 'number' ? ms / 1000 : undefined;
 }
 
-/** Looks at the shares once for all metrics of a scrape. */
+/** Reads the shares once for all metrics of a scrape. */
 function shareLook(ctx: PluginContext): () => readonly Seen[] {
   let last: readonly Seen[] | undefined;
   return () => {
@@ -103,7 +108,7 @@ function shareLook(ctx: PluginContext): () => readonly Seen[] {
     last = ctx
       .use('status')
       .snapshot.record.shares.map((status) => ({ status, live: live.get(status.name), nowMs }));
-    // All metrics are read in one go; what comes after it sees anew.
+    // All metrics are read in one turn of the event loop; later readers read again.
     queueMicrotask(() => {
       last = undefined;
     });
@@ -111,9 +116,32 @@ function shareLook(ctx: PluginContext): () => readonly Seen[] {
   };
 }
 
+interface ShareLabels {
+  readonly share: MetricLabels;
+  readonly ofHealth: readonly (readonly [health: string, labels: MetricLabels])[];
+}
+
+const known = new Map<string, ShareLabels>();
+
+/** Frozen and always the same, so that the labels of a share are checked and rendered once, not per series. */
+function shareLabels(share: string): ShareLabels {
+  const found = known.get(share);
+  if (found) return found;
+  const made = {
+    share: Object.freeze({ share }),
+    ofHealth: HEALTHS.map((health) => [health, Object.freeze({ share, health })] as const),
+  };
+  known.set(share, made);
+  return made;
+}
+
+function labelsOf(share: string): MetricLabels {
+  return shareLabels(share).share;
+}
+
 function sampleOf(seen: Seen, read: Read): readonly MetricSample[] {
   const value = read(seen);
-  return value === undefined ? [] : [{ value, labels: { share: seen.status.name } }];
+  return value === undefined ? [] : [{ value, labels: labelsOf(seen.status.name) }];
 }
 
 export function shareMetrics(ctx: PluginContext): readonly ReadMetric[] {
@@ -136,9 +164,9 @@ export function shareMetrics(ctx: PluginContext): readonly ReadMetric[] {
       labels: ['share', 'health'],
       read: () =>
         shares().flatMap(({ status }) =>
-          HEALTHS.map((health) => ({
+          shareLabels(status.name).ofHealth.map(([health, labels]) => ({
             value: Number(status.health === health),
-            labels: { share: status.name, health },
+            labels,
           })),
         ),
     },

@@ -6,6 +6,8 @@ import type { Config } from 'mountkeeper';
 export interface MountConfig {
   root: string;
   rclone: string;
+  rclone_mirror: string;
+  rclone_proxy: string;
   chunk_size: string;
   chunk_limit: string;
   read_ahead: string;
@@ -28,17 +30,26 @@ declare module 'mountkeeper' {
   }
 }
 
-/** Where the set-up puts a current rclone when the one on the PATH is too old. */
+/** `mount.rclone` where the file names none. */
+export const NO_NAME = 'rclone';
+
+/** Where `npm run setup` puts a current rclone when the one on the PATH is too old. */
 const FETCHED = fileURLToPath(new URL('../../../.cache/rclone/usr/bin/rclone', import.meta.url));
 
 /**
- * The one that the environment names (for tests, and for trying a version), else the one that the set-up
- * fetched, else the PATH's.
+ * The rclone that the environment variable names (for tests, and for trying a version), else the one that
+ * the set-up fetched, else the one on the PATH. Over the last two goes the one that `mountkeeper rclone use`
+ * has chosen: see `releases/chosen.ts`.
  */
 export function defaultRclone(env: NodeJS.ProcessEnv = process.env, fetched = FETCHED): string {
   const named = env['MOUNTKEEPER_RCLONE'];
   if (named !== undefined && named !== '') return named;
-  return existsSync(fetched) ? fetched : 'rclone';
+  return existsSync(fetched) ? fetched : NO_NAME;
+}
+
+/** The one that the set-up fetched; undefined where it fetched none. */
+export function setUpRclone(): string | undefined {
+  return existsSync(FETCHED) ? FETCHED : undefined;
 }
 
 export const schema = Joi.object<MountConfig, true>({
@@ -47,10 +58,29 @@ export const schema = Joi.object<MountConfig, true>({
     .meta({ fileOnly: true })
     .description('Folder in which shares are mounted that name no mount_point of their own.'),
   rclone: Joi.string()
-    .default('rclone')
+    .default(NO_NAME)
     .meta({ fileOnly: true })
     .description(
-      'The rclone to run, 1.70 or later: a name on the PATH or an absolute path. Left out, it is the one that MOUNTKEEPER_RCLONE names, else the one that the set-up fetched, else the one on the PATH.',
+      'The rclone to run, 1.70 or later: a name on the PATH or an absolute path. ' +
+        'Left out, it is the one that MOUNTKEEPER_RCLONE names, else the one that `mountkeeper rclone use` ' +
+        'has chosen, else the one that the set-up fetched, else the one on the PATH.',
+    ),
+  rclone_mirror: Joi.string()
+    .uri({ scheme: ['http', 'https'] })
+    .default('https://downloads.rclone.org')
+    .meta({ fileOnly: true, tier: 'live' })
+    .description(
+      'Where `mountkeeper rclone install` fetches from: a mirror has the folders of the default one. ' +
+        'What it sends is checked against the checksums that rclone has signed.',
+    ),
+  rclone_proxy: Joi.string()
+    .uri({ scheme: ['http', 'https'] })
+    .allow('')
+    .default('')
+    .meta({ fileOnly: true, tier: 'live' })
+    .description(
+      'HTTP proxy of `mountkeeper rclone install`. Empty: as the variables `https_proxy`, `http_proxy` and ' +
+        '`no_proxy` of that command say, which may also hold a password of the proxy.',
     ),
   chunk_size: size().default('16M').description('Bytes asked of the remote at once when a file is read.'),
   chunk_limit: size()
@@ -71,7 +101,9 @@ export const schema = Joi.object<MountConfig, true>({
   multi_thread_cutoff: size()
     .default('64M')
     .description('Files above this size are uploaded in several parts.'),
-  write_back: duration().default('5s').description('Quiet time after a file is closed before it goes up.'),
+  write_back: duration()
+    .default('5s')
+    .description('Quiet time after a file is closed before it is uploaded.'),
   transfers: Joi.number()
     .integer()
     .min(1)
@@ -88,7 +120,8 @@ export const schema = Joi.object<MountConfig, true>({
     .default(false)
     .meta({ fileOnly: true })
     .description(
-      'Unfinished, and refused outside of tests: users write to the local disk, and the daemon brings it to the remote.',
+      'Unfinished, and refused outside of tests: users write to the local disk, and the daemon brings ' +
+        'it to the remote.',
     ),
 }).meta({ tier: 'global' });
 
@@ -99,9 +132,9 @@ export const shareSchema = Joi.object({
     .description('Let programs that lie on the share be run from its mount. Set-user-ID bits never count.'),
 });
 
-/** Which `rclone`, where the file names none, and mount points from the shares' names. */
+/** Fills in the `rclone` to run, and mount points from the shares' names. */
 export function complete(config: Config): void {
-  if (config.mount.rclone === 'rclone') config.mount.rclone = defaultRclone();
+  if (config.mount.rclone === NO_NAME) config.mount.rclone = defaultRclone();
   for (const share of config.shares) {
     if (!share.mount_point)
       share.mount_point = `${config.mount.root.replace(/(?<!\/)\/+$/, '')}/${share.name}`;

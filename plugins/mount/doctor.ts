@@ -6,9 +6,11 @@ import { freeBytes } from './cache/free-bytes.ts';
 import { holderOf } from './cache/file-system.ts';
 import { locate } from './rclone/installed.ts';
 import type { RcloneFinder } from './rclone/installed.ts';
+import { rcloneToRun } from './releases/chosen.ts';
+import { KNOWN_GOOD, gainsOver, versionIn, versionName } from './releases/versions.ts';
 import { tcpConnectionsCheck } from './outage/tcp-connections-check.ts';
 
-/** File systems on which a cache works badly or not at all. */
+/** File systems on which a cache is slow, unreliable or impossible. */
 const BAD_CACHE = /^(nfs|cifs|smb|fuse|9p|vfat|exfat|msdos)/;
 
 export async function checks(
@@ -29,8 +31,19 @@ export async function checks(
 async function rcloneCheck(config: Config, finder: RcloneFinder): Promise<Check> {
   const title = 'rclone';
   try {
-    const { version } = await finder.find(config.mount.rclone);
-    return { title, result: 'ok', detail: version, advice: '' };
+    const command = rcloneToRun(config.mount, config.supervisor.state_dir);
+    const { version } = await finder.find(command);
+    const gains = gainsOver(versionIn(version) ?? KNOWN_GOOD);
+    return {
+      title,
+      result: gains.length > 0 ? 'warning' : 'ok',
+      detail: `${version} (${command})`,
+      advice:
+        gains.length > 0
+          ? `It works. \`mountkeeper rclone install\` gets ${versionName(KNOWN_GOOD)} or newer. ` +
+            `What one gains: ${gains.join('; ')}.`
+          : '',
+    };
   } catch (error) {
     return {
       title,
@@ -85,7 +98,8 @@ async function cacheCheck(config: Config, mountTable: MountTable): Promise<Check
       result: 'warning',
       detail,
       advice:
-        'A cache in memory loses files that wait for upload when the machine stops. Set cache.dir to a folder on a disk.',
+        'A cache in memory loses files that wait for upload when the machine stops. ' +
+        'Set cache.dir to a folder on a disk.',
     };
   const isFull = space < sizeBytes(config.cache.min_free_space);
   return {
@@ -93,7 +107,8 @@ async function cacheCheck(config: Config, mountTable: MountTable): Promise<Check
     result: isFull ? 'warning' : 'ok',
     detail,
     advice: isFull
-      ? 'Less than cache.min_free_space is free: make room, or set cache.max_size. Once the disk is full, writes to the shares fail.'
+      ? 'Less than cache.min_free_space is free: make room, or set cache.max_size. ' +
+        'Once the disk is full, writes to the shares fail.'
       : '',
   };
 }
@@ -109,9 +124,10 @@ async function rootCheck(config: Config, mountTable: MountTable): Promise<Check>
   };
 }
 
-/** Of the folder, or of the nearest one above that exists. */
+/** Free space of the folder, or of its nearest ancestor that exists. */
 async function freeSpace(dir: string): Promise<number> {
   for (let path = dir; ; path = dirname(path)) {
+    // Not there: the folder above is asked.
     const found = await freeBytes(path).catch(() => undefined);
     if (found !== undefined) return found;
     if (path === dirname(path)) return 0;

@@ -2,25 +2,23 @@ import { definePlugin } from 'mountkeeper';
 import type { Uploader } from 'mountkeeper';
 import { check, finderFor } from './options/check.ts';
 import { complete, schema, shareSchema } from './config.ts';
+import { rcloneToRun } from './releases/chosen.ts';
+import { rcloneCommand } from './releases/cli.ts';
 import { checks } from './doctor.ts';
 import { createMounter } from './lifecycle/mounter.ts';
-import type { RcloneMounter } from './lifecycle/mounter.ts';
 import type { Notice } from './recovery/recovery-report.ts';
 import { harmlessOptions } from './options/shown-options.ts';
-import { checkUntrusted } from './options/over-http.ts';
+import { checkUntrusted } from './options/untrusted-options.ts';
 
 const LOOK_FOR_LEFTOVERS_EVERY_MS = 60_000;
+const SEE_CHOICE_EVERY_MS = 10_000;
 
 /** Not required of every daemon: without write layers none is needed. */
-function uploaderOf(use: () => Uploader): Uploader {
-  try {
-    return use();
-  } catch (cause) {
-    throw new Error(
-      'mount.write_layer needs the plugin uploads, which is not active; see `mountkeeper plugin list`',
-      { cause },
-    );
-  }
+function needed(uploader: Uploader | undefined): Uploader {
+  if (uploader) return uploader;
+  throw new Error(
+    'mount.write_layer needs the plugin uploads, which is not active; see `mountkeeper plugin list`',
+  );
 }
 
 export default definePlugin({
@@ -38,9 +36,13 @@ export default definePlugin({
     harmless: harmlessOptions,
   },
   register(ctx) {
-    const made: RcloneMounter[] = [];
-    ctx.provide('mounter', () => {
-      const mounter = createMounter({
+    ctx.provide('rclone', () => ({
+      get command() {
+        return rcloneToRun(ctx.config, ctx.use('paths').stateDir);
+      },
+    }));
+    const mounter = ctx.provide('mounter', () =>
+      createMounter({
         clock: ctx.use('clock'),
         log: ctx.log,
         processes: ctx.use('processes'),
@@ -50,11 +52,11 @@ export default definePlugin({
         paths: ctx.use('paths'),
         finder: finderFor(ctx.use('processes'), ctx.use('paths').stateDir),
         config: () => ctx.use('config').current.config,
-        uploader: () => uploaderOf(() => ctx.use('uploader')),
-      });
-      made.push(mounter);
-      return mounter;
-    });
+        connections: () => ctx.find('connections'),
+        uploader: () => needed(ctx.find('uploader')),
+      }),
+    );
+    ctx.cli(rcloneCommand());
     ctx.tap('collectChecks', (config) =>
       checks(config, finderFor(ctx.use('processes')), ctx.use('mountTable'), ctx.use('processes')),
     );
@@ -63,15 +65,19 @@ export default definePlugin({
       name: 'look for files that go nowhere by themselves',
       ms: () => LOOK_FOR_LEFTOVERS_EVERY_MS,
       run: async () => {
-        notices = (await made.at(-1)?.leftovers()) ?? [];
+        notices = (await mounter()?.leftovers()) ?? [];
       },
     });
-    ctx.tap('collectNotices', () => [...notices, ...(made.at(-1)?.unsafe() ?? [])]);
-    ctx.effect('caches on their disks', () => async () => {
-      await Promise.all(made.map((mounter) => mounter.settle()));
+    let outdated: readonly Notice[] = [];
+    ctx.every({
+      name: 'see which rclone is chosen',
+      ms: () => SEE_CHOICE_EVERY_MS,
+      run: async () => {
+        outdated = (await mounter()?.outdated()) ?? [];
+      },
     });
-    ctx.effect('mount points', () => async () => {
-      await Promise.all(made.map((mounter) => mounter.unlock()));
-    });
+    ctx.tap('collectNotices', () => [...notices, ...outdated, ...(mounter()?.unsafe() ?? [])]);
+    ctx.effect('caches on their disks', () => () => mounter()?.settle());
+    ctx.effect('mount points', () => () => mounter()?.unlock());
   },
 });

@@ -2,18 +2,21 @@ import type { Health, LiveShare, RemoteEvidence } from 'mountkeeper';
 
 export type Verdict = RemoteEvidence | 'unknown';
 
-/** What one look at a remote has shown, and when (monotonic). */
+/** What one check of a remote has shown, and when (monotonic milliseconds). */
 export interface Evidence {
   readonly verdict: Verdict;
   readonly atMs: number;
 }
 
-/** An answer of longer ago proves nothing about now. */
+/** An older answer proves nothing about now. */
 const ANSWER_FRESH_MS = 5_000;
 /** Failed shares are probed at least this often. */
 const SILENCE_FRESH_MS = 90_000;
 
-/** What a change of health tells about the remote; undefined when nothing. Whoever says no has answered. */
+/**
+ * What a change of health shows about the remote; undefined when nothing. A remote that refuses has
+ * answered.
+ */
 export function verdictOfChange(change: {
   readonly from: Health;
   readonly to: Health;
@@ -23,7 +26,7 @@ export function verdictOfChange(change: {
   return change.to === 'failed' ? change.remote : undefined;
 }
 
-/** A mounted share's own check is of now, and of the probes only an answer counts beside it. */
+/** A mounted share's own check is current; of the probes, only an answer counts in addition. */
 export function evidenceOf(
   share: LiveShare,
   lastProbe: Evidence | undefined,
@@ -35,7 +38,7 @@ export function evidenceOf(
   return [{ verdict, atMs: nowMs }, ...probes.filter(({ verdict }) => verdict === 'answers')];
 }
 
-/** All evidence about one connection in one word. One that answers is enough. */
+/** The combined evidence about one connection. One share whose remote answers is enough. */
 export function weigh(evidence: readonly Evidence[], nowMs: number): Verdict {
   const isFresh = ({ atMs }: Evidence, ms: number): boolean => nowMs - atMs < ms;
   if (evidence.some((one) => one.verdict === 'answers' && isFresh(one, ANSWER_FRESH_MS))) return 'answers';

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
-import { definePlugin, formatDuration } from 'mountkeeper';
-import type { PluginContext } from 'mountkeeper';
+import { createLatestQueue, definePlugin, formatDuration, withRelease } from 'mountkeeper';
+import type { PluginContext, ShareStatus, Snapshot } from 'mountkeeper';
 import { schema } from './config.ts';
 import type { NasWatchConfig } from './config.ts';
-import { dial } from './dial.ts';
 import { readOutages, writeOutages } from './outage-file.ts';
 import type { Outages } from './outage-file.ts';
 import { NasWatcher } from './watcher.ts';
@@ -11,23 +10,27 @@ import { onReturn } from './on-return.ts';
 
 declare module 'mountkeeper' {
   interface StatusRecord {
+    /** At least one NAS is known to be offline. */
+    nasOffline: boolean;
     /**
-     * Since when the NAS that went first has been offline, in milliseconds since the epoch; null when none
-     * is.
+     * Since when the first of the offline NASes has been offline, in milliseconds since the epoch; null
+     * when none is.
      */
-    nasOfflineSince?: number | null;
+    nasOfflineSince: number | null;
   }
 }
 
 const LOOK_EVERY_MS = 500;
 
-/** A service that the daemon can do without. */
-function orNone<T>(use: () => T): T | undefined {
-  try {
-    return use();
-  } catch {
-    return undefined;
-  }
+/** Every share is asked about at each look: found once for each snapshot. */
+function statusByName(snapshot: () => Snapshot): (name: string) => ShareStatus | undefined {
+  let last: { readonly of: Snapshot; readonly shares: ReadonlyMap<string, ShareStatus> } | undefined;
+  return (name) => {
+    const now = snapshot();
+    if (last?.of !== now)
+      last = { of: now, shares: new Map(now.record.shares.map((share) => [share.name, share])) };
+    return last.shares.get(name);
+  };
 }
 
 function createWatcher(
@@ -45,7 +48,7 @@ function createWatcher(
       shares,
       isStuck,
       reconnect: (share) => ctx.send('reconnect', share),
-      refresher: () => orNone(() => ctx.use('directoryRefresher')),
+      refresher: () => ctx.find('directoryRefresher'),
     });
   const watcher: NasWatcher = new NasWatcher(
     {
@@ -55,9 +58,12 @@ function createWatcher(
       shares,
       onBack,
       save,
-      dial: dial,
-      status: (name) => ctx.use('status').snapshot.record.shares.find((share) => share.name === name),
-      prober: () => orNone(() => ctx.use('prober')),
+      dial: async (connection, end) => {
+        const monitor = ctx.find('connections')?.of(connection);
+        return monitor && (await monitor.dial(end)) === undefined;
+      },
+      status: statusByName(() => ctx.use('status').snapshot),
+      prober: () => ctx.find('prober'),
       offlineMinutes: () => ctx.config.nas_offline_minutes,
       notify: (event) => ctx.send('notify', event),
     },
@@ -70,42 +76,42 @@ export default definePlugin<NasWatchConfig>({
   name: 'nas-watch',
   version: '1.0.0',
   apiVersion: 1,
-  description: 'Knows by evidence whether a NAS is offline, tells, and welcomes it back.',
+  description: 'Knows by evidence whether a NAS is offline, reports it, and recovers when it is back.',
   requires: ['shares'],
   config: { section: 'notifications', schema },
   register(ctx) {
-    let watcher: NasWatcher | undefined;
-    ctx.effect('remember outages', async () => {
+    const watcher = ctx.effect('remember outages', async () => {
       const file = join(ctx.use('paths').stateDir, 'nas-watch', 'outages.json');
-      let saving: Promise<void> = Promise.resolve();
-      watcher = createWatcher(ctx, await readOutages(file), (outages) => {
-        saving = saving
-          .then(() => writeOutages(file, outages))
-          .catch((error: unknown) => ctx.log.error({ file, err: error }, 'outages not saved'));
-      });
-      return async () => {
-        watcher = undefined;
-        await saving;
-      };
+      const saving = createLatestQueue<Outages>((outages) =>
+        writeOutages(file, outages).catch((error: unknown) =>
+          ctx.log.error({ file, err: error }, 'outages not saved'),
+        ),
+      );
+      const opened = createWatcher(ctx, await readOutages(file), (outages) => void saving.push(outages));
+      return withRelease(opened, () => saving.idle());
     });
     ctx.every({
       name: 'look at every connection',
       ms: () => LOOK_EVERY_MS,
-      run: async () => watcher?.look(),
+      run: async () => watcher()?.look(),
     });
-    ctx.tap('shareHealthChanged', (change) => watcher?.healthChanged(change));
+    ctx.tap('shareHealthChanged', (change) => watcher()?.healthChanged(change));
     ctx.tap('collectNotices', () =>
-      (watcher?.offline ?? []).map(({ connection, since }) => ({
+      (watcher()?.offline ?? []).map(({ connection, since }) => ({
         level: 'warning' as const,
-        message: `The NAS behind the connection ${connection} has been offline for ${formatDuration(ctx.use('clock').now() - since)}; cached files stay readable, writes wait.`,
+        message:
+          `The NAS behind the connection ${connection} has been offline for ` +
+          `${formatDuration(ctx.use('clock').now() - since)}; cached files stay readable, writes wait.`,
       })),
     );
-    ctx.status('nasOffline', () => (watcher?.offline.length ?? 0) > 0);
-    ctx.status('nasOfflineSince', () =>
-      (watcher?.offline ?? []).reduce<number | null>(
-        (first, { since }) => Math.min(first ?? since, since),
-        null,
-      ),
-    );
+    ctx.status('nasOffline', { default: false, read: () => (watcher()?.offline.length ?? 0) > 0 });
+    ctx.status('nasOfflineSince', {
+      default: null,
+      read: () =>
+        (watcher()?.offline ?? []).reduce<number | null>(
+          (first, { since }) => Math.min(first ?? since, since),
+          null,
+        ),
+    });
   },
 });

@@ -1,6 +1,6 @@
 import type { Clock, DirectoryRefresher, LiveShare, Logger } from 'mountkeeper';
 
-/** A mount's own way to the NAS may be open a little later than somebody else's. */
+/** A mount may reach the NAS a little later than the probe that found it. */
 const ANSWERS_WITHIN_MS = 20_000;
 const LOOK_EVERY_MS = 500;
 
@@ -9,17 +9,17 @@ export interface OnReturnOptions {
   readonly signal: AbortSignal;
   readonly log: Logger;
   readonly shares: () => readonly LiveShare[];
-  /** Its probe began while the NAS was silent. */
+  /** True when its probe began while the NAS was silent. */
   readonly isStuck: (shareName: string) => boolean;
   readonly reconnect: (shareName: string) => Promise<void>;
-  /** Undefined while nobody refreshes folders. */
+  /** Undefined when no plugin refreshes folders. */
   readonly refresher: () => DirectoryRefresher | undefined;
 }
 
 /**
- * What a returned NAS is met with: shares that are not mounted are probed at once instead of after their
- * back-off or a probe that hangs, and those that are mounted read their folders anew, one share after the
- * other. Queues that wait are kicked by the supervisor itself.
+ * What is done when a NAS returns: shares that are not mounted are probed at once instead of after their
+ * back-off or a hanging probe, and mounted ones refresh their folders, one share after the other. The
+ * supervisor itself restarts waiting uploads.
  */
 export async function onReturn(connection: string, options: OnReturnOptions): Promise<void> {
   const { log, shares, isStuck, reconnect } = options;

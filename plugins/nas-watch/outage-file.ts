@@ -5,7 +5,7 @@ import type { Outage } from './outage.ts';
 /** By connection. */
 export type Outages = Readonly<Record<string, Outage>>;
 
-/** What a former daemon knew; a file that cannot be read tells nothing. */
+/** Outages that a former daemon knew; none when the file cannot be read. */
 export async function readOutages(file: string): Promise<Outages> {
   try {
     const read = JSON.parse(await readFile(file, 'utf8')) as Record<string, Partial<Outage>>;
@@ -14,11 +14,12 @@ export async function readOutages(file: string): Promise<Outages> {
       whole.map(([connection, { since = 0, isTold }]) => [connection, { since, isTold: isTold === true }]),
     );
   } catch {
+    // No file, or a damaged one: outages are detected again, and reported once more.
     return {};
   }
 }
 
-/** Atomic. */
+/** Written atomically. */
 export function writeOutages(file: string, outages: Outages): Promise<void> {
   return writeWhole(file, JSON.stringify(outages));
 }

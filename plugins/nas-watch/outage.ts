@@ -1,15 +1,13 @@
 import type { Verdict } from './evidence.ts';
 
-/**
- * Silence that lasts this long, or that a second look confirms, is an outage when nothing moves meanwhile.
- */
+/** Silence that lasts this long, or that a second check confirms, is an outage if no bytes move meanwhile. */
 const SILENT_FOR_MS = 4_000;
 const NOTHING_MOVED_FOR_MS = 4_000;
 
 export interface Outage {
   /** Milliseconds since the epoch. */
   readonly since: number;
-  /** People have been told. */
+  /** A notification was sent. */
   readonly isTold: boolean;
 }
 
@@ -28,7 +26,7 @@ export class ConnectionWatch {
   #isSeen = false;
 
   /**
-   * `former`: an outage that a former daemon knew of; it counts once silence is seen again, or ends with the
+   * `former`: an outage that a former daemon knew; it counts once silence is seen again, and ends with the
    * first answer.
    */
   constructor(former?: Outage) {
@@ -39,27 +37,27 @@ export class ConnectionWatch {
     return this.#outage;
   }
 
-  /** An outage that this daemon has seen itself. */
+  /** True for an outage that this daemon has seen itself. */
   get isOffline(): boolean {
     return this.#outage !== undefined && this.#isSeen;
   }
 
-  /** Bytes went to or came from the remote. */
+  /** Call it when bytes went to or came from the remote. */
   moved(at: Moment): void {
     this.#movedAtMs = at.monotonicMs;
   }
 
-  /** A second look has been taken in this silence. */
+  /** True when a second check was made during this silence. */
   get isConfirmed(): boolean {
     return this.#isConfirmed;
   }
 
-  /** A second look found silence, too. */
+  /** Call it when a second check found silence, too. */
   confirm(): void {
     this.#isConfirmed = this.#silentSince !== undefined;
   }
 
-  /** Takes in what is known now. Returns the outage that has just ended, if one has. */
+  /** Takes the current evidence. Returns the outage that has just ended, if any. */
   judge(verdict: Verdict, at: Moment): { readonly began?: Outage; readonly ended?: Outage } {
     if (verdict !== 'silent') {
       this.#silentSince = undefined;

@@ -1,7 +1,7 @@
 import type { Clock, ShareSpec } from 'mountkeeper';
 
 const KNOCK_EVERY_MS = 1_000;
-const KNOCK_TIMEOUT_MS = 900;
+const KNOCK_TIMEOUT_MS = 2_000;
 
 export interface ReturnWatchOptions {
   readonly clock: Clock;
@@ -9,10 +9,7 @@ export interface ReturnWatchOptions {
   readonly signal: AbortSignal;
 }
 
-/**
- * Knocks at the doors of silent NASes once a second, so that their return is seen at once and not with the
- * next probe.
- */
+/** Dials silent NASes once a second, so that their return is noticed at once and not with the next probe. */
 export class ReturnWatch {
   readonly #options: ReturnWatchOptions;
   readonly #seen = new Map<string, { readonly atMs: number; readonly isOpen: boolean | undefined }>();
@@ -22,7 +19,7 @@ export class ReturnWatch {
     this.#options = options;
   }
 
-  /** Something listens there, as far as was last seen. */
+  /** Something is listening there, as of the last dial. */
   isOpen(name: string): boolean {
     return this.#seen.get(name)?.isOpen === true;
   }
@@ -31,7 +28,7 @@ export class ReturnWatch {
     this.#seen.delete(name);
   }
 
-  /** Resolves with true when the door was shut and has just been found open. */
+  /** Resolves with true when nothing listened before and something does now. */
   async look(connection: ShareSpec['connection']): Promise<boolean> {
     const { clock, dial, signal } = this.#options;
     const { name } = connection;

@@ -17,12 +17,12 @@ import { ConnectionWatch } from './outage.ts';
 import type { Moment, Outage } from './outage.ts';
 import type { Outages } from './outage-file.ts';
 
-/** While no share of an offline connection is mounted, one is probed this often, */
+/** Interval of probes of one share while no share of an offline connection is mounted. */
 const PROBE_EVERY_MS = 10_000;
-/** or this often where something listens at its address: its service may be starting. */
+/** The same when something is listening at its address: its service may be starting. */
 const PROBE_OPEN_EVERY_MS = 3_000;
 const PROBE_TIMEOUT_MS = 10_000;
-/** A check that failed is made again at once, with less patience. */
+/** A failed check is repeated at once, with this shorter time limit. */
 const CONFIRM_TIMEOUT_MS = 2_000;
 const STUCK_MS = 2_000;
 const MINUTE_MS = 60_000;
@@ -34,9 +34,9 @@ export interface WatcherOptions {
   readonly status: (shareName: string) => ShareStatus | undefined;
   readonly prober: () => Prober | undefined;
   readonly dial: ReturnWatchOptions['dial'];
-  /** 0: nobody wants to hear of it. */
+  /** 0: no notifications. */
   readonly offlineMinutes: () => number;
-  /** Resolves once the event is taken. */
+  /** Resolves once the event is accepted. */
   readonly notify: (event: NotificationEvent) => Promise<void>;
   readonly onBack: (connection: string) => void;
   readonly save: (outages: Outages) => void;
@@ -70,7 +70,10 @@ export class NasWatcher {
     );
   }
 
-  /** Its probe waits for a NAS that was silent when it began, and may not notice that it is back. */
+  /**
+   * True for a share whose probe waits for a NAS that was silent when it began, and may not notice its
+   * return.
+   */
   isStuck(share: string): boolean {
     const since = this.#probingSince.get(share);
     return since !== undefined && this.#options.clock.monotonic() - since >= STUCK_MS;
@@ -122,7 +125,7 @@ export class NasWatcher {
     if (watch.isOffline) this.#tellWhenDue(connection, watch, at.now);
   }
 
-  /** Looks for the first sign of life of a silent one. */
+  /** Dials a silent NAS to notice its return. */
   #callBack(
     connection: string,
     {
@@ -148,7 +151,7 @@ export class NasWatcher {
     return nowMs - (this.#probedAt.get(connection) ?? -Infinity) >= everyMs;
   }
 
-  /** One lost check is no outage: the mount whose check failed is asked again. */
+  /** One failed check is not an outage: the mount whose check failed is asked again. */
   async #confirm(connection: string, shares: readonly LiveShare[], watch: ConnectionWatch): Promise<void> {
     const share = shares.find(({ mount, remoteAnswers }) => mount !== undefined && remoteAnswers === false);
     if (!share?.mount || this.#confirming.has(connection)) return;
@@ -202,7 +205,10 @@ export class NasWatcher {
       .finally(() => this.#telling.delete(connection));
   }
 
-  /** Failed shares are probed by themselves, but up to a minute apart: too long to be called back at once. */
+  /**
+   * Failed shares are probed automatically, but up to a minute apart: too rarely to notice a return at
+   * once.
+   */
   #probe(connection: string, { spec }: LiveShare): void {
     const { clock, onBack, prober, signal } = this.#options;
     const service = prober();
@@ -216,7 +222,7 @@ export class NasWatcher {
         const answers = result.ok || result.remote === 'answers';
         if (signal.aborted || !answers) return;
         this.#probes.set(spec.share.name, { verdict: 'answers', atMs: clock.monotonic() });
-        // A silence too short for an outage has made shares fail, too.
+        // Silence that was too short for an outage has made shares fail, too.
         if (this.#watches.get(connection)?.isOffline === false) onBack(connection);
         this.look();
       });

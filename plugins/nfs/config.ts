@@ -15,7 +15,8 @@ declare module 'mountkeeper' {
 }
 
 /**
- * It goes into the server's file as it is written: neither another notation nor a zero in front may slip in.
+ * The address is copied into the server's configuration: other notations, or leading zeros, must not get
+ * there.
  */
 function address(cidr: 'forbidden' | 'optional') {
   const wanted = `{{#label}} must be an address${cidr === 'optional' ? ' or a network such as 192.168.1.0/24' : ''}`;
@@ -39,16 +40,18 @@ export const schema = Joi.object<NfsConfig, true>({
     .unique()
     .default([])
     .description(
-      'Addresses and networks whose machines may mount the shares; nobody may until some are named. NFS knows no passwords: ' +
-        'every user of such a machine reads and writes as the user of the daemon, loopback means every user of this machine.',
+      'Addresses and networks whose machines may mount the shares; nobody may until some are named. ' +
+        'NFS knows no passwords: ' +
+        'every user of such a machine reads and writes as the user of the daemon, loopback means every ' +
+        'user of this machine.',
     ),
 }).meta({ tier: 'protocol' });
 
-/** What is said of NFS that is on while nobody may use it, as by default. */
+/** Message for NFS that is on while nobody may use it, which is the default. */
 export const NOBODY =
   'nfs.allowed_clients is empty: no machine may mount the shares over NFS; name addresses or networks there';
 
-/** Whether one of the addresses or networks holds the address. */
+/** Whether one of the addresses or networks contains the address. */
 export function allows(clients: readonly string[], host: string): boolean {
   const family = isIP(host) === 6 ? 'ipv6' : 'ipv4';
   const list = new BlockList();

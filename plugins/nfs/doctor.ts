@@ -15,7 +15,9 @@ async function serverCheck(): Promise<Check> {
       title,
       result: 'error',
       detail: `not installed: ${missing.join(', ')}`,
-      advice: `Install it: apt-get install ${missing.join(' ')}. The system's own NFS services are not needed and may stay off.`,
+      advice:
+        `Install it: apt-get install ${missing.join(' ')}. ` +
+        `The system's own NFS services are not needed and may stay off.`,
     };
   if (process.getuid?.() !== 0)
     return {

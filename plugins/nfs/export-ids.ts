@@ -11,8 +11,8 @@ interface Pages {
 }
 
 /**
- * Gives every process behind a mount a number of its own. Numbers are given out in turn, over restarts too,
- * so that one comes again after 65,535 mounts at the earliest; a lost book begins anywhere.
+ * Gives every process behind a mount its own export id. Ids are used in turn, also across restarts, so that
+ * one is reused after 65,535 mounts at the earliest. When the file is lost, they start at a random one.
  */
 export class ExportBook {
   readonly #file: string;
@@ -23,7 +23,7 @@ export class ExportBook {
     this.#file = file;
   }
 
-  /** What was exported when the book was last closed. */
+  /** What was exported when the file was last saved. */
   get former(): readonly ServedExport[] {
     return this.#former;
   }
@@ -34,11 +34,11 @@ export class ExportBook {
       if (Number.isInteger(next) && next >= 1 && next <= HIGHEST) this.#next = next;
       if (Array.isArray(exports)) this.#former = exports;
     } catch {
-      // There is none yet, or it cannot be read.
+      // No file yet, or an unreadable one.
     }
   }
 
-  /** On the disk before it is used. */
+  /** The id is on disk before it is used. */
   async draw(exports: readonly ServedExport[]): Promise<number> {
     const taken = new Set([...exports, ...this.#former].map((one) => one.id));
     let id = this.#next;

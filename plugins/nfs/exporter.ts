@@ -3,16 +3,17 @@ import { readFile } from 'node:fs/promises';
 import {
   addressProblem,
   exporterOf,
-  keepServer,
+  manageServer,
   ownAddress,
   portProblem,
-  showShares,
+  createExportTable,
   writeWhole,
 } from 'mountkeeper';
 import type {
+  ListenAddress,
   ExporterParts,
   ExporterTools,
-  KeptServer,
+  ManagedServer,
   ManagedProcess,
   Mount,
   Notice,
@@ -21,7 +22,7 @@ import type {
   ServerAddress,
   ServingExporter,
   ShareSpec,
-  ShownShares,
+  ExportTable,
 } from 'mountkeeper';
 import { askForRoot, isExported } from './health-check.ts';
 import { allows, NOBODY } from './config.ts';
@@ -36,7 +37,7 @@ import {
   reread,
   serverSpec,
 } from './ganesha.ts';
-import { placeIn, placeProblem, preparePlace } from './paths.ts';
+import { nfsPaths, pathsProblem, preparePaths } from './paths.ts';
 import { pathProblem, renderConfig, standing } from './server-config.ts';
 import type { ServedExport } from './server-config.ts';
 
@@ -55,13 +56,14 @@ export function createNfsExporter(tools: NfsTools): ServingExporter {
 class NfsParts implements ExporterParts<ServedExport> {
   readonly label = 'NFS';
   readonly isEnabled: boolean;
-  readonly server: KeptServer;
-  readonly shown: ShownShares<ServedExport>;
+  readonly listensAt: ListenAddress;
+  readonly server: ManagedServer;
+  readonly shown: ExportTable<ServedExport>;
   readonly #tools: NfsTools;
-  readonly #place;
+  readonly #paths;
   readonly #book: ExportBook;
   readonly #address: ServerAddress;
-  /** What the file holds that the server has read. */
+  /** The exports in the file that the server has read. */
   #loaded: readonly ServedExport[] = [];
   #written: string | undefined;
   #isReady = false;
@@ -70,16 +72,17 @@ class NfsParts implements ExporterParts<ServedExport> {
   constructor(tools: NfsTools) {
     this.#tools = tools;
     this.isEnabled = tools.settings.enabled;
-    this.#place = placeIn(tools.paths.stateDir);
-    this.#book = new ExportBook(this.#place.book);
+    this.listensAt = { port: tools.settings.port, addresses: [tools.settings.listen] };
+    this.#paths = nfsPaths(tools.paths.stateDir);
+    this.#book = new ExportBook(this.#paths.book);
     this.#address = { host: tools.settings.listen, port: tools.settings.port };
-    this.shown = showShares({
+    this.shown = createExportTable({
       ...tools,
       protocol: 'nfs',
       describe: (spec, mount, former) => this.#describe(spec, mount, former),
       apply: () => this.#apply(),
     });
-    this.server = keepServer({
+    this.server = manageServer({
       ...tools,
       key: PROCESS_KEY,
       graceMs: GRACE_MS,
@@ -93,12 +96,12 @@ class NfsParts implements ExporterParts<ServedExport> {
         this.#isReady = false;
         this.#loaded = [];
         this.#written = undefined;
-        await forgetClients(this.#place);
+        await forgetClients(this.#paths);
       },
     });
   }
 
-  /** A client finds every share that is to be found, and there is one. */
+  /** True when there are shares and clients can find all of them. */
   isServing(): boolean {
     return (
       this.#tools.settings.allowed_clients.length > 0 &&
@@ -128,14 +131,14 @@ class NfsParts implements ExporterParts<ServedExport> {
 
   async #plan(): Promise<ProcessSpec> {
     const ganesha = await findGanesha();
-    const problem = placeProblem(this.#place) ?? addressProblem(this.#address, ORIGIN);
+    const problem = pathsProblem(this.#paths) ?? addressProblem(this.#address, ORIGIN);
     if (problem !== undefined) throw new Error(problem);
-    const spec = serverSpec(ganesha, this.#place, this.#address);
+    const spec = serverSpec(ganesha, this.#paths, this.#address);
     const running = this.server.process ?? (await this.#tools.processes.adopt(PROCESS_KEY));
     if (running?.fingerprint === spec.fingerprint) return spec;
     const taken = running ? undefined : await portProblem(this.#address, ORIGIN);
     if (taken !== undefined) throw new Error(taken);
-    await preparePlace(this.#place);
+    await preparePaths(this.#paths);
     const exports = [...this.shown.entries.values()];
     await this.#write(exports);
     this.#loaded = exports;
@@ -146,12 +149,15 @@ class NfsParts implements ExporterParts<ServedExport> {
     const { clock } = this.#tools;
     await awaitReady(this.#address, process, { clock, signal });
     this.#isReady = true;
-    // What changed while it started may have been read or not.
+    // Changes during its start may or may not have been read.
     await this.shown.inTurn(() => this.#apply());
     this.#lost = await this.#findLost(clock.deadline(ANSWER_MS, signal));
   }
 
-  /** Writes the exports and has the server read them; what comes back under another number goes first. */
+  /**
+   * Writes the exports and makes the server read them; an export that returns with another id is removed
+   * first.
+   */
   async #apply(): Promise<void> {
     if (!this.#isReady || !this.server.process) return;
     const wanted = [...this.shown.entries.values()];
@@ -167,12 +173,12 @@ class NfsParts implements ExporterParts<ServedExport> {
     this.#loaded = exports;
   }
 
-  /** False when the file says this already. */
+  /** False when the file is already up to date. */
   async #write(exports: readonly ServedExport[]): Promise<boolean> {
     const { settings, owner } = this.#tools;
     const text = renderConfig(
       {
-        place: this.#place,
+        paths: this.#paths,
         port: settings.port,
         listen: settings.listen,
         allowedClients: settings.allowed_clients,
@@ -181,15 +187,15 @@ class NfsParts implements ExporterParts<ServedExport> {
       exports,
     );
     if (text === this.#written) return false;
-    await writeWhole(this.#place.conf, text);
+    await writeWhole(this.#paths.conf, text);
     this.#written = text;
     await this.#book.keep(exports);
     return true;
   }
 
   /**
-   * Shares that a client of this machine does not find. Where it is not let in, the server itself must
-   * answer.
+   * Shares that a client on this machine cannot find. When this machine has no access, only the server
+   * itself must answer.
    */
   async #findLost(signal: AbortSignal): Promise<readonly string[]> {
     const address = ownAddress(this.#address);
@@ -198,6 +204,7 @@ class NfsParts implements ExporterParts<ServedExport> {
     const shares = [...this.shown.entries.keys()];
     // A share that hangs or fails is lost for clients; the server itself has answered.
     const found = await Promise.all(
+      // As lost.
       shares.map((share) => isExported(address, share, signal).catch(() => false)),
     );
     return shares.filter((share, index) => !found[index] && this.shown.entries.has(share));
@@ -205,23 +212,24 @@ class NfsParts implements ExporterParts<ServedExport> {
 
   // ------------------------------------------------------------ shares
 
-  /** What a server that a former daemon left shows. */
+  /** The exports of a server that a former daemon left. */
   async former(): Promise<ReadonlyMap<string, ServedExport>> {
     await this.#book.open();
     if (!(await this.#tools.processes.adopt(PROCESS_KEY))) return new Map();
     const { former } = this.#book;
     this.#loaded = former;
-    this.#written = await readFile(this.#place.conf, 'utf8').catch(() => undefined);
+    // Then it is written anew, and the server reads it.
+    this.#written = await readFile(this.#paths.conf, 'utf8').catch(() => undefined);
     return new Map(former.map((one) => [one.share, one]));
   }
 
-  /** NFS knows files by handles, which the overlay of a write layer gives out none of. */
+  /** NFS identifies files by handles, which the overlay of a write layer does not provide. */
   async #overlayProblem(path: string): Promise<string | undefined> {
     if ((await this.#tools.mountTable.find(path))?.fsType !== 'overlay') return undefined;
     return 'NFS cannot show a share with a write layer: use SMB or WebDAV for it, or set mount.write_layer = false';
   }
 
-  /** A number of its own for every process behind the mount, on the disk before it is used. */
+  /** An id for each process behind the mount, saved before it is used. */
   async #describe(
     { share }: ShareSpec,
     mount: Mount,
@@ -237,12 +245,16 @@ class NfsParts implements ExporterParts<ServedExport> {
   }
 }
 
-/** A process by its number and start: the number alone comes again. */
+/** Identifies a process by its id and start time, because ids are reused. */
 function instanceOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()} ${pid} ${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`;
+    return (
+      `${readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()} ${pid} ` +
+      `${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`
+    );
   } catch {
+    // The process is gone.
     return `gone ${pid}`;
   }
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { access, constants, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { constants, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ownAddress } from 'mountkeeper';
+import { firstAccessible, ownAddress, untilAnswered } from 'mountkeeper';
 import type { Clock, ManagedProcess, ProcessSpec, ServerAddress } from 'mountkeeper';
 import { askForRoot } from './health-check.ts';
-import type { Place } from './paths.ts';
+import type { NfsPaths } from './paths.ts';
 
 export const PROCESS_KEY = 'nfs/ganesha';
 export const GRACE_MS = 6_000;
@@ -21,37 +21,28 @@ export interface Ganesha {
   readonly stamp: string;
 }
 
-async function firstOf(files: readonly string[], mode = constants.R_OK): Promise<string | undefined> {
-  for (const file of files)
-    if (
-      await access(file, mode).then(
-        () => true,
-        () => false,
-      )
-    )
-      return file;
-  return undefined;
-}
-
 function locateGanesha(): Promise<string | undefined> {
-  return firstOf(
+  return firstAccessible(
     FOLDERS.map((folder) => join(folder, 'ganesha.nfsd')),
     constants.X_OK,
   );
 }
 
-/** Names of packages that are missing, as Debian calls them. */
+/** Debian's names of missing packages. */
 export async function missingPackages(): Promise<readonly string[]> {
   const command = await locateGanesha();
   const folders = await Promise.all(
     LIBRARIES.map(async (folder) => [
+      // Not every system has each of them.
       folder,
       ...(await readdir(folder).catch(() => []))
         .filter((name) => name.includes('-linux-'))
         .map((name) => join(folder, name)),
     ]),
   );
-  const module = await firstOf(folders.flat().map((folder) => join(folder, 'ganesha', 'libfsalvfs.so')));
+  const module = await firstAccessible(
+    folders.flat().map((folder) => join(folder, 'ganesha', 'libfsalvfs.so')),
+  );
   return [
     ...(command === undefined ? ['nfs-ganesha'] : []),
     ...(module === undefined ? ['nfs-ganesha-vfs'] : []),
@@ -61,9 +52,9 @@ export async function missingPackages(): Promise<readonly string[]> {
 export const NO_MOUNT_TABLE = '/etc/mtab is missing, and NFS-Ganesha finds no mount without it';
 export const MAKE_MOUNT_TABLE = 'make it: ln -sf /proc/self/mounts /etc/mtab';
 
-/** A container, or a machine set up by hand, may lack it. */
+/** Containers, and machines set up by hand, may lack it. */
 export async function hasMountTable(file = '/etc/mtab'): Promise<boolean> {
-  return (await firstOf([file])) !== undefined;
+  return (await firstAccessible([file])) !== undefined;
 }
 
 /** Rejects with a sentence that says what to install. */
@@ -71,7 +62,8 @@ export async function findGanesha(): Promise<Ganesha> {
   const missing = await missingPackages();
   if (missing.length > 0)
     throw new Error(
-      `the NFS server is not installed: install ${missing.length > 1 ? 'the packages' : 'the package'} ${missing.join(', ')}`,
+      'the NFS server is not installed: install ' +
+        `${missing.length > 1 ? 'the packages' : 'the package'} ${missing.join(', ')}`,
     );
   if (process.getuid?.() !== 0)
     throw new Error('NFS-Ganesha needs root: run the daemon as root, or set nfs.enabled = false');
@@ -81,13 +73,13 @@ export async function findGanesha(): Promise<Ganesha> {
   return { command, stamp: `${command} ${size} ${mtimeMs}` };
 }
 
-export function serverSpec(ganesha: Ganesha, place: Place, address: ServerAddress): ProcessSpec {
+export function serverSpec(ganesha: Ganesha, paths: NfsPaths, address: ServerAddress): ProcessSpec {
   return {
     key: PROCESS_KEY,
     command: ganesha.command,
-    args: ['-F', '-f', place.conf, '-L', 'STDOUT', '-p', place.pid],
+    args: ['-F', '-f', paths.conf, '-L', 'STDOUT', '-p', paths.pid],
     fingerprint: createHash('sha256')
-      .update(JSON.stringify([ganesha, place.root, address]))
+      .update(JSON.stringify([ganesha, paths.root, address]))
       .digest('hex')
       .slice(0, 32),
   };
@@ -98,27 +90,24 @@ export async function awaitReady(
   process: ManagedProcess,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<void> {
-  const deadline = clock.deadline(READY_MS, signal);
-  let last: unknown;
-  while (process.isAlive() && !deadline.aborted) {
-    try {
-      return await askForRoot(ownAddress(address), clock.deadline(1_000, deadline));
-    } catch (error) {
-      last = error;
-    }
-    await clock.sleep(LOOK_MS, deadline).catch(() => undefined);
-  }
-  signal.throwIfAborted();
+  const unanswered = await untilAnswered({
+    process,
+    clock,
+    signal,
+    readyMs: READY_MS,
+    ask: (deadline) => askForRoot(ownAddress(address), deadline),
+  });
+  if (!unanswered) return;
   const lines = await process.tail(30);
   const reason =
     lines.findLast((line) => /FATAL|CRIT/.test(line))?.replace(/^.*?:(FATAL|CRIT) :/, '') ??
-    (last as Error | undefined)?.message;
+    (unanswered.last as Error | undefined)?.message;
   throw new Error(
     `NFS-Ganesha does not answer on port ${address.port}: ${reason?.trim() ?? 'no reason given'}`,
   );
 }
 
-/** Has the server read its exports again; false when it did not say in time that it had. */
+/** Makes the server read its exports again; false when it did not confirm that in time. */
 export async function reread(server: ManagedProcess, clock: Clock): Promise<boolean> {
   const from = await sizeOf(server.logFile);
   server.signal('SIGHUP');
@@ -151,9 +140,9 @@ async function textSince(file: string, from: number): Promise<string> {
   }
 }
 
-/** Nobody reclaims anything: what former clients left only grows. */
-export async function forgetClients(place: Place): Promise<void> {
-  await rm(place.recovery, { recursive: true, force: true });
-  await rm(place.pid, { force: true });
-  await mkdir(place.recovery, { recursive: true, mode: 0o700 });
+/** Removes recovery records: clients never reclaim state, so the records would only grow. */
+export async function forgetClients(paths: NfsPaths): Promise<void> {
+  await rm(paths.recovery, { recursive: true, force: true });
+  await rm(paths.pid, { force: true });
+  await mkdir(paths.recovery, { recursive: true, mode: 0o700 });
 }

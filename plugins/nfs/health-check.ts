@@ -6,7 +6,7 @@ import type { CompoundAnswer } from './xdr.ts';
 
 const NOT_THERE = 2;
 
-/** Leaves no trace on the server. */
+/** A request that leaves no state on the server. */
 export function ask(
   address: ServerAddress,
   operations: readonly Buffer[],
@@ -20,7 +20,7 @@ export function ask(
   );
 }
 
-/** Whether a client finds the share by its name. Rejects when the server does not answer as one. */
+/** Whether a client can find the share by its name. Rejects when no NFS server answers. */
 export async function isExported(
   address: ServerAddress,
   share: string,

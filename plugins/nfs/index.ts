@@ -4,6 +4,13 @@ import type { NfsConfig } from './config.ts';
 import { checks } from './doctor.ts';
 import { createNfsExporter } from './exporter.ts';
 
+declare module 'mountkeeper' {
+  interface StatusRecord {
+    /** True while a client of NFS would be served. */
+    nfsExported: boolean;
+  }
+}
+
 export default definePlugin<NfsConfig>({
   name: 'nfs',
   version: '1.0.0',
@@ -22,7 +29,7 @@ export default definePlugin<NfsConfig>({
           settings: ctx.config,
         }),
     });
-    ctx.status('nfsExported', () => exporter()?.isServing === true);
+    ctx.status('nfsExported', { default: false, read: () => exporter()?.isServing === true });
     ctx.tap('collectChecks', (config) => checks(config));
   },
 });

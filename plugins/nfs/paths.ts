@@ -1,18 +1,18 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Everything that the private server owns. */
-export interface Place {
+/** Paths of everything that the private server owns. */
+export interface NfsPaths {
   readonly root: string;
   readonly conf: string;
   readonly pid: string;
   readonly recovery: string;
   readonly credentials: string;
-  /** Numbers of exports: outlives every restart. */
+  /** Export ids; kept across restarts. */
   readonly book: string;
 }
 
-export function placeIn(stateDir: string): Place {
+export function nfsPaths(stateDir: string): NfsPaths {
   const root = join(stateDir, 'nfs');
   return {
     root,
@@ -24,14 +24,14 @@ export function placeIn(stateDir: string): Place {
   };
 }
 
-/** Why no server can live there; undefined when one can. */
-export function placeProblem({ root }: Place): string | undefined {
+/** Why no server can use these paths; undefined when one can. */
+export function pathsProblem({ root }: NfsPaths): string | undefined {
   return /["\\\x00-\x1f\x7f]/.test(root)
     ? `the path ${root} holds a quotation mark, a backslash or a control character; choose another supervisor.state_dir`
     : undefined;
 }
 
-export async function preparePlace(place: Place): Promise<void> {
-  for (const folder of [place.root, place.recovery, place.credentials])
+export async function preparePaths(paths: NfsPaths): Promise<void> {
+  for (const folder of [paths.root, paths.recovery, paths.credentials])
     await mkdir(folder, { recursive: true, mode: 0o700 });
 }

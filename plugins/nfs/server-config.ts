@@ -1,27 +1,30 @@
-import type { Place } from './paths.ts';
+import type { NfsPaths } from './paths.ts';
 
-/** One share as the server shows it. */
+/** One share in the server's configuration. */
 export interface ServedExport {
   readonly share: string;
   readonly path: string;
   readonly readOnly: boolean;
-  /** New for every process behind the mount: an old handle may never mean a file of another one. */
+  /**
+   * New for every process behind the mount, because an old file handle must never refer to a file of
+   * another one.
+   */
   readonly id: number;
-  /** Which process is behind the mount. */
+  /** Identifies the process behind the mount. */
   readonly instance: string;
 }
 
 export interface ServerSettings {
-  readonly place: Place;
+  readonly paths: NfsPaths;
   readonly port: number;
   readonly listen: string;
   readonly allowedClients: readonly string[];
-  /** Whom the mounts belong to: every client acts as this user. */
+  /** The owner of the mounts: every client acts as this user. */
   readonly uid: number;
   readonly gid: number;
 }
 
-/** Why a path cannot stand in the configuration; undefined when it can. */
+/** Why a path cannot be used in the configuration; undefined when it can. */
 export function pathProblem(path: string): string | undefined {
   return /["\\\x00-\x1f\x7f]/.test(path)
     ? `the mount point ${path} holds a quotation mark, a backslash or a control character; choose another mount_point`
@@ -36,10 +39,10 @@ export function renderConfig(settings: ServerSettings, exports: readonly ServedE
 }
 
 /**
- * Descriptors are let go within seconds of a client's close: as long as the server holds one, a file does not
- * go up.
+ * Descriptors are closed within seconds after a client closes a file, because a file is uploaded only when
+ * the server no longer has it open.
  */
-function serverBlocks({ place, port, listen }: ServerSettings): string {
+function serverBlocks({ paths, port, listen }: ServerSettings): string {
   return `NFS_CORE_PARAM {
   Protocols = 4;
   NFS_Port = ${port};
@@ -54,13 +57,13 @@ NFSV4 {
   Lease_Lifetime = 15;
   Minor_Versions = 0,1,2;
   RecoveryBackend = fs;
-  RecoveryRoot = "${place.recovery}";
+  RecoveryRoot = "${paths.recovery}";
   Delegations = false;
   Only_Numeric_Owners = true;
 }
 NFS_KRB5 {
   Active_krb5 = false;
-  CCacheDir = "${place.credentials}";
+  CCacheDir = "${paths.credentials}";
 }
 MDCACHE {
   LRU_Run_Interval = 2;
@@ -106,8 +109,8 @@ ${clients}}
 }
 
 /**
- * NFS-Ganesha 4 takes no network of all addresses and would drop the whole export: it is named by its two
- * halves.
+ * NFS-Ganesha 4 does not accept a network of all addresses and would drop the whole export, so it is
+ * written as two halves.
  */
 function inHalves(client: string): readonly string[] {
   if (!client.endsWith('/0')) return [client];
@@ -115,8 +118,8 @@ function inHalves(client: string): readonly string[] {
 }
 
 /**
- * Exports that must go before the others can come: the server refuses or crashes over a name or number that
- * changes hands at once.
+ * Exports that must be removed before others can be added: the server refuses, or crashes, when a name or
+ * id moves in one step.
  */
 export function standing(
   loaded: readonly ServedExport[],

@@ -1,4 +1,4 @@
-/** The few words of XDR and ONC RPC that a question to an NFS 4 server takes. */
+/** The parts of XDR and ONC RPC that a request to an NFS 4 server needs. */
 const CALL = 0;
 const RPC_VERSION = 2;
 const NFS_PROGRAM = 100_003;
@@ -23,16 +23,16 @@ export function opaque(bytes: Buffer | string): Buffer {
 export const operation = {
   putRoot: (): Buffer => uint(OP.putrootfh),
   lookup: (name: string): Buffer => Buffer.concat([uint(OP.lookup), opaque(name)]),
-  /** The type alone. */
+  /** Asks only for the type. */
   getType: (): Buffer => Buffer.concat([uint(OP.getattr), uint(1), uint(1 << 1)]),
   getHandle: (): Buffer => uint(OP.getfh),
   putHandle: (handle: Buffer): Buffer => Buffer.concat([uint(OP.putfh), opaque(handle)]),
-  /** With the anonymous state: needs no open file. */
+  /** With the anonymous state id, which needs no open file. */
   read: (count: number): Buffer =>
     Buffer.concat([uint(OP.read), Buffer.alloc(16), Buffer.alloc(8), uint(count)]),
 };
 
-/** A record as it goes over TCP. */
+/** A record in the form for TCP. */
 export function compoundCall(xid: number, operations: readonly Buffer[]): Buffer {
   const credentials = Buffer.concat([uint(0), opaque('mountkeeper'), uint(0), uint(0), uint(0)]);
   const body = Buffer.concat([
@@ -55,14 +55,14 @@ export function compoundCall(xid: number, operations: readonly Buffer[]): Buffer
 }
 
 export interface CompoundAnswer {
-  /** 0 when every operation went well, else NFS's number for what went wrong. */
+  /** 0 when every operation succeeded, else the NFS error number. */
   readonly status: number;
   readonly count: number;
-  /** The results, from the first operation's number on. */
+  /** The results, beginning with the first operation's number. */
   readonly results: Buffer;
 }
 
-/** Undefined while the answer is not whole. Throws when it is none. */
+/** Undefined while the answer is incomplete. Throws when it is not a valid one. */
 export function readCompoundAnswer(bytes: Buffer, xid: number): CompoundAnswer | undefined {
   if (bytes.length < 4) return undefined;
   const length = (bytes.readUInt32BE() & 0x7fff_ffff) >>> 0;

@@ -1,4 +1,4 @@
-/** Applies a profile: its parameters go into the document that runs, which is written as commented TOML. */
+/** Applies a preset: writes its parameters into the running document, as commented TOML. */
 import type { ConfigService } from 'mountkeeper';
 import { keepHandWritten } from './backup.ts';
 import { withProfile } from './profiles.ts';

@@ -1,11 +1,9 @@
 /**
- * Keeps the former configuration file beside the new one when it held what the new one will not: notes of a
- * human.
+ * Keeps the former configuration file next to the new one when it contained comments by people, which the
+ * new one does not.
  */
-import { randomBytes } from 'node:crypto';
-import { open, readFile, rename, rm } from 'node:fs/promises';
-
-const MODE = 0o600;
+import { readFile } from 'node:fs/promises';
+import { writeWhole } from 'mountkeeper';
 
 async function readIfThere(file: string): Promise<string | undefined> {
   try {
@@ -23,41 +21,33 @@ function linesOf(text: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** True when a line of the former text stands in none of the texts that the daemon itself would write. */
+/** True when the former text has a line that the daemon itself would not write. */
 export function isHandWritten(former: string, rendered: readonly string[]): boolean {
   const known = new Set(rendered.flatMap(linesOf));
   return linesOf(former).some((line) => !known.has(line));
 }
 
-/** Exclusive creation and rename: never follows a link that someone put there, never leaves half a file. */
-async function replaceFile(file: string, text: string): Promise<void> {
-  const temporary = `${file}.${randomBytes(6).toString('hex')}`;
-  const handle = await open(temporary, 'wx', MODE);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-    await handle.close();
-    await rename(temporary, file);
-  } catch (error) {
-    await handle.close().catch(() => undefined);
-    await rm(temporary, { force: true });
-    throw error;
-  }
-}
-
 /**
- * Writes `<file>.bak` if needed. `rendered` are the daemon's own renderings of the running and of the next
- * document.
+ * Keeps the former file as `<file>.bak` if needed; where another copy has that name, as `.bak.1`, `.bak.2` and so
+ * on. No copy is ever overwritten: after an upgrade that reworded the comments, a file of the daemon's own looks
+ * hand-written, too. `rendered`: the daemon's own renderings of the running and of the next document. True when a
+ * copy is there.
  */
 export async function keepHandWritten(file: string, rendered: readonly string[]): Promise<boolean> {
   const former = await readIfThere(file);
   if (former === undefined || !isHandWritten(former, rendered)) return false;
-  try {
-    await replaceFile(`${file}.bak`, former);
-    return true;
-  } catch (error) {
-    throw new Error(`keep a copy of the former file as ${file}.bak: ${(error as Error).message}`, {
-      cause: error,
-    });
+  for (let number = 0; ; number += 1) {
+    const copy = number === 0 ? `${file}.bak` : `${file}.bak.${number}`;
+    const kept = await readIfThere(copy);
+    if (kept === former) return true;
+    if (kept !== undefined) continue;
+    try {
+      await writeWhole(copy, former);
+      return true;
+    } catch (error) {
+      throw new Error(`keep a copy of the former file as ${copy}: ${(error as Error).message}`, {
+        cause: error,
+      });
+    }
   }
 }

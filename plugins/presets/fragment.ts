@@ -25,9 +25,7 @@ export function fragmentOf(profile: ProfileName, outcome: Outcome): string {
   }
 }
 
-/**
- * The other way round, for the command line: the text without the element, and whether it tells of success.
- */
+/** The reverse, for the command line: the text without the HTML element, and whether it reports success. */
 export function readFragment(fragment: string): { readonly ok: boolean; readonly text: string } {
   const text = fragment
     .replaceAll(/<[^<>]*>/g, '')

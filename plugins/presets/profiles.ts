@@ -1,4 +1,4 @@
-/** The profiles, as data. The README gives the reason of every value. */
+/** The presets, as data. The README gives the reason for every value. */
 import type { ConfigPreset } from 'mountkeeper';
 
 export interface MountParameters {
@@ -37,7 +37,7 @@ export type ProfileName = keyof typeof PROFILES;
 
 const SHOWN_CHARACTERS = 40;
 
-/** Throws a sentence that names the profiles there are. */
+/** Throws a sentence that names the existing presets. */
 export function parseProfile(text: string): ProfileName {
   if (Object.hasOwn(PROFILES, text)) return text as ProfileName;
   throw new Error(
@@ -46,8 +46,8 @@ export function parseProfile(text: string): ProfileName {
 }
 
 /**
- * A copy of the document with the profile's parameters; everything else, connections and shares too, as it
- * was.
+ * A copy of the document with the preset's parameters; everything else, including connections and shares,
+ * is unchanged.
  */
 export function withProfile(
   document: Readonly<Record<string, unknown>>,
@@ -63,7 +63,7 @@ const TITLES: Readonly<Record<ProfileName, ConfigPreset['title']>> = {
   office: { en: 'Office', zh: '办公' },
 };
 
-/** The same for whoever changes the text, key by key. */
+/** The same as edits of the text, key by key. */
 export function presets(): readonly ConfigPreset[] {
   return Object.entries(PROFILES).map(([name, values]) => ({
     name,

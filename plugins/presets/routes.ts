@@ -25,7 +25,7 @@ export function routes(ctx: PluginContext): ServerRoute[] {
     {
       method: 'POST',
       path: '/api/preset/{profile}',
-      // The path says it all; a body, such as a form's, is not read.
+      // The path is enough; a body, such as a form's, is not read.
       options: {
         ...documented(DOCUMENT),
         payload: { maxBytes: 16 * 1024, parse: false, output: 'data', failAction: 'ignore' },

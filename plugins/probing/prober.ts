@@ -1,13 +1,13 @@
-import { formatDuration } from 'mountkeeper';
-import type { Clock, Mounter, Prober, ProbeResult, RemoteFailure, ShareSpec } from 'mountkeeper';
-import type { Places } from './slots.ts';
+import { formatDuration, unlessAborted } from 'mountkeeper';
+import type { Clock, Mounter, Prober, ProbeResult, RemoteFailure, Semaphore, ShareSpec } from 'mountkeeper';
 
 type Failure = Omit<Extract<ProbeResult, { ok: false }>, 'ok'>;
 
 export interface ProberOptions {
   readonly clock: Clock;
   readonly mounter: () => Mounter;
-  readonly places: Places;
+  /** Slots for starting probes: starting a process costs processor time, waiting for a remote does not. */
+  readonly places: Semaphore;
   readonly timeoutMs: () => number;
 }
 
@@ -17,7 +17,8 @@ export function createProber(options: ProberOptions): Prober {
       const timeoutMs = options.timeoutMs();
       const deadline = options.clock.deadline(timeoutMs, signal);
       try {
-        return await Promise.race([probed(spec, deadline, options), refusedAt(deadline)]);
+        // The mounter gets the same signal, but this does not wait for it to obey.
+        return await unlessAborted(deadline, probed(spec, deadline, options));
       } catch (error) {
         return {
           ok: false,
@@ -44,14 +45,6 @@ async function probed(
   } finally {
     leave();
   }
-}
-
-/** The mounter is told to stop by the same signal, but nobody waits for it to obey. */
-function refusedAt(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason as Error);
-    else signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-  });
 }
 
 function failureOf(

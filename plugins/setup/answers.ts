@@ -1,4 +1,4 @@
-/** Answers as changes of the configuration: a connection, shares, and who may use them. */
+/** Turns the answers into configuration changes: a connection, shares, and who may use them. */
 import type { ConnectionConfig, NasAnswers, NasKind, SetupAnswers, TomlEdit } from 'mountkeeper';
 
 type Table = Readonly<Record<string, unknown>>;
@@ -7,7 +7,7 @@ const LONGEST_NAME = 63;
 const LONGEST_CONNECTION = 32;
 const EVERYWHERE = ['0.0.0.0'];
 
-/** Why an address cannot be one; undefined where it can. */
+/** Why an address is invalid; undefined when it is valid. */
 export function addressProblem({ kind, address }: NasAnswers): string | undefined {
   if (address.trim() === '') return 'give the address of the NAS, such as nas.local or 192.168.1.5';
   if (kind === 'webdav')
@@ -64,9 +64,7 @@ export function connectionOf(nas: NasAnswers, name: string): ConnectionConfig {
 
 export const KINDS: readonly NasKind[] = ['smb', 'sftp', 'webdav', 'ftp'];
 
-/**
- * The last part of a folder's path, as the name of a share; unlike those that are taken, whatever the case.
- */
+/** A share name from the last part of a folder's path; different from names that are taken, ignoring case. */
 export function shareNames(folders: readonly string[], taken: readonly string[]): readonly string[] {
   const used = new Set(taken.map((name) => name.toLowerCase()));
   return folders.map((folder) => {
@@ -93,7 +91,7 @@ export interface Known {
   readonly smb: { readonly listen: readonly string[]; readonly users: readonly { readonly name: string }[] };
 }
 
-/** `document`: what stands in the text, where these are added. Throws a sentence. */
+/** `document`: the parsed text that the changes are added to. Throws a sentence. */
 export function editsOf(
   { nas, folders, lan }: SetupAnswers,
   known: Known,
@@ -125,7 +123,12 @@ function connectionName({ address }: NasAnswers, { connections }: Known): string
       .trim()
       .replace(/^https?:\/\//i, '')
       .split(/[/:]/)[0] ?? '';
-  const plain = host
+  return freeConnectionName(host, connections);
+}
+
+/** A name that a connection may have, different from those that are taken, ignoring case. */
+export function freeConnectionName(wanted: string, connections: Known['connections']): string {
+  const plain = wanted
     .replaceAll(/[^A-Za-z0-9_-]/g, '-')
     .replace(/^[-_]+/, '')
     .slice(0, LONGEST_CONNECTION - 4);
@@ -133,7 +136,7 @@ function connectionName({ address }: NasAnswers, { connections }: Known): string
   return unlike(used, plain === '' ? 'nas' : plain);
 }
 
-/** Whoever has chosen addresses to listen on has done so for a reason. */
+/** Listen addresses that somebody has chosen are kept. */
 function lanEdits(
   { user, password }: NonNullable<SetupAnswers['lan']>,
   { smb }: Known,

@@ -1,4 +1,7 @@
 import { definePlugin } from 'mountkeeper';
+import { importCommand } from './import/command.ts';
+import { initCommand } from './init/command.ts';
+import { routes } from './routes.ts';
 import { Setup } from './service.ts';
 
 export default definePlugin({
@@ -9,6 +12,19 @@ export default definePlugin({
     'From the address of a NAS to a share on the LAN, in few answers: for the dashboard and the terminal.',
   requires: ['clock', 'configChanges', 'mounter'],
   register(ctx) {
-    ctx.provide('setup', () => new Setup(ctx));
+    ctx.provide(
+      'setup',
+      () =>
+        new Setup({
+          clock: () => ctx.use('clock'),
+          config: () => ctx.use('config'),
+          mounter: () => ctx.use('mounter'),
+          changes: () => ctx.use('configChanges'),
+          signal: ctx.signal,
+        }),
+    );
+    ctx.route(...routes(ctx));
+    ctx.cli(initCommand);
+    ctx.cli(importCommand);
   },
 });

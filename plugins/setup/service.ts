@@ -1,40 +1,58 @@
 /**
- * The first run as a service. Nothing is asked of a NAS that the API might not bring in: each answer is
- * checked as a document is.
+ * The first-run set-up as a service. A NAS is asked only what the API itself would allow: each answer is
+ * checked like a document over HTTP.
  */
 import { editToml, readToml } from 'mountkeeper';
 import type {
+  Clock,
   Config,
   ConfigAnswer,
   ConfigAuthor,
+  ConfigChanges,
+  ConfigService,
   ConfigVerdict,
+  LanAddresses,
+  Mounter,
   NasAnswers,
-  PluginContext,
   SetupAnswers,
   SetupService,
   ShareSpec,
 } from 'mountkeeper';
+import { lanAddresses } from './addresses.ts';
 import { connectionOf, editsOf, shareNames } from './answers.ts';
 
 const PROBE_NAME = 'setup';
 const LOOK_MS = 20_000;
 const MOST_FOLDERS = 1_000;
 
-export class Setup implements SetupService {
-  readonly #ctx: PluginContext;
+/** Looked up at each call: inside the daemon, plugins come and go. */
+export interface SetupTools {
+  readonly clock: () => Clock;
+  readonly config: () => ConfigService;
+  readonly mounter: () => Mounter;
+  readonly changes: () => Pick<ConfigChanges, 'check' | 'submit' | 'version'>;
+  readonly signal: AbortSignal;
+}
 
-  constructor(ctx: PluginContext) {
-    this.#ctx = ctx;
+export class Setup implements SetupService {
+  readonly #tools: SetupTools;
+
+  constructor(tools: SetupTools) {
+    this.#tools = tools;
   }
 
   get #config(): Config {
-    return this.#ctx.use('config').current.config;
+    return this.#tools.config().current.config;
+  }
+
+  get present(): readonly string[] {
+    return this.#config.shares.map(({ name }) => name);
   }
 
   async folders(nas: NasAnswers, path: string): Promise<readonly string[]> {
     const verdict = await this.check({ nas, folders: [path] });
     if (!verdict.ok) throw new Error(verdict.message);
-    const list = this.#ctx.use('mounter').folders?.bind(this.#ctx.use('mounter'));
+    const list = this.#tools.mounter().folders?.bind(this.#tools.mounter());
     if (!list) throw new Error('the plugin that mounts shares cannot list folders');
     const share = {
       name: PROBE_NAME,
@@ -45,9 +63,9 @@ export class Setup implements SetupService {
       protocols: [],
     } as ShareSpec['share'];
     const spec: ShareSpec = { share, connection: connectionOf(nas, PROBE_NAME) };
-    const { clock, signal } = { clock: this.#ctx.use('clock'), signal: this.#ctx.signal };
-    const deadline = clock.deadline(LOOK_MS, signal);
+    const deadline = this.#tools.clock().deadline(LOOK_MS, this.#tools.signal);
     const found = await list(spec, deadline).catch((error: unknown) => {
+      this.#tools.signal.throwIfAborted();
       throw deadline.aborted
         ? new Error(
             `the NAS did not answer within ${LOOK_MS / 1_000} s; is it switched on, and is the address right?`,
@@ -58,18 +76,39 @@ export class Setup implements SetupService {
   }
 
   shareNames(folders: readonly string[]): readonly string[] {
-    return shareNames(
-      folders,
-      this.#config.shares.map(({ name }) => name),
-    );
+    return shareNames(folders, this.present);
   }
 
   async check(answers: SetupAnswers): Promise<ConfigVerdict> {
-    return this.#ctx.use('configChanges').check(this.#text(answers), { keepSecrets: true });
+    return this.#tools.changes().check(this.#text(answers), { keepSecrets: true });
+  }
+
+  preview(answers: SetupAnswers): string {
+    const { connections, shares, smb } = this.#config;
+    const config = this.#tools.config();
+    const known = { connections, shares, smb };
+    const edits = editsOf(answers, known, readToml(config.shown()));
+    const first: Readonly<Record<string, number>> = {
+      connections: connections.length,
+      shares: shares.length,
+      users: smb.users.length,
+    };
+    // Each list begins at its first new item: what is there already is not shown again.
+    const alone = edits.map(({ path, value }) => ({
+      path: path.map((segment, index) =>
+        typeof segment === 'number' ? segment - (first[String(path[index - 1])] ?? 0) : segment,
+      ),
+      value,
+    }));
+    return config.shown(editToml('', alone));
+  }
+
+  addresses(shares: readonly string[], user: string, host?: string): readonly LanAddresses[] {
+    return lanAddresses(shares, { user, host, ...this.#config.smb });
   }
 
   async apply(answers: SetupAnswers, by: ConfigAuthor): Promise<ConfigAnswer> {
-    const changes = this.#ctx.use('configChanges');
+    const changes = this.#tools.changes();
     const { version } = changes;
     return changes.submit({ text: this.#text(answers), by, keepSecrets: true, version });
   }
@@ -77,14 +116,7 @@ export class Setup implements SetupService {
   /** Throws a sentence. */
   #text(answers: SetupAnswers): string {
     const { connections, shares, smb } = this.#config;
-    const text = this.#ctx.use('config').shown();
-    return editToml(
-      text,
-      editsOf(
-        answers,
-        { connections, shares, smb: smb as unknown as { listen: string[]; users: { name: string }[] } },
-        readToml(text),
-      ),
-    );
+    const text = this.#tools.config().shown();
+    return editToml(text, editsOf(answers, { connections, shares, smb }, readToml(text)));
   }
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** Numbers of the server's own users: far from the system's, and from those that Samba gives out itself. */
+/** Uids of the server's own users: far from the system's, and from those that Samba assigns itself. */
 const FIRST_UID = 1_000_000;
 const UIDS = 900_000;
-/** Who comes without a password. */
+/** The account for clients without a password. */
 export const GUEST = 'nobody';
 
 export interface Owner {
@@ -11,14 +11,14 @@ export interface Owner {
   readonly gid: number;
 }
 
-/** The daemon's own user, to whom the mounts belong, by the name it has in the private user list. */
+/** The daemon's own user, who owns the mounts, by its name in the private user list. */
 export function ownerName({ uid }: Owner): string {
   return uid === 0 ? 'root' : 'mountkeeper';
 }
 
 /**
- * A user list in the form of /etc/passwd for the server alone. A name keeps its number, whoever comes and
- * goes.
+ * A user list in the format of /etc/passwd, used only by this server. A name keeps its uid when users are
+ * added or removed.
  */
 export function renderPasswd(users: readonly string[], owner: Owner): string {
   const numbers = userNumbers(users);

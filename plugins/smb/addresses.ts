@@ -3,9 +3,9 @@ import { networkInterfaces } from 'node:os';
 import { portProblem } from 'mountkeeper';
 
 export interface Listening {
-  /** Entries of `listen` that are there now, for the server's configuration; empty: all of the machine. */
+  /** The entries of `listen` that exist now, for the server's configuration; empty: all addresses. */
   readonly interfaces: readonly string[];
-  /** Where a client of this machine finds the server. */
+  /** Where a client on this machine reaches the server. */
   readonly addresses: readonly string[];
   readonly missing: readonly string[];
 }
@@ -14,7 +14,7 @@ type Interfaces = Readonly<
   Record<string, readonly { readonly address: string; readonly internal: boolean }[] | undefined>
 >;
 
-/** What of `listen` this machine has. Throws with a sentence when nothing of it is there. */
+/** The entries of `listen` that this machine has. Throws a sentence when it has none of them. */
 export function resolveListen(
   listen: readonly string[],
   present: Interfaces = networkInterfaces(),
@@ -26,7 +26,8 @@ export function resolveListen(
   const missing = found.filter(({ addresses }) => addresses.length === 0).map(({ entry }) => entry);
   if (here.length === 0)
     throw new Error(
-      `${missing.join(', ')}: this machine has no such address or network interface; correct smb.listen, or bring the network up`,
+      `${missing.join(', ')}: this machine has no such address or network interface; ` +
+        'correct smb.listen, or bring the network up',
     );
   return {
     interfaces: here.map(({ entry }) => entry),
@@ -46,7 +47,7 @@ function isLoopback(address: string): boolean {
   return address.startsWith('127.');
 }
 
-/** Why the port cannot be had at one of the addresses; undefined when it can. */
+/** Why the port cannot be used at one of the addresses; undefined when it can. */
 export async function listenProblem(
   port: number,
   { interfaces, addresses }: Listening,

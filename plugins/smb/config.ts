@@ -21,7 +21,7 @@ declare module 'mountkeeper' {
   }
 }
 
-/** Names that the server needs for itself. */
+/** Names that the server itself needs. */
 const RESERVED = ['root', 'nobody', 'nogroup', 'guest'];
 
 const user = Joi.object<SmbUser, true>({
@@ -74,7 +74,7 @@ export const schema = Joi.object<SmbConfig, true>({
     .description('Who may log in. Nobody, when there is no user and no guest.'),
 }).meta({ tier: 'protocol' });
 
-/** Samba tells no case apart. Joi's own `unique` compares each with each. */
+/** Samba ignores case. Joi's own `unique` compares every pair, which is slow. */
 function withoutDoubles(users: readonly SmbUser[], helpers: Joi.CustomHelpers): unknown {
   const names = users.map(({ name }) => name.toLowerCase());
   const first = new Map(names.toReversed().map((name, index) => [name, names.length - 1 - index]));
@@ -88,7 +88,7 @@ function withoutDoubles(users: readonly SmbUser[], helpers: Joi.CustomHelpers): 
   );
 }
 
-/** What a schema cannot see. */
+/** Checks that a schema cannot make. */
 export function check({ smb }: Config): readonly ConfigProblem[] {
   return smb.users.flatMap((one, index) =>
     one.password === ''

@@ -15,7 +15,9 @@ async function serverCheck(processes: Processes): Promise<Check> {
       title,
       result: 'error',
       detail: `not installed: ${missing.join(', ')}`,
-      advice: `Install it: apt-get install ${missing.join(' ')}. The system's own Samba service is not needed and may stay off.`,
+      advice:
+        `Install it: apt-get install ${missing.join(' ')}. ` +
+        `The system's own Samba service is not needed and may stay off.`,
     };
   if (process.getuid?.() !== 0)
     return {
@@ -25,6 +27,7 @@ async function serverCheck(processes: Processes): Promise<Check> {
       advice: 'Run the daemon as root, or set smb.enabled = false.',
     };
   const smbd = (await locate('smbd')) as string;
+  // What does not run shows in its modules below.
   const { stdout } = await processes
     .run({ command: smbd, args: ['--version'], timeoutMs: 5_000 })
     .catch(() => ({ stdout: '' }));

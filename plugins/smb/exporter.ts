@@ -1,10 +1,11 @@
 import { readFile, rename } from 'node:fs/promises';
-import { exporterOf, keepServer, showShares, writeWhole } from 'mountkeeper';
+import { exporterOf, manageServer, createExportTable, writeWhole } from 'mountkeeper';
 import type {
+  ListenAddress,
   Config,
   ExporterParts,
   ExporterTools,
-  KeptServer,
+  ManagedServer,
   Mount,
   Notice,
   Offer,
@@ -12,14 +13,14 @@ import type {
   Secrets,
   ServingExporter,
   ShareSpec,
-  ShownShares,
+  ExportTable,
 } from 'mountkeeper';
 import { GUEST, ownerName } from './accounts.ts';
 import type { Owner } from './accounts.ts';
 import { listenProblem, resolveListen } from './addresses.ts';
 import type { Listening } from './addresses.ts';
 import type { SmbConfig } from './config.ts';
-import { placeIn, placeProblem, preparePlace } from './paths.ts';
+import { smbPaths, pathsProblem, preparePaths } from './paths.ts';
 import { findSamba } from './samba.ts';
 import type { Samba } from './samba.ts';
 import { pathProblem, renderConfig } from './server-config.ts';
@@ -48,8 +49,8 @@ export interface SmbTools extends ExporterTools {
 
 export interface SmbExporter extends ServingExporter {
   /**
-   * Another protocol may have been switched on or off: files are lent to clients only where no other one
-   * writes them.
+   * Called when another protocol was switched on or off: oplocks and leases are allowed only where no other
+   * protocol writes the same files.
    */
   realign(): Promise<void>;
 }
@@ -62,10 +63,11 @@ export function createSmbExporter(tools: SmbTools): SmbExporter {
 class SmbParts implements ExporterParts<ServedShare> {
   readonly label = 'SMB';
   readonly isEnabled: boolean;
-  readonly server: KeptServer;
-  readonly shown: ShownShares<ServedShare>;
+  readonly listensAt: ListenAddress;
+  readonly server: ManagedServer;
+  readonly shown: ExportTable<ServedShare>;
   readonly #tools: SmbTools;
-  readonly #place;
+  readonly #paths;
   #userProblems: readonly string[] = [];
   #users: readonly string[] = [];
   #samba: Samba | undefined;
@@ -76,29 +78,30 @@ class SmbParts implements ExporterParts<ServedShare> {
   constructor(tools: SmbTools) {
     this.#tools = tools;
     this.isEnabled = tools.settings.enabled;
-    this.#place = placeIn(tools.paths.stateDir);
-    this.shown = showShares({
+    this.listensAt = { port: tools.settings.port, addresses: tools.settings.listen };
+    this.#paths = smbPaths(tools.paths.stateDir);
+    this.shown = createExportTable({
       ...tools,
       protocol: 'smb',
       describe: (spec, mount) => this.#describe(spec, mount),
       apply: (changed) => this.#apply(changed),
     });
-    this.server = keepServer({
+    this.server = manageServer({
       ...tools,
       key: PROCESS_KEY,
       graceMs: GRACE_MS,
       plan: () => this.shown.inTurn(() => this.#plan()),
       ready: async (process, signal) => {
         await awaitReady(this.#endpoint(), process, { clock: tools.clock, signal });
-        // What changed while it started may have been read or not.
-        await reload(tools.processes, this.#place);
+        // Changes during its start may or may not have been read.
+        await reload(tools.processes, this.#paths);
       },
       ask: (signal) => askEverywhere(this.#endpoint(), signal),
-      cleanUp: () => endHelper(this.#place, tools.clock),
+      cleanUp: () => endHelper(this.#paths, tools.clock),
     });
   }
 
-  /** Every client that may come in would be served. */
+  /** True when every client with access would be served. */
   isServing(): boolean {
     return this.#configProblem === undefined && (this.#tools.settings.guest || this.#users.length > 0);
   }
@@ -144,14 +147,14 @@ class SmbParts implements ExporterParts<ServedShare> {
   async #plan(): Promise<ProcessSpec> {
     const { processes, settings } = this.#tools;
     this.#samba = await findSamba(processes);
-    const problem = placeProblem(this.#place);
+    const problem = pathsProblem(this.#paths);
     if (problem !== undefined) throw new Error(problem);
     this.#listening = resolveListen(settings.listen);
     if (!this.server.process && !(await processes.adopt(PROCESS_KEY)))
       await this.#askForPort(this.#listening);
-    await preparePlace(this.#place);
+    await preparePaths(this.#paths);
     await this.#settleUsers(this.#samba);
-    return serverSpec(this.#samba, this.#place, [settings.port, this.#listening.interfaces]);
+    return serverSpec(this.#samba, this.#paths, [settings.port, this.#listening.interfaces]);
   }
 
   async #settleUsers(samba: Samba): Promise<void> {
@@ -161,12 +164,12 @@ class SmbParts implements ExporterParts<ServedShare> {
     const wasOpen = !settings.guest && this.#written?.includes('map to guest = Bad User') === true;
     await this.#apply(undefined);
     if (this.#configProblem !== undefined) throw new Error(this.#configProblem);
-    const env = serverEnvironment(samba, this.#place);
+    const env = serverEnvironment(samba, this.#paths);
     const cut = (users: readonly string[]): Promise<void> => this.#cut(users, env);
     if (wasOpen) await cut([GUEST]);
     const failures = await settleUsers(
       passwords,
-      { place: this.#place, processes, secrets, log, owner, cut },
+      { paths: this.#paths, processes, secrets, log, owner, cut },
       env,
     );
     this.#users = this.#users.filter((name) => !failures.has(name));
@@ -179,14 +182,14 @@ class SmbParts implements ExporterParts<ServedShare> {
     this.#userProblems = all;
   }
 
-  /** Who may enter no more is out at once, not when the session ends. */
+  /** A user who lost access is disconnected at once, not when the session ends. */
   async #cut(users: readonly string[], env: Readonly<Record<string, string>>): Promise<void> {
     const { processes } = this.#tools;
     if (!this.server.process && !(await processes.adopt(PROCESS_KEY))) return;
-    await reload(processes, this.#place);
+    await reload(processes, this.#paths);
     await endSessions(new Set(users.map((name) => name.toLowerCase())), {
       processes,
-      place: this.#place,
+      paths: this.#paths,
       env,
     });
   }
@@ -196,13 +199,16 @@ class SmbParts implements ExporterParts<ServedShare> {
     if (problem !== undefined) throw new Error(problem);
   }
 
-  /** Writes the configuration, has the server read it and cuts the connections to what went or changed. */
+  /**
+   * Writes the configuration, makes the server read it, and disconnects clients of shares that were removed
+   * or changed.
+   */
   async #apply(cut: string | undefined): Promise<void> {
     const { processes } = this.#tools;
     if (!this.#samba || !this.#listening) return;
     const text = this.#render(this.#samba, this.#listening);
     if (text !== this.#written) {
-      const next = `${this.#place.conf}.next`;
+      const next = `${this.#paths.conf}.next`;
       await writeWhole(next, text);
       this.#configProblem = await configProblem(processes, next);
       if (this.#configProblem !== undefined)
@@ -212,21 +218,21 @@ class SmbParts implements ExporterParts<ServedShare> {
         );
       else await this.#take(next, text);
     }
-    if (this.server.process && cut !== undefined) await closeShare(processes, this.#place, cut);
+    if (this.server.process && cut !== undefined) await closeShare(processes, this.#paths, cut);
   }
 
   async #take(file: string, text: string): Promise<void> {
-    await rename(file, this.#place.conf);
+    await rename(file, this.#paths.conf);
     this.#written = text;
-    await writeWhole(this.#place.shares, JSON.stringify([...this.shown.entries.values()]));
-    if (this.server.process) await reload(this.#tools.processes, this.#place);
+    await writeWhole(this.#paths.shares, JSON.stringify([...this.shown.entries.values()]));
+    if (this.server.process) await reload(this.#tools.processes, this.#paths);
   }
 
   #render(samba: Samba, listening: Listening): string {
     const { settings, owner } = this.#tools;
     return renderConfig(
       {
-        place: this.#place,
+        paths: this.#paths,
         port: settings.port,
         listen: listening.interfaces,
         guest: settings.guest,
@@ -251,14 +257,16 @@ class SmbParts implements ExporterParts<ServedShare> {
 
   // ------------------------------------------------------------ shares
 
-  /** What a server that a former daemon left shows. */
+  /** The shares of a server that a former daemon left. */
   async former(): Promise<ReadonlyMap<string, ServedShare>> {
     if (!(await this.#tools.processes.adopt(PROCESS_KEY))) return new Map();
-    this.#written = await readFile(this.#place.conf, 'utf8').catch(() => undefined);
+    // Then it is written anew, and the server reads it.
+    this.#written = await readFile(this.#paths.conf, 'utf8').catch(() => undefined);
     try {
-      const shares = JSON.parse(await readFile(this.#place.shares, 'utf8')) as ServedShare[];
+      const shares = JSON.parse(await readFile(this.#paths.shares, 'utf8')) as ServedShare[];
       return new Map(shares.map((share) => [share.name, share]));
     } catch {
+      // Nothing is known of what it shows: shares are added as they come.
       return new Map();
     }
   }
@@ -267,9 +275,8 @@ class SmbParts implements ExporterParts<ServedShare> {
     const problem = pathProblem(path);
     if (problem !== undefined) throw new Error(problem);
     // Whether other protocols may write the same files.
-    const config = this.#tools.config() as unknown as Record<string, { enabled?: boolean } | undefined>;
     const isShared = share.protocols.some(
-      (protocol) => protocol !== 'smb' && config[protocol]?.enabled === true,
+      (protocol) => protocol !== 'smb' && this.#tools.exporters.mayServe(protocol),
     );
     return { name: share.name, path, readOnly: share.read_only, isShared };
   }
@@ -279,6 +286,7 @@ function missingNow(listen: readonly string[]): readonly string[] {
   try {
     return resolveListen(listen).missing;
   } catch {
+    // What cannot be resolved is not there.
     return listen;
   }
 }

@@ -4,6 +4,13 @@ import type { SmbConfig } from './config.ts';
 import { checks } from './doctor.ts';
 import { createSmbExporter } from './exporter.ts';
 
+declare module 'mountkeeper' {
+  interface StatusRecord {
+    /** True while a client of SMB that may come in would be served. */
+    smbdRunning: boolean;
+  }
+}
+
 export default definePlugin<SmbConfig>({
   name: 'smb',
   version: '1.0.0',
@@ -24,7 +31,7 @@ export default definePlugin<SmbConfig>({
           config: () => ctx.use('config').current.config,
         }),
     });
-    ctx.status('smbdRunning', () => exporter()?.isServing === true);
+    ctx.status('smbdRunning', { default: false, read: () => exporter()?.isServing === true });
     ctx.tap('collectChecks', (config) => checks(config, ctx.use('processes')));
     ctx.tap('afterReload', () => exporter()?.realign());
   },

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { askOnce } from 'mountkeeper';
 import type { ServerAddress } from 'mountkeeper';
 
-/** SMB 2.1, 3.0, 3.0.2: enough to see that clients of today are served. */
+/** SMB 2.1, 3.0, 3.0.2: enough to check that current clients are served. */
 const DIALECTS = [0x0210, 0x0300, 0x0302] as const;
 const HEADER_BYTES = 64;
 const SIGNING_ENABLED = 1;
 
-/** A request to negotiate, as every client sends it first, with its length in front. */
+/** A negotiate request, which every client sends first, with its length prefix. */
 export function negotiateRequest(guid: Buffer = randomBytes(16)): Buffer {
   const header = Buffer.alloc(HEADER_BYTES);
   header.write('\xfeSMB', 0, 'latin1');
@@ -24,7 +24,10 @@ export function negotiateRequest(guid: Buffer = randomBytes(16)): Buffer {
   return Buffer.concat([length, header, body]);
 }
 
-/** The dialect that the server chose; undefined while the answer is not whole. Throws when it is none. */
+/**
+ * The dialect that the server chose; undefined while the answer is incomplete. Throws when it is not a
+ * valid one.
+ */
 export function readNegotiateAnswer(bytes: Buffer): number | undefined {
   if (bytes.length < 4) return undefined;
   const length = bytes.readUIntBE(1, 3);
@@ -39,7 +42,7 @@ export function readNegotiateAnswer(bytes: Buffer): number | undefined {
   return message.readUInt16LE(HEADER_BYTES + 4);
 }
 
-/** Resolves with the dialect when a server answers at the address before the signal ends it. */
+/** Resolves with the dialect when a server answers at the address before the signal aborts. */
 export function negotiate(address: ServerAddress, signal: AbortSignal): Promise<number> {
   return askOnce(address, { request: negotiateRequest(), read: readNegotiateAnswer }, signal);
 }

@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Everything that the private server owns. Nothing of the system's own Samba is read or written. */
-export interface Place {
+/** Paths of everything that the private server owns. Nothing of the system's own Samba is read or written. */
+export interface SmbPaths {
   readonly root: string;
   readonly conf: string;
   readonly shares: string;
@@ -16,11 +16,11 @@ export interface Place {
 const FOLDERS = ['private', 'lock', 'state', 'cache', 'pid', 'ncalrpc', 'winbindd', 'log'] as const;
 export type PlaceFolder = (typeof FOLDERS)[number];
 
-/** The server's sockets lie up to this much deeper; the kernel allows 107 bytes for a socket's path. */
+/** The server's sockets are at most this much deeper; the kernel allows 107 bytes for a socket's path. */
 const DEEPEST_SOCKET = '/ncalrpc/np/epmapper'.length + 8;
 const LONGEST_ROOT = 107 - DEEPEST_SOCKET;
 
-export function placeIn(stateDir: string): Place {
+export function smbPaths(stateDir: string): SmbPaths {
   const root = join(stateDir, 'smb');
   return {
     root,
@@ -34,16 +34,19 @@ export function placeIn(stateDir: string): Place {
   };
 }
 
-/** Why no server can live there; undefined when one can. */
-export function placeProblem({ root }: Place): string | undefined {
+/** Why no server can use these paths; undefined when one can. */
+export function pathsProblem({ root }: SmbPaths): string | undefined {
   if (Buffer.byteLength(root) > LONGEST_ROOT)
-    return `the path ${root} is too long for the server's sockets; choose a supervisor.state_dir of at most ${LONGEST_ROOT - 4} bytes`;
+    return (
+      `the path ${root} is too long for the server's sockets; ` +
+      `choose a supervisor.state_dir of at most ${LONGEST_ROOT - 4} bytes`
+    );
   if (/[%\n\r]/.test(root))
     return `the path ${root} holds a "%" or a line break, which smbd cannot take; choose another supervisor.state_dir`;
   return undefined;
 }
 
-export async function preparePlace(place: Place): Promise<void> {
-  await mkdir(place.root, { recursive: true, mode: 0o700 });
-  for (const name of FOLDERS) await mkdir(place.folder(name), { recursive: true, mode: 0o700 });
+export async function preparePaths(paths: SmbPaths): Promise<void> {
+  await mkdir(paths.root, { recursive: true, mode: 0o700 });
+  for (const name of FOLDERS) await mkdir(paths.folder(name), { recursive: true, mode: 0o700 });
 }

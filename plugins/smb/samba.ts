@@ -1,12 +1,13 @@
-import { access, constants, readdir, stat } from 'node:fs/promises';
+import { constants, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { firstAccessible } from 'mountkeeper';
 import type { Processes } from 'mountkeeper';
 
-/** What of Samba is installed here. */
+/** What is installed of Samba. */
 export interface Samba {
   readonly smbd: string;
   readonly nssWrapper: string;
-  /** The modules that serve macOS at its best are there. */
+  /** The modules for macOS are installed. */
   readonly hasFruit: boolean;
   /** Changes when another version is installed. */
   readonly stamp: string;
@@ -17,46 +18,25 @@ const LIBRARIES = ['/usr/local/lib', '/usr/lib64', '/usr/lib'];
 const ASK_MS = 5_000;
 export const MODULES = ['catia', 'fruit'] as const;
 
-export async function locate(
-  command: string,
-  folders: readonly string[] = FOLDERS,
-): Promise<string | undefined> {
-  for (const folder of folders) {
-    const file = join(folder, command);
-    if (
-      await access(file, constants.X_OK).then(
-        () => true,
-        () => false,
-      )
-    )
-      return file;
-  }
-  return undefined;
+export function locate(command: string, folders: readonly string[] = FOLDERS): Promise<string | undefined> {
+  return firstAccessible(
+    folders.map((folder) => join(folder, command)),
+    constants.X_OK,
+  );
 }
 
-/** Libraries lie in folders named by the machine's architecture on some systems. */
+/** On some systems, libraries are in folders named after the machine's architecture. */
 async function locateLibrary(name: string): Promise<string | undefined> {
   for (const folder of LIBRARIES) {
+    // Not every system has each of them.
     const inner = (await readdir(folder).catch(() => [])).filter(
       (entry) => entry.endsWith('-gnu') || entry.includes('-linux-'),
     );
-    const found = await locateReadable(
-      [folder, ...inner.map((entry) => join(folder, entry))].map((place) => join(place, name)),
+    const found = await firstAccessible(
+      [folder, ...inner.map((entry) => join(folder, entry))].map((paths) => join(paths, name)),
     );
     if (found !== undefined) return found;
   }
-  return undefined;
-}
-
-async function locateReadable(files: readonly string[]): Promise<string | undefined> {
-  for (const file of files)
-    if (
-      await access(file, constants.R_OK).then(
-        () => true,
-        () => false,
-      )
-    )
-      return file;
   return undefined;
 }
 
@@ -79,7 +59,8 @@ export async function findSamba(processes: Processes): Promise<Samba> {
   const missing = await missingPackages();
   if (missing.length > 0)
     throw new Error(
-      `the SMB server is not installed: install ${missing.length > 1 ? 'the packages' : 'the package'} ${missing.join(', ')}`,
+      'the SMB server is not installed: install ' +
+        `${missing.length > 1 ? 'the packages' : 'the package'} ${missing.join(', ')}`,
     );
   if (process.getuid?.() !== 0)
     throw new Error('smbd needs root: run the daemon as root, or set smb.enabled = false');
@@ -94,11 +75,14 @@ export async function findSamba(processes: Processes): Promise<Samba> {
 }
 
 export async function hasModules(smbd: string, processes: Processes): Promise<boolean> {
+  // It cannot say where: then they are looked for in vain, and doctor says so.
   const { stdout } = await processes
     .run({ command: smbd, args: ['-b'], timeoutMs: ASK_MS })
     .catch(() => ({ stdout: '' }));
   const folder = /^[ \t]*MODULESDIR:[ \t]*(\S.*)$/m.exec(stdout)?.[1]?.trim();
   if (folder === undefined) return false;
-  const found = await Promise.all(MODULES.map((name) => locateReadable([join(folder, 'vfs', `${name}.so`)])));
+  const found = await Promise.all(
+    MODULES.map((name) => firstAccessible([join(folder, 'vfs', `${name}.so`)])),
+  );
   return found.every((file) => file !== undefined);
 }

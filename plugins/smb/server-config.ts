@@ -1,31 +1,31 @@
 import { GUEST } from './accounts.ts';
-import type { Place } from './paths.ts';
+import type { SmbPaths } from './paths.ts';
 
-/** One share as the server shows it. */
+/** One share in the server's configuration. */
 export interface ServedShare {
   readonly name: string;
   readonly path: string;
   readonly readOnly: boolean;
-  /** Other protocols write the same files, so clients may not keep them to themselves. */
+  /** Other protocols write the same files, so clients must not get exclusive locks on them. */
   readonly isShared: boolean;
 }
 
 export interface ServerSettings {
-  readonly place: Place;
+  readonly paths: SmbPaths;
   readonly port: number;
-  /** Addresses and interface names that are there; empty for all. */
+  /** Existing addresses and interface names; empty for all. */
   readonly listen: readonly string[];
   readonly guest: boolean;
   readonly users: readonly string[];
   /** Modules for macOS are installed. */
   readonly hasFruit: boolean;
-  /** Whom the mounts belong to. */
+  /** The owner of the mounts. */
   readonly owner: string;
 }
 
 /**
- * Why a path cannot stand in the configuration: the server would read it as something else. Undefined when it
- * can.
+ * Why a path cannot be used in the configuration, because the server would read it differently. Undefined
+ * when it can.
  */
 export function pathProblem(path: string): string | undefined {
   if (path.includes('%'))
@@ -33,9 +33,15 @@ export function pathProblem(path: string): string | undefined {
   if (/[\x00-\x1f\x7f]/.test(path))
     return 'the mount point holds a control character; choose another mount_point';
   if (/[\\\s]$/.test(path))
-    return `the mount point ${path} ends with a space or a backslash, which smbd cannot take; choose another mount_point`;
+    return (
+      `the mount point ${path} ends with a space or a backslash, which smbd cannot take; ` +
+      'choose another mount_point'
+    );
   if (/^"|"$/.test(path))
-    return `the mount point ${path} begins or ends with a quotation mark, which smbd cannot take; choose another mount_point`;
+    return (
+      `the mount point ${path} begins or ends with a quotation mark, which smbd cannot take; ` +
+      'choose another mount_point'
+    );
   return undefined;
 }
 
@@ -59,7 +65,7 @@ function byName(shares: readonly ServedShare[]): readonly ServedShare[] {
 
 function globalKeys(settings: ServerSettings): Keys {
   return [
-    ...placeKeys(settings.place),
+    ...placeKeys(settings.paths),
     ...networkKeys(settings),
     ...accessKeys(settings),
     ...fileSystemKeys(),
@@ -67,19 +73,19 @@ function globalKeys(settings: ServerSettings): Keys {
   ];
 }
 
-function placeKeys(place: Place): Keys {
+function placeKeys(paths: SmbPaths): Keys {
   return [
-    ['private dir', place.folder('private')],
-    ['lock directory', place.folder('lock')],
-    ['state directory', place.folder('state')],
-    ['cache directory', place.folder('cache')],
-    ['pid directory', place.folder('pid')],
-    ['ncalrpc dir', place.folder('ncalrpc')],
-    ['winbindd socket directory', place.folder('winbindd')],
-    ['passdb backend', `tdbsam:${place.passdb}`],
-    ['log file', `${place.folder('log')}/log.smbd`],
+    ['private dir', paths.folder('private')],
+    ['lock directory', paths.folder('lock')],
+    ['state directory', paths.folder('state')],
+    ['cache directory', paths.folder('cache')],
+    ['pid directory', paths.folder('pid')],
+    ['ncalrpc dir', paths.folder('ncalrpc')],
+    ['winbindd socket directory', paths.folder('winbindd')],
+    ['passdb backend', `tdbsam:${paths.passdb}`],
+    ['log file', `${paths.folder('log')}/log.smbd`],
     ['max log size', '1000'],
-    // Neither printers nor shares that users of this machine might have made.
+    // No printers, and no shares that users of this machine may have defined.
     ['load printers', 'no'],
     ['printcap name', '/dev/null'],
     ['disable spoolss', 'yes'],
@@ -90,7 +96,7 @@ function placeKeys(place: Place): Keys {
 function networkKeys({ port, listen }: ServerSettings): Keys {
   return [
     ['server role', 'standalone server'],
-    // The accounts hang on it: it must not change with the host's name.
+    // The accounts depend on it, so it must not change with the host name.
     ['netbios name', 'MOUNTKEEPER'],
     ['server string', 'Mountkeeper'],
     ['disable netbios', 'yes'],
@@ -100,7 +106,7 @@ function networkKeys({ port, listen }: ServerSettings): Keys {
     ['multicast dns register', 'no'],
     ['idmap config * : backend', 'tdb'],
     ['idmap config * : range', '2000000-2999999'],
-    // Clients that vanished free their files within minutes instead of hours.
+    // Files of clients that disappeared are closed within minutes instead of hours.
     ['socket options', 'TCP_NODELAY SO_KEEPALIVE TCP_KEEPIDLE=60 TCP_KEEPINTVL=15 TCP_KEEPCNT=4'],
   ];
 }
@@ -119,19 +125,18 @@ function accessKeys({ guest }: ServerSettings): Keys {
   ];
 }
 
-/** What the file system of a mount lacks: extended attributes, access lists, modes. */
+/** A mount's file system has no extended attributes, access lists or modes. */
 function fileSystemKeys(): Keys {
   return [
     ['nt acl support', 'no'],
     ['ea support', 'no'],
     ['store dos attributes', 'no'],
-    // Every file shows as one to be archived, as on a Windows disk: clients that are given durable handles
-    // look at it.
+    // Every file has the archive attribute, as on a Windows disk: clients with durable handles check it.
     ['map archive', 'yes'],
     ['map hidden', 'no'],
     ['map system', 'no'],
     ['map readonly', 'no'],
-    // What macOS and Explorer would strew over the NAS.
+    // Files that macOS and Explorer would otherwise create everywhere on the NAS.
     ['veto files', '/._*/.DS_Store/.TemporaryItems/.apdisk/'],
     ['delete veto files', 'yes'],
   ];
@@ -145,7 +150,7 @@ function shareKeys(settings: ServerSettings, share: ServedShare): Keys {
     ...(settings.guest
       ? []
       : [['valid users', settings.users.map((name) => `"${name}"`).join(', ') || `"${GUEST}"`] as const]),
-    // Its group comes with it. Said as well, smbd would look the group up again at every single request.
+    // Implies its group. With `force group` as well, smbd would look the group up at every request.
     ['force user', settings.owner],
     ...(share.isShared ? [['oplocks', 'no'] as const, ['level2 oplocks', 'no'] as const] : []),
     ...(settings.hasFruit ? FRUIT : []),
@@ -153,9 +158,9 @@ function shareKeys(settings: ServerSettings, share: ServedShare): Keys {
 }
 
 /**
- * No module for streams: every way to keep them here loses or mixes them up when a file is renamed. So there
- * is no metadata either, and nobody looks for it: kept in an attribute, it would be asked of rclone twice
- * with every request.
+ * No streams module: every way to store streams here loses them or mixes them up when a file is renamed. So
+ * there is no metadata either, and nobody asks for it: stored in an attribute, every request would ask
+ * rclone for it twice.
  */
 const FRUIT: Keys = [
   ['vfs objects', 'catia fruit'],

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { untilAnswered } from 'mountkeeper';
 import type { Clock, ManagedProcess, Processes, ProcessSpec } from 'mountkeeper';
 import { negotiate } from './negotiate.ts';
-import type { Place } from './paths.ts';
+import type { SmbPaths } from './paths.ts';
 import type { Samba } from './samba.ts';
 
 export const PROCESS_KEY = 'smb/smbd';
@@ -13,24 +14,24 @@ const READY_MS = 10_000;
 const LOOK_MS = 40;
 const HELPER_END_MS = 2_000;
 
-/** The private user list takes the place of the system's, for the server and its tools alone. */
-export function serverEnvironment(samba: Samba, place: Place): Readonly<Record<string, string>> {
+/** The private user list replaces the system's, only for this server and its tools. */
+export function serverEnvironment(samba: Samba, paths: SmbPaths): Readonly<Record<string, string>> {
   return {
     LD_PRELOAD: samba.nssWrapper,
-    NSS_WRAPPER_PASSWD: place.nssPasswd,
-    NSS_WRAPPER_GROUP: place.nssGroup,
+    NSS_WRAPPER_PASSWD: paths.nssPasswd,
+    NSS_WRAPPER_GROUP: paths.nssGroup,
   };
 }
 
-/** `parts`: what the running server cannot take over by reading its configuration again. */
-export function serverSpec(samba: Samba, place: Place, parts: unknown): ProcessSpec {
+/** `parts`: settings that a running server does not apply by reading its configuration again. */
+export function serverSpec(samba: Samba, paths: SmbPaths, parts: unknown): ProcessSpec {
   return {
     key: PROCESS_KEY,
     command: samba.smbd,
-    args: ['--foreground', '--no-process-group', `--configfile=${place.conf}`, '--debug-stdout'],
-    env: serverEnvironment(samba, place),
+    args: ['--foreground', '--no-process-group', `--configfile=${paths.conf}`, '--debug-stdout'],
+    env: serverEnvironment(samba, paths),
     fingerprint: createHash('sha256')
-      .update(JSON.stringify([samba, place.root, parts]))
+      .update(JSON.stringify([samba, paths.root, parts]))
       .digest('hex')
       .slice(0, 32),
   };
@@ -41,49 +42,49 @@ export interface SmbdEndpoint {
   readonly port: number;
 }
 
-/** Resolves when every address is answered at as a client would be. */
+/** Resolves when clients get answers at every address. */
 export async function askEverywhere({ addresses, port }: SmbdEndpoint, signal: AbortSignal): Promise<void> {
   await Promise.all(addresses.map((host) => negotiate({ host, port }, signal)));
 }
 
 export async function awaitReady(
-  door: SmbdEndpoint,
+  endpoint: SmbdEndpoint,
   process: ManagedProcess,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<void> {
-  const deadline = clock.deadline(READY_MS, signal);
-  let last: unknown;
-  while (process.isAlive() && !deadline.aborted) {
-    try {
-      return await askEverywhere(door, clock.deadline(1_000, deadline));
-    } catch (error) {
-      last = error;
-    }
-    await clock.sleep(LOOK_MS, deadline).catch(() => undefined);
-  }
-  signal.throwIfAborted();
+  const unanswered = await untilAnswered({
+    process,
+    clock,
+    signal,
+    readyMs: READY_MS,
+    ask: (deadline) => askEverywhere(endpoint, deadline),
+  });
+  if (!unanswered) return;
   const lines = (await process.tail(3)).join(' ').trim();
   throw new Error(
-    `smbd does not answer on port ${door.port}: ${(lines === '' ? (last as Error | undefined)?.message : lines) ?? 'no reason given'}`,
+    `smbd does not answer on port ${endpoint.port}: ` +
+      `${(lines === '' ? (unanswered.last as Error | undefined)?.message : lines) ?? 'no reason given'}`,
   );
 }
 
-/** A helper that serves the list of shares runs on without its smbd, in a session of its own. */
-export async function endHelper(place: Place, clock: Clock): Promise<void> {
-  const text = await readFile(join(place.folder('pid'), 'samba-dcerpcd.pid'), 'utf8').catch(() => '');
+/** Ends the helper that lists shares: it survives its smbd, in a session of its own. */
+export async function endHelper(paths: SmbPaths, clock: Clock): Promise<void> {
+  // No helper has run.
+  const text = await readFile(join(paths.folder('pid'), 'samba-dcerpcd.pid'), 'utf8').catch(() => '');
   const pid = Number.parseInt(text, 10);
-  if (!Number.isSafeInteger(pid) || pid <= 1 || !isHelper(pid, place)) return;
+  if (!Number.isSafeInteger(pid) || pid <= 1 || !isHelper(pid, paths)) return;
   send(pid, 'SIGTERM');
   const end = clock.monotonic() + HELPER_END_MS;
-  while (isHelper(pid, place) && clock.monotonic() < end) await clock.sleep(LOOK_MS);
-  // Its workers are of its group.
-  if (isHelper(pid, place)) for (const target of [-pid, pid]) send(target, 'SIGKILL');
+  while (isHelper(pid, paths) && clock.monotonic() < end) await clock.sleep(LOOK_MS);
+  // Its workers are in its process group.
+  if (isHelper(pid, paths)) for (const target of [-pid, pid]) send(target, 'SIGKILL');
 }
 
-function isHelper(pid: number, place: Place): boolean {
+function isHelper(pid: number, paths: SmbPaths): boolean {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(place.conf);
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(paths.conf);
   } catch {
+    // The process is gone.
     return false;
   }
 }
@@ -96,43 +97,44 @@ function send(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/**
- * Has the server and every living session read the file again; a hang-up signal reaches the sessions not
- * always.
- */
-export async function reload(processes: Processes, place: Place): Promise<void> {
+/** Makes the server and every session read the file again; a SIGHUP does not always reach the sessions. */
+export async function reload(processes: Processes, paths: SmbPaths): Promise<void> {
   await processes.run({
     command: 'smbcontrol',
-    args: ['-s', place.conf, 'smbd', 'reload-config'],
+    args: ['-s', paths.conf, 'smbd', 'reload-config'],
     timeoutMs: 3_000,
   });
 }
 
-/** Cuts the sessions' connections to one share; their other shares go on. */
-export async function closeShare(processes: Processes, place: Place, share: string): Promise<void> {
+/** Disconnects sessions from one share; their other shares stay connected. */
+export async function closeShare(processes: Processes, paths: SmbPaths, share: string): Promise<void> {
   await processes.run({
     command: 'smbcontrol',
-    args: ['-s', place.conf, 'smbd', 'close-share', share],
+    args: ['-s', paths.conf, 'smbd', 'close-share', share],
     timeoutMs: 3_000,
   });
 }
 
 /**
- * Ends the connections over which one of the users has logged in; whoever else is on them logs in again by
- * itself. Samba's own way, `close-denied-share`, would cut everybody here: it asks whether the user may enter
- * whom the files are forced to.
+ * Ends the connections on which one of the users has logged in; others on the same connection log in again
+ * automatically. Samba's own `close-denied-share` would disconnect everybody here, because it checks the
+ * access of the user that all files are forced to.
  */
 export async function endSessions(
   users: ReadonlySet<string>,
   {
     processes,
-    place,
+    paths,
     env,
-  }: { readonly processes: Processes; readonly place: Place; readonly env: Readonly<Record<string, string>> },
+  }: {
+    readonly processes: Processes;
+    readonly paths: SmbPaths;
+    readonly env: Readonly<Record<string, string>>;
+  },
 ): Promise<void> {
   const { stdout } = await processes.run({
     command: 'smbstatus',
-    args: ['-s', place.conf, '-b'],
+    args: ['-s', paths.conf, '-b'],
     env,
     timeoutMs: 5_000,
   });
@@ -142,12 +144,12 @@ export async function endSessions(
   for (const pid of new Set(pids))
     await processes.run({
       command: 'smbcontrol',
-      args: ['-s', place.conf, pid, 'shutdown'],
+      args: ['-s', paths.conf, pid, 'shutdown'],
       timeoutMs: 3_000,
     });
 }
 
-/** Why Samba would not take the file as it is meant; undefined when it would. */
+/** Why Samba would not accept the file as it is; undefined when it would. */
 export async function configProblem(processes: Processes, file: string): Promise<string | undefined> {
   const { code, stderr } = await processes.run({ command: 'testparm', args: ['-s', file], timeoutMs: 5_000 });
   const complaint = stderr

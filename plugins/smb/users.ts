@@ -6,23 +6,23 @@ import type { Logger, Processes, Secrets } from 'mountkeeper';
 import { renderGroup, renderPasswd } from './accounts.ts';
 import type { Owner } from './accounts.ts';
 import type { SmbUser } from './config.ts';
-import type { Place } from './paths.ts';
+import type { SmbPaths } from './paths.ts';
 
 const TOOL_MS = 10_000;
-/** What the tool that sets it takes from its input. */
+/** The input of the tool that sets it. */
 const LONGEST_PASSWORD = 254;
 
 export interface UserTools {
-  readonly place: Place;
+  readonly paths: SmbPaths;
   readonly processes: Processes;
   readonly secrets: Secrets;
   readonly log: Logger;
   readonly owner: Owner;
-  /** Ends the sessions of users who may enter no more. */
+  /** Ends the sessions of users who lost access. */
   readonly cut: (users: readonly string[]) => Promise<void>;
 }
 
-/** Users whose password is known, and a sentence for each whose is not. */
+/** Users whose password is known, and a sentence for each of the others. */
 export interface KnownUsers {
   readonly passwords: ReadonlyMap<string, string>;
   readonly problems: readonly string[];
@@ -51,43 +51,42 @@ function passwordProblem(clear: string): string | undefined {
     : undefined;
 }
 
-/** What is in the password database now: name → mark of its password. */
+/** The content of the password database: name → hash of the password. */
 interface Known {
   readonly salt: string;
   readonly marks: Readonly<Record<string, string>>;
 }
 
 /**
- * Brings the private user list and password database in line; what has not changed is not touched. Resolves
- * with the reason for each user whose password could not be set: the others are let in. Rejects when that is
- * nobody.
+ * Updates the private user list and the password database; unchanged entries are not touched. Resolves with
+ * the reason for each user whose password could not be set; the others can log in. Rejects when none can.
  */
 export async function settleUsers(
   passwords: ReadonlyMap<string, string>,
   tools: UserTools,
   environment: Readonly<Record<string, string>>,
 ): Promise<ReadonlyMap<string, string>> {
-  const { place } = tools;
-  const known = await knownUsers(place);
-  await writeIfOther(place.nssGroup, renderGroup(tools.owner));
-  // Who leaves must still be known while the password goes.
+  const { paths } = tools;
+  const known = await knownUsers(paths);
+  await writeIfOther(paths.nssGroup, renderGroup(tools.owner));
+  // A removed user must still be known while the password is deleted.
   const leaving = Object.keys(known.marks).filter((name) => !passwords.has(name));
   await writeIfOther(
-    place.nssPasswd,
+    paths.nssPasswd,
     renderPasswd([...new Set([...passwords.keys(), ...leaving])], tools.owner),
   );
   await removePasswords(leaving, tools, environment);
   const { marks, failures } = await setPasswords(passwords, known, (name, input) =>
-    runTool(tools, environment, { command: 'smbpasswd', args: ['-c', place.conf, '-s', '-a', name], input }),
+    runTool(tools, environment, { command: 'smbpasswd', args: ['-c', paths.conf, '-s', '-a', name], input }),
   );
-  await writeIfOther(place.users, `${JSON.stringify({ salt: known.salt, marks } satisfies Known)}\n`);
-  await writeIfOther(place.nssPasswd, renderPasswd([...passwords.keys()], tools.owner));
+  await writeIfOther(paths.users, `${JSON.stringify({ salt: known.salt, marks } satisfies Known)}\n`);
+  await writeIfOther(paths.nssPasswd, renderPasswd([...passwords.keys()], tools.owner));
   const [first] = failures.values();
   if (first !== undefined && failures.size === passwords.size) throw new Error(first);
   return failures;
 }
 
-/** Nobody who has left goes on in a session that was opened before. */
+/** Ends sessions that removed users had opened before. */
 async function removePasswords(
   leaving: readonly string[],
   tools: UserTools,
@@ -96,7 +95,7 @@ async function removePasswords(
   for (const name of leaving) {
     await runTool(tools, environment, {
       command: 'pdbedit',
-      args: ['-s', tools.place.conf, '-x', '-u', name],
+      args: ['-s', tools.paths.conf, '-x', '-u', name],
     }).catch((error: unknown) => tools.log.warn({ user: name, err: error }, 'SMB user not removed'));
   }
   if (leaving.length > 0) await tools.cut(leaving);
@@ -126,30 +125,28 @@ async function setPasswords(
   return { marks, failures };
 }
 
-async function knownUsers(place: Place): Promise<Known> {
+async function knownUsers(paths: SmbPaths): Promise<Known> {
   const fresh: Known = { salt: randomBytes(16).toString('hex'), marks: {} };
-  const hasDatabase = await access(place.passdb).then(
+  const hasDatabase = await access(paths.passdb).then(
     () => true,
     () => false,
   );
   if (!hasDatabase) {
-    // Numbers that it remembers would belong to users of the former database.
-    await rm(join(place.folder('lock'), 'gencache.tdb'), { force: true });
+    // Cached ids would belong to users of the former database.
+    await rm(join(paths.folder('lock'), 'gencache.tdb'), { force: true });
     return fresh;
   }
   try {
-    const known = JSON.parse(await readFile(place.users, 'utf8')) as Known;
+    const known = JSON.parse(await readFile(paths.users, 'utf8')) as Known;
     return typeof known.salt === 'string' && typeof known.marks === 'object' ? known : fresh;
   } catch {
-    await rm(place.passdb, { force: true });
+    // Nobody knows whose passwords it holds: all are set anew.
+    await rm(paths.passdb, { force: true });
     return fresh;
   }
 }
 
-/**
- * The database itself holds a hash that is no harder to try passwords on; both are readable by the owner
- * alone.
- */
+/** The database itself contains a hash that is no harder to attack; both are readable only by the owner. */
 function markOf(salt: string, name: string, password: string): string {
   return createHash('sha256').update(`${salt}\0${name}\0${password}`).digest('hex');
 }
@@ -168,11 +165,13 @@ async function runTool(
   const { code, stderr, stdout } = await processes.run({ ...tool, env, timeoutMs: TOOL_MS });
   if (code !== 0)
     throw new Error(
-      `${tool.command} failed for the SMB user "${tool.args.at(-1)}": ${(stderr.trim() || stdout.trim()).split('\n').at(-1)}`,
+      `${tool.command} failed for the SMB user "${tool.args.at(-1)}": ` +
+        `${(stderr.trim() || stdout.trim()).split('\n').at(-1)}`,
     );
 }
 
 async function writeIfOther(file: string, text: string): Promise<void> {
+  // Not there, or unreadable: written anew.
   const current = await readFile(file, 'utf8').catch(() => undefined);
   if (current !== text) await writeWhole(file, text);
 }

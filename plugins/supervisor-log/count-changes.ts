@@ -1,6 +1,9 @@
 import type { ShareStatus } from 'mountkeeper';
 
-/** While counts keep changing, each share gets a line at most this often; the last change is always told. */
+/**
+ * While a share's counts keep changing, it gets one line per this interval; the last change is always
+ * logged.
+ */
 const REST_MS = 5_000;
 
 export type Count = 'dirtyCount' | 'erroredFiles' | 'errors';
@@ -17,7 +20,7 @@ interface Told {
   readonly atMs: number;
 }
 
-/** Notices that a share's counts are others than those last told. */
+/** Notices when a share's counts differ from those last logged. */
 export class CountChanges {
   readonly #told = new Map<string, Told>();
 

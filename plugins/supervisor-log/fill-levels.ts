@@ -1,4 +1,4 @@
-/** Percent of its limit from which on a cache is warned of. */
+/** Percentages of the limit at which a full cache is reported. */
 export const THRESHOLDS = [80, 95] as const;
 /** Percentage points that it must fall below a threshold before it can pass it again. */
 const HYSTERESIS = 5;
@@ -9,7 +9,7 @@ export type Threshold = (typeof THRESHOLDS)[number];
 export interface Fill {
   /** The share, or `''` for the file system that all caches lie on. */
   readonly name: string;
-  /** Undefined while it is not known. */
+  /** Undefined while it is unknown. */
   readonly usedBytes: number | undefined;
   readonly limitBytes: number;
 }
@@ -18,14 +18,14 @@ export interface Passing {
   readonly fill: Fill;
   readonly threshold: Threshold;
   readonly percent: number;
-  /** False when it has come down below it. */
+  /** False when it has fallen below the threshold. */
   readonly isUp: boolean;
 }
 
-/** Thresholds that caches are above, by name. */
+/** Thresholds that caches have passed, by name. */
 export type Passed = Readonly<Record<string, readonly number[]>>;
 
-/** Remembers what each cache has passed, so that each crossing is told once. */
+/** Remembers passed thresholds, so that each crossing is reported once. */
 export class FillLevels {
   readonly #passed: Map<string, ReadonlySet<Threshold>>;
 
@@ -38,7 +38,7 @@ export class FillLevels {
     );
   }
 
-  /** For the next daemon. */
+  /** To be saved for the next daemon. */
   get passed(): Passed {
     return Object.fromEntries(
       [...this.#passed]
@@ -47,9 +47,7 @@ export class FillLevels {
     );
   }
 
-  /**
-   * Crossings since the last look, lowest threshold first. Caches that are not among the fills are forgotten.
-   */
+  /** Crossings since the last call, lowest threshold first. Caches that are not in the list are forgotten. */
   look(fills: readonly Fill[]): readonly Passing[] {
     const names = new Set(fills.map(({ name }) => name));
     for (const gone of [...this.#passed.keys()].filter((name) => !names.has(name))) this.#passed.delete(gone);

@@ -3,7 +3,7 @@ import type { Logger, ShareStatus } from 'mountkeeper';
 import type { CountChange } from './count-changes.ts';
 import type { Fill, Passing } from './fill-levels.ts';
 
-/** One line for each share. */
+/** Logs one line for each share. */
 export function tellSnapshot(log: Logger, shares: readonly ShareStatus[], fills: readonly Fill[]): void {
   for (const share of shares) {
     log.info(

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { writeWhole } from 'mountkeeper';
 import type { Passed } from './fill-levels.ts';
 
-/** What the former daemon told of; nothing where the file is missing or not what it should be. */
+/** What the former daemon has reported; empty when the file is missing or damaged. */
 export async function readPassed(file: string): Promise<Passed> {
   try {
     const read = JSON.parse(await readFile(file, 'utf8')) as { passed?: unknown };
@@ -11,6 +11,7 @@ export async function readPassed(file: string): Promise<Passed> {
       Object.entries(read.passed).filter((entry): entry is [string, number[]] => Array.isArray(entry[1])),
     );
   } catch {
+    // None yet, or none any more: a full cache is told once more.
     return {};
   }
 }

@@ -2,6 +2,8 @@
 import { parseArgs } from 'node:util';
 import { durationMs, formatBytes } from 'mountkeeper';
 import type { CliCommand, CliContext } from 'mountkeeper';
+import { ended, shownName } from './proof-command.ts';
+import type { VerifyBody } from './proof/verify-jobs.ts';
 import type { QueueBody } from './routes.ts';
 
 const QUEUE_USAGE = '[SHARE [PATH]] [--send | --pause DURATION | --resume]';
@@ -11,18 +13,17 @@ const VERIFY_USAGE = 'SHARE [PATH]';
 interface Answer {
   readonly ok: boolean;
   readonly message: string;
-  readonly files?: readonly { readonly path: string; readonly result: string; readonly bytes: number }[];
 }
 
 interface Queueing {
   readonly share: string | undefined;
   readonly path: string | undefined;
   readonly verb?: 'send' | 'pause';
-  /** Of a pause; 0 ends it. */
+  /** Length of a pause; 0 ends it. */
   readonly seconds?: number;
 }
 
-/** Undefined for what makes no sense. */
+/** Undefined for arguments that make no sense. */
 function queueingOf(args: readonly string[]): Queueing | undefined {
   const {
     values,
@@ -84,7 +85,14 @@ async function conflicts(cli: CliContext): Promise<number> {
 async function verify(cli: CliContext): Promise<number> {
   const [share, path, ...more] = cli.args;
   if (share === undefined || more.length > 0) return usage(cli, `verify ${VERIFY_USAGE}`);
-  return ask(cli, share, 'verify', path === undefined ? {} : { path });
+  const names = (path ?? '').split('/').filter((name) => name !== '' && name !== '.');
+  const body = await ended<VerifyBody>({ share, verb: 'verify', path: names.join('/') }, cli);
+  if (body === undefined) return 1;
+  const rows = body.results.map((file) => [shownName(file.path), formatBytes(file.bytes), file.result]);
+  if (cli.json) cli.print(JSON.stringify(body));
+  else if (rows.length > 0) cli.table([['path', 'size', 'result'], ...rows]);
+  if (!cli.json) (body.is_equal ? cli.print : cli.printError).call(cli, body.message);
+  return body.is_equal ? 0 : 1;
 }
 
 function usage(cli: CliContext, text: string): number {
@@ -96,23 +104,17 @@ async function ask(cli: CliContext, share: string, verb: string, request: unknow
   const { body } = await cli.request('POST', `/api/queue/${encodeURIComponent(share)}/${verb}`, request);
   const answer = parsed(body) as Answer | undefined;
   if (answer === undefined) {
-    cli.printError('the daemon gave no answer that makes sense');
+    cli.printError('the answer of the daemon cannot be understood');
     return 1;
   }
   if (cli.json) cli.print(body);
   else {
-    const files = answer.files ?? [];
-    if (files.length > 0)
-      cli.table([
-        ['path', 'size', 'result'],
-        ...files.map(({ path, bytes, result }) => [path, formatBytes(bytes), result]),
-      ]);
     (answer.ok ? cli.print : cli.printError).call(cli, answer.message);
   }
   return answer.ok ? 0 : 1;
 }
 
-/** Undefined when it was told why not. */
+/** Undefined when the reason was printed. */
 async function read(cli: CliContext, share: string | undefined): Promise<readonly QueueBody[] | undefined> {
   const { status, body } = await cli.request(
     'GET',
@@ -121,7 +123,7 @@ async function read(cli: CliContext, share: string | undefined): Promise<readonl
   if (status !== 200) {
     cli.printError(
       share === undefined
-        ? 'the daemon gave no answer that makes sense'
+        ? 'the answer of the daemon cannot be understood'
         : `no share '${share}' is mounted with a write layer`,
     );
     return undefined;
@@ -134,7 +136,7 @@ function parsed(body: string): unknown {
   try {
     return JSON.parse(body);
   } catch {
-    // No answer of ours.
+    // Not an answer of the daemon.
     return undefined;
   }
 }

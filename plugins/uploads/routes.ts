@@ -1,23 +1,25 @@
-/** What waits, over HTTP: `/api/queue`, and what people may ask of it. */
+/** The upload queue over HTTP, `/api/queue`, and the commands for it. */
 import type { ResponseToolkit, Request, ResponseObject, ServerRoute } from '@hapi/hapi';
 import { documented, Joi } from 'mountkeeper';
-import type { Clock, Conflict, QueueEntry } from 'mountkeeper';
+import type { Clock, Conflict, QueueEntry, RouteDocument } from 'mountkeeper';
 import type { Keep } from './conflicts/resolve.ts';
-import { ANSWER, ONE_QUEUE, QUEUES, SUMMARIES } from './documented.ts';
+import type { ReceiptJobs } from './proof/receipt-jobs.ts';
+import type { VerifyJobs } from './proof/verify-jobs.ts';
+import { ANSWER, ONE_QUEUE, ONE_RECEIPT, ONE_VERIFICATION, QUEUES, SUMMARIES } from './route-documents.ts';
 import type { ManagedUploads } from './transfer/managed.ts';
 
 const MAX_BODY_BYTES = 16 * 1024;
 const HOUR_S = 3_600;
 const LONGEST_PAUSE_S = 7 * 24 * HOUR_S;
 
-/** A longer queue is told by its figures. */
+/** A longer queue is shown only by its figures. */
 const MOST_ENTRIES = 1_000;
 
 export interface QueueBody {
   readonly share: string;
   readonly dirty_files: number | null;
   readonly dirty_bytes: number | null;
-  /** When the oldest change that the remote does not have was made; null when it has all. */
+  /** When the oldest change was made that is not on the remote yet; null when there is none. */
   readonly oldest_dirty_at: string | null;
   readonly stuck_files: number | null;
   /** Null when nothing is paused. */
@@ -45,7 +47,8 @@ export interface QueueBody {
 interface Answer {
   readonly ok: boolean;
   readonly message: string;
-  readonly files?: readonly unknown[];
+  /** Of work that goes on: a receipt or a comparison. */
+  readonly id?: string;
 }
 
 type Shares = () => ReadonlyMap<string, ManagedUploads>;
@@ -64,9 +67,15 @@ const BODIES = {
     keep: Joi.string().valid('mine', 'theirs', 'both').required(),
   }).required(),
   verify: Joi.object<{ path?: string }>({ path }).allow(null),
+  receipt: Joi.object<{ path?: string }>({ path }).allow(null),
 };
 
-export function routes(shares: Shares, clock: () => Clock): ServerRoute[] {
+export interface Proofs {
+  readonly receipt: ReceiptJobs;
+  readonly verify: VerifyJobs;
+}
+
+export function routes(shares: Shares, clock: () => Clock, proofs: Proofs): ServerRoute[] {
   return [
     {
       method: 'GET',
@@ -116,26 +125,44 @@ export function routes(shares: Shares, clock: () => Clock): ServerRoute[] {
         };
       },
     ),
-    post('verify', shares, async (uploads, body: { path?: string } | null) => {
-      const files = await uploads.verify(body?.path ?? '');
-      const wrong = files.filter(({ result }) => result === 'differs').length;
-      return {
-        ok: wrong === 0,
-        message: `${files.length} files held against the remote, ${wrong} differ`,
-        files,
-      };
+    post('verify', shares, (uploads, body: { path?: string } | null, share) => {
+      const id = proofs.verify.start({ share, path: body?.path ?? '', uploads });
+      return { ok: true, message: 'Files are being held against the remote', id };
     }),
+    answered('verify', proofs.verify, ONE_VERIFICATION),
+    post('receipt', shares, (uploads, body: { path?: string } | null, share) => {
+      const id = proofs.receipt.start({ share, path: body?.path ?? '', uploads });
+      return { ok: true, message: 'The receipt is being made', id };
+    }),
+    answered('receipt', proofs.receipt, ONE_RECEIPT),
   ];
 }
 
+/** How far work is that was begun by the verb, and its result. */
+function answered(
+  verb: keyof Proofs,
+  jobs: Pick<Proofs[typeof verb], 'get'>,
+  document: RouteDocument,
+): ServerRoute {
+  return {
+    method: 'GET',
+    path: `/api/queue/{share}/${verb}/{id}`,
+    options: documented(document),
+    handler: (request, h) => {
+      const { share, id } = request.params as { readonly share: string; readonly id: string };
+      return jobs.get(share, id) ?? h.response().code(404);
+    },
+  };
+}
+
 /**
- * A body that is not as it should be: 400. What cannot be done as things are: 200 with `ok: false`, as
- * everywhere in this API.
+ * A malformed body is answered with 400; a request that cannot be done in the present state with 200 and
+ * `ok: false`, as everywhere in this API.
  */
 function post<T>(
   verb: keyof typeof BODIES,
   shares: Shares,
-  act: (uploads: ManagedUploads, body: T) => Answer | Promise<Answer>,
+  act: (uploads: ManagedUploads, body: T, share: string) => Answer | Promise<Answer>,
 ): ServerRoute {
   const refuse = (h: ResponseToolkit, message: string): ResponseObject =>
     h.response({ ok: false, message: `Invalid request: ${message}` } satisfies Answer).code(400);
@@ -159,10 +186,11 @@ function post<T>(
       if (error !== undefined) return refuse(h, error.message);
       if (uploads === undefined)
         return { ok: false, message: `Share '${name}' is not mounted with a write layer` };
-      return Promise.resolve(act(uploads, value as T)).catch((cause: Error): Answer => ({
-        ok: false,
-        message: cause.message,
-      }));
+      try {
+        return await act(uploads, value as T, name);
+      } catch (cause) {
+        return { ok: false, message: (cause as Error).message };
+      }
     },
   };
 }

@@ -1,6 +1,6 @@
 /**
- * On the page of a share: what waits, goes up or is stuck, with the remote's own words, and both versions of
- * what two have changed.
+ * The uploads on a share's page: what waits, is uploading or is stuck, with the remote's own messages, and
+ * both versions of conflicts.
  */
 import { html, inEveryLanguage, readTexts } from 'mountkeeper';
 import type {
@@ -24,13 +24,25 @@ const MOST_SHOWN = 200;
 function row(entry: QueueEntry, view: View): Content {
   const { path, action, state, bytes, sentBytes, since, reason, tries, nextTryAt } = entry;
   return html`<tr><th scope="row"><bdi>${path}</bdi> <small>${view.t(`action-${action.replace(' ', '-')}`)}</small></th>
-    <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>${reason === '' ? null : html` <small><bdi>${reason}</bdi></small>`}</td>
-    <td>${state === 'uploading' ? view.t('sent', { sent: view.bytes(sentBytes), bytes: view.bytes(bytes) }) : view.bytes(bytes)}</td>
-    <td>${view.time(since, 'ago')}</td><td>${view.number(tries)}${nextTryAt === undefined ? null : html` <small>${view.t('next', { time: view.time(nextTryAt) })}</small>`}</td></tr>`;
+    <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>${
+      reason === '' ? null : html` <small><bdi>${reason}</bdi></small>`
+    }</td>
+    <td>${
+      state === 'uploading'
+        ? view.t('sent', { sent: view.bytes(sentBytes), bytes: view.bytes(bytes) })
+        : view.bytes(bytes)
+    }</td>
+    <td>${view.time(since, 'ago')}</td><td>${view.number(tries)}${
+      nextTryAt === undefined
+        ? null
+        : html` <small
+        >${view.t('next', { time: view.time(nextTryAt) })}</small>`
+    }</td></tr>`;
 }
 
 function conflict({ path, copy, at }: Conflict, view: View): Content {
-  return html`<li data-tone="warn"><div><p><bdi>${path}</bdi> <small>${view.time(at)}</small></p><p class="help">${view.t('copy-at', { copy: html`<bdi>${copy}</bdi>` })}</p></div></li>`;
+  return html`<li data-tone="warn"><div><p><bdi>${path}</bdi> <small>${view.time(at)}</small></p><p class="help"
+      >${view.t('copy-at', { copy: html`<bdi>${copy}</bdi>` })}</p></div></li>`;
 }
 
 function table(uploads: ShareUploads, view: View): Content {
@@ -41,10 +53,16 @@ function table(uploads: ShareUploads, view: View): Content {
     entries.length === 0
       ? html`<p class="help">${view.t('none')}</p>`
       : html`<div class="scroll" tabindex="0" role="region"
-      aria-label=${view.plain('title')}><table><thead><tr>${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead>
+      aria-label=${view.plain('title')}><table><thead><tr>${heads.map(
+        (head) => html`<th scope="col">${view.t(head)}</th>`,
+      )}</tr></thead>
       <tbody>${entries.slice(0, MOST_SHOWN).map((entry) => row(entry, view))}</tbody></table></div>`
   }
-    ${entries.length > MOST_SHOWN ? html`<p class="help">${view.t('more', { count: entries.length - MOST_SHOWN })}</p>` : null}
+    ${
+      entries.length > MOST_SHOWN
+        ? html`<p class="help">${view.t('more', { count: entries.length - MOST_SHOWN })}</p>`
+        : null
+    }
     ${
       conflicts.length === 0
         ? null
@@ -64,7 +82,7 @@ function pauseLine({ pausedUntil }: ShownUploads, view: View): Content {
     : html`<p class="reason">${view.t('paused-until', { time: view.time(pausedUntil) })}</p>`;
 }
 
-/** What the panel needs of a share's uploads. */
+/** What the panel needs from a share's uploads. */
 export type ShownUploads = ShareUploads & Pick<ManagedUploads, 'pause' | 'pausedUntil'>;
 
 const PAUSE_MS = 3_600_000;
@@ -88,12 +106,12 @@ export function uploadsPanel(shares: () => ReadonlyMap<string, ShownUploads>, no
     order: 40,
     title: text('title'),
     texts: TEXTS,
-    // Without the write layer rclone keeps the queue, and the card counts it.
+    // Without a write layer rclone has the queue, and the share's card counts it.
     render: (view) => {
       const uploads = shares().get(view.share ?? '');
       return uploads ? [pauseLine(uploads, view), table(uploads, view)] : null;
     },
-    // Drawn once: which of the two is of use, the panel says.
+    // Rendered once; the panel says whether pausing or resuming makes sense.
     buttons: ({ share = '' }) => (shares().has(share) ? BUTTONS : []),
     actions: {
       send,

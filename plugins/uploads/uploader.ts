@@ -1,5 +1,6 @@
 /** The service `uploader`: one uploader for each share that is mounted. */
 import { lstat } from 'node:fs/promises';
+import { undefinedWhenMissing } from 'mountkeeper';
 import type {
   Clock,
   Conflict,
@@ -12,7 +13,8 @@ import type {
 import { planUpper } from './compare/plan.ts';
 import { Records } from './compare/records.ts';
 import { createScanner } from './compare/scan.ts';
-import { settleUpper } from './transfer/settle.ts';
+import type { Proof } from './proof/same-content.ts';
+import { settleUpper } from './transfer/leaving/settle.ts';
 import { ShareUploader } from './transfer/share-uploads.ts';
 import type { ManagedUploads } from './transfer/managed.ts';
 
@@ -24,6 +26,7 @@ export interface UploaderTools {
   readonly processes: Pick<Processes, 'run'>;
   readonly log: Logger;
   readonly notify: (event: NotificationEvent) => Promise<void>;
+  readonly proofOf: (share: string) => Proof;
 }
 
 export interface RunningUploader extends Uploader {
@@ -33,7 +36,7 @@ export interface RunningUploader extends Uploader {
 
 export function createUploader(tools: UploaderTools): RunningUploader {
   const shares = new Map<string, ManagedUploads>();
-  /** A pause outlives a mount. */
+  /** Pauses are kept across mounts. */
   const pauses = new Map<string, number>();
   return {
     shares,
@@ -44,7 +47,7 @@ export function createUploader(tools: UploaderTools): RunningUploader {
       if (until > tools.clock.now()) uploads.pause(until);
       const handle: ManagedUploads = handleOf(uploads, {
         onPause: (time) => (time === 0 ? pauses.delete(name) : pauses.set(name, time)),
-        // Another one may have taken its place.
+        // Another uploader may have replaced it.
         onStop: () => shares.get(name) === handle && shares.delete(name),
       });
       shares.set(name, handle);
@@ -75,7 +78,8 @@ function handleOf(uploads: ShareUploader, { onPause, onStop }: HandleEvents): Ma
     },
     sendNow: (path) => uploads.sendNow(path),
     resolve: (conflict, keep) => uploads.resolve(conflict, keep),
-    verify: (path) => uploads.verify(path),
+    verify: (path, asked) => uploads.verify(path, asked),
+    receipt: (path, asked) => uploads.receipt(path, asked),
     look: (signal) => uploads.look(signal),
     holdMoves: (signal) => uploads.holdMoves(signal),
     settleMoves: (signal) => uploads.settleMoves(signal),
@@ -93,20 +97,26 @@ function handleOf(uploads: ShareUploader, { onPause, onStop }: HandleEvents): Ma
   };
 }
 
-function startShare(options: UploadOptions, { clock, processes, log, notify }: UploaderTools): ShareUploader {
+function startShare(
+  options: UploadOptions,
+  { clock, processes, log, notify, proofOf }: UploaderTools,
+): ShareUploader {
   const { shareName } = options.layer;
   const onConflict = (conflict: Conflict): void => {
     notify(eventOf(shareName, conflict)).catch((error: unknown) =>
       log.warn({ share: shareName, err: error }, 'conflict not told'),
     );
   };
-  return new ShareUploader({ ...options, clock, processes, log, onConflict });
+  const proof = (): Proof => proofOf(shareName);
+  return new ShareUploader({ ...options, clock, processes, log, onConflict, proof });
 }
 
 function eventOf(share: string, { path, copy, what, at }: Conflict): NotificationEvent {
   const [mine, theirs] =
     copy === path ? [`what was written here is kept at its place`, ''] : ['the other one is', ` ${copy}`];
-  const message = `Two versions of ${path} in share ${share}: others changed it on the remote as well. Both stay; ${mine}${theirs}.`;
+  const message =
+    `Two versions of ${path} in share ${share}: others changed it on the remote as well. Both stay; ` +
+    `${mine}${theirs}.`;
   return {
     type: 'file.conflict',
     severity: 'warning',
@@ -117,15 +127,16 @@ function eventOf(share: string, { path, copy, what, at }: Conflict): Notificatio
 }
 
 /**
- * What a look shows that asks nobody: what lies below is not known without a mount, so a little more may seem
- * to wait.
+ * Counts waiting changes from a scan alone. Without a mount the lower layer is unknown, so the count may be
+ * slightly too high.
  */
 async function waiting(
   upper: string,
   folder: string,
   { processes, clock }: UploaderTools,
 ): ReturnType<Uploader['waiting']> {
-  const stats = await lstat(upper, { bigint: true }).catch(() => undefined);
+  // One that cannot be read is no empty one: what waits in it is unknown then.
+  const stats = await lstat(upper, { bigint: true }).catch(undefinedWhenMissing);
   if (stats === undefined) return { count: 0, bytes: 0, paths: [] };
   const known = await Records.peek(folder, `${stats.ino} ${stats.birthtimeNs}`);
   const scan = await createScanner(upper, processes).scan(clock.deadline(LOOK_TIMEOUT_MS));

@@ -1,5 +1,6 @@
 /** `mountkeeper warmup [SHARE [PATH]]`. */
 import { parseArgs } from 'node:util';
+import { pause } from 'mountkeeper';
 import type { CliCommand, CliContext } from 'mountkeeper';
 import { closingLine, createRateMeter, progressLine, totalsOf } from './progress.ts';
 import type { RateMeter } from './progress.ts';
@@ -9,7 +10,7 @@ const USAGE = '[SHARE [PATH]] [--newer-than AGE] [--dry-run] [--cancel] [--no-wa
 const LOOK_EVERY_MS = 500;
 
 interface Options {
-  /** Left out: every share that a rule names. */
+  /** Undefined: every share that a rule names. */
   readonly share: string | undefined;
   readonly path: string | undefined;
   readonly newerThan: string | undefined;
@@ -36,7 +37,7 @@ function optionsOf(args: readonly string[]): Options {
   if (share === undefined && newerThan !== undefined)
     throw new Error('the rules have an age of their own; --newer-than needs a share');
   return {
-    // An age alone means the whole share: the rules have their own.
+    // An age without a path means the whole share, because the rules have their own ages.
     share,
     path: path ?? (newerThan === undefined ? undefined : ''),
     newerThan,
@@ -56,11 +57,12 @@ async function ask(
   try {
     const {
       ok = false,
-      message = 'the daemon gave no answer that makes sense',
+      message = 'the answer of the daemon cannot be understood',
       tasks = [],
     } = JSON.parse(answer.body) as Partial<WarmupAnswer>;
     return { ok, message, tasks };
   } catch {
+    // Not JSON: some other server's, or the daemon's own refusal.
     return {
       ok: false,
       message: `the daemon answered with status ${answer.status}; is the plugin warmup switched on?`,
@@ -78,13 +80,13 @@ function isSame(one: TaskView, other: TaskView): boolean {
   );
 }
 
-/** The state of all together: what the first that is not through is at. */
+/** The state of all tasks together: that of the first unfinished one. */
 function stateOf(tasks: readonly TaskView[]): string {
   const state = tasks.find((task) => task.active)?.state ?? 'complete';
   return state === 'pending' ? 'waiting for the share or its turn' : state;
 }
 
-/** Until all are through. Undefined when the wait was broken off. */
+/** Waits until all are finished. Undefined when the wait was interrupted. */
 async function follow(
   cli: CliContext,
   shares: readonly string[],
@@ -98,7 +100,7 @@ async function follow(
       .filter((task) => asked.some((one) => isSame(one, task)));
     if (mine.every((task) => !task.active)) return mine;
     show(cli, mine, meter);
-    await cli.clock.sleep(LOOK_EVERY_MS, cli.signal).catch(() => undefined);
+    await pause(cli.clock, LOOK_EVERY_MS, cli.signal);
   }
   return undefined;
 }
@@ -136,7 +138,7 @@ async function sharesWithRules(cli: CliContext): Promise<readonly string[]> {
   return [...new Set((config?.warmup?.rules ?? []).map((rule) => rule.share))];
 }
 
-/** One answer of several: the first that is none, else all of their tasks. */
+/** Joins several answers: the first failed one, else all of their tasks. */
 function joined(answers: readonly WarmupAnswer[]): WarmupAnswer {
   const refused = answers.find(({ ok }) => !ok);
   return (
@@ -183,7 +185,7 @@ async function runFor(
       cli,
       joined(await Promise.all(shares.map((one) => ask(cli, 'POST', `${routeOf(one)}/cancel`)))),
     );
-  // JSON leaves out what is undefined.
+  // JSON leaves out undefined values.
   const body = { path, newer_than: newerThan, dry_run: isDryRun };
   const answer = joined(await Promise.all(shares.map((one) => ask(cli, 'POST', routeOf(one), body))));
   if (!answer.ok || !isWaiting) return say(cli, answer);
@@ -200,5 +202,6 @@ export const warmupCommand: CliCommand = {
   usage: USAGE,
   run,
   summary:
-    'Fetch what the rules name, all of them or those of a share, or one folder of it, into the cache, and show how far it is; --dry-run only counts.',
+    'Fetch what the rules name, all of them or those of a share, or one folder of it, into the ' +
+    'cache, and show how far it is; --dry-run only counts.',
 };

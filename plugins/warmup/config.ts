@@ -21,7 +21,7 @@ declare module 'mountkeeper' {
   }
 }
 
-/** Any expression that is right. */
+/** Any valid expression, to check the time zone with. */
 const EVERY_MINUTE = '* * * * *';
 
 const checked = (problemOf: (value: string) => string | undefined) =>
@@ -34,13 +34,13 @@ const checked = (problemOf: (value: string) => string | undefined) =>
         : helpers.message({ custom: '{{#label}}: {{#reason}}' }, { reason });
     });
 
-/** The folder below the share, without empty parts; undefined when it would lead out of the share. */
+/** The folder below the share, without empty parts; undefined when it would leave the share. */
 export function folderOf(path: string): string | undefined {
   const parts = path.split('/').filter((part) => part !== '' && part !== '.');
   return path.includes('\0') || parts.includes('..') ? undefined : parts.join('/');
 }
 
-/** A folder below the share, brought into its plain form. */
+/** A folder below the share, normalised. */
 export const folder = (): Joi.StringSchema =>
   Joi.string()
     .allow('')
@@ -50,7 +50,7 @@ export const folder = (): Joi.StringSchema =>
         helpers.message({ custom: '{{#label}} must be a folder below the share, such as "photos/2024"' }),
     );
 
-/** `"0"` would leave out every file, where elsewhere it means that there is no limit. */
+/** At least 1 s: `"0"`, which means unlimited elsewhere, would exclude every file here. */
 export const age = (): Joi.StringSchema => duration({ min: '1s' });
 
 export const schema = Joi.object<WarmupConfig, true>({
@@ -58,7 +58,8 @@ export const schema = Joi.object<WarmupConfig, true>({
   warmup_schedule: checked((value) => cronProblem(value))
     .default('')
     .description(
-      'When all rules run: a cron expression of five fields, such as "0 3 * * *" for every day at 03:00; empty for never.',
+      'When all rules run: a cron expression of five fields, such as "0 3 * * *" for every day at ' +
+        '03:00; empty for never.',
     ),
   timezone: checked((value) => cronProblem(EVERY_MINUTE, value))
     .default('')
@@ -83,7 +84,7 @@ export const schema = Joi.object<WarmupConfig, true>({
     ),
 }).meta({ tier: 'live' });
 
-/** Rules name shares that are there. */
+/** Rules must name shares that exist. */
 export function check(config: Config): readonly ConfigProblem[] {
   const names = config.shares.map((share) => share.name);
   return config.warmup.rules.flatMap((rule, index) =>
@@ -92,7 +93,9 @@ export function check(config: Config): readonly ConfigProblem[] {
       : [
           {
             path: `warmup.rules[${index}].share`,
-            message: `there is no share "${rule.share}"; take the rule out or name one of: ${names.join(', ') || '(no share is configured)'}`,
+            message:
+              `there is no share "${rule.share}"; take the rule out or name one of: ` +
+              `${names.join(', ') || '(no share is configured)'}`,
           },
         ],
   );

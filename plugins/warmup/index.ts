@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Boom, definePlugin } from 'mountkeeper';
-import type { PluginContext } from 'mountkeeper';
+import { Boom, createLatestQueue, definePlugin, withRelease } from 'mountkeeper';
+import type { PluginContext, WithRelease } from 'mountkeeper';
 import { warmupTabs } from './tab.ts';
 import { warmupCommand } from './cli.ts';
 import { check, schema } from './config.ts';
@@ -12,29 +12,54 @@ import { noticesOf } from './scheduler/notices.ts';
 import { routes } from './routes.ts';
 import { WarmupScheduler } from './scheduler/scheduler.ts';
 import { summaryOf } from './scheduler/task.ts';
-import type { Target } from './scheduler/task.ts';
+import type { Target, Task } from './scheduler/task.ts';
 
 declare module 'mountkeeper' {
   interface Commands {
-    /** Fetches what the target names into the cache as soon as its share can. */
+    /** Fetches the target into the cache as soon as its share is ready. */
     warmup: { args: [target: Target]; result: void };
+  }
+
+  /** Of all rules of a share together; `none` where there are none. */
+  type WarmupState = 'none' | 'pending' | 'listing' | 'caching' | 'complete' | 'failed';
+
+  interface WarmupRuleStatus {
+    share: string;
+    path: string;
+    newerThan: string | null;
+    state: Exclude<WarmupState, 'none'>;
+    totalFiles: number;
+    skipped: number;
+    cached: number;
+    errors: number;
+  }
+
+  interface StatusRecord {
+    /** One entry for each rule of the configuration, in its order. */
+    warmup: readonly WarmupRuleStatus[];
+  }
+
+  interface ShareStatus {
+    warmupState: WarmupState;
+    /** Files of the rules that are cached. */
+    warmupDone: number;
+    warmupTotal: number;
   }
 }
 
 const LOOK_EVERY_MS = 500;
 
-interface Opened {
-  readonly scheduler: WarmupScheduler;
-  /** Resolves once everything is on the disk. */
-  close(): Promise<void>;
-}
-
-async function open(ctx: PluginContext<WarmupConfig>): Promise<Opened> {
+/** Released once everything is on the disk. */
+async function open(ctx: PluginContext<WarmupConfig>): Promise<WithRelease<WarmupScheduler>> {
   const folder = join(ctx.use('paths').stateDir, 'warmup');
   const [file, lists] = [join(folder, 'tasks.json'), join(folder, 'lists')];
   await rm(lists, { recursive: true, force: true });
   await mkdir(lists, { recursive: true, mode: 0o700 });
-  let saving: Promise<void> = Promise.resolve();
+  const saving = createLatestQueue<readonly Task[]>((tasks) =>
+    writeTasks(file, tasks).catch((error: unknown) =>
+      ctx.log.error({ file, err: error }, 'state of the warmup not saved'),
+    ),
+  );
   const scheduler = new WarmupScheduler({
     clock: ctx.use('clock'),
     log: ctx.log,
@@ -43,19 +68,12 @@ async function open(ctx: PluginContext<WarmupConfig>): Promise<Opened> {
     folder: lists,
     start: startHelper,
     former: await readTasks(file),
-    save: (tasks) => {
-      saving = saving
-        .then(() => writeTasks(file, tasks))
-        .catch((error: unknown) => ctx.log.error({ file, err: error }, 'state of the warmup not saved'));
-    },
+    save: (tasks) => void saving.push(tasks),
   });
-  return {
-    scheduler: scheduler,
-    close: async () => {
-      await scheduler.close();
-      await saving;
-    },
-  };
+  return withRelease(scheduler, async () => {
+    await scheduler.close();
+    await saving.idle();
+  });
 }
 
 export default definePlugin<WarmupConfig>({
@@ -66,54 +84,50 @@ export default definePlugin<WarmupConfig>({
   requires: ['shares'],
   config: { section: 'warmup', schema, check },
   register(ctx) {
-    let scheduler: WarmupScheduler | undefined;
+    const scheduler = ctx.effect('warm up shares', () => open(ctx));
     const opened = (): WarmupScheduler => {
-      if (scheduler === undefined) throw Boom.serverUnavailable('The warmup is coming up');
-      return scheduler;
+      const now = scheduler();
+      if (now === undefined) throw Boom.serverUnavailable('The warmup is coming up');
+      return now;
     };
-    ctx.effect('warm up shares', async () => {
-      const { close, ...made } = await open(ctx);
-      scheduler = made.scheduler;
-      return async () => {
-        scheduler = undefined;
-        await close();
-      };
-    });
     ctx.every({
       name: 'look which warmup can go on',
       ms: () => LOOK_EVERY_MS,
-      run: async () => scheduler?.look(),
+      run: async () => scheduler()?.look(),
     });
     ctx.job({
       name: 'scheduled warmup',
       cron: () => ctx.config.warmup_schedule,
       timezone: () => (ctx.config.timezone === '' ? undefined : ctx.config.timezone),
       run: async () => {
-        const rules = scheduler?.wantRules() ?? 0;
+        const rules = scheduler()?.wantRules() ?? 0;
         ctx.log.info({ rules }, 'scheduled warmup begins');
       },
     });
     ctx.handle('warmup', async (target) => opened().ask(target));
-    ctx.tap('afterMount', () => scheduler?.look());
-    ctx.tap('afterUnmount', () => scheduler?.look());
-    ctx.tap('shareHealthChanged', () => scheduler?.look());
-    ctx.tap('collectNotices', () => noticesOf(scheduler?.rules ?? []));
-    ctx.onConfigChange(() => scheduler?.configure());
-    ctx.status('warmup', () =>
-      (scheduler?.written ?? []).map(({ target, state, counts }) => ({
-        share: target.share,
-        path: target.path,
-        newerThan: target.newerThan,
-        state,
-        totalFiles: counts.total,
-        skipped: counts.skipped,
-        cached: counts.cached,
-        errors: counts.errors,
-      })),
-    );
-    ctx.shareStatus((share) =>
-      summaryOf((scheduler?.rules ?? []).filter(({ target }) => target.share === share)),
-    );
+    ctx.tap('afterMount', () => scheduler()?.look());
+    ctx.tap('afterUnmount', () => scheduler()?.look());
+    ctx.tap('shareHealthChanged', () => scheduler()?.look());
+    ctx.tap('collectNotices', () => noticesOf(scheduler()?.rules ?? []));
+    ctx.onConfigChange(() => scheduler()?.configure());
+    ctx.status('warmup', {
+      default: [],
+      read: () =>
+        (scheduler()?.written ?? []).map(({ target, state, counts }) => ({
+          share: target.share,
+          path: target.path,
+          newerThan: target.newerThan,
+          state,
+          totalFiles: counts.total,
+          skipped: counts.skipped,
+          cached: counts.cached,
+          errors: counts.errors,
+        })),
+    });
+    ctx.shareStatus({
+      defaults: summaryOf([]),
+      read: (share) => summaryOf((scheduler()?.rules ?? []).filter(({ target }) => target.share === share)),
+    });
     ctx.route(...routes({ ctx, scheduler: opened }));
     for (const tab of warmupTabs({ ctx, scheduler: opened })) ctx.tab(tab);
     ctx.cli(warmupCommand);

@@ -1,28 +1,28 @@
-/** What the daemon and its helper process say to each other: one JSON document a line, each way. */
+/** Messages between the daemon and its helper process: one JSON document per line, in both directions. */
 import type { CacheAccess } from 'mountkeeper';
 
-/** What may change while the helper is at work: its later lines. Hold credentials. */
+/** What may change while the helper is working: all lines after its first. Contains credentials. */
 export interface Terms {
   readonly concurrency: number;
-  /** Mounts of other shares whose users read over the same line. */
+  /** Mounts of other shares whose users read over the same connection. */
   readonly otherMounts: readonly CacheAccess[];
 }
 
-/** The helper's first line. Holds credentials. */
+/** The helper's first line. Contains credentials. */
 export interface Order extends Terms {
   readonly module: string;
   readonly parameters: Readonly<Record<string, string | number>>;
   readonly mountPoint: string;
   readonly path: string;
-  /** Files changed before this are left out; milliseconds since the epoch. */
+  /** Files changed before this time are skipped; milliseconds since the epoch. */
   readonly changedSinceMs: number | null;
   /** Only counts. */
   readonly isDryRun: boolean;
-  /** What is to be fetched is written here while the folders are listed. */
+  /** File for the list of what is to be fetched; written while the folders are listed. */
   readonly listFile: string;
 }
 
-/** True at every moment; all absolute. */
+/** Totals, correct at every moment (not increments). */
 export interface Counts {
   readonly total: number;
   readonly skipped: number;
@@ -44,14 +44,14 @@ export const NO_COUNTS: Counts = {
 };
 
 /**
- * `away`: the mount or the remote stopped answering, nothing is wrong with the files. `full`: what is left
- * does not fit into the cache. `stopped`: ended from outside.
+ * `away`: the mount or the remote stopped answering; nothing is wrong with the files. `full`: the rest does
+ * not fit into the cache. `stopped`: ended by the daemon.
  */
 export type Outcome = 'complete' | 'away' | 'full' | 'failed' | 'stopped';
 
 export interface Ending {
   readonly outcome: Outcome;
-  /** For the log alone. */
+  /** For the log only. */
   readonly reason: string;
 }
 

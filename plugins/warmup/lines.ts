@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 
 /**
- * Lines end at line feeds alone: node:readline also ends them at U+2028 and U+2029, which names of files may
- * hold.
+ * Lines end only at line feeds: node:readline also ends them at U+2028 and U+2029, which file names may
+ * contain.
  */
 export async function* linesOf(input: Readable): AsyncGenerator<string> {
   let rest = '';

@@ -1,9 +1,9 @@
-/** What the command line shows of a warmup, as text. */
+/** The text that the command line shows about a warmup. */
 import { formatBytes, formatDuration, formatRate } from 'mountkeeper';
 import type { TaskView } from './routes.ts';
 
 const BAR_PLACES = 24;
-/** The rate is that of the last seconds: a mean since the start hides that nothing comes any more. */
+/** The rate covers the last seconds: an average since the start would hide that nothing arrives any more. */
 const RATE_OVER_MS = 10_000;
 
 export interface Totals {
@@ -12,7 +12,7 @@ export interface Totals {
   readonly errors: number;
   readonly totalBytes: number;
   readonly doneBytes: number;
-  /** Of the done ones, those that had to be fetched. */
+  /** Bytes that were fetched, without those that were already cached. */
   readonly fetchedBytes: number;
 }
 
@@ -37,7 +37,7 @@ export function createRateMeter(): RateMeter {
   const marks: { readonly bytes: number; readonly atMs: number }[] = [];
   return {
     rate: (bytes, atMs) => {
-      // A run that began anew counts from nothing.
+      // A restarted run counts from zero.
       if (bytes < (marks.at(-1)?.bytes ?? 0)) marks.length = 0;
       marks.push({ bytes, atMs });
       while (marks.length > 2 && atMs - (marks[1]?.atMs ?? atMs) >= RATE_OVER_MS) marks.shift();
@@ -58,20 +58,30 @@ export function progressLine(state: string, totals: Totals, rate: number): strin
   const left =
     rate > 0 ? `${formatDuration(((totalBytes - doneBytes) / rate) * 1000)} left` : 'time left unknown';
   const failed = errors > 0 ? `  ${errors} failed` : '';
-  return `${state}  [${'#'.repeat(filled)}${'.'.repeat(BAR_PLACES - filled)}]  ${done}/${total} files${failed}  ${formatBytes(doneBytes)} of ${formatBytes(totalBytes)}  ${formatRate(rate)}  ${left}`;
+  return (
+    `${state}  [${'#'.repeat(filled)}${'.'.repeat(BAR_PLACES - filled)}]  ${done}/${total} ` +
+    `files${failed}  ${formatBytes(doneBytes)} of ${formatBytes(totalBytes)}  ` +
+    `${formatRate(rate)}  ${left}`
+  );
 }
 
-/** One sentence for a task that is through, or stands still. */
+/** One sentence for a task that is finished or interrupted. */
 export function closingLine(task: TaskView): string {
   const where = task.path === '' ? 'the whole share' : task.path;
   const found = `${task.total_files} files (${formatBytes(task.total_bytes)})`;
   const already = `${task.skipped} already cached (${formatBytes(task.skipped_bytes)})`;
   if (task.dry_run && task.state === 'complete') {
-    return `${where}: ${found}, ${already}, ${task.total_files - task.skipped} to fetch (${formatBytes(task.total_bytes - task.skipped_bytes)})${unread(task)}`;
+    return (
+      `${where}: ${found}, ${already}, ${task.total_files - task.skipped} to fetch ` +
+      `(${formatBytes(task.total_bytes - task.skipped_bytes)})${unread(task)}`
+    );
   }
   const counts = `${found}, ${already}, ${task.cached} fetched (${formatBytes(task.cached_bytes)})`;
   if (task.cache_full)
-    return `${where}: ${counts}; the rest does not fit into the cache: raise cache.max_size, make room on its disk, or narrow the rule`;
+    return (
+      `${where}: ${counts}; the rest does not fit into the cache: ` +
+      'raise cache.max_size, make room on its disk, or narrow the rule'
+    );
   if (task.state === 'pending') return `${where}: cancelled; ${counts}`;
   if (task.state === 'failed') return `${where}: failed; the log says why`;
   return `${where}: ${counts}${unread(task)}`;

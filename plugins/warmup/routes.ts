@@ -4,7 +4,7 @@ import { documented, Joi } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
 import { age, folder, folderOf } from './config.ts';
 import type { WarmupConfig } from './config.ts';
-import { ANSWER } from './documented.ts';
+import { ANSWER } from './route-documents.ts';
 import type { WarmupScheduler } from './scheduler/scheduler.ts';
 import type { Target, Task, TaskState } from './scheduler/task.ts';
 
@@ -17,7 +17,7 @@ export interface TaskView {
   readonly dry_run: boolean;
   readonly rule: boolean;
   readonly state: TaskState;
-  /** Due or under way. */
+  /** Waiting to run, or running. */
   readonly active: boolean;
   readonly cache_full: boolean;
   readonly total_files: number;
@@ -37,7 +37,7 @@ export interface WarmupAnswer {
 
 export interface RouteParts {
   readonly ctx: PluginContext<WarmupConfig>;
-  /** Throws while the plugin comes up. */
+  /** Throws while the plugin is starting. */
   readonly scheduler: () => WarmupScheduler;
 }
 
@@ -76,7 +76,7 @@ const wishes = Joi.object<{ path?: string; newer_than?: string; dry_run: boolean
   .with('newer_than', 'path')
   .messages({ 'object.with': '"newer_than" needs a "path"; the rules have their own' });
 
-/** What a body asks for, or the sentence that says what is wrong with it. */
+/** The request in a body, or a sentence that says what is wrong with it. */
 export function wishOf(payload: unknown): Wish | string {
   const { value, error } = wishes.validate(payload ?? {}, { convert: false });
   return error === undefined
@@ -88,7 +88,7 @@ export function wishOf(payload: unknown): Wish | string {
     : error.message;
 }
 
-/** The targets of a wish: one path, or those of the share's rules. */
+/** The targets of a request: one path, or those of the share's rules. */
 function targetsOf(share: string, wish: Wish, rules: readonly Task[]): readonly Target[] {
   if (wish.path !== undefined)
     return [{ share, path: wish.path, newerThan: wish.newerThan, isDryRun: wish.isDryRun }];
@@ -100,13 +100,13 @@ function targetsOf(share: string, wish: Wish, rules: readonly Task[]): readonly 
 async function start(
   share: string,
   payload: unknown,
-  { ctx, scheduler: station }: RouteParts,
+  { ctx, scheduler }: RouteParts,
 ): Promise<{ code: number; body: WarmupAnswer }> {
   const refuse = (code: number, message: string) => ({ code, body: { ok: false, message, tasks: [] } });
   const wish = wishOf(payload);
   if (typeof wish === 'string') return refuse(400, `Invalid request: ${wish}`);
   if (!isShare(ctx, share)) return refuse(200, `Share '${share}' not found`);
-  const { rules } = station();
+  const { rules } = scheduler();
   const targets = targetsOf(share, wish, rules);
   if (targets.length === 0) return refuse(200, `Share '${share}' has no warmup rule; name a path`);
   try {
@@ -115,7 +115,7 @@ async function start(
     return refuse(200, `Failed to send command: ${(error as Error).message}`);
   }
   const keys = new Set(targets.map((target) => JSON.stringify(target)));
-  const tasks = station()
+  const tasks = scheduler()
     .of(share)
     .filter(({ target }) => keys.has(JSON.stringify(target)));
   return {
@@ -133,7 +133,7 @@ function isShare(ctx: PluginContext<WarmupConfig>, share: string): boolean {
 }
 
 export function routes(parts: RouteParts): ServerRoute[] {
-  const { ctx, scheduler: station } = parts;
+  const { ctx, scheduler } = parts;
   return [
     {
       method: 'GET',
@@ -148,9 +148,9 @@ export function routes(parts: RouteParts): ServerRoute[] {
           return h
             .response({ ok: false, message: `Share '${share}' not found`, tasks: [] } satisfies WarmupAnswer)
             .code(404);
-        const tasks = station()
+        const tasks = scheduler()
           .of(share)
-          .map((task) => viewOf(task, station().rules));
+          .map((task) => viewOf(task, scheduler().rules));
         return { ok: true, message: '', tasks } satisfies WarmupAnswer;
       },
     },
@@ -189,7 +189,7 @@ export function routes(parts: RouteParts): ServerRoute[] {
       handler: (request) => {
         const share = String(request.params['share']);
         const isKnown = isShare(ctx, share);
-        const count = isKnown ? station().cancel(share) : 0;
+        const count = isKnown ? scheduler().cancel(share) : 0;
         const message =
           count > 0 ? `Warmup of share '${share}' cancelled` : `No warmup of share '${share}' is under way`;
         return {

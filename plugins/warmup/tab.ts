@@ -1,6 +1,4 @@
-/**
- * The warmup on the dashboard: every rule and what was asked for, how far it is, and a button on each share.
- */
+/** The warmup on the dashboard: every rule and request with its progress, and a button on each share. */
 import { html, inEveryLanguage, readTexts } from 'mountkeeper';
 import type { Content, Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import type { WarmupConfig } from './config.ts';
@@ -19,12 +17,12 @@ const TONES: Readonly<Record<string, string>> = {
 
 export interface WarmupTabParts {
   readonly ctx: PluginContext<WarmupConfig>;
-  /** Throws while the plugin comes up. */
+  /** Throws while the plugin is starting. */
   readonly scheduler: () => WarmupScheduler;
 }
 
-function tasksOf({ ctx, scheduler: station }: WarmupTabParts): readonly Task[] {
-  const now = station();
+function tasksOf({ ctx, scheduler }: WarmupTabParts): readonly Task[] {
+  const now = scheduler();
   return ctx.use('config').current.config.shares.flatMap(({ name }) => now.of(name));
 }
 
@@ -37,14 +35,22 @@ function row(task: Task, view: View): Content {
     of: target.share,
   };
   const isUnderWay = task.isWanted || task.isRunning;
-  return html`<tr><th scope="row"><bdi>${target.share}</bdi></th><td>${target.path === '' ? view.t('all') : html`<bdi>${target.path}</bdi>`}</td>
+  return html`<tr><th scope="row"><bdi>${target.share}</bdi></th><td>${
+    target.path === '' ? view.t('all') : html`<bdi>${target.path}</bdi>`
+  }</td>
     <td>${target.newerThan ?? view.t('any-age')}</td>
-    <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>${target.isDryRun ? html` <small>${view.t('counting')}</small>` : null}
+    <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>${
+      target.isDryRun ? html` <small>${view.t('counting')}</small>` : null
+    }
       ${isFull ? html` <small>${view.t('full')}</small>` : null}</td>
     <td>${view.t('counts', { done: counts.skipped + counts.cached, total: counts.total })}
       ${counts.errors > 0 ? html` <small>${view.t('errors', { count: counts.errors })}</small>` : null}</td>
     <td>${view.bytes(counts.skippedBytes + counts.cachedBytes)} / ${view.bytes(counts.totalBytes)}</td>
-    <td><div class="actions">${view.button({ action: 'run', label: text('run'), values: { ...values, isDryRun: 'false' } })}
+    <td><div class="actions">${view.button({
+      action: 'run',
+      label: text('run'),
+      values: { ...values, isDryRun: 'false' },
+    })}
       ${view.button({ action: 'run', label: text('count'), values: { ...values, isDryRun: 'true' } })}
       ${isUnderWay ? view.button({ action: 'cancel', label: text('cancel'), values }) : null}</div></td></tr>`;
 }
@@ -56,12 +62,14 @@ function table(parts: WarmupTabParts, view: View): Content {
   const heads = ['share', 'path', 'newer', 'state', 'files', 'size', 'what'];
   return html`<div class="drawn">${schedule === '' ? null : html`<p>${view.t('schedule', { schedule })}</p>`}
     <div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}><table><thead><tr>
-    ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead><tbody>${tasks.map((task) => row(task, view))}</tbody></table></div></div>`;
+    ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead><tbody>${tasks.map(
+      (task) => row(task, view),
+    )}</tbody></table></div></div>`;
 }
 
-async function warmShare({ ctx, scheduler: station }: WarmupTabParts, view: View): Promise<Outcome> {
+async function warmShare({ ctx, scheduler }: WarmupTabParts, view: View): Promise<Outcome> {
   const { share = '' } = view;
-  const targets = station()
+  const targets = scheduler()
     .rules.filter(({ target }) => target.share === share)
     .map(({ target }) => target);
   if (targets.length === 0) return { ok: false, message: view.plain('no-rule', { share }) };

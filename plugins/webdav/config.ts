@@ -53,7 +53,7 @@ export const schema = Joi.object<WebdavConfig, true>({
     .description('Who may log in. With no user at all everybody is let in.'),
 }).meta({ tier: 'protocol' });
 
-/** What a schema cannot see. */
+/** Checks that a schema cannot make. */
 export function check({ webdav }: Config): readonly ConfigProblem[] {
   return webdav.users.flatMap((one, index) =>
     one.password === ''

@@ -7,7 +7,7 @@ export async function checks({ webdav }: Config): Promise<readonly Check[]> {
   return [await addressCheck(webdav), loginCheck(webdav)];
 }
 
-/** A taken port may well be our own: only the daemon knows. */
+/** Does not report a taken port as an error: the daemon itself may be using it. */
 async function addressCheck({ listen, port }: Config['webdav']): Promise<Check> {
   const title = 'WebDAV address';
   const problem = await listenProblem({ host: listen, port });

@@ -4,6 +4,13 @@ import type { WebdavConfig } from './config.ts';
 import { checks } from './doctor.ts';
 import { WebdavExporter } from './exporter/exporter.ts';
 
+declare module 'mountkeeper' {
+  interface StatusRecord {
+    /** True while a client of WebDAV that may come in would be served. */
+    webdavRunning: boolean;
+  }
+}
+
 export default definePlugin<WebdavConfig>({
   name: 'webdav',
   version: '1.0.0',
@@ -13,17 +20,21 @@ export default definePlugin<WebdavConfig>({
   register(ctx) {
     const exporter = provideExporter(ctx, {
       protocol: 'webdav',
-      server: 'WebDAV front',
+      server: 'WebDAV proxy',
       isEnabled: () => ctx.config.enabled,
-      make: (tools) =>
-        new WebdavExporter({
+      make: (tools) => {
+        let rclone = 'rclone';
+        return new WebdavExporter({
           ...tools,
           secrets: ctx.use('secrets'),
           settings: ctx.config,
           config: () => ctx.use('config').current.config,
-        }),
+          // As last known while the plugin that mounts is being replaced.
+          rclone: () => (rclone = ctx.find('rclone')?.command ?? rclone),
+        });
+      },
     });
-    ctx.status('webdavRunning', () => exporter()?.isServing === true);
+    ctx.status('webdavRunning', { default: false, read: () => exporter()?.isServing === true });
     ctx.tap('collectChecks', (config) => checks(config));
   },
 });

@@ -7,7 +7,7 @@ const USAGE = 'test | log | resend ID';
 async function tell(cli: CliContext, path: string): Promise<number> {
   const { body } = await cli.request('POST', path);
   const answer = JSON.parse(body) as Partial<WebhookAnswer>;
-  const message = answer.message ?? 'the daemon gave no answer that makes sense';
+  const message = answer.message ?? 'the answer of the daemon cannot be understood';
   if (cli.json) cli.print(body);
   else if (answer.ok === true) cli.print(message);
   else cli.printError(message);

@@ -40,12 +40,14 @@ export const schema = Joi.object<WebhooksConfig, true>({
     .default('')
     .meta({ secret: true })
     .description(
-      'Where notifications are sent, http or https. Empty: nowhere. It reads as the mask wherever it is shown: with chat services it is the secret.',
+      'Where notifications are sent, http or https. Empty: nowhere. ' +
+        'It reads as the mask wherever it is shown: with chat services it is the secret.',
     ),
   webhook_secret: secret()
     .default('')
     .description(
-      'Signs the payload (generic, dingtalk, feishu) or is the access token (ntfy): the text itself, { env = "NAME" }, { file = "/path" } or { credential = "name" }.',
+      'Signs the payload (generic, dingtalk, feishu) or is the access token (ntfy): ' +
+        'the text itself, { env = "NAME" }, { file = "/path" } or { credential = "name" }.',
     ),
   webhook_format: Joi.string()
     .valid('auto', ...FORMATS)
@@ -63,7 +65,8 @@ export const schema = Joi.object<WebhooksConfig, true>({
     .max(100)
     .default(80)
     .description(
-      'A notification is sent when a cache is fuller than this, in percent of cache.max_size or else of its file system. 0: none.',
+      'A notification is sent when a cache is fuller than this, in percent of cache.max_size or else ' +
+        'of its file system. 0: none.',
     ),
   writeback_depth: Joi.number()
     .integer()
@@ -74,7 +77,7 @@ export const schema = Joi.object<WebhooksConfig, true>({
     ),
 }).meta({ tier: 'live' });
 
-/** Why nothing is sent to the address that is configured; undefined when it is. */
+/** Why nothing is sent to the configured address; undefined when it is used. */
 function refusal({
   webhook_url: url,
   allow_private: isAllowed,
@@ -86,7 +89,7 @@ export function checkUntrusted(next: Config, current: Config): readonly ConfigPr
   return [...secretProblems(next, current), ...targetProblems(next, current)];
 }
 
-/** A secret that only the file knows is not sent elsewhere: some formats carry it as it is. */
+/** A secret that only the file knows must not be sent elsewhere: some formats contain it in clear. */
 function secretProblems(document: Config, running: Config): readonly ConfigProblem[] {
   const [next, current] = [document.notifications, running.notifications];
   if (typeof next.webhook_secret === 'string' || next.webhook_url === '') return [];
@@ -96,7 +99,7 @@ function secretProblems(document: Config, running: Config): readonly ConfigProbl
   return paths.map((path) => ({ path, message: onlyInFile(`${path} ${why}`) }));
 }
 
-/** What the file already says may pass: nothing is sent there all the same. */
+/** An address that is already in the file passes the check; nothing is sent to a refused address anyway. */
 function targetProblems(next: Config, current: Config): readonly ConfigProblem[] {
   const path = 'notifications.webhook_url';
   const problem =
@@ -106,10 +109,7 @@ function targetProblems(next: Config, current: Config): readonly ConfigProblem[]
   return problem === undefined ? [] : [{ path, message: `${path} ${problem}` }];
 }
 
-/**
- * An address in the file that is refused is no reason to refuse the file: without it no share would be
- * mounted.
- */
+/** A refused address in the file does not invalidate the file, because then no share would be mounted. */
 export function notices(config: Readonly<WebhooksConfig>): readonly Notice[] {
   const problem = refusal(config);
   return problem === undefined

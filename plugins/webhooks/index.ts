@@ -1,10 +1,9 @@
-import { definePlugin } from 'mountkeeper';
+import { definePlugin, withRelease } from 'mountkeeper';
 import { webhookCommand } from './cli.ts';
 import { checks, checkUntrusted, notices, schema } from './config.ts';
 import type { WebhooksConfig } from './config.ts';
 import { routes } from './routes.ts';
 import { openService } from './service.ts';
-import type { WebhookService } from './service.ts';
 import { notificationsTab } from './tab.ts';
 
 const LOOK_EVERY_MS = 1_000;
@@ -16,26 +15,20 @@ export default definePlugin<WebhooksConfig>({
   description: 'Delivers notifications over HTTP: signed, retried for hours, each once.',
   config: { section: 'notifications', schema, checkUntrusted },
   register(ctx) {
-    let station: WebhookService | undefined;
-    ctx.effect('deliver notifications', async () => {
-      const opened = await openService(ctx);
-      station = opened;
-      return async () => {
-        station = undefined;
-        await opened.settled();
-      };
-    });
+    const service = ctx.effect('deliver notifications', async () =>
+      withRelease(await openService(ctx), (opened) => opened.settled()),
+    );
     ctx.every({
       name: 'send what is due',
       ms: () => LOOK_EVERY_MS,
-      run: async () => void station?.outbox.work(),
+      run: async () => void service()?.outbox.work(),
     });
-    ctx.handle('notify', async (event) => void station?.outbox.add(event));
-    ctx.tap('afterCycle', (snapshot) => station?.statusEvents.look(snapshot));
-    ctx.tap('shareHealthChanged', (change) => station?.statusEvents.healthChanged(change));
+    ctx.tap('notification', (event) => void service()?.outbox.add(event));
+    ctx.tap('afterCycle', (snapshot) => service()?.statusEvents.look(snapshot));
+    ctx.tap('shareHealthChanged', (change) => service()?.statusEvents.healthChanged(change));
     ctx.tap('collectNotices', () => notices(ctx.config));
     ctx.tap('collectChecks', (config) => checks(config));
-    const access = { outbox: () => station?.outbox, clock: () => ctx.use('clock'), signal: ctx.signal };
+    const access = { outbox: () => service()?.outbox, clock: () => ctx.use('clock'), signal: ctx.signal };
     ctx.route(...routes(access));
     ctx.tab(notificationsTab(access, () => ctx.config.webhook_url !== ''));
     ctx.cli(webhookCommand);

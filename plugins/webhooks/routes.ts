@@ -4,7 +4,7 @@ import type { ServerRoute } from '@hapi/hapi';
 import { documented } from 'mountkeeper';
 import type { Clock } from 'mountkeeper';
 import type { Delivery } from './delivery/delivery.ts';
-import { DOCUMENTS } from './documented.ts';
+import { DOCUMENTS } from './route-documents.ts';
 import type { Outbox } from './delivery/outbox.ts';
 
 const ANSWER_WITHIN_MS = 15_000;
@@ -33,7 +33,7 @@ export interface WebhookAnswer {
 }
 
 export interface RouteOptions {
-  /** Undefined while the plugin comes up. */
+  /** Undefined while the plugin is starting. */
   readonly outbox: () => Outbox | undefined;
   readonly clock: () => Clock;
   readonly signal: AbortSignal;
@@ -76,6 +76,7 @@ async function outcomeOf(
       ? answer(true, 'Delivered', id)
       : answer(false, `Not delivered: ${problem ?? 'unknown'}; it is tried again`, id);
   } catch {
+    // Late: the delivery goes on by itself.
     return answer(false, 'Not delivered yet; "mountkeeper webhook log" tells what becomes of it', id);
   } finally {
     end.abort();
@@ -104,7 +105,7 @@ export async function resend(options: RouteOptions, id: string): Promise<Webhook
 }
 
 export function routes(options: RouteOptions): ServerRoute[] {
-  // The path says it all; a body is neither needed nor read.
+  // The path is enough; a body is neither needed nor read.
   const unread = {
     payload: { maxBytes: MAX_BODY_BYTES, parse: false, output: 'data', failAction: 'ignore' },
   } as const;

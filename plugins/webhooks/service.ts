@@ -6,15 +6,15 @@ import { StatusEvents } from './events/status-events.ts';
 import { createSaver, readMemory } from './delivery/saved-state.ts';
 import { Outbox } from './delivery/outbox.ts';
 
-/** The living half of the plugin. */
+/** The plugin's runtime. */
 export interface WebhookService {
   readonly outbox: Outbox;
   readonly statusEvents: StatusEvents;
-  /** All that is to be kept is on the disk. */
+  /** Resolves when everything is on disk. */
   settled(): Promise<void>;
 }
 
-/** Takes up where the former daemon left off. */
+/** Continues where the former daemon stopped. */
 export async function openService(ctx: PluginContext<WebhooksConfig>): Promise<WebhookService> {
   const file = join(ctx.use('paths').stateDir, 'webhooks', 'deliveries.json');
   const former = await readMemory(file, ctx.log);

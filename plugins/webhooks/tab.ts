@@ -1,4 +1,4 @@
-/** Deliveries on the dashboard: what was sent, what came of it, and sending again. */
+/** The deliveries on the dashboard: what was sent, with which result, and a button to send it again. */
 import { html, inEveryLanguage, readTexts } from 'mountkeeper';
 import type { Content, Outcome, Tab, View } from 'mountkeeper';
 import type { Delivery } from './delivery/delivery.ts';
@@ -16,7 +16,13 @@ function row({ id, event, createdAt, state, tries, nextAt, attempts }: Delivery,
     <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>
       ${state !== 'delivered' && typeof problem === 'string' ? html` <small><bdi>${problem}</bdi></small>` : null}
       ${state === 'waiting' ? html` <small>${view.t('next', { time: view.time(nextAt) })}</small>` : null}</td>
-    <td>${view.number(tries)}</td><td>${view.button({ action: 'again', label: text('again'), values: { id } })}</td></tr>`;
+    <td>${view.number(tries)}</td><td>${view.button({
+      action: 'again',
+      label: text('again'),
+      values: {
+        id,
+      },
+    })}</td></tr>`;
 }
 
 function table({ outbox }: RouteOptions, isOn: boolean, view: View): Content {
@@ -28,7 +34,9 @@ function table({ outbox }: RouteOptions, isOn: boolean, view: View): Content {
       deliveries.length === 0
         ? null
         : html`<div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}><table><thead><tr>
-      ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead><tbody>${deliveries.map((one) => row(one, view))}</tbody></table></div>`
+      ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead><tbody>${deliveries.map(
+        (one) => row(one, view),
+      )}</tbody></table></div>`
     }</div>`;
 }
 

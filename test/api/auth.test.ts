@@ -6,7 +6,7 @@ import { definePlugin } from '../../core/sdk/index.ts';
 import { askOverSocket } from '../../core/cli/command-socket.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
 import { makeHash } from '../../plugins/auth/password-hash.ts';
-import { timed } from '../support/until.ts';
+import { timed } from '../support/platform/wait.ts';
 import { API_PLUGINS, createApi, SAMPLE } from './fixture.ts';
 import type { ApiFixture, FixtureOptions } from './fixture.ts';
 
@@ -41,7 +41,7 @@ describe('authentication', () => {
     assert.equal((await api.get('/api/status', basic('any', 'thing'))).status, 200);
   });
 
-  it('asks on every route, on paths that nobody serves and on paths that cannot be read; never on /healthz', async () => {
+  it('asks on every route, known, unknown or unreadable, and never on /healthz', async () => {
     await open(withWeb('password = "pw"'), { plugins: [...API_PLUGINS, careless as Plugin] });
     const paths = [
       '/api/status',

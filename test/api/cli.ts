@@ -6,6 +6,8 @@ import type { CliContext } from '../../core/contract/cli.ts';
 import type { Clock } from '../../core/contract/platform.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
 import { createManualClock } from '../../core/testing/manual-clock.ts';
+import { createClock } from '../../core/platform/clock.ts';
+import { runShortCommand } from '../../core/platform/processes/short-command.ts';
 import pino from 'pino';
 import { dryRun } from '../../core/plugins/instance/instance.ts';
 
@@ -24,6 +26,7 @@ export interface CliOptions {
   readonly json?: boolean;
   readonly clock?: Clock;
   readonly signal?: AbortSignal;
+  readonly config?: CliContext['config'];
 }
 
 export async function runCommand(
@@ -48,6 +51,11 @@ export async function runCommand(
     progress: (text) => void progress.push(text),
     table: (rows) => void tables.push(rows),
     request: options.request,
+    configFile: '/nowhere/mountkeeper.toml',
+    hasDaemon: () => Promise.resolve(true),
+    offline: (name) => Promise.reject(new Error(`no service ${String(name)} in this test`)),
+    run: (spec) => runShortCommand(spec, createClock()),
+    config: options.config ?? (() => Promise.reject(new Error('no configuration here'))),
   });
   return { code, printed, errors, progress, tables };
 }

@@ -120,6 +120,20 @@ describe('POST /api/reconnect/{share}', () => {
   });
 });
 
+describe('POST /api/plugins/{name}/enable', () => {
+  it('says when there is nothing to bring back', async () => {
+    const api = await createApi();
+    const answers = await Promise.all(
+      ['auth', 'nobody'].map(async (name) => (await api.post(`/api/plugins/${name}/enable`)).json()),
+    );
+    await api.close();
+    assert.deepEqual(answers, [
+      { ok: false, message: "Plugin 'auth' did not break off, it is active" },
+      { ok: false, message: "Plugin 'nobody' not found" },
+    ]);
+  });
+});
+
 describe('GET /api/plugins and /api/notices', () => {
   it('list what there is', async () => {
     const api = await createApi({ notices: [{ level: 'warning', message: 'look here' }] });
@@ -138,10 +152,12 @@ describe('GET /api/plugins and /api/notices', () => {
       'reason',
       'effects',
       'third_party',
+      'isolation',
+      'permissions',
     ]);
     assert.deepEqual(
-      [plugins[0]?.['state'], plugins[0]?.['reason'], plugins[0]?.['third_party']],
-      ['active', null, false],
+      [plugins[0]?.['state'], plugins[0]?.['reason'], plugins[0]?.['third_party'], plugins[0]?.['isolation']],
+      ['active', null, false, 'none'],
     );
     assert.deepEqual(notices, [{ level: 'warning', message: 'look here' }]);
   });

@@ -44,13 +44,17 @@ const etag = async () => String((await api.get('/api/config', { authorization })
 const changes = () =>
   api.host.service('configChanges') as import('../../core/contract/config-changes.ts').ConfigChanges;
 
-beforeEach(async () => {
-  clock = createManualClock();
-  api = await createApi({ toml: TEXT, clock });
-});
-afterEach(() => api.close());
+function withApi(): void {
+  beforeEach(async () => {
+    clock = createManualClock();
+    api = await createApi({ toml: TEXT, clock });
+  });
+  afterEach(() => api.close());
+}
 
 describe('POST /api/config/check', () => {
+  withApi();
+
   it('says what would change and whom it interrupts, and applies nothing', async () => {
     const { status, body } = await post<Verdict>('/api/config/check', {
       toml: TEXT.replace('remote_path = "/photos"', 'remote_path = "/other"'),
@@ -106,6 +110,8 @@ describe('POST /api/config/check', () => {
 });
 
 describe('versions', () => {
+  withApi();
+
   it('let one of two administrators through, and tell the second what has changed', async () => {
     const read = await etag();
     const first = await apply(interval(TEXT, 3), { 'if-match': read });
@@ -142,6 +148,8 @@ describe('versions', () => {
 });
 
 describe('history', () => {
+  withApi();
+
   it('keeps what was applied, by whom and what it changed, readable by the daemon alone', async () => {
     await apply(interval(TEXT, 3));
     const edited = interval(TEXT, 4);

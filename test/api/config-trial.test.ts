@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { ConfigChanges } from '../../core/contract/config-changes.ts';
 import { createManualClock } from '../../core/testing/manual-clock.ts';
 import type { ManualClock } from '../../core/testing/manual-clock.ts';
-import { until } from '../support/until.ts';
+import { until } from '../support/platform/wait.ts';
 import { createApi, SAMPLE } from './fixture.ts';
 import type { ApiFixture } from './fixture.ts';
 
@@ -21,13 +21,17 @@ let clock: ManualClock;
 
 const changes = () => api.host.service('configChanges') as ConfigChanges;
 
-beforeEach(async () => {
-  clock = createManualClock();
-  api = await createApi({ toml: TEXT, clock });
-});
-afterEach(() => api.close());
+function withApi(): void {
+  beforeEach(async () => {
+    clock = createManualClock();
+    api = await createApi({ toml: TEXT, clock });
+  });
+  afterEach(() => api.close());
+}
 
 describe('a document on trial', () => {
+  withApi();
+
   const submit = (text: string) => changes().submit({ text, by: 'page', onTrial: true });
   const takenBack = () =>
     until(

@@ -10,7 +10,7 @@ import { afterEach, describe, it } from 'node:test';
 import { definePlugin, eventStream } from '../../core/sdk/index.ts';
 import type { EventSink } from '../../core/sdk/index.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
-import { until } from '../support/until.ts';
+import { until } from '../support/platform/wait.ts';
 import { API_PLUGINS, createApi, SAMPLE } from './fixture.ts';
 import type { ApiFixture } from './fixture.ts';
 

@@ -22,6 +22,7 @@ import { createSecrets } from '../../core/config/secrets/secrets.ts';
 import { createHttp } from '../../core/http/http.ts';
 import type { Http, HttpOptions } from '../../core/http/http.ts';
 import { createHost } from '../../core/plugins/host.ts';
+import { Contributions } from '../../core/plugins/contributions.ts';
 import type { PluginHost } from '../../core/plugins/host.ts';
 import { dryRun } from '../../core/plugins/instance/instance.ts';
 import { emptyShareStatus, StatusStore } from '../../core/status.ts';
@@ -207,6 +208,7 @@ interface Parts extends Pick<
   'folder' | 'configFile' | 'config' | 'host' | 'http' | 'status' | 'sent' | 'logLines' | 'logger'
 > {
   readonly refused: { reason: string | undefined };
+  readonly contributions: Contributions;
 }
 
 function assembleParts(folder: string, options: FixtureOptions): Parts {
@@ -221,7 +223,8 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
   const plugins = options.plugins ?? API_PLUGINS;
   const sent: Sent[] = [];
   const refused: Parts['refused'] = { reason: undefined };
-  const status = new StatusStore({ clock, log });
+  const contributions = new Contributions({ ledgers: () => host.ledgers(), clock, log });
+  const status = new StatusStore({ clock, log, owners: () => contributions.owners() });
   const http = createHttp({
     clock,
     log,
@@ -232,6 +235,7 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
   const config: OwnedConfigService = createConfigService({
     file: configFile,
     entries: () => host.entries(),
+    protocols: () => host.protocols(),
     log,
     services: { secrets, clock, processes: options.processes ?? ({} as never) },
     reload: (next) => send('reload', next),
@@ -261,7 +265,7 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
     },
     async () => plugins.map((plugin) => found(plugin, log)),
   );
-  return { folder, configFile, config, host, http, status, sent, logLines, logger, refused };
+  return { folder, configFile, config, host, http, status, sent, logLines, logger, refused, contributions };
 }
 
 type Calls = Pick<ApiFixture, 'call' | 'get' | 'post'>;
@@ -286,7 +290,7 @@ function callsOf(http: Http): Calls {
 }
 
 function fixtureOf(parts: Parts): ApiFixture {
-  const { folder, config, host, http, status, refused } = parts;
+  const { folder, config, host, http, status, refused, contributions } = parts;
   return {
     ...parts,
     ...callsOf(http),
@@ -303,8 +307,16 @@ function fixtureOf(parts: Parts): ApiFixture {
       const { startedAt: _startedAt, ...base } = status.snapshot.record;
       status.publish({
         ...base,
+        ...contributions.statusFields(),
         ...record,
-        shares: shares.map((share) => ({ ...emptyShareStatus(share.name), ...share })),
+        shares: shares.map(
+          (share) =>
+            ({
+              ...emptyShareStatus(share.name),
+              ...contributions.shareStatus(share.name),
+              ...share,
+            }) as ShareStatus,
+        ),
       });
     },
     async apply(toml) {

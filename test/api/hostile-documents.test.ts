@@ -38,12 +38,12 @@ import smb from '../../plugins/smb/index.ts';
 import warmup from '../../plugins/warmup/index.ts';
 import webdav from '../../plugins/webdav/index.ts';
 import webhooks from '../../plugins/webhooks/index.ts';
-import { assertHarmless } from '../support/harmless.ts';
-import { documentText, hostileDocuments } from '../support/hostile-documents.ts';
-import type { HostileDocument } from '../support/hostile-documents.ts';
-import { documentOf, layTraps, rcloneWords } from '../support/hostile-stage.ts';
-import type { Traps } from '../support/hostile-values.ts';
-import { currentRclone } from '../support/rclones.ts';
+import { assertAllowedDifferences } from '../support/config/allowed-differences.ts';
+import { documentText, hostileDocuments } from '../support/config/untrusted-documents.ts';
+import type { HostileDocument } from '../support/config/untrusted-documents.ts';
+import { documentOf, layTraps, rcloneWords } from '../support/config/untrusted-fixture.ts';
+import type { Traps } from '../support/config/untrusted-values.ts';
+import { currentRclone } from '../support/nas/rclone-binaries.ts';
 import { createApi } from './fixture.ts';
 import type { ApiFixture } from './fixture.ts';
 
@@ -162,7 +162,7 @@ describe(`${RUNS} hostile documents over HTTP`, () => {
     counts.presets += 1;
     assert.match((await api.post('/api/preset/office')).body, /class="ok"/);
     assert.equal(await api.fileText(), api.config.current.text);
-    assertHarmless(api.config.current.config, baseConfig);
+    assertAllowedDifferences(api.config.current.config, baseConfig);
   }
 
   function toolsFor(config: Config): MountTools {
@@ -171,6 +171,7 @@ describe(`${RUNS} hostile documents over HTTP`, () => {
       processes,
       secrets: createSecrets({ env: {} }),
       finder,
+      paths: { stateDir: join(folder, 'state') },
     } as unknown as MountTools;
   }
 
@@ -215,7 +216,7 @@ describe(`${RUNS} hostile documents over HTTP`, () => {
       fc.asyncProperty(hostileDocuments(base, vocabulary), fc.nat(9), async (submitted, dice) => {
         const isApplied = await assertWhole(submitted);
         if (isApplied) {
-          assertHarmless(api.config.current.config, baseConfig);
+          assertAllowedDifferences(api.config.current.config, baseConfig);
           await useConnections(api.config.current.config);
           if (dice === 0) await assertPreset();
           await writeFile(api.configFile, baseText);

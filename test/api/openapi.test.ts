@@ -94,6 +94,8 @@ describe('GET /api/openapi.json', () => {
     const asked = [
       '/api/status',
       '/api/status/photos',
+      '/api/extensions',
+      '/api/extensions/photos',
       '/api/bwlimit',
       '/api/plugins',
       '/api/notices',

@@ -103,10 +103,13 @@ describe('POST /api/preset/{profile}', () => {
     assert.equal(await readFile(backup, 'utf8'), HAND_WRITTEN);
     await writeFile(api.configFile, `${await api.fileText()}\n# new note\n`);
     await preset('office');
-    assert.match(await readFile(backup, 'utf8'), /# new note\n$/);
+    await preset('video');
+    assert.equal(await readFile(backup, 'utf8'), HAND_WRITTEN);
+    assert.match(await readFile(`${backup}.1`, 'utf8'), /# new note\n$/);
     assert.deepEqual((await readdir(api.folder)).filter((name) => name !== 'state').sort(), [
       'config.toml',
       'config.toml.bak',
+      'config.toml.bak.1',
     ]);
   });
 

@@ -3,7 +3,7 @@ import { Agent, request as httpRequest } from 'node:http';
 import { describe, it } from 'node:test';
 import { definePlugin } from '../../core/sdk/index.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
-import { until } from '../support/until.ts';
+import { until } from '../support/platform/wait.ts';
 import { API_PLUGINS, createApi, SAMPLE } from './fixture.ts';
 
 function status(port: number, path: string, agent: Agent): Promise<number> {

@@ -1,12 +1,13 @@
-/** What our mounts are measured against: `rclone mount` with a cache and nothing else said. */
+/** What our mounts are measured against: the same rclone's `mount` with a cache and nothing else said. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
-import { detachAll, isMounted, mountsBelow } from '../support/mounts.ts';
-import { NAS_PASSWORD, NAS_USER } from '../support/nas.ts';
-import type { Nas } from '../support/nas.ts';
-import { until } from '../support/until.ts';
+import { detachAll, isMounted, mountsBelow } from '../support/platform/mounted-file-systems.ts';
+import { NAS_PASSWORD, NAS_USER } from '../support/nas/nas.ts';
+import type { Nas } from '../support/nas/nas.ts';
+import { currentRclone } from '../support/nas/rclone-binaries.ts';
+import { until } from '../support/platform/wait.ts';
 
 export interface BareMounts {
   readonly points: readonly string[];
@@ -16,11 +17,10 @@ export interface BareMounts {
 export interface BareOptions {
   readonly nas: Nas;
   readonly count: number;
-  readonly rclone?: string;
 }
 
 async function obscured(): Promise<string> {
-  const child = spawn('rclone', ['obscure', '-'], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const child = spawn(currentRclone(), ['obscure', '-'], { stdio: ['pipe', 'pipe', 'ignore'] });
   child.stdin.end(NAS_PASSWORD);
   let text = '';
   child.stdout.on('data', (piece: Buffer) => (text += piece.toString()));
@@ -34,7 +34,7 @@ async function obscured(): Promise<string> {
  */
 export async function prepareBareMounts(
   room: string,
-  { nas, count, rclone = 'rclone' }: BareOptions,
+  { nas, count }: BareOptions,
 ): Promise<() => Promise<BareMounts>> {
   const env = {
     PATH: process.env['PATH'],
@@ -51,7 +51,7 @@ export async function prepareBareMounts(
   return async () => {
     const children = points.map((point, index) =>
       spawn(
-        rclone,
+        currentRclone(),
         ['mount', 'nas:', point, '--vfs-cache-mode', 'full', '--cache-dir', `${room}/bare-cache-${index}`],
         { env, stdio: 'ignore' },
       ),

@@ -1,7 +1,7 @@
 /** Clients run as processes of their own, to their end. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { within } from '../support/until.ts';
+import { within } from '../support/platform/wait.ts';
 
 export interface ClientOptions {
   readonly input?: string;

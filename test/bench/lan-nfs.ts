@@ -2,9 +2,9 @@
 import { spawn } from 'node:child_process';
 import { mkdir, open, writeFile } from 'node:fs/promises';
 import { NfsClient } from '../support/clients/nfs-session.ts';
-import { freePort } from '../support/ports.ts';
-import type { Scratch } from '../support/scratch.ts';
-import { timed, until } from '../support/until.ts';
+import { freePort } from '../support/platform/free-port.ts';
+import type { Scratch } from '../support/platform/scratch-folder.ts';
+import { timed, until } from '../support/platform/wait.ts';
 import { runClient } from './client.ts';
 import type { Figure } from './figures.ts';
 import {
@@ -65,9 +65,12 @@ async function startByHand(scratch: Scratch, path: string): Promise<number> {
   const conf = `${room}/ganesha.conf`;
   await writeFile(
     conf,
-    `NFS_CORE_PARAM { Protocols = 4; NFS_Port = ${port}; Bind_addr = 127.0.0.1; Enable_NLM = false; Enable_RQUOTA = false; }
+    `NFS_CORE_PARAM {
+  Protocols = 4; NFS_Port = ${port}; Bind_addr = 127.0.0.1; Enable_NLM = false; Enable_RQUOTA = false;
+}
 NFSV4 { Graceless = true; RecoveryBackend = fs; RecoveryRoot = "${room}/recovery"; }
-EXPORT { Export_Id = 1; Path = "${path}"; Pseudo = "/${SHARE}"; Access_Type = RW; Squash = No_Root_Squash; SecType = sys; Protocols = 4; Transports = TCP; FSAL { Name = VFS; } }
+EXPORT { Export_Id = 1; Path = "${path}"; Pseudo = "/${SHARE}"; Access_Type = RW;
+  Squash = No_Root_Squash; SecType = sys; Protocols = 4; Transports = TCP; FSAL { Name = VFS; } }
 `,
   );
   const server = spawn(
@@ -97,6 +100,8 @@ export async function benchNfs(scratch: Scratch): Promise<Figure[]> {
   return rows(spans, {
     protocol: 'NFS',
     beside: 'NFS-Ganesha by its defaults over a bare mount',
-    note: "Clients: one of NFS 4.0 that opens, reads and writes blocks of 256 KiB as a kernel's does, and nfs-ls for the listing.",
+    note:
+      'Clients: one of NFS 4.0 that opens, reads and writes blocks of 256 KiB as a ' +
+      "kernel's does, and nfs-ls for the listing.",
   });
 }

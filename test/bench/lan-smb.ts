@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../support/ports.ts';
-import type { Scratch } from '../support/scratch.ts';
-import { until } from '../support/until.ts';
+import { freePort } from '../support/platform/free-port.ts';
+import type { Scratch } from '../support/platform/scratch-folder.ts';
+import { until } from '../support/platform/wait.ts';
 import { runClient } from './client.ts';
 import type { Figure } from './figures.ts';
 import {
@@ -161,10 +161,15 @@ export async function benchSmb(scratch: Scratch): Promise<Figure[]> {
     ...rows(signed, {
       protocol: 'SMB',
       beside,
-      note: 'Clients: smbclient, and libsmbclient for the random reads; both sides with a password. The client asks for signatures, as those of current Windows and macOS do.',
+      note:
+        'Clients: smbclient, and libsmbclient for the random reads; ' +
+        'both sides with a password. ' +
+        'The client asks for signatures, as those of current Windows and macOS do.',
       notes: {
         random:
-          "Our users are nobody on this machine, and the files are the daemon's: smbd changes from one to the other with every request. By hand both are the same user.",
+          "Our users are nobody on this machine, and the files are the daemon's: " +
+          'smbd changes from one to the other with every request. ' +
+          'By hand both are the same user.',
       },
     }),
     ...rows(unsigned, {

@@ -4,11 +4,11 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
-import { Daemon } from '../support/daemon.ts';
-import type { DaemonTraits } from '../support/daemon.ts';
-import { Nas } from '../support/nas.ts';
-import type { Scratch } from '../support/scratch.ts';
-import { until } from '../support/until.ts';
+import { Daemon } from '../support/daemon/daemon.ts';
+import type { DaemonTraits } from '../support/daemon/daemon.ts';
+import { Nas } from '../support/nas/nas.ts';
+import type { Scratch } from '../support/platform/scratch-folder.ts';
+import { until } from '../support/platform/wait.ts';
 import { prepareBareMounts } from './bare-mount.ts';
 import { median, times } from './figures.ts';
 import type { Figure } from './figures.ts';
@@ -50,7 +50,6 @@ export interface Stage {
 export interface StageOptions {
   readonly protocol: string;
   readonly sections: NonNullable<DaemonTraits['sections']>;
-  readonly rclone?: string;
 }
 
 function fullNas(scratch: Scratch, protocol: string): Promise<Nas> {
@@ -65,19 +64,13 @@ function fullNas(scratch: Scratch, protocol: string): Promise<Nas> {
 }
 
 /** The daemon and a bare mount, both of the same remote by the same rclone, both mounted. */
-export async function openStage(
-  scratch: Scratch,
-  { protocol, sections, rclone = 'rclone' }: StageOptions,
-): Promise<Stage> {
+export async function openStage(scratch: Scratch, { protocol, sections }: StageOptions): Promise<Stage> {
   const nas = await fullNas(scratch, protocol);
   const source = scratch.path('source.bin');
   await writeFile(source, randomBytes(WRITTEN_BYTES));
-  const bare = await (
-    await prepareBareMounts(scratch.path(`lan-bare-${protocol}`), { nas, count: 1, rclone })
-  )();
+  const bare = await (await prepareBareMounts(scratch.path(`lan-bare-${protocol}`), { nas, count: 1 }))();
   const daemon = await Daemon.create(scratch, {
     name: `lan-${protocol}`,
-    rclone,
     connections: [nas.connection('nas')],
     shares: [{ name: SHARE, connection: 'nas' }],
     sections: { mount: { write_back: '5s' }, supervisor: { poll_interval: '2s' }, ...sections },
@@ -179,7 +172,10 @@ export function rows(spans: Spans, words: Words): Figure[] {
     beside: `${show(median(pairs.map(([, bare]) => bare)))} (${words.beside})`,
     ratio: times(median(pairs.map(([ours, bare]) => bare / ours))),
     aim: words.aim ?? '≥ 0.97×',
-    note: `Medians of ${ROUNDS} rounds, each side first in turn; the ratio is the median of the rounds' own, above 1 when ours is faster. ${[words.note, words.notes?.[which]].filter((one) => one !== undefined).join(' ')}`,
+    note:
+      `Medians of ${ROUNDS} rounds, each side first in turn; ` +
+      "the ratio is the median of the rounds' own, above 1 when ours is faster. " +
+      `${[words.note, words.notes?.[which]].filter((one) => one !== undefined).join(' ')}`,
   });
   const all: Record<What, (pairs: readonly Pair[]) => Figure> = {
     read: (pairs) =>

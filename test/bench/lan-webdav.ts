@@ -2,10 +2,10 @@
  * A share over WebDAV beside an `rclone serve webdav` that somebody started by the manual over a bare mount.
  */
 import { spawn } from 'node:child_process';
-import { freePort } from '../support/ports.ts';
-import { currentRclone } from '../support/rclones.ts';
-import type { Scratch } from '../support/scratch.ts';
-import { timed, until } from '../support/until.ts';
+import { freePort } from '../support/platform/free-port.ts';
+import { currentRclone } from '../support/nas/rclone-binaries.ts';
+import type { Scratch } from '../support/platform/scratch-folder.ts';
+import { timed, until } from '../support/platform/wait.ts';
 import { runClient } from './client.ts';
 import type { Figure } from './figures.ts';
 import {
@@ -87,7 +87,6 @@ export async function benchWebdav(scratch: Scratch): Promise<Figure[]> {
   const port = await freePort();
   const stage = await openStage(scratch, {
     protocol: 'webdav',
-    rclone,
     sections: { webdav: { enabled: true, port, users: [{ name: USER, password: PASSWORD }] } },
   });
   const [ours, byHand] = [{ port, root: `/${SHARE}` }, await startByHand(scratch, stage.barePoint, rclone)];
@@ -102,7 +101,9 @@ export async function benchWebdav(scratch: Scratch): Promise<Figure[]> {
     beside: 'rclone serve webdav by its defaults over a bare mount',
     note: 'Client: curl, with a password on both sides; the random reads are requests with a range on one connection.',
     notes: {
-      list: "By hand, the listing comes from that server's own memory and may be five minutes old; ours shows at once what has come in over other protocols.",
+      list:
+        "By hand, the listing comes from that server's own memory and may be five minutes " +
+        'old; ours shows at once what has come in over other protocols.',
     },
   });
 }

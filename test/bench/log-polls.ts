@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { appendFile, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { mkdir } from 'node:fs/promises';
-import { Daemon } from '../support/daemon.ts';
-import { residentBytes } from '../support/processes.ts';
-import type { Scratch } from '../support/scratch.ts';
-import { timed } from '../support/until.ts';
+import { Daemon } from '../support/daemon/daemon.ts';
+import { residentBytes } from '../support/platform/processes.ts';
+import type { Scratch } from '../support/platform/scratch-folder.ts';
+import { timed } from '../support/platform/wait.ts';
 import { median, ms, times } from './figures.ts';
 import type { Figure } from './figures.ts';
 
@@ -25,7 +25,8 @@ async function writeLog(file: string): Promise<void> {
     Array.from(
       { length: 5_000 },
       (_, index) =>
-        `2024-11-20T10:00:00.000Z INFO  cycle done share=photos number=${index} ${'lorem ipsum dolor sit amet '.repeat(4)}\n`,
+        `2024-11-20T10:00:00.000Z INFO  cycle done share=photos number=${index} ` +
+        `${'lorem ipsum dolor sit amet '.repeat(4)}\n`,
     ).join(''),
   );
   const handle = await open(file, 'w');
@@ -69,7 +70,12 @@ export async function benchLogs(scratch: Scratch): Promise<Figure[]> {
       beside: `${ms(median(spans.tail))} (tail -n 200)`,
       ratio: times(median(spans.ours) / median(spans.tail)),
       aim: '≤ 2 ms',
-      note: `Median of ${POLLS} polls, a line appended before each; the time includes the HTTP client. The first poll, which reads the file once, took ${ms(firstMs)}. Memory went ${growth >= 0 ? '+' : ''}${growth.toFixed(1)} MB from the 30th to the last poll (resident ${Math.round(median(memory.slice(-20)) / 1e6)} MB).`,
+      note:
+        `Median of ${POLLS} polls, a line appended before each; ` +
+        'the time includes the HTTP client. ' +
+        `The first poll, which reads the file once, took ${ms(firstMs)}. ` +
+        `Memory went ${growth >= 0 ? '+' : ''}${growth.toFixed(1)} MB from the 30th to the ` +
+        `last poll (resident ${Math.round(median(memory.slice(-20)) / 1e6)} MB).`,
     },
   ];
 }

@@ -1,8 +1,8 @@
 /** `/metrics` of the real daemon with 200 shares: how long a scrape takes. */
-import { Daemon } from '../support/daemon.ts';
-import { cpuMs } from '../support/processes.ts';
-import type { Scratch } from '../support/scratch.ts';
-import { sleep, until } from '../support/until.ts';
+import { Daemon } from '../support/daemon/daemon.ts';
+import { cpuMs } from '../support/platform/processes.ts';
+import type { Scratch } from '../support/platform/scratch-folder.ts';
+import { sleep, until } from '../support/platform/wait.ts';
 import { median } from './figures.ts';
 import type { Figure } from './figures.ts';
 
@@ -48,7 +48,11 @@ export async function benchMetrics(scratch: Scratch): Promise<Figure[]> {
       beside: `${beside.toFixed(1)} ms (/healthz)`,
       ratio: '-',
       aim: '< 20 ms',
-      note: `One scrape over loopback, median of ${SCRAPES}, compressed as a collector asks for it; processor time of the daemon with all else that it does meanwhile. The shares are configured and in the status record but not mounted.`,
+      note:
+        `One scrape over loopback, median of ${SCRAPES}, ` +
+        'compressed as a collector asks for it; ' +
+        'processor time of the daemon with all else that it does meanwhile. ' +
+        'The shares are configured and in the status record but not mounted.',
     },
   ];
 }

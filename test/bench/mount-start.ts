@@ -2,11 +2,11 @@
  * From the start of a process until shares are mounted: the daemon with 1 and 20 shares beside bare rclone
  * mounts.
  */
-import { Daemon } from '../support/daemon.ts';
-import { isMounted } from '../support/mounts.ts';
-import { Nas } from '../support/nas.ts';
-import type { Scratch } from '../support/scratch.ts';
-import { until } from '../support/until.ts';
+import { Daemon } from '../support/daemon/daemon.ts';
+import { isMounted } from '../support/platform/mounted-file-systems.ts';
+import { Nas } from '../support/nas/nas.ts';
+import type { Scratch } from '../support/platform/scratch-folder.ts';
+import { until } from '../support/platform/wait.ts';
 import { prepareBareMounts } from './bare-mount.ts';
 import { median, ms, times } from './figures.ts';
 import type { Figure } from './figures.ts';
@@ -69,7 +69,10 @@ export async function benchStart(scratch: Scratch): Promise<Figure[]> {
       beside: `${ms(bare)} (one bare rclone mount)`,
       ratio: times(one / bare),
       aim: '–',
-      note: 'From the start of the process until the kernel lists the mount. Ours includes the start of Node.js, the reading and checking of the configuration and the probe of the remote path.',
+      note:
+        'From the start of the process until the kernel lists the mount. ' +
+        'Ours includes the start of Node.js, the reading and checking of the configuration ' +
+        'and the probe of the remote path.',
     },
     {
       what: `start until ${MANY} shares are mounted`,
@@ -77,7 +80,9 @@ export async function benchStart(scratch: Scratch): Promise<Figure[]> {
       beside: `${ms(bareMany)} (${MANY} bare rclone mounts at once)`,
       ratio: times(twenty / bareMany),
       aim: `≤ ${ms(bareMany + 2 * bare)}`,
-      note: `The aim is twice one bare mount's time (${ms(bare)}) plus what the cores cost: ${MANY} bare mounts started at once on this machine.`,
+      note:
+        `The aim is twice one bare mount's time (${ms(bare)}) plus what the cores cost: ` +
+        `${MANY} bare mounts started at once on this machine.`,
     },
   ];
 }

@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { currentRclone } from '../support/rclones.ts';
-import { createScratch } from '../support/scratch.ts';
-import type { Scratch } from '../support/scratch.ts';
+import { currentRclone } from '../support/nas/rclone-binaries.ts';
+import { createScratch } from '../support/platform/scratch-folder.ts';
+import type { Scratch } from '../support/platform/scratch-folder.ts';
 import type { Figure } from './figures.ts';
 import { benchNfs } from './lan-nfs.ts';
 import { benchSmb } from './lan-smb.ts';
@@ -33,8 +33,13 @@ const BENCHES: Readonly<Record<string, (scratch: Scratch) => Promise<Figure[]>>>
 
 function machine(): string {
   const rclone =
-    /v[\d.]+/.exec(spawnSync('rclone', ['version'], { encoding: 'utf8' }).stdout)?.[0] ?? 'unknown';
-  return `${cpus().length} cores (${cpus()[0]?.model.trim() ?? 'unknown'}), ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node.js ${process.version}, rclone ${rclone}, Linux ${spawnSync('uname', ['-r'], { encoding: 'utf8' }).stdout.trim()}`;
+    /v[\d.]+/.exec(spawnSync(currentRclone(), ['version'], { encoding: 'utf8' }).stdout)?.[0] ?? 'unknown';
+  return (
+    `${cpus().length} cores (${cpus()[0]?.model.trim() ?? 'unknown'}), ` +
+    `${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node.js ${process.version}, ` +
+    `rclone ${rclone}, Linux ` +
+    `${spawnSync('uname', ['-r'], { encoding: 'utf8' }).stdout.trim()}`
+  );
 }
 
 function document(figures: readonly Figure[]): string {
@@ -44,8 +49,10 @@ function document(figures: readonly Figure[]): string {
   return [
     '# Benchmarks',
     '',
-    '`npm run bench` measures Mountkeeper beside what it is to be compared with, in one run on one machine, and writes this page.',
-    'Absolute figures belong to the machine; ratios are what to look at. The remote is a NAS on loopback, so network time is nearly nothing.',
+    '`npm run bench` measures Mountkeeper beside what it is to be compared with, ' +
+      'in one run on one machine, and writes this page.',
+    'Absolute figures belong to the machine; ratios are what to look at. ' +
+      'The remote is a NAS on loopback, so network time is nearly nothing.',
     '',
     `Machine: ${machine()}.`,
     '',
@@ -63,7 +70,8 @@ function document(figures: readonly Figure[]): string {
 function show(figures: readonly Figure[]): void {
   for (const figure of figures)
     console.log(
-      `${figure.what.padEnd(48)} ${figure.ours.padEnd(28)} beside ${figure.beside}\n${' '.repeat(49)}ratio ${figure.ratio}, aim ${figure.aim}`,
+      `${figure.what.padEnd(48)} ${figure.ours.padEnd(28)} beside ${figure.beside}\n` +
+        `${' '.repeat(49)}ratio ${figure.ratio}, aim ${figure.aim}`,
     );
 }
 

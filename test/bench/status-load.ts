@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { Daemon } from '../support/daemon.ts';
-import { freePort } from '../support/ports.ts';
-import { cpuMs } from '../support/processes.ts';
-import type { Scratch } from '../support/scratch.ts';
-import { sleep, until } from '../support/until.ts';
+import { Daemon } from '../support/daemon/daemon.ts';
+import { freePort } from '../support/platform/free-port.ts';
+import { cpuMs } from '../support/platform/processes.ts';
+import type { Scratch } from '../support/platform/scratch-folder.ts';
+import { sleep, until } from '../support/platform/wait.ts';
 import { median, times } from './figures.ts';
 import type { Figure } from './figures.ts';
 
@@ -68,14 +68,19 @@ async function compare(scratch: Scratch, shares: number): Promise<Figure> {
   await daemon.stop();
   const ratio = median(samples.map((pair) => pair.ours.perSecond / pair.raw.perSecond));
   const describe = (which: 'ours' | 'raw'): string =>
-    `${Math.round(median(samples.map((pair) => pair[which].perSecond)))}/s, ${Math.round(median(samples.map((pair) => pair[which].cpuUs)))} µs CPU each`;
+    `${Math.round(median(samples.map((pair) => pair[which].perSecond)))}/s, ` +
+    `${Math.round(median(samples.map((pair) => pair[which].cpuUs)))} µs CPU each`;
   return {
     what: `/api/status with ${shares} share${shares === 1 ? '' : 's'} (${(body.length / 1024).toFixed(1)} KiB)`,
     ours: describe('ours'),
     beside: `${describe('raw')} (raw node:http, same bytes)`,
     ratio: times(ratio),
     aim: '≥ 0.60×',
-    note: `Answers per second of the real daemon, 16 kept-alive connections, median of ${ROUNDS} interleaved rounds of ${SPAN_MS / 1000} s. The shares are configured and in the status record but not mounted: the mount plugin is switched off for this figure.`,
+    note:
+      'Answers per second of the real daemon, 16 kept-alive connections, ' +
+      `median of ${ROUNDS} interleaved rounds of ${SPAN_MS / 1000} s. ` +
+      'The shares are configured and in the status record but not mounted: ' +
+      'the mount plugin is switched off for this figure.',
   };
 }
 

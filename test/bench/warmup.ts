@@ -6,12 +6,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createConnection, createServer } from 'node:net';
 import type { Socket } from 'node:net';
-import { Daemon } from '../support/daemon.ts';
-import { NAS_PASSWORD, NAS_USER, Nas } from '../support/nas.ts';
-import { freePort } from '../support/ports.ts';
-import { currentRclone } from '../support/rclones.ts';
-import type { Scratch } from '../support/scratch.ts';
-import { sleep, until } from '../support/until.ts';
+import { Daemon } from '../support/daemon/daemon.ts';
+import { NAS_PASSWORD, NAS_USER, Nas } from '../support/nas/nas.ts';
+import { freePort } from '../support/platform/free-port.ts';
+import { currentRclone } from '../support/nas/rclone-binaries.ts';
+import type { Scratch } from '../support/platform/scratch-folder.ts';
+import { sleep, until } from '../support/platform/wait.ts';
 import { median, ms, times } from './figures.ts';
 import type { Figure } from './figures.ts';
 
@@ -152,7 +152,7 @@ function filesOf(root: string): Record<string, number> {
 }
 
 async function copySeconds(scratch: Scratch, rclone: string, port: number): Promise<number> {
-  const pass = (await run('rclone', ['obscure', '-'], {}, NAS_PASSWORD)).trim();
+  const pass = (await run(rclone, ['obscure', '-'], {}, NAS_PASSWORD)).trim();
   const env = {
     HOME: scratch.path('copy-home'),
     RCLONE_CONFIG: scratch.path('copy-none'),
@@ -261,7 +261,10 @@ export async function warmupFigures(scratch: Scratch): Promise<Figure[]> {
       beside: `${amount(copied)} (rclone copy)`,
       ratio: times(copied / warmed),
       aim: '≥ 0.9×',
-      note: 'Until the rule is complete, that is, until every file is seen whole in the cache on the disk. `rclone copy` is the same binary with its defaults (4 transfers), writing to the same disk.',
+      note:
+        'Until the rule is complete, that is, until every file is seen whole in the cache on ' +
+        'the disk. `rclone copy` is the same binary with its defaults (4 transfers), ' +
+        'writing to the same disk.',
     },
     {
       what: 'the same, beside find -exec cat',
@@ -277,7 +280,9 @@ export async function warmupFigures(scratch: Scratch): Promise<Figure[]> {
       beside: '–',
       ratio: '–',
       aim: '< 2 s',
-      note: `${skipped} files, skipped by what the cache on the disk says. Includes the start of the helper process and the listing of ${FOLDERS + 2} folders.`,
+      note:
+        `${skipped} files, skipped by what the cache on the disk says. ` +
+        `Includes the start of the helper process and the listing of ${FOLDERS + 2} folders.`,
     },
     {
       what: '/api/status while it runs, p99',
@@ -293,7 +298,9 @@ export async function warmupFigures(scratch: Scratch): Promise<Figure[]> {
       beside: `${user.idle.toFixed(2)} s (nothing else going on)`,
       ratio: times(user.idle / user.shared),
       aim: '≥ 0.5×',
-      note: 'An uncached file, read through the same mount in the middle of a warmup of files of 50 KiB and 8 MiB. Medians of three.',
+      note:
+        'An uncached file, read through the same mount in the middle of a warmup of files of ' +
+        '50 KiB and 8 MiB. Medians of three.',
     },
   ];
 }

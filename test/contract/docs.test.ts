@@ -8,6 +8,7 @@ import { dryRun } from '../../core/plugins/instance/instance.js';
 import { pickPlugin } from '../../core/plugins/discovery/manifest.js';
 import { emptyLedger } from '../../core/plugins/instance/ledger.js';
 import type { Plugin } from 'mountkeeper';
+import { EXAMPLES } from '../support/plugins/examples.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const read = (file: string) => readFile(path.join(root, file), 'utf8');
@@ -18,6 +19,18 @@ describe('docs/plugins.md', () => {
       await read('docs/plugins.md'),
     )?.[1];
     assert.equal(quoted, await read('plugins/example/index.ts'));
+  });
+
+  it('quotes the fourth protocol as it is', async () => {
+    const quoted = /<!-- exporter -->\n```js\n([^]*?)```\n<!-- \/exporter -->/.exec(
+      await read('docs/plugins.md'),
+    )?.[1];
+    assert.equal(quoted, await read('docs/examples/listing/index.js'));
+  });
+
+  it('links every example', async () => {
+    const page = await read('docs/plugins.md');
+    for (const name of EXAMPLES) assert.ok(page.includes(`(examples/${name}/README.md)`), name);
   });
 });
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CommandChannel } from '../../core/commands.js';
 import type { Command } from '../../core/commands.js';
-import { collectedLines, never } from './fake-shares.ts';
+import { never } from '../support/shares/fake-shares.ts';
+import { collectLog } from '../support/platform/collected-log.ts';
 
 const turn = () =>
   new Promise<void>((resolve) => {
@@ -10,7 +11,7 @@ const turn = () =>
   });
 
 function channel(capacity?: number) {
-  const lines = collectedLines();
+  const lines = collectLog();
   return {
     lines,
     commands: new CommandChannel({ log: lines.log, ...(capacity === undefined ? {} : { capacity }) }),
@@ -59,7 +60,7 @@ describe('command channel', () => {
     for (const share of ['a', 'b', 'c']) await commands.send('reconnect', share);
     await turn();
     assert.deepEqual(done, ['c']);
-    assert.equal(lines.texts().filter((text) => text === 'command failed').length, 2);
+    assert.equal(lines.messages().filter((text) => text === 'command failed').length, 2);
   });
 
   it('refuses, drops what waits and lets the running one end when it is closed', async () => {
@@ -80,7 +81,7 @@ describe('command channel', () => {
     await closed;
     await turn();
     assert.deepEqual(done, ['a']);
-    assert.ok(lines.texts().includes('command dropped, the daemon is stopping'));
+    assert.ok(lines.messages().includes('command dropped, the daemon is stopping'));
   });
 
   it('does not wait for a command that never ends longer than it may', async () => {

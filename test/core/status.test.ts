@@ -4,13 +4,13 @@ import { createManualClock } from 'mountkeeper/testing';
 import type { Snapshot, StatusRecord, WarmupRuleStatus } from 'mountkeeper';
 import { Contributions } from '../../core/plugins/contributions.js';
 import { emptyLedger } from '../../core/plugins/instance/ledger.js';
-import { StatusStore, emptyRecord, emptyShareStatus } from '../../core/status.js';
-import { listeningLog } from './plugins/fixtures.ts';
-import { collectedLines } from './fake-shares.ts';
+import { StatusStore, emptyRecord as coreRecord } from '../../core/status.js';
+import { emptyRecord, emptyShareStatus } from '../support/shares/status-records.ts';
+import { collectLog } from '../support/platform/collected-log.ts';
 
 function store() {
   const clock = createManualClock();
-  const lines = collectedLines();
+  const lines = collectLog();
   return { clock, lines, status: new StatusStore({ clock, log: lines.log }) };
 }
 
@@ -31,9 +31,14 @@ const rule: WarmupRuleStatus = {
 };
 
 describe('status store', () => {
-  it('begins with the defaults and version 0', () => {
+  it('begins with version 0, and with the defaults of plugins until something is published', () => {
     const { status, clock } = store();
-    assert.deepEqual(status.snapshot, { version: 0, takenAt: clock.now(), record: emptyRecord(clock.now()) });
+    assert.deepEqual(status.snapshot, { version: 0, takenAt: clock.now(), record: coreRecord(clock.now()) });
+    status.startWith({ nasOffline: false });
+    assert.equal(status.snapshot.record.nasOffline, false);
+    status.publish(record({ nasOffline: true }));
+    status.startWith({ nasOffline: false });
+    assert.equal(status.snapshot.record.nasOffline, true);
   });
 
   it('raises the version and keeps the time of the start', async () => {
@@ -69,7 +74,7 @@ describe('status store', () => {
     let set = 0;
     const status = new StatusStore({
       clock: { ...clock, monotonic: () => clock.monotonic(), now: () => clock.now() + set },
-      log: collectedLines().log,
+      log: collectLog().log,
     });
     for (const jumpMs of [30 * 365 * 86_400_000, -40 * 365 * 86_400_000]) {
       await clock.advance(60_000);
@@ -121,13 +126,13 @@ describe('status store', () => {
     release();
     status.publish(record());
     assert.deepEqual(seen, [1, 1, 2]);
-    assert.equal(lines.texts().filter((text) => text === 'status listener failed').length, 2);
+    assert.equal(lines.messages().filter((text) => text === 'status listener failed').length, 2);
   });
 });
 
 describe('contributions to the status', () => {
   it('keep the defaults where a plugin fails or has nothing to say', () => {
-    const { log } = collectedLines();
+    const { log } = collectLog();
     const ledgers = [
       {
         ...emptyLedger('broken', false),
@@ -140,23 +145,25 @@ describe('contributions to the status', () => {
           },
         ],
         shareStatus: [
-          () => {
-            throw new Error('defect');
+          {
+            read: () => {
+              throw new Error('defect');
+            },
           },
         ],
       },
       {
         ...emptyLedger('quiet', false),
         statusFields: [{ field: 'smbdRunning' as const, read: () => undefined }],
-        shareStatus: [() => ({ warmupDone: undefined }) as never],
+        shareStatus: [{ read: () => ({ warmupDone: undefined }) }],
       },
       {
         ...emptyLedger('good', false),
         statusFields: [{ field: 'nfsExported' as const, read: () => true }],
-        shareStatus: [(share: string) => ({ warmupTotal: share.length })],
+        shareStatus: [{ read: (share: string) => ({ warmupTotal: share.length }) }],
       },
     ];
-    const contributions = new Contributions({ ledgers: () => ledgers, log });
+    const contributions = new Contributions({ ledgers: () => ledgers, clock: createManualClock(), log });
     assert.deepEqual(contributions.statusFields(), { nfsExported: true });
     assert.deepEqual(contributions.shareStatus('photos'), { warmupTotal: 6 });
   });
@@ -195,25 +202,25 @@ describe('contributions to the status', () => {
   };
   for (const [what, value] of Object.entries(UNFIT)) {
     it(`leave out ${what}, and name the plugin once`, () => {
-      const { log, lines } = listeningLog();
+      const { log, entries } = collectLog();
       const ledgers = [
         {
           ...emptyLedger('odd', false),
           statusFields: [{ field: 'oddCount' as never, read: () => value }],
-          shareStatus: [() => ({ oddShare: value }) as never],
+          shareStatus: [{ read: () => ({ oddShare: value }) }],
         },
         {
           ...emptyLedger('good', false),
           statusFields: [{ field: 'nfsExported' as const, read: () => true }],
         },
       ];
-      const contributions = new Contributions({ ledgers: () => ledgers, log });
+      const contributions = new Contributions({ ledgers: () => ledgers, clock: createManualClock(), log });
       for (let cycle = 0; cycle < 3; cycle += 1) {
         assert.deepEqual(contributions.statusFields(), { nfsExported: true });
         assert.deepEqual(contributions.shareStatus('photos'), {});
       }
       assert.deepEqual(
-        lines().map(({ plugin, field }) => [plugin, field]),
+        entries.map(({ plugin, field }) => [plugin, field]),
         [
           ['odd', 'oddCount'],
           ['odd', 'oddShare'],
@@ -222,41 +229,46 @@ describe('contributions to the status', () => {
     });
   }
 
-  it("are of the contract's kind, and leave what is the core's or another's", () => {
-    const { log, lines } = listeningLog();
+  it("are of their default's kind, and leave what is the core's or another's", () => {
+    const { log, entries } = collectLog();
     const said = {
       mounted: true,
       dirtyCount: 0,
       health: 'healthy',
       name: 'other',
-      warmupState: 'done',
-      warmupDone: -1,
-      lastDirRefreshAt: 'now',
+      warmupState: 1,
+      warmupDone: '1',
+      lastDirRefreshAt: 5,
       warmupTotal: 5,
+      surprise: 1,
     };
+    const defaults = { warmupState: 'none', warmupDone: 0, lastDirRefreshAt: null, warmupTotal: 0 };
     const ledgers = [
       {
         ...emptyLedger('a', false),
         statusFields: [
-          { field: 'nasOffline' as const, read: () => 'no' },
-          { field: 'allSynced' as const, read: () => true },
-          { field: 'warmup' as const, read: () => [{ share: 'x' }] },
+          { field: 'nasOffline', default: false, read: () => 'no' },
+          { field: 'allSynced', default: true, read: () => true },
+          { field: 'warmup', default: [], read: () => ({ share: 'x' }) },
+          { field: 'nasOfflineSince', default: null, read: () => 7 },
         ],
       },
-      { ...emptyLedger('b', false), shareStatus: [() => said as never] },
+      { ...emptyLedger('b', false), shareStatus: [{ read: () => said, defaults }] },
       {
         ...emptyLedger('c', false),
-        shareStatus: [() => ({ warmupTotal: 7, warmupDone: 2, ownField: { deep: [1] } }) as never],
+        shareStatus: [{ read: () => ({ warmupTotal: 7, warmupDone: 2, ownField: { deep: [1] } }) }],
       },
     ];
-    const contributions = new Contributions({ ledgers: () => ledgers, log });
-    assert.deepEqual(contributions.statusFields(), {});
+    const contributions = new Contributions({ ledgers: () => ledgers, clock: createManualClock(), log });
+    assert.deepEqual(contributions.statusFields(), { nasOffline: false, warmup: [], nasOfflineSince: 7 });
     assert.deepEqual(contributions.shareStatus('photos'), {
+      warmupState: 'none',
+      warmupDone: 0,
+      lastDirRefreshAt: 5,
       warmupTotal: 5,
-      warmupDone: 2,
       ownField: { deep: [1] },
     });
-    const refused = lines().map(({ plugin, field }) => `${String(plugin)} ${String(field)}`);
+    const refused = entries.map(({ plugin, field }) => `${String(plugin)} ${String(field)}`);
     assert.deepEqual(refused, [
       'a nasOffline',
       'a warmup',
@@ -266,8 +278,129 @@ describe('contributions to the status', () => {
       'b name',
       'b warmupState',
       'b warmupDone',
-      'b lastDirRefreshAt',
+      'b surprise',
       'c warmupTotal',
+      'c warmupDone',
     ]);
+    const { daemon, share } = contributions.owners();
+    assert.deepEqual(
+      [daemon.get('nasOffline'), share.get('warmupDone'), share.get('ownField')],
+      ['a', 'b', 'c'],
+    );
+  });
+
+  it('have the default of a plugin that is off, of one that is on before that', () => {
+    const off = (plugin: string, value: number) => ({
+      ...emptyLedger(plugin, false),
+      statusFields: [{ field: 'beds', default: value, read: () => value }],
+      shareStatus: [{ read: () => ({}), defaults: { bed: value } }],
+    });
+    const known = [off('first', 1), off('second', 2)];
+    const active: (typeof known)[number][] = [];
+    const contributions = new Contributions({
+      ledgers: () => active,
+      known: () => known,
+      clock: createManualClock(),
+      log: collectLog().log,
+    });
+    assert.deepEqual(
+      [contributions.statusFields(), contributions.shareStatus('a')],
+      [{ beds: 1 }, { bed: 1 }],
+    );
+    assert.deepEqual([...contributions.owners().daemon], []);
+    active.push(off('second', 2));
+    assert.deepEqual([contributions.defaults(), contributions.shareStatus('a')], [{ beds: 2 }, { bed: 2 }]);
+  });
+
+  it('are of the kind that a plugin that is off declares, whoever gives them', () => {
+    const known = [
+      {
+        ...emptyLedger('off', false),
+        statusFields: [{ field: 'beds', default: 0, read: () => 1 }],
+        shareStatus: [{ read: () => ({}), defaults: { bed: 0, pillow: 0 } }],
+      },
+    ];
+    const stranger = {
+      ...emptyLedger('stranger', false),
+      statusFields: [{ field: 'beds', read: () => 'many' }],
+      shareStatus: [{ read: () => ({ bed: 'wide', pillow: 2 }) }],
+    };
+    const contributions = new Contributions({
+      ledgers: () => [stranger],
+      known: () => known,
+      clock: createManualClock(),
+      log: collectLog().log,
+    });
+    assert.deepEqual(contributions.statusFields(), { beds: 0 });
+    assert.deepEqual(contributions.shareStatus('a'), { bed: 0, pillow: 2 });
+  });
+
+  it('that are named anew in each cycle do not fill the memory', () => {
+    let cycle = 0;
+    const odd = {
+      ...emptyLedger('odd', false),
+      shareStatus: [{ read: () => ({ constant: 1, [`field${(cycle += 1)}`]: 1 }) }],
+    };
+    const contributions = new Contributions({
+      ledgers: () => [odd],
+      clock: createManualClock(),
+      log: collectLog().log,
+    });
+    for (let count = 0; count < 1_000; count += 1) contributions.shareStatus('a');
+    const { share } = contributions.owners();
+    assert.deepEqual([share.size, share.get('constant'), share.get('field1000')], [200, 'odd', 'odd']);
+  });
+
+  it('of a stranger that is slow have their default until it is asked again', async () => {
+    const { log, entries } = collectLog();
+    let nowMs = 0;
+    let asked = 0;
+    const slow = {
+      ...emptyLedger('slow', false),
+      statusFields: [
+        {
+          field: 'beds',
+          default: 0,
+          read: () => {
+            asked += 1;
+            nowMs += 201;
+            return 3;
+          },
+        },
+      ],
+    };
+    const strange = { ledgers: () => [slow], clock: { monotonic: () => nowMs }, log };
+    const contributions = new Contributions({ ...strange, isStranger: (plugin) => plugin === 'slow' });
+    for (let cycle = 0; cycle < 3; cycle += 1) assert.deepEqual(contributions.statusFields(), { beds: 0 });
+    assert.deepEqual([asked, entries.length], [1, 1]);
+    nowMs += 60_000;
+    contributions.statusFields();
+    assert.deepEqual([asked, entries.length], [2, 1]);
+    // What comes with the package is believed, however long the machine took.
+    assert.deepEqual(new Contributions(strange).statusFields(), { beds: 3 });
+  });
+
+  it('of one plugin are no more than a megabyte in all, of one share 64 KiB', () => {
+    const text = 'x'.repeat(60_000);
+    const many = Array.from({ length: 20 }, (_, index) => `field${index}`);
+    const large = {
+      ...emptyLedger('large', false),
+      // What is refused uses up nothing of what the others have.
+      statusFields: [
+        { field: 'refused', default: '', read: () => Array.from({ length: 20 }, () => text) },
+        ...many.map((field) => ({ field, default: '', read: () => text })),
+      ],
+      shareStatus: [{ read: () => Object.fromEntries(many.map((field) => [field, text])) }],
+    };
+    const options = { ledgers: () => [large], clock: createManualClock(), log: collectLog().log };
+    const contributions = new Contributions(options);
+    assert.equal(
+      Object.values<unknown>(contributions.statusFields()).filter((value) => value === text).length,
+      17,
+    );
+    assert.equal(Object.keys(contributions.shareStatus('a')).length, 1);
+    const names = Object.fromEntries(Array.from({ length: 201 }, (_, index) => [`n${index}`, 1]));
+    const wide = { ...emptyLedger('wide', false), shareStatus: [{ read: () => names }] };
+    assert.deepEqual(new Contributions({ ...options, ledgers: () => [wide] }).shareStatus('a'), {});
   });
 });

@@ -1,8 +1,8 @@
 /** A copy of the build in which something can be broken; the working tree and its build stay as they are. */
 import { cp, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PROJECT } from '../files.ts';
-import type { Scratch } from '../support/scratch.ts';
+import { PROJECT } from '../runner/test-files.ts';
+import type { Scratch } from '../support/platform/scratch-folder.ts';
 import type { Mutation } from './list.ts';
 
 const builtOf = (source: string): string => `dist/${source.replace(/\.ts$/, '.js')}`;
@@ -22,7 +22,8 @@ export async function broken(
   const times = whole.split(from).length - 1;
   if (times !== 1)
     throw new Error(
-      `'${fault}': '${from}' stands ${times} times in ${builtOf(file)} and must stand there once; mend test/mutations/list.ts`,
+      `'${fault}': '${from}' stands ${times} times in ${builtOf(file)} and must stand ` +
+        'there once; mend test/mutations/list.ts',
     );
   return { path, whole, text: whole.replace(from, () => to) };
 }

@@ -17,7 +17,7 @@ export interface Mutation {
 }
 
 const COMMIT = 'plugins/webdav/proxy/writes/commit.ts';
-const FAILED_COMMIT = 'plugins/webdav/failed-commit';
+const FAILED_COMMIT = 'plugins/webdav/proxy/writes/failed-commit';
 
 export const MUTATIONS: readonly Mutation[] = [
   {
@@ -32,7 +32,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'core/shares/monitor.ts',
     from: 'this.#silenceMs() < SYNCED_FRESH_MS',
     to: 'true',
-    test: 'core/all-synced',
+    test: 'core/shares/all-synced',
   },
   {
     fault: 'a daemon that stood still says that all is synced',
@@ -72,7 +72,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'the note of a WebDAV upload is not on the disk',
     file: 'plugins/webdav/proxy/writes/journal.ts',
-    from: 'await rename(`${file}.new`, file);',
+    from: 'await writeWhole(this.#file(noted.id), JSON.stringify(noted));',
     to: '',
     test: FAILED_COMMIT,
   },
@@ -81,7 +81,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'plugins/mount/lifecycle/mounter.ts',
     from: 'await endFormer(spec.share.name, tools);',
     to: '',
-    test: 'e2e/mount-life',
+    test: 'e2e/mount/life',
     only: 'nobody adopted',
   },
   {
@@ -117,7 +117,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'core/cli/daemon-command.ts',
     from: 'void daemon.handOver().then((ended)',
     to: 'void daemon.stop().then((ended)',
-    test: 'e2e/uncaught',
+    test: 'e2e/hostile/uncaught',
   },
   {
     fault: 'logs -f fails when it is interrupted',
@@ -128,24 +128,24 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     fault: 'tests that are gone are not missed',
-    file: 'test/tally.ts',
+    file: 'test/runner/tally.ts',
     from: '(counts[source] ?? 0) < count',
     to: 'false',
-    test: 'tally',
+    test: 'runner/tally',
   },
   {
     fault: 'a test may be left out for any reason',
-    file: 'test/support/skips.ts',
+    file: 'test/runner/skips.ts',
     from: 'if (!rule)',
     to: 'if (!rule && reason === "")',
-    test: 'tally',
+    test: 'runner/tally',
   },
   {
     fault: 'words that name no test file run nothing, and that is well',
-    file: 'test/files.ts',
+    file: 'test/runner/test-files.ts',
     from: 'if (unknown.length > 0)',
     to: 'if (false)',
-    test: 'files',
+    test: 'runner/test-files',
   },
   {
     fault: 'a password that was not typed again goes where a document over HTTP leads the connection',

@@ -4,8 +4,8 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { currentRclone } from '../support/rclones.ts';
-import { createScratch } from '../support/scratch.ts';
+import { currentRclone } from '../support/nas/rclone-binaries.ts';
+import { createScratch } from '../support/platform/scratch-folder.ts';
 import { copyOfBuild, testOf, whileBroken } from './build.ts';
 import { MUTATIONS } from './list.ts';
 import type { Mutation } from './list.ts';
@@ -36,7 +36,10 @@ async function test(
 async function survival(folder: string, mutation: Mutation): Promise<string | undefined> {
   const { code, failed } = await whileBroken(folder, mutation, () => test(folder, mutation));
   if (code === 0)
-    return `test/${mutation.test} passes though ${mutation.file} is broken: ${mutation.from} → ${mutation.to || 'nothing'}`;
+    return (
+      `test/${mutation.test} passes though ${mutation.file} is broken: ` +
+      `${mutation.from} → ${mutation.to || 'nothing'}`
+    );
   return code === undefined || failed > 0
     ? undefined
     : `test/${mutation.test} could not be run (exit code ${code})`;

@@ -6,10 +6,10 @@
 import assert from 'node:assert/strict';
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
-import { ARCHITECTURE, buildDeb, run } from '../support/packages.ts';
-import { currentRclone } from '../support/rclones.ts';
-import { createScratch } from '../support/scratch.ts';
-import type { Scratch } from '../support/scratch.ts';
+import { ARCHITECTURE, buildDeb, run } from '../support/package/build-packages.ts';
+import { currentRclone } from '../support/nas/rclone-binaries.ts';
+import { createScratch } from '../support/platform/scratch-folder.ts';
+import type { Scratch } from '../support/platform/scratch-folder.ts';
 
 /** The mirror and the release that this machine's own apt is set to. */
 async function debian(): Promise<{ readonly mirror: string; readonly release: string }> {
@@ -98,7 +98,9 @@ grep -c 'b.txt' /purge.log | sed 's/^/named /'
 [ -e "$meta" ] && echo 'file kept'
 cp /meta-before "$meta"
 dpkg --purge mountkeeper >/dev/null 2>&1 && echo 'purged'
-for path in /etc/mountkeeper /var/lib/mountkeeper /var/cache/mountkeeper /usr/lib/mountkeeper /mnt/mountkeeper; do [ ! -e $path ] || echo "left $path"; done
+for path in /etc/mountkeeper /var/lib/mountkeeper /var/cache/mountkeeper /usr/lib/mountkeeper /mnt/mountkeeper; do
+  [ ! -e $path ] || echo "left $path"
+done
 `;
 
 describe('the Debian package as it is released', () => {

@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, it } from 'node:test';
-import { lookOnly } from '../support/layer/crash.ts';
-import { settle, TestShare, treeOf } from '../support/layer/share.ts';
+import { lookOnly } from '../support/write-layer/uploader-crash.ts';
+import { settle, TestShare, treeOf } from '../support/write-layer/uploader-share.ts';
 
 interface Side {
   readonly act: (path: string) => void;

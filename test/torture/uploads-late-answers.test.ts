@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { refusal, settle, TestShare, treeOf } from '../support/layer/share.ts';
-import type { Fault } from '../support/layer/share.ts';
+import { refusal, settle, TestShare, treeOf } from '../support/write-layer/uploader-share.ts';
+import type { Fault } from '../support/write-layer/uploader-share.ts';
 
 describe('an upload whose answer is lost', () => {
   let share: TestShare;

@@ -19,9 +19,9 @@ import {
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { crashAfter, lookOnly } from '../support/layer/crash.ts';
-import { refusal, settle, TestShare, treeOf } from '../support/layer/share.ts';
-import type { Fault } from '../support/layer/share.ts';
+import { crashAfter, lookOnly } from '../support/write-layer/uploader-crash.ts';
+import { refusal, settle, TestShare, treeOf } from '../support/write-layer/uploader-share.ts';
+import type { Fault } from '../support/write-layer/uploader-share.ts';
 
 const NAMES = ['a', 'b', 'c.txt', 'line\nbreak'];
 const FOLDERS = ['', 'd', 'e', 'd/s', 'e/s'];

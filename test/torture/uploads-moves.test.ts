@@ -18,8 +18,8 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { lookOnly } from '../support/layer/crash.ts';
-import { settle, TestShare, treeOf } from '../support/layer/share.ts';
+import { lookOnly } from '../support/write-layer/uploader-crash.ts';
+import { settle, TestShare, treeOf } from '../support/write-layer/uploader-share.ts';
 
 const FILES = ['d/x', 'd/s/y', 'd/s/t/z', 'e/x', 'p/q', 'a', 'b'];
 
@@ -142,7 +142,7 @@ describe('a folder is moved', () => {
   });
 
   for (const last of ['takeOut', 'moveFolder'])
-    it(`and the share starts again right after ${last}: it shows all that is in it, and cannot be removed as if it were empty`, async () => {
+    it(`and a restart right after ${last} shows all its files, and none can be removed as empty`, async () => {
       renameSync(share.at('d'), share.at('D'));
       const uploader = share.uploader((call, when) =>
         call === last && (last === 'takeOut' || when === 'after') ? new Promise(() => undefined) : undefined,

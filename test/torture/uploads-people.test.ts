@@ -5,9 +5,11 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { lookOnly } from '../support/layer/crash.ts';
-import { settle, TestShare, treeOf } from '../support/layer/share.ts';
+import { lookOnly } from '../support/write-layer/uploader-crash.ts';
+import { settle, TestShare, treeOf } from '../support/write-layer/uploader-share.ts';
 import type { ShareUploader } from '../../plugins/uploads/transfer/share-uploads.ts';
+
+const ASKED = { signal: new AbortController().signal, onProgress: () => undefined };
 
 describe('people', () => {
   let share: TestShare;
@@ -97,7 +99,7 @@ describe('people', () => {
     writeFileSync(share.at('c'), 'ccc');
     await settle(uploader);
     assert.deepEqual(
-      (await uploader.verify('')).map(({ path, result }) => [path, result]),
+      (await uploader.verify('', ASKED)).map(({ path, result }) => [path, result]),
       [
         ['b', 'size'],
         ['c', 'size'],
@@ -105,19 +107,19 @@ describe('people', () => {
     );
     othersWrite('b', 'other bytes');
     assert.deepEqual(
-      (await uploader.verify('')).map(({ path, result }) => [path, result]),
+      (await uploader.verify('', ASKED)).map(({ path, result }) => [path, result]),
       [
         ['b', 'differs'],
         ['c', 'size'],
       ],
     );
     assert.deepEqual(
-      (await uploader.verify('c')).map(({ path, result }) => [path, result]),
+      (await uploader.verify('c', ASKED)).map(({ path, result }) => [path, result]),
       [['c', 'size']],
     );
     rmSync(join(share.nas, 'c'));
     assert.deepEqual(
-      (await uploader.verify('c')).map(({ path, result }) => [path, result]),
+      (await uploader.verify('c', ASKED)).map(({ path, result }) => [path, result]),
       [['c', 'differs']],
     );
   });

@@ -16,11 +16,11 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import { crashAfter, lookOnly } from '../support/layer/crash.ts';
-import { startRemote } from '../support/layer/remote.ts';
-import type { RemoteType, TestRemote } from '../support/layer/remote.ts';
-import { refusal, settle, TestShare, treeOf } from '../support/layer/share.ts';
-import type { Fault } from '../support/layer/share.ts';
+import { crashAfter, lookOnly } from '../support/write-layer/uploader-crash.ts';
+import { startRemote } from '../support/write-layer/uploader-remote.ts';
+import type { RemoteType, TestRemote } from '../support/write-layer/uploader-remote.ts';
+import { refusal, settle, TestShare, treeOf } from '../support/write-layer/uploader-share.ts';
+import type { Fault } from '../support/write-layer/uploader-share.ts';
 
 const FILES = ['a', 'b', 'd/x', 'd/s/y', 'e/z'];
 

@@ -4,7 +4,7 @@
  * MOUNTKEEPER_SEQUENCE_ONLY='^rename f g', MOUNTKEEPER_SEQUENCE_LENGTH=3, MOUNTKEEPER_SEQUENCE_NAS=webdav.
  */
 import { after, describe, it } from 'node:test';
-import { Exhaustive, FAULTS } from '../support/layer/exhaustive.ts';
+import { FaultSequences, FAULTS } from '../support/write-layer/fault-sequences.ts';
 
 const {
   MOUNTKEEPER_SEQUENCE_LENGTH: length = 2,
@@ -12,7 +12,7 @@ const {
   MOUNTKEEPER_SEQUENCE_ONLY: only = '',
 } = process.env;
 const { MOUNTKEEPER_SEQUENCE_FROM: from = 0, MOUNTKEEPER_SEQUENCE_NAS: nas = 'sftp' } = process.env;
-const exhaustive = new Exhaustive({
+const exhaustive = new FaultSequences({
   length: Number(length),
   every: Number(every),
   from: Number(from),

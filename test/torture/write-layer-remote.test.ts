@@ -10,12 +10,12 @@ import type { RemoteFailure } from 'mountkeeper';
 import { createClock } from '../../core/platform/clock.ts';
 import { createRcClient } from '../../plugins/mount/rclone/remote-control.ts';
 import { RcloneFiles } from '../../plugins/mount/rclone/remote-files.ts';
-import { Nas } from '../support/nas.ts';
-import { freePort } from '../support/ports.ts';
-import { currentRclone } from '../support/rclones.ts';
-import { createScratch } from '../support/scratch.ts';
-import type { Scratch } from '../support/scratch.ts';
-import { until } from '../support/until.ts';
+import { Nas } from '../support/nas/nas.ts';
+import { freePort } from '../support/platform/free-port.ts';
+import { currentRclone } from '../support/nas/rclone-binaries.ts';
+import { createScratch } from '../support/platform/scratch-folder.ts';
+import type { Scratch } from '../support/platform/scratch-folder.ts';
+import { until } from '../support/platform/wait.ts';
 
 const rclone = currentRclone();
 const clock = createClock();

@@ -6,18 +6,18 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdirSync } from 'node:fs';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
-import { CLIENTS } from '../support/clients/clients.ts';
-import { openHouse, shownToAll } from '../support/clients/house.ts';
-import type { House } from '../support/clients/house.ts';
-import type { Daemon } from '../support/daemon.ts';
-import { localFile, runClient } from '../support/exports/exports.ts';
-import { Hands } from '../support/layer/hands.ts';
-import { differences, treeOf } from '../support/layer/tree.ts';
-import { checksumOf, Nas } from '../support/nas.ts';
-import { currentRclone } from '../support/rclones.ts';
-import { createScratch } from '../support/scratch.ts';
-import type { Scratch } from '../support/scratch.ts';
-import { sleep, until } from '../support/until.ts';
+import { CLIENTS } from '../support/clients/protocols.ts';
+import { startWithExports, shownToAll } from '../support/clients/daemon-with-exports.ts';
+import type { DaemonWithExports } from '../support/clients/daemon-with-exports.ts';
+import type { Daemon } from '../support/daemon/daemon.ts';
+import { localFile, runClient } from '../support/exports/client-programs.ts';
+import { ShareWorker } from '../support/write-layer/share-worker.ts';
+import { differences, treeOf } from '../support/write-layer/folder-tree.ts';
+import { checksumOf, Nas } from '../support/nas/nas.ts';
+import { currentRclone } from '../support/nas/rclone-binaries.ts';
+import { createScratch } from '../support/platform/scratch-folder.ts';
+import type { Scratch } from '../support/platform/scratch-folder.ts';
+import { sleep, until } from '../support/platform/wait.ts';
 
 const SHARE = 'team 照片';
 const SYNCED_MS = 90_000;
@@ -29,11 +29,11 @@ for (const protocol of ['sftp', 'webdav'] as const) {
   describe(`a share with a write layer and a NAS over ${protocol}`, () => {
     let scratch: Scratch;
     let nas: Nas;
-    let house: House;
+    let house: DaemonWithExports;
     let daemon: Daemon;
     let root: string;
     let model: string;
-    let hands: Hands;
+    let hands: ShareWorker;
 
     const run = async (folder: string, script: string): Promise<void> => {
       const { code, output } = await runClient('sh', ['-c', `cd "${folder}" && { ${script}\n}`], 60_000);
@@ -65,9 +65,9 @@ for (const protocol of ['sftp', 'webdav'] as const) {
       };
       nas = await Nas.create(scratch, { protocol, files });
       model = scratch.path('model');
-      hands = new Hands(scratch);
+      hands = new ShareWorker(scratch);
       cpSync(nas.path('team'), model, { recursive: true });
-      house = await openHouse(scratch, {
+      house = await startWithExports(scratch, {
         rclone,
         connections: [nas.connection('nas')],
         shares: [{ name: SHARE, connection: 'nas', remote_path: 'team' }],
@@ -82,8 +82,10 @@ for (const protocol of ['sftp', 'webdav'] as const) {
 
     it('brings up what programs do with files', async () => {
       await both(`
-        printf new > new; printf more >> a.bin; printf XX | dd of=b.txt bs=1 seek=1000 conv=notrunc status=none; truncate -s 50 here/h
-        cp a.bin saved.tmp; mv saved.tmp a.bin; mv b.txt renamed.txt; printf over > over; printf under > under; mv under over; rm new
+        printf new > new; printf more >> a.bin; printf XX | dd of=b.txt bs=1 seek=1000 conv=notrunc status=none
+        truncate -s 50 here/h
+        cp a.bin saved.tmp; mv saved.tmp a.bin; mv b.txt renamed.txt
+        printf over > over; printf under > under; mv under over; rm new
         printf 'ü："$\\n' > 'strange ü：$ name'; : > empty`);
       await synced();
       await both(
@@ -94,7 +96,8 @@ for (const protocol of ['sftp', 'webdav'] as const) {
 
     it('brings up what programs do with folders', async () => {
       await both(`
-        mkdir made made/deep made/left; printf 1 > made/deep/1; rmdir made/left; mv tree moved; printf 2 > moved/2; rm moved/c; rm -r gone
+        mkdir made made/deep made/left; printf 1 > made/deep/1; rmdir made/left
+        mv tree moved; printf 2 > moved/2; rm moved/c; rm -r gone
         mkdir gone; printf anew > gone/anew; mv here there; mv there/h there/i`);
       await synced();
       await both(

@@ -1,6 +1,8 @@
 /** What the compiler accepts and refuses of a plugin. Never run; every expected error must be one. */
-import { definePlugin, Joi } from 'mountkeeper';
+import { definePlugin, Joi, withRelease } from 'mountkeeper';
 import type { Mounter, Plugin, ShareStatus, StatusRecord } from 'mountkeeper';
+import type {} from 'mountkeeper/plugins/nas-watch';
+import type {} from 'mountkeeper/plugins/warmup';
 
 declare module 'mountkeeper' {
   interface Services {
@@ -68,14 +70,25 @@ export const garden: Plugin<GardenConfig> = definePlugin<GardenConfig>({
     // @ts-expect-error an argument is missing
     void ctx.send('bwlimit');
 
+    ctx.status('nasOffline', { default: false, read: () => true });
     ctx.status('nasOffline', () => true);
     // @ts-expect-error the field is a switch
     ctx.status('nasOffline', () => 'yes');
+    // @ts-expect-error so is its default
+    ctx.status('nasOffline', { default: 'no', read: () => true });
     // @ts-expect-error there is no such field
     ctx.status('nasLunch', () => true);
-    ctx.shareStatus((share) => ({ cacheBytes: share.length, typedMood: 'good' }));
+    // @ts-expect-error the field is the core's own
+    ctx.status('allSynced', () => true);
+    ctx.shareStatus((share) => ({ warmupDone: share.length, typedMood: 'good' }));
+    ctx.shareStatus({
+      defaults: { typedMood: 'dull', warmupState: 'none' },
+      read: (share) => (share === 'x' ? { typedMood: 'good', warmupState: 'failed' } : {}),
+    });
     // @ts-expect-error the figure is a number
-    ctx.shareStatus(() => ({ cacheBytes: 'many' }));
+    ctx.shareStatus(() => ({ warmupDone: 'many' }));
+    // @ts-expect-error the field is the core's own
+    ctx.shareStatus(() => ({ cacheBytes: 7 }));
 
     ctx.provide('typedLamp', () => ({ color: 'red' }));
     // @ts-expect-error the service looks otherwise
@@ -90,6 +103,14 @@ export const garden: Plugin<GardenConfig> = definePlugin<GardenConfig>({
     ctx.effect('held', async (signal) => async () => {
       signal.throwIfAborted();
     });
+    const made = ctx.effect('made', async () => withRelease({ depth: 3 }, (bed) => void bed.depth));
+    made()?.depth.toFixed();
+    const lamp = ctx.provide('typedLamp', () =>
+      withRelease({ color: 'red', dim: () => undefined }, (one) => one.dim()),
+    );
+    lamp()?.dim();
+    // @ts-expect-error before the plugin is up there is none
+    lamp().dim();
     // @ts-expect-error an effect returns its release
     ctx.effect('leaky', () => undefined);
     ctx.every({ name: 'often', ms: () => 1_000, run: async () => undefined });

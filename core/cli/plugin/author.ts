@@ -1,42 +1,47 @@
-/**
- * `mountkeeper plugin list | new | check`: the author's side of the command line.
- */
+/** `mountkeeper plugin list | new NAME | check DIR`: tools for authors of plugins. */
 import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
+import { inWords } from '../../plugins/permissions.ts';
 import type { CliContext } from '../../contract/cli.ts';
 import type { PluginInfo } from '../../contract/services.ts';
-import { createSecrets } from '../../config/secrets/secrets.ts';
+import { pluginsInProcess } from '../../config/peek.ts';
+import { parseDocument } from '../../sdk/toml/document.ts';
 import { createClock } from '../../platform/clock.ts';
 import { createProcesses } from '../../platform/processes/processes.ts';
-import { keyProblems, readmeProblems, sampleProblems } from '../../testing/plugin-checks.ts';
+import { keyProblems, readmeProblems, sampleProblems, sampleSecrets } from '../../testing/plugin-checks.ts';
 import { describeLedger } from '../../plugins/describe-ledger.ts';
 import { discoverPlugins, examinePlugin } from '../../plugins/discovery/discover.ts';
 import type { DiscoveryOptions } from '../../plugins/discovery/discover.ts';
-import { entryOf } from '../../plugins/discovery/found.ts';
+import { entryOf, protocolsOf } from '../../plugins/discovery/found.ts';
 import type { FoundPlugin, UsablePlugin } from '../../plugins/discovery/found.ts';
 import { dryRun } from '../../plugins/instance/instance.ts';
 import { contributedBy } from '../../plugins/contributed.ts';
 import { NAME } from '../../plugins/discovery/manifest.ts';
 import { scaffold } from './scaffold.ts';
+import type { Language } from './scaffold.ts';
 import { packageDir } from '../../plugins/discovery/stage.ts';
+
+type Isolation = PluginInfo['isolation'];
 
 const IMPORT_MS = 10_000;
 const EXIT = { ok: 0, failure: 1, usage: 64 } as const;
 
-/** A plugin as the host lists it, or as it comes over HTTP. */
+/** A plugin as the host lists it, or as HTTP returns it. */
 export type PluginRow = Pick<PluginInfo, 'name' | 'version' | 'description'> & {
   readonly state: PluginInfo['state'] | 'enabled';
 } & {
   readonly reason?: string | null | undefined;
   readonly thirdParty?: boolean;
   readonly third_party?: boolean;
+  readonly isolation?: PluginInfo['isolation'];
+  readonly permissions?: PluginInfo['permissions'] | null;
 };
 
 /**
- * First row the header; one line per plugin, and the reason where there is one. A star marks what does not
- * come with the package.
+ * The first row is the header; one row per plugin, with the process it runs in, or would, and the reason
+ * where there is one. A star marks third-party plugins; of those, it is said what they ask for.
  */
 export function renderPluginTable(list: readonly PluginRow[]): readonly (readonly string[])[] {
   const isStranger = (row: PluginRow): boolean => row.thirdParty ?? row.third_party ?? false;
@@ -44,13 +49,19 @@ export function renderPluginTable(list: readonly PluginRow[]): readonly (readonl
     row.name + (isStranger(row) ? ' *' : ''),
     row.version,
     row.state,
-    row.reason ?? row.description,
+    row.isolation === 'own' ? 'its own' : 'daemon',
+    (row.reason ?? row.description) + (row.permissions ? ` (it may ${mayOf(row)})` : ''),
   ]);
-  return [['plugin', 'version', 'state', 'about'], ...rows];
+  return [['plugin', 'version', 'state', 'process', 'about'], ...rows];
 }
 
-/** Makes the folder `name` here, with a plugin that passes `check`. */
-export async function newPlugin(name: string, cli: CliContext): Promise<number> {
+/** As "read the status, use the network". What runs inside the daemon is not held to what it asks for. */
+export function mayOf({ permissions, isolation }: Pick<PluginRow, 'permissions' | 'isolation'>): string {
+  return isolation === 'own' ? inWords(permissions ?? []) : 'do everything: it runs inside the daemon';
+}
+
+/** Creates the folder `name` here, with a plugin that passes `check`. */
+export async function newPlugin(name: string, cli: CliContext, language: Language = 'js'): Promise<number> {
   if (!NAME.test(name)) {
     cli.printError(
       `"${name}" cannot be the name of a plugin; use small letters, digits and single hyphens, such as "garden-lights"`,
@@ -71,11 +82,12 @@ export async function newPlugin(name: string, cli: CliContext): Promise<number> 
   const { version } = JSON.parse(await readFile(path.join(packageDir, 'package.json'), 'utf8')) as {
     version: string;
   };
-  for (const [file, content] of Object.entries(scaffold(name, version)))
+  for (const [file, content] of Object.entries(scaffold(name, version, language)))
     await writeFile(path.join(folder, file), content, { mode: 0o644 });
   cli.print(`made ${folder}; try it:`);
   cli.print(`  mountkeeper plugin check ${name}`);
-  cli.print(`  cd ${name} && npm install --save-dev ${quoted(packageDir)} && npm test`);
+  const compiler = language === 'ts' ? ' typescript @types/node' : '';
+  cli.print(`  cd ${name} && npm install --save-dev ${quoted(packageDir)}${compiler} && npm test`);
   cli.print(`then set  [plugins] dirs = ["${path.dirname(folder)}"]  and  [plugins.${name}] enabled = true`);
   return EXIT.ok;
 }
@@ -84,7 +96,7 @@ function quoted(folder: string): string {
   return /^[\w./@-]+$/.test(folder) ? folder : `'${folder.replaceAll("'", "'\\''")}'`;
 }
 
-/** Looks at a plugin folder as the daemon would, without activating anything, and says what to mend. */
+/** Checks a plugin folder as the daemon would, without activating anything, and says what to repair. */
 export async function checkPlugin(dir: string, cli: CliContext): Promise<number> {
   const stateDir = await mkdtemp(path.join(tmpdir(), 'mountkeeper-check-'));
   const options = {
@@ -95,14 +107,24 @@ export async function checkPlugin(dir: string, cli: CliContext): Promise<number>
     importMs: IMPORT_MS,
   };
   try {
-    const found = await examinePlugin(dir, options);
+    const found = await examinePlugin(dir, 'none', options);
+    const isolation = found.plugin ? await isolationInSample(found) : 'own';
     const problems = found.plugin
-      ? await allProblems(found, options)
+      ? [...(await allProblems(found, options)), ...(await carryingProblems(dir, isolation, options))]
       : [found.problem ?? 'it cannot be loaded'];
     const advice = found.plugin ? await paperAdvice(found) : [];
     if (cli.json)
-      cli.print(JSON.stringify({ name: found.name, ok: problems.length === 0, problems, advice }));
-    else print(found, { problems, advice }, cli);
+      cli.print(
+        JSON.stringify({
+          name: found.name,
+          ok: problems.length === 0,
+          isolation,
+          permissions: found.permissions ?? [],
+          problems,
+          advice,
+        }),
+      );
+    else print(found, { isolation, problems, advice }, cli);
     return problems.length === 0 ? EXIT.ok : EXIT.failure;
   } finally {
     await rm(stateDir, { recursive: true, force: true });
@@ -115,12 +137,13 @@ async function allProblems(found: UsablePlugin, options: DiscoveryOptions): Prom
   const clock = createClock();
   const services = {
     clock,
-    secrets: createSecrets({ env: process.env }),
+    secrets: sampleSecrets,
     processes: createProcesses({ stateDir, clock, log }),
   };
   const entries = [...(await discoverPlugins(options)), found].flatMap(entryOf);
   const isSteady =
-    JSON.stringify(describeLedger(dryRun(plugin, log))) === JSON.stringify(describeLedger(found.ledger));
+    JSON.stringify(describeLedger(dryRun(plugin, log, true))) ===
+    JSON.stringify(describeLedger(found.ledger));
   return [
     ...(isSteady
       ? []
@@ -131,11 +154,36 @@ async function allProblems(found: UsablePlugin, options: DiscoveryOptions): Prom
 }
 
 /** What the daemon does without, and the plugin's users do not: its papers. */
-async function paperAdvice({ plugin, folder }: UsablePlugin): Promise<readonly string[]> {
+async function paperAdvice(found: UsablePlugin): Promise<readonly string[]> {
+  const { plugin, folder } = found;
+  const unnamed = protocolsOf(found).filter(({ isNameable }) => !isNameable);
+  const protocols = unnamed.map(
+    ({ name }) =>
+      `package.json lacks "mountkeeper": { "protocols": ["${name}"] }; ` +
+      `with it, a share that names ${name} stays valid while the plugin is off`,
+  );
   const sample = (await hasSample(folder))
     ? []
     : ['sample.toml is missing; it shows users a working configuration'];
-  return [...(await readmeProblems(folder, plugin.name)), ...sample];
+  return [...protocols, ...(await readmeProblems(folder, plugin.name)), ...sample];
+}
+
+/** What its users are told to set: a plugin that cannot be carried must say so itself. */
+async function isolationInSample({ folder, name }: UsablePlugin): Promise<Isolation> {
+  // Advice says that it is missing.
+  const text = await readFile(path.join(folder, 'sample.toml'), 'utf8').catch(() => '');
+  const parsed = parseDocument(text);
+  return 'document' in parsed && pluginsInProcess(parsed.document['plugins']).has(name) ? 'none' : 'own';
+}
+
+async function carryingProblems(
+  dir: string,
+  isolation: Isolation,
+  options: DiscoveryOptions,
+): Promise<readonly string[]> {
+  if (isolation === 'none') return [];
+  const { problem } = await examinePlugin(dir, 'own', options);
+  return problem === undefined ? [] : [`${problem}; as its author, set it in its sample.toml, too`];
 }
 
 function hasSample(folder: string): Promise<boolean> {
@@ -146,15 +194,18 @@ function hasSample(folder: string): Promise<boolean> {
 }
 
 interface Findings {
+  readonly isolation: Isolation;
   readonly problems: readonly string[];
   readonly advice: readonly string[];
 }
 
-function print(found: FoundPlugin, { problems, advice }: Findings, cli: CliContext): void {
+function print(found: FoundPlugin, { isolation, problems, advice }: Findings, cli: CliContext): void {
   if (found.plugin) {
     cli.print(`${found.name} ${found.version}: ${found.description}`);
     for (const line of contributedBy(found.ledger).map(([kind, names]) => `${kind}: ${names.join(', ')}`))
       cli.print(`  ${line}`);
+    cli.print(`  runs: ${isolation === 'own' ? 'in a process of its own' : 'inside the daemon'}`);
+    cli.print(`  may: ${mayOf({ permissions: found.permissions, isolation })}`);
   }
   for (const problem of problems) cli.printError(`${found.name}: ${problem}`);
   for (const line of advice) cli.print(`before others use it: ${line}`);

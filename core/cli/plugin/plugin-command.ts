@@ -1,4 +1,4 @@
-/** `mountkeeper plugin list | new NAME | check DIR`. */
+/** `mountkeeper plugin`: for authors, and for those who install what others have written. */
 import { pino } from 'pino';
 import type { CliContext } from '../../contract/cli.ts';
 import type { PluginInfo } from '../../contract/services.ts';
@@ -6,25 +6,69 @@ import { enabledIn, peekConfig } from '../../config/peek.ts';
 import { checkPlugin, newPlugin, renderPluginTable } from './author.ts';
 import type { PluginRow } from './author.ts';
 import { discoverPlugins } from '../../plugins/discovery/discover.ts';
+import { searchedFolders } from '../../plugins/discovery/installed.ts';
 import { onUnlessSaid } from '../../plugins/discovery/found.ts';
 import type { FoundPlugin } from '../../plugins/discovery/found.ts';
 import { IN_TREE_PLUGINS } from '../../platform/package.ts';
 import { NoDaemon } from '../client.ts';
 import type { Invocation } from '../invocation.ts';
 import { EXIT } from '../exit-codes.ts';
+import { PLUGIN_USAGE } from '../usage.ts';
+import { installPlugin, removePlugin, searchPlugins, updatePlugins } from './install/install-command.ts';
 
 const IMPORT_MS = 10_000;
 
+type Action = (words: readonly string[], invocation: Invocation, context: CliContext) => Promise<number>;
+
+interface Usage {
+  /** How many words, from and to. */
+  readonly words: readonly [number, number];
+  readonly option?: string;
+  readonly run: Action;
+}
+
+const ACTIONS: Readonly<Record<string, Usage>> = {
+  list: { words: [0, 0], run: (_, invocation, context) => listOf(invocation, context) },
+  enable: { words: [1, 1], run: ([name = ''], _, context) => enable(name, context) },
+  new: {
+    words: [1, 1],
+    option: '--ts',
+    run: ([name = ''], { args }, context) =>
+      newPlugin(name, context, args.rest.includes('--ts') ? 'ts' : 'js'),
+  },
+  check: { words: [1, 1], run: ([folder = ''], _, context) => checkPlugin(folder, context) },
+  search: { words: [0, Infinity], run: (words, _, context) => searchPlugins(words, context) },
+  install: {
+    words: [1, 1],
+    run: ([what = ''], { configFile }, context) => installPlugin(what, configFile, context),
+  },
+  update: {
+    words: [0, 1],
+    run: ([name], { configFile }, context) => updatePlugins(name, configFile, context),
+  },
+  remove: {
+    words: [1, 1],
+    option: '--force',
+    run: ([name = ''], { args, configFile }, context) =>
+      removePlugin(name, args.rest.includes('--force'), configFile, context),
+  },
+};
+
 export async function runPlugin(invocation: Invocation, context: CliContext): Promise<number> {
-  const [action = 'list', subject] = invocation.args.rest;
-  if (action === 'list') return listOf(invocation, context);
-  if (subject !== undefined && action === 'new') return newPlugin(subject, context);
-  if (subject !== undefined && action === 'check') return checkPlugin(subject, context);
-  context.printError('usage: mountkeeper plugin list | new NAME | check DIR');
+  const [name = 'list', ...rest] = invocation.args.rest;
+  const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
+  const words = rest.filter((word) => word !== action?.option);
+  const isUsable =
+    action !== undefined &&
+    words.length >= action.words[0] &&
+    words.length <= action.words[1] &&
+    !words.some((word) => word.startsWith('-'));
+  if (isUsable) return action.run(words, invocation, context);
+  context.printError(`usage: mountkeeper plugin ${PLUGIN_USAGE}`);
   return EXIT.usage;
 }
 
-/** What the daemon says; without one, what it would find. */
+/** The daemon's list; without a daemon, what one would find. */
 async function listOf({ args, configFile }: Invocation, context: CliContext): Promise<number> {
   try {
     return await list(context);
@@ -43,12 +87,13 @@ export async function listFound(
   inTree: string = IN_TREE_PLUGINS,
 ): Promise<readonly PluginRow[]> {
   const peeked = await peekConfig(configFile);
-  const { pluginDirs: thirdPartyDirs, stateDir } = peeked;
+  const { pluginDirs, stateDir } = peeked;
   const found = await discoverPlugins({
     inTree,
-    thirdPartyDirs,
+    thirdPartyDirs: await searchedFolders(pluginDirs, stateDir),
     stateDir,
     enabled: enabledIn(peeked),
+    inProcess: peeked.inProcess,
     log: pino({ level: 'silent' }),
     importMs: IMPORT_MS,
   });
@@ -60,7 +105,7 @@ function rowOf(
   found: FoundPlugin,
   switched: boolean | undefined,
 ): PluginRow & { readonly effects: readonly string[] } {
-  const { name, version, description, thirdParty } = found;
+  const { name, version, description, thirdParty, isolation = 'none', permissions = null } = found;
   const row = {
     name,
     version,
@@ -68,9 +113,24 @@ function rowOf(
     reason: found.problem ?? null,
     effects: [],
     third_party: thirdParty,
+    isolation,
+    permissions,
   };
   if (!(switched ?? onUnlessSaid(found))) return { ...row, state: 'disabled' };
   return { ...row, state: found.problem === undefined ? 'enabled' : 'invalid' };
+}
+
+/** Only the daemon knows what has broken off. */
+async function enable(name: string, context: CliContext): Promise<number> {
+  const { status, body } = await context.request('POST', `/api/plugins/${encodeURIComponent(name)}/enable`);
+  const { ok = false, message = `the daemon answered with status ${status}` } = JSON.parse(body) as {
+    readonly ok?: boolean;
+    readonly message?: string;
+  };
+  if (context.json) context.print(body);
+  else if (ok) context.print(message);
+  else context.printError(message);
+  return ok ? EXIT.ok : EXIT.failure;
 }
 
 async function list(context: CliContext): Promise<number> {

@@ -1,33 +1,59 @@
 /**
- * The files of a new third-party plugin: the smallest one that does something, keeps the contract and can be
- * tested.
+ * The files of a new third-party plugin: the smallest one that does something, fulfils the contract and can
+ * be tested.
  */
 
-export function scaffold(name: string, hostVersion: string): Readonly<Record<string, string>> {
+export type Language = 'js' | 'ts';
+
+/** Contents by file name. */
+export function scaffold(
+  name: string,
+  hostVersion: string,
+  language: Language = 'js',
+): Readonly<Record<string, string>> {
   const manifest = {
     name,
     version: '0.1.0',
     description: `The plugin ${name} for Mountkeeper.`,
     type: 'module',
-    exports: './index.js',
-    scripts: { test: 'node --test' },
+    // By this word others find it.
+    keywords: ['mountkeeper-plugin'],
+    exports: `./index.${language}`,
+    scripts: { test: 'node --test', ...(language === 'ts' && { types: 'tsc' }) },
     peerDependencies: { mountkeeper: `^${hostVersion}` },
-    // All that is known of the plugin while it is off.
-    mountkeeper: { apiVersion: 1 },
-    // The host brings it: npm must not look for it.
+    // All that the daemon knows about the plugin while it is off.
+    mountkeeper: { apiVersion: 1, permissions: ['read-status'] },
+    // The host provides it: npm must not install it.
     peerDependenciesMeta: { mountkeeper: { optional: true } },
   };
   return {
     'package.json': `${JSON.stringify(manifest, null, 2)}\n`,
-    'index.js': entry(name),
+    [`index.${language}`]: entry(name),
+    ...(language === 'ts' && { 'tsconfig.json': TSCONFIG }),
     'README.md': readme(name),
     'sample.toml': `[plugins.${name}]\nenabled = true\ngreeting = "hello"\n`,
     'contract.test.js': `import { contractSuite } from 'mountkeeper/testing';\n\ncontractSuite(import.meta.dirname);\n`,
   };
 }
 
+/** What Mountkeeper loads without a build is checked as Node's own stripping of types wants it. */
+const TSCONFIG = `{
+  "compilerOptions": {
+    "target": "es2023",
+    "module": "nodenext",
+    "strict": true,
+    "noEmit": true,
+    "erasableSyntaxOnly": true,
+    "verbatimModuleSyntax": true,
+    "allowImportingTsExtensions": true,
+    "types": ["node"]
+  },
+  "include": ["*.ts"]
+}
+`;
+
 function entry(name: string): string {
-  return `import { definePlugin, Joi } from 'mountkeeper';
+  return `import { definePlugin, html, Joi } from 'mountkeeper';
 
 export default definePlugin({
   name: '${name}',
@@ -36,16 +62,25 @@ export default definePlugin({
   description: 'The plugin ${name} for Mountkeeper.',
   config: {
     schema: Joi.object({
-      greeting: Joi.string().default('hello').meta({ tier: 'live' }).description('What is said when a share is mounted.'),
+      greeting: Joi.string()
+        .default('hello')
+        .meta({ tier: 'live' })
+        .description('What is shown, and said when a share is mounted.'),
     }),
   },
-  // Declares only: what is declared here, comes to life when the plugin is activated and goes when it is
+  // Only declare here: what is declared starts when the plugin is activated, and ends when it is
   // switched off.
   register(ctx) {
+    ctx.tab({
+      id: '${name}',
+      place: 'card',
+      title: '${name}',
+      render: () => html\`<p>\${ctx.config.greeting}</p>\`,
+    });
     ctx.tap('afterMount', (share) => {
       ctx.log.info({ share }, ctx.config.greeting);
     });
-    ctx.route({ method: 'GET', path: '/api/${name}', handler: () => ({ greeting: ctx.config.greeting }) });
+    ctx.route({ method: 'GET', path: '/greeting', handler: () => ({ greeting: ctx.config.greeting }) });
   },
 });
 `;
@@ -54,7 +89,7 @@ export default definePlugin({
 function readme(name: string): string {
   return `# ${name}
 
-Says hello whenever a share is mounted.
+Shows a greeting on the dashboard, and says it whenever a share is mounted.
 
 ## Configuration
 
@@ -62,7 +97,7 @@ Says hello whenever a share is mounted.
 
 ## What it contributes
 
-A line in the log after each mount, and \`GET /api/${name}\`.
+A line in the log after each mount, and \`GET /ext/${name}/greeting\`.
 
 ## Failure and advice
 

@@ -1,6 +1,6 @@
 /**
- * `mountkeeper support`: one archive with what somebody needs who is to help, and no secret in it. Works with
- * and without a running daemon, and with a configuration that is not valid; changes nothing.
+ * `mountkeeper support`: writes one archive with what a helper needs, without secrets. Works with and
+ * without a running daemon, and with an invalid configuration; changes nothing.
  */
 import { execFile } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, open, readFile, readdir, rm, writeFile } from 'node:fs/promises';
@@ -30,8 +30,9 @@ const PROGRAMS: readonly (readonly string[])[] = [
 ];
 const README = `What "mountkeeper support" gathered, for somebody who is to help.
 
-Passwords, keys and tokens are taken out: those of the configuration wherever they stand, and whatever looks like one. The
-names of shares, hosts, users and files are not: look through the files before you hand them to others.
+Passwords, keys and tokens are taken out: those of the configuration wherever they stand, and whatever looks
+like one. The names of shares, hosts, users and files are not: look through the files before you hand them to
+others.
 `;
 
 type Files = Map<string, string>;
@@ -47,8 +48,10 @@ export async function runSupport(invocation: Invocation, context: CliContext): P
   const target = resolve(args.rest[0] ?? `${name}.tar.gz`);
   const files: Files = new Map([['README.txt', README]]);
   const { config, scrub } = await readConfig(invocation, files);
-  files.set('versions.txt', await versions(config));
-  files.set('doctor.txt', await doctor(invocation));
+  const found = await doctor(invocation);
+  // Looked through for that, the plugin that mounts says with what.
+  files.set('versions.txt', await versions(offline.host.service('rclone')?.command));
+  files.set('doctor.txt', found);
   for (const what of ASKED) files.set(`${what}.json`, await asked(context, what));
   await addLogs(files, config);
   await writeArchive({ name, target, files, scrub });
@@ -67,6 +70,7 @@ async function readConfig(
   const own = [process.env['MOUNTKEEPER_PASSWORD'] ?? ''];
   const check = await offline.config.loadFile();
   if (!check.ok) {
+    // One that cannot be read has no secrets to look for; the check has said why.
     const text = await readFile(configFile, 'utf8').catch(() => '');
     files.set(
       'configuration.txt',
@@ -81,12 +85,9 @@ async function readConfig(
   return { config: check.loaded.config, scrub: createScrub([...own, ...secrets]) };
 }
 
-async function versions(config: Config | undefined): Promise<string> {
-  const mount = config as { readonly mount?: { readonly rclone?: unknown } } | undefined;
-  const rclone =
-    typeof mount?.mount?.rclone === 'string' && mount.mount.rclone !== ''
-      ? [[mount.mount.rclone, 'version']]
-      : [];
+async function versions(command: string | undefined): Promise<string> {
+  const rclone = command === undefined || command === '' ? [] : [[command, 'version']];
+  // Some systems have none.
   const system = await readFile('/etc/os-release', 'utf8').catch(() => '');
   const lines = [
     `mountkeeper ${await packageVersion()}`,
@@ -142,13 +143,14 @@ async function addLogs(files: Files, config: Config | undefined): Promise<void> 
     files.set(`logs/${path.slice(state.length + 1).replaceAll(sep, '-')}`, await tail(path));
 }
 
-/** A hung mount would hold this up for good. */
+/** Reading a file below a hung mount would never return. */
 function isBelowMount(file: string, config: Config | undefined): boolean {
   return config?.shares.some(({ mount_point: at }) => file.startsWith(`${at}${sep}`)) ?? true;
 }
 
-/** Of rclone, smbd, Ganesha and the WebDAV front. Folders in which shares are mounted are not gone into. */
+/** Logs of rclone, smbd, Ganesha and the WebDAV proxy. Skips folders in which shares are mounted. */
 async function logsBelow(folder: string, depth: number): Promise<readonly string[]> {
+  // A folder that is not there, or not ours to read, has no logs for the bundle.
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   const found = await Promise.all(
     entries.map(async (entry) => {
@@ -171,7 +173,7 @@ async function tail(file: string): Promise<string> {
     const buffer = Buffer.alloc(Math.min(size, LOG_BYTES));
     const { bytesRead } = await handle.read(buffer, 0, buffer.length, size - buffer.length);
     const text = buffer.subarray(0, bytesRead).toString();
-    // The first line may have lost its beginning, and with it what tells that a secret follows.
+    // The first line may be cut, and with it the word that marks a secret.
     return size > LOG_BYTES ? text.slice(text.indexOf('\n') + 1) : text;
   } finally {
     await handle.close();
@@ -196,7 +198,7 @@ async function writeArchive({
       await mkdir(dirname(file), { recursive: true, mode: 0o700 });
       await writeFile(file, scrub(text), { mode: 0o600 });
     }
-    // Made first, so that nobody else can read it for a moment.
+    // Created first with its mode, so that nobody else can read it even for a moment.
     await writeFile(target, '', { mode: 0o600 });
     await chmod(target, 0o600);
     await promisify(execFile)('tar', ['--owner=0', '--group=0', '-czf', target, '-C', room, name]);

@@ -1,6 +1,6 @@
 /**
- * Takes secrets out of texts that leave the machine: those that the configuration holds or refers to, in each
- * form in which they may stand in a log, and whatever looks like one.
+ * Removes secrets from texts that leave the machine: those that the configuration contains or refers to, in
+ * every form in which a log may show them, and everything that looks like one.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,26 +12,28 @@ import { maskAddresses } from '../../platform/log/redaction.ts';
 
 /** Where systemd keeps the credentials of the running service. */
 const CREDENTIALS = '/run/credentials/mountkeeper.service';
-/** Shorter ones would be found inside of every other word: those count as words of their own. */
+/** Shorter secrets occur inside other words by chance, so they are masked only as whole words. */
 const SHORT = 6;
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, MASK],
   [/\b(basic|bearer|digest)\s+[\w+/=.~-]{4,}/gi, `$1 ${MASK}`],
   [/\$(?:scrypt|argon2\w*|2[aby]|[56])\$[^\s"']+/g, MASK],
-  // `pass` as a word of its own: `rc_pass`, but not `compass`.
+  // What stands after a key: in quotes, or up to the next separator. `pass` only as a word: not in `compass`.
+  [/\b((?:[\w-]{0,60}[_-])?pass["']?\s{0,8}[=:]\s{0,8})(?:"(?:[^"\\]|\\.)+"|'[^']+')/gi, `$1${MASK}`],
+  [/\b((?:[\w-]{0,60}[_-])?pass["']?\s{0,8}[=:]\s{0,8})[^\s,;}&"']+/gi, `$1${MASK}`],
+  [/((?:password|passwd|passphrase)["']?\s{0,8}[=:]\s{0,8})(?:"(?:[^"\\]|\\.)+"|'[^']+')/gi, `$1${MASK}`],
+  [/((?:password|passwd|passphrase)["']?\s{0,8}[=:]\s{0,8})[^\s,;}&"']+/gi, `$1${MASK}`],
   [
-    /\b((?:[\w-]{0,60}[_-])?pass["']?\s{0,8}[=:]\s{0,8})("(?:[^"\\]|\\.)+"|'[^']+'|[^\s,;}&"']+)/gi,
+    /((?:secret|token|cookie|credentials?)["']?\s{0,8}[=:]\s{0,8})(?:"(?:[^"\\]|\\.)+"|'[^']+')/gi,
     `$1${MASK}`,
   ],
+  [/((?:secret|token|cookie|credentials?)["']?\s{0,8}[=:]\s{0,8})[^\s,;}&"']+/gi, `$1${MASK}`],
   [
-    /((?:password|passwd|passphrase|secret|token|cookie|credentials?)["']?\s{0,8}[=:]\s{0,8})("(?:[^"\\]|\\.)+"|'[^']+'|[^\s,;}&"']+)/gi,
+    /((?:api|private|access|account)[_-]?key(?:[_-]id)?["']?\s{0,8}[=:]\s{0,8})(?:"(?:[^"\\]|\\.)+"|'[^']+')/gi,
     `$1${MASK}`,
   ],
-  [
-    /((?:api|private|access|account)[_-]?key(?:[_-]id)?["']?\s{0,8}[=:]\s{0,8})("(?:[^"\\]|\\.)+"|'[^']+'|[^\s,;}&"']+)/gi,
-    `$1${MASK}`,
-  ],
+  [/((?:api|private|access|account)[_-]?key(?:[_-]id)?["']?\s{0,8}[=:]\s{0,8})[^\s,;}&"']+/gi, `$1${MASK}`],
 ];
 
 export type Scrub = (text: string) => string;
@@ -56,7 +58,7 @@ function isLetter(character: string | undefined): boolean {
   return character !== undefined && /\w/.test(character);
 }
 
-/** As it is, in JSON, in an address, and as HTTP and rclone's options carry it. */
+/** The secret as it is, in JSON, in a URL, and as HTTP and rclone's options encode it. */
 function formsOf(secret: string): readonly string[] {
   const lines = secret.split('\n').filter((line) => line.trim().length >= SHORT);
   const all = [secret, ...lines, ...partsOfAddress(secret)]
@@ -72,7 +74,7 @@ function formsOf(secret: string): readonly string[] {
   ]);
 }
 
-/** Of an address that is secret: each part that may be what makes it so. */
+/** For a URL that is secret: each part that may be the reason. */
 function partsOfAddress(text: string): readonly string[] {
   if (!URL.canParse(text)) return [];
   const { password, pathname, searchParams, hash } = new URL(text);
@@ -80,7 +82,10 @@ function partsOfAddress(text: string): readonly string[] {
   return parts.filter((part) => part.length >= SHORT);
 }
 
-/** Every secret of a document: what is masked where it is shown, and what its references lead to. */
+/**
+ * Every secret of a document: the values that are masked when it is shown, and what its references resolve
+ * to.
+ */
 export async function secretsIn(
   document: unknown,
   shown: unknown,
@@ -107,7 +112,8 @@ async function resolved(reference: SecretReference, secrets: Secrets): Promise<r
   try {
     return [secrets.resolve(reference)];
   } catch {
-    // The command line is not the service: what systemd gave that one lies where only root reads it.
+    // This process is not the service: systemd keeps the service's credentials where only root can read
+    // them.
     if (!('credential' in reference)) return [];
     return readFile(join(CREDENTIALS, reference.credential), 'utf8').then(
       (text) => [text],
@@ -117,8 +123,8 @@ async function resolved(reference: SecretReference, secrets: Secrets): Promise<r
 }
 
 /**
- * Of a document that is not valid nobody knows which values are secret: all texts in it that are no short
- * words.
+ * In an invalid document it is unknown which values are secret: returns all texts that are longer than
+ * short words.
  */
 export function textsIn(text: string): readonly string[] {
   const quoted = [...text.matchAll(/"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'/g)].map(

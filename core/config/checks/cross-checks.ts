@@ -1,6 +1,6 @@
 /**
- * What no single key shows: names that must exist or differ, folders that must not lie in each other, secrets
- * that must be there.
+ * Checks that no single key can show: names that must exist or be unique, folders that must not be inside
+ * each other, secrets that must exist.
  */
 import { dirname, join, normalize, sep } from 'node:path';
 import type { Config, ConfigProblem, Secrets, ShareConfig } from '../../contract/config.ts';
@@ -13,7 +13,7 @@ import type { SecretReference } from '../secrets/secrets.ts';
 import { foldName } from '../schema/share-name.ts';
 import { MASK, MASK_REFUSED } from '../../sdk/config-types.ts';
 
-/** Looking for what was meant takes time; nobody reads more of these. */
+/** Suggesting a name takes time, and nobody reads more of these. */
 const MOST_ORPHANS = 20;
 
 export function crossProblems(config: Config, file: string): ConfigProblem[] {
@@ -38,7 +38,9 @@ function connectionNames(config: Config): ConfigProblem[] {
     .filter(({ share }) => !known.has(share.connection));
   const missing = orphans.slice(0, MOST_ORPHANS).map(({ share, index }) => ({
     path: `shares[${index}].connection`,
-    message: `share "${share.name}" lies on the connection "${share.connection}", which does not exist${suggestion(share.connection, known)}`,
+    message:
+      `share "${share.name}" lies on the connection "${share.connection}", which does not ` +
+      `exist${suggestion(share.connection, known)}`,
   }));
   return [...repeated, ...missing];
 }
@@ -70,13 +72,13 @@ function placed(shares: readonly ShareConfig[]): Placed[] {
   );
 }
 
-/** With one separator at the end, so that a prefix is an ancestor. */
+/** With exactly one separator at the end, so that an ancestor is a prefix. */
 function asFolder(path: string): string {
   return normalize(join(path, sep));
 }
 
 function mountPoints(shares: readonly ShareConfig[]): ConfigProblem[] {
-  // Sorted, an ancestor stands before everything below it: one pass finds every conflict.
+  // Sorted, an ancestor comes before everything below it: one pass finds every conflict.
   const sorted = placed(shares).toSorted((a, b) => (a.folder < b.folder ? -1 : Number(a.folder > b.folder)));
   const problems: ConfigProblem[] = [];
   let outer: Placed | undefined;
@@ -95,7 +97,7 @@ function mountPoints(shares: readonly ShareConfig[]): ConfigProblem[] {
   return problems;
 }
 
-/** The daemon itself uses these; below a mount they could hang it, or be hidden by the mount. */
+/** The daemon itself uses these folders; below a mount they could hang it, or be hidden by the mount. */
 function foldersBelowMounts(config: Config, file: string): ConfigProblem[] {
   const used: (readonly [key: string, path: string])[] = [
     ['cache.dir', config.cache.dir],
@@ -126,7 +128,7 @@ function overlap(mountPoint: string, folder: string, key: string): string | unde
   return holdsFiles && mountPoint.startsWith(folder) ? `lies inside ${key}` : undefined;
 }
 
-/** References that lead nowhere. A file on a share is not touched: it could hang the daemon. */
+/** References that cannot be resolved. A file on a share is not touched: it could hang the daemon. */
 export function secretProblems(config: Config, secrets: Secrets): ConfigProblem[] {
   const mounts = placed(config.shares).map(({ folder }) => folder);
   return references(config, []).flatMap(({ path, reference }) => {
@@ -157,8 +159,8 @@ function references(
 }
 
 /**
- * Every place that holds the mask: it stands for a secret that the sender has never seen, and would replace
- * it.
+ * Every place that holds the mask: it stands for a secret that the sender has never seen, and would
+ * overwrite that secret.
  */
 export function maskProblems(value: unknown, path: readonly Segment[] = []): ConfigProblem[] {
   if (value === MASK) {

@@ -1,14 +1,14 @@
 /**
- * What only the configuration file may say: whoever may write it has a shell here, a document over HTTP
- * comes from somebody who may not. Such a document is compared with the running configuration, key by key:
- * - what the schema marks `fileOnly` stays as it is (`'but-default'`: or goes back to its default);
- * - a reference to a file, a variable or a credential stays at its key, as it is;
- * - a path holds no `..`;
- * - of a plugin that nobody has found, nothing but `enabled = false` is taken: nobody could judge its keys,
- *   and
- *   they would wait for the day when it is there.
- *
- * Tables with names are compared by them. What is new is compared with the defaults, and whole tables may go.
+ * Rules for what only the configuration file may say. Whoever can write the file has a shell on this
+ * machine; a document over HTTP may come from somebody who has none. Such a document is compared with the
+ * running configuration, key by key:
+ * - a key that the schema marks `fileOnly` stays as it is (`'but-default'`: or is reset to its default);
+ * - a reference to a file, a variable or a credential stays unchanged at its key;
+ * - a path contains no `..`;
+ * - of a plugin that was not found, only `enabled = false` is accepted: its keys cannot be checked, and
+ * they would take effect on the day it is installed.
+ * Tables with names are matched by name. New tables are compared with the defaults, and whole tables may be
+ * removed.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Config, ConfigProblem } from '../../contract/config.ts';
@@ -30,7 +30,7 @@ export interface Comparison {
 interface Place {
   readonly written: unknown;
   readonly next: unknown;
-  /** What stands there now; of a table that is new, the default. */
+  /** The running value; for a new table, the default. */
   readonly now: unknown;
   readonly node: KeyNode | undefined;
   readonly path: readonly Segment[];
@@ -63,7 +63,7 @@ function climbs(written: unknown, node: KeyNode | undefined): boolean {
   return node?.type === 'path' && typeof written === 'string' && written.split('/').includes('..');
 }
 
-/** Each table beside the one of its name; one stands beside another at most once. */
+/** Pairs each table with the running one of the same name; a running table is paired at most once. */
 function items({ written, next, now, node, path }: Place): Place[] {
   const before = Array.isArray(now) ? (now as unknown[]) : [];
   const byName = new Map(before.map((one) => [nameOf(one), one]));
@@ -90,7 +90,7 @@ function nameOf(item: unknown): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
 
-/** Also keys that are gone: to leave out a mark of the file is to change it. */
+/** Includes keys that were removed: removing a value that the file sets is a change, too. */
 function keys({ now, node }: Place, next: Record<string, unknown>): string[] {
   const known = isTable(now) ? Object.keys(now) : [];
   return [...new Set([...(node?.children.keys() ?? []), ...Object.keys(next), ...known])];
@@ -119,7 +119,7 @@ function judgeUnknownPlugin(place: Place): ConfigProblem[] {
   return [refused(path, `is of a plugin that is not there and ${what}`)];
 }
 
-/** As it is, and off; keys may go. */
+/** Unchanged apart from being switched off; keys may be removed. */
 function isOnlyOff(next: unknown, now: unknown): boolean {
   if (!isTable(next) || isOn(next)) return false;
   return Object.entries(next).every(

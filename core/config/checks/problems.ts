@@ -1,4 +1,4 @@
-/** Problems of a document: from Joi's findings to plain sentences with line and column. */
+/** Problems of a document: turns Joi's errors into plain sentences with line and column. */
 import type { ValidationError, ValidationErrorItem } from 'joi';
 import type { ConfigProblem } from '../../contract/config.ts';
 import { suggestion } from '../schema/did-you-mean.ts';
@@ -11,7 +11,7 @@ import { MASK } from '../../sdk/config-types.ts';
 const MOST_SHOWN = 20;
 const MOST_KEPT = 200;
 
-/** Joi's findings in plain words. Values of secret keys are left out. */
+/** Joi's errors in plain words. Values of secret keys are left out. */
 export function schemaProblems(error: ValidationError, root: KeyNode): ConfigProblem[] {
   const found = error.details.slice(0, MOST_KEPT).map((detail) => {
     const path = joinPath(detail.path);
@@ -19,7 +19,7 @@ export function schemaProblems(error: ValidationError, root: KeyNode): ConfigPro
       detail.type === 'object.unknown' ? unknownKey(detail.path, root) : withoutSecret(detail, root);
     return { path, message };
   });
-  // Two rules of one key may say the same.
+  // Two rules of one key may give the same message.
   return [...new Map(found.map((problem) => [`${problem.path}\0${problem.message}`, problem])).values()];
 }
 
@@ -40,7 +40,7 @@ function withoutSecret(detail: ValidationErrorItem, root: KeyNode): string {
     : detail.message;
 }
 
-/** The node of a path in a document; array indices stand for the array's tables. */
+/** The schema node of a path in a document; an array index leads to the node of the array's tables. */
 export function nodeAt(root: KeyNode, path: readonly Segment[]): KeyNode | undefined {
   return path.reduce<KeyNode | undefined>(
     (node, segment) => (typeof segment === 'number' ? node : node?.children.get(segment)),
@@ -48,10 +48,7 @@ export function nodeAt(root: KeyNode, path: readonly Segment[]): KeyNode | undef
   );
 }
 
-/**
- * Adds line and column where the path stands in the text, and sorts by them. What is beyond all reading is
- * left out.
- */
+/** Adds the line and column of each path, and sorts by them. Drops problems beyond `MOST_KEPT`. */
 export function locate(problems: readonly ConfigProblem[], text: string): ConfigProblem[] {
   if (problems.length === 0) return [];
   const positions = new Positions(text);

@@ -9,7 +9,7 @@ const NO_PROXY = {
   'string.ip': '{{#label}} must be an address or a range such as "10.0.0.0/8"',
   'string.ipVersion': '{{#label}} must be an address or a range such as "10.0.0.0/8"',
 };
-/** Longer waits overflow the timers of the platform. */
+/** Longer waits overflow Node's timers. */
 const LONGEST_WAIT = '24d';
 
 function plainText(): StringSchema {
@@ -51,13 +51,15 @@ function connection(): ObjectSchema {
       .default({})
       .example({ host: 'nas.example.org', user: 'mountkeeper', pass: { env: 'NAS_PASSWORD' } })
       .description(
-        'Options of the backend, by rclone\'s own names. Passwords are given in clear, or better as { env = "NAME" }, { file = "/path" } or { credential = "name" }.',
+        "Options of the backend, by rclone's own names. " +
+          'Passwords are given in clear, or better as { env = "NAME" }, { file = "/path" } or { ' +
+          'credential = "name" }.',
       ),
   });
 }
 
 /**
- * rclone keeps its cache in folders of these names: with `..` it would take files of this machine for cached
+ * rclone names cache folders after remote paths: with `..` it would take files of this machine for cached
  * ones.
  */
 function remotePath(): StringSchema {
@@ -71,6 +73,12 @@ function remotePath(): StringSchema {
         : value,
     );
 }
+
+/** As in `exporter:<protocol>`. */
+export const PROTOCOL = /^[a-z][a-z0-9-]*$/;
+
+/** The order in which documents have always listed them; others come after. */
+export const USUAL_PROTOCOLS: readonly string[] = ['smb', 'nfs', 'webdav'];
 
 /** Keys of a share that belong to the core; plugins add theirs. */
 export function shareKeys(): ObjectSchema {
@@ -87,7 +95,7 @@ export function shareKeys(): ObjectSchema {
       .description(
         'Name of the share: letters, digits, ".", "_", "-" and inner spaces, up to 63; unique, whatever the case.',
       ),
-    connection: Joi.string().required().example('nas').description('Name of the connection it lies on.'),
+    connection: Joi.string().required().example('nas').description('Name of the connection that it uses.'),
     remote_path: remotePath()
       .allow('')
       .default('')
@@ -102,11 +110,16 @@ export function shareKeys(): ObjectSchema {
       ),
     read_only: Joi.boolean().default(false).description('Refuse every change.'),
     protocols: Joi.array()
-      .items(Joi.valid('smb', 'nfs', 'webdav'))
+      .items(Joi.string().pattern(PROTOCOL, 'protocol'))
       .unique()
-      .default(['smb', 'nfs', 'webdav'])
+      .max(100)
+      .example([...USUAL_PROTOCOLS])
+      .messages({ 'string.pattern.name': '{{#label}} must be a name of small letters, digits and hyphens' })
       .meta({ tier: 'protocol' })
-      .description('Which of the enabled protocols show it.'),
+      .description(
+        'Which of the enabled protocols show it: those of the plugins smb, nfs and webdav, ' +
+          'and of others that bring one. Left out: all there are.',
+      ),
   }).meta({ tier: 'per-share' });
 }
 
@@ -148,7 +161,7 @@ function supervisor(): ObjectSchema {
   return Joi.object({
     poll_interval: duration({ min: '200ms', max: '1h' })
       .default('2s')
-      .description('Time between two looks at every share.'),
+      .description('Time between two checks of every share.'),
     stop_timeout: duration({ max: LONGEST_WAIT })
       .default('10m')
       .description('How long a stop waits for files that are not yet on the remote.'),
@@ -215,17 +228,17 @@ function log(): ObjectSchema {
       .allow('')
       .default('')
       .meta({ fileOnly: true })
-      .description('File that log lines are added to; empty for none.'),
+      .description('File that log lines are appended to; empty: standard error, and no log in the API.'),
     level: Joi.string()
       .valid('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent')
       .default('info')
-      .description('Least weight of a line that is written.'),
+      .description('Lowest level that is logged.'),
   })
     .meta({ tier: 'restart' })
     .description('The log. A change waits for the restart.');
 }
 
-/** Keys that stand directly in `[plugins]`; every discovered plugin has a table beside them. */
+/** Keys directly in `[plugins]`; every discovered plugin has a table next to them. */
 export function pluginsKeys(): ObjectSchema {
   return Joi.object({
     dirs: Joi.array()
@@ -234,7 +247,8 @@ export function pluginsKeys(): ObjectSchema {
       .default([])
       .meta({ fileOnly: true })
       .description(
-        'Folders with plugins of third parties. A plugin runs inside the daemon with all its rights.',
+        "Folders with plugins of third parties. Each runs in a process of its own with the daemon's user, " +
+          'or inside the daemon where its table says isolation = "none".',
       ),
   })
     .meta({ tier: 'live' })

@@ -1,4 +1,4 @@
-/** Finds the known word that a mistyped one most likely stands for. */
+/** Finds the known word that a mistyped one most likely means. */
 
 /** The nearest candidate, if it is near enough to be worth suggesting. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
@@ -21,7 +21,7 @@ export function suggestion(word: string, candidates: Iterable<string>): string {
   return found === undefined ? '' : `; did you mean "${found}"?`;
 }
 
-/** Letters to insert, to drop or to replace until one word is the other (Levenshtein). */
+/** Letters to insert, delete or replace to get from one word to the other (Levenshtein distance). */
 function editDistance(from: string, to: string): number {
   let last = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [row, letter] of [...from].entries()) {

@@ -59,7 +59,7 @@ interface Described {
   readonly matches?: readonly { readonly schema?: Described }[];
 }
 
-/** The node of one described schema and all below it; what `origin` says holds where nothing nearer does. */
+/** The node of one described schema and everything below it; `origin` holds what is inherited. */
 export function buildNode(description: object, origin: Origin): KeyNode {
   const described = description as Described;
   const item = described.items?.length === 1 ? described.items[0] : undefined;
@@ -80,7 +80,7 @@ export function buildNode(description: object, origin: Origin): KeyNode {
   };
 }
 
-/** What a mark says holds for all below it. */
+/** Marks are inherited by everything below them. */
 function inherit(origin: Origin, { tier, fileOnly }: Meta): Origin {
   return { ...origin, tier: tier ?? origin.tier, fileOnly: fileOnly ?? origin.fileOnly ?? false };
 }

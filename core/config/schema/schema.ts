@@ -1,7 +1,7 @@
 /**
- * The assembled schema: the core's keys and those of all discovered plugins, active or not, as one Joi schema
- * and one key tree. A contribution that cannot be joined is left out and named with its reason; the others go
- * on.
+ * The assembled schema: the core's keys and those of all discovered plugins, active or not, as one Joi
+ * schema and one key tree. A contribution that cannot be merged is left out and reported with its reason;
+ * the others are used.
  */
 import Joi from 'joi';
 import type { ArraySchema, ObjectSchema } from 'joi';
@@ -19,7 +19,7 @@ export interface ContributionEntry {
   readonly version: string;
 }
 
-/** Whether a document has the plugin on. Those that come with the package are asked in any case. */
+/** Whether a document switches the plugin on. In-tree plugins count as on in any case. */
 export function isOn({ owner, enabledByDefault, thirdParty }: ContributionEntry, document: unknown): boolean {
   if (!thirdParty) return true;
   const { plugins } = document as { plugins?: Record<string, { enabled?: unknown } | undefined> };
@@ -35,7 +35,7 @@ export interface Rejection {
 export interface Assembly {
   readonly schema: ObjectSchema;
   readonly root: KeyNode;
-  /** Contributions that were joined. */
+  /** Contributions that were merged. */
   readonly entries: readonly ContributionEntry[];
   readonly rejected: readonly Rejection[];
   /** Names of all discovered plugins. */
@@ -60,8 +60,8 @@ function part(schema: ObjectSchema, path: string, owner: string): Part {
 let last: { readonly of: readonly ContributionEntry[]; readonly assembly: Assembly } | undefined;
 
 /**
- * Joins the core's keys with every contribution. Never throws. The last one is kept: discovery and the first
- * check ask for the same.
+ * Merges the core's keys with every contribution. Never throws. The last result is cached, because
+ * discovery and the first check ask for the same.
  */
 export function assemble(entries: readonly ContributionEntry[]): Assembly {
   if (!last || !areSame(last.of, entries)) last = { of: [...entries], assembly: assembleAnew(entries) };
@@ -106,7 +106,7 @@ function assembleAnew(entries: readonly ContributionEntry[]): Assembly {
   return { ...finish(parts, own), entries: joined, rejected, plugins: entries.map((entry) => entry.owner) };
 }
 
-/** Whose contributions cannot be joined with those before them, and why, by owner. */
+/** Contributions that cannot be merged with those before them: the reason, by owner. */
 export function contributionProblems(entries: readonly ContributionEntry[]): ReadonlyMap<string, string> {
   return new Map(assemble(entries).rejected.map(({ owner, reason }) => [owner, reason]));
 }
@@ -157,11 +157,21 @@ function ownTable(entry: ContributionEntry): Part {
   const { owner, contribution } = entry;
   const path = `plugins.${owner}`;
   const base = Joi.object({
-    // To switch a stranger's plugin on is to run its code.
+    // Switching a third-party plugin on runs its code.
     enabled: Joi.boolean()
       .default(entry.enabledByDefault)
       .meta({ tier: 'live', fileOnly: entry.thirdParty && 'but-default' })
       .description('Whether the plugin is on.'),
+    ...(entry.thirdParty && {
+      isolation: Joi.string()
+        .valid('own', 'none')
+        .default('own')
+        .meta({ tier: 'live', fileOnly: true })
+        .description(
+          'Where its code runs: `own`, in a process of its own that can hurt nobody by accident; `none`, ' +
+            'inside the daemon, for a plugin that you vouch for.',
+        ),
+    }),
   });
   const standing = part(base, path, 'core');
   if (contribution.section !== undefined) return standing;
@@ -201,7 +211,7 @@ function finish(parts: Parts, own: ReadonlyMap<string, Part>): Pick<Assembly, 's
 function pluginsPart(own: ReadonlyMap<string, Part>): Part {
   const base = pluginsKeys();
   const tables = Object.fromEntries([...own].map(([name, { schema }]) => [name, schema.default()]));
-  // Undiscovered plugins keep what they have: their folder may come back.
+  // Plugins that were not found keep their keys: their folder may come back.
   // An empty list of keys would allow none at all.
   const schema = (own.size === 0 ? base : base.keys(tables))
     .pattern(Joi.string(), Joi.object().unknown())
@@ -231,7 +241,7 @@ function sectionOrder(parts: Parts): string[] {
   return [...core, ...added];
 }
 
-/** Joi's rules cannot be mixed between two copies of it, and some copies say so only when first used. */
+/** Joi rules of two copies of the library cannot be mixed, and some copies fail only when first used. */
 function assertOurJoi(schema: unknown, owner: string): void {
   // Every schema of one copy of Joi shares its methods.
   const isOurs =
@@ -240,14 +250,16 @@ function assertOurJoi(schema: unknown, owner: string): void {
     (schema as { describe?: unknown }).describe === Joi.any().describe;
   if (!isOurs)
     throw new Error(
-      `plugin ${owner}: its schema was made by another Joi; import Joi from 'mountkeeper' and drop joi from the plugin's dependencies`,
+      `plugin ${owner}: its schema was made by another Joi; ` +
+        `import Joi from 'mountkeeper' and drop joi from the plugin's dependencies`,
     );
   if ((schema as { type?: unknown }).type !== 'object')
     throw new Error(`plugin ${owner}: its schema is no Joi.object()`);
   const missing = emptyProblem(schema as ObjectSchema, owner);
   if (missing !== undefined)
     throw new Error(
-      `plugin ${owner}: every key needs a default or must be optional, since discovering a plugin must not make a document invalid: ${missing}`,
+      `plugin ${owner}: every key needs a default or must be optional, since discovering a plugin ` +
+        `must not make a document invalid: ${missing}`,
     );
 }
 

@@ -1,7 +1,4 @@
-/**
- * The document as it may be shown: every secret that is set, and what may be one, reads as the mask, every
- * other value as it is.
- */
+/** The document as it may be shown: every secret that is set, and every value that may be one, is masked. */
 import type { Config } from '../../contract/config.ts';
 import type { Assembly } from '../schema/schema.ts';
 import { isTable } from '../../sdk/toml/document.ts';
@@ -16,7 +13,7 @@ export function redact(
   return maskSecrets(config, secretPaths(config, assembly)) as Record<string, unknown>;
 }
 
-/** Whether a secret itself, or what may be one, stands in the document, and not only where it is kept. */
+/** Whether the document itself contains a secret, or a value that may be one, and not only a reference. */
 export function holdsSecrets(config: Config, assembly: Pick<Assembly, 'root' | 'entries'>): boolean {
   return holds(config, secretPaths(config, assembly), []);
 }

@@ -1,7 +1,7 @@
 /**
- * Which values of a document are secret: by the schema's mark, references, and whatever no schema knows,
- * unless a plugin vouches for it. A backend has options that hold secrets under any name, and a plugin that
- * is not there cannot say.
+ * Decides which values of a document are secret: those that the schema marks, references, and values that
+ * no schema knows, unless a plugin declares them harmless. A backend may have secrets under any option
+ * name, and a plugin that is not installed cannot say.
  */
 import type { Config } from '../../contract/config.ts';
 import { isTable } from '../../sdk/toml/document.ts';
@@ -12,10 +12,10 @@ import type { Assembly } from '../schema/schema.ts';
 import { isReference } from './secrets.ts';
 import { MASK } from '../../sdk/config-types.ts';
 
-/** Secret places of one document, each as the JSON text of its segments. */
+/** Paths of the secret values of one document, each as the JSON text of its segments. */
 export type SecretPaths = ReadonlySet<string>;
 
-/** A longer text than any address or option list is taken for a key or a certificate. */
+/** A text longer than any address or option list may be a key or a certificate. */
 const LONGEST_PLAIN_TEXT = 4_096;
 const USER_INFO = /:\/\/[^/\s@]{1,512}@/;
 
@@ -34,7 +34,7 @@ export function isSecretPath(paths: SecretPaths, segments: readonly Segment[]): 
   return paths.has(key(segments));
 }
 
-/** A copy in which every secret that is set reads as the mask. */
+/** A copy in which every secret that is set is masked. */
 export function maskSecrets(value: unknown, paths: SecretPaths, segments: readonly Segment[] = []): unknown {
   if (isSecretPath(paths, segments)) return value === '' || value === undefined ? value : MASK;
   if (Array.isArray(value))
@@ -59,7 +59,7 @@ function collect(place: Place, vouched: ReadonlySet<string>, found: Set<string>)
   const { value, node, segments } = place;
   if (isSecretValue(place, vouched)) found.add(key(segments));
   else if (Array.isArray(value)) {
-    // Items are as well known as their array; of tables in it only those with a schema.
+    // Items are as trusted as their array; tables in it only when they have a schema.
     value.forEach((item: unknown, index) => {
       const known = node?.kind === 'tables' || !isTable(item) ? node : undefined;
       collect({ value: item, node: known, segments: [...segments, index] }, vouched, found);
@@ -85,7 +85,7 @@ function isText(value: unknown): value is string | number | bigint {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint';
 }
 
-/** What a plugin vouches for by its name may still carry a password. */
+/** A value that a plugin declares harmless may still contain a password. */
 function isPlain(value: string | number | bigint): boolean {
   return typeof value !== 'string' || (value.length <= LONGEST_PLAIN_TEXT && !USER_INFO.test(value));
 }
@@ -97,12 +97,12 @@ function namedByPlugin(
   try {
     return harmless?.(config) ?? [];
   } catch {
-    // A plugin that fails here vouches for nothing.
+    // A plugin that throws here declares nothing harmless.
     return [];
   }
 }
 
-/** `connections.nas.options` names a table of an array by its name; here its index is put. */
+/** `connections.nas.options` names an item of an array by its name; this replaces the name by the index. */
 function withIndices(config: unknown, segments: readonly Segment[]): Segment[] {
   let value = config;
   return segments.map((segment) => {

@@ -1,4 +1,4 @@
-/** Secrets: where a reference points and what stands there. */
+/** Resolves secrets: reads what a reference points to. */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import type { Secret, Secrets } from '../../contract/config.ts';
@@ -30,7 +30,7 @@ export function createSecrets(options: { readonly env: NodeJS.ProcessEnv }): Sec
 function fromEnvironment(name: string, env: NodeJS.ProcessEnv): string {
   const value = env[name];
   if (value === undefined) throw new Error(`the environment variable ${name} is not set`);
-  // An empty password would open a door that was meant to be shut.
+  // An empty password would let everybody in.
   if (value === '') throw new Error(`the environment variable ${name} is empty`);
   return value;
 }
@@ -40,7 +40,8 @@ function fromCredential(name: string, folder: string | undefined): string {
     throw new Error(`"${name}" cannot be the name of a credential; it has no folder in it`);
   if (folder === undefined || folder === '') {
     throw new Error(
-      `the credential ${name} cannot be found: $CREDENTIALS_DIRECTORY is not set; pass it with LoadCredential= of systemd`,
+      `the credential ${name} cannot be found: $CREDENTIALS_DIRECTORY is not set; ` +
+        'pass it with LoadCredential= of systemd',
     );
   }
   return fromFile(join(folder, name), `the credential ${name}`);
@@ -56,7 +57,7 @@ function fromFile(path: string, what: string): string {
 function readSmallFile(path: string, what: string): string {
   let descriptor: number | undefined;
   try {
-    // A pipe without a writer would block for ever.
+    // Opening a named pipe without a writer would block for ever.
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const stats = fstatSync(descriptor);
     if (!stats.isFile() || stats.size > MAX_BYTES) throw new Error('not a plain file of at most 64 KiB');

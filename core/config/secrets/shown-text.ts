@@ -1,7 +1,7 @@
 /**
- * The text of a document as it may be shown, and back: what is secret, and what may be, reads as the mask. A
- * mask that comes back stands for what the running document has at the same key; tables of an array are known
- * by their names.
+ * The text of a document as it may be shown, and the way back: secrets, and values that may be one, are
+ * masked. A mask that comes back stands for the running document's secret at the same key; tables of an
+ * array are matched by name.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { copy, isTable, parseDocument } from '../../sdk/toml/document.ts';
@@ -18,12 +18,12 @@ import type { SecretPaths } from './secret-paths.ts';
 import { inlineValue } from '../../sdk/toml/value.ts';
 import { MASK } from '../../sdk/config-types.ts';
 
-/** Words beside which secrets stand, in notes. */
+/** Words in a comment that hint at a secret next to them. */
 const TELLING = /pass|pwd|secret|token|key|cred|auth|密码|口令|密钥|凭据/i;
 const USER_INFO = /:\/\/[^/\s@]{1,512}@/;
-/** Long and of letters and digits: what no word is. */
+/** Letters and digits longer than this are not a word, so they may be a secret. */
 const LONGEST_WORD = 20;
-/** Shorter values are found everywhere by chance. */
+/** Shorter values occur everywhere by chance. */
 const SHORTEST_SECRET = 4;
 
 interface Piece {
@@ -35,14 +35,15 @@ interface Piece {
 type Known = Pick<Assembly, 'root' | 'entries'>;
 
 /**
- * `text` must be TOML. Notes that may hold a secret read `# ******** 1`, numbered, so that they can come
- * back.
+ * `text` must be TOML. Comments that may contain a secret become `# ******** 1`, numbered, so that they can
+ * be restored.
  */
 export function shownText(text: string, document: Document, assembly: Known): string {
   const secrets = secretPaths(document as never, assembly);
   const masked = replaced(text, [...maskedValues(text, secrets), ...maskedNotes(text, document, assembly)]);
   const wanted = maskSecrets(document, secrets) as Document;
-  // A text that was not understood as a whole is shown as the daemon would write it, without anybody's notes.
+  // When masking the text did not give the wanted document, the rendered document is shown, without the
+  // user's comments.
   return isShowing(masked, wanted) && !holdsAny(masked, literals(document, secrets))
     ? masked
     : renderDocument(wanted, assembly.root);
@@ -85,7 +86,7 @@ function notesOf(text: string): { readonly start: number; readonly end: number }
   return notes;
 }
 
-/** An assignment that is commented out shows its value; so does an address with a password. */
+/** A commented-out assignment may contain a secret; so may a URL with a password. */
 function mayHoldSecret(note: string): boolean {
   return (
     TELLING.test(note) ||
@@ -95,7 +96,7 @@ function mayHoldSecret(note: string): boolean {
   );
 }
 
-/** What the daemon itself writes as notes. */
+/** Comments that the daemon itself writes. */
 function ownNotes(node: KeyNode): string[] {
   const rendered = renderDocument({ connections: [], shares: [] }, node)
     .split('\n')
@@ -120,11 +121,14 @@ function holdsAny(text: string, values: readonly string[]): boolean {
   return values.some((value) => text.includes(value));
 }
 
-// ---------------------------------------------------------------- and back
+// ---------------------------------------------------------------- restoring
 
 export interface Restored {
   readonly text: string;
-  /** Where a secret of the running document came back, in the new document and in the running one. */
+  /**
+   * Where secrets of the running document were restored: their paths in the new document and in the running
+   * one.
+   */
   readonly kept: readonly KeptSecret[];
 }
 
@@ -134,8 +138,8 @@ export interface KeptSecret {
 }
 
 /**
- * Masks and hidden notes of `text` as `former` has them; what it has not stays a mask, which every check
- * refuses.
+ * Replaces masks and hidden comments of `text` by what `former` has there; a mask without a counterpart
+ * stays, and every check refuses it.
  */
 export function restoredText(
   text: string,
@@ -180,7 +184,7 @@ function restoredNotes(text: string, former: string): Piece[] {
   });
 }
 
-/** The same key in another document; undefined where it has none. */
+/** The path of the same key in another document; undefined where it has none. */
 function samePlace(
   path: readonly Segment[],
   document: Document,
@@ -208,8 +212,8 @@ function itemLike(item: unknown, index: number, others: unknown): number | undef
 }
 
 /**
- * Two documents in which secrets that were not sent along read as references: who does not know a secret may
- * do with it what may be done with those that only the file names, and no more.
+ * Two documents in which secrets that were left masked are replaced by references: somebody who does not
+ * know a secret may use it only where a reference that is in the file may be used.
  */
 export function asReferences<T>(
   documents: { readonly next: T; readonly current: T },
@@ -220,7 +224,7 @@ export function asReferences<T>(
   const [next, current] = [copy(documents.next), copy(documents.current)];
   for (const { path, was } of kept) {
     const node = nodeAt(root, path);
-    // Where the schema knows texts alone, a text it stays: it is the same in both.
+    // Where the schema accepts only text, the value stays text: it is the same in both.
     if (node !== undefined && node.type !== 'secret') continue;
     put(next, path);
     put(current, was);

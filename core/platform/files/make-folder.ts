@@ -1,13 +1,13 @@
 /**
- * A folder with all above it. Node's own way never comes back where the kernel lets nothing be made, as in
- * /proc.
+ * Creates a folder with its parents. Node's own recursive mkdir never returns where the kernel refuses
+ * every folder, as in /proc.
  */
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 const MODE = 0o700;
 
-/** Made for the daemon's user alone; what is there stays as it is. */
+/** New folders have mode 0700; existing ones stay as they are. */
 export async function makeFolder(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: MODE });

@@ -1,12 +1,13 @@
 /**
- * Whether code may be run as the daemon's user: whoever can write a file, or a folder on the way to it,
- * decides what it does. So all of them must belong to root or to the daemon's user and be writable by nobody
- * else, as sshd asks of its files. Paths are judged from `/` downwards: below a folder that nobody else can
- * write, nobody else can swap anything between the look and the use.
+ * Checks whether code is safe to run as the daemon's user. Anybody who can write a file, or a folder on the
+ * way to it, controls what it does, so all of them must belong to root or to the daemon's user and be
+ * writable by nobody else; sshd asks the same of its files. Paths are checked from `/` downwards: below a
+ * folder that nobody else can write, nobody else can swap anything between the check and the use.
  */
 import type { Stats } from 'node:fs';
 import { constants, lstat, open, readlink } from 'node:fs/promises';
 import path from 'node:path';
+import { undefinedWhenMissing } from './missing.ts';
 
 const STICKY = 0o1000;
 const OTHERS_WRITE = 0o022;
@@ -14,7 +15,7 @@ const MOST_LINKS = 40;
 
 type Owned = Pick<Stats, 'uid' | 'mode'>;
 
-/** Somebody else could change what would be run; the message says where, who, and what to do. */
+/** Thrown when somebody else could change what would be run; the message says where, who, and what to do. */
 export class Untrusted extends Error {}
 
 /** True for root and for the user of this process. */
@@ -23,8 +24,8 @@ export function isTrustedUser(uid: number): boolean {
 }
 
 /**
- * Throws Untrusted unless `file` belongs to root or to the daemon's user. `whole`: the tree that is to be
- * mended.
+ * Throws Untrusted unless `file` belongs to root or to the daemon's user. `whole`: the folder that the
+ * advice in the message is to repair recursively.
  */
 export function judgeOwner(file: string, { uid }: Owned, whole?: string): void {
   if (isTrustedUser(uid)) return;
@@ -46,15 +47,15 @@ export function judgeContent(file: string, stats: Owned, whole?: string): void {
   );
 }
 
-/** A folder on the way is mended by itself: what else lies in it is none of our business. */
+/** A folder on the way is repaired alone: its other contents are not ours to change. */
 function treeOr(file: string, change: string, whole: string | undefined): string {
   return whole === undefined ? `${change} ${file}` : `-R ${change} ${whole}`;
 }
 
 /**
- * As `judgeContent`, but for a folder that is only passed: where everybody may write, the sticky bit keeps
- * others from renaming and removing what is not theirs, as in /tmp, and what is passed next is judged as
- * well.
+ * As `judgeContent`, for a folder that only lies on the way. Where everybody may write, the sticky bit
+ * keeps others from renaming and removing what is not theirs, as in /tmp; the next part of the path is
+ * checked as well.
  */
 export function judgePassage(folder: string, stats: Owned): void {
   judgeOwner(folder, stats);
@@ -62,11 +63,11 @@ export function judgePassage(folder: string, stats: Owned): void {
 }
 
 /**
- * The path with every link followed. All that is passed on the way is judged, links by their owner, before
- * anything behind it is looked at; the end is left to the caller. Rejects with Untrusted, or as `lstat` does.
+ * The path with every symlink followed. Everything on the way is checked (links by their owner) before
+ * anything behind it is; the caller checks the final file. Rejects with Untrusted, or as `lstat` does.
  */
 export async function resolveTrusted(file: string): Promise<string> {
-  // Not shortened by its text: behind a link, `..` is the parent of where the link has led.
+  // Not normalised as text: behind a symlink, `..` is the parent of the link's target.
   const rest = namesOf(path.isAbsolute(file) ? file : `${process.cwd()}/${file}`);
   let at = '/';
   let links = 0;
@@ -98,7 +99,7 @@ function namesOf(file: string): string[] {
  */
 export async function readTrusted(file: string, mostBytes: number): Promise<string> {
   const real = await resolveTrusted(file);
-  // A pipe would keep the reader waiting for ever.
+  // Without O_NONBLOCK, opening a named pipe would wait for ever.
   const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const stats = await handle.stat();
@@ -109,4 +110,17 @@ export async function readTrusted(file: string, mostBytes: number): Promise<stri
   } finally {
     await handle.close();
   }
+}
+
+/**
+ * Where another user may swap folders, root must not write. Rejects with a sentence that names the user who is
+ * to run `mountkeeper COMMAND` instead.
+ */
+export async function refuseForeignFolder(stateDir: string, command: string): Promise<void> {
+  const stats = await lstat(stateDir).catch(undefinedWhenMissing);
+  if (process.geteuid?.() !== 0 || stats === undefined || stats.uid === 0) return;
+  throw new Error(
+    `the state folder ${stateDir} belongs to user ${String(stats.uid)}; run this as that user: ` +
+      `sudo -u '#${String(stats.uid)}' mountkeeper ${command} …`,
+  );
 }

@@ -1,4 +1,4 @@
-/** Everything that a path's content hangs on: the links on the way, and the file at the end. */
+/** The files that decide what a path contains: the symlinks on the way, and the file at the end. */
 import { readlink } from 'node:fs/promises';
 import { dirname, join, parse, resolve, sep } from 'node:path';
 
@@ -30,6 +30,7 @@ async function firstLink(path: string): Promise<{ link: string; target: string }
   let prefix = root;
   for (const [index, name] of names.entries()) {
     prefix = join(prefix, name);
+    // Not a link, or not there: the name stands for itself.
     const content = await readlink(prefix).catch(() => undefined);
     if (content === undefined) continue;
     return { link: prefix, target: join(resolve(dirname(prefix), content), ...names.slice(index + 1)) };

@@ -1,8 +1,8 @@
 /**
- * Tells when the content of files has changed, however it was saved: in place, by renaming over it, through a
- * link that is swapped, by removing and writing anew. Folders are watched, since a watch on a file ends with
- * that file; a slow look at the files themselves catches what a folder's watch does not see (network folders,
- * no watches left).
+ * Reports when the content of files has changed, however they were saved: in place, by renaming over them,
+ * through a swapped symlink, or removed and written again. Folders are watched, because a watch on a file
+ * ends with that file; slow polling of the files catches what folder watches miss (network folders, no
+ * watches left).
  */
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
@@ -15,14 +15,14 @@ export interface WatchOptions {
   readonly paths: readonly string[];
   /** Quiet time before the files are read; default 500. */
   readonly debounceMs?: number;
-  /** How often the files are looked at without an event; default 10,000. */
+  /** How often the files are polled without an event, in milliseconds; default 10,000. */
   readonly pollMs?: number;
   readonly clock: Clock;
   readonly log: Logger;
   /**
-   * Whether a text is what the caller has of the file. What is anything else is news, though it was the last
-   * that was seen here: in between the caller may have written another one, of which no event told. Left out:
-   * what was seen last is known.
+   * Whether the caller already knows this text. Any other text is reported, even if it is the last one seen
+   * here: the caller may have written another one in between without an event. Absent: only texts that
+   * differ from the last one seen are reported.
    */
   readonly isKnown?: (text: string) => boolean;
   readonly onChange: () => void;
@@ -30,7 +30,10 @@ export interface WatchOptions {
 
 const DEFAULT_DEBOUNCE_MS = 500;
 const DEFAULT_POLL_MS = 10_000;
-/** A file that is empty or away is in the middle of being saved; after this many quiet times it is meant. */
+/**
+ * A file that is empty or missing is probably being saved; after this many quiet periods it counts as
+ * meant.
+ */
 const PATIENCE = 6;
 const GONE = 'gone';
 const EMPTY = createHash('sha256').digest('hex');
@@ -68,7 +71,7 @@ export async function watchFiles(options: WatchOptions): Promise<Release> {
   };
   const folders = await watchFolders(await foldersOf(options.paths), log, () => schedule());
   const stopPolling = pollStats(options, () => schedule());
-  // What was saved since the first reading, before the folders were watched.
+  // For what was saved between the first reading and the start of the watches.
   schedule();
   return async () => {
     isClosed = true;
@@ -79,7 +82,7 @@ export async function watchFiles(options: WatchOptions): Promise<Release> {
   };
 }
 
-/** What a file holds; without its text where it is away. */
+/** A file's content; without `text` where the file is missing. */
 interface Content {
   readonly hash: string;
   readonly text?: string;
@@ -94,6 +97,7 @@ async function contentOf(path: string): Promise<Content> {
     const text = await readFile(path);
     return { hash: createHash('sha256').update(text).digest('hex'), text: text.toString('utf8') };
   } catch {
+    // Away, or not to be read: either is told as gone once it lasts.
     return { hash: GONE };
   }
 }
@@ -127,7 +131,7 @@ async function watchFolders(first: Folders, log: Logger, onEvent: () => void): P
       current = next;
       watcher = await openWatcher(next, log, onEvent);
       await former.close();
-      // Something may have changed between the two.
+      // Something may have changed between the two watches.
       onEvent();
     },
     close: () => watcher.close(),

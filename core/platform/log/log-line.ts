@@ -10,7 +10,7 @@ interface LoggedError {
 }
 
 const FATAL = 'FATAL';
-/** Errors that are bugs: where they happened matters more than what they say. */
+/** Errors that are bugs: their stack matters more than their message. */
 const BUGS = new Set(['TypeError', 'ReferenceError', 'RangeError', 'SyntaxError', 'AssertionError']);
 // Control characters, line separators and marks that turn the direction of text.
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;

@@ -1,6 +1,6 @@
 /**
- * Where log lines go: a file that can be opened anew for rotation, or standard error. Every line is written
- * before the call returns, so that not even SIGKILL loses one. A disk that is full costs lines, never the
+ * Where log lines go: a file that can be reopened for rotation, or standard error. Each line is written
+ * before the call returns, so that not even SIGKILL loses one. A full disk loses lines, but never stops the
  * daemon.
  */
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
@@ -26,7 +26,7 @@ interface Opened {
 
 const STDERR = 2;
 const NO_FILE = 'it is no file; name one in log.file';
-/** Lines that cannot be written now wait up to this much, then new ones are dropped. */
+/** At most this much waits while lines cannot be written; after that, new lines are dropped. */
 const MAX_WAITING_BYTES = 1_048_576;
 
 export function createStderrSink(): LogSink {
@@ -49,15 +49,15 @@ export function createFileSink(file: string): FileSink {
     write: (line) => void opened?.destination.write(line),
     reopen: () => {
       if (opened === undefined) return;
-      // The old file is let go only when the new one is there.
+      // The old file is closed only when the new one is open.
       const next = openFile(file, onError);
       opened.destination.destroy();
       opened = next;
       reported = false;
     },
     close: () => {
-      // Not flushed: every line that could be written has been, and flushing tries for ever on a disk that is
-      // full.
+      // Not flushed: every line that could be written has been, and on a full disk flushing would try for
+      // ever.
       opened?.destination.destroy();
       opened = undefined;
     },
@@ -66,7 +66,7 @@ export function createFileSink(file: string): FileSink {
 
 function openFile(file: string, onError: (error: Error) => void): Opened {
   try {
-    // A named pipe that nobody reads would hold the daemon for ever.
+    // Opening a named pipe without a reader would block the daemon for ever.
     // eslint-disable-next-line no-bitwise
     const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
     const descriptor = openSync(file, flags, 0o640);
@@ -79,7 +79,7 @@ function openFile(file: string, onError: (error: Error) => void): Opened {
   }
 }
 
-/** A terminal and `/dev/null` will do as well. What does not is closed. */
+/** Accepts files, terminals and `/dev/null`; closes the descriptor of anything else. */
 function expectPlain(descriptor: number): void {
   const found = fstatSync(descriptor);
   if (found.isFile() || found.isCharacterDevice()) return;

@@ -1,6 +1,7 @@
 /**
- * The daemon's log, on pino: whole lines for people, or JSON on request. Synchronous: a line is on its way to
- * the disk when the call returns, so the last line before a crash is there and `/api/logs` sees it at once.
+ * The daemon's log, on pino: whole lines for people, or JSON on request. Synchronous: each line has been
+ * written when the call returns, so the last line before a crash is in the file and `/api/logs` sees it at
+ * once.
  */
 import { pino } from 'pino';
 import type { Logger } from 'pino';
@@ -12,7 +13,7 @@ import { readableLog } from './log-file.ts';
 import type { LogFileService } from '../../contract/platform.ts';
 
 export interface LoggerOptions {
-  /** Empty: standard error alone. */
+  /** Empty: log to standard error only. */
   readonly file: string;
   readonly level: string;
   readonly json: boolean;
@@ -24,10 +25,7 @@ export interface LoggerHandle {
   readonly log: Logger;
   /** The file that lines go to, for readers. */
   readonly logFile: LogFileService;
-  /**
-   * Opens the file anew, after it was renamed for rotation. Throws and goes on with the old one when that
-   * fails.
-   */
+  /** Reopens the file after it was renamed for rotation. When that fails, throws and keeps the old file. */
   reopen(): void;
   setLevel(level: string): void;
   close(): void;
@@ -38,8 +36,7 @@ export function createLogger(options: LoggerOptions): LoggerHandle {
   const sinks = allSinks(fileSink);
   const redact = createRedaction(options.redact);
   const write = (json: string): void => {
-    // After serialisation: what is masked here is what would be written, whichever way it came into the
-    // entry.
+    // After serialisation, so that exactly what would be written is masked, however it came into the entry.
     const entry = redact(JSON.parse(json) as Record<string, unknown>);
     const line = maskAddresses(options.json ? `${JSON.stringify(entry)}\n` : formatLine(entry));
     for (const sink of sinks) sink.write(line);

@@ -1,6 +1,6 @@
 /**
- * Keeps secrets out of the log: by the names of the keys that hold them, at any depth, and passwords inside
- * addresses. The last line of defence only; secrets are not to be logged in the first place.
+ * Keeps secrets out of the log: masks values by the names of their keys, at any depth, and passwords inside
+ * URLs. This is the last line of defence; secrets should not be logged in the first place.
  */
 const MASK = '********';
 const MAX_DEPTH = 8;
@@ -67,7 +67,7 @@ function normalise(key: string): string {
   return key.toLowerCase().replace(/[-_.\s]/g, '');
 }
 
-/** Whether a secret is set at all may be shown. */
+/** Empty values stay: the log may show whether a secret is set at all. */
 function isFilled(value: unknown): boolean {
   return value !== undefined && value !== null && value !== '' && typeof value !== 'boolean';
 }

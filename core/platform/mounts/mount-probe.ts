@@ -1,7 +1,7 @@
 /**
- * Asks mounts whether they answer, by opening their folder: a call that always reaches the process behind the
- * mount and never the remote behind that (statfs and listings wait for a remote that is away). Done by small
- * shells that live on between calls, since starting a process for each call costs more than the call.
+ * Checks whether mounts answer, by opening their folder: a call that always reaches the process behind the
+ * mount and never the remote (statfs and listings wait for an absent remote). Small shells that live on
+ * between calls do it, because starting a process per call costs more than the call.
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -9,6 +9,7 @@ import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Clock, Logger } from '../../contract/platform.ts';
 import { childEnvironment } from '../processes/environment.ts';
+import { createSemaphore } from '../semaphore.ts';
 import { timeoutError } from '../timeout-error.ts';
 
 export interface MountProbe {
@@ -20,14 +21,14 @@ export interface MountProbe {
   close(): void;
 }
 
-/** One path a line in, one line out: `ok`, or the shell's own words. */
+/** Reads one path per line, writes one line each: `ok`, or the shell's own error message. */
 const SHELL = 'while IFS= read -r path; do { true < "$path/."; } 2>&1 && echo ok; done';
-/** Calls younger than `SLOW_MS` share this many shells; a slow one gives its place to the next. */
+/** Calls younger than `SLOW_MS` share this many slots; a slow call gives its slot to the next one. */
 const QUICK_PLACES = 4;
 const SLOW_MS = 200;
 /**
- * Shells that hang in the kernel, and calls that may join them. Past it something is badly wrong with the
- * machine.
+ * Limit of shells that hang in the kernel, and of calls that may join them. Beyond it something is badly
+ * wrong with the machine.
  */
 const MAX_SHELLS = 128;
 
@@ -41,7 +42,7 @@ interface Shell {
 interface Pool {
   readonly all: Set<Shell>;
   readonly idle: Shell[];
-  /** Shells left behind, by the path they hang on; each settles when its shell has ended. */
+  /** Abandoned shells, by the path that they hang on; each promise settles when its shell has ended. */
   readonly stuck: Map<string, Promise<void>>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -55,7 +56,7 @@ export function createMountProbe({
   readonly log: Logger;
 }): MountProbe {
   const pool: Pool = { all: new Set(), idle: [], stuck: new Map(), clock, log };
-  const places = createPlaces(clock);
+  const places = createSemaphore({ places: QUICK_PLACES, heldAtMostMs: SLOW_MS, clock });
   let closed = false;
   return {
     touch: async (path, timeoutMs) => {
@@ -72,7 +73,7 @@ export function createMountProbe({
   };
 }
 
-/** A shell still hangs on this path: another would hang beside it. */
+/** A shell still hangs on this path: a second one would hang as well, so the call waits for the first. */
 async function whenFreed(pool: Pool, path: string, timeoutMs: number): Promise<void> {
   const stuck = pool.stuck.get(path);
   if (stuck === undefined) return;
@@ -112,7 +113,8 @@ function ask(pool: Pool, path: string, timeoutMs: number): Promise<void> {
 function startShell(pool: Pool): Shell {
   if (pool.all.size >= MAX_SHELLS)
     throw new Error(`${MAX_SHELLS} helpers already wait for mounts that do not answer`);
-  // In a session of its own: Ctrl-C in the daemon's terminal is not for it. It ends when its input does.
+  // In its own session, so that Ctrl-C in the daemon's terminal does not reach it. It ends when its input
+  // closes.
   const child = spawn('/bin/sh', ['-c', SHELL], {
     cwd: '/',
     env: childEnvironment({ LC_ALL: 'C' }),
@@ -148,7 +150,7 @@ function leaveBehind(pool: Pool, shell: Shell, path: string): void {
   dismiss(shell);
 }
 
-/** Takes effect at once unless the shell hangs in the kernel; then when the mount is freed. */
+/** Takes effect at once, unless the shell hangs in the kernel: then when the mount is freed. */
 function dismiss(shell: Shell): void {
   shell.child.kill('SIGKILL');
   shell.stdin.destroy();
@@ -157,37 +159,4 @@ function dismiss(shell: Shell): void {
 /** `sh: 1: cannot open /mnt/photos/.: Transport endpoint is not connected` */
 function reasonIn(line: string): string {
   return line.slice(line.lastIndexOf(': ') + 2);
-}
-
-interface Places {
-  /**
-   * Resolves when there is a place. The returned function gives it back; it is given back by itself after a
-   * while.
-   */
-  enter(): Promise<() => void>;
-}
-
-function createPlaces(clock: Clock): Places {
-  let free = QUICK_PLACES;
-  const waiting: (() => void)[] = [];
-  const giveBack = (): void => {
-    const next = waiting.shift();
-    if (next === undefined) free += 1;
-    else next();
-  };
-  return {
-    enter: async () => {
-      if (free > 0) free -= 1;
-      else await new Promise<void>((resolve) => waiting.push(resolve));
-      let isGiven = false;
-      const leave = (): void => {
-        if (isGiven) return;
-        isGiven = true;
-        cancel();
-        giveBack();
-      };
-      const cancel = clock.after(SLOW_MS, leave);
-      return leave;
-    },
-  };
 }

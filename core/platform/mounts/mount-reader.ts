@@ -1,7 +1,7 @@
 /**
- * The only way to a path below a mount: in child processes, with a deadline, never waiting for one that
- * hangs. A call into a hung mount cannot even be killed; its child is left behind and collected when the
- * mount is freed.
+ * The only way to a path below a mount: in child processes, with a deadline, never waiting for a child that
+ * hangs. A call into a hung mount cannot even be killed; its child is abandoned and reaped when the mount
+ * is freed.
  */
 import type { Clock, Logger, MountReader } from '../../contract/platform.ts';
 import { createMountProbe } from './mount-probe.ts';
@@ -17,14 +17,16 @@ export interface MountReaderOptions {
 const ABORT_TIMEOUT_MS = 5_000;
 const MAX_LISTING_BYTES = 64 * 1_048_576;
 /**
- * The kernel's control files may not be mounted: then a mount namespace of its own shows them to this shell
- * alone, and ends with it. A connection that is not there has ended already.
+ * The kernel's control files may not be mounted: then this shell mounts them in its own mount namespace,
+ * which ends with it. A connection that is not listed has already ended.
  */
 const ABORT = `
 dir=/sys/fs/fuse/connections
 if [ -e "$dir/$1/abort" ]; then echo 1 > "$dir/$1/abort"; exit; fi
 if mountpoint -q "$dir"; then exit 0; fi
-exec unshare -m sh -c 'mount -t fusectl none "$1" && { [ ! -e "$1/$2/abort" ] || echo 1 > "$1/$2/abort"; }' sh "$dir" "$1"`;
+exec unshare -m sh -c '
+  mount -t fusectl none "$1" && { [ ! -e "$1/$2/abort" ] || echo 1 > "$1/$2/abort"; }
+' sh "$dir" "$1"`;
 
 export function createMountReader({ clock, log }: MountReaderOptions): MountReader & { close(): void } {
   const probe = createMountProbe({ clock, log });

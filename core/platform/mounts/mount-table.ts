@@ -1,6 +1,4 @@
-/**
- * What is mounted, by asking the kernel through `/proc/self/mountinfo`. No mounted path is ever touched.
- */
+/** What is mounted, read from the kernel's `/proc/self/mountinfo`. Never touches a mounted path. */
 import { readFileSync } from 'node:fs';
 import type { MountEntry, MountTable } from '../../contract/platform.ts';
 
@@ -19,9 +17,8 @@ export function createMountTable(options: { readonly file?: string } = {}): Moun
   const file = options.file ?? '/proc/self/mountinfo';
   let next: Promise<Table> | undefined;
   let last: Table | undefined;
-  // Callers of one turn of the event loop share one read, which the kernel takes milliseconds for where much
-  // is mounted. A caller
-  // never joins a read that has begun: it might miss what was mounted since.
+  // Callers in one turn of the event loop share one read, which takes the kernel milliseconds when much is
+  // mounted. A caller never joins a read that has already begun: it might miss a mount made since.
   const read = (): Promise<Table> => {
     next ??= new Promise<void>((begin) => setImmediate(begin)).then(() => {
       next = undefined;
@@ -37,8 +34,8 @@ export function createMountTable(options: { readonly file?: string } = {}): Moun
 }
 
 /**
- * Made by the kernel from its memory: read at once. It is asked for with every look at a mount and hardly
- * ever changes.
+ * Read synchronously: the kernel makes this file from memory. Cached, because it is read at every check of
+ * a mount and hardly ever changes.
  */
 function readTable(file: string, last: Table | undefined): Table {
   const content = readFileSync(file);
@@ -84,7 +81,7 @@ function unescapeBytes(text: string): string {
   return Buffer.from(bytes, 'latin1').toString('utf8');
 }
 
-/** Of several mounts at one path the topmost is the one that no other is mounted upon. */
+/** Of several mounts at one path, the topmost is the one that no other mount covers. */
 function topmostByPath(lines: readonly MountLine[]): Map<string, MountLine> {
   const topmost = new Map<string, MountLine>();
   const covered = new Set<string>();

@@ -1,6 +1,6 @@
 /**
- * The environment of every child: four variables of the daemon's own and what the caller gives, nothing else.
- * Variables such as `RCLONE_*` in the daemon's environment would change what a child does.
+ * The environment of every child: a few variables of the daemon and what the caller gives, nothing else. A
+ * variable such as `RCLONE_*` in the daemon's environment would change what a child does.
  */
 const KEPT = ['HOME', 'LANG', 'TZ'] as const;
 const SYSTEM_FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
@@ -15,8 +15,8 @@ export function childEnvironment(given: Readonly<Record<string, string>> = {}): 
 }
 
 /**
- * Folders for commands. The system's own are always among them: a bare `su` or cron leaves out those of the
- * servers.
+ * Folders for commands. The system's own are always included: a bare `su` or cron leaves out the ones that
+ * hold server programs.
  */
 function searchPath(): string {
   const folders = (process.env['PATH'] ?? '').split(':').filter((folder) => folder.startsWith('/'));

@@ -1,6 +1,6 @@
 /**
- * Notices the end of processes that are not the daemon's own children. One timer for all of them, and none
- * while there are none; it does not keep the daemon alive.
+ * Notices the end of processes that are not the daemon's own children. One timer polls all of them; there
+ * is none while nothing is watched. It does not keep the daemon alive.
  */
 import type { Clock } from '../../contract/platform.ts';
 import { isRunning } from './proc-stat.ts';
@@ -10,7 +10,7 @@ const INTERVAL_MS = 250;
 
 /** One process under watch. */
 export interface Watched {
-  /** Looks now rather than at the next turn. */
+  /** Checks now instead of at the next interval. */
   look(): void;
   cancel(): void;
 }

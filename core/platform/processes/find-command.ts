@@ -1,4 +1,4 @@
-/** Finds a command before it is started, so that a missing one is said in plain words. */
+/** Finds a command before it is started, so that a missing one gives a plain error message. */
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
@@ -26,6 +26,7 @@ async function executableProblem(file: string): Promise<'missing' | 'forbidden' 
   try {
     if (!(await stat(file)).isFile()) return 'missing';
   } catch {
+    // Whatever the system says of it, there is nothing to start.
     return 'missing';
   }
   return access(file, constants.X_OK).then(

@@ -1,17 +1,18 @@
 /**
- * One long-lived process, started or adopted: asking after it, signalling it, ending it. Every signal is sent
- * only while the number still belongs to the process that was recorded.
+ * One long-lived process, started or adopted: its state, its signals, its end. A signal is sent only while
+ * the process id still belongs to the recorded process.
  */
 import type { Clock, Logger, ManagedProcess, ProcessExit } from '../../contract/platform.ts';
+import { endsWithin, timeBoxOr } from '../deadline.ts';
 import { isRunning, readProcStat, sessionMembers, stateOf } from './proc-stat.ts';
 import type { Watched } from './exit-watch.ts';
 import { tailProcessLog } from './output-log.ts';
 import type { ProcessRecord } from './record.ts';
 
-/** A process that is stuck in the kernel is waited for this long after SIGKILL. */
+/** How long to wait after SIGKILL for a process that is stuck in the kernel. */
 const AFTER_KILL_MS = 5_000;
 const LOOK_MS = 50;
-/** An end that has come is noticed within this time. */
+/** The end of a process is noticed within this time. */
 const NOTICE_MS = 1_000;
 const LAST_LINES = 20;
 
@@ -69,7 +70,7 @@ interface Stopping {
   readonly clock: Clock;
   readonly log: Logger;
   readonly tail: (lines: number) => Promise<readonly string[]>;
-  /** Notices the end of the process now if it has come. */
+  /** Checks now whether the process has ended. */
   readonly look: () => void;
 }
 
@@ -78,9 +79,9 @@ async function stopProcess(stopping: Stopping, graceMs: number): Promise<Process
   const started = clock.monotonic();
   if (graceMs > 0) {
     sendSignal(record, 'SIGTERM');
-    // A stopped process cannot act on the signal before it goes on.
+    // A stopped process cannot handle the signal until it continues.
     if (['T', 't'].includes(stateOf(record) ?? '')) sendSignal(record, 'SIGCONT');
-    const exit = await within(exited, graceMs, clock);
+    const exit = await timeBoxOr(clock, graceMs, exited, () => undefined);
     if (exit !== undefined) {
       await sweepSession(stopping, Math.max(0, graceMs - (clock.monotonic() - started)));
       return exit;
@@ -88,7 +89,7 @@ async function stopProcess(stopping: Stopping, graceMs: number): Promise<Process
   }
   killSession(record);
   const end = clock.monotonic() + AFTER_KILL_MS;
-  while (isRunning(record) && clock.monotonic() < end) await within(exited, LOOK_MS, clock);
+  while (isRunning(record) && clock.monotonic() < end) await endsWithin(clock, LOOK_MS, exited);
   stopping.look();
   if (isRunning(record)) {
     log.warn(
@@ -97,14 +98,14 @@ async function stopProcess(stopping: Stopping, graceMs: number): Promise<Process
     );
   }
   // Unsettled for a process that is stuck or was released.
-  const exit = isRunning(record) ? undefined : await within(exited, NOTICE_MS, clock);
+  const exit = isRunning(record) ? undefined : await timeBoxOr(clock, NOTICE_MS, exited, () => undefined);
   return exit ?? { code: null, signal: null, lastLines: await stopping.tail(LAST_LINES) };
 }
 
-/** What the process itself has started may outlive it for the rest of the grace. */
+/** Children of the process may outlive it for the rest of the grace period. */
 async function sweepSession({ record, clock }: Stopping, graceMs: number): Promise<void> {
   const end = clock.monotonic() + graceMs;
-  // Asking for the group is cheap and mostly enough; members of a session are found by a look at every
+  // Checking the process group is cheap and mostly enough; finding members of a session means reading every
   // process.
   while (hasGroup(record.pid) && leftovers(record).length > 0) {
     if (clock.monotonic() >= end) return killSession(record);
@@ -112,7 +113,7 @@ async function sweepSession({ record, clock }: Stopping, graceMs: number): Promi
   }
 }
 
-/** Empty when the leader's number belongs to another process by now: then the session is another's too. */
+/** Empty when the leader's process id was reused by now: then the session is another one's, too. */
 function leftovers(record: ProcessRecord): number[] {
   const leader = readProcStat(record.pid);
   const isOurs = leader === undefined || leader.startTicks === record.startTicks;
@@ -121,7 +122,7 @@ function leftovers(record: ProcessRecord): number[] {
 
 function killSession(record: ProcessRecord): void {
   const members = leftovers(record);
-  // The group at once, before a member starts another; then those that have left the group.
+  // The group first and at once, before a member forks; then the members that have left the group.
   if (members.length > 0) send(-record.pid, 'SIGKILL');
   for (const pid of members) send(pid, 'SIGKILL');
 }
@@ -131,6 +132,7 @@ function hasGroup(leaderPid: number): boolean {
     process.kill(-leaderPid, 0);
     return true;
   } catch {
+    // ESRCH: nobody is left in the group.
     return false;
   }
 }
@@ -145,15 +147,5 @@ function send(pid: number, name: NodeJS.Signals): void {
   } catch (error) {
     // It may end at any moment.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
-}
-
-async function within<T>(promise: Promise<T>, ms: number, clock: Clock): Promise<T | undefined> {
-  const enough = new AbortController();
-  const timeUp = clock.sleep(ms, enough.signal).catch(() => undefined);
-  try {
-    return await Promise.race([promise, timeUp.then(() => undefined)]);
-  } finally {
-    enough.abort();
   }
 }

@@ -1,6 +1,7 @@
 /**
- * The file that a long-lived process writes its output to. Bounded: what has grown too large is set aside at
- * the next start, and cut while the process runs (it appends, so that it goes on at the new end).
+ * The file that a long-lived process writes its output to. Its size is bounded: a large file is moved aside
+ * at the next start, and truncated while the process runs (the process appends, so it continues at the new
+ * end).
  */
 import { open, rename, truncate } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -11,7 +12,7 @@ const MAX_TAIL_BYTES = 262_144;
 
 export interface OpenedLog {
   readonly handle: FileHandle;
-  /** Where the output of the process to be started begins. */
+  /** Where the output of the process to be started begins, in bytes. */
   readonly offset: number;
 }
 
@@ -28,7 +29,7 @@ export async function openProcessLog(file: string): Promise<OpenedLog> {
   return { handle, offset: size };
 }
 
-/** Cuts a log that has grown too large under a running process. Its last lines are kept in `<file>.1`. */
+/** Truncates a log that has grown too large under a running process; keeps its last lines in `<file>.1`. */
 export async function boundProcessLog(file: string): Promise<void> {
   const handle = await open(file, 'r');
   try {
@@ -53,6 +54,7 @@ export async function tailProcessLog(
   offset: number,
   lines: number,
 ): Promise<readonly string[]> {
+  // Without a file there are no last lines, and their reader has more important things to tell.
   const handle = await open(file, 'r').catch(() => undefined);
   if (handle === undefined || lines <= 0) {
     await handle?.close();
@@ -64,6 +66,7 @@ export async function tailProcessLog(
     const from = Math.max(start, size - MAX_TAIL_BYTES);
     return lastLines(await readRange(handle, from, size), from > start, lines);
   } catch {
+    // As above: last lines are a help, nothing stands or falls with them.
     return [];
   } finally {
     await handle.close();

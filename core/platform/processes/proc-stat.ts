@@ -1,6 +1,6 @@
 /**
- * What the kernel says of one process. A process is the same as before only when its start time is too:
- * numbers are re-used.
+ * What the kernel reports about one process. Process ids are reused, so a process is the same one only when
+ * its start time is equal, too.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -8,6 +8,7 @@ import { readFile } from 'node:fs/promises';
 export interface ProcStat {
   /** `R S D T t Z X I`… */
   readonly state: string;
+  readonly parent: number;
   readonly session: number;
   readonly group: number;
   readonly threads: number;
@@ -25,6 +26,7 @@ export function readProcStat(pid: number): ProcStat | undefined {
   try {
     return parseProcStat(readFileSync(`/proc/${pid}/stat`, 'latin1'));
   } catch {
+    // The process is gone.
     return undefined;
   }
 }
@@ -32,15 +34,23 @@ export function readProcStat(pid: number): ProcStat | undefined {
 /** The name in brackets may hold blanks and brackets itself; the fields begin after the last one. */
 export function parseProcStat(text: string): ProcStat | undefined {
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  const [state, , group, session] = fields;
+  const [state, parent, group, session] = fields;
   const threads = fields[17];
   const startTicks = fields[19];
   if (state === undefined || threads === undefined || startTicks === undefined) return undefined;
-  return { state, group: Number(group), session: Number(session), threads: Number(threads), startTicks };
+  return {
+    state,
+    parent: Number(parent),
+    group: Number(group),
+    session: Number(session),
+    threads: Number(threads),
+    startTicks,
+  };
 }
 
 /**
- * The state letter of exactly this process, or undefined when it is gone or its number belongs to another.
+ * The state letter of exactly this process; undefined when it has ended or its id belongs to another
+ * process.
  */
 export function stateOf(identity: ProcessIdentity): string | undefined {
   const stat = readProcStat(identity.pid);
@@ -48,8 +58,8 @@ export function stateOf(identity: ProcessIdentity): string | undefined {
 }
 
 /**
- * A zombie has ended, unless threads of it still run (its first thread may end before them, or be stuck in
- * the kernel).
+ * A zombie has ended, unless some of its threads still run (its first thread may end before them, or be
+ * stuck in the kernel).
  */
 export function isRunning(identity: ProcessIdentity): boolean {
   const stat = readProcStat(identity.pid);
@@ -80,6 +90,7 @@ export async function commandLine(pid: number): Promise<readonly string[] | unde
     const text = await readFile(`/proc/${pid}/cmdline`, 'utf8');
     return text === '' ? [] : text.replace(/\0$/, '').split('\0');
   } catch {
+    // The process is gone.
     return undefined;
   }
 }

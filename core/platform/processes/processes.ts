@@ -1,5 +1,5 @@
 /**
- * Long-lived children that outlive a crash of the daemon: started in sessions of their own with their output
+ * Long-lived children that survive a crash of the daemon: started in their own sessions with their output
  * in files, recorded, adopted by the next daemon, stopped with their whole session.
  */
 import type { ChildProcess } from 'node:child_process';
@@ -60,7 +60,7 @@ async function start(spec: ProcessSpec, keeper: ProcessKeeper): Promise<ManagedP
   }
 }
 
-/** A process that no record names could never be adopted or stopped by a later daemon. */
+/** A process without a record could never be adopted or stopped by a later daemon. */
 async function recordOrKill(
   spec: ProcessSpec,
   waiting: WaitingProcess,
@@ -92,7 +92,7 @@ async function recordOrKill(
 
 function watchChild(child: ChildProcess, onExit: Parameters<ManagedProcessParts['watch']>[0]): Watched {
   const listener = (code: number | null, signal: NodeJS.Signals | null): void => onExit({ code, signal });
-  // It may have ended while its record was written.
+  // It may have ended while its record was being written.
   if (child.exitCode !== null || child.signalCode !== null) listener(child.exitCode, child.signalCode);
   else child.once('exit', listener);
   const cancel = (): void => {

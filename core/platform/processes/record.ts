@@ -1,6 +1,6 @@
 /**
- * What a later daemon must know to adopt a process: one file per key, readable by the owner alone, replaced
- * as a whole. Records outlive the daemon, not the machine: a record of another boot names nothing.
+ * What a later daemon must know to adopt a process: one file per key, mode 0600, replaced atomically.
+ * Records survive the daemon but not a reboot: a record of another boot is ignored.
  */
 import { createHash } from 'node:crypto';
 import { chmod, readdir, readFile, rm } from 'node:fs/promises';
@@ -15,7 +15,8 @@ export interface ProcessRecord extends ProcessIdentity {
   readonly key: string;
   readonly bootId: string;
   /**
-   * Number and hash of the arguments, without the command: an interpreter or a wrapper may stand before them.
+   * Number and hash of the arguments, without the command: an interpreter or a wrapper may come before
+   * them.
    */
   readonly argumentCount: number;
   readonly argumentsHash: string;
@@ -28,11 +29,11 @@ export interface ProcessRecord extends ProcessIdentity {
 export interface ProcessRecords {
   /** Creates the folder, for the owner alone. */
   prepare(): Promise<void>;
-  /** Undefined when there is none or it cannot be understood. Rejects when it cannot be read. */
+  /** Undefined when there is none or it is corrupt. Rejects when it cannot be read. */
   read(key: string): Promise<ProcessRecord | undefined>;
-  /** The old record stays whole when this rejects. */
+  /** The old record stays intact when this rejects. */
   write(record: ProcessRecord): Promise<void>;
-  /** Removes the record if it is still that of this process. */
+  /** Removes the record if it still belongs to this process. */
   remove(record: ProcessRecord): Promise<void>;
   keys(prefix: string): Promise<readonly string[]>;
   logFile(key: string): string;
@@ -84,8 +85,7 @@ export function hashArguments(args: readonly string[]): string {
 }
 
 /**
- * Readable, safe and short for any key: file names have at most 255 bytes. The hash of the key's code units
- * tells keys apart.
+ * Readable, safe and short for any key: file names have at most 255 bytes. The hash makes the name unique.
  */
 function fileStem(key: string): string {
   const readable = key
@@ -102,6 +102,7 @@ function parseRecord(text: string): ProcessRecord | undefined {
   try {
     value = JSON.parse(text);
   } catch {
+    // Not JSON, so no record of ours.
     return undefined;
   }
   return isRecord(value) ? value : undefined;

@@ -1,8 +1,9 @@
 /**
- * The processes that this daemon holds, with what they share: records, one watch for ends, bounded logs, one
- * change a key at a time.
+ * The processes that this daemon manages, and what they share: records, one exit watch, bounded logs, one
+ * change per key at a time.
  */
 import type { Clock, Logger, ManagedProcess } from '../../contract/platform.ts';
+import { createKeyedQueue } from '../serial-queue.ts';
 import { createExitWatch } from './exit-watch.ts';
 import type { ExitWatch } from './exit-watch.ts';
 import { createManagedProcess } from './managed-process.ts';
@@ -18,7 +19,7 @@ export interface ProcessKeeper {
   readonly exitWatch: ExitWatch;
   readonly processes: ReadonlyMap<string, ManagedProcess>;
   readonly log: Logger;
-  /** One start or adoption of a key at a time; the others follow in order. */
+  /** Runs one start or adoption per key at a time; further ones follow in order. */
   exclusively<T>(key: string, work: () => Promise<T>): Promise<T>;
   hold(record: ProcessRecord, adopted: boolean, watch: ManagedProcessParts['watch']): ManagedProcess;
   releaseAll(): void;
@@ -32,7 +33,8 @@ export function createProcessKeeper(options: {
   const { clock, log } = options;
   const records = createProcessRecords(options.stateDir, log);
   const processes = new Map<string, ManagedProcess>();
-  const exclusively = createTurns();
+  const turns = createKeyedQueue();
+  const exclusively: ProcessKeeper['exclusively'] = (key, work) => turns.run(key, work);
   const bounding = createBounding(processes, clock, log);
   const forget = (key: string, managed: ManagedProcess): void => {
     if (processes.get(key) === managed) processes.delete(key);
@@ -48,7 +50,7 @@ export function createProcessKeeper(options: {
       watch,
       onReleased: () => forget(record.key, managed),
       onEnded: async () => {
-        // In turn with starts: it must not take the record of the next process of this key.
+        // Queued with starts of this key, so that it cannot remove the next process's record.
         await exclusively(record.key, () => records.remove(record)).catch((err: unknown) =>
           log.warn({ err, key: record.key }, 'process record cannot be removed'),
         );
@@ -73,7 +75,7 @@ export function createProcessKeeper(options: {
   };
 }
 
-/** Cuts the logs of held processes now and then. No timer while there are none. */
+/** Truncates the logs of the managed processes now and then. No timer while there are none. */
 function createBounding(
   processes: ReadonlyMap<string, ManagedProcess>,
   clock: Clock,
@@ -95,22 +97,5 @@ function createBounding(
       cancel?.();
       cancel = undefined;
     },
-  };
-}
-
-function createTurns(): ProcessKeeper['exclusively'] {
-  const queues = new Map<string, Promise<void>>();
-  return (key, work) => {
-    const turn = (queues.get(key) ?? Promise.resolve()).then(work);
-    const done: Promise<void> = turn
-      .then(
-        () => undefined,
-        () => undefined,
-      )
-      .then(() => {
-        if (queues.get(key) === done) queues.delete(key);
-      });
-    queues.set(key, done);
-    return turn;
   };
 }

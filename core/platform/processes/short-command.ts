@@ -1,6 +1,7 @@
 /**
- * Runs a command that ends by itself. Bounded in time and output; at the deadline its whole process group is
- * killed and the caller goes on without waiting: a process that is stuck in the kernel would not end.
+ * Runs a command that ends by itself, bounded in time and output. At the deadline its whole process group
+ * is killed and the caller goes on without waiting, because a process that is stuck in the kernel would not
+ * end.
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -11,9 +12,7 @@ import { findCommand } from './find-command.ts';
 import { timeoutError } from '../timeout-error.ts';
 
 const DEFAULT_MAX_OUTPUT_BYTES = 1_048_576;
-/**
- * A descendant that keeps the pipes open is not waited for any longer than this after the command's own end.
- */
+/** How long to wait, after the command has ended, for a descendant that keeps the pipes open. */
 const PIPES_AFTER_EXIT_MS = 300;
 
 export async function runShortCommand(spec: ShortCommand, clock: Clock): Promise<ShortCommandResult> {
@@ -77,7 +76,7 @@ function killGroup(child: ChildProcess): void {
   }
 }
 
-/** Neither its pipes nor its end keep the daemon busy; its exit code is still collected when it comes. */
+/** Neither the pipes nor the process keep the daemon running; its exit code is still collected later. */
 function letGo(child: ChildProcess): void {
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
   child.unref();

@@ -1,9 +1,9 @@
-/** What an author has installed to develop a plugin: the daemon neither judges nor copies it. */
+/** Packages that an author installed to develop a plugin: the daemon neither checks nor copies them. */
 import path from 'node:path';
 import { readTrusted } from '../../platform/files/ownership.ts';
 
 const MOST_BYTES = 1_048_576;
-/** More than any plugin needs; ends a search that somebody has made endless. */
+/** More than any plugin needs; ends a search that somebody made endless on purpose. */
 const MOST_PACKAGES = 20_000;
 
 type Names = Readonly<Record<string, unknown>>;
@@ -15,9 +15,9 @@ interface Package {
 }
 
 /**
- * Names of packages in the plugin's `node_modules` that only its `devDependencies` lead to. What no
- * package.json names stays: somebody may have put it there by hand. A package that cannot be read, leads
- * nowhere.
+ * Names of packages in the plugin's `node_modules` that are there only for its `devDependencies`. A package
+ * that no package.json mentions is kept: somebody may have put it there by hand. An unreadable package
+ * counts as having no dependencies.
  */
 export async function devPackages(folder: string): Promise<ReadonlySet<string>> {
   const modules = path.join(folder, 'node_modules');
@@ -32,8 +32,8 @@ export async function devPackages(folder: string): Promise<ReadonlySet<string>> 
 }
 
 /**
- * With nested folders passed by: what lies in a package belongs to it, and the rest of what it needs lies at
- * the top.
+ * Ignores nested `node_modules`: a nested package belongs to the one that contains it, and all other
+ * dependencies are at the top.
  */
 async function reachable(modules: string, names: readonly string[]): Promise<ReadonlySet<string>> {
   const found = new Set(names);
@@ -46,7 +46,7 @@ async function reachable(modules: string, names: readonly string[]): Promise<Rea
   return found;
 }
 
-/** No path in disguise. */
+/** False for names that are paths in disguise. */
 function isName(name: string): boolean {
   return /^(?:@[\w.~-]+\/)?[\w~-][\w.~-]*$/.test(name);
 }
@@ -55,6 +55,7 @@ async function read(folder: string): Promise<Package> {
   try {
     return JSON.parse(await readTrusted(path.join(folder, 'package.json'), MOST_BYTES)) as Package;
   } catch {
+    // No package of a plugin: discovery says what is wrong with those that are named.
     return {};
   }
 }

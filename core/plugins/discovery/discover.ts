@@ -1,8 +1,8 @@
 /**
- * Discovery: plugins that come with the package, and third parties' in the folders of `[plugins] dirs`. Of
- * the latter, only those that are switched on are imported, and only from where nobody but root and the
- * daemon's user can write. A plugin that cannot be used is found too, with the sentence that says what to
- * mend.
+ * Discovery: in-tree plugins, third-party plugins in the folders of `[plugins] dirs`, and installed ones.
+ * Third-party plugins are imported only when they are switched on, and only from places where nobody but root and the
+ * daemon's user can write. A plugin that cannot be used is listed, too, with a sentence that says what to
+ * repair.
  */
 import { lstat, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -14,7 +14,7 @@ import type { BrokenPlugin, DormantPlugin, FoundPlugin, UsablePlugin } from './f
 import { dryRun } from '../instance/instance.ts';
 import { manifestProblem, pickPlugin, readPackage, thirdPartyProblem } from './manifest.ts';
 import type { PackageManifest } from './manifest.ts';
-import { sentence } from '../members.ts';
+import { sentence } from '../plugin-set.ts';
 import { importModule, loadModule } from '../../platform/load-module.ts';
 import {
   judgeContent,
@@ -24,27 +24,43 @@ import {
   Untrusted,
 } from '../../platform/files/ownership.ts';
 import { preflight } from './preflight.ts';
+import { Runners } from '../runner/runners.ts';
 import { prepareStage, stagePlugin } from './stage.ts';
+import { isTypeScript } from './strip-types.ts';
 
 const NONE: ReadonlySet<string> = new Set();
-/** In one folder of plugins: where everybody may make folders, their number is nobody's. */
+/** Most plugins in one folder: where everybody may create folders, their number has no limit. */
 const MOST_FOLDERS = 200;
 const MOST_MANIFEST_BYTES = 1_048_576;
 
 export interface DiscoveryOptions {
   readonly inTree: string;
   readonly thirdPartyDirs: readonly string[];
-  /**
-   * Names that the configuration switches on. No other plugin of a third party is imported; default: none is.
-   */
+  /** Names that the configuration switches on. No other third-party plugin is imported; default: none. */
   readonly enabled?: ReadonlySet<string>;
+  /** Names of those whose code is imported here; default: none, each gets a process of its own. */
+  readonly inProcess?: ReadonlySet<string>;
+  /** Keeps those processes; default: one that nobody hears of. */
+  readonly runners?: Runners;
   readonly stateDir: string;
-  /** The sentence why no plugin of a third party is imported, also of those that are switched on. */
+  /** When set, no third-party plugin is imported; the sentence says why. */
   readonly strangersOff?: string;
   readonly log: Logger;
-  /** Longest wait for a stranger's module to load. */
+  /** Longest time for importing a third-party module, in milliseconds. */
   readonly importMs: number;
 }
+
+export interface DiscoveryRequest {
+  readonly thirdPartyDirs: readonly string[];
+  readonly stateDir: string;
+  /** Names of plugins that the configuration switches on; no other third-party plugin is imported. */
+  readonly enabled: ReadonlySet<string>;
+  /** Those of them whose code runs inside the daemon; default: none, each gets a process of its own. */
+  readonly inProcess?: ReadonlySet<string>;
+}
+
+/** Finds plugins for a host: the daemon's reads folders, a test's returns given plugins. */
+export type Discovery = (request: DiscoveryRequest) => Promise<readonly FoundPlugin[]>;
 
 /** Everything found, in-tree first, then by name. */
 export async function discoverPlugins(options: DiscoveryOptions): Promise<readonly FoundPlugin[]> {
@@ -70,10 +86,10 @@ async function discoverThirdParties(dir: string, options: DiscoveryOptions): Pro
       { dir, folders: names.length, most: MOST_FOLDERS },
       'too many folders for plugins; not all are looked at',
     );
-  // Whatever is in the way is said of each plugin that it is in the way of.
+  // An error here is reported with each plugin that it affects.
   if (wanted.length > 0) await prepareStage(stateDir).catch(() => undefined);
-  // At once: one that loops at its import must not hold up the others, nor the start of the daemon more than
-  // once.
+  // Concurrently: a plugin that loops while it is imported must not delay the others, and several of them
+  // delay the start only once.
   const found = await Promise.all(
     [...wanted, ...others]
       .slice(0, MOST_FOLDERS)
@@ -82,7 +98,7 @@ async function discoverThirdParties(dir: string, options: DiscoveryOptions): Pro
   return found.filter((one) => one !== undefined);
 }
 
-/** Why nothing in a folder of plugins can be trusted, before anything in it is looked at. */
+/** Why nothing in a plugin folder can be trusted; checked before anything in it is read. */
 async function dirProblem(dir: string): Promise<string | undefined> {
   try {
     const real = await resolveTrusted(dir);
@@ -99,7 +115,8 @@ function refusedDir(dir: string, problem: string, log: Logger): BrokenPlugin {
 }
 
 /**
- * Plugins that are switched on, not to be found elsewhere and so in a refused folder: each may be a guard.
+ * Plugins that are switched on, were not found elsewhere and may be in a refused folder: any of them may be
+ * an authentication plugin.
  */
 function hiddenBy(
   dir: BrokenPlugin | undefined,
@@ -113,11 +130,20 @@ function hiddenBy(
   );
 }
 
-/** One stranger's folder beside everything that comes with the package, as the daemon would find it. */
-export async function examinePlugin(folder: string, options: DiscoveryOptions): Promise<FoundPlugin> {
+/**
+ * One third-party folder together with all in-tree plugins, as the daemon would find it. Imports it, unless
+ * `options.enabled` leaves it out.
+ */
+export async function examinePlugin(
+  folder: string,
+  isolation: 'own' | 'none',
+  options: DiscoveryOptions,
+): Promise<FoundPlugin> {
   const at = path.resolve(folder);
+  const own = new Set([path.basename(at)]);
+  const inProcess = isolation === 'none' ? own : NONE;
   const one =
-    (await loadThirdParty(at, { ...options, enabled: new Set([path.basename(at)]) })) ??
+    (await loadThirdParty(at, { ...options, enabled: options.enabled ?? own, inProcess })) ??
     broken(at, 'it is no folder', { thirdParty: true });
   const found = refuseClashes([...(await discoverInTree(options)), one]);
   return found.find((each) => each.thirdParty) ?? one;
@@ -171,6 +197,7 @@ function broken(
     description: '',
     folder,
     guard: !more.thirdParty,
+    ...(more.thirdParty && { isolation: 'own' as const }),
     ...more,
     problem,
   };
@@ -186,7 +213,7 @@ function usable(plugin: Plugin, folder: string, thirdParty: boolean, log: Logger
     thirdParty,
     guard: plugin.guard === true,
     plugin,
-    ledger: dryRun(plugin, log),
+    ledger: dryRun(plugin, log, thirdParty),
   };
 }
 
@@ -206,10 +233,18 @@ async function loadInTree(folder: string, log: Logger): Promise<FoundPlugin> {
   }
 }
 
-/** Undefined for what is no folder. */
+/** Undefined for what is not a folder. */
 async function loadThirdParty(folder: string, options: DiscoveryOptions): Promise<FoundPlugin | undefined> {
+  const found = await loadFolder(folder, options);
+  const isInProcess = options.inProcess?.has(path.basename(folder)) === true;
+  return found && { ...found, isolation: isInProcess ? 'none' : 'own' };
+}
+
+async function loadFolder(folder: string, options: DiscoveryOptions): Promise<FoundPlugin | undefined> {
   const name = path.basename(folder);
-  const isEnabled = options.enabled?.has(name) === true;
+  // Where the name is that of a plugin of ours, the switch means that one: no code of this one is run.
+  const isOurs = await isThere(path.join(options.inTree, name, 'index.js'));
+  const isEnabled = !isOurs && options.enabled?.has(name) === true;
   let manifest: PackageManifest | undefined;
   try {
     if (!(await mayBeFolder(folder))) return undefined;
@@ -221,9 +256,11 @@ async function loadThirdParty(folder: string, options: DiscoveryOptions): Promis
     if (!isEnabled) return dormant(folder, manifest);
     if (options.strangersOff !== undefined) throw new Error(options.strangersOff);
     const { plugin, stagedFolder } = await loadStaged(folder, manifest, options);
-    return { ...usable(plugin, folder, true, options.log), stagedFolder };
+    const { protocols, permissions } = manifest;
+    return { ...usable(plugin, folder, true, options.log), stagedFolder, protocols, permissions };
   } catch (error) {
-    // What others can write cannot say that it is no guard.
+    // A package.json that others can write cannot be believed when it says that the plugin does not
+    // authenticate clients.
     const mayBeGuard = isEnabled && error instanceof Untrusted;
     return refused(folder, error, mayBeGuard ? { ...manifest, guard: true } : manifest);
   }
@@ -231,19 +268,29 @@ async function loadThirdParty(folder: string, options: DiscoveryOptions): Promis
 
 function dormant(
   folder: string,
-  { version, description, guard, ...declared }: PackageManifest,
+  { version, description, guard, protocols, permissions, ...declared }: PackageManifest,
 ): DormantPlugin {
-  const name = path.basename(folder);
-  const contribution = dormantContribution({ guard, ...declared });
-  return { name, version, description, folder, thirdParty: true, guard, contribution };
+  const known = { name: path.basename(folder), version, description, guard, protocols, permissions };
+  return { ...known, folder, thirdParty: true, contribution: dormantContribution(declared) };
 }
 
 function refused(folder: string, error: unknown, known: Partial<PackageManifest> = {}): BrokenPlugin {
-  const { version = '', description = '', guard = false } = known;
-  return broken(folder, sentence(error), { thirdParty: true, version, description, guard });
+  const { version = '', description = '', guard = false, protocols = [], shareKeys, permissions } = known;
+  // Nothing that others can write says which keys pass unchecked.
+  const isBelieved = shareKeys !== undefined && !(error instanceof Untrusted);
+  const contribution = isBelieved ? dormantContribution({ ...known, shareKeys }) : undefined;
+  const more = {
+    version,
+    description,
+    guard,
+    protocols,
+    ...(contribution && { contribution }),
+    ...(permissions && { permissions }),
+  };
+  return broken(folder, sentence(error), { thirdParty: true, ...more });
 }
 
-/** A link is not followed: it may lead anywhere. */
+/** Symlinks are not followed: they may lead anywhere. */
 async function mayBeFolder(file: string): Promise<boolean> {
   return lstat(file).then(
     (stats) => stats.isDirectory() || stats.isSymbolicLink(),
@@ -264,7 +311,7 @@ async function manifestOf(real: string, folder: string): Promise<PackageManifest
   return readPackage(text);
 }
 
-/** Entries that passed once; a module that is loaded is not loaded again. */
+/** Entries that passed the pre-flight; a loaded module is not loaded again. */
 const passed = new Set<string>();
 
 async function loadStaged(
@@ -273,28 +320,51 @@ async function loadStaged(
   options: DiscoveryOptions,
 ): Promise<{ plugin: Plugin; stagedFolder: string }> {
   const name = path.basename(folder);
-  const staged = await stagePlugin(folder, name, options.stateDir);
+  const staged = await stagePlugin(folder, name, options.stateDir, {
+    hasTypes: isTypeScript(manifest.entry),
+  });
   const entry = path.join(staged.folder, manifest.entry);
   if (!(await isThere(entry))) {
     throw new Error(
-      `its entry ${manifest.entry} does not exist; name the built .js or .mjs file as "exports" in package.json`,
+      `its entry ${manifest.entry} does not exist; name a .js, .mjs or .ts file as "exports" in package.json`,
     );
   }
-  if (!passed.has(entry)) {
-    const problem = await preflight({ entry, name, declared: manifest, timeoutMs: options.importMs });
-    if (problem !== undefined) throw new Error(problem.replaceAll(staged.folder, folder));
-    passed.add(entry);
-    options.log.info({ plugin: name, hash: staged.hash, loaded: passed.size }, 'third-party plugin loaded');
-  }
-  const plugin = checkedPlugin(await importModule(entry), name);
+  const module = await moduleOf({ ...staged, entry, name, manifest }, options).catch((error: unknown) => {
+    throw new Error(sentence(error).replaceAll(staged.folder, folder), { cause: undefined });
+  });
+  const plugin = checkedPlugin(module, name);
   const problem = thirdPartyProblem(plugin, manifest);
   if (problem !== undefined) throw new Error(problem);
   return { plugin, stagedFolder: staged.folder };
 }
 
+interface StagedEntry {
+  readonly entry: string;
+  readonly name: string;
+  readonly folder: string;
+  readonly manifest: PackageManifest;
+  readonly hash: string;
+}
+
+/** What has a process of its own is not imported here: its runner says what it declares. */
+async function moduleOf(
+  { entry, name, folder, manifest: declared, hash }: StagedEntry,
+  { inProcess = NONE, runners = new Runners(), stateDir, importMs: timeoutMs, log }: DiscoveryOptions,
+): Promise<Record<string, unknown>> {
+  if (!inProcess.has(name))
+    return { default: await runners.load({ entry, name, folder, declared, stateDir, timeoutMs }) };
+  if (!passed.has(entry)) {
+    const problem = await preflight({ entry, name, declared, timeoutMs });
+    if (problem !== undefined) throw new Error(problem);
+    passed.add(entry);
+    log.info({ plugin: name, hash, loaded: passed.size }, 'third-party plugin loaded');
+  }
+  return importModule(entry);
+}
+
 /**
- * Of several plugins with one name, or with one configuration key, the first keeps it. In-tree plugins come
- * first, broken ones last.
+ * Of several plugins with the same name or the same configuration key, the first one keeps it. In-tree
+ * plugins come first, broken ones last.
  */
 function refuseClashes(found: readonly FoundPlugin[]): FoundPlugin[] {
   const kept = new Map<string, FoundPlugin>();
@@ -323,18 +393,24 @@ function refuseName(one: FoundPlugin, first: FoundPlugin): BrokenPlugin {
       version,
       description,
       guard: false,
+      ...(one.isolation && { isolation: one.isolation }),
     },
   );
 }
 
 function refuseKeys(one: FoundPlugin, problem: string | undefined): FoundPlugin {
   if (problem === undefined) return one;
-  const { name, version, description, thirdParty, guard, folder } = one;
+  if (one.problem !== undefined) {
+    const { contribution: _, ...rest } = one;
+    return rest;
+  }
+  const { name, version, description, thirdParty, guard, folder, isolation } = one;
   return broken(folder, `its configuration keys clash: ${problem}; give the key another name`, {
     name,
     version,
     description,
     thirdParty,
     guard,
+    ...(isolation && { isolation }),
   });
 }

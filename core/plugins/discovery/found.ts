@@ -1,14 +1,19 @@
-/**
- * A plugin as discovery found it, usable or not.
- */
+/** A plugin as discovery found it, usable or not. */
 import type { ConfigContribution } from '../../contract/config.ts';
 import type { Plugin } from '../../contract/plugin.ts';
+import type { Permission } from '../../contract/services.ts';
+import type { PluginInfo } from '../../contract/services.ts';
 import Joi from 'joi';
+import type { ProtocolName } from '../../config/checks/protocols.ts';
+import { PROTOCOL } from '../../config/schema/core-schema.ts';
 import type { ContributionEntry } from '../../config/schema/schema.ts';
 import type { Ledger } from '../instance/ledger.ts';
 import type { Declared } from './manifest.ts';
 
 export type { ContributionEntry };
+
+/** Of services that show shares by a protocol. */
+export const EXPORTER = 'exporter:';
 
 interface FoundFolder {
   readonly name: string;
@@ -17,30 +22,38 @@ interface FoundFolder {
   readonly folder: string;
   readonly thirdParty: boolean;
   /**
-   * True when its absence must keep the door shut. A broken plugin that comes with the package counts as one:
-   * nobody can tell.
+   * True when requests must be refused while it is missing. A broken in-tree plugin counts as one, because
+   * it cannot be asked.
    */
   readonly guard: boolean;
+  /** Of a third party's: where its code runs, or would. */
+  readonly isolation?: PluginInfo['isolation'];
+  /** Of a third party's whose package.json could be read. */
+  readonly permissions?: readonly Permission[];
+  /** Of a third party's: protocols that its package.json names. */
+  readonly protocols?: readonly string[];
 }
 
 export interface UsablePlugin extends FoundFolder {
   readonly plugin: Plugin;
   readonly problem?: undefined;
-  /** Written by a dry run. */
+  /** Recorded by a dry run. */
   readonly ledger: Ledger;
-  /** The copy it was loaded from; third parties only. */
+  /** The copy that it was loaded from; third-party plugins only. */
   readonly stagedFolder?: string;
 }
 
 export interface BrokenPlugin extends FoundFolder {
   readonly plugin?: undefined;
-  /** One sentence that says what to mend. */
+  /** One sentence that says what to repair. */
   readonly problem: string;
-  /** It is no plugin but a folder of `[plugins] dirs`, which no switch belongs to. */
+  /** What its package.json says of its keys, so that the document stays valid without it. */
+  readonly contribution?: ConfigContribution;
+  /** True for a whole folder of `[plugins] dirs`: it is no plugin and has no switch. */
   readonly isWholeFolder?: true;
 }
 
-/** A third party's plugin that is off. Code that is off is not imported: only its package.json is known. */
+/** A third-party plugin that is off. Its code is not imported: only its package.json is known. */
 export interface DormantPlugin extends FoundFolder {
   readonly plugin?: undefined;
   readonly problem?: undefined;
@@ -49,10 +62,10 @@ export interface DormantPlugin extends FoundFolder {
 
 export type FoundPlugin = UsablePlugin | BrokenPlugin | DormantPlugin;
 
-/** For plugins without keys of their own: they still have their switch. */
+/** For plugins without keys of their own, which still have their switch. */
 const noKeys: ConfigContribution = { schema: Joi.object({}) };
 
-/** What the configuration needs to know of a plugin that can be used, active or not. */
+/** What the configuration needs to know about a plugin: usable, off, or refused and known by its package.json. */
 export function entryOf(found: FoundPlugin): ContributionEntry[] {
   const contribution = found.plugin
     ? (found.plugin.config ?? noKeys)
@@ -65,10 +78,12 @@ export function entryOf(found: FoundPlugin): ContributionEntry[] {
 }
 
 /**
- * Whatever a plugin that is off has in the document passes unchecked, and is shown to nobody: no schema knows
- * that it is harmless.
+ * The keys of a plugin that is off pass unchecked, and are masked: no schema knows that they are harmless.
  */
-export function dormantContribution({ section, shareKeys }: Declared): ConfigContribution {
+export function dormantContribution({
+  section,
+  shareKeys,
+}: Partial<Declared> & Pick<Declared, 'shareKeys'>): ConfigContribution {
   return {
     schema: Joi.object().unknown(),
     ...(section !== undefined && { section }),
@@ -78,17 +93,33 @@ export function dormantContribution({ section, shareKeys }: Declared): ConfigCon
   };
 }
 
+/** Protocols that shares may name, and those that are there for shares that name none. */
+export function protocolsOf(found: FoundPlugin): ProtocolName[] {
+  const { name: plugin, thirdParty, protocols: declared = [] } = found;
+  const provided = (found.plugin ? found.ledger.services : []).flatMap(({ name }) =>
+    name.startsWith(EXPORTER) ? [name.slice(EXPORTER.length)] : [],
+  );
+  return [...new Set([...provided, ...declared])]
+    .filter((name) => PROTOCOL.test(name))
+    .map((name) => ({
+      name,
+      plugin,
+      isProvided: provided.includes(name),
+      isNameable: !thirdParty || declared.includes(name),
+    }));
+}
+
 /** Strangers' plugins are off until switched on, whatever they say themselves. */
 export function enabledByDefault(found: FoundPlugin): boolean {
   return !found.thirdParty && found.plugin?.enabledByDefault !== false;
 }
 
-/** Whether it is on, where the document says nothing of it. */
+/** Whether the plugin is on when the document does not say. */
 export function onUnlessSaid(found: FoundPlugin): boolean {
   return enabledByDefault(found) || ('isWholeFolder' in found && found.isWholeFolder === true);
 }
 
-/** Plugins that come with the package go first; names decide the rest. */
+/** Sorts in-tree plugins first, then by name. */
 export function compareFound(a: FoundPlugin, b: FoundPlugin): number {
   return Number(a.thirdParty) - Number(b.thirdParty) || (a.name < b.name ? -1 : Number(a.name > b.name));
 }

@@ -1,11 +1,13 @@
 /**
- * What a plugin says about itself, checked before anything is taken from it. Every refusal is a sentence that
- * says what to mend.
+ * Checks a plugin's manifest before anything of it is used. Every refusal is a sentence that says what to
+ * repair.
  */
 import type { ObjectSchema } from 'joi';
 import type { Plugin } from '../../contract/plugin.ts';
+import type { Permission } from '../../contract/services.ts';
 import Joi from 'joi';
 import { described } from '../../config/schema/described.ts';
+import { permissionsIn } from '../permissions.ts';
 
 export const API_VERSION = 1;
 export const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
@@ -30,7 +32,7 @@ function looksLikePlugin(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'register' in value && 'name' in value;
 }
 
-/** Undefined when all is well, else the first thing to mend. `folder` is the plugin's folder name. */
+/** Undefined when all is well, else the first problem. `folder` is the plugin's folder name. */
 export function manifestProblem(value: unknown, folder: string): string | undefined {
   if (typeof value !== 'object' || value === null)
     return 'the entry does not export an object; export the result of definePlugin({ … }) as default';
@@ -45,7 +47,10 @@ export function manifestProblem(value: unknown, folder: string): string | undefi
 }
 
 function apiProblem(written: unknown): string {
-  return `it is written for apiVersion ${String(written)}, this Mountkeeper has apiVersion ${String(API_VERSION)}; install a version of the plugin made for it`;
+  return (
+    `it is written for apiVersion ${String(written)}, this Mountkeeper has apiVersion ` +
+    `${String(API_VERSION)}; install a version of the plugin made for it`
+  );
 }
 
 function textProblem(plugin: Partial<Plugin>): string | undefined {
@@ -85,6 +90,7 @@ function schemaProblem(where: string, schema: unknown): string | undefined {
   try {
     if (!Joi.isSchema(schema)) return `${where} is not a Joi schema; ${mend}`;
   } catch {
+    // Joi throws for a schema of another version.
     return `${where} was made with another version of Joi; ${mend}`;
   }
   return schema.type === 'object' ? undefined : `${where} must be a Joi.object({ … })`;
@@ -95,8 +101,7 @@ function hasKey(schema: unknown, key: string): boolean {
 }
 
 /**
- * What a third party's package.json has to say of the plugin, since its code is asked nothing while it is
- * off.
+ * What a third-party plugin must declare in its package.json, because its code is not run while it is off.
  */
 export interface Declared {
   readonly guard: boolean;
@@ -104,21 +109,34 @@ export interface Declared {
   readonly section?: string;
   /** Keys of `config.share`. */
   readonly shareKeys: readonly string[];
+  readonly permissions: readonly Permission[];
 }
 
-/** Further rules for a plugin that does not come with the package. */
-export function thirdPartyProblem(plugin: Plugin, declared: Declared): string | undefined {
+/** Further rules for third-party plugins. */
+export function thirdPartyProblem(
+  plugin: Plugin,
+  declared: Omit<Declared, 'permissions'>,
+): string | undefined {
   if (plugin.guard === true && !declared.guard) {
-    return 'a guard must say so in its package.json too ("mountkeeper": { "guard": true }), so that the door stays shut when it cannot be loaded';
+    return (
+      'a guard must say so in its package.json too ("mountkeeper": { "guard": ' +
+      'true }), so that requests are refused when it cannot be loaded'
+    );
   }
   const { section, share } = plugin.config ?? {};
   const why = 'so that the configuration stays valid while the plugin is off';
   if (section !== declared.section)
-    return `config.section must stand in its package.json too ("mountkeeper": { "section": ${JSON.stringify(section ?? '')} }), ${why}`;
+    return (
+      'config.section must stand in its package.json too ("mountkeeper": { "section": ' +
+      `${JSON.stringify(section ?? '')} }), ${why}`
+    );
   const keys = share === undefined ? [] : keysOf(share);
   const missing = keys.filter((key) => !declared.shareKeys.includes(key));
   if (missing.length === 0) return undefined;
-  return `the keys of config.share must stand in its package.json too ("mountkeeper": { "shareKeys": ${JSON.stringify(keys)} }), ${why}`;
+  return (
+    'the keys of config.share must stand in its package.json too ("mountkeeper": { "shareKeys": ' +
+    `${JSON.stringify(keys)} }), ${why}`
+  );
 }
 
 function keysOf(schema: ObjectSchema): readonly string[] {
@@ -128,17 +146,23 @@ function keysOf(schema: ObjectSchema): readonly string[] {
 export interface PackageManifest extends Declared {
   readonly version: string;
   readonly description: string;
+  /** Protocols that it shows shares by, as in a share's `protocols`. */
+  readonly protocols: readonly string[];
   /** Relative path of the ESM entry. */
   readonly entry: string;
 }
 
-/** Reads what matters from a third party's package.json. Throws a sentence that says what to mend. */
+/**
+ * Reads what matters from a third-party plugin's package.json. Throws a sentence that says what to repair.
+ */
 export function readPackage(text: string): PackageManifest {
   const json = parseObject(text);
   const clashes = Object.keys(asObject(json['dependencies'])).filter((name) => HOST_PACKAGES.test(name));
   if (clashes.length > 0) {
     throw new Error(
-      `package.json lists ${clashes.join(', ')} under dependencies; take them from Mountkeeper: move "mountkeeper" to peerDependencies, drop the others and import Joi and Boom from 'mountkeeper'`,
+      `package.json lists ${clashes.join(', ')} under dependencies; take them from Mountkeeper: ` +
+        'move "mountkeeper" to peerDependencies, drop the others and import Joi and Boom from ' +
+        `'mountkeeper'`,
     );
   }
   const own = asObject(json['mountkeeper']);
@@ -150,19 +174,23 @@ export function readPackage(text: string): PackageManifest {
     description: typeof json['description'] === 'string' ? json['description'] : '',
     guard: own['guard'] === true,
     ...(typeof own['section'] === 'string' && { section: own['section'] }),
-    shareKeys: Array.isArray(own['shareKeys'])
-      ? own['shareKeys'].filter((key) => typeof key === 'string')
-      : [],
+    shareKeys: textsIn(own['shareKeys']),
+    permissions: permissionsIn(own['permissions']),
+    protocols: textsIn(own['protocols']),
   };
+}
+
+function textsIn(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }
 
 function checkedEntry(json: Readonly<Record<string, unknown>>): string {
   const entry = entryOf(json);
-  if (entry.endsWith('.js') && json['type'] !== 'module')
+  if (/\.[jt]s$/.test(entry) && json['type'] !== 'module')
     throw new Error('package.json lacks "type": "module"; add it, or name the entry .mjs');
-  if (!/\.m?js$/.test(entry))
+  if (!/\.m?[jt]s$/.test(entry))
     throw new Error(
-      `the entry ${entry} is not an ES module; name a .js or .mjs file as "exports" in package.json`,
+      `the entry ${entry} is not an ES module; name a .js, .mjs or .ts file as "exports" in package.json`,
     );
   if (entry.startsWith('/') || entry.split('/').includes('..'))
     throw new Error(`the entry ${entry} lies outside the plugin's folder`);

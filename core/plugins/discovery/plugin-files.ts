@@ -1,6 +1,6 @@
 /**
- * All files of a plugin's folder, in a fixed order. Each is judged through the descriptor that it is read by,
- * so what is handed out is what was judged, whatever happens to names meanwhile.
+ * All files of a plugin's folder, in a fixed order. Each file is checked through the descriptor that it is
+ * read from, so exactly what was checked is returned, whatever happens to names meanwhile.
  */
 import { constants, lstat, open, readdir, readlink } from 'node:fs/promises';
 import path from 'node:path';
@@ -9,20 +9,17 @@ import { judgeContent, judgeOwner, resolveTrusted } from '../../platform/files/o
 
 const MOST_FILES = 20_000;
 const MOST_BYTES = 256 * 1024 ** 2;
-/** Deeper than any plugin; ends a link that leads to a folder above itself. */
+/** Deeper than any plugin; ends a loop of symlinks. */
 const MOST_DEPTH = 64;
 const SKIPPED = new Set(['.git', '.DS_Store']);
-/**
- * What an author's tests run with: in the daemon it would be a second Mountkeeper beside the one that loads
- * it.
- */
+/** The copy of Mountkeeper that an author's tests use: in the daemon it would be loaded a second time. */
 const AUTHORS_HOST = path.join('node_modules', 'mountkeeper');
-/** What package managers and builds keep there, and no module is. */
+/** Files of package managers and build tools, which no module imports. */
 const TOOLS = ['.bin', '.cache', '.package-lock.json'].map((name) => path.join('node_modules', name));
 const OPEN_FOLDER = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_DIRECTORY;
 const OPEN_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** `content` is a file's bytes or a link's target; a folder has none and comes before what is in it. */
+/** `content` is a file's bytes or a symlink's target; a folder has none and comes before its entries. */
 export interface PluginFile {
   /** Relative to the plugin's folder. */
   readonly name: string;
@@ -31,28 +28,28 @@ export interface PluginFile {
   readonly isExecutable: boolean;
 }
 
-/** Where a walk is: `via` leads through descriptors, `real` is what people know the place by. */
+/** A position in the walk: `via` is the path through descriptors, `real` is the path that people know. */
 interface Place {
   readonly via: string;
   readonly real: string;
   readonly name: string;
-  /** The name below the folder that links may not leave without being followed. */
+  /** Path below the folder that symlinks must stay in to be kept as symlinks. */
   readonly inner: string;
   readonly depth: number;
 }
 
 interface Walk {
-  /** For advice: what is to be mended as a whole. */
+  /** For messages: the folder that is to be repaired as a whole. */
   readonly folder: string;
   readonly seen: { files: number; bytes: number };
-  /** Names below the plugin's folder that are passed by. */
+  /** Paths below the plugin's folder that are left out. */
   readonly skipped: ReadonlySet<string>;
 }
 
 /**
- * Links that stay inside are handed out as links, those that lead out as what they lead to. What only its
- * author needs is left out. Throws Untrusted where somebody else could write, and a sentence for what no
- * plugin consists of.
+ * Symlinks that stay inside the folder are returned as symlinks; those that lead out are replaced by their
+ * target. Leaves out what only the author needs. Throws Untrusted where somebody else could write, and a
+ * sentence for entries that cannot be part of a plugin.
  */
 export async function* pluginFiles(folder: string): AsyncGenerator<PluginFile> {
   const real = await resolveTrusted(folder);

@@ -1,16 +1,16 @@
 /**
  * Runs in a child process: imports a plugin's entry and checks it, so that code that throws, loops for ever
- * or never resolves does so here and not in the daemon. Prints `{ "problem": … }`, or nothing but `{}` when
- * all is well.
+ * or never resolves does so here and not in the daemon. Prints `{ "problem": … }`, or `{}` when all is
+ * well.
  */
 import { writeSync } from 'node:fs';
-import { pathToFileURL } from 'node:url';
 import { pino } from 'pino';
 import type { Plugin } from '../../contract/plugin.ts';
 import { dryRun } from '../instance/instance.ts';
 import { manifestProblem, pickPlugin, thirdPartyProblem } from './manifest.ts';
 import type { Declared } from './manifest.ts';
-import { sentence } from '../members.ts';
+import { importModule } from '../../platform/load-module.ts';
+import { sentence } from '../plugin-set.ts';
 
 const [entry = '', name = '', declared = ''] = process.argv.slice(2);
 
@@ -18,7 +18,7 @@ function check(namespace: Record<string, unknown>): string | undefined {
   const plugin = pickPlugin(namespace);
   const problem =
     manifestProblem(plugin, name) ?? thirdPartyProblem(plugin as Plugin, JSON.parse(declared) as Declared);
-  if (problem === undefined) dryRun(plugin as Plugin, pino({ level: 'silent' }));
+  if (problem === undefined) dryRun(plugin as Plugin, pino({ level: 'silent' }), true);
   return problem;
 }
 
@@ -27,8 +27,8 @@ function answer(problem: string | undefined): void {
   process.exit(0);
 }
 
-// A SyntaxError tells its place only when nobody catches it.
-const namespace = (await import(pathToFileURL(entry).href).catch((error: unknown) => {
+// Node reports the location of a SyntaxError only when nobody catches it.
+const namespace = (await importModule(entry).catch((error: unknown) => {
   if (error instanceof SyntaxError) throw error;
   answer(`it cannot be loaded: ${sentence(error)}${placeOf(error)}`);
 })) as Record<string, unknown>;
@@ -38,7 +38,7 @@ try {
   answer(sentence(error) + placeOf(error));
 }
 
-/** File and line of the first stack frame that lies in the plugin. */
+/** File and line of the first stack frame in the plugin. */
 function placeOf(error: unknown): string {
   const folder = entry.slice(0, entry.indexOf('@') + 14);
   const frame =

@@ -1,6 +1,4 @@
-/**
- * Pre-flight of third-party code in a child process with a deadline.
- */
+/** Pre-flight check of third-party code: imports it in a child process with a deadline. */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Declared } from './manifest.ts';
@@ -10,7 +8,7 @@ const CHILD = fileURLToPath(new URL('./preflight-child.js', import.meta.url));
 export interface PreflightRequest {
   readonly entry: string;
   readonly name: string;
-  /** What its package.json says. */
+  /** The declarations in its package.json. */
   readonly declared: Declared;
   readonly timeoutMs: number;
 }
@@ -26,7 +24,10 @@ interface ChildEnd {
 export async function preflight(request: PreflightRequest): Promise<string | undefined> {
   const end = await runChild(request);
   if (end.timedOut)
-    return `it did not finish loading within ${String(request.timeoutMs / 1000)} s; a module must not loop or wait while it is imported`;
+    return (
+      `it did not finish loading within ${String(request.timeoutMs / 1000)} s; ` +
+      'a module must not loop or wait while it is imported'
+    );
   if (end.answer !== '') return (JSON.parse(end.answer) as { problem?: string }).problem;
   if (end.code === 13)
     return 'it never finishes loading: a top-level await waits for something that never comes';
@@ -35,8 +36,8 @@ export async function preflight(request: PreflightRequest): Promise<string | und
   );
 }
 
-/** Node prints the place of an uncaught SyntaxError as `file:///…:line` before the message. */
-function syntaxProblem(stderr: string): string | undefined {
+/** Node prints the location of an uncaught SyntaxError as `file:///…:line` before the message. */
+export function syntaxProblem(stderr: string): string | undefined {
   const message = /^SyntaxError: .*$/m.exec(stderr)?.[0];
   if (message === undefined) return undefined;
   const place = /^(?:file:\/\/)?(\/.+:\d+)$/m.exec(stderr)?.[1];

@@ -1,7 +1,7 @@
 /**
- * Staging of third-party plugins: each content gets a folder of its own,
- * `<state>/plugins/<name>@<sha256-12>/`, since a module that was imported once is never read again from the
- * same place. `mountkeeper` resolves to the host from there.
+ * Copies third-party plugins: each version of the content gets its own folder,
+ * `<state>/plugins/<name>@<sha256-12>/`, because Node never reads an imported module again from the same
+ * path. `mountkeeper` resolves to the host from there.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { lstat, mkdir, readdir, readlink, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
@@ -11,13 +11,16 @@ import { makeFolder } from '../../platform/files/make-folder.ts';
 import { judgeContent, resolveTrusted } from '../../platform/files/ownership.ts';
 import { pluginFiles } from './plugin-files.ts';
 import type { PluginFile } from './plugin-files.ts';
+import { stripTypes } from './strip-types.ts';
 
 /** Folder of the host package, seen from the compiled file. */
 export const packageDir = fileURLToPath(new URL('../../../..', import.meta.url)).replace(/\/$/, '');
 
 const HASH_DIGITS = 12;
-/** Contents of one plugin that are kept: the one in use, and those to go back to. */
-const KEPT_CONTENTS = 3;
+/** Hashed in one turn: about 10 ms, in which nothing else runs. */
+const PIECE_BYTES = 4 * 1024 ** 2;
+/** Versions of one plugin that are kept: the one in use, and older ones to go back to. */
+export const KEPT_CONTENTS = 3;
 
 const COPY = /@[0-9a-f]{12}$/;
 
@@ -26,29 +29,43 @@ export interface StagedPlugin {
   readonly hash: string;
 }
 
-/** What all plugins share; to be done once before several are staged side by side. */
+export interface StageOptions {
+  /** Its entry is TypeScript: the copy loses its types. Default: false. */
+  readonly hasTypes?: boolean;
+}
+
+/** Prepares what all plugins share; call it once before staging several concurrently. */
 export async function prepareStage(stateDir: string): Promise<void> {
   await linkHost(path.join(stateDir, 'plugins'));
 }
 
 /**
  * Copies the plugin unless this content is there already. Rejects with Untrusted where somebody else could
- * change what is copied, or the copy.
+ * change the source or the copy.
  */
-export async function stagePlugin(source: string, name: string, stateDir: string): Promise<StagedPlugin> {
+export async function stagePlugin(
+  source: string,
+  name: string,
+  stateDir: string,
+  { hasTypes = false }: StageOptions = {},
+): Promise<StagedPlugin> {
   const root = path.join(stateDir, 'plugins');
   await linkHost(root);
   const known = path.join(root, `${name}@${await hashOf(source)}`);
   if (await exists(known)) {
-    // The latest used are the last to go.
+    // The most recently used copies are removed last.
     await utimes(known, new Date(), new Date());
     return { folder: known, hash: known.slice(-HASH_DIGITS) };
   }
 
   const draft = path.join(root, `.staging-${randomBytes(6).toString('hex')}`);
   try {
-    // The hash of what was copied, not of what was there a moment ago.
+    // Hash what was copied, because the source may have changed since.
     const hash = await hashOf(source, draft);
+    if (hasTypes)
+      await stripTypes(draft).catch((error: Error) => {
+        throw new Error(error.message.replaceAll(draft, source), { cause: error });
+      });
     const folder = path.join(root, `${name}@${hash}`);
     if (!(await exists(folder))) await rename(draft, folder);
     await utimes(folder, new Date(), new Date());
@@ -59,16 +76,18 @@ export async function stagePlugin(source: string, name: string, stateDir: string
   }
 }
 
-/**
- * First digits of a SHA-256 over all names and contents, which are copied to `draft` on the way if it is
- * given.
- */
+/** First digits of a SHA-256 over all names and contents. Copies them to `draft`, if it is given. */
 async function hashOf(source: string, draft?: string): Promise<string> {
   const hash = createHash('sha256');
   if (draft !== undefined) await mkdir(draft, { mode: 0o700 });
   for await (const file of pluginFiles(source)) {
     const { name, kind, content, isExecutable } = file;
-    hash.update(`${name}\0${kind}\0${String(isExecutable)}\0${String(content.length)}\0`).update(content);
+    hash.update(`${name}\0${kind}\0${String(isExecutable)}\0${String(content.length)}\0`);
+    for (let at = 0; at < content.length; at += PIECE_BYTES) {
+      hash.update(content.subarray(at, at + PIECE_BYTES));
+      // Others have their turn.
+      if (content.length > PIECE_BYTES) await new Promise((resolve) => setImmediate(resolve));
+    }
     if (draft !== undefined) await put(file, path.join(draft, name));
   }
   return hash.digest('hex').slice(0, HASH_DIGITS);
@@ -90,11 +109,12 @@ async function forgetOlder(root: string, name: string): Promise<void> {
 }
 
 /**
- * Removes copies that are not in `kept`. Only at the start: modules that are loaded may still import from
- * theirs.
+ * Removes copies that are not in `kept`. Only at the start, because loaded modules may still import from
+ * their copy.
  */
 export async function sweepStage(stateDir: string, kept: ReadonlySet<string>): Promise<void> {
   const root = path.join(stateDir, 'plugins');
+  // There is no stage yet.
   for (const entry of await readdir(root).catch(() => [])) {
     const folder = path.join(root, entry);
     const isOurs = entry.startsWith('.staging-') || COPY.test(entry);
@@ -106,9 +126,10 @@ async function linkHost(root: string): Promise<void> {
   const modules = path.join(root, 'node_modules');
   const link = path.join(modules, 'mountkeeper');
   await makeFolder(modules);
-  // Whoever could swap the copies would be asked for nothing more.
+  // Whoever can change this folder can swap the copies.
   const real = await resolveTrusted(modules);
   judgeContent(real, await lstat(real));
+  // No link, or something else: it is replaced.
   if ((await readlink(link).catch(() => '')) === packageDir) return;
   await rm(link, { recursive: true, force: true });
   await symlink(packageDir, link, 'dir');

@@ -1,17 +1,20 @@
 /**
- * Watches the folders of third-party plugins, whatever is edited, added or removed in them, however deep.
- * Whether the content is another is for discovery to say: it goes by hashes, so an event too many changes
- * nothing.
+ * Watches the folders of third-party plugins for edited, added and removed files at any depth. Discovery
+ * then compares hashes, so a needless event changes nothing.
  */
 import { lstatSync } from 'node:fs';
 import path from 'node:path';
 import type { Clock, Logger, Release } from '../../contract/platform.ts';
 import { isTrustedUser } from '../../platform/files/ownership.ts';
+import { PACKAGES } from './installed.ts';
 
 export interface PluginWatchOptions {
-  /** As in `[plugins] dirs`. */
+  /** As in `[plugins] dirs`, and that of installed plugins. */
   readonly dirs: readonly string[];
-  /** Quiet time before a change is told, so that a copy in progress is not read half-way; default 500. */
+  /**
+   * Quiet time before a change is reported, so that a copy in progress is not read half-way, in
+   * milliseconds; default 500.
+   */
   readonly debounceMs?: number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -19,13 +22,16 @@ export interface PluginWatchOptions {
 }
 
 /**
- * Packages of plugins change together with their package.json; watching each of their files would cost too
- * much.
+ * A plugin's packages change together with its package.json; watching each of their files would be too
+ * expensive.
  */
-const UNWATCHED = new Set(['node_modules', '.git']);
+const UNWATCHED = new Set(['node_modules', '.git', PACKAGES]);
 const DEEPEST = 8;
 
-/** Nothing of other users is loaded, and a link of theirs could lead the watcher into a mount that hangs. */
+/**
+ * Files of other users are never loaded, and a symlink of theirs could lead the watcher into a mount that
+ * hangs.
+ */
 function isForeign(file: string): boolean {
   const stats = lstatSync(file, { throwIfNoEntry: false });
   return stats !== undefined && !isTrustedUser(stats.uid);

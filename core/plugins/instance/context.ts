@@ -1,29 +1,35 @@
 /**
- * What a plugin gets as `ctx`: declaring verbs write into the recorder until `register()` returns; `config`,
- * `use` and `send` work from activation on.
+ * The `ctx` of a plugin: declaring verbs write into the recorder until `register()` returns; `config`,
+ * `use` and `send` work after activation.
  */
 import type { Metric, MetricVerb } from '../../contract/metrics.ts';
 import type { PluginContext } from '../../contract/plugin.ts';
 import type { Tab } from '../../contract/dashboard.ts';
 import { hookKinds } from '../hooks.ts';
 import type { Logger } from '../../contract/platform.ts';
+import { isTable } from '../../sdk/toml/document.ts';
+import { plainCopy } from './given-values.ts';
 import { declareMetric } from './metric.ts';
+import { placedRoute } from './route-place.ts';
 import type {
   EffectEntry,
   HandlerEntry,
   HapiEntry,
   Recorder,
   ServiceEntry,
+  ShareStatusEntry,
   StatusEntry,
   TapEntry,
 } from './ledger.ts';
 
-/** The living half of a context. `started` is false while `register()` runs and until activation. */
+/** The runtime part of a context. `started` is false while `register()` runs and until activation. */
 export interface ContextRuntime {
   readonly started: boolean;
   readonly config: object;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** What the function of an entry has made; undefined while it is not up. */
+  made(entry: EffectEntry | ServiceEntry): unknown;
   /** Undefined when nobody provides the service. */
   use(service: string): unknown;
   send(command: string, args: readonly unknown[]): Promise<unknown>;
@@ -35,6 +41,19 @@ function demand(condition: boolean, sentence: string): void {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
+}
+
+/** A function alone, or one with the defaults of what it reads. */
+function reading<E extends { readonly read: unknown }>(declared: E['read'] | E): E {
+  return (typeof declared === 'function' ? { read: declared } : declared) as E;
+}
+
+function plainDefault(verb: string, value: unknown): unknown {
+  try {
+    return plainCopy(value);
+  } catch (error) {
+    throw new Error(`the default of ${verb} ${(error as Error).message}`, { cause: error });
+  }
 }
 
 /** Checks that types cannot make for a plugin written in plain JavaScript. */
@@ -55,6 +74,20 @@ const checks = {
       `ctx.${verb}("${entry.name}") lacks a function`,
     );
     return entry;
+  },
+  status(entry: StatusEntry): StatusEntry {
+    const verb = `ctx.status("${entry.field}")`;
+    demand(isText(entry.field), 'ctx.status() needs the name of a field');
+    demand(typeof entry.read === 'function', `${verb} needs a function that reads the field`);
+    return 'default' in entry ? { ...entry, default: plainDefault(verb, entry.default) } : entry;
+  },
+  shareStatus(entry: ShareStatusEntry): ShareStatusEntry {
+    const { defaults, read } = entry;
+    demand(typeof read === 'function', 'ctx.shareStatus() needs a function that reads the fields');
+    if (defaults === undefined) return { read };
+    const copy = plainDefault('ctx.shareStatus()', defaults);
+    demand(isTable(copy), 'the defaults of ctx.shareStatus() must be a table of fields');
+    return { read, defaults: copy as Readonly<Record<string, unknown>> };
   },
   tab(tab: Tab): Tab {
     demand(
@@ -82,17 +115,30 @@ const checks = {
   },
 };
 
-type Declaring = Omit<PluginContext, 'config' | 'log' | 'signal' | 'use' | 'send'>;
+type Declaring = Omit<PluginContext, 'config' | 'log' | 'signal' | 'use' | 'find' | 'send'>;
 
-function declaringVerbs(recorder: Recorder): Declaring {
+function declaringVerbs(recorder: Recorder, runtime: ContextRuntime): Declaring {
   return {
     tap: (hook, fn, stage = 0) =>
       recorder.record('tap', 'taps', checks.tap({ hook, fn: fn as unknown as TapEntry['fn'], stage })),
     handle: (command, fn) =>
       recorder.record('handle', 'handlers', { command, fn: fn as unknown as HandlerEntry['fn'] }),
-    status: (field, read) => recorder.record('status', 'statusFields', { field, read } satisfies StatusEntry),
-    shareStatus: (read) => recorder.record('shareStatus', 'shareStatus', read),
-    route: (...routes) => recorder.record('route', 'routes', ...routes),
+    status: ((field: string, declared: StatusEntry['read'] | Omit<StatusEntry, 'field'>) =>
+      recorder.record(
+        'status',
+        'statusFields',
+        checks.status({ field, ...reading<Omit<StatusEntry, 'field'>>(declared) }),
+      )) as Declaring['status'],
+    shareStatus: ((declared: ShareStatusEntry['read'] | ShareStatusEntry) =>
+      recorder.record(
+        'shareStatus',
+        'shareStatus',
+        checks.shareStatus(reading<ShareStatusEntry>(declared)),
+      )) as unknown as Declaring['shareStatus'],
+    route: (...routes) => {
+      const { routePrefix } = recorder.ledger;
+      recorder.record('route', 'routes', ...routes.map((route) => placedRoute(route, routePrefix)));
+    },
     hapi: (plugin, options) =>
       recorder.record('hapi', 'hapi', { plugin: plugin as HapiEntry['plugin'], options }),
     tab: (tab) => recorder.record('tab', 'tabs', checks.tab(tab)),
@@ -102,19 +148,22 @@ function declaringVerbs(recorder: Recorder): Declaring {
       recorder.record('metric', 'metrics', declared);
       return handle;
     }) as MetricVerb,
-    provide: (name, create) =>
-      recorder.record(
-        'provide',
-        'services',
-        checks.named('provide', { name, create } as ServiceEntry, [create]),
-      ),
+    provide: (name, create) => {
+      const entry = checks.named('provide', { name, create } as ServiceEntry, [create]);
+      recorder.record('provide', 'services', entry);
+      return () => runtime.made(entry) as never;
+    },
     job: (job) => {
       demand(!job.run !== !job.worker, `ctx.job("${job.name}") needs either run or worker`);
       recorder.record('job', 'jobs', checks.named('job', job, [job.cron]));
     },
     every: (interval) =>
       recorder.record('every', 'intervals', checks.named('every', interval, [interval.ms, interval.run])),
-    effect: (label, acquire) => recorder.record('effect', 'effects', checks.effect({ label, acquire })),
+    effect: ((label: string, acquire: EffectEntry['acquire']) => {
+      const entry = checks.effect({ label, acquire });
+      recorder.record('effect', 'effects', entry);
+      return () => runtime.made(entry);
+    }) as Declaring['effect'],
     onConfigChange: (fn) => recorder.record('onConfigChange', 'configListeners', fn as never),
   };
 }
@@ -123,11 +172,12 @@ export function createContext(plugin: string, recorder: Recorder, runtime: Conte
   const living = (what: string): void => {
     demand(
       runtime.started,
-      `plugin ${plugin} reached for ${what} before it was active; do that inside a tap, handler, route, service or effect`,
+      `plugin ${plugin} reached for ${what} before it was active; ` +
+        'do that inside a tap, handler, route, service or effect',
     );
   };
   return {
-    ...declaringVerbs(recorder),
+    ...declaringVerbs(recorder, runtime),
     get config() {
       living('ctx.config');
       return runtime.config;
@@ -142,6 +192,10 @@ export function createContext(plugin: string, recorder: Recorder, runtime: Conte
         `plugin ${plugin} uses the service "${name}", but nobody provides it now; name it in requires`,
       );
       return service as never;
+    },
+    find(name) {
+      living(`ctx.find("${name}")`);
+      return runtime.use(name) as never;
     },
     async send(command, ...args) {
       living(`ctx.send("${command}")`);

@@ -3,22 +3,26 @@
  * effects.
  */
 import type { Plugin } from '../../contract/plugin.ts';
-import type { Clock, Logger } from '../../contract/platform.ts';
+import type { Clock, Logger, Release } from '../../contract/platform.ts';
 import { createContext } from './context.ts';
 import type { ContextRuntime } from './context.ts';
 import { createRecorder } from './ledger.ts';
-import type { Ledger } from './ledger.ts';
+import type { EffectEntry, Ledger, ServiceEntry } from './ledger.ts';
 import { startInterval, startJob } from './recurring.ts';
 import type { JobScheduler, Recurring } from './recurring.ts';
+import { routePrefixOf } from './route-place.ts';
 import { createScope } from './scope.ts';
 import type { DisposeReason, Scope, ScopeOptions } from './scope.ts';
+import { isWithRelease } from '../../sdk/with-release.ts';
 
-/** What instances need of the host. */
+/** What instances need from the host. */
 export interface InstanceEnv {
   readonly clock: Clock;
   readonly log: Logger;
   readonly scheduler: JobScheduler;
   readonly limits?: Pick<ScopeOptions, 'acquireMs' | 'releaseMs'>;
+  /** Whether the plugin of this name does not come with Mountkeeper. */
+  isThirdParty(plugin: string): boolean;
   /** A service of the core or of an active plugin, as `plugin` sees it. */
   service(name: string, plugin: string): unknown;
   send(command: string, args: readonly unknown[]): Promise<unknown>;
@@ -33,28 +37,30 @@ export interface Instance {
   /** A service this instance provides; undefined before activation and after disposal. */
   provided(name: string): unknown;
   /**
-   * Brings services and effects up, once. On a failure everything that started is released before this
+   * Starts services and effects, once. On a failure everything that was started is released before this
    * rejects.
    */
   activate(): Promise<void>;
   /** Stops an activation in progress; an active instance is left alone. */
   cancel(reason: DisposeReason): void;
-  /** Services and declarations only, no effect: for a look at the machine without a daemon. */
+  /** Services and declarations only, without effects; for checking the machine without a daemon. */
   inspect(): void;
-  /** Takes the applied value over; listeners hear of it only while active. */
+  /** Applies a new value of the configuration; listeners are called only while active. */
   changeConfig(next: object): void;
-  /** Lets jobs and intervals read their rhythm again. */
+  /** Makes jobs and intervals read their schedule again. */
   refresh(): Promise<void>;
   /** Never rejects: what could not be released is logged. */
   dispose(reason: DisposeReason): Promise<void>;
 }
 
-/** A `register()` that throws, makes a plugin invalid. */
-export function declare(plugin: Plugin, runtime: ContextRuntime): Ledger {
-  const recorder = createRecorder(plugin.name, plugin.guard === true);
+/** Makes a ledger. A plugin whose `register()` throws is invalid. */
+export function declare(plugin: Plugin, runtime: ContextRuntime, isThirdParty: boolean): Ledger {
+  const prefix = isThirdParty ? routePrefixOf(plugin.name) : '';
+  const recorder = createRecorder(plugin.name, plugin.guard === true, prefix);
   const returned: unknown = plugin.register(createContext(plugin.name, recorder, runtime));
-  recorder.seal();
+  recorder.freeze();
   if (returned instanceof Promise) {
+    // What it says is of no use: it should not have returned a promise at all.
     void returned.catch(() => undefined);
     throw new Error(
       'register() must declare at once and return nothing; asynchronous work belongs into ctx.effect()',
@@ -63,17 +69,18 @@ export function declare(plugin: Plugin, runtime: ContextRuntime): Ledger {
   return recorder.ledger;
 }
 
-/** The ledger of a plugin without bringing anything to life. */
-export function dryRun(plugin: Plugin, log: Logger): Ledger {
+/** The ledger of a plugin, without activating anything. */
+export function dryRun(plugin: Plugin, log: Logger, isThirdParty = false): Ledger {
   const idle = {
     started: false,
     config: {},
     log,
     signal: new AbortController().signal,
+    made: () => undefined,
     use: () => undefined,
     send: async () => undefined,
   };
-  return declare(plugin, idle);
+  return declare(plugin, idle, isThirdParty);
 }
 
 export function createInstance(plugin: Plugin, config: object, env: InstanceEnv): Instance {
@@ -86,7 +93,8 @@ class ActiveInstance implements Instance {
   readonly #env: InstanceEnv;
   readonly #log: Logger;
   readonly #scope: Scope;
-  readonly #provided = new Map<string, unknown>();
+  /** By what was declared: what it has made and not released. */
+  readonly #made = new Map<EffectEntry | ServiceEntry, unknown>();
   readonly #recurring: Recurring[] = [];
   #config: object;
   #started = false;
@@ -99,7 +107,7 @@ class ActiveInstance implements Instance {
     this.#env = env;
     this.#log = env.log.child({ plugin: plugin.name });
     this.#scope = createScope({ clock: env.clock, log: this.#log, ...env.limits });
-    this.ledger = declare(plugin, this.#runtime());
+    this.ledger = declare(plugin, this.#runtime(), env.isThirdParty(plugin.name));
   }
 
   get config(): object {
@@ -115,11 +123,17 @@ class ActiveInstance implements Instance {
   }
 
   provided(name: string): unknown {
-    return this.#provided.get(name);
+    const entry = this.ledger.services.find((one) => one.name === name);
+    return entry && this.#made.get(entry);
   }
 
   inspect(): void {
-    this.#createServices();
+    try {
+      this.#createServices();
+    } catch (error) {
+      void this.dispose('failure');
+      throw error;
+    }
     this.#active = true;
   }
 
@@ -131,7 +145,7 @@ class ActiveInstance implements Instance {
   async #bringUp(): Promise<void> {
     try {
       this.#createServices();
-      for (const effect of this.ledger.effects) await this.#scope.acquire(effect.label, effect.acquire);
+      for (const effect of this.ledger.effects) await this.#acquire(effect);
       await this.#startRecurring();
       if (this.#scope.signal.aborted) throw new Error('it was stopped while it started');
       this.#active = true;
@@ -172,7 +186,7 @@ class ActiveInstance implements Instance {
     await this.#scope
       .dispose(reason)
       .catch((error: unknown) => this.#log.error({ reason, err: error }, 'plugin left something behind'));
-    this.#provided.clear();
+    this.#made.clear();
   }
 
   #runtime(): ContextRuntime {
@@ -187,15 +201,32 @@ class ActiveInstance implements Instance {
       },
       log: this.#log,
       signal: this.#scope.signal,
-      use: (name) => this.#provided.get(name) ?? this.#env.service(name, this.plugin.name),
+      made: (entry) => this.#made.get(entry),
+      use: (name) => this.provided(name) ?? this.#env.service(name, this.plugin.name),
       send: (command, args) => this.#env.send(command, args),
     };
   }
 
   #createServices(): void {
     this.#started = true;
-    for (const service of this.ledger.services)
-      this.#provided.set(service.name, Object.freeze(service.create()));
+    for (const entry of this.ledger.services) {
+      const made = entry.create();
+      if (isWithRelease(made)) this.#scope.hold(`service ${entry.name}`, made.release);
+      this.#made.set(entry, Object.freeze(isWithRelease(made) ? made.value : made));
+    }
+  }
+
+  /** What an effect has made is gone for the other verbs as soon as its release begins. */
+  #acquire(effect: EffectEntry): Promise<void> {
+    return this.#scope.acquire(effect.label, async (signal) => {
+      const made = await effect.acquire(signal);
+      if (!isWithRelease(made)) return made as Release;
+      this.#made.set(effect, made.value);
+      return () => {
+        this.#made.delete(effect);
+        return made.release();
+      };
+    });
   }
 
   async #startRecurring(): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * The ledger: everything one plugin declared, in order. The only truth about a plugin; hooks and HTTP routes
- * are projections of it.
+ * The ledger: everything one plugin declared, in order. It is the only truth about a plugin; hooks and HTTP
+ * routes are projections of it.
  */
 import type { Plugin as HapiPlugin, ServerRoute } from '@hapi/hapi';
 import type { Awaitable, Release } from '../../contract/platform.ts';
@@ -8,9 +8,8 @@ import type { CliCommand } from '../../contract/cli.ts';
 import type { Commands } from '../../contract/commands.ts';
 import type { Config } from '../../contract/config.ts';
 import type { Hooks } from '../../contract/hooks.ts';
-import type { Interval, Job } from '../../contract/plugin.ts';
+import type { Interval, Job, WithRelease } from '../../contract/plugin.ts';
 import type { Services } from '../../contract/services.ts';
-import type { ShareStatus, StatusRecord } from '../../contract/status.ts';
 import type { Tab } from '../../contract/dashboard.ts';
 import type { DeclaredMetric } from './metric.ts';
 
@@ -24,8 +23,15 @@ export interface HandlerEntry {
   readonly fn: (...args: never[]) => Promise<unknown>;
 }
 export interface StatusEntry {
-  readonly field: keyof StatusRecord;
+  readonly field: string;
   readonly read: () => unknown;
+  /** Undefined where none was given. */
+  readonly default?: unknown;
+}
+export interface ShareStatusEntry {
+  readonly read: (share: string) => unknown;
+  /** Undefined where none were given: it may give any field. */
+  readonly defaults?: Readonly<Record<string, unknown>>;
 }
 export interface HapiEntry {
   readonly plugin: HapiPlugin<unknown>;
@@ -33,21 +39,24 @@ export interface HapiEntry {
 }
 export interface ServiceEntry {
   readonly name: keyof Services;
+  /** A service, or one with its release. */
   readonly create: () => unknown;
 }
 export interface EffectEntry {
   readonly label: string;
-  readonly acquire: (signal: AbortSignal) => Awaitable<Release>;
+  readonly acquire: (signal: AbortSignal) => Awaitable<Release | WithRelease<unknown>>;
 }
 
 export interface Ledger {
   readonly plugin: string;
   /** See `Plugin.guard`. */
   readonly guard: boolean;
+  /** A third party's routes are here and below; empty for a plugin that comes with Mountkeeper. */
+  readonly routePrefix: string;
   readonly taps: readonly TapEntry[];
   readonly handlers: readonly HandlerEntry[];
   readonly statusFields: readonly StatusEntry[];
-  readonly shareStatus: readonly ((share: string) => Partial<ShareStatus>)[];
+  readonly shareStatus: readonly ShareStatusEntry[];
   readonly routes: readonly ServerRoute[];
   readonly hapi: readonly HapiEntry[];
   readonly tabs: readonly Tab[];
@@ -60,24 +69,22 @@ export interface Ledger {
   readonly configListeners: readonly ((next: never, previous: never) => void)[];
 }
 
-/** A projection that was built from all ledgers beside the one in force. */
+/** A projection built from all ledgers, ready to replace the current one. */
 export interface BuiltProjection {
-  /** Puts it in force. Synchronous, must not throw. */
+  /** Makes it the current one. Synchronous, must not throw. */
   commit(): void;
-  /** Throws it away; the one in force stays. */
+  /** Drops it; the current one stays. */
   discard(): Promise<void>;
 }
 
 /** Builds one projection. Any rejection refuses the whole change, with nothing altered. */
 export interface Projector {
   readonly name: string;
-  /**
-   * `isActive` answers, at request time, whether a plugin's effects are up; until then its routes answer 503.
-   */
+  /** `isActive` tells, at request time, whether a plugin is active; until then its routes answer 503. */
   build(ledgers: readonly Ledger[], isActive: (plugin: string) => boolean): Promise<BuiltProjection>;
 }
 
-/** Config document type for callers that have it at hand without importing the contract. */
+/** Re-exported for callers that do not import the contract. */
 export type { Config };
 
 /** The parts of a ledger that are lists. */
@@ -87,19 +94,23 @@ export type LedgerList = {
 
 type Draft = { -readonly [K in keyof Ledger]: Ledger[K] extends readonly (infer E)[] ? E[] : Ledger[K] };
 
-/** Writes one ledger while `register()` runs; frozen, it refuses everything that comes late. */
+/** Writes one ledger while `register()` runs; refuses entries after that. */
 export interface Recorder {
   readonly ledger: Ledger;
   record<K extends LedgerList>(verb: string, list: K, ...entries: Ledger[K][number][]): void;
   /** Refuses further entries and freezes the ledger. */
-  seal(): void;
+  freeze(): void;
 }
 
-/** A ledger without entries. For a guard that is not up it keeps the door shut. */
-export function emptyLedger(plugin: string, guard: boolean): Ledger {
+/**
+ * A ledger without entries. For an authentication plugin that is not active, it makes the server refuse
+ * requests.
+ */
+export function emptyLedger(plugin: string, guard: boolean, routePrefix = ''): Ledger {
   return {
     plugin,
     guard,
+    routePrefix,
     taps: [],
     handlers: [],
     statusFields: [],
@@ -117,25 +128,38 @@ export function emptyLedger(plugin: string, guard: boolean): Ledger {
   };
 }
 
+/** Whether a projection of the one would be a projection of the other. */
+export function sameLedgers(next: readonly Ledger[], projected: readonly Ledger[]): boolean {
+  return (
+    next.length === projected.length &&
+    next.every((ledger, index) => ledger === projected[index] || isSameEmpty(ledger, projected[index]))
+  );
+}
+
+/** The empty ledger of an inactive authentication plugin is created again each time. */
+function isSameEmpty(a: Ledger, b: Ledger | undefined): boolean {
+  return a.plugin === b?.plugin && isEmptyLedger(a) && isEmptyLedger(b);
+}
+
 export function isEmptyLedger(ledger: Ledger): boolean {
   return Object.values(ledger).every((value) => !Array.isArray(value) || value.length === 0);
 }
 
-export function createRecorder(plugin: string, guard: boolean): Recorder {
-  const draft = emptyLedger(plugin, guard) as Draft;
-  let sealed = false;
+export function createRecorder(plugin: string, guard: boolean, routePrefix = ''): Recorder {
+  const draft = emptyLedger(plugin, guard, routePrefix) as Draft;
+  let frozen = false;
   return {
     ledger: draft,
     record(verb, list, ...entries) {
-      if (sealed) {
+      if (frozen) {
         throw new Error(
           `plugin ${plugin} called ctx.${verb}() after register() had returned; declare everything inside register()`,
         );
       }
       (draft[list] as unknown[]).push(...entries);
     },
-    seal() {
-      sealed = true;
+    freeze() {
+      frozen = true;
       for (const value of Object.values(draft)) if (Array.isArray(value)) Object.freeze(value);
       Object.freeze(draft);
     },

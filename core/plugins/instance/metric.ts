@@ -1,4 +1,4 @@
-/** What `ctx.metric` declares: checked once, and from then on read as one family of series. */
+/** What `ctx.metric` declares: checked once, then read as one family of series. */
 import type {
   Counter,
   Histogram,
@@ -9,7 +9,7 @@ import type {
   ReadMetric,
 } from '../../contract/metrics.ts';
 
-/** More series than this cost a monitoring system more than they tell. */
+/** More series than this cost a monitoring system more than they are worth. */
 const MOST_SERIES = 5_000;
 const NAME = /^[a-z][a-z0-9_]*$/;
 const TYPES: ReadonlySet<unknown> = new Set(['gauge', 'counter', 'histogram']);
@@ -19,7 +19,7 @@ export interface DeclaredMetric {
   readonly help: string;
   readonly type: MetricFamily['type'];
   readonly labels: readonly string[];
-  /** Throws when the plugin does, and with a sentence about what it gives. */
+  /** Throws what the plugin throws, or a sentence about an invalid value. */
   read(): MetricFamily;
 }
 
@@ -28,8 +28,8 @@ function demand(condition: boolean, sentence: string): asserts condition {
 }
 
 /**
- * The metric as it is kept, and what the plugin gets to count or observe with. Throws a sentence about a
- * wrong declaration.
+ * The declared metric, and the counter or histogram for the plugin. Throws a sentence about a wrong
+ * declaration.
  */
 export function declareMetric(metric: Metric): {
   readonly declared: DeclaredMetric;
@@ -85,8 +85,24 @@ function checked({ labels }: Base, sample: MetricSample): MetricSample {
   return { value, labels: exactly(labels, given) };
 }
 
-/** A copy with exactly the declared labels, in their order. */
+/** Copies of labels that can never change, so that a thousand series of as many scrapes share them. */
+const copies = new WeakMap<MetricLabels, MetricLabels>();
+
+/** A copy with exactly the declared labels, in their order; of frozen ones always the same. */
 function exactly(names: readonly string[], given: MetricLabels = {}): MetricLabels {
+  const known = copies.get(given);
+  if (known && hasNames(known, names)) return known;
+  const labels = copied(names, given);
+  if (Object.isFrozen(given)) copies.set(given, labels);
+  return labels;
+}
+
+function hasNames(labels: MetricLabels, names: readonly string[]): boolean {
+  const own = Object.keys(labels);
+  return own.length === names.length && own.every((name, index) => name === names[index]);
+}
+
+function copied(names: readonly string[], given: MetricLabels): MetricLabels {
   const labels: Record<string, string> = {};
   let isExact = Object.keys(given).length === names.length;
   for (const name of names) {
@@ -98,7 +114,7 @@ function exactly(names: readonly string[], given: MetricLabels = {}): MetricLabe
   return labels;
 }
 
-/** A second series with the same labels would make a monitoring system refuse all of them. */
+/** Monitoring systems refuse all series when two have the same labels. */
 function distinct<T extends { readonly labels?: MetricLabels }>(samples: readonly T[]): readonly T[] {
   const keys = new Set(samples.map(({ labels = {} }) => keyOf(labels)));
   demand(keys.size === samples.length, 'gives two samples with the same labels');
@@ -109,7 +125,7 @@ function keyOf(labels: MetricLabels): string {
   return Object.values(labels).join('\0');
 }
 
-/** Series by their labels, made when they are first written to. */
+/** Series by their labels, created at the first write. */
 class Series<T> {
   readonly #names: readonly string[];
   readonly #make: (labels: MetricLabels) => T;
@@ -118,7 +134,7 @@ class Series<T> {
   constructor(names: readonly string[], make: (labels: MetricLabels) => T) {
     this.#names = names;
     this.#make = make;
-    // Without labels there is one series from the start: counters begin at 0.
+    // Without labels there is one series from the start, because counters begin at 0.
     if (names.length === 0) this.of();
   }
 

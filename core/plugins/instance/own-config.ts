@@ -1,6 +1,4 @@
-/**
- * The part of the configuration that belongs to one plugin, and how much it takes to change it.
- */
+/** The part of the configuration that belongs to one plugin, and what is needed to change it. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../contract/config.ts';
 import type { Plugin } from '../../contract/plugin.ts';
@@ -25,9 +23,9 @@ function isTable(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * The plugin's own keys out of its section, which it may share with others. Frozen. A plugin that came after
- * the document was checked finds keys of its own table that nobody has checked or completed: throws a
- * sentence when they are wrong.
+ * The plugin's own keys of its section, which it may share with others. Frozen. The keys of a plugin that
+ * was added after the document was checked are validated and completed here: throws a sentence when they
+ * are wrong.
  */
 export function ownConfig(plugin: Plugin, config: Config): object {
   const document = config as unknown as Record<string, unknown>;
@@ -62,7 +60,7 @@ export function isEnabled(name: string, byDefault: boolean, config: Config): boo
 
 export type ConfigStep = 'same' | 'live' | 'restart';
 
-/** `live` when every key that differs is of the live tier; anything else needs a new instance. */
+/** `live` when every changed key has the tier `live`; any other change needs a new instance. */
 export function configStep(plugin: Plugin, before: object, after: object): ConfigStep {
   if (isDeepStrictEqual(before, after)) return 'same';
   return onlyLive(describe(plugin), { before, after }, undefined) ? 'live' : 'restart';
@@ -81,8 +79,8 @@ function onlyLive(node: Description | undefined, pair: Pair, inherited: string |
 }
 
 /**
- * The members of two tables, or the items of two lists of one length; undefined for anything that changes as
- * a whole.
+ * The members of two tables, or the items of two lists of equal length; undefined for values that can only
+ * change as a whole.
  */
 function partsOf(
   node: Description,

@@ -1,18 +1,17 @@
 /**
- * What a plugin does again and again: intervals on the clock and jobs on a cron expression, each with a
- * release that waits for the run in progress, and a way to read its rhythm anew after a change of the
- * configuration.
+ * What a plugin runs repeatedly: intervals, and jobs on a cron expression. Each has a release that waits
+ * for the current run, and a way to read its schedule again after a configuration change.
  */
 import type { Interval, Job } from '../../contract/plugin.ts';
 import type { Clock, Logger, Release } from '../../contract/platform.ts';
 
-/** The scheduler as the host sees it; keys are unique over all plugins. */
+/** The scheduler as the host uses it; keys are unique among all plugins. */
 export interface JobScheduler {
   add(job: Job & { readonly key: string }): Promise<Release>;
 }
 
 export interface Recurring {
-  /** Reads the rhythm again; nothing happens when it is the same. */
+  /** Reads the schedule again; does nothing when it is unchanged. */
   refresh(): Promise<void>;
   release(): Promise<void>;
 }
@@ -25,7 +24,7 @@ export interface RecurringOptions {
 
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
 
-/** Waits `ms()` from the last end (or the start), runs, and so on. `ms()` of 0 or less pauses it. */
+/** Waits `ms()` after the start or the last end, runs, and repeats. `ms()` of 0 or less pauses it. */
 export function startInterval(interval: Interval, options: RecurringOptions): Recurring {
   const { clock, log, signal } = options;
   let lastEnd = clock.monotonic();
@@ -69,7 +68,7 @@ export function startInterval(interval: Interval, options: RecurringOptions): Re
   };
 }
 
-/** Puts a job on the scheduler under `<plugin>/<job>`; an empty expression leaves it off. */
+/** Schedules a job under `<plugin>/<job>`; an empty expression switches it off. */
 export async function startJob(
   job: Job,
   options: RecurringOptions & { readonly plugin: string; readonly scheduler: JobScheduler },

@@ -1,35 +1,37 @@
 /**
- * A scope holds the side effects of one plugin instance: labelled, acquired one by one, released last in
- * first out. Every acquire and every release is time-boxed, so that one plugin cannot hold up the others.
+ * The side effects of one plugin instance: labelled, acquired one by one, released last in, first out.
+ * Every acquire and every release has a time limit, so that one plugin cannot block the others.
  */
 import type { Awaitable, Clock, Logger, Release } from '../../contract/platform.ts';
-import { TimeBoxError, timeBox } from '../../sdk/time-box.ts';
+import { TimeBoxError, timeBox, unlessAborted } from '../../platform/deadline.ts';
 
 export type DisposeReason = 'reload' | 'disable' | 'shutdown' | 'handover' | 'failure';
 export interface ScopeOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Longest wait for one effect to come up; default 30 s. */
+  /** Longest time for one effect to start, in milliseconds; default 30 s. */
   readonly acquireMs?: number;
-  /** Longest wait for one effect to be released; default 30 s. */
+  /** Longest time for one effect to be released, in milliseconds; default 30 s. */
   readonly releaseMs?: number;
 }
 
 export interface Scope {
   /** Aborted at disposal, with the reason. */
   readonly signal: AbortSignal;
-  /** Labels of what is held now, in the order of acquisition. */
+  /** Labels of the active effects, in the order of acquisition. */
   readonly labels: readonly string[];
   /**
-   * Rejects when the effect does not come up, or at once when the scope is cancelled; what was acquired
-   * before stays held until `dispose`.
+   * Rejects when the effect does not start, or at once when the scope is cancelled; effects acquired before
+   * stay until `dispose`.
    */
   acquire(label: string, start: (signal: AbortSignal) => Awaitable<Release>): Promise<void>;
+  /** Holds what has come up already. */
+  hold(label: string, release: Release): void;
   /** Ends the waiting for an effect that is coming up. */
   cancel(reason: DisposeReason): void;
   /**
-   * Releases everything, serially. Rejects with an AggregateError when releases failed; the others were
-   * released all the same.
+   * Releases everything, one by one. Rejects with an AggregateError when releases failed; the others were
+   * released anyway.
    */
   dispose(reason: DisposeReason): Promise<void>;
 }
@@ -73,6 +75,10 @@ class SerialScope implements Scope {
     }
   }
 
+  hold(label: string, release: Release): void {
+    this.#disposables.push({ label, release });
+  }
+
   cancel(reason: DisposeReason): void {
     this.#controller.abort(reason);
   }
@@ -86,20 +92,15 @@ class SerialScope implements Scope {
   async #inTime(starting: Promise<Release>): Promise<Release> {
     const { clock, acquireMs } = this.#options;
     const { signal } = this;
-    let onAbort: () => void = () => undefined;
-    const cancelled = new Promise<never>((_, reject) => {
-      onAbort = () => reject(new TimeBoxError('was stopped while it started'));
-      if (signal.aborted) onAbort();
-      else signal.addEventListener('abort', onAbort, { once: true });
-    });
     try {
-      return await timeBox(clock, acquireMs, Promise.race([starting, cancelled]));
-    } finally {
-      signal.removeEventListener('abort', onAbort);
+      return await timeBox(clock, acquireMs, unlessAborted(signal, starting));
+    } catch (error) {
+      if (signal.aborted && error === signal.reason) throw new TimeBoxError('was stopped while it started');
+      throw error;
     }
   }
 
-  /** An effect that comes up when nobody waits for it any more is released at once. */
+  /** An effect that starts after the wait has ended is released at once. */
   async #releaseLate(label: string, starting: Promise<Release>): Promise<void> {
     const { log } = this.#options;
     try {

@@ -1,4 +1,4 @@
-/** Small JSON documents of plugins: `<state>/store/<plugin>/<name>.json`, each written as a whole. */
+/** Small JSON documents of plugins: `<state>/store/<plugin>/<name>.json`, each written atomically. */
 import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StoredDocument, StoreOptions, StoreService } from '../../contract/services.ts';
@@ -14,21 +14,21 @@ interface Written {
   readonly value: unknown;
 }
 
-export interface StoreRoomOptions {
+export interface PluginStoreOptions {
   readonly stateDir: string;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Logger;
 }
 
 /** All plugins' documents. */
-export class StoreRoom {
-  readonly #options: StoreRoomOptions;
+export class PluginStore {
+  readonly #options: PluginStoreOptions;
 
-  constructor(options: StoreRoomOptions) {
+  constructor(options: PluginStoreOptions) {
     this.#options = options;
   }
 
-  /** What one plugin sees of it. */
+  /** The part of the store that belongs to one plugin. */
   of(plugin: string): StoreService {
     return Object.freeze({
       open: <T>(name: string, options: StoreOptions<T>) => this.#open(plugin, name, options),
@@ -45,7 +45,8 @@ export class StoreRoom {
     const kept = await this.#read(file, plugin);
     if (kept && kept.version > version) {
       throw new Error(
-        `the document "${name}" was written by a later version of the plugin (${kept.version}; this one knows ${version}); install that one`,
+        `the document "${name}" was written by a later version of the plugin (${kept.version}; ` +
+          `this one knows ${version}); install that one`,
       );
     }
     const isEarlier = kept !== undefined && kept.version < version;
@@ -55,7 +56,7 @@ export class StoreRoom {
     return document;
   }
 
-  /** Undefined where there is none. */
+  /** Undefined when there is none. */
   async #read(file: string, plugin: string): Promise<Written | undefined> {
     const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined;
@@ -69,7 +70,7 @@ export class StoreRoom {
     await rename(file, aside);
     log.warn(
       { plugin, file, aside },
-      'a document of a plugin cannot be read any more; it is laid aside and the plugin begins with a new one',
+      'a document of a plugin is damaged; it is moved aside and the plugin starts with a new one',
     );
     return undefined;
   }
@@ -91,6 +92,7 @@ function writtenIn(text: string): Written | undefined {
       ? { version: version as number, value }
       : undefined;
   } catch {
+    // Not JSON: the caller puts the file aside and tells.
     return undefined;
   }
 }
@@ -98,7 +100,7 @@ function writtenIn(text: string): Written | undefined {
 class JsonDocument<T> implements StoredDocument<T> {
   readonly #file: string;
   readonly #version: number;
-  /** So that nobody changes what is kept by holding on to it. */
+  /** Kept as text, so that nobody can change the document through an object they hold. */
   #json: string;
   readonly #saving = createSerialQueue();
 
@@ -112,7 +114,7 @@ class JsonDocument<T> implements StoredDocument<T> {
     return JSON.parse(this.#json) as T;
   }
 
-  /** One after the other; the last one asked for is the one that stays. */
+  /** Saves run one after the other, so the last call wins. */
   async save(value: T): Promise<void> {
     const json = jsonOf(value);
     await this.#saving.run(() => writeWhole(this.#file, `{"version":${this.#version},"value":${json}}\n`));

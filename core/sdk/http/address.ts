@@ -1,4 +1,4 @@
-/** Addresses to listen on: how they compare, and what went wrong in plain words. */
+/** Listen addresses: how they compare, and error messages when listening fails. */
 
 import { isIP } from 'node:net';
 
@@ -26,7 +26,8 @@ export function sameAddress(a: Address, b: Address): boolean {
 }
 
 /**
- * The kernel refuses to listen on both at once, though both are ours: one holds all addresses of the port.
+ * True when one of them is a wildcard address on the same port: the kernel refuses to listen on both at
+ * once, even for one process.
  */
 export function overlaps(a: Address, b: Address): boolean {
   return a.port === b.port && (WILDCARDS.has(plainHost(a.host)) || WILDCARDS.has(plainHost(b.host)));

@@ -1,4 +1,4 @@
-/** HTTP Basic credentials (RFC 7617): how they are read, and how they are compared without being kept. */
+/** HTTP Basic credentials (RFC 7617): parsing them, and comparing them without keeping them. */
 import { createHmac, randomBytes } from 'node:crypto';
 
 /** Both in Unicode's composed form (NFC). */
@@ -25,23 +25,24 @@ export function parseBasicCredentials(header: string | undefined): BasicCredenti
   };
 }
 
-/** UTF-8 as servers ask for it; Latin-1 from clients that know no better. */
+/** UTF-8, which servers ask for; Latin-1 for older clients. */
 function decode(bytes: Buffer): string {
   try {
     return utf8.decode(bytes);
   } catch {
+    // Not UTF-8.
     return bytes.toString('latin1');
   }
 }
 
 /**
- * Digests of credentials under a key of its own: they mean nothing elsewhere. To be compared by
+ * Digests of credentials under a random key of this process: useless anywhere else. Compare them with
  * `timingSafeEqual`.
  */
 export class CredentialDigest {
   readonly #key = randomBytes(32);
 
-  /** The lengths are part of it: else `ab` with `c` would be `a` with `bc`. */
+  /** The length is included, so that `ab` with `c` differs from `a` with `bc`. */
   of({ username, password }: BasicCredentials): Buffer {
     const [name, word] = [username.normalize('NFC'), password.normalize('NFC')];
     return createHmac('sha256', this.#key).update(`${name.length}:${name}${word}`).digest();

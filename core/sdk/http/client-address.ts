@@ -1,17 +1,17 @@
 /**
- * Whose request it is: the address at the other end of the connection, or the one that a trusted proxy names
- * in `Forwarded` (RFC 7239) or `X-Forwarded-For`. Everybody may write these headers: they count from such a
- * proxy alone.
+ * The address of the client behind a request: the peer of the connection, or the address that a trusted
+ * proxy forwards in `Forwarded` (RFC 7239) or `X-Forwarded-For`. Anybody can send these headers, so they
+ * count only from a trusted proxy.
  */
 import { BlockList, isIP } from 'node:net';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The proxies whose word on their clients counts. */
+/** The proxies whose forwarding headers are believed. */
 export interface TrustedProxies {
   has(address: string): boolean;
 }
 
-/** Longer ones are not read. The head of a request may be larger. */
+/** Longer headers are ignored. The head of a request may be larger. */
 const MAX_HEADER_CHARACTERS = 4_096;
 const BRACKETED = /^\[([0-9a-f:.]{2,45})\](?::(?:\d{1,5}|_[\w.-]{1,64}))?$/i;
 const WITH_PORT = /^(\d{1,3}(?:\.\d{1,3}){3}):(?:\d{1,5}|_[\w.-]{1,64})$/;
@@ -37,9 +37,9 @@ export function trustedProxies(list: readonly string[]): TrustedProxies {
 }
 
 /**
- * The nearest address that is no trusted proxy's. Where the header cannot be read, it is that of the proxy
- * which sent it; also where two headers name two clients: a proxy writes one of them, and may pass on the
- * other as it came.
+ * The nearest address that is not a trusted proxy. When a header cannot be parsed, it is the address of the
+ * proxy that sent it; also when the two headers disagree, because a proxy writes only one of them and may
+ * pass on the other as the client sent it.
  */
 export function clientAddress(peer: string, headers: IncomingHttpHeaders, proxies: TrustedProxies): string {
   const own = plainAddress(peer);
@@ -54,7 +54,7 @@ export function clientAddress(peer: string, headers: IncomingHttpHeaders, proxie
   return named.size === 1 ? only : own;
 }
 
-/** One key for all addresses that one client on a network has at hand: an IPv6 client owns a whole /64. */
+/** One key for all addresses that one client can use: an IPv6 client has a whole /64. */
 export function addressKey(address: string): string {
   const plain = plainAddress(address);
   if (isIP(plain) !== 6) return plain;
@@ -65,8 +65,8 @@ export function addressKey(address: string): string {
 }
 
 /**
- * The same for who guesses passwords: a user of this machine comes from any of the 16 million addresses of
- * 127.0.0.0/8.
+ * As `addressKey`, for limiting password guesses: a local user can come from any of the 16 million
+ * addresses of 127.0.0.0/8, so they share one key.
  */
 export function guesserKey(address: string): string {
   const plain = plainAddress(address);
@@ -74,7 +74,7 @@ export function guesserKey(address: string): string {
   return isLoopback ? 'loopback' : addressKey(plain);
 }
 
-/** Without the name of an interface, in lower case; an IPv4 address also where it comes mapped into IPv6. */
+/** Lower case, without the interface name; an IPv4-mapped IPv6 address becomes IPv4. */
 function plainAddress(address: string): string {
   if (isIP(address) !== 6) return address;
   const [plain = ''] = address.toLowerCase().split('%');
@@ -101,7 +101,7 @@ function numbersOf(group: string): readonly number[] {
 
 type Hop = string | undefined;
 
-/** From the proxy's own address back along the hops, as far as each was written by a trusted one. */
+/** Walks back from the proxy's own address along the hops, for as long as a trusted proxy wrote them. */
 function nearestClient(own: string, hops: readonly Hop[], proxies: TrustedProxies): string {
   let client = own;
   for (const hop of [...hops].reverse()) {

@@ -6,15 +6,15 @@ export class Connection {
   readonly socket: Socket;
   /** The key of its client's address. */
   readonly address: string;
-  /** Requests that have come and are not answered. */
+  /** Requests that have arrived and are not answered yet. */
   open = 0;
-  /** The request whose turn it is, and its answer. */
+  /** The request that is being served, and its response. */
   request: IncomingMessage | undefined;
   answer: ServerResponse | undefined;
   state: 'idle' | 'served-stranger' | 'served-known' = 'idle';
-  /** A client that has been let in has used it. */
+  /** An authenticated client has used it. */
   isKnown = false;
-  /** Settles when all that came before is answered. */
+  /** Settles when all earlier requests are answered. */
   before: Promise<unknown> = Promise.resolve();
 
   constructor(socket: Socket, address: string) {
@@ -24,8 +24,8 @@ export class Connection {
 }
 
 /**
- * Connections, and which of them makes way first: those of strangers before those of clients that have been
- * let in and are between two requests, and of each kind the longest idle.
+ * Connections in the order in which they are closed to make room: those of unknown clients before idle ones
+ * of authenticated clients, and of each kind the longest idle first.
  */
 export class ClientConnections {
   readonly #strangers = new Set<Connection>();
@@ -45,9 +45,9 @@ export class ClientConnections {
     this.#setOf(connection).delete(connection);
   }
 
-  /** Undefined when all are being served to clients that have been let in. */
+  /** Undefined when all of them are serving authenticated clients. */
   get first(): Connection | undefined {
-    // Where there are few strangers, the one that has just come may be about to say who it is.
+    // While there are few unknown clients, the newest one may be about to authenticate.
     const areMany = this.#strangers.size > this.#known.size / 4;
     const idle = areMany ? [this.#strangers, this.#known] : [this.#known, this.#strangers];
     for (const connections of [...idle, this.#servedStrangers])

@@ -1,5 +1,5 @@
 /**
- * Connections over the command socket, which needs no password: the kernel lets only root and the daemon's
+ * Connections over the command socket. They need no password: the kernel lets only root and the daemon's
  * user open it.
  */
 import type { IncomingMessage } from 'node:http';
@@ -7,13 +7,14 @@ import type { Socket } from 'node:net';
 
 const connections = new WeakSet<Socket>();
 
-/** For whoever accepts connections on the command socket. */
+/** Called by the listener of the command socket for each connection. */
 export function markCommandConnection(socket: Socket): void {
   connections.add(socket);
 }
 
 /**
- * Whether a request came over the command socket: by its connection, never by anything that a client says.
+ * Whether a request came over the command socket. Decided by its connection, never by anything that the
+ * client sends.
  */
 export function isFromCommandSocket(request: IncomingMessage): boolean {
   return connections.has(request.socket);

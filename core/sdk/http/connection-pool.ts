@@ -1,7 +1,6 @@
 /**
- * The connections of all clients of an HTTP server. Whoever opens more than there may be shuts nobody out:
- * for each that comes, one on which nobody is being served makes way. What is sent ahead on one connection
- * is served in turn.
+ * The connections of all clients of an HTTP server. A client that opens too many cannot lock others out:
+ * for each new connection, an idle one is closed. Pipelined requests of one connection are served in order.
  */
 import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -15,31 +14,32 @@ import type { Clock } from '../../contract/platform.ts';
 export interface ConnectionPoolOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly maxConnections: number;
-  /** How long a new connection may take until the head of its first request is there. */
+  /** How long a new connection may take to send the head of its first request, in milliseconds. */
   readonly headMs: number;
   /** For one IPv4 address, or one IPv6 network of 64 bits. */
   readonly maxPerAddress: number;
   /**
-   * A trusted proxy brings the clients of many addresses: its connections are limited together with all
-   * others only.
+   * A trusted proxy carries many clients: its connections count only towards the limit of all addresses
+   * together.
    */
   readonly isTrustedProxy?: (address: string) => boolean;
-  /** Hears of each connection that was refused, or that made way for another one. */
+  /** Called for each connection that was refused or closed to make room. */
   readonly onCrowded?: (address: string) => void;
 }
 
 /**
- * Clients wait for an answer before they ask for more. What they may send ahead is for those few that do not.
+ * Most pipelined requests per connection. Clients normally wait for an answer; this serves the few that do
+ * not.
  */
 const MAX_AHEAD = 8;
 /**
- * A client that is cut off while it sends may not read why: it is given a while. Then its descriptor is
- * freed.
+ * How long a refused client may take to read the reason before its connection is closed; frees the
+ * descriptor afterwards.
  */
 const LINGER_MS = 1_000;
-/** The same for one whose request is refused while its body is still coming. */
+/** The same for a client whose request is refused while its body is still arriving. */
 const LINGER_UNREAD_MS = 10_000;
-/** Those that find no room count for nothing meanwhile. */
+/** The same for connections that were refused for lack of room; meanwhile they do not count. */
 const LINGER_REFUSED_MS = 100;
 const CLIENT_ERROR_STATUS: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
@@ -63,7 +63,10 @@ export class ConnectionPool {
     return this.#all.size;
   }
 
-  /** Takes in the connections of a server, of several if need be, and answers what its parser cannot read. */
+  /**
+   * Takes over the connections of a server (several servers may share one pool) and answers requests that
+   * its parser cannot read.
+   */
   attach(server: Server): void {
     server.on('connection', (socket: Socket) => {
       socket.on('error', () => undefined);
@@ -72,17 +75,17 @@ export class ConnectionPool {
     });
     server.on('connect', (_request, socket) => this.#end(socket, 405));
     server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket) => {
-      // Nothing else may be written into the middle of an answer.
+      // Nothing may be written into the middle of a response.
       if (code === 'ECONNRESET' || this.#isAnswering(socket)) socket.destroy();
       else this.#end(socket, CLIENT_ERROR_STATUS[code] ?? 400);
     });
   }
 
-  /** Resolves with true when it is this request's turn; with false when nobody will hear its answer. */
+  /** Resolves with true when it is this request's turn; with false when its client has gone. */
   async turn(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
     const { socket } = request;
     const connection = this.#connections.get(socket);
-    // What comes after the last answer must not put off the end of the connection.
+    // Requests after the last answer must not delay the end of the connection.
     if (!connection || !socket.writable) return false;
     if (connection.open >= MAX_AHEAD) {
       this.#leave(connection);
@@ -105,9 +108,9 @@ export class ConnectionPool {
   }
 
   /**
-   * A request is being served, until its answer is given. `known`: its client has been let in, and the
-   * connection makes way for nobody. `stranger`: nobody knows who it is, and it makes way only where no idle
-   * one can.
+   * Marks a request as being served until its response is finished. `known`: its client is authenticated,
+   * and its connection is never closed to make room. `stranger`: an unknown client; its connection is
+   * closed only when no idle one can be.
    */
   serve({ socket }: IncomingMessage, who: 'known' | 'stranger'): void {
     const connection = this.#connections.get(socket);
@@ -121,7 +124,7 @@ export class ConnectionPool {
     return open > 0 && answer?.headersSent === true;
   }
 
-  /** False when there is no room, since everybody is being served. */
+  /** False when there is no room because every connection is being served. */
   #open(socket: Socket): boolean {
     const { isTrustedProxy, maxConnections, maxPerAddress } = this.#options;
     const { remoteAddress = '' } = socket;
@@ -142,8 +145,9 @@ export class ConnectionPool {
   }
 
   /**
-   * Node closes a connection as soon as its last answer is written. Where the client still sends a body that
-   * nobody wants, it would often not read the answer, and a hostile one would be back at once.
+   * Node closes a connection as soon as the last answer is written. A client that is still sending an
+   * unwanted body would often miss the answer, and a hostile one would reconnect at once; so the socket
+   * stays open for a while.
    */
   #lingerOn(connection: Connection): void {
     const { socket } = connection;

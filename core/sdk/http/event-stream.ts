@@ -1,7 +1,7 @@
 /**
- * Server-sent events for a route of a plugin. The stream ends when the client goes or the generation is
- * replaced; the browser then connects anew by itself. A slow reader never fills memory: of each kind of event
- * only the newest waits.
+ * Server-sent events for a plugin's route. The stream ends when the client leaves or the HTTP generation is
+ * replaced; the browser then reconnects by itself. A slow reader cannot fill memory: only the newest event
+ * of each name waits for it.
  */
 import { Readable } from 'node:stream';
 import type { Request, ResponseObject, ResponseToolkit } from '@hapi/hapi';
@@ -22,7 +22,7 @@ export interface EventSink {
 export interface EventStreamOptions {
   readonly retryMs?: number;
   readonly heartbeatMs?: number;
-  /** More than this waiting for one reader ends its stream. */
+  /** A reader for whom more than this is waiting is disconnected. */
   readonly maxWaitingBytes?: number;
 }
 
@@ -36,7 +36,10 @@ function encode({ event, data, id }: StreamEvent): string {
     .split(/\r\n|\r|\n/)
     .map((line) => `data: ${line}\n`)
     .join('');
-  return `${id === undefined ? '' : `id: ${id.replaceAll(/[\r\n]/g, ' ')}\n`}event: ${event.replaceAll(/[\r\n]/g, ' ')}\n${lines}\n`;
+  return (
+    `${id === undefined ? '' : `id: ${id.replaceAll(/[\r\n]/g, ' ')}\n`}event: ` +
+    `${event.replaceAll(/[\r\n]/g, ' ')}\n${lines}\n`
+  );
 }
 
 class EventReadable extends Readable {
@@ -58,7 +61,7 @@ class EventReadable extends Readable {
     else this.#flush();
   }
 
-  /** What waits is dropped; `farewell` is the last that the reader gets. */
+  /** Drops what waits; `farewell` is the last text that the reader gets. */
   finish(farewell?: string): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -86,7 +89,7 @@ class EventReadable extends Readable {
 }
 
 /**
- * Answers a request with an event stream. `start` gets the sink and returns what undoes it; that is called
+ * Answers a request with an event stream. `start` gets the sink and returns the clean-up, which is called
  * exactly once, however the stream ends.
  */
 export function eventStream(

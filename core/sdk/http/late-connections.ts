@@ -1,7 +1,10 @@
 import type { Clock } from '../../contract/platform.ts';
 
 const LOOK_EVERY_MS = 100;
-/** A crowd that was ended at once would be back at once, and whoever comes would stand in line behind it. */
+/**
+ * Closed connections often come back at once; closing all of them together would put new clients at the end
+ * of a long line.
+ */
 const MOST_AT_A_LOOK = 25;
 
 interface Late {

@@ -1,19 +1,22 @@
 /**
- * Slows down the guessing of passwords. Credentials that were right before at an address are looked at
- * without waiting. Of all others so many of an address are looked at each second, in the order in which they
- * came. Who was wrong several times is answered late: so a few who guess, one guess after the other, leave
- * room for who is right.
+ * Slows down password guessing. Credentials that were right before at an address are checked without
+ * waiting. All others are checked at a limited rate per address, in the order of arrival. After several
+ * failures the answers of an address are delayed, so that a few guessers who wait for each answer leave
+ * room for the right user.
  */
 import { guesserKey } from './client-address.ts';
 import { TokenBucket } from '../token-bucket.ts';
 import type { Clock } from '../../contract/platform.ts';
 
-/** One client's attempt to come in. */
+/** One client's login attempt. */
 export interface Attempt {
   readonly address: string;
-  /** Names the credentials without telling them: a digest whose key changes when a password changes. */
+  /**
+   * Identifies the credentials without revealing them: a digest whose key changes with every password
+   * change.
+   */
   readonly id: string;
-  /** Finds out whether they are right. A rejection counts as neither. */
+  /** Checks whether they are right. A rejection counts as neither right nor wrong. */
   readonly verify: () => boolean | Promise<boolean>;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
@@ -23,31 +26,31 @@ export type Verdict = 'right' | 'wrong' | 'too-many';
 
 export interface ThrottleOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;
-  /** Hears of each wrong password that was looked at. `failures`: how many of this address lately. */
+  /** Called for each wrong password that was checked. `failures`: how many this address has had lately. */
   readonly onWrong?: (address: string, failures: number) => void;
 }
 
 /**
- * For one address. After so many failures the rate is halved, and again after each 250: 12,000 guesses in a
- * day.
+ * Checks per address. After `PATIENT_FAILURES` the rate is halved, and again after each 250: about 12,000
+ * guesses a day.
  */
-const LOOKS = { burst: 10, perSecond: 4 };
-const LEAST_LOOKS_PER_SECOND = 1 / 8;
+const CHECKS = { burst: 10, perSecond: 4 };
+const LEAST_CHECKS_PER_SECOND = 1 / 8;
 const PATIENT_FAILURES = 500;
 const FAILURES_PER_HALVING = 250;
 const FORGET_AFTER_MS = 10 * 60_000;
-/** Who mistypes is answered at once so many times. */
+/** So many mistyped passwords are answered without delay. */
 const ANSWERED_AT_ONCE = 3;
-/** A later no is held back for so long: who asks again at once would ask thousands of times a second. */
-const HOLD_MS = 3_000;
-const MAX_HELD = 400;
+/** Delay of further refusals: a client that repeats at once would ask thousands of times a second. */
+const DELAY_MS = 3_000;
+const MAX_DELAYED = 400;
 /**
- * What is compared with credentials that were right at this address is a guess too, though nobody waits for
- * it. Sixty who guess, each answered after three seconds, stay below.
+ * Comparing with credentials that were right at this address is a guess, too, though it costs no waiting.
+ * Sixty guessers who are answered after three seconds each stay below this rate.
  */
 const ASKED = { burst: 40, perSecond: 20 };
-/** Of all addresses together: a thousand machines guess no faster. */
-const LOOKS_OF_ALL = { burst: 200, perSecond: 50 };
+/** For all addresses together: a thousand machines guess no faster. */
+const CHECKS_OF_ALL = { burst: 200, perSecond: 50 };
 const MAX_ADDRESSES = 2_000;
 const MAX_RIGHT = 1_000;
 const MAX_WRONG = 500;
@@ -66,109 +69,107 @@ interface Waiting {
 interface AddressRecord {
   failures: number;
   failedAt: number;
-  /** What may be looked at of those that are not known. */
-  readonly looks: TokenBucket;
-  /** What may be compared with those that are known. */
+  /** Rate of checks of unknown credentials. */
+  readonly checks: TokenBucket;
+  /** Rate of comparisons with known credentials. */
   readonly asked: TokenBucket;
-  /** The oldest is the first. */
+  /** In order of arrival. */
   readonly waiting: Set<Waiting>;
   cancelTimer: () => void;
 }
 
 export class Throttle {
   readonly #options: ThrottleOptions;
-  /** The first is the one that asked longest ago. */
+  /** In order of their last attempt, the oldest first. */
   readonly #records = new Map<string, AddressRecord>();
   readonly #right = new Set<string>();
   readonly #wrong = new Set<string>();
-  readonly #looksOfAll: TokenBucket;
+  readonly #checksOfAll: TokenBucket;
   readonly #waiting = new Set<Waiting>();
-  /** Answers that are held back, by what lets them go. */
+  /** Delayed answers: each function releases one. */
   readonly #locked = new Set<() => void>();
   #isStopped = false;
 
   constructor(options: ThrottleOptions) {
     this.#options = options;
-    this.#looksOfAll = new TokenBucket(options.clock, LOOKS_OF_ALL);
+    this.#checksOfAll = new TokenBucket(options.clock, CHECKS_OF_ALL);
   }
 
-  /** Addresses that are remembered. */
+  /** Number of addresses that are remembered. */
   get size(): number {
     return this.#records.size;
   }
 
   /** Rejects with what `verify` rejects with. */
   async examine(attempt: Attempt): Promise<Verdict> {
-    // A page that keeps sending one wrong password guesses nothing.
+    // A page that keeps sending one wrong password guesses nothing new.
     if (this.#wrong.has(attempt.id)) return 'wrong';
     const key = guesserKey(attempt.address);
-    const visits = this.#recordOf(key);
+    const record = this.#recordOf(key);
     const isKnown = this.#right.has(`${key} ${attempt.id}`);
-    if (visits.asked.isEmpty) return this.#hold('too-many', attempt);
-    if (isKnown) return this.#look(attempt, visits, key);
-    visits.asked.take();
-    const turn = await this.#turn(visits, attempt);
-    if (turn === 'too-many') return this.#hold('too-many', attempt);
-    return turn === 'go' ? this.#lookInTurn(attempt, visits, key) : turn;
+    if (record.asked.isEmpty) return this.#delay('too-many', attempt);
+    if (isKnown) return this.#check(attempt, record, key);
+    record.asked.take();
+    const turn = await this.#turn(record, attempt);
+    if (turn === 'too-many') return this.#delay('too-many', attempt);
+    return turn === 'go' ? this.#checkInTurn(attempt, record, key) : turn;
   }
 
-  /**
-   * Nobody waits any more: all are answered at once, and from now on so is everybody who would have to wait.
-   */
+  /** Answers all waiting attempts at once; from now on nobody waits. */
   stop(): void {
     this.#isStopped = true;
     for (const one of this.#waiting) one.settle('too-many');
     for (const release of this.#locked) release();
   }
 
-  async #lookInTurn(attempt: Attempt, visits: AddressRecord, key: string): Promise<Verdict> {
-    if (this.#looksOfAll.isEmpty) return this.#hold('too-many', attempt);
-    this.#looksOfAll.take();
-    const verdict = await this.#look(attempt, visits, key);
+  async #checkInTurn(attempt: Attempt, record: AddressRecord, key: string): Promise<Verdict> {
+    if (this.#checksOfAll.isEmpty) return this.#delay('too-many', attempt);
+    this.#checksOfAll.take();
+    const verdict = await this.#check(attempt, record, key);
     if (verdict !== 'right') return verdict;
-    // Only who is wrong uses up what may be looked at.
-    this.#looksOfAll.giveBack();
-    visits.looks.giveBack();
-    this.#callNext(visits);
+    // Only wrong passwords count towards the overall rate.
+    this.#checksOfAll.giveBack();
+    record.checks.giveBack();
+    this.#callNext(record);
     return verdict;
   }
 
-  async #look(attempt: Attempt, visits: AddressRecord, key: string): Promise<Verdict> {
+  async #check(attempt: Attempt, record: AddressRecord, key: string): Promise<Verdict> {
     const { address, id, verify } = attempt;
     const isRight = await verify();
-    for (const twin of visits.waiting) if (twin.id === id) twin.settle(isRight ? 'right' : 'wrong');
+    for (const twin of record.waiting) if (twin.id === id) twin.settle(isRight ? 'right' : 'wrong');
     if (isRight) {
       remember(this.#right, `${key} ${id}`, MAX_RIGHT);
       return 'right';
     }
     this.#right.delete(`${key} ${id}`);
     remember(this.#wrong, id, MAX_WRONG);
-    this.#failed(visits);
-    this.#options.onWrong?.(address, visits.failures);
-    return visits.failures > ANSWERED_AT_ONCE ? this.#hold('wrong', attempt) : 'wrong';
+    this.#failed(record);
+    this.#options.onWrong?.(address, record.failures);
+    return record.failures > ANSWERED_AT_ONCE ? this.#delay('wrong', attempt) : 'wrong';
   }
 
-  #failed(visits: AddressRecord): void {
+  #failed(record: AddressRecord): void {
     const now = this.#options.clock.monotonic();
-    if (visits.failedAt + FORGET_AFTER_MS < now) visits.failures = 0;
-    visits.failedAt = now;
-    visits.failures += 1;
-    visits.looks.fillAt(looksPerSecond(visits.failures));
+    if (record.failedAt + FORGET_AFTER_MS < now) record.failures = 0;
+    record.failedAt = now;
+    record.failures += 1;
+    record.checks.fillAt(checksPerSecond(record.failures));
   }
 
   #recordOf(key: string): AddressRecord {
     const { clock } = this.#options;
-    const visits = this.#records.get(key) ?? {
+    const record = this.#records.get(key) ?? {
       failures: 0,
       failedAt: 0,
-      looks: new TokenBucket(clock, LOOKS),
+      checks: new TokenBucket(clock, CHECKS),
       asked: new TokenBucket(clock, ASKED),
       waiting: new Set(),
       cancelTimer: () => undefined,
     };
     if (!this.#records.delete(key) && this.#records.size >= MAX_ADDRESSES) this.#forgetOldest();
-    this.#records.set(key, visits);
-    return visits;
+    this.#records.set(key, record);
+    return record;
   }
 
   #forgetOldest(): void {
@@ -176,14 +177,14 @@ export class Throttle {
       if (waiting.size === 0) return void this.#records.delete(key);
   }
 
-  /** Resolves with `go` when it is this attempt's turn, with a verdict when there is one without it. */
-  #turn(visits: AddressRecord, { id, signal }: Attempt): Promise<Turn> {
-    if (visits.waiting.size === 0 && !visits.looks.isEmpty) {
-      visits.looks.take();
+  /** Resolves with `go` when this attempt may be checked, or with a verdict when it need not be. */
+  #turn(record: AddressRecord, { id, signal }: Attempt): Promise<Turn> {
+    if (record.waiting.size === 0 && !record.checks.isEmpty) {
+      record.checks.take();
       return Promise.resolve('go');
     }
     if (this.#isStopped || signal.aborted) return Promise.resolve('too-many');
-    if (visits.waiting.size >= MAX_WAITING_PER_ADDRESS) first(visits.waiting)?.settle('too-many');
+    if (record.waiting.size >= MAX_WAITING_PER_ADDRESS) first(record.waiting)?.settle('too-many');
     if (this.#waiting.size >= MAX_WAITING) first(this.#waiting)?.settle('too-many');
     return new Promise((resolve) => {
       const leave = (): void => one.settle('too-many');
@@ -193,30 +194,30 @@ export class Throttle {
         settle: (turn) => {
           cancel();
           signal.removeEventListener('abort', leave);
-          visits.waiting.delete(one);
+          record.waiting.delete(one);
           this.#waiting.delete(one);
           resolve(turn);
         },
       };
-      visits.waiting.add(one);
+      record.waiting.add(one);
       this.#waiting.add(one);
       signal.addEventListener('abort', leave, { once: true });
-      this.#callNext(visits);
+      this.#callNext(record);
     });
   }
 
-  #callNext(visits: AddressRecord): void {
-    visits.cancelTimer();
-    while (visits.waiting.size > 0 && !visits.looks.isEmpty) {
-      visits.looks.take();
-      first(visits.waiting)?.settle('go');
+  #callNext(record: AddressRecord): void {
+    record.cancelTimer();
+    while (record.waiting.size > 0 && !record.checks.isEmpty) {
+      record.checks.take();
+      first(record.waiting)?.settle('go');
     }
-    if (visits.waiting.size === 0) return;
-    visits.cancelTimer = this.#options.clock.after(visits.looks.waitMs, () => this.#callNext(visits));
+    if (record.waiting.size === 0) return;
+    record.cancelTimer = this.#options.clock.after(record.checks.waitMs, () => this.#callNext(record));
   }
 
-  async #hold(verdict: Verdict, { signal }: Attempt): Promise<Verdict> {
-    if (this.#isStopped || this.#locked.size >= MAX_HELD || signal.aborted) return verdict;
+  async #delay(verdict: Verdict, { signal }: Attempt): Promise<Verdict> {
+    if (this.#isStopped || this.#locked.size >= MAX_DELAYED || signal.aborted) return verdict;
     await new Promise<void>((resolve) => {
       const release = (): void => {
         cancel();
@@ -224,7 +225,7 @@ export class Throttle {
         this.#locked.delete(release);
         resolve();
       };
-      const cancel = this.#options.clock.after(HOLD_MS, release);
+      const cancel = this.#options.clock.after(DELAY_MS, release);
       signal.addEventListener('abort', release, { once: true });
       this.#locked.add(release);
     });
@@ -232,9 +233,9 @@ export class Throttle {
   }
 }
 
-function looksPerSecond(failures: number): number {
+function checksPerSecond(failures: number): number {
   const halvings = Math.max(0, Math.ceil((failures - PATIENT_FAILURES) / FAILURES_PER_HALVING));
-  return Math.max(LOOKS.perSecond / 2 ** Math.min(halvings, 10), LEAST_LOOKS_PER_SECOND);
+  return Math.max(CHECKS.perSecond / 2 ** Math.min(halvings, 10), LEAST_CHECKS_PER_SECOND);
 }
 
 function first<T>(set: ReadonlySet<T>): T | undefined {
@@ -242,7 +243,7 @@ function first<T>(set: ReadonlySet<T>): T | undefined {
   return undefined;
 }
 
-/** The oldest goes when there are more than `max`. */
+/** Removes the oldest entry when there are more than `max`. */
 function remember(set: Set<string>, entry: string, max: number): void {
   set.delete(entry);
   set.add(entry);

@@ -1,81 +1,74 @@
 /**
- * The shares that one protocol shows, whatever its server: what is to be shown, what cannot be and why, and
- * what a server that a former daemon left shows until the daemon of today has looked at it. Everything is
- * done in turn, so that a server's files are never written twice at once.
+ * The shares that one protocol exports, whatever its server: what is exported, what cannot be and why, and
+ * what a server of a former daemon still exports until this daemon has checked it. All changes run one
+ * after the other, so that a server's files are never written twice at once.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Notice } from '../../contract/notifications.ts';
-import type { ShareConfig } from '../../contract/config.ts';
 import type { Mount, ShareSpec } from '../../contract/mount.ts';
 import type { Clock, Logger, MountTable } from '../../contract/platform.ts';
 import type { SharesService } from '../../contract/shares.ts';
 import { createSerialQueue } from '../../platform/serial-queue.ts';
 
-/** Shares of a former daemon that nobody has claimed by then go. */
+/** Shares of a former daemon that no mounted share has claimed after this time are removed. */
 const CLAIM_MS = 30_000;
 
-export interface ShownSharesOptions<Entry extends { readonly path: string }> {
+export interface ExportTableOptions<Entry extends { readonly path: string }> {
   readonly clock: Clock;
   readonly log: Logger;
   readonly mountTable: MountTable;
   readonly shares: SharesService;
-  /** As in a share's `protocols`; one that cannot stand there shows every share. */
+  /** As in a share's `protocols`. */
   readonly protocol: string;
   /**
-   * What the server must know of the share; `path` is the mount point. Throws a plain sentence when it cannot
-   * be shown.
+   * What the server must know about the share; `path` is the mount point. Throws a plain sentence when the
+   * share cannot be exported.
    */
   readonly describe: (spec: ShareSpec, mount: Mount, former: Entry | undefined) => Entry | Promise<Entry>;
   /**
-   * Brings the server in line with `entries`. `changed` was shown before and has gone or is shown otherwise
-   * now.
+   * Makes the server match `entries`. `changed` is a share that was exported before and is now removed or
+   * exported differently.
    */
   readonly apply: (changed: string | undefined) => Promise<void>;
 }
 
-export interface ShownShares<Entry> {
-  /** What is to be shown now, by the share's name. */
+export interface ExportTable<Entry> {
+  /** What should be exported now, by share name. */
   readonly entries: ReadonlyMap<string, Entry>;
   /**
-   * The shares that are mounted now; before them, what a server that is still there shows already. Nothing is
-   * added or removed before `former` has said that: a share whose entry is not known yet would be taken for a
-   * new one.
+   * Adds the shares that are mounted now, after the entries (`former`) that a running server already
+   * exports. Nothing else is added or removed before `former` resolves: a share whose entry is not known
+   * yet would look like a new one.
    */
   open(former?: () => Promise<ReadonlyMap<string, Entry>>): Promise<void>;
-  /** Shows the share, or takes it back where it is not to be shown. */
+  /** Exports the share, or removes it when it should not be exported. */
   add(spec: ShareSpec, mount: Mount): Promise<void>;
   remove(share: string): Promise<void>;
-  /** Describes anew what is shown: something beside the shares themselves has changed. */
+  /** Describes all exported shares again, because something other than the shares has changed. */
   redescribe(): Promise<void>;
-  /** Takes back what a former daemon showed and nobody has claimed. To be called every few seconds. */
+  /** Removes exports of a former daemon that no share has claimed. Call it every few seconds. */
   dropUnclaimed(): Promise<void>;
-  /** Runs work on the server's files after all work that was begun before. */
+  /** Runs work on the server's files after all earlier work. */
   inTurn<T>(work: () => Promise<T>): Promise<T>;
-  /** Which shares cannot be shown, and why. */
+  /** One notice for each share that cannot be exported. */
   notices(): readonly Notice[];
 }
 
-type Choosable = ShareConfig['protocols'][number];
-
-function isChoosable(protocol: string): protocol is Choosable {
-  return (['smb', 'nfs', 'webdav'] satisfies Choosable[] as string[]).includes(protocol);
-}
-
-export function showShares<Entry extends { readonly path: string }>(
-  options: ShownSharesOptions<Entry>,
-): ShownShares<Entry> {
+export function createExportTable<Entry extends { readonly path: string }>(
+  options: ExportTableOptions<Entry>,
+): ExportTable<Entry> {
   return new Shown(options);
 }
 
-class Shown<Entry extends { readonly path: string }> implements ShownShares<Entry> {
+class Shown<Entry extends { readonly path: string }> implements ExportTable<Entry> {
   readonly entries = new Map<string, Entry>();
-  readonly #options: ShownSharesOptions<Entry>;
+  readonly #options: ExportTableOptions<Entry>;
   readonly #unclaimed = new Set<string>();
   readonly #refused = new Map<string, string>();
   #openedAtMs = 0;
   readonly #turns = createSerialQueue();
 
-  constructor(options: ShownSharesOptions<Entry>) {
+  constructor(options: ExportTableOptions<Entry>) {
     this.#options = options;
   }
 
@@ -92,7 +85,7 @@ class Shown<Entry extends { readonly path: string }> implements ShownShares<Entr
     for (const {
       spec: { share },
     } of shares.list()) {
-      // Looked at anew: it may have been taken down while another one was added.
+      // Read again: it may have been unmounted while another one was added.
       const live = shares.list().find((one) => one.spec.share.name === share.name);
       if (live?.mount && live.health === 'healthy') await this.add(live.spec, live.mount);
     }
@@ -100,7 +93,7 @@ class Shown<Entry extends { readonly path: string }> implements ShownShares<Entr
 
   async add(spec: ShareSpec, mount: Mount): Promise<void> {
     const { name, protocols } = spec.share;
-    if (isChoosable(this.#options.protocol) && !protocols.includes(this.#options.protocol)) {
+    if (!protocols.includes(this.#options.protocol)) {
       this.#refused.delete(name);
       return this.remove(name);
     }
@@ -111,7 +104,7 @@ class Shown<Entry extends { readonly path: string }> implements ShownShares<Entr
     for (const name of this.entries.keys()) {
       await this.inTurn(async () => {
         const live = this.#options.shares.list().find((one) => one.spec.share.name === name);
-        // It may have been taken back meanwhile.
+        // It may have been removed meanwhile.
         if (live?.mount && this.entries.has(name)) await this.#show(live.spec, live.mount);
       });
     }
@@ -158,7 +151,7 @@ class Shown<Entry extends { readonly path: string }> implements ShownShares<Entr
     }));
   }
 
-  /** Undefined when it cannot be shown. */
+  /** Undefined when the share cannot be exported. */
   async #describe(spec: ShareSpec, mount: Mount): Promise<Entry | undefined> {
     const { name } = spec.share;
     try {

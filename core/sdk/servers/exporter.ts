@@ -1,47 +1,49 @@
 /**
- * What an exporter with a server of its own does the same whatever its protocol: come up, take shares, be
- * looked after, go.
+ * What every exporter with its own server does, whatever the protocol: start, take shares, be checked,
+ * stop.
  */
-import type { Exporter, Offer } from '../../contract/exporter.ts';
+import type { Exporter, ExportersService, ListenAddress, Offer } from '../../contract/exporter.ts';
 import type { Notice } from '../../contract/notifications.ts';
-import type { PluginContext } from '../../contract/plugin.ts';
+import type { Made, PluginContext } from '../../contract/plugin.ts';
 import type { Clock, Logger, MountTable, Paths, Processes } from '../../contract/platform.ts';
 import type { SharesService } from '../../contract/shares.ts';
-import type { KeptServer } from './managed-server.ts';
-import type { ShownShares } from './export-table.ts';
+import type { ManagedServer } from './managed-server.ts';
+import type { ExportTable } from './export-table.ts';
 
 const LOOK_MS = 3_000;
 
 /** An exporter together with its server. */
 export interface ServingExporter extends Exporter {
-  /** Brings the server up, without waiting for it; switched off, ends what a former daemon left of it. */
+  /** Starts the server without waiting for it; when switched off, ends what a former daemon left of it. */
   open(): Promise<void>;
-  /** Ends the server, or leaves it to whoever adopts it next. */
+  /** Ends the server, or leaves it for the next daemon to adopt. */
   close(keepsRunning: boolean): Promise<void>;
-  /** Asks the server as a client would, and sees to what is overdue. Called every 3 s. */
+  /** Asks the server as a client would, and does overdue work. Called every 3 s. */
   look(signal: AbortSignal): Promise<void>;
   notices(): readonly Notice[];
-  /** True while a client that may come in would be served. */
+  /** True while a client with access would be served. */
   readonly isServing: boolean;
 }
 
-/** The parts of an exporter, and what is particular to it. */
+/** The parts of an exporter that differ by protocol. */
 export interface ExporterParts<Entry> {
-  /** As people call the protocol. */
+  /** The protocol's name for people. */
   readonly label: string;
-  /** False: nothing is shown, and what a former daemon left of the server is ended. */
+  /** False: nothing is exported, and what a former daemon left of the server is ended. */
   readonly isEnabled?: boolean;
-  readonly server: KeptServer;
-  readonly shown: ShownShares<Entry>;
-  /** What a server that a former daemon left shows. */
+  /** See `Exporter.listensAt`. */
+  readonly listensAt?: ListenAddress;
+  readonly server: ManagedServer;
+  readonly shown: ExportTable<Entry>;
+  /** What a server of a former daemon still exports. */
   readonly former?: () => Promise<ReadonlyMap<string, Entry>>;
-  /** Before the server is asked. */
+  /** Called before the server is checked. */
   readonly beforeLook?: () => void;
-  /** Beside the server's problem and the shares that cannot be shown. */
+  /** Notices in addition to the server's problem and the shares that cannot be exported. */
   readonly notices?: () => readonly Notice[];
-  /** Asked for while it serves. */
+  /** Called only while it serves. */
   readonly offers?: () => readonly Offer[];
-  /** Beside the server's answer, which is needed anyway. */
+  /** A further condition; the server must answer in any case. */
   readonly isServing?: () => boolean;
 }
 
@@ -49,6 +51,8 @@ export function exporterOf<Entry>(parts: ExporterParts<Entry>): ServingExporter 
   const { label, isEnabled = true, server, shown } = parts;
   const isServing = (): boolean => isEnabled && server.isAnswering && (parts.isServing?.() ?? true);
   return {
+    isEnabled,
+    ...(parts.listensAt && { listensAt: parts.listensAt }),
     get isServing() {
       return isServing();
     },
@@ -81,7 +85,7 @@ export function exporterOf<Entry>(parts: ExporterParts<Entry>): ServingExporter 
   };
 }
 
-/** What `keepServer`, `showShares` and the server's files take. */
+/** Tools for `manageServer`, `createExportTable` and the server's files. */
 export interface ExporterTools {
   readonly clock: Clock;
   readonly log: Logger;
@@ -89,53 +93,56 @@ export interface ExporterTools {
   readonly mountTable: MountTable;
   readonly paths: Paths;
   readonly shares: SharesService;
+  readonly exporters: ExportersService;
 }
 
 export interface ExporterWiring<E extends ServingExporter> {
   /** As in a share's `protocols`. */
   readonly protocol: string;
-  /** As people call its server. */
+  /** The server's name for people. */
   readonly server: string;
-  /** Called once, when the plugin is up. */
+  /** Called once, when the plugin is activated. */
   readonly make: (tools: ExporterTools) => E;
-  /** While it says no, nothing is looked after. */
+  /** While it returns false, the server is not checked. */
   readonly isEnabled?: () => boolean;
 }
 
 /**
- * Declares all that an exporter with a server takes: the service, its notices, coming up and going, looks
- * every 3 s. Gives what `make` made, once it has.
+ * Declares everything that an exporter with a server needs: the service, its notices, start and stop, a
+ * check every 3 s. Returns a function for what `make` made, once it has run.
  */
 export function provideExporter<E extends ServingExporter, C extends object>(
   ctx: PluginContext<C>,
   { protocol, server, make, isEnabled = () => true }: ExporterWiring<E>,
-): () => E | undefined {
-  let made: E | undefined;
-  const exporter = (): E =>
-    (made ??= make({
+): Made<E> {
+  const exporter = ctx.provide(`exporter:${protocol}`, () =>
+    make({
       clock: ctx.use('clock'),
       log: ctx.log,
       processes: ctx.use('processes'),
       mountTable: ctx.use('mountTable'),
       paths: ctx.use('paths'),
       shares: ctx.use('shares'),
-    }));
-  ctx.provide(`exporter:${protocol}`, exporter);
-  ctx.tap('collectNotices', () => exporter().notices());
+      exporters: ctx.use('exporters'),
+    }),
+  );
+  ctx.tap('collectNotices', () => exporter()?.notices() ?? []);
   // It comes up on its own time: shares need not wait for it.
   ctx.effect(server, (signal) => {
-    const opening = exporter()
-      .open()
-      .catch((error: unknown) => ctx.log.error({ err: error, server }, 'server not brought up'));
+    // Held here: a release that comes late finds the verb's own function empty.
+    const made = exporter();
+    const opening = made
+      ?.open()
+      .catch((error: unknown) => ctx.log.error({ err: error, server }, 'server could not be started'));
     return async () => {
       await opening;
-      await exporter().close(signal.reason === 'handover' || signal.reason === 'reload');
+      await made?.close(signal.reason === 'handover' || signal.reason === 'reload');
     };
   });
   ctx.every({
     name: `look at the ${server}`,
     ms: () => (isEnabled() ? LOOK_MS : 0),
-    run: (signal) => exporter().look(signal),
+    run: async (signal) => exporter()?.look(signal),
   });
-  return () => made;
+  return exporter;
 }

@@ -1,74 +1,72 @@
 /**
- * One long-lived server process that is kept running: adopted when a former daemon left it as it is wanted
- * now, started otherwise, started again with back-off when it ends, and always saying in plain words why it
- * does not run.
+ * Keeps one long-lived server process running: adopts the process of a former daemon when it has the wanted
+ * settings, otherwise starts one; restarts it with back-off when it ends; and always has a plain sentence
+ * about why it does not run.
  */
+import { pause } from '../../platform/deadline.ts';
 import type { Clock, Logger, ManagedProcess, Processes, ProcessSpec } from '../../contract/platform.ts';
 
 const FIRST_BACKOFF_MS = 100;
 const LONGEST_BACKOFF_MS = 5_000;
-/** A server that ran for this long did not die early. */
+/** After this long a server's end no longer counts as an early failure. */
 const SETTLED_MS = 30_000;
 const ANSWER_MS = 1_500;
 const PATIENCE = 5;
 const STARTING = 'it is starting';
 
-export interface KeptServerOptions {
+export interface ManagedServerOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly processes: Processes;
   readonly key: string;
   readonly graceMs: number;
-  /** Prepares files and says what to run now. Rejects with a plain sentence when it cannot run. */
+  /** Prepares files and returns what to run now. Rejects with a plain sentence when it cannot run. */
   readonly plan: () => Promise<ProcessSpec>;
-  /** Resolves once it answers its clients. */
+  /** Resolves once the server answers clients. */
   readonly ready: (process: ManagedProcess, signal: AbortSignal) => Promise<void>;
   /**
-   * Asks what a client would ask and rejects when it would be refused or left waiting; the signal ends it.
-   * For `look`.
+   * Sends a client's request and rejects when it would be refused or not answered; ended by the signal.
+   * Used by `look`.
    */
   readonly ask?: (signal: AbortSignal) => Promise<void>;
   /** How long an answer may take; default 1,500 ms. */
   readonly answerMs?: number;
-  /**
-   * Ends what the server may have left; called after each end and before each start, with nothing of it
-   * running.
-   */
+  /** Cleans up after the server; called after each end and before each start, while none of it is running. */
   readonly cleanUp: () => Promise<void>;
 }
 
-export interface KeptServer {
-  /** The living process, whether it answers already or not. */
+export interface ManagedServer {
+  /** The living process, even while it does not answer yet. */
   readonly process: ManagedProcess | undefined;
   /** Why it does not serve; undefined while it does. */
   readonly problem: string | undefined;
-  /** True from when it was ready until it ends, or a look finds that it does not answer. */
+  /** True from when it is ready until it ends or a check finds that it does not answer. */
   readonly isAnswering: boolean;
   /** True until the first start or adoption has succeeded or failed. */
   readonly isStarting: boolean;
-  /** Begins to keep it running; returns at once. */
+  /** Starts keeping it running; returns at once. */
   start(): void;
   /**
-   * Looks at what is wanted now: tries again at once what waits, replaces a process that is wanted otherwise.
+   * Reads the wanted settings again: retries at once what waits, replaces a process whose settings differ.
    */
   renew(): void;
   /**
-   * Asks it, to be called every few seconds. One that lives and answers nobody for `PATIENCE` looks in a row
-   * is ended, and so started anew.
+   * Checks the server; call it every few seconds. A process that lives but does not answer `PATIENCE`
+   * checks in a row is ended, and so restarted.
    */
   look(signal: AbortSignal): Promise<void>;
-  /** Leaves the process to whoever adopts it next. */
+  /** Leaves the process for the next daemon to adopt. */
   release(): Promise<void>;
-  /** Ends the process, whether it was started here or left by a former daemon. */
+  /** Ends the process, whether this daemon or a former one started it. */
   stop(): Promise<void>;
 }
 
-export function keepServer(options: KeptServerOptions): KeptServer {
+export function manageServer(options: ManagedServerOptions): ManagedServer {
   return new Keeper(options);
 }
 
-class Keeper implements KeptServer {
-  readonly #options: KeptServerOptions;
+class Keeper implements ManagedServer {
+  readonly #options: ManagedServerOptions;
   readonly #end = new AbortController();
   #wake = new AbortController();
   #process: ManagedProcess | undefined;
@@ -78,7 +76,7 @@ class Keeper implements KeptServer {
   #silences = 0;
   #running: Promise<void> | undefined;
 
-  constructor(options: KeptServerOptions) {
+  constructor(options: ManagedServerOptions) {
     this.#options = options;
   }
 
@@ -183,14 +181,17 @@ class Keeper implements KeptServer {
     this.#isAnswering = false;
     log.warn(
       { key, code, signal, lastLines: lastLines.slice(-3) },
-      'server ended by itself, it is started again',
+      'server ended by itself and is restarted',
     );
     await this.#options.cleanUp();
-    this.#problem = 'it ended and is started again';
+    this.#problem = 'it ended and is being restarted';
     this.#failures += 1;
   }
 
-  /** A server that is not wanted as it is must not go on showing what its former daemon had it show. */
+  /**
+   * When no plan can be made, the former daemon's server is ended: it must not go on exporting by old
+   * settings.
+   */
   async #plan(): Promise<ProcessSpec> {
     const { processes, key, plan } = this.#options;
     try {
@@ -202,15 +203,16 @@ class Keeper implements KeptServer {
     }
   }
 
-  /** True when the process ended by itself; false when it was replaced or is wanted no more. */
+  /** True when the process ended by itself; false when it was replaced or is no longer wanted. */
   async #outlives(process: ManagedProcess, spec: ProcessSpec): Promise<boolean> {
     for (;;) {
       const isOver = await Promise.race([process.exited.then(() => true), this.#woken().then(() => false)]);
       if (isOver || this.#end.signal.aborted) return isOver && !this.#end.signal.aborted;
       this.#wake = new AbortController();
+      // It runs on as it is; what is wrong with the plan is told when it is needed.
       const wanted = await this.#options.plan().catch(() => spec);
       if (wanted.fingerprint === spec.fingerprint) continue;
-      this.#options.log.info({ key: spec.key }, 'server is started anew with other settings');
+      this.#options.log.info({ key: spec.key }, 'server is restarted with other settings');
       await this.#endProcess(process);
       this.#failures = 0;
       return false;
@@ -235,7 +237,7 @@ class Keeper implements KeptServer {
     await this.#options
       .cleanUp()
       .catch((error: unknown) =>
-        this.#options.log.warn({ key: this.#options.key, err: error }, 'server not cleaned up after'),
+        this.#options.log.warn({ key: this.#options.key, err: error }, 'clean-up after the server failed'),
       );
     this.#process = undefined;
   }
@@ -243,16 +245,19 @@ class Keeper implements KeptServer {
   #fail(error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error);
     if (reason !== this.#problem)
-      this.#options.log.error({ key: this.#options.key, reason }, 'server does not run, it is tried again');
+      this.#options.log.error(
+        { key: this.#options.key, reason },
+        'server does not run; the daemon tries again',
+      );
     this.#problem = reason;
     this.#failures += 1;
   }
 
-  /** None after the first failure in a row but a breath, then longer and longer. */
+  /** A very short pause after the first failure in a row, then longer and longer ones. */
   async #rest(): Promise<void> {
     if (this.#failures === 0) return;
     const ms = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (this.#failures - 1));
-    await this.#options.clock.sleep(ms, this.#wake.signal).catch(() => undefined);
+    await pause(this.#options.clock, ms, this.#wake.signal);
   }
 
   #woken(): Promise<void> {

@@ -1,4 +1,4 @@
-/** Where a server listens: whether that can be had on this machine, and how it is asked there. */
+/** A server's listen address: whether it can be used on this machine, and how to send a request to it. */
 import { createConnection, createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
@@ -8,30 +8,30 @@ export interface ServerAddress {
   readonly port: number;
 }
 
-/** Which settings lead to an address, for the sentence about it. */
+/** Which settings an address comes from, for error messages about it. */
 export interface AddressOrigin {
   /** The section of the configuration whose `listen` and `port` these are. */
   readonly section: string;
-  /** Who is likely to have taken the port, such as `a Samba of the system`. */
+  /** Which program is likely to use the port already, such as `a Samba of the system`. */
   readonly suspect?: string;
 }
 
 export interface Question<A> {
   readonly request: Buffer;
   /**
-   * Called with all that has come so far: undefined while that is no whole answer. Throws when it never will
-   * be one.
+   * Called with everything received so far: returns undefined while the answer is incomplete, throws when
+   * it is no valid answer.
    */
   readonly read: (received: Buffer) => A | undefined;
 }
 
-/** Where a client of this machine finds the server. */
+/** The address at which a client on this machine reaches the server. */
 export function ownAddress({ host, port }: ServerAddress): ServerAddress {
   if (host === '0.0.0.0') return { host: '127.0.0.1', port };
   return host === '::' ? { host: '::1', port } : { host, port };
 }
 
-/** Why there is no such address; undefined when there is. */
+/** Why the address cannot be used; undefined when it can. */
 export function addressProblem({ host }: ServerAddress, { section }: AddressOrigin): string | undefined {
   const isAnywhere = host === '0.0.0.0' || host === '::' || host.startsWith('127.');
   const isHere =
@@ -44,14 +44,17 @@ export function addressProblem({ host }: ServerAddress, { section }: AddressOrig
     : `${host}: this machine has no such address; correct ${section}.listen, or bring the network up`;
 }
 
-/** Why the port cannot be had at the address; undefined when it can. */
+/** Why the port cannot be used at the address; undefined when it can. */
 export async function portProblem(
   { host, port }: ServerAddress,
   { section, suspect }: AddressOrigin,
 ): Promise<string | undefined> {
   const code = await tryToListen(host, port);
   if (code === 'EADDRINUSE')
-    return `port ${port} on ${host} is taken by another program${suspect === undefined ? '' : ` (${suspect}?)`}; stop that, or set ${section}.port`;
+    return (
+      `port ${port} on ${host} is taken by another ` +
+      `program${suspect === undefined ? '' : ` (${suspect}?)`}; stop that, or set ${section}.port`
+    );
   if (code === 'EACCES')
     return `port ${port} may not be used by this user; run the daemon as root, or set ${section}.port above 1023`;
   return code === undefined ? undefined : `port ${port} on ${host} cannot be used (${code})`;
@@ -66,8 +69,8 @@ function tryToListen(host: string, port: number): Promise<string | undefined> {
 }
 
 /**
- * One question on a TCP connection of its own, as a client would ask it. Rejects when there is no answer
- * before the signal.
+ * Sends one request on its own TCP connection, as a client would. Rejects when there is no answer before
+ * the signal.
  */
 export function askOnce<A>(
   { host, port }: ServerAddress,

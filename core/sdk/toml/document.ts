@@ -1,7 +1,4 @@
-/**
- * Documents as plain data: TOML text in, plain objects out; copying, freezing and walking them without
- * surprises.
- */
+/** Documents as plain data: parses TOML into plain objects; copies, freezes and walks them. */
 import { parse, TomlDate, TomlError } from 'smol-toml';
 import type { ConfigProblem } from '../../contract/config.ts';
 
@@ -10,16 +7,16 @@ export type ParseResult = { readonly document: Document } | { readonly problem: 
 
 const MAX_CHARACTERS = 1_048_576;
 const MAX_DEPTH = 32;
-/** Far more than the largest sensible document; keeps a hostile one from holding the daemon up. */
+/** Far more than the largest sensible document; keeps a hostile one from blocking the daemon. */
 const MAX_VALUES = 25_000;
-/** Texts and comments hold some, too. */
+/** Quoted texts and comments contain such characters, too. */
 const MAX_MARKS = 2 * MAX_VALUES;
 
 let last: { readonly text: string; readonly result: ParseResult } | undefined;
 
 /**
- * Parses TOML 1.0 into plain objects, with `Date`s for dates. Never throws. Who asks twice in a row gets the
- * same result, not to be changed.
+ * Parses TOML 1.0 into plain objects, with `Date`s for dates. Never throws. Repeating the last call returns
+ * the same object, which must not be changed.
  */
 export function parseDocument(text: string): ParseResult {
   if (last?.text !== text) last = { text, result: parseAnew(text) };
@@ -36,7 +33,7 @@ function parseAnew(text: string): ParseResult {
   const tooMany = countProblem(text);
   if (tooMany !== undefined) return { problem: { message: tooMany } };
   try {
-    // A byte order mark is what some editors on Windows put in front.
+    // Some editors on Windows put a byte order mark first.
     const table = parse(text.replace(/^\uFEFF/, ''), { unsafeKeyBehaviour: 'throw', maxDepth: MAX_DEPTH });
     const problem = shapeProblem(table);
     if (problem !== undefined) return { problem: { message: problem } };
@@ -46,7 +43,7 @@ function parseAnew(text: string): ParseResult {
   }
 }
 
-/** Parsing costs far more for each key than counting what keys are made of. */
+/** Counting separators first is far cheaper than parsing a huge number of keys. */
 function countProblem(text: string): string | undefined {
   for (const mark of ['=', '.', '[', ',', '\n']) {
     let count = 0;

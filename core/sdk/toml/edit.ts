@@ -1,7 +1,6 @@
 /**
- * Changes of single values in TOML text, so that notes and layout stay. What comes of it is read again and
- * compared with what was meant: a text that is written in a way that this does not understand is left as it
- * is.
+ * Changes single values in TOML text and keeps comments and layout. The result is parsed again and compared
+ * with what was meant: text in a form that this does not understand is left as it is.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { TomlEdit } from '../../contract/config.ts';
@@ -13,7 +12,7 @@ import { scanToml } from './scan.ts';
 import type { ValueSpan } from './scan.ts';
 import { bareOrQuoted, inlineValue } from './value.ts';
 
-/** Throws a sentence when the text is no TOML or cannot be changed there. */
+/** Throws a sentence when the text is not TOML or cannot be changed there. */
 export function editToml(text: string, edits: readonly TomlEdit[]): string {
   return edits.reduce((before, edit) => {
     const wanted = withEdit(readToml(before), edit);
@@ -25,7 +24,7 @@ export function editToml(text: string, edits: readonly TomlEdit[]): string {
 }
 
 /**
- * The tables of a text, bounded in number and depth as every document is. Throws a sentence when it is no
+ * The tables of a text, bounded in number and depth as every document is. Throws a sentence when it is not
  * TOML.
  */
 export function readToml(text: string): Record<string, unknown> {
@@ -34,10 +33,7 @@ export function readToml(text: string): Record<string, unknown> {
   return copy(read.document);
 }
 
-/**
- * Without the order of keys and the prototypes that the parser gives; an empty table or array is as good as
- * none.
- */
+/** Drops the order of keys and the parser's prototypes; an empty table or array counts as absent. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (!isTable(value)) return value;
@@ -95,7 +91,7 @@ class Layout {
     return this.tables.find((one) => isDeepStrictEqual(one.path, path));
   }
 
-  /** Behind the line break of the line in which `at` lies. */
+  /** Offset after the line break of the line that contains `at`. */
   lineEnd(at: number): number {
     const found = this.text.indexOf('\n', at);
     return found === -1 ? this.text.length : found + 1;
@@ -105,7 +101,7 @@ class Layout {
     return this.text.lastIndexOf('\n', at - 1) + 1;
   }
 
-  /** Behind the last line of what `[path]` itself holds, without the tables below it. */
+  /** Offset after the last line of `[path]` itself, without the tables below it. */
   tableEnd(table: Table): number {
     const next = this.tables.find((one) => one.start > table.start)?.start ?? this.text.length;
     const own = this.values.filter((one) => one.keyStart > table.start && one.keyStart < next);
@@ -130,7 +126,7 @@ function at(document: Document, path: readonly Segment[]): unknown {
   );
 }
 
-/** The value, such as `{ host = "nas" }`, inside of which the path leads. */
+/** The inline value, such as `{ host = "nas" }`, that contains the path. */
 function inlineParent(layout: Layout, path: readonly Segment[]): Value | undefined {
   for (let length = 1; length < path.length; length += 1) {
     const found = layout.value(path.slice(0, length));
@@ -143,7 +139,8 @@ function removed(layout: Layout, path: readonly Segment[], there: Value | undefi
   const { text } = layout;
   if (there) return spliced(text, layout.lineStart(there.keyStart), layout.lineEnd(there.end), '');
   const own = layout.tables.filter((table) => isDeepStrictEqual(table.path.slice(0, path.length), path));
-  // From the last to the first: what stands before is not moved. Notes above the next table are its own.
+  // From the last to the first, so that earlier offsets stay right. Comments above the next table belong to
+  // it.
   return [...own]
     .reverse()
     .reduce(
@@ -185,7 +182,7 @@ function spliced(text: string, start: number, end: number, by: string): string {
   return text.slice(0, start) + by + text.slice(end);
 }
 
-/** On a line of its own. */
+/** Inserts `line` as a line of its own. */
 function inserted(text: string, where: number, line: string): string {
   const isOpen = where > 0 && text[where - 1] !== '\n';
   return spliced(text, where, where, isOpen ? `\n${line}` : line);

@@ -33,6 +33,7 @@ function segmentOf([, index, quoted, bare]: RegExpMatchArray): Segment {
   try {
     return JSON.parse(quoted) as string;
   } catch {
+    // Only in a path that somebody wrote by hand: taken as it stands.
     return quoted;
   }
 }

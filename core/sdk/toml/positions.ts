@@ -1,5 +1,5 @@
 /**
- * Where a key stands in TOML text: path → line and column. Reads only text that has already been parsed
+ * Finds where a key is in TOML text: path → line and column. Reads only text that was already parsed
  * without an error.
  */
 import type { Segment } from './path.ts';
@@ -10,7 +10,7 @@ export interface Position {
   readonly column: number;
 }
 
-/** Offsets by path; a path is found by its segments or by its nearest ancestor that stands in the text. */
+/** Offsets by path; looking up a path falls back to its nearest ancestor that is in the text. */
 export class Positions {
   readonly #offsets = new Map<string, number>();
   readonly #lineStarts: readonly number[];
@@ -25,7 +25,7 @@ export class Positions {
     });
   }
 
-  /** Undefined when not even the first segment stands in the text. */
+  /** Undefined when not even the first segment is in the text. */
   find(segments: readonly Segment[]): Position | undefined {
     for (let length = segments.length; length > 0; length -= 1) {
       const offset = this.#offsets.get(JSON.stringify(segments.slice(0, length)));

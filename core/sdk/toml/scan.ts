@@ -1,13 +1,17 @@
-/** A walk over TOML text that tells where each table, key, value and comment stands. */
+/** Scans TOML text and reports where each table, key, value and comment is. */
 import type { Segment } from './path.ts';
 
-/** Offsets are those of characters in the text; ends are exclusive. */
+/** Callbacks. Offsets count characters of the text; ends are exclusive. */
 export interface Heard {
-  /** A key, or a table, begins. A table of an array is told twice: without and with its index. */
+  /**
+   * A key, or a table, begins. An item of an array of tables is reported twice: without and with its index.
+   */
   key?(segments: readonly Segment[], start: number): void;
-  /** `[path]` or `[[path]]`; of an array of tables with the index of this one. */
+  /** `[path]` or `[[path]]`; for an array of tables with the index of this item. */
   table?(segments: readonly Segment[], start: number, end: number): void;
-  /** A key with its value; `valueStart` is behind the equals sign. Also those inside of inline tables. */
+  /**
+   * A key with its value; `valueStart` is after the equals sign. Also called for keys inside inline tables.
+   */
   value?(segments: readonly Segment[], span: ValueSpan): void;
   /** From the hash to the end of the line. */
   comment?(start: number, end: number): void;
@@ -21,10 +25,7 @@ export interface ValueSpan {
   readonly isInline: boolean;
 }
 
-/**
- * Tells what stands where. Reads only text that has already been parsed without an error; whatever the text,
- * it ends.
- */
+/** Reports what is where. Reads only text that was already parsed without an error, but ends on any text. */
 export function scanToml(text: string, heard: Heard): void {
   new Scanner(text, heard).scan();
 }
@@ -51,7 +52,7 @@ class Scanner {
       const start = this.#at;
       if (this.#text[this.#at] === '[') this.#header();
       else this.#pair(this.#table, false);
-      // Text that was not understood must not hold the scan up.
+      // Always move on, so that text it does not understand cannot stop the scan.
       if (this.#at === start) this.#at += 1;
       this.#blank(/\s/y);
     }
@@ -189,6 +190,7 @@ function unescape(text: string): string {
       `"${json.replaceAll('\\e', '\\u001b').replaceAll(/\\x([0-9A-Fa-f]{2})/g, '\\u00$1')}"`,
     ) as string;
   } catch {
+    // No escape of TOML: the parser says so, here only places are found.
     return text;
   }
 }

@@ -25,6 +25,6 @@ function number(value: number): string {
   if (Number.isNaN(value)) return 'nan';
   if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf';
   if (Object.is(value, -0)) return '-0.0';
-  // Beyond the integers that are exact only a float parses back.
+  // Integers beyond the safe range parse back exactly only as floats.
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? value.toExponential() : String(value);
 }

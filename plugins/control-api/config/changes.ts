@@ -1,5 +1,6 @@
 /**
- * The one way by which documents over HTTP are checked and applied, and what was applied, from whatever side.
+ * The one way in which documents over HTTP are checked and applied, and the history of all applied
+ * documents.
  */
 import { createSerialQueue } from 'mountkeeper';
 import type {
@@ -22,7 +23,8 @@ import { interruptionOf } from './interruption.ts';
 import { Trial } from './trial.ts';
 
 const CHANGED_MEANWHILE =
-  'The configuration has been changed since you read it. Read it again, look at the difference, and make your change to what runs now';
+  'The configuration has been changed since you read it. ' +
+  'Read it again, look at the difference, and make your change to what runs now';
 /** How long people are told that settings were taken back. */
 const TELL_MS = 3_600_000;
 
@@ -35,9 +37,9 @@ export class Changes implements ConfigChanges {
   readonly #watchers = new Set<() => void>();
   readonly #kept: History;
   readonly #trial: Trial;
-  /** The document of the newest version, once it has been seen running. */
+  /** The document of the newest version, once it was seen running. */
   #known: LoadedConfig | undefined;
-  /** One at a time: else the file could hold one text and the daemon run another. */
+  /** One submission at a time: otherwise the file could hold one text while the daemon runs another. */
   readonly #turns = createSerialQueue();
   #takenBack: { readonly at: number; readonly why: string } | undefined;
 
@@ -53,7 +55,7 @@ export class Changes implements ConfigChanges {
     });
   }
 
-  /** Takes up what a former daemon left. */
+  /** Takes over what a former daemon left. */
   async open(): Promise<void> {
     await this.#kept.load();
     const { trial } = this.#kept;
@@ -67,7 +69,7 @@ export class Changes implements ConfigChanges {
     await this.#kept.written();
   }
 
-  /** Adds what came from another side. Returns the newest. */
+  /** Adds changes that came from elsewhere. Returns the newest version. */
   sync(): Version {
     const { current } = this.#ctx.use('config');
     const newest = this.#kept.all[0];
@@ -75,7 +77,7 @@ export class Changes implements ConfigChanges {
       this.#known = current;
       return newest;
     }
-    // What a former daemon ran is kept as text alone.
+    // A document that a former daemon ran is kept only as text.
     const summary = this.#known
       ? this.#ctx.use('config').compare(this.#known.config, current.config).summary
       : '';
@@ -83,7 +85,7 @@ export class Changes implements ConfigChanges {
   }
 
   #add(loaded: LoadedConfig, by: Version['by'], summary: string): Version {
-    // Whoever applies something else has seen what was on trial.
+    // Whoever applies something else has seen the document on trial.
     this.#trial.end();
     this.#known = loaded;
     const added = this.#kept.add({ text: loaded.text, at: this.#ctx.use('clock').now(), by, summary });
@@ -119,8 +121,8 @@ export class Changes implements ConfigChanges {
   }
 
   /**
-   * The order of the steps is the API's: nothing is written before all checks, nothing is sent before it is
-   * written.
+   * The order of the steps is part of the API: nothing is written before all checks, nothing is sent before
+   * it is written.
    */
   async #submit({ text, by, keepSecrets, version, onTrial }: ConfigSubmission): Promise<ConfigAnswer> {
     const config = this.#ctx.use('config');
@@ -181,7 +183,7 @@ export class Changes implements ConfigChanges {
     return text === undefined ? undefined : this.check(text, { keepSecrets: true });
   }
 
-  // ---------------------------------------------------------------- on trial
+  // ---------------------------------------------------------------- trial
 
   get trial(): ConfigTrial | undefined {
     return this.#trial.state;
@@ -203,7 +205,10 @@ export class Changes implements ConfigChanges {
     return this.#takeBack(trial, 'somebody asked for it');
   }
 
-  /** What runs, and only that, is put back: the document before it had been accepted by its own way in. */
+  /**
+   * Takes a document back only while it is running. The former one is not checked as one over HTTP: it was
+   * accepted by the rules of its own source.
+   */
   #takeBack(trial: KeptTrial, why: string): Promise<ConfigAnswer> {
     return this.#turns.run(async () => {
       const { log } = this.#ctx;

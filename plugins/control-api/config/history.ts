@@ -1,24 +1,24 @@
 /**
- * The documents that were applied, kept in one file of the state folder: a bounded number, readable by the
- * daemon's user alone.
+ * The history of applied documents, in one file of the state folder: a limited number, readable only by the
+ * daemon's user.
  */
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeWhole } from 'mountkeeper';
+import { createLatestQueue, undefinedWhenMissing, writeWhole } from 'mountkeeper';
 import type { AppliedConfig, ConfigAuthor, Logger } from 'mountkeeper';
 
 const MOST_VERSIONS = 20;
-/** Characters of all texts together; one document may have a million. */
+/** Characters of all texts together; one document may have up to a million. */
 const MOST_CHARACTERS = 4 * 1024 * 1024;
 const FILE = 'config-history.json';
 
 export interface Version extends AppliedConfig {
-  /** As it was applied, secrets and all. */
+  /** As it was applied, with its secrets. */
   readonly text: string;
 }
 
-/** What a later daemon must know to take a document back. */
+/** What a later daemon needs to take a document on trial back. */
 export interface KeptTrial {
   readonly version: string;
   readonly former: string;
@@ -33,10 +33,11 @@ interface Kept {
 export class History {
   readonly #file: string;
   readonly #log: Logger;
-  /** The newest first. */
+  /** Newest first. */
   #versions: readonly Version[] = [];
   #trial: KeptTrial | undefined;
-  #writing: Promise<void> = Promise.resolve();
+  /** What is to be kept is read when it is written. */
+  readonly #writing = createLatestQueue<undefined>(() => this.#write());
 
   constructor(stateDir: string, log: Logger) {
     this.#file = join(stateDir, FILE);
@@ -44,10 +45,20 @@ export class History {
   }
 
   async load(): Promise<void> {
-    const text = await readFile(this.#file, 'utf8').catch(() => '');
-    const { versions, trial } = keptIn(text);
+    const { versions, trial } = await this.#kept();
     this.#versions = versions;
     this.#trial = trial;
+  }
+
+  /** Empty where there is none yet, or none any more: then the history begins anew. */
+  async #kept(): Promise<Kept> {
+    try {
+      const text = await readFile(this.#file, 'utf8').catch(undefinedWhenMissing);
+      return text === undefined ? { versions: [] } : keptIn(text);
+    } catch (err) {
+      this.#log.error({ file: this.#file, err }, 'history of the configuration cannot be read');
+      return { versions: [] };
+    }
   }
 
   get all(): readonly Version[] {
@@ -85,22 +96,20 @@ export class History {
     return version;
   }
 
-  /** Resolves when all is on the disk. */
+  /** Resolves when everything is on disk. */
   async written(): Promise<void> {
-    await this.#writing;
+    await this.#writing.idle();
   }
 
   #save(): void {
-    this.#writing = this.#writing
-      .then(() =>
-        writeWhole(
-          this.#file,
-          JSON.stringify({ versions: this.#versions, trial: this.#trial } satisfies Kept),
-        ),
-      )
-      .catch((err: unknown) =>
-        this.#log.warn({ file: this.#file, err }, 'history of the configuration not written'),
-      );
+    void this.#writing.push(undefined);
+  }
+
+  async #write(): Promise<void> {
+    const kept: Kept = { versions: this.#versions, trial: this.#trial };
+    await writeWhole(this.#file, JSON.stringify(kept)).catch((err: unknown) =>
+      this.#log.warn({ file: this.#file, err }, 'history of the configuration not written'),
+    );
   }
 }
 
@@ -112,18 +121,13 @@ function bounded(versions: readonly Version[]): readonly Version[] {
   });
 }
 
-/** Out of a file that anything may have happened to. */
+/** Out of a file that anything may have happened to. Throws when it is no JSON. */
 function keptIn(text: string): Kept {
-  try {
-    const { versions, trial } = JSON.parse(text) as { versions?: unknown; trial?: unknown };
-    return {
-      versions: Array.isArray(versions) ? bounded((versions as unknown[]).filter(isVersion)) : [],
-      trial: isTrial(trial) ? trial : undefined,
-    };
-  } catch {
-    // There is none yet, or it is none any more: the history begins anew.
-    return { versions: [] };
-  }
+  const { versions, trial } = JSON.parse(text) as { versions?: unknown; trial?: unknown };
+  return {
+    versions: Array.isArray(versions) ? bounded((versions as unknown[]).filter(isVersion)) : [],
+    trial: isTrial(trial) ? trial : undefined,
+  };
 }
 
 function isVersion(value: unknown): value is Version {

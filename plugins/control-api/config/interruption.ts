@@ -1,4 +1,4 @@
-/** Whom a difference interrupts, by the tiers of what it touches. */
+/** Whom a change interrupts, by the tiers of the changed keys. */
 import type { Config, ConfigChange, ConfigDiff, Interruption } from 'mountkeeper';
 
 export interface Compared {
@@ -11,7 +11,7 @@ export function interruptionOf({ diff: { changes }, before, after }: Compared): 
   const shares = new Set(changes.flatMap((change) => sharesOf(change, before, after)));
   const touches = (tier: ConfigChange['tier']): boolean => changes.some((change) => change.tier === tier);
   return {
-    // What is new interrupts nobody.
+    // New shares interrupt nobody.
     shares: before.shares.map(({ name }) => name).filter((name) => shares.has(name)),
     servers: touches('protocol'),
     restart: touches('restart'),
@@ -29,7 +29,7 @@ function sharesOf({ path, tier }: ConfigChange, before: Config, after: Config): 
     .map(({ name }) => name);
 }
 
-/** Whose path it is, as differences write them: `shares.photos.read_only`, `shares."my photos"`. */
+/** The share's name in the path of a change: `shares.photos.read_only`, `shares."my photos"`. */
 function namedIn(
   section: string,
   path: string,
@@ -43,7 +43,7 @@ function namedIn(
   )?.name;
 }
 
-/** In words, for the API. */
+/** As text, for the API. */
 export function interruptionText({ shares, servers, restart }: Interruption): string {
   const sentences = [
     ...(shares.length > 0 ? [`Interrupts whoever works on: ${shares.join(', ')}.`] : []),

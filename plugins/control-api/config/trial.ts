@@ -1,7 +1,7 @@
 /**
- * A document on trial: taken back after a while by the daemon itself, unless the page that sent it has
- * reached the daemon since and no share has failed that was healthy, or somebody keeps it. A page that has
- * cut itself off needs no other way in.
+ * A document on trial: the daemon takes it back by itself after a while, unless somebody keeps it, or the
+ * page that sent it has reached the daemon since and no healthy share has failed. So a page that cuts
+ * itself off needs no other way in.
  */
 import type { Clock, ConfigTrial, StatusRecord } from 'mountkeeper';
 import type { History, KeptTrial } from './history.ts';
@@ -12,7 +12,7 @@ export interface TrialParts {
   readonly clock: Clock;
   readonly history: History;
   readonly record: () => StatusRecord;
-  /** The time is up and it is not kept. */
+  /** Called when the time is up and nobody has kept it. */
   readonly takeBack: (trial: KeptTrial, why: string) => Promise<unknown>;
   readonly changed: () => void;
 }
@@ -63,7 +63,7 @@ export class Trial {
     return true;
   }
 
-  /** Whatever was on trial is in force for good, or gone. */
+  /** Ends the trial: the document is kept or was taken back. */
   end(): void {
     if (!this.#running) return;
     this.#running.cancel();
@@ -72,7 +72,7 @@ export class Trial {
     this.#parts.changed();
   }
 
-  /** The daemon stops: the next one goes on with it. */
+  /** The daemon is stopping: the next one continues the trial. */
   suspend(): void {
     this.#running?.cancel();
     this.#running = undefined;

@@ -1,4 +1,4 @@
-/** What the routes of this plugin answer, beside those of the configuration. */
+/** Response schemas of this plugin's routes, except those of the configuration. */
 import { Joi } from 'mountkeeper';
 import type { RouteDocument } from 'mountkeeper';
 
@@ -50,6 +50,12 @@ const STATUS = Joi.object({
     'True only when nothing waits, is sent, is open with changes or has failed, and this is known of every share.',
   ),
 });
+const EXTENSIONS = Joi.object({
+  extensions: Joi.object()
+    .pattern(Joi.string(), Joi.object().unknown())
+    .required()
+    .description('Fields by the plugin that gives them, and by their own names.'),
+});
 const RATES = {
   up: Joi.number().required().description('Bytes per second; 0 is unlimited.'),
   down: Joi.number().required(),
@@ -71,6 +77,16 @@ export const DOCUMENTS = {
     headers: { 'if-none-match': 'The `ETag` of the answer before.' },
     answers: { 200: SHARE, 304: null, 404: null },
   },
+  extensions: {
+    summary: 'What plugins add to the status',
+    headers: { 'if-none-match': 'The `ETag` of the answer before.' },
+    answers: { 200: EXTENSIONS, 304: null },
+  },
+  shareExtensions: {
+    summary: 'What plugins add to the status of one share',
+    headers: { 'if-none-match': 'The `ETag` of the answer before.' },
+    answers: { 200: EXTENSIONS, 304: null, 404: null },
+  },
   readLimit: {
     summary: 'The bandwidth limit in force',
     answers: {
@@ -88,7 +104,7 @@ export const DOCUMENTS = {
     body: LIMIT,
     answers: { 200: ANSWER, 400: ANSWER },
   },
-  reconnect: { summary: 'Takes a share down and probes it anew', answers: { 200: ANSWER } },
+  reconnect: { summary: 'Unmounts a share and probes it again', answers: { 200: ANSWER } },
   plugins: {
     summary: 'Every plugin and its state',
     answers: {
@@ -101,9 +117,15 @@ export const DOCUMENTS = {
           reason: text().allow(null),
           effects: Joi.array().items(Joi.string()).required(),
           third_party: flag(),
+          isolation: Joi.string().valid('own', 'none').required(),
+          permissions: Joi.array().items(Joi.string()).allow(null).required(),
         }),
       ),
     },
+  },
+  enablePlugin: {
+    summary: 'Brings back a plugin that was switched off since it broke off',
+    answers: { 200: ANSWER },
   },
   notices: {
     summary: 'What the daemon has to say to people',

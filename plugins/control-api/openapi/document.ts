@@ -1,4 +1,4 @@
-/** The OpenAPI document of the routes that are served now, those of strangers' plugins included. */
+/** The OpenAPI document of all routes that are served now, including those of third-party plugins. */
 import type { RequestRoute } from '@hapi/hapi';
 import type { RouteDocument } from 'mountkeeper';
 import { jsonSchema } from './json-schema.ts';
@@ -28,7 +28,8 @@ export function openApi(routes: readonly RequestRoute[]): JsonSchema {
       version: '1',
       license: { name: 'MIT', identifier: 'MIT' },
       description:
-        "Everything that this daemon answers to over HTTP. Routes outside of `/api/` are the dashboard's own and may change.",
+        'Everything that this daemon answers to over HTTP. ' +
+        "Routes outside of `/api/` are the dashboard's own and may change.",
     },
     servers: [{ url: '/' }],
     security: [{ basic: [] }],
@@ -49,7 +50,7 @@ export function openApi(routes: readonly RequestRoute[]): JsonSchema {
 }
 
 function operation({ method, path: declared, settings, realm }: RequestRoute, path: string): JsonSchema {
-  const document = settings.plugins?.documented;
+  const document = settings.plugins?.documented?.();
   const parameters = parametersOf(path, document);
   return {
     operationId: `${method}${declared.replaceAll(/[^A-Za-z0-9]+/g, '-').replace(/-$/, '')}`,

@@ -1,10 +1,10 @@
-/** Joi schemas as JSON Schema (2020-12), as far as the routes of the API use them. */
+/** Converts Joi schemas to JSON Schema (2020-12), as far as the API's routes use them. */
 import type { Joi } from 'mountkeeper';
 
 type Schema = Joi.Schema;
 export type JsonSchema = Record<string, unknown>;
 
-/** What `schema.describe()` gives, as far as it is read here. */
+/** The parts of `schema.describe()` that are read here. */
 interface Described {
   readonly type?: string;
   readonly flags?: {
@@ -60,7 +60,7 @@ function mapped(described: Described): JsonSchema {
   };
 }
 
-/** Its type, and what is allowed beside it. A text that may be empty is a text all the same. */
+/** The type and further allowed values. A text that may be empty is still a text. */
 function valued(described: Described): JsonSchema {
   const { flags, allow = [] } = described;
   if (flags?.only === true) return { enum: [...allow] };

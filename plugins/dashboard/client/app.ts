@@ -1,6 +1,6 @@
 /**
- * What the page does by itself, beside htmx: it says when its figures are old, writes times in the reader's
- * zone, copies addresses, and tells what went wrong with a click where the click was.
+ * What the page does in addition to htmx: says when its figures are old, writes times in the reader's time
+ * zone, copies addresses, and shows errors next to the button that was clicked.
  */
 
 interface Beat {
@@ -22,7 +22,7 @@ const TIMES_MS = 15_000;
 
 const root = document.documentElement;
 let source: EventSource | undefined;
-/** By the page's own clock: when the daemon was last heard, and how old its figures were then. */
+/** On the page's own clock: when the daemon was last heard, and how old its figures were then. */
 let heardAt = performance.now();
 let ageThen = 0;
 let triedAt = performance.now();
@@ -31,7 +31,7 @@ function heard(event: MessageEvent<string>): void {
   const beat = JSON.parse(event.data) as Beat;
   heardAt = performance.now();
   ageThen = beat.age;
-  // Another version of the page is there: this one would not understand it.
+  // The server has another version of the page, whose events this one would not understand.
   if (beat.build !== root.dataset['build']) location.reload();
   look();
 }
@@ -40,9 +40,9 @@ htmx.createEventSource = (url) => {
   const made = new EventSource(url);
   source = made;
   made.addEventListener('beat', heard);
-  // While the browser connects again by itself there is nothing to do; the extension takes over where it has
-  // given up. Without an
-  // event it does so without a word in the console: the page itself says that the line is down.
+  // While the browser reconnects by itself there is nothing to do; the extension takes over when the
+  // browser has given up. Without an event it does so without a message in the console: the page itself
+  // says that it is disconnected.
   Object.defineProperty(made, 'onerror', {
     set: (renew: () => void) => {
       made.addEventListener('error', () => {
@@ -79,15 +79,15 @@ function look(): void {
   const text = isOld
     ? ((isLost ? banner.dataset['lost'] : banner.dataset['old']) ?? '').replace('%', seconds(ageMs))
     : '';
-  // Written only when it changes: a screen reader reads it each time.
+  // Written only when it changes, because a screen reader reads each change aloud.
   if (banner.textContent !== text) banner.textContent = text;
   banner.hidden = !isOld;
   if (isLost && performance.now() - triedAt > OLD_MS) reconnect();
 }
 
 /**
- * After a sleep a line may be dead and not know it. The extension connects anew by itself when its source has
- * failed.
+ * After the computer slept, a connection may be dead without an error. The extension reconnects by itself
+ * when its source has failed.
  */
 function reconnect(): void {
   triedAt = performance.now();
@@ -97,8 +97,8 @@ function reconnect(): void {
 }
 
 /**
- * A browser has few connections for one server: a page that nobody sees gives its own back, and says on its
- * return how old it is.
+ * A browser opens only a few connections per server: a hidden page closes its own, and when it is shown
+ * again says how old its figures are.
  */
 let leaving: ReturnType<typeof setTimeout> | undefined;
 
@@ -118,7 +118,7 @@ addEventListener('online', () => {
   triedAt = -Infinity;
   look();
 });
-// From the browser's memory: what it shows is as old as the visit before.
+// Restored from the browser's cache: its figures are as old as the last visit.
 addEventListener('pageshow', (event) => {
   if (event.persisted) location.reload();
 });
@@ -162,7 +162,7 @@ writeTimes();
 
 // ---------------------------------------------------------------- long lists
 
-/** Keeps the newest entries of a list that grows, and shows them to whoever was at its end. */
+/** Keeps only the newest entries of a growing list, and scrolls to them if the reader was at its end. */
 function tend(list: HTMLElement, box: HTMLElement): void {
   const most = Number(list.dataset['most']);
   while (list.childElementCount > most) list.firstElementChild?.remove();
@@ -184,7 +184,7 @@ document.addEventListener('htmx:oobAfterSwap', tendLists);
 
 // ---------------------------------------------------------------- copying
 
-/** Without https there is no clipboard for scripts, but there is a selection that can be copied. */
+/** Without https scripts cannot use the clipboard, but they can select text and copy the selection. */
 async function copy(text: string): Promise<void> {
   if (isSecureContext) return navigator.clipboard.writeText(text);
   const field = document.createElement('textarea');
@@ -213,7 +213,7 @@ document.addEventListener('click', (event) => {
   });
 });
 
-// ---------------------------------------------------------------- what went wrong
+// ---------------------------------------------------------------- errors
 
 interface SwapEvent extends Event {
   readonly detail: { readonly xhr: XMLHttpRequest; serverResponse: string; readonly target: Element };
@@ -229,7 +229,7 @@ function problem(text: string): string {
   return `<span class="outcome" data-tone="bad">${escaped(text)}</span>`;
 }
 
-/** The daemon's own refusals are JSON with a sentence in it. */
+/** The daemon's own refusals are JSON with a message. */
 document.addEventListener('htmx:beforeSwap', (event) => {
   const { detail } = event as SwapEvent;
   if (!(detail.xhr.getResponseHeader('content-type') ?? '').startsWith('application/json')) return;

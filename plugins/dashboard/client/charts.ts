@@ -1,4 +1,4 @@
-/** Charts on the page of a share: drawn with uPlot, renewed while one looks. */
+/** Charts on the page of a share: drawn with uPlot, refreshed while they are visible. */
 
 type Columns = readonly [at: readonly number[], ...values: (readonly (number | null)[])[]];
 
@@ -39,7 +39,7 @@ function written(name: ChartName, value: number | null): string {
   return name === 'speed' ? `${bytes(value)}/s` : bytes(value);
 }
 
-/** A time without a point is a gap: nobody knows what was then. */
+/** A missing point is a gap in the line: nothing is known about that time. */
 function columns({ points, stepSeconds }: Answer, column: number): Columns {
   const at: number[] = [];
   const values: (number | null)[] = [];
@@ -126,9 +126,10 @@ async function renew(group: HTMLElement): Promise<void> {
   }
 }
 
-/** A line that is down is told on top of the page. */
+/** Errors are ignored here: the top of the page says when the connection is lost. */
 function renewAll(): void {
   for (const group of document.querySelectorAll<HTMLElement>('[data-charts]'))
+    // The next renewal comes by itself.
     void renew(group).catch(() => undefined);
 }
 

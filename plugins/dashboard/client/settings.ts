@@ -1,4 +1,6 @@
-/** The settings page: what is wrong stands at its field, and a line is led to in the text. */
+/**
+ * The settings page: shows problems at their fields, and moves the cursor to a problem's line in the text.
+ */
 
 interface Problem {
   readonly path: string;
@@ -13,9 +15,7 @@ function problems(): readonly Problem[] {
   }));
 }
 
-/**
- * A problem of a key that has no field stands at none; below a table, it stands at the field that holds it.
- */
+/** A problem of a key without a field is shown at none; one inside a table at the field of that table. */
 function place(): void {
   const found = problems();
   for (const field of document.querySelectorAll<HTMLElement>('[data-field]')) {

@@ -1,6 +1,4 @@
-/**
- * What has happened to each share: kept in one small file over restarts, a bounded number of events for each.
- */
+/** The recent events of each share: a limited number for each, kept in one small file across restarts. */
 import type { Clock, Health, ShareStatus, StatusRecord } from 'mountkeeper';
 
 export type EventKind = 'healthy' | 'failed' | 'waiting' | 'saved' | 'refused' | 'offline' | 'online';
@@ -11,12 +9,12 @@ export interface ShareEvent {
   readonly kind: EventKind;
   /** Why it failed. */
   readonly reason?: string;
-  /** Files that wait or are refused. */
+  /** Number of files that wait or are refused. */
   readonly files?: number;
 }
 
 const MOST_EVENTS = 100;
-/** Of shares that have left the configuration the last are remembered. */
+/** Shares that left the configuration and are still remembered. */
 const MOST_SHARES = 300;
 const LONGEST_REASON = 300;
 const KINDS: ReadonlySet<string> = new Set<EventKind>([
@@ -66,14 +64,17 @@ export class ShareEvents {
     readonly reason: string | null;
   }): void {
     if (to === 'healthy') this.#add(share, { kind: 'healthy' });
-    // Tried again and failed again is one failure.
+    // A share that was tried again and failed again counts as one failure.
     const last = this.#events.get(share)?.at(-1);
     const text = (reason ?? '').slice(0, LONGEST_REASON);
     if (to === 'failed' && !(last?.kind === 'failed' && last.reason === text))
       this.#add(share, { kind: 'failed', reason: text });
   }
 
-  /** Every publication of the status. `answers`: whether a share's remote answered the last look. */
+  /**
+   * Call it at every publication of the status. `answers`: whether a share's remote answered the last
+   * check.
+   */
   heard({ shares, nasOffline }: StatusRecord, answers: (share: string) => boolean | undefined): void {
     const names = new Set(shares.map(({ name }) => name));
     for (const name of this.#known.keys()) if (!names.has(name)) this.#known.delete(name);
@@ -85,10 +86,10 @@ export class ShareEvents {
     { answers, nasOffline }: { readonly answers: boolean | undefined; readonly nasOffline: boolean },
   ): void {
     const before = this.#known.get(name);
-    // What a share that is down has waiting is not known well enough to say that it is saved.
+    // The number of waiting files of a share that is down is too uncertain to say that everything is saved.
     if (!mounted) return;
     const wasOffline = before?.isOffline === true;
-    // One look that fails is no outage yet; one that succeeds is the end of it.
+    // One failed check is not an outage yet; one successful check ends it.
     const isOffline = answers === false ? nasOffline || wasOffline : answers === undefined && wasOffline;
     const now = { dirtyCount, erroredFiles, isOffline };
     this.#known.set(name, now);
@@ -99,7 +100,7 @@ export class ShareEvents {
     const events = this.#events.get(share) ?? [];
     events.push({ at: this.#clock.now(), ...event });
     if (events.length > MOST_EVENTS) events.shift();
-    // Moved to the end: the first is who has been quiet for longest.
+    // Moved to the end, so that the first is the share with the oldest event.
     this.#events.delete(share);
     this.#events.set(share, events);
     for (const oldest of this.#events.keys())
@@ -122,7 +123,7 @@ function differences(
   ];
 }
 
-/** Out of a file that anything may have happened to. */
+/** Parses an entry of a file that may be damaged. */
 export function eventsFrom(read: unknown): ReadonlyMap<string, readonly ShareEvent[]> {
   if (typeof read !== 'object' || read === null) return new Map();
   return new Map(

@@ -1,27 +1,24 @@
 /**
- * One page as its readers see it, drawn once for all who read it in the same language under the same name.
- * Drawn anew, only what differs is sent. A reader who was away says what it saw last and gets what has
- * changed since, or all of it.
+ * One page, rendered once for all readers with the same language and host name. After each rendering only
+ * the differences are sent. A reader who reconnects says what it saw last and gets what has changed since,
+ * or everything.
  */
 import { randomUUID } from 'node:crypto';
 import type { EventSink, Logger } from 'mountkeeper';
 
-/** A part of a page that changes as a whole. */
+/** A part of a page that is replaced as a whole. */
 export interface Part {
   readonly id: string;
-  /** Equal as long as nothing has to be drawn anew; left out where only drawing shows it. */
+  /** Equal keys mean that nothing has to be rendered again; absent when only rendering can tell. */
   readonly signature?: () => string;
   readonly draw: () => Promise<string> | string;
 }
 
 export interface PageModel {
   readonly title: string;
-  /** The parts there are now, in order. */
+  /** The current parts, in order. */
   parts(): readonly Part[];
-  /**
-   * The page's main content, with the parts as they are drawn. Sent whole when the parts are others than
-   * before.
-   */
+  /** The page's main content, with the rendered parts. Sent completely when the list of parts has changed. */
   frame(drawn: (id: string) => string): string;
 }
 
@@ -31,7 +28,7 @@ interface Drawn {
   readonly changedAt: number;
 }
 
-/** Sent when the parts themselves are others. */
+/** Sent when the list of parts has changed. */
 export const FRAME_EVENT = 'frame';
 
 export class Feed {
@@ -40,6 +37,7 @@ export class Feed {
   readonly #epoch = randomUUID().slice(0, 8);
   readonly #sinks = new Set<EventSink>();
   #drawn: ReadonlyMap<string, Drawn> = new Map();
+  #isDrawn = false;
   #sequence = 0;
   #frameChangedAt = 0;
   #drawing: Promise<void> | undefined;
@@ -54,18 +52,18 @@ export class Feed {
     return this.#sinks.size;
   }
 
-  /** Names what a reader has seen who has seen all. */
+  /** Position of a reader who has seen everything. */
   get position(): string {
     return `${this.#epoch}-${this.#sequence}`;
   }
 
+  /** Empty until it could be drawn once: a frame around nothing would say that there is nothing. */
   html(): string {
+    if (!this.#isDrawn) return '';
     return this.model.frame((id) => this.#drawn.get(id)?.html ?? '');
   }
 
-  /**
-   * Draws anew and sends what has changed. Calls that come meanwhile end in one more drawing. Never rejects.
-   */
+  /** Renders again and sends the differences. Calls during a rendering lead to one more. Never rejects. */
   async refresh(): Promise<void> {
     this.#isAsked = true;
     this.#drawing ??= this.#drawWhileAsked().finally(() => {
@@ -92,7 +90,12 @@ export class Feed {
   async #drawWhileAsked(): Promise<void> {
     while (this.#isAsked) {
       this.#isAsked = false;
-      await this.#drawOnce();
+      try {
+        await this.#drawOnce();
+      } catch (err) {
+        // What was drawn last stays.
+        this.#log.error({ page: this.model.title, err }, 'a page of the dashboard could not be drawn');
+      }
     }
   }
 
@@ -105,8 +108,9 @@ export class Feed {
     const changed = drawn
       .filter(([id, one]) => one.changedAt !== this.#drawn.get(id)?.changedAt)
       .map(([id]) => id);
-    const isOther = [...next.keys()].join() !== [...this.#drawn.keys()].join();
+    const isOther = !this.#isDrawn || [...next.keys()].join() !== [...this.#drawn.keys()].join();
     this.#drawn = next;
+    this.#isDrawn = true;
     if (isOther) {
       this.#sequence += 1;
       this.#frameChangedAt = this.#sequence;

@@ -1,6 +1,6 @@
 /**
- * The pages that are being read: one feed for all readers of a page, drawn anew when something may have
- * changed, dropped when nobody reads.
+ * The pages that are open now: one feed for all readers of a page, rendered again when something may have
+ * changed, and dropped when nobody reads it.
  */
 import type { EventSink, Release } from 'mountkeeper';
 import type { ModelTraits } from '../pages/models.ts';
@@ -9,7 +9,7 @@ import type { Reader, Sources } from '../pages/sources.ts';
 import { Feed } from './feed.ts';
 import type { PageModel } from './feed.ts';
 
-/** Which page: part of the address of its stream. */
+/** Identifies the page; part of the address of its stream. */
 export type PageName =
   | { readonly kind: 'overview' }
   | { readonly kind: 'status' }
@@ -22,11 +22,14 @@ export interface PageRequest {
   readonly query: Readonly<Record<string, string>>;
 }
 
-/** A page that was just left may be opened again, or its reader's line come back. */
+/**
+ * How long a feed without readers is kept, because the page may be opened again or its reader may
+ * reconnect.
+ */
 const LINGER_MS = 30_000;
-/** With as many pages open at once, those that nobody reads go first. */
+/** Beyond this number of feeds, those without readers are dropped first. */
 const MOST_FEEDS = 100;
-/** Of changes that come in a row, all are in one drawing. */
+/** Changes within this time lead to one rendering. */
 const GATHER_MS = 50;
 
 interface Entry {
@@ -42,20 +45,20 @@ export class Feeds {
   readonly #entries = new Map<string, Entry>();
   #gathering: (() => void) | undefined;
 
-  /** `build`: of the files that pages load, known from the first page on. */
+  /** `build`: hash of the files that pages load; known from the first page on. */
   constructor(sources: Sources, build: () => string) {
     this.#sources = sources;
     this.#build = build;
   }
 
-  /** The page's feed, drawn as it is now; undefined where there is no such page. */
+  /** The page's feed, up to date; undefined when there is no such page. */
   async open(request: PageRequest): Promise<Feed | undefined> {
     const feed = this.#entry(request)?.feed;
     await feed?.refresh();
     return feed;
   }
 
-  /** A reader who stays. Returns what ends it. */
+  /** Adds a reader. Returns the function that removes it. */
   join(request: PageRequest, sink: EventSink, seen: string | undefined): Release {
     const entry = this.#entry(request);
     if (!entry) {
@@ -73,7 +76,7 @@ export class Feeds {
     };
   }
 
-  /** Something may have changed. */
+  /** Call it when something may have changed. */
   changed(): void {
     this.#gathering ??= this.#sources.clock.after(GATHER_MS, () => {
       this.#gathering = undefined;
@@ -81,11 +84,11 @@ export class Feeds {
     });
   }
 
-  /** Tells readers that the line is good and how old the figures are; drops what nobody reads. */
+  /** Sends a heartbeat with the age of the figures; drops feeds without readers. */
   beat(): void {
     const now = this.#sources.clock.monotonic();
     const data = this.#beat();
-    // A status that nobody has renewed says less than before.
+    // A status that is no longer renewed must not be shown as current.
     this.changed();
     for (const [key, entry] of this.#entries) {
       if (entry.feed.readers > 0) entry.feed.tell('beat', data);
@@ -141,7 +144,7 @@ export class Feeds {
     );
   }
 
-  /** A tab that says itself when it changes. */
+  /** A tab that reports its changes itself. */
   #watch(entry: Entry): void {
     const owned = entry.tabId === undefined ? undefined : this.#sources.tab(entry.tabId);
     if (entry.unwatch || !owned?.tab.watch) return;

@@ -1,10 +1,10 @@
 /**
- * What the status does not keep: each share's speed over the last minutes, since when it is as it is, and how
- * old the figures are.
+ * What the status does not keep: each share's speed over the last minutes, the time of its last state
+ * change, and the age of the figures.
  */
 import type { Clock, Snapshot } from 'mountkeeper';
 
-/** At the usual interval of 2 s: two minutes. */
+/** Two minutes at the usual interval of 2 s. */
 const SAMPLES = 60;
 
 interface Trail {
@@ -23,7 +23,7 @@ export class Recent {
     this.#heardAtMs = clock.monotonic();
   }
 
-  /** Takes in what a cycle of the supervisor found. */
+  /** Takes the result of a supervisor cycle. */
   sample({ record }: Snapshot): void {
     const names = new Set(record.shares.map(({ name }) => name));
     for (const name of this.#trails.keys()) if (!names.has(name)) this.#trails.delete(name);
@@ -34,7 +34,7 @@ export class Recent {
     }
   }
 
-  /** Every publication; more come than cycles. */
+  /** Call it at every publication; there are more of them than cycles. */
   heard({ record }: Snapshot): void {
     this.#heardAtMs = this.#clock.monotonic();
     for (const { name, health } of record.shares) {
@@ -42,7 +42,7 @@ export class Recent {
       const trail = this.#trail(name);
       if (trail.health === health) continue;
       trail.health = health;
-      // What was there before anybody looked has come at a time that nobody knows.
+      // The states at the start began at an unknown time.
       trail.since = isNew ? undefined : this.#clock.now();
     }
   }
@@ -56,7 +56,7 @@ export class Recent {
     return this.#trails.get(share)?.since;
   }
 
-  /** Of the status, in milliseconds. */
+  /** Age of the status, in milliseconds. */
   get ageMs(): number {
     return this.#clock.monotonic() - this.#heardAtMs;
   }

@@ -1,13 +1,14 @@
 /**
- * The dashboard's memory in a file of the state folder: written some seconds after a change, and at the end.
+ * The dashboard's saved state, in a file of the state folder: written some seconds after a change, and at
+ * the end.
  */
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeWhole } from 'mountkeeper';
+import { createLatestQueue, writeWhole } from 'mountkeeper';
 import type { Clock, Logger } from 'mountkeeper';
 
 const GATHER_MS = 5_000;
-/** A larger file is not ours. */
+/** A larger file was not written by the dashboard. */
 const MOST_BYTES = 16 * 1024 * 1024;
 
 export interface MemoryOptions {
@@ -22,44 +23,48 @@ export class Memory {
   readonly #options: MemoryOptions;
   readonly #file: string;
   #cancel: (() => void) | undefined;
-  #writing: Promise<void> = Promise.resolve();
+  readonly #writing = createLatestQueue<undefined>(() => this.#write());
 
   constructor(options: MemoryOptions) {
     this.#options = options;
     this.#file = join(options.stateDir, 'dashboard', options.name);
   }
 
-  /** Undefined where there is nothing that can be read: then it begins anew. */
+  /** Undefined when there is nothing to read: then the state starts empty. */
   static async read(stateDir: string, name: string): Promise<unknown> {
     try {
       const text = await readFile(join(stateDir, 'dashboard', name), 'utf8');
       return text.length > MOST_BYTES ? undefined : (JSON.parse(text) as unknown);
     } catch {
+      // What charts and lists had before is all that is lost.
       return undefined;
     }
   }
 
   changed(): void {
-    this.#cancel ??= this.#options.clock.after(GATHER_MS, () => this.#write());
+    this.#cancel ??= this.#options.clock.after(GATHER_MS, () => this.#begin());
   }
 
-  /** Resolves when all is written. */
+  /** Resolves when everything is written. */
   async close(): Promise<void> {
     if (this.#cancel) {
       this.#cancel();
-      this.#write();
+      this.#begin();
     }
-    await this.#writing;
+    await this.#writing.idle();
   }
 
-  #write(): void {
+  #begin(): void {
     this.#cancel = undefined;
+    void this.#writing.push(undefined);
+  }
+
+  async #write(): Promise<void> {
     const { content, log } = this.#options;
-    this.#writing = this.#writing
-      .then(async () => {
-        await mkdir(join(this.#file, '..'), { recursive: true, mode: 0o700 });
-        await writeWhole(this.#file, JSON.stringify(content()));
-      })
-      .catch((err: unknown) => log.warn({ file: this.#file, err }, 'memory of the dashboard not written'));
+    try {
+      await writeWhole(this.#file, JSON.stringify(content()));
+    } catch (err) {
+      log.warn({ file: this.#file, err }, 'memory of the dashboard not written');
+    }
   }
 }

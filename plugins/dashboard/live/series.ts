@@ -1,15 +1,16 @@
 /**
- * Figures of each share over an hour, a day and a week: fixed numbers of points, so that they never grow;
- * kept over restarts.
+ * Figures of each share over an hour, a day and a week, with a fixed number of points, kept across
+ * restarts.
  */
 import type { Clock, StatusRecord } from 'mountkeeper';
 
 /**
- * Seconds since the epoch, most bytes per second, bytes in the cache and most files that wait in that time.
+ * One point: seconds since the epoch, highest bytes per second, bytes in the cache, and highest number of
+ * waiting files in that time.
  */
 export type Point = readonly [at: number, speed: number, cache: number, dirty: number];
 
-/** `stepMs`: the time that one point stands for. */
+/** `stepMs`: the time that one point covers. */
 export const SPANS = {
   hour: { stepMs: 15_000, points: 240 },
   day: { stepMs: 300_000, points: 288 },
@@ -21,7 +22,7 @@ export const SPAN_NAMES = Object.keys(SPANS) as readonly Span[];
 type Figures = Readonly<{ speed: number; cacheBytes: number; dirtyCount: number }>;
 type ShareSeries = Record<Span, Point[]>;
 
-/** Shares that have left the configuration are dropped beyond this many. */
+/** Beyond this many, shares that left the configuration are dropped. */
 const MOST_SHARES = 300;
 
 const empty = (): ShareSeries => ({ hour: [], day: [], week: [] });
@@ -35,7 +36,7 @@ export class Series {
     this.#shares = new Map(former);
   }
 
-  /** What a cycle of the supervisor found. A share that is not mounted has no figures, and leaves a gap. */
+  /** Takes the result of a supervisor cycle. A share that is not mounted has no figures and leaves a gap. */
   sample({ shares }: StatusRecord): void {
     const now = this.#clock.now();
     for (const share of shares.filter(({ mounted }) => mounted)) {
@@ -61,7 +62,7 @@ function add(points: Point[], span: Span, now: number, { speed, cacheBytes, dirt
   const { stepMs, points: most } = SPANS[span];
   const at = Math.floor(now / stepMs) * (stepMs / 1_000);
   const last = points.at(-1);
-  // A clock that was set back would make a line that runs backwards.
+  // After the clock was set back, the line would run backwards.
   if (last && last[0] > at) points.length = 0;
   if (last?.[0] === at)
     points[points.length - 1] = [
@@ -74,7 +75,7 @@ function add(points: Point[], span: Span, now: number, { speed, cacheBytes, dirt
   if (points.length > most) points.shift();
 }
 
-/** Out of a file that anything may have happened to. */
+/** Parses points of a file that may be damaged. */
 export function seriesFrom(read: unknown): ReadonlyMap<string, ShareSeries> {
   if (typeof read !== 'object' || read === null) return new Map();
   return new Map(

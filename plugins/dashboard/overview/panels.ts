@@ -1,8 +1,9 @@
-/** What stands around the shares: the sentence, notices, the servers, the limit in force. */
+/** Parts of the overview around the shares: the main sentence, notices, the servers, the bandwidth limit. */
 import { html } from 'mountkeeper';
-import type { BandwidthState, Content, Notice, Offer, StatusRecord, View } from 'mountkeeper';
+import type { BandwidthState, Content, Notice, StatusRecord, View } from 'mountkeeper';
 import { icon } from '../pages/nodes.ts';
-import { reachedAs } from './share-data.ts';
+import { offerOf, reachedAs } from './share-data.ts';
+import type { ProtocolOffer } from './share-data.ts';
 import type { Sentence } from './sentence.ts';
 
 export function sentencePanel(sentence: Sentence, view: View): Content {
@@ -12,8 +13,14 @@ export function sentencePanel(sentence: Sentence, view: View): Content {
       ? view.t('files', { count: files })
       : view.t('files-bytes', { count: files, bytes: view.bytes(bytes) });
   const message = isOffline(sentence) && since === undefined ? `${key}-now` : key;
-  return html`<section class="sentence" data-tone=${tone} data-key=${key}><span class="sign">${icon(key === 'unsaved' ? 'unsaved' : tone)}</span><div>
-    <p class="headline">${view.t(`sentence-${message}`, { amount, count: files, since: since === undefined ? '' : view.time(since) })}</p>
+  return html`<section class="sentence" data-tone=${tone} data-key=${key}><span class="sign">${icon(
+    key === 'unsaved' ? 'unsaved' : tone,
+  )}</span><div>
+    <p class="headline">${view.t(`sentence-${message}`, {
+      amount,
+      count: files,
+      since: since === undefined ? '' : view.time(since),
+    })}</p>
     ${detailsOf(sentence, amount, view).map((line) => html`<p>${line}</p>`)}</div></section>`;
 }
 
@@ -48,11 +55,11 @@ export function noticesPanel(notices: readonly Notice[], view: View): Content {
 
 export interface ServerFacts {
   readonly record: StatusRecord;
-  readonly offers: readonly Offer[];
+  readonly offers: readonly ProtocolOffer[];
   readonly host: string;
 }
 
-/** Whether each server serves, and where. */
+/** Whether each server is serving, and at which address. */
 export function serversPanel({ record, offers, host }: ServerFacts, view: View): Content {
   const rows = [
     { name: 'SMB', isUp: record.smbdRunning, service: '_smb._tcp' },
@@ -60,9 +67,11 @@ export function serversPanel({ record, offers, host }: ServerFacts, view: View):
     { name: 'WebDAV', isUp: record.webdavRunning, service: '_webdav._tcp' },
   ];
   return html`<ul class="servers">${rows.map(({ name, isUp, service }) => {
-    const offer = offers.find((one) => one.service === service);
+    const offer = offerOf(offers, name.toLowerCase(), service);
     const where = offer === undefined ? null : html` <code>${reachedAs(offer, host)}:${offer.port}</code>`;
-    return html`<li data-tone=${isUp ? 'good' : 'off'}><span class="protocol">${name}</span> <span>${view.t(isUp ? 'serving' : 'not-serving')}</span>${isUp ? where : null}</li>`;
+    return html`<li data-tone=${isUp ? 'good' : 'off'}><span class="protocol">${name}</span> <span>${view.t(
+      isUp ? 'serving' : 'not-serving',
+    )}</span>${isUp ? where : null}</li>`;
   })}</ul>`;
 }
 
@@ -73,17 +82,21 @@ export function limitPanel({ limit, effective }: BandwidthState, view: View): Co
     <div><dt>${view.t('limit-down')}</dt><dd>${shown(limit.down)}</dd></div>
     ${
       isAdapted
-        ? html`<div><dt>${view.t('limit-now')}</dt><dd>↑ ${shown(effective.up)} ↓ ${shown(effective.down)}</dd></div>`
+        ? html`<div><dt>${view.t('limit-now')}</dt><dd
+            >↑ ${shown(effective.up)} ↓ ${shown(effective.down)}</dd></div>`
         : null
     }</dl>`;
 }
 
-/** Does not change by itself, so that nobody's typing is written over. */
+/** Not refreshed automatically, so that nobody's input is overwritten. */
 export function limitForm(action: string, view: View): Content {
   const choices = ['0', '512K', '1M', '2M', '5M', '10M', '50M'];
-  return html`<form class="limit act" method="post" action=${action} hx-post=${action} hx-target="find output" hx-swap="innerHTML" hx-disabled-elt="find button">
-    <label>${view.t('limit-up')} <input name="up" list="rates" required inputmode="text" autocomplete="off" size="8" placeholder="5M" aria-describedby="rate-help" /></label>
-    <label>${view.t('limit-down')} <input name="down" list="rates" required inputmode="text" autocomplete="off" size="8" placeholder="0" aria-describedby="rate-help" /></label>
+  return html`<form class="limit act" method="post" action=${action} hx-post=${action} hx-target="find output"
+      hx-swap="innerHTML" hx-disabled-elt="find button">
+    <label>${view.t('limit-up')} <input name="up" list="rates" required inputmode="text" autocomplete="off"
+        size="8" placeholder="5M" aria-describedby="rate-help" /></label>
+    <label>${view.t('limit-down')} <input name="down" list="rates" required inputmode="text" autocomplete="off"
+        size="8" placeholder="0" aria-describedby="rate-help" /></label>
     <datalist id="rates">${choices.map((rate) => html`<option value=${rate} />`)}</datalist>
     <button type="submit">${view.t('limit-set')}</button><output aria-live="polite"></output>
     <p id="rate-help" class="help">${view.t('limit-help')}</p></form>`;

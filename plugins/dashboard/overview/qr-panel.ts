@@ -1,4 +1,4 @@
-/** The addresses of a share as codes that a phone reads: drawn here, as SVG, and nowhere else. */
+/** A share's addresses as QR codes for phones; rendered as SVG by the daemon itself. */
 import { html } from 'mountkeeper';
 import type { Content, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
@@ -6,10 +6,10 @@ import { hostForOthers, isLocalOnly, shareData } from './share-data.ts';
 import type { ShareAddress } from './share-data.ts';
 import type { Sources } from '../pages/sources.ts';
 
-/** Light all around, so that it is found: as many modules as the standard asks for. */
+/** The quiet zone around the code, in modules, as the standard requires. */
 export const BORDER = 4;
 
-/** One square for each dark module, row by row. */
+/** One square per dark module, row by row. */
 export function squares(modules: readonly (readonly boolean[])[]): string {
   return modules
     .flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])))
@@ -27,7 +27,7 @@ const kept = new Map<string, Code>();
 async function codeOf(address: string): Promise<Code> {
   const known = kept.get(address);
   if (known) return known;
-  // Only whoever looks at a share needs it.
+  // Loaded only when somebody opens a share's page.
   const { encodeQR } = await import('qr');
   const modules = encodeQR(address, 'raw', { border: BORDER });
   const code = { size: modules.length, path: squares(modules) };

@@ -1,19 +1,19 @@
 /**
- * The one sentence: whether the plug may be pulled. "All saved" stands there exactly when `all_synced` of the
- * status is true; in every other case the sentence names what is in the way, as far as it is known.
+ * The overview's main sentence: whether it is safe to switch off. It says "All saved" exactly when the
+ * status has `all_synced`; in every other case it names the reason, as far as it is known.
  */
 import type { ShareStatus, StatusRecord } from 'mountkeeper';
 
 /**
- * What the status does not tell, over all shares. Undefined where it is not known for every share that has
- * some.
+ * What the status does not contain, for all shares together. Undefined when it is unknown for one of the
+ * shares that matter.
  */
 export interface Unsaved {
-  /** Of what is not on the NAS. */
+  /** Size of what is not on the NAS. */
   readonly bytes: number | undefined;
   /** Milliseconds since the epoch. */
   readonly oldestAt: number | undefined;
-  /** Shares whose remote does not answer. */
+  /** Names of shares whose remote does not answer. */
   readonly cutOff: readonly string[];
   /** When the NAS went offline. */
   readonly offlineSince: number | undefined;
@@ -23,7 +23,7 @@ export type Tone = 'good' | 'warn' | 'bad' | 'wait';
 
 export interface Sentence {
   readonly tone: Tone;
-  /** Key of the catalogues. */
+  /** Key in the message catalogues. */
   readonly key:
     | 'saved'
     | 'saved-nothing-shared'
@@ -46,7 +46,7 @@ export interface Sentence {
 const sum = (shares: readonly ShareStatus[], field: 'dirtyCount' | 'erroredFiles'): number =>
   shares.reduce((total, share) => total + share[field], 0);
 
-/** Cached files are promised only where every share that is cut off is still mounted. */
+/** Says that cached files can be used only when every share without its NAS is still mounted. */
 function offline(
   shares: readonly ShareStatus[],
   cutOff: readonly string[],

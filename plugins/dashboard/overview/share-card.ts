@@ -1,6 +1,6 @@
 /**
- * A share's card: its health, what waits, its cache and its line. Everything that changes by itself; buttons
- * stand below, untouched.
+ * A share's card: its health, waiting files, cache and speed. Everything here is refreshed automatically;
+ * buttons are below it and stay untouched.
  */
 import { html } from 'mountkeeper';
 import type { Content, View } from 'mountkeeper';
@@ -27,11 +27,11 @@ export function healthBadge({ status, tone, since }: ShareData, view: View): Con
 }
 
 /**
- * What is used, what of it waits, and how much there may be. Without a limit of its own there is no whole to
+ * The used part of the cache, the waiting part of that, and the limit. Without a limit there is no bar to
  * draw.
  */
 export function cacheBar({ status, cacheLimit, dirtyBytes }: ShareData, view: View): Content {
-  // Rclone counts its cache once a minute; what waits lies in it for certain.
+  // rclone measures its cache only now and then, but waiting files are certainly in it.
   const used = Math.max(status.cacheBytes, dirtyBytes ?? 0);
   const label =
     cacheLimit === 0
@@ -85,7 +85,11 @@ export function waiting({ status, dirtyBytes, oldestDirtyAt }: ShareData, view: 
   if (status.dirtyCount === 0) return view.t(status.mounted ? 'nothing' : 'nothing-known');
   const files = view.t('files', { count: status.dirtyCount });
   return html`${files}${dirtyBytes === undefined ? null : `, ${view.bytes(dirtyBytes)}`}
-    ${oldestDirtyAt === undefined ? null : html` <small>${view.t('oldest', { time: view.time(oldestDirtyAt, 'ago') })}</small>`}`;
+    ${
+      oldestDirtyAt === undefined
+        ? null
+        : html` <small>${view.t('oldest', { time: view.time(oldestDirtyAt, 'ago') })}</small>`
+    }`;
 }
 
 function warmup({ status }: ShareData, view: View): Content {
@@ -99,7 +103,14 @@ function warmup({ status }: ShareData, view: View): Content {
 function refreshed({ status }: ShareData, view: View): Content {
   if (status.lastDirRefreshAt === null) return view.t('not-yet');
   const { lastDirRefreshDirsOk: good, lastDirRefreshDirsFailed: failed } = status;
-  return html`${view.time(status.lastDirRefreshAt, 'ago')} <small>${failed > 0 ? view.t('folders-failed', { good, failed }) : view.t('folders', { count: good })}</small>`;
+  return html`${view.time(status.lastDirRefreshAt, 'ago')} <small>${
+    failed > 0
+      ? view.t('folders-failed', {
+          good,
+          failed,
+        })
+      : view.t('folders', { count: good })
+  }</small>`;
 }
 
 function addresses(list: readonly ShareAddress[], view: View): Content {

@@ -1,6 +1,6 @@
 /**
- * What a share's card shows, gathered from the status, the living mount and the servers; plain data, so that
- * equal means unchanged.
+ * The data of a share's card, from the status, the mount and the servers. Plain data, so that equal means
+ * unchanged.
  */
 import { hostname } from 'node:os';
 import { isLoopback, sizeBytes } from 'mountkeeper';
@@ -10,36 +10,41 @@ import type { Tone } from './sentence.ts';
 export interface ShareAddress {
   readonly protocol: 'SMB' | 'NFS' | 'WebDAV';
   readonly address: string;
-  /** The address as people read it. */
+  /** The address for people to read. */
   readonly shown: string;
-  /** As Explorer wants it. */
+  /** The same for Windows' Explorer. */
   readonly windows: string | undefined;
 }
 
 export interface ShareData {
   readonly status: ShareStatus;
   readonly tone: Tone;
-  /** Its remote does not answer. */
+  /** True when its remote does not answer. */
   readonly isCutOff: boolean;
-  /** When it came into its state, in milliseconds since the epoch; undefined where nobody saw it. */
+  /** When it entered its state, in milliseconds since the epoch; undefined when nobody observed it. */
   readonly since: number | undefined;
-  /** Of files that are not on the remote; undefined while it cannot be told for all of them. */
+  /** Size of files that are not on the remote; undefined while it is unknown for one of them. */
   readonly dirtyBytes: number | undefined;
   readonly oldestDirtyAt: number | undefined;
-  /** Most that the cache may take, in bytes; 0: as much as the disk has. */
+  /** Limit of the cache in bytes; 0: limited only by the disk. */
   readonly cacheLimit: number;
   /** Bytes per second, oldest first. */
   readonly speeds: readonly number[];
   readonly addresses: readonly ShareAddress[];
 }
 
+/** An offer of the exporter of this protocol; others may offer a service of the same type. */
+export interface ProtocolOffer extends Offer {
+  readonly protocol: string;
+}
+
 export interface ShareSources {
   readonly config: Config;
   readonly live: ReadonlyMap<string, LiveShare>;
-  readonly offers: readonly Offer[];
+  readonly offers: readonly ProtocolOffer[];
   readonly since: (share: string) => number | undefined;
   readonly speeds: (share: string) => readonly number[];
-  /** The name under which the reader reaches this machine. */
+  /** The host name that the reader's browser used. */
   readonly host: string;
 }
 
@@ -73,15 +78,25 @@ const PROTOCOLS = [
 
 function addressesOf(share: string, { config, offers, host }: ShareSources): readonly ShareAddress[] {
   const shown = config.shares.find(({ name }) => name === share)?.protocols ?? [];
-  return PROTOCOLS.filter(({ key }) => shown.includes(key)).flatMap(({ service, protocol }) => {
-    const offer = offers.find((one) => one.service === service);
+  return PROTOCOLS.filter(({ key }) => shown.includes(key)).flatMap(({ service, protocol, key }) => {
+    const offer = offerOf(offers, key, service);
     return offer === undefined
       ? []
       : [addressOf(protocol, share, { host: reachedAs(offer, host), port: offer.port })];
   });
 }
 
-/** A server that listens everywhere is reached as this page was; else at the address that it has. */
+export function offerOf(
+  offers: readonly ProtocolOffer[],
+  protocol: string,
+  service: string,
+): ProtocolOffer | undefined {
+  return offers.find((one) => one.protocol === protocol && one.service === service);
+}
+
+/**
+ * A server that listens on all addresses is reached at this page's host name; any other at its own address.
+ */
 export function reachedAs({ addresses }: Offer, host: string): string {
   if (
     addresses.length === 0 ||
@@ -117,14 +132,12 @@ function addressAt(
   return `http://${host}:${port}/${path}/`;
 }
 
-/**
- * The name under which others reach this machine, as far as it is known: nobody else reaches it as localhost.
- */
+/** The host name by which others reach this machine, if it is known: nobody else reaches it as localhost. */
 export function hostForOthers(host: string): string {
   return isLoopback(host) ? hostname() : host;
 }
 
-/** An address that leads to whoever asks for it: another machine would find itself there. */
+/** A loopback address: on another machine it would lead to that machine itself. */
 export function isLocalOnly(address: string): boolean {
   return isLoopback(new URL(address.replace(/^(?:smb|nfs):/, 'http:')).hostname.replaceAll(/[[\]]/g, ''));
 }

@@ -1,9 +1,9 @@
-/** How pages and fragments are answered, and what the browser may do with them. */
+/** Answers with pages and fragments, with the browser's security policy. */
 import { gzipSync } from 'node:zlib';
 import type { Request, ResponseObject, ResponseToolkit } from '@hapi/hapi';
 
 const NOTHING = "default-src 'none'";
-/** Everything comes from here, nothing stands in the page, and no other page may hold it. */
+/** Everything is loaded from this server, there are no inline scripts, and no other page may embed it. */
 export const POLICY = [
   NOTHING,
   "script-src 'self'",
@@ -20,7 +20,7 @@ export function takesGzip(request: Request): boolean {
   );
 }
 
-/** A document or fragment. Private: it is for who has signed in, in that reader's language. */
+/** A document or fragment. Private: made for the signed-in reader, in that reader's language. */
 export function htmlAnswer(
   request: Request,
   h: ResponseToolkit,

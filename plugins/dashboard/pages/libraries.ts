@@ -1,6 +1,6 @@
 /**
- * Two packages that only drawing needs: imported at the first page, so that the daemon's start does not wait
- * for them.
+ * Two packages that only rendering needs: imported for the first page, so that the daemon's start does not
+ * wait for them.
  */
 import type { IntlMessageFormat } from 'intl-messageformat';
 import type { render } from 'preact-render-to-string';
@@ -12,7 +12,7 @@ export interface Libraries {
 
 let loaded: Libraries | undefined;
 
-/** Resolves when pages can be drawn. */
+/** Resolves when pages can be rendered. */
 export async function loadLibraries(): Promise<void> {
   if (loaded) return;
   const [preact, intl] = await Promise.all([import('preact-render-to-string'), import('intl-messageformat')]);

@@ -1,6 +1,4 @@
-/**
- * The pages: the overview, a plugin's tab, a share. Each says which parts it has and how they stand together.
- */
+/** The pages: the overview, a plugin's tab, a share. Each lists its parts and lays them out. */
 import { html } from 'mountkeeper';
 import type { Content, OwnedTab, StatusRecord, View } from 'mountkeeper';
 import { everywhere } from '../languages.ts';
@@ -20,13 +18,13 @@ import type { Reader, Sources } from './sources.ts';
 export interface ModelTraits {
   readonly sources: Sources;
   readonly reader: Reader;
-  /** Draw the page anew: a plugin was through late. */
+  /** Renders the page again: a slow plugin has finished. */
   readonly onLate: () => void;
 }
 
 type Drawn = (id: string) => string;
 
-/** Where a part stands: its content is replaced by the event of its name. */
+/** The element of a part: the event of its name replaces its content. */
 function slot(id: string, drawn: Drawn, attributes: Readonly<Record<string, string>> = {}): Content {
   return drawnInto(
     'div',
@@ -75,12 +73,12 @@ function sentencePart(record: StatusRecord, shares: readonly ShareData[], view: 
   };
 }
 
-/** A share's own part is named by its hash, so that no panel's name can be that of a share. */
+/** A share's own part is named by a hash, so that no panel can have the same name. */
 function partId({ tab }: OwnedTab): string {
   return `${tab.place === 'share' ? 'panel' : (tab.place ?? 'tab')}-${tab.id}`;
 }
 
-/** Draws what plugins show, each on its own; kept over the drawings of one page. */
+/** Renders what plugins show, each one separately; kept for all renderings of a page. */
 class PluginParts {
   readonly #traits: ModelTraits;
   readonly #known = new Map<string, { readonly owned: OwnedTab; readonly part: PluginPart }>();
@@ -142,7 +140,8 @@ export function overviewModel(traits: ModelTraits): PageModel {
       <section class="shares" aria-labelledby="shares-title"><h2 id="shares-title">${view.t('shares')}</h2>
         ${
           shares.length === 0
-            ? html`<div class="empty"><p>${view.t('no-shares-help')}</p><p><a class="primary" href="/tabs/setup">${view.t('set-up-first')}</a></p></div>`
+            ? html`<div class="empty"><p>${view.t('no-shares-help')}</p><p><a class="primary" href="/tabs/setup"
+                >${view.t('set-up-first')}</a></p></div>`
             : null
         }
         <div class="cards">${shares.map(
@@ -150,12 +149,21 @@ export function overviewModel(traits: ModelTraits): PageModel {
             html`<article class="card" key=${name} id=${`card-${shareId(name)}`}>
           ${slot(shareId(name), drawn)}<div class="actions">${shareButtons(sources, name, reader)}</div></article>`,
         )}</div></section>
-      <section class="cards side" aria-label=${view.t('daemon')}>${sources.tabs('card').map((owned) => card({ sources, owned, drawn }, viewOf(owned)))}</section>`,
+      <section class="cards side" aria-label=${view.t('daemon')}>${sources.tabs('card').map((owned) =>
+        card(
+          {
+            sources,
+            owned,
+            drawn,
+          },
+          viewOf(owned),
+        ),
+      )}</section>`,
       ),
   };
 }
 
-/** For a screen on the wall: nothing on it does anything. */
+/** For a wall screen: nothing on it can be clicked. */
 export function statusModel({ sources, reader }: ModelTraits): PageModel {
   const view = createView({ ...reader });
   let shares: readonly ShareData[] = [];
@@ -172,7 +180,10 @@ export function statusModel({ sources, reader }: ModelTraits): PageModel {
     frame: (drawn) =>
       toHtml(
         html`<h1 class="unseen">${view.t('status-page')}</h1>${slot('sentence', drawn, { role: 'status' })}
-      <div class="cards">${shares.map(({ status: { name } }) => html`<article class="card" key=${name}>${slot(shareId(name), drawn)}</article>`)}</div>`,
+      <div class="cards">${shares.map(
+        ({ status: { name } }) =>
+          html`<article class="card" key=${name}>${slot(shareId(name), drawn)}</article>`,
+      )}</div>`,
       ),
   };
 }
@@ -190,7 +201,10 @@ function card(
   view: View,
 ): Content {
   const { id, title } = owned.tab;
-  return html`<article class="card" id=${`frame-${id}`}><h2>${view.text(title)}</h2>${slot(partId(owned), drawn)}${controlsOf(sources, owned, view)}</article>`;
+  return html`<article class="card" id=${`frame-${id}`}><h2>${view.text(title)}</h2>${slot(
+    partId(owned),
+    drawn,
+  )}${controlsOf(sources, owned, view)}</article>`;
 }
 
 export function tabModel(
@@ -212,7 +226,14 @@ export function tabModel(
       const now = current();
       return toHtml(
         html`<h1>${view.text(owned.tab.title)}</h1>
-        ${now ? html`${controlsOf(sources, now, createView({ ...reader, query, tab: now.tab }))}${slot(partId(owned), drawn)}` : html`<p class="empty">${createView({ ...reader }).t('tab-off')}</p>`}`,
+        ${
+          now
+            ? html`${controlsOf(sources, now, createView({ ...reader, query, tab: now.tab }))}${slot(
+                partId(owned),
+                drawn,
+              )}`
+            : html`<p class="empty">${createView({ ...reader }).t('tab-off')}</p>`
+        }`,
       );
     },
   };
@@ -246,7 +267,11 @@ export function shareModel(
       toHtml(
         html`<nav class="crumbs"><a href="/">${view.t('overview')}</a></nav><h1><bdi>${share}</bdi></h1>
       ${slot('sentence', drawn, { role: 'status' })}
-      <article class="card">${slot(shareId(share), drawn)}<div class="actions">${shareButtons(sources, share, reader)}</div></article>
+      <article class="card">${slot(shareId(share), drawn)}<div class="actions">${shareButtons(
+        sources,
+        share,
+        reader,
+      )}</div></article>
       ${panels().map(
         (owned) =>
           html`<section class="card panel" id=${`frame-${owned.tab.id}`}><h2>${view.text(owned.tab.title)}</h2>

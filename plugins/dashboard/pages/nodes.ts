@@ -1,6 +1,6 @@
 /**
- * Small nodes that pages are made of. Bars and lines are SVG: their sizes are attributes, which the page's
- * policy allows.
+ * Small building blocks of pages. Bars and lines are SVG: their sizes are attributes, which the content
+ * security policy allows.
  */
 import { html } from 'mountkeeper';
 import type { Content, View } from 'mountkeeper';
@@ -30,7 +30,7 @@ export interface MeterPart {
 
 const METER_WIDTH = 100;
 
-/** For the eye alone: the figures stand beside it as text. */
+/** Hidden from screen readers: the figures are next to it as text. */
 export function meter({
   whole,
   parts,
@@ -42,7 +42,7 @@ export function meter({
   const bars = parts
     .filter(({ size }) => size > 0)
     .map(({ kind, size }) => {
-      // A sliver is still to be seen.
+      // Even a very small part must be visible.
       const width = Math.min(METER_WIDTH - x, Math.max(1, (size / whole) * METER_WIDTH));
       const bar = html`<rect class=${kind} x=${x.toFixed(2)} width=${width.toFixed(2)} height="8" />`;
       x += width;
@@ -55,7 +55,7 @@ export function meter({
 const LINE_HEIGHT = 24;
 const LINE_STEP = 2;
 
-/** The newest at the right. Nothing where nothing has moved. */
+/** The newest value is at the right. Nothing is drawn when all values are zero. */
 export function sparkline(values: readonly number[]): Content {
   const most = Math.max(...values, 0);
   if (values.length < 2 || most === 0) return null;
@@ -63,11 +63,12 @@ export function sparkline(values: readonly number[]): Content {
     (value, index) =>
       `${index * LINE_STEP},${(LINE_HEIGHT - 1 - (value / most) * (LINE_HEIGHT - 2)).toFixed(1)}`,
   );
-  return html`<svg class="spark" viewBox=${`0 0 ${(values.length - 1) * LINE_STEP} ${LINE_HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+  return html`<svg class="spark" viewBox=${`0 0 ${(values.length - 1) * LINE_STEP} ${LINE_HEIGHT}`}
+      preserveAspectRatio="none" aria-hidden="true">
     <polyline points=${points.join(' ')} /></svg>`;
 }
 
-/** A text with a button that copies it; `shown` in its place where that reads better. */
+/** A text with a button that copies it; `shown` is displayed instead when given. */
 export function copyable(text: string, view: View, shown = text): Content {
   return html`<span class="copy"><code><bdi>${shown}</bdi></code><button type="button" class="quiet" data-copy=${text}
     data-done=${view.t('copied')}>${view.t('copy')}<span class="unseen"> ${text}</span></button></span>`;

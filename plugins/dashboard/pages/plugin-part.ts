@@ -1,22 +1,23 @@
 /**
- * What another plugin shows, kept from holding up or breaking the rest of the page: one that takes long is
- * shown when it is through, one that throws or never ends is replaced by a sentence.
+ * Renders what another plugin shows without letting it delay or break the rest of the page: a slow plugin
+ * is shown when it has finished, one that throws or hangs is replaced by a sentence.
  */
+import { timeBox, timeBoxOr } from 'mountkeeper';
 import type { Clock, Content, Logger } from 'mountkeeper';
 
-/** The page goes on without it after this. */
+/** How long the page waits for it. */
 const PATIENCE_MS = 250;
 const LONGEST_MS = 10_000;
 
 export interface PluginPartOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Named in the log. */
+  /** Name for the log. */
   readonly plugin: string;
   readonly render: () => Content | Promise<Content>;
   readonly toHtml: (content: Content) => string;
   readonly failed: () => string;
-  /** It is through after all. */
+  /** Called when it has finished after all. */
   readonly onLate: () => void;
 }
 
@@ -31,35 +32,23 @@ export class PluginPart {
 
   /** Never rejects. */
   async draw(): Promise<string> {
-    const { clock } = this.#options;
+    const { clock, onLate } = this.#options;
     this.#running ??= this.#render().finally(() => {
       this.#running = undefined;
     });
-    const isThrough = new AbortController();
     const running = this.#running;
-    const late = clock.sleep(PATIENCE_MS, isThrough.signal).then(
-      () => void running.then(() => this.#options.onLate()),
-      () => undefined,
-    );
-    await Promise.race([running, late]);
-    isThrough.abort();
+    await timeBoxOr(clock, PATIENCE_MS, running, () => void running.then(onLate));
     return this.#html;
   }
 
   async #render(): Promise<void> {
     const { clock, log, plugin, render, toHtml, failed } = this.#options;
-    const isThrough = new AbortController();
     try {
-      const tooLong = clock.sleep(LONGEST_MS, isThrough.signal).then(() => {
-        throw new Error('it took too long');
-      });
-      tooLong.catch(() => undefined);
-      this.#html = toHtml(await Promise.race([Promise.resolve().then(render), tooLong]));
+      const drawing = Promise.resolve().then(render);
+      this.#html = toHtml(await timeBox(clock, LONGEST_MS, drawing, 'it took too long'));
     } catch (err) {
       log.warn({ shownBy: plugin, err }, 'a part of the dashboard was not drawn');
       this.#html = failed();
-    } finally {
-      isThrough.abort();
     }
   }
 }

@@ -1,4 +1,4 @@
-/** The reader's language and theme: kept in cookies, which hold nothing else and open no door. */
+/** The reader's language and theme, in cookies that contain nothing else and give no access. */
 import type { Request, RouteOptions, ServerRoute } from '@hapi/hapi';
 import { LANGUAGES, pickLanguage } from '../languages.ts';
 import type { Reader } from './sources.ts';
@@ -34,7 +34,7 @@ export function themeOf(request: Request): Theme {
   return THEMES.find((theme) => theme === chosen) ?? 'auto';
 }
 
-/** A path of this service: `//host` and `/\\host` would lead elsewhere. */
+/** Accepts only paths of this service: `//host` and `/\\host` would lead elsewhere. */
 export function safeBack(back: unknown): string {
   return typeof back === 'string' && back.length <= LONGEST_BACK && /^\/(?![/\\])[^\s\\]*$/.test(back)
     ? back

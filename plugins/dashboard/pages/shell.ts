@@ -1,6 +1,6 @@
 /**
- * The document around every page: head, navigation, footer. Nothing in it comes from another host, and no
- * script stands in it.
+ * The document around every page: head, navigation, footer. Nothing is loaded from another host, and there
+ * are no inline scripts.
  */
 import { Fragment, h, html } from 'mountkeeper';
 import type { Content, OwnedTab, View } from 'mountkeeper';
@@ -15,13 +15,13 @@ export interface ShellTraits {
   /** Path of this page with its query. */
   readonly path: string;
   readonly tabs: readonly OwnedTab[];
-  /** Address of the stream of this page's changes; undefined where it has none. */
+  /** Address of the stream of this page's changes; undefined for a page without one. */
   readonly events: string | undefined;
-  /** Address of a file of the dashboard's own. */
+  /** Returns the address of one of the dashboard's files. */
   readonly asset: (name: string) => string;
   readonly scripts: readonly string[];
   readonly canSignOut: boolean;
-  /** Without navigation and footer. */
+  /** True: without navigation and footer. */
   readonly isBare: boolean;
   /** Changes with every version of the page. */
   readonly build: string;
@@ -45,7 +45,7 @@ const HTMX_CONFIG = JSON.stringify({
 
 export const toHtml = (content: Content): string => libraries().render(h(Fragment, null, content));
 
-/** The one place where markup is put in as it is: it was made by `toHtml`. */
+/** The only place where markup is inserted unescaped: `toHtml` made it. */
 export function drawnInto(
   tag: string,
   attributes: Readonly<Record<string, string | undefined>>,
@@ -56,7 +56,8 @@ export function drawnInto(
 
 export function shell(traits: ShellTraits): string {
   const { title, view, theme, asset, scripts, build } = traits;
-  const document = html`<html lang=${view.language} data-theme=${theme === 'auto' ? undefined : theme} data-build=${build}>
+  const document = html`<html lang=${view.language} data-theme=${theme === 'auto' ? undefined : theme}
+      data-build=${build}>
     <head>
       <meta charset="utf-8" />
       <meta name="viewport" content="width=device-width, initial-scale=1" />
@@ -71,7 +72,16 @@ export function shell(traits: ShellTraits): string {
       <a class="skip" href="#main">${view.t('skip')}</a>
       ${traits.isBare ? null : header(traits)}
       ${lostBanner(view)}
-      ${drawnInto('main', { id: 'main', tabindex: '-1', 'sse-swap': traits.events === undefined ? undefined : 'frame', 'hx-swap': 'morph:innerHTML' }, traits.main)}
+      ${drawnInto(
+        'main',
+        {
+          id: 'main',
+          tabindex: '-1',
+          'sse-swap': traits.events === undefined ? undefined : 'frame',
+          'hx-swap': 'morph:innerHTML',
+        },
+        traits.main,
+      )}
       ${traits.isBare ? null : footer(traits)}
     </body></html>`;
   return `<!doctype html>${libraries().render(document)}`;
@@ -103,9 +113,10 @@ function header({ view, tabs, path }: ShellTraits): Content {
     )}</ul></nav></header>`;
 }
 
-/** Shown by the page's script: without it, nothing here changes and nothing is promised. */
+/** The page's script shows this when the connection is lost; without a script the page says so at once. */
 function lostBanner(view: View): Content {
-  return html`<div id="lost" class="lost" role="alert" hidden data-lost=${view.t('lost', { age: '%' })} data-old=${view.t('old', { age: '%' })}></div>
+  return html`<div id="lost" class="lost" role="alert" hidden data-lost=${view.t('lost', { age: '%' })}
+      data-old=${view.t('old', { age: '%' })}></div>
     <noscript><p class="lost">${view.t('no-script')}</p></noscript>`;
 }
 
@@ -115,8 +126,18 @@ function footer({ view, theme, path, canSignOut }: ShellTraits): Content {
     html`<button type="submit" class="quiet" name=${name} value=${value}
     aria-pressed=${isChosen ? 'true' : 'false'}>${label}</button>`;
   return html`<footer><form method="post" action="/dashboard/preferences" class="preferences">${back}
-      <span role="group" aria-label=${view.t('language')}>${LANGUAGES.map((language) => choice('language', language, view.t(`language-${language}`), language === view.language))}</span>
-      <span role="group" aria-label=${view.t('theme')}>${(['auto', 'light', 'dark'] as const).map((one) => choice('theme', one, view.t(`theme-${one}`), one === theme))}</span>
+      <span role="group" aria-label=${view.t('language')}>${LANGUAGES.map((language) =>
+        choice('language', language, view.t(`language-${language}`), language === view.language),
+      )}</span>
+      <span role="group" aria-label=${view.t('theme')}>${(['auto', 'light', 'dark'] as const).map((one) =>
+        choice('theme', one, view.t(`theme-${one}`), one === theme),
+      )}</span>
     </form>
-    ${canSignOut ? html`<form method="post" action="/dashboard/sign-out"><button type="submit" class="quiet">${view.t('sign-out')}</button></form>` : null}</footer>`;
+    ${
+      canSignOut
+        ? html`<form method="post" action="/dashboard/sign-out"><button type="submit" class="quiet">${view.t(
+            'sign-out',
+          )}</button></form>`
+        : null
+    }</footer>`;
 }

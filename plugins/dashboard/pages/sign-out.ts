@@ -1,6 +1,6 @@
 /**
- * Signing out of HTTP Basic: a browser forgets a password when an answer refuses it. So the first time one is
- * refused that is right; whoever then gives another, or the same again, is shown the page.
+ * Signs out of HTTP Basic: a browser forgets a password when an answer refuses it. So the right password is
+ * refused once; afterwards, any valid one opens the page again.
  */
 import { randomUUID } from 'node:crypto';
 import type { RouteOptions, ServerRoute } from '@hapi/hapi';
@@ -20,7 +20,7 @@ export function signOutRoute(options: RouteOptions): ServerRoute {
     options: { ...options },
     handler: (request, h) => {
       const { once = '' } = request.query as { once?: string };
-      // Begins with a POST, which no other site can send; the address that it leads to is good for one
+      // Starts with a POST, which no other site can send; the address that it leads to is valid for one
       // refusal.
       if (request.method === 'post') {
         const id = randomUUID();

@@ -1,28 +1,25 @@
-/** Everything that pages are made from, read when it is needed: a page shows what holds now. */
+/** The data of all pages, read at each rendering. */
 import { createHash } from 'node:crypto';
 import type {
   Clock,
   Config,
   Content,
-  Exporter,
   LiveShare,
   Logger,
   Notice,
-  Offer,
   OwnedTab,
   PluginContext,
   Tab,
   View,
 } from 'mountkeeper';
 import { createView } from '../view.ts';
+import type { ProtocolOffer } from '../overview/share-data.ts';
 import type { Recent } from '../live/recent.ts';
-
-const EXPORTERS = ['exporter:smb', 'exporter:nfs', 'exporter:webdav'] as const;
 
 /** Who reads a page. */
 export interface Reader {
   readonly language: string;
-  /** The name under which this machine was asked. */
+  /** The host name that the reader's browser used. */
   readonly host: string;
 }
 
@@ -68,8 +65,13 @@ export class Sources {
     );
   }
 
-  get offers(): readonly Offer[] {
-    return EXPORTERS.flatMap((name) => this.#exporter(name)?.offers?.() ?? []);
+  get offers(): readonly ProtocolOffer[] {
+    return this.#ctx
+      .use('exporters')
+      .list()
+      .flatMap(({ protocol, exporter }) =>
+        (exporter.offers?.() ?? []).map((offer) => ({ ...offer, protocol })),
+      );
   }
 
   tabs(place: NonNullable<Tab['place']>): readonly OwnedTab[] {
@@ -88,21 +90,12 @@ export class Sources {
       .list()
       .find(({ tab }) => tab.id === id);
   }
-
-  #exporter(name: (typeof EXPORTERS)[number]): Exporter | undefined {
-    try {
-      return this.#ctx.use(name);
-    } catch {
-      // That protocol's plugin is off.
-      return undefined;
-    }
-  }
 }
 
 const ids = new Map<string, string>();
 const MOST_IDS = 10_000;
 
-/** An id for the page and its events: names of shares may hold anything. */
+/** An id for the page and its events, because names of shares may contain any character. */
 export function shareId(share: string): string {
   const known = ids.get(share);
   if (known !== undefined) return known;
@@ -112,7 +105,7 @@ export function shareId(share: string): string {
   return id;
 }
 
-/** Buttons of all plugins for one share, drawn once: what came of a click stays where it is. */
+/** All plugins' buttons for one share; rendered once, so that the result of a click stays visible. */
 export function shareButtons(sources: Sources, share: string, reader: Reader): Content {
   return sources.tabs('share').map(({ plugin, tab }) => {
     const view = createView({ ...reader, share, tab });
@@ -124,7 +117,7 @@ export function controlsOf(sources: Sources, { plugin, tab }: OwnedTab, view: Vi
   return isolated(sources, plugin, () => tab.controls?.(view));
 }
 
-/** A plugin that throws leaves a gap, and nothing else. */
+/** A plugin that throws leaves its place empty, and nothing else happens. */
 function isolated(sources: Sources, plugin: string, draw: () => Content): Content {
   try {
     return draw();

@@ -1,6 +1,6 @@
 /**
- * Parts and actions that tabs declare. An action answers with what came of it, to be shown where it was
- * clicked.
+ * Serves the parts and actions that tabs declare. An action answers with its outcome, which is shown next
+ * to its button.
  */
 import type { Request, RouteOptions, ServerRoute } from '@hapi/hapi';
 import { html } from 'mountkeeper';
@@ -14,7 +14,7 @@ import type { Sources } from './sources.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 
-/** Only what the plugin itself has declared, never what every object has. */
+/** Only own properties that the plugin has declared, never inherited ones. */
 function own<T>(record: Readonly<Record<string, T>> | undefined, name: string): T | undefined {
   return record !== undefined && Object.hasOwn(record, name) ? record[name] : undefined;
 }
@@ -43,7 +43,9 @@ export function outcomeNode({ ok, message, content }: Outcome, view: View): Cont
   const line =
     said === ''
       ? null
-      : html`<span class="outcome" data-tone=${ok ? 'good' : 'bad'}>${icon(ok ? 'good' : 'bad')}<bdi>${said}</bdi></span>`;
+      : html`<span class="outcome" data-tone=${ok ? 'good' : 'bad'}>${icon(ok ? 'good' : 'bad')}<bdi>${
+          said
+        }</bdi></span>`;
   return [line, content];
 }
 

@@ -1,4 +1,4 @@
-/** The editor of the settings: the text and the form beside it, what a change would do, and applying it. */
+/** The settings editor: the text and the form, the effect of a change, and applying it. */
 import { editToml, html, readToml } from 'mountkeeper';
 import type {
   ConfigChanges,
@@ -18,20 +18,11 @@ type Table = Readonly<Record<string, unknown>>;
 
 /** Undefined while the control API is off. */
 export function changesOf(ctx: PluginContext): ConfigChanges | undefined {
-  return optional(() => ctx.use('configChanges'));
-}
-
-function optional<T>(use: () => T): T | undefined {
-  try {
-    return use();
-  } catch {
-    // Its plugin is off.
-    return undefined;
-  }
+  return ctx.find('configChanges');
 }
 
 function presetsOf(ctx: PluginContext): ReturnType<ConfigPresets['list']> {
-  return optional(() => ctx.use('configPresets'))?.list() ?? [];
+  return ctx.find('configPresets')?.list() ?? [];
 }
 
 export class Editor {
@@ -77,11 +68,14 @@ export class Editor {
           hx-swap="innerHTML"
         >
           <span>${view.t('presets')}</span
-          >${presets.map(({ name, title }) => html`<button type="button" hx-post=${view.action('preset')} hx-vals=${JSON.stringify({ name })}>${view.text(title)}</button>`)}
+          >${presets.map(
+            ({ name, title }) => html`<button type="button" hx-post=${view.action('preset')}
+              hx-vals=${JSON.stringify({ name })}>${view.text(title)}</button>`,
+          )}
         </div>`;
   }
 
-  /** Left as it is where the text cannot be read: what is typed there comes first. */
+  /** Unchanged when the text cannot be parsed, because the user's input has priority. */
   #fields(text: string, view: View, isSwapped: boolean): Content {
     const document = read(text);
     return (
@@ -101,13 +95,13 @@ export class Editor {
     return this.#ctx.use('configChanges');
   }
 
-  /** The text was typed. */
+  /** Called when the text was edited. */
   async check(view: View): Promise<Outcome> {
     const text = textOf(view);
     return answer([await this.#verdict(text, view), this.#fields(text, view, true)]);
   }
 
-  /** A field was changed. */
+  /** Called when a field was changed. */
   set(view: View): Promise<Outcome> {
     const path = pathOf(view);
     const document = read(textOf(view));
@@ -146,7 +140,7 @@ export class Editor {
     ]);
   }
 
-  /** A former version comes into the editor, and nothing else happens. */
+  /** Loads a former version into the editor, without applying it. */
   async restore(view: View): Promise<Outcome> {
     const text = this.#changes().text(view.form['version'] ?? '');
     if (text === undefined) return { ok: false, message: everywhere('version-gone') };
@@ -188,7 +182,7 @@ export class Editor {
   }
 }
 
-/** The page is still there after its own change. */
+/** Called when the page is still reachable after its own change. */
 export function reached(ctx: PluginContext, view: View): Outcome {
   const isKnown = changesOf(ctx)?.reached(view.form['version'] ?? '') === true;
   return { ok: isKnown, message: everywhere(isKnown ? 'settings-reached' : 'settings-gone') };
@@ -198,7 +192,7 @@ function read(text: string): Table | undefined {
   try {
     return readToml(text);
   } catch {
-    // The verdict says what is wrong with it.
+    // The verdict shows what is wrong with it.
     return undefined;
   }
 }
@@ -207,7 +201,7 @@ function answer(content: Content): Outcome {
   return { ok: true, message: '', content };
 }
 
-/** Browsers send line ends of their own. */
+/** Browsers send CRLF line breaks. */
 function textOf({ form }: View): string {
   return (form['text'] ?? '').replaceAll('\r\n', '\n');
 }
@@ -255,7 +249,7 @@ function emptied(): Content {
   return html`<div id="settings-verdict" class="drawn" aria-live="polite" hx-swap-oob="true"></div>`;
 }
 
-/** Tells the daemon after a while that the page still reaches it. */
+/** Tells the daemon after a while that the page can still reach it. */
 export function arrival(value: string, view: View): Content {
   return html`<span
       class="arrival"

@@ -1,6 +1,6 @@
 /**
- * The form of the settings: what the schema knows, drawn with what the text says. The text is the truth; a
- * field changes its key there.
+ * The settings form: the keys of the schema with the values of the text. The text is authoritative; a field
+ * changes its key in the text.
  */
 import { html } from 'mountkeeper';
 import type { ConfigKey, Content, TomlEdit, View } from 'mountkeeper';
@@ -8,26 +8,31 @@ import type { ConfigKey, Content, TomlEdit, View } from 'mountkeeper';
 export type Path = readonly (string | number)[];
 type Table = Readonly<Record<string, unknown>>;
 
-/** One section of the form: a table, or one of an array of tables. */
+/** One section of the form: a table, or one item of an array of tables. */
 interface Section {
   readonly path: Path;
-  /** The array's name, where it is one of an array. */
+  /** The array's name, for an item of an array. */
   readonly array: string | undefined;
   readonly keys: readonly ConfigKey[];
 }
 
 const CHOICE = /^"[^"]*"(?: \| "[^"]*")*$/;
 const WHOLE = /^-?\d{1,15}$/;
-/** Options that nobody has named yet are added in the text. */
+/** New options can be added only in the text. */
 const OPTIONS = 'options';
 
-/** Keys by section, arrays marked by `[]`: `shares[]`, `web`. */
+/** Plugins are switched on a page of their own, and in the file. */
+export function isSwitch(path: string): boolean {
+  const [first, , key] = path.split('.');
+  return first === 'plugins' && (key === undefined || key === 'enabled' || key === 'isolation');
+}
+
+/** Keys by section; arrays end in `[]`: `shares[]`, `web`. */
 function bySection(keys: readonly ConfigKey[]): ReadonlyMap<string, readonly ConfigKey[]> {
   const sections = new Map<string, ConfigKey[]>();
   for (const key of keys) {
     const section = key.path.slice(0, key.path.lastIndexOf('.'));
-    // Switches have a page of their own.
-    if (section.startsWith('plugins')) continue;
+    if (isSwitch(key.path)) continue;
     sections.set(section, [...(sections.get(section) ?? []), key]);
   }
   return sections;
@@ -54,7 +59,7 @@ function sectionsOf(document: Table, keys: readonly ConfigKey[]): readonly Secti
   });
 }
 
-/** Arrays to which the form can add: what is put there at first. */
+/** Arrays to which the form can add an item, and its initial values. */
 export const ADDABLE: Readonly<Record<string, Table>> = {
   connections: { name: 'nas', type: 'sftp', options: { host: '', user: '', pass: '' } },
   shares: { name: 'files', connection: 'nas' },
@@ -114,7 +119,13 @@ function arrayPanel(array: string, sections: readonly Section[], drawing: Drawin
           </div>
         </fieldset>`,
     )}
-    ${ADDABLE[array] ? html`<div class="actions"><button type="button" ...${posting(view, 'add', [array])}>${view.t('add')}</button></div>` : null}
+    ${
+      ADDABLE[array]
+        ? html`<div class="actions"><button type="button" ...${posting(view, 'add', [array])}>${view.t(
+            'add',
+          )}</button></div>`
+        : null
+    }
   </details>`;
 }
 
@@ -153,7 +164,7 @@ interface Field {
   readonly value: unknown;
 }
 
-/** Dotted, as problems and differences name it. */
+/** Dotted path, as in problems and differences. */
 export function dotted(path: Path): string {
   return path.reduce<string>(
     (text, segment) =>
@@ -177,13 +188,15 @@ function field({ key, path, value }: Field, view: View): Content {
     >
     ${input({ key, path, value }, { id, byDefault, view })}
     <p class="help" id=${`${id}-help`}>
-      ${key.description === '' ? null : html`<span lang="en">${key.description}</span> `}${unitOf(key, view)}${key.fileOnly === true ? view.t('by-file-only') : null}
+      ${key.description === '' ? null : html`<span lang="en">${key.description}</span> `}${unitOf(key, view)}${
+        key.fileOnly === true ? view.t('by-file-only') : null
+      }
     </p>
     <p class="problem" id=${`${id}-problem`} hidden></p>
   </div>`;
 }
 
-/** What its text is made of. */
+/** What its text is made from. */
 function unitOf({ type }: ConfigKey, view: View): Content {
   if (['duration', 'size', 'rate'].includes(type)) return html`${view.t(`unit-${type}`)} `;
   return type.startsWith('array of') ? html`${view.t('unit-list')} ` : null;
@@ -215,7 +228,12 @@ function input({ key, path, value }: Field, { id, byDefault, view }: Input): Con
       <option value="" selected=${value === undefined}>
         ${view.t('default-is', { value: word(byDefault ?? '', view) })}
       </option>
-      ${choices.map((one) => html`<option value=${one} selected=${value !== undefined && shownValue(value) === one}>${word(one, view)}</option>`)}
+      ${choices.map(
+        (one) =>
+          html`<option value=${one} selected=${
+            value !== undefined && shownValue(value) === one
+          }>${word(one, view)}</option>`,
+      )}
     </select>`;
   }
   const isSecret = key.secret || isMask(value);
@@ -244,8 +262,8 @@ export function shownValue(value: unknown): string {
 }
 
 /**
- * What was typed, as the schema wants it; what cannot be read so goes into the text as it is, and the check
- * says what is wrong.
+ * Converts input to the schema's type; what cannot be converted is written to the text as it is, and the
+ * check reports it.
  */
 export function typed(text: string, type: string, before: unknown): unknown {
   if (text === '') return undefined;
@@ -259,7 +277,7 @@ export function typed(text: string, type: string, before: unknown): unknown {
   return typeof before === 'number' && WHOLE.test(text) ? Number(text) : text;
 }
 
-/** The key that a path of the document is an instance of. */
+/** The schema key of a path in the document. */
 export function keyOf(path: Path, keys: readonly ConfigKey[]): ConfigKey | undefined {
   const pattern = path.reduce<string>(
     (text, segment) =>
@@ -275,6 +293,6 @@ export function editOf(
   { document, keys }: { readonly document: unknown; readonly keys: readonly ConfigKey[] },
 ): TomlEdit {
   const value = typed(text, keyOf(path, keys)?.type ?? 'string', at(document, path));
-  // An option that is emptied stays one: it is in the text that options are taken away.
+  // An emptied option stays; options are removed in the text.
   return value === undefined ? { path } : { path, value };
 }

@@ -1,4 +1,4 @@
-/** While no password is set: who could change what, and a form that sets one. */
+/** Shown while no password is set: who can change what, and a form that sets a password. */
 import { editToml, html, isLoopback } from 'mountkeeper';
 import type { Content, Outcome, PluginContext, Tab, View, WebConfig } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
@@ -33,14 +33,14 @@ function form(ctx: PluginContext, view: View): Content {
   </form>`;
 }
 
-/** On trial like every change from the page: whoever mistypes it is not shut out for good. */
+/** On trial, like every change from the page: a mistyped password does not lock anybody out for good. */
 async function set(ctx: PluginContext, view: View): Promise<Outcome> {
   const changes = changesOf(ctx);
   const { password = '' } = view.form;
   if (!changes) return { ok: false, message: everywhere('settings-no-api') };
   if (password.length < SHORTEST) return { ok: false, message: everywhere('password-short') };
   const { version } = changes;
-  // Who has set one meanwhile is not overruled from here.
+  // A password that somebody has set meanwhile is not replaced from here.
   if (webOf(ctx).password !== '') return { ok: false, message: everywhere('password-there') };
   const text = editToml(ctx.use('config').shown(), [{ path: ['web', 'password'], value: password }]);
   const {

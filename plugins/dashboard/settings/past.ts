@@ -1,4 +1,4 @@
-/** What was applied before, and what is on trial now. */
+/** The history of applied documents, and the one on trial. */
 import { html } from 'mountkeeper';
 import type { AppliedConfig, ConfigChanges, ConfigTrial, Content, Outcome, View } from 'mountkeeper';
 import { everywhere } from '../languages.ts';
@@ -51,7 +51,15 @@ function versionEntry({ version, at, by, summary }: AppliedConfig, isNewest: boo
             ${lines.map((line) => html`<li><bdi>${line}</bdi></li>`)}
           </ul>`
     }
-    ${isNewest ? null : html`<div class="actions">${view.button({ action: 'restore', label: everywhere('version-restore'), values: { version } })}</div>`}
+    ${
+      isNewest
+        ? null
+        : html`<div class="actions">${view.button({
+            action: 'restore',
+            label: everywhere('version-restore'),
+            values: { version },
+          })}</div>`
+    }
   </li>`;
 }
 

@@ -1,4 +1,4 @@
-/** The settings: an editor, what is on trial, and what was applied before. */
+/** The settings tab: the editor, the document on trial, and the history. */
 import type { Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
 import { changesOf, Editor, reached } from './editor.ts';
@@ -8,7 +8,7 @@ const ICON = 'M4 7h9M17 7h3M4 17h3M11 17h9M15 4.5v5M9 14.5v5';
 
 export function settingsTab(ctx: PluginContext): Tab {
   const editor = new Editor(ctx);
-  /** A sentence in place of what an action cannot do. */
+  /** The sentence for an action that cannot be done. */
   const told =
     (act: (view: View) => Outcome | Promise<Outcome>) =>
     async (view: View): Promise<Outcome> =>

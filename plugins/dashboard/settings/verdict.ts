@@ -1,10 +1,10 @@
-/** What a text would change, and whom it interrupts: shown as it is written. */
+/** What a text would change, and whom it interrupts; updated while the user types. */
 import { createHash } from 'node:crypto';
 import { html } from 'mountkeeper';
 import type { ConfigProblem, ConfigVerdict, Content, Interruption, View } from 'mountkeeper';
 import { icon } from '../pages/nodes.ts';
 
-/** Names the text that was looked at, so that nobody applies another than was shown. */
+/** Hash of the checked text, so that only what was shown can be applied. */
 export function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
@@ -69,14 +69,14 @@ function interruption({ shares, servers, restart }: Interruption, view: View): C
   </ul>`;
 }
 
-/** Asked only where somebody is interrupted. */
+/** Asked only when somebody is interrupted. */
 function question({ shares, servers }: Interruption, view: View): string | undefined {
   if (shares.length > 0)
     return view.plain('apply-interrupts', { count: shares.length, names: shares.join(', ') });
   return servers ? view.plain('apply-servers') : undefined;
 }
 
-/** The page's script puts each at its field, too. */
+/** The page's script also shows each one at its field. */
 function problemsPanel(problems: readonly ConfigProblem[], message: string, view: View): Content {
   const shown = problems.length > 0 ? problems : [{ message }];
   return html`<div class="drawn" data-verdict="bad">
@@ -88,7 +88,13 @@ function problemsPanel(problems: readonly ConfigProblem[], message: string, view
             ${icon('bad')}
             <div>
               <p><bdi lang="en">${problem.message}</bdi></p>
-              ${problem.line === undefined ? null : html`<p><button type="button" class="quiet" data-line=${String(problem.line)}>${view.t('to-line', { line: problem.line })}</button></p>`}
+              ${
+                problem.line === undefined
+                  ? null
+                  : html`<p><button type="button" class="quiet" data-line=${String(
+                      problem.line,
+                    )}>${view.t('to-line', { line: problem.line })}</button></p>`
+              }
             </div>
           </li>`,
       )}

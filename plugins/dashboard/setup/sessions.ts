@@ -1,4 +1,6 @@
-/** What is answered so far, kept here and never in the page: a password that was typed is not sent back. */
+/**
+ * The answers so far, kept in the daemon and never in the page: a password is not sent back to the browser.
+ */
 import { randomUUID } from 'node:crypto';
 import type { Clock, NasAnswers, SetupAnswers } from 'mountkeeper';
 
@@ -8,7 +10,7 @@ const LONGEST_MS = 30 * 60_000;
 export interface Session {
   readonly id: string;
   readonly nas: NasAnswers;
-  /** The folder that is looked into. */
+  /** The folder whose content is shown. */
   at: string;
   readonly folders: Set<string>;
   lan: SetupAnswers['lan'];

@@ -1,7 +1,8 @@
-/** "Add a NAS": four short steps, each tried before the next is asked. */
+/** "Add a NAS": four short steps, each tested before the next one. */
 import { html } from 'mountkeeper';
 import type {
   Content,
+  FoundNas,
   NasAnswers,
   NasKind,
   Outcome,
@@ -15,16 +16,11 @@ import { CATALOGUES, everywhere } from '../languages.ts';
 import { hostForOthers } from '../overview/share-data.ts';
 import { Sessions } from './sessions.ts';
 import type { Session } from './sessions.ts';
-import { doneStep, foldersStep, guide, lanStep, nasStep, reviewStep } from './steps.ts';
+import { doneStep, foldersStep, foundServers, guide, KINDS, lanStep, nasStep, reviewStep } from './steps.ts';
 
 const ICON = 'M4 6h16v5H4zM4 14h9v4H4zM8 8.5h.1M8 16h.1M18 13v8M14 17h8';
 const FOLDER = 'f:';
-
-/** What is read of the plugin of SMB. */
-interface Server {
-  readonly port: number;
-  readonly listen: readonly string[];
-}
+const LONGEST_ADDRESS = 2_048;
 
 /** Others cannot reach this machine by the name under which it reaches itself. */
 function hostFor(host: string, listen: readonly string[]): string {
@@ -35,18 +31,14 @@ function hostFor(host: string, listen: readonly string[]): string {
 class Guide {
   readonly #ctx: PluginContext;
   #sessions: Sessions | undefined;
+  #looking: Promise<readonly FoundNas[]> | undefined;
 
   constructor(ctx: PluginContext) {
     this.#ctx = ctx;
   }
 
   get service(): SetupService | undefined {
-    try {
-      return this.#ctx.use('setup');
-    } catch {
-      // Its plugin is off.
-      return undefined;
-    }
+    return this.#ctx.find('setup');
   }
 
   get #setup(): SetupService {
@@ -58,7 +50,15 @@ class Guide {
     return this.#sessions;
   }
 
-  /** The NAS is asked at once: what it says stands below the answers. */
+  /** Readers who open the page at the same time share one look into the network. */
+  async found(view: View): Promise<Content> {
+    this.#looking ??= (this.#ctx.find('nasFinder')?.find(this.#ctx.signal) ?? Promise.resolve([])).finally(
+      () => (this.#looking = undefined),
+    );
+    return foundServers(await this.#looking, view);
+  }
+
+  /** The NAS is asked at once; its answer is shown below the form. */
   async try(view: View): Promise<Outcome> {
     const session = this.#known.begin(nasOf(view));
     return this.#browse(session, view);
@@ -104,7 +104,7 @@ class Guide {
     const { ok, message } = await this.#setup.apply(answers, 'page');
     if (!ok) return { ok, message };
     this.#known.end(session.id);
-    const { port, listen } = (this.#ctx.use('config').current.config as unknown as { smb: Server }).smb;
+    const { port, listen } = this.#ctx.use('config').current.config.smb;
     return next(doneStep({ names, lan: answers.lan, host: hostFor(view.host, listen), port }, view));
   }
 }
@@ -114,18 +114,24 @@ function nasOf({ form }: View): NasAnswers {
   return { kind: kind as NasKind, address, user, password };
 }
 
+/** From the address of the part: whatever stands there only fills in the reader's own form. */
+function chosenNas({ query }: View): Pick<NasAnswers, 'kind' | 'address'> {
+  const kind = KINDS.find((one) => one === query['kind']) ?? 'smb';
+  return { kind, address: (query['address'] ?? '').slice(0, LONGEST_ADDRESS) };
+}
+
 function answersOf({ nas, folders, lan }: Session): SetupAnswers {
   return { nas, folders: [...folders].sort(), lan };
 }
 
-/** A form says only what is ticked; what was shown and is not is unticked. */
+/** A form sends only ticked boxes; boxes that were shown and not sent are unticked. */
 function keepTicks({ at, folders }: Session, { form }: View): void {
   for (const folder of folders)
     if (folder === at || folder.split('/').slice(0, -1).join('/') === at) folders.delete(folder);
   for (const name of Object.keys(form)) if (name.startsWith(FOLDER)) folders.add(name.slice(FOLDER.length));
 }
 
-/** In place of the step before. */
+/** Replaces the step before. */
 function next(content: Content): Outcome {
   return { ok: true, message: '', content: guide(content, true) };
 }
@@ -150,6 +156,10 @@ export function setupTab(ctx: PluginContext): Tab {
     watch: () => () => undefined,
     controls: (view) =>
       steps.service ? guide(nasStep(view), false) : html`<p class="empty">${view.t('setup-off')}</p>`,
+    parts: {
+      found: (view) => (steps.service ? steps.found(view) : null),
+      nas: (view) => nasStep(view, chosenNas(view)),
+    },
     actions: {
       try: asked((view) => steps.try(view)),
       open: asked((view) => steps.open(view)),

@@ -1,14 +1,14 @@
-/** The steps of the guide, each a form that leads to the next. */
+/** The steps of the setup guide, each a form that leads to the next. */
 import { html } from 'mountkeeper';
-import type { ConfigVerdict, Content, NasKind, SetupAnswers, View } from 'mountkeeper';
+import type { ConfigVerdict, Content, FoundNas, NasAnswers, NasKind, SetupAnswers, View } from 'mountkeeper';
 import { addressOf } from '../overview/share-data.ts';
 import { copyable } from '../pages/nodes.ts';
 import type { Session } from './sessions.ts';
 
-const KINDS: readonly NasKind[] = ['smb', 'sftp', 'webdav', 'ftp'];
+export const KINDS: readonly NasKind[] = ['smb', 'sftp', 'webdav', 'ftp'];
 const SMB_PORT = 445;
 
-/** Answers come in its place; what is wrong stands below the form that was sent. */
+/** The answer replaces the form; errors are shown below the form that was sent. */
 export function guide(content: Content, isSwapped: boolean): Content {
   return html`<div id="guide" class="drawn" hx-swap-oob=${isSwapped ? 'true' : undefined}>${content}</div>`;
 }
@@ -38,13 +38,49 @@ function form({ action, session, step, heading }: Form, fields: Content, view: V
   </form>`;
 }
 
-export function nasStep(view: View): Content {
+/** Servers that announce themselves; one click fills in kind and address. Names are strangers' text. */
+export function foundServers(found: readonly FoundNas[], view: View): Content {
+  if (found.length === 0) return html`<p class="help">${view.t('nas-none-found')}</p>`;
+  return html`<p class="help">${view.t('nas-found')}</p>
+    <ul class="folders">
+      ${found.map(
+        ({ kind, name, address }) =>
+          html`<li>
+            <span><bdi>${name}</bdi> <small>${view.t(`kind-${kind}`)} <bdi>${address}</bdi></small></span>
+            <button
+              type="button"
+              class="quiet"
+              hx-get=${view.part('nas', { kind, address })}
+              hx-target="#guide"
+              hx-swap="innerHTML"
+            >
+              ${view.t('nas-take')}<span class="unseen"> ${name}</span>
+            </button>
+          </li>`,
+      )}
+    </ul>`;
+}
+
+function looking(view: View): Content {
+  return html`<div
+    class="found"
+    hx-get=${view.part('found')}
+    hx-trigger="load"
+    hx-target="this"
+    hx-swap="innerHTML"
+  >
+    <p class="help">${view.t('nas-looking')}</p>
+  </div>`;
+}
+
+/** `chosen`: a server that announced itself; without it, the network is looked through. */
+export function nasStep(view: View, chosen?: Pick<NasAnswers, 'kind' | 'address'>): Content {
   const fields = html`<fieldset class="kinds">
       <legend>${view.t('nas-kind')}</legend>
       ${KINDS.map(
         (kind, index) =>
           html`<label
-            ><input type="radio" name="kind" value=${kind} checked=${index === 0} />
+            ><input type="radio" name="kind" value=${kind} checked=${chosen ? kind === chosen.kind : index === 0} />
             <span
               ><strong>${view.t(`kind-${kind}`)}</strong> <small>${view.t(`kind-${kind}-help`)}</small></span
             ></label
@@ -59,6 +95,7 @@ export function nasStep(view: View): Content {
         autocomplete="off"
         spellcheck="false"
         placeholder="nas.local"
+        value=${chosen?.address}
         aria-describedby="address-help"
     /></label>
     <p class="help" id="address-help">${view.t('nas-address-help')}</p>
@@ -69,10 +106,12 @@ export function nasStep(view: View): Content {
       >${view.t('nas-password')} <input name="password" type="password" autocomplete="new-password"
     /></label>
     <div class="actions"><button type="submit" class="primary">${view.t('nas-try')}</button></div>`;
-  return form({ action: 'try', step: 1, heading: 'step-nas' }, fields, view);
+  const step = form({ action: 'try', step: 1, heading: 'step-nas' }, fields, view);
+  // Outside of the form: nothing that is typed there may become part of an address.
+  return chosen ? step : html`${looking(view)}${step}`;
 }
 
-/** A button that leads to another folder, with what is ticked here. */
+/** A button that opens another folder and sends the ticked boxes along. */
 function leading(path: string, label: Content, view: View): Content {
   return html`<button
     type="button"
@@ -101,10 +140,22 @@ export function foldersStep(session: Session, names: readonly string[], view: Vi
   const list = html`<ul class="folders">
     ${paths.map((path) => folder(path, session, view))}
   </ul>`;
-  const fields = html`<p class="crumbs"><bdi>/${at}</bdi> ${at === '' ? null : leading(up, view.t('folder-up'), view)}</p>
+  const fields = html`<p class="crumbs"><bdi>/${at}</bdi> ${
+    at === '' ? null : leading(up, view.t('folder-up'), view)
+  }</p>
     ${names.length === 0 ? html`<p class="empty">${view.t('no-folders')}</p>` : list}
-    ${at === '' ? null : html`<label><input type="checkbox" name=${`f:${at}`} checked=${folders.has(at)} /> ${view.t('this-folder')}</label>`}
-    ${elsewhere.length === 0 ? null : html`<p class="help">${view.t('also-chosen')} <bdi>${elsewhere.join(', ')}</bdi></p>`}
+    ${
+      at === ''
+        ? null
+        : html`<label><input type="checkbox" name=${`f:${at}`} checked=${folders.has(at)} /> ${view.t(
+            'this-folder',
+          )}</label>`
+    }
+    ${
+      elsewhere.length === 0
+        ? null
+        : html`<p class="help">${view.t('also-chosen')} <bdi>${elsewhere.join(', ')}</bdi></p>`
+    }
     <div class="actions"><button type="submit" class="primary">${view.t('next')}</button></div>`;
   return form({ action: 'choose', session: id, step: 2, heading: 'step-folders' }, fields, view);
 }
@@ -144,7 +195,11 @@ interface Done {
 export function doneStep({ names, lan, host, port }: Done, view: View): Content {
   return html`<section class="card guide">
     <h2 tabindex="-1" autofocus>${view.t('step-done')}</h2>
-    ${lan ? names.map((name) => addresses(name, { user: lan.user, host, port }, view)) : html`<p>${view.t('done-local')}</p>`}
+    ${
+      lan
+        ? names.map((name) => addresses(name, { user: lan.user, host, port }, view))
+        : html`<p>${view.t('done-local')}</p>`
+    }
     <p>${view.t('done-help')}</p>
     <p><a href="/">${view.t('overview')}</a></p>
   </section>`;

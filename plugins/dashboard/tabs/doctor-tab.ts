@@ -1,6 +1,4 @@
-/**
- * The findings of `mountkeeper doctor`, looked for in a process of its own: no check may hold up the daemon.
- */
+/** The results of `mountkeeper doctor`, from a child process: no check may block the daemon. */
 import { join } from 'node:path';
 import { html } from 'mountkeeper';
 import type { Check, Content, Outcome, PluginContext, Tab, View } from 'mountkeeper';
@@ -10,7 +8,7 @@ import { icon } from '../pages/nodes.ts';
 const TONES = { ok: 'good', warning: 'warn', error: 'bad' } as const;
 const ORDER = { error: 0, warning: 1, ok: 2 } as const;
 const LONGEST_MS = 60_000;
-/** Whoever comes back soon is shown what was found then. */
+/** Results are shown again for this long instead of running the checks again. */
 const GOOD_FOR_MS = 60_000;
 
 interface Findings {
@@ -36,7 +34,7 @@ export class Doctor {
     return this.#running !== undefined;
   }
 
-  /** Rejects when nothing could be found out. */
+  /** Rejects when there are no results. */
   async look(): Promise<void> {
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
@@ -82,7 +80,9 @@ export class Doctor {
 }
 
 function finding({ title, result, detail, advice }: Check, view: View): Content {
-  return html`<li data-tone=${TONES[result]}>${icon(TONES[result])}<div><p><strong>${title}</strong> <small>${view.t(`doctor-${TONES[result]}`)}</small></p>
+  return html`<li data-tone=${TONES[result]}>${icon(TONES[result])}<div><p><strong>${title}</strong> <small>${view.t(
+    `doctor-${TONES[result]}`,
+  )}</small></p>
     <p><bdi>${detail}</bdi></p>${advice === '' ? null : html`<p class="reason"><bdi>${advice}</bdi></p>`}</div></li>`;
 }
 
@@ -92,7 +92,11 @@ function findings(doctor: Doctor, view: View): Content {
   const of = (result: Check['result']): number =>
     last.checks.filter((check) => check.result === result).length;
   const sorted = [...last.checks].sort((a, b) => ORDER[a.result] - ORDER[b.result]);
-  return html`<div class="drawn"><p>${view.t('doctor-sum', { bad: of('error'), warn: of('warning'), good: of('ok') })}${' '}<small>${isLooking ? view.t('doctor-looking') : view.time(last.at, 'ago')}</small></p>
+  return html`<div class="drawn"><p>${view.t('doctor-sum', {
+    bad: of('error'),
+    warn: of('warning'),
+    good: of('ok'),
+  })}${' '}<small>${isLooking ? view.t('doctor-looking') : view.time(last.at, 'ago')}</small></p>
     <ul class="notices">${sorted.map((check) => finding(check, view))}</ul></div>`;
 }
 

@@ -1,9 +1,9 @@
 /**
- * Switching a plugin in the text of the configuration, so that notes and layout stay. Whoever calls checks
- * what came of it.
+ * Switches a plugin in the text of the configuration and keeps comments and layout. The caller checks the
+ * result.
  */
 
-/** Whether a line begins the table `[plugins.<name>]`, however its name is quoted and spaced. */
+/** Whether a line is the header `[plugins.<name>]`, with any quotes and spaces. */
 function isHeadOf(name: string, line: string): boolean {
   const text = line.trim();
   const end = text.indexOf(']');
@@ -18,7 +18,7 @@ function isHeadOf(name: string, line: string): boolean {
   );
 }
 
-/** `enabled` in the table of the plugin is changed or added; the table is added where there is none. */
+/** Changes or adds `enabled` in the plugin's table; adds the table when there is none. */
 export function withPluginSwitched(text: string, name: string, isOn: boolean): string {
   const lines = text.split('\n');
   const head = lines.findIndex((line) => isHeadOf(name, line));

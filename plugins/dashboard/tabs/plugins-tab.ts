@@ -1,12 +1,14 @@
-/** Every plugin: whether it is on, why not, what it contributes, and a switch. */
+/** The plugins: whether each is on, its problem, its contributions, a switch, and a page of its own. */
 import { readFile } from 'node:fs/promises';
 import { html } from 'mountkeeper';
 import type { ActionButton, Content, Outcome, PluginContext, PluginInfo, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
+import { isSwitch } from '../settings/fields.ts';
+import { installCard, pluginAddress, pluginPage } from './plugin-page.ts';
 import { withPluginSwitched } from './plugin-switch.ts';
 
 const TONES = { active: 'good', waiting: 'wait', failed: 'bad', invalid: 'bad', disabled: 'off' } as const;
-/** Without them nobody could switch anything on again, or everybody could come in. */
+/** Cannot be switched off here: nobody could switch anything on again, or everybody could come in. */
 const NOT_FROM_HERE: ReadonlySet<string> = new Set(['auth', 'control-api', 'dashboard']);
 
 function switchOf({ name, state, thirdParty }: PluginInfo, view: View): ActionButton | undefined {
@@ -23,12 +25,44 @@ function switchOf({ name, state, thirdParty }: PluginInfo, view: View): ActionBu
     : { action: 'switch', label: everywhere('switch-on'), values };
 }
 
+/**
+ * Those that broke off come back by this. Others that failed are told so: they come back when what is wrong with
+ * them has changed.
+ */
+function comeBack({ name, state, thirdParty }: PluginInfo): ActionButton | undefined {
+  if (!thirdParty || state !== 'failed') return undefined;
+  return { action: 'enable', label: everywhere('enable-again'), values: { name } };
+}
+
+/** What a third party's plugin asks for, before it is switched on as well. */
+function may({ isolation }: PluginInfo, permissions: readonly string[], view: View): Content {
+  if (isolation === 'none') return view.t('may-everything');
+  if (permissions.length === 0) return view.t('may-nothing');
+  return view.t('may', {
+    what: permissions.map((one) => view.plain(`may-${one}`)).join(view.plain('may-and')),
+  });
+}
+
 function entry(info: PluginInfo, view: View): Content {
-  const { name, version, description, state, reason, contributes = [], thirdParty } = info;
-  const button = switchOf(info, view);
-  return html`<article class="card plugin" id=${`plugin-${name}`}><div class="share"><header><h2><bdi>${name}</bdi> <small>${version}</small></h2>
+  const {
+    name,
+    version,
+    description,
+    state,
+    reason,
+    contributes = [],
+    thirdParty,
+    isolation,
+    permissions,
+  } = info;
+  const [button, back] = [switchOf(info, view), comeBack(info)];
+  const title = html`<a href=${pluginAddress(name)}><bdi>${name}</bdi></a> <small>${version}</small>`;
+  return html`<article class="card plugin" id=${`plugin-${name}`}><div class="share"><header><h2>${title}</h2>
       <span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span></header></div>
-    <p>${description} ${thirdParty ? html`<small>(${view.t('third-party')})</small>` : null}</p>
+    <p>${description} ${
+      thirdParty ? html`<small>(${view.t('third-party')}; ${view.t(`isolation-${isolation}`)})</small>` : null
+    }</p>
+    ${permissions ? html`<p><small>${may(info, permissions, view)}</small></p>` : null}
     ${reason === undefined ? null : html`<p class="reason"><bdi>${reason}</bdi></p>`}
     ${
       contributes.length === 0
@@ -38,10 +72,12 @@ function entry(info: PluginInfo, view: View): Content {
         ([kind, names]) => html`<div><dt>${kind}</dt><dd><code>${names.join(', ')}</code></dd></div>`,
       )}</dl></details>`
     }
-    <div class="actions">${button ? view.button(button) : html`<small>${view.t('switch-by-file')}</small>`}</div></article>`;
+    <div class="actions">${back ? view.button(back) : null}${
+      button ? view.button(button) : html`<small>${view.t('switch-by-file')}</small>`
+    }</div></article>`;
 }
 
-/** The file as it is, with one key changed; nothing else, and nothing that others have written meanwhile. */
+/** The file's present text with one key changed, so that nothing that others have written is lost. */
 async function flip(ctx: PluginContext, view: View): Promise<Outcome> {
   const { name = '', to } = view.form;
   const config = ctx.use('config');
@@ -52,7 +88,7 @@ async function flip(ctx: PluginContext, view: View): Promise<Outcome> {
   if (!info || !switchOf(info, view)) return { ok: false, message: everywhere('switch-by-file') };
   const switched = (text: string): string => withPluginSwitched(text, name, to === 'on');
   const { text } = config.current;
-  // What stands in the file and cannot run is somebody's work, too.
+  // An invalid file is somebody's unfinished work, and must not be overwritten.
   if ((await readFile(config.file, 'utf8')) !== text)
     return { ok: false, message: everywhere('file-differs') };
   const check = await config.check(switched(text), 'http');
@@ -64,6 +100,29 @@ async function flip(ctx: PluginContext, view: View): Promise<Outcome> {
   return { ok: true, message: everywhere(to === 'on' ? 'switched-on' : 'switched-off') };
 }
 
+/** Only of one that broke off; any other would not be helped by it. */
+function bringBack(ctx: PluginContext, { form }: View): Outcome {
+  const isBack = ctx.use('plugins').enable(form['name'] ?? '');
+  return { ok: isBack, message: everywhere(isBack ? 'enabled-again' : 'not-broken-off') };
+}
+
+async function draw(ctx: PluginContext, view: View): Promise<Content> {
+  const plugins = ctx.use('plugins');
+  const asked = view.query['plugin'];
+  const info = plugins.list().find(({ name }) => name === asked);
+  if (info) {
+    const { name } = info;
+    const section = ctx
+      .use('config')
+      .keys()
+      .filter(({ owner, path }) => owner === name && !isSwitch(path))
+      .map(({ path }) => path.slice(0, path.lastIndexOf('.')))[0];
+    return pluginPage({ info, card: entry(info, view), readme: await plugins.readme(name), section }, view);
+  }
+  const entries = plugins.list().map((one) => entry(one, view));
+  return html`<div class="cards">${entries}${installCard(view)}</div>`;
+}
+
 export function pluginsTab(ctx: PluginContext): Tab {
   return {
     id: 'plugins',
@@ -71,12 +130,9 @@ export function pluginsTab(ctx: PluginContext): Tab {
     title: everywhere('plugins'),
     texts: CATALOGUES,
     icon: 'M9 3v5M15 3v5M6 8h12v4a6 6 0 0 1-12 0zM12 18v3',
-    render: (view) =>
-      html`<div class="cards">${ctx
-        .use('plugins')
-        .list()
-        .map((info) => entry(info, view))}</div>`,
+    render: (view) => draw(ctx, view),
     actions: {
+      enable: (view) => bringBack(ctx, view),
       switch: (view) => flip(ctx, view),
     },
   };

@@ -1,4 +1,4 @@
-/** What the dashboard itself lets people do with a share, and the cards that stand beside the shares. */
+/** The dashboard's own actions for a share, and the cards next to the shares. */
 import { rateBytes } from 'mountkeeper';
 import type { Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';

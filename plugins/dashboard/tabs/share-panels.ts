@@ -1,4 +1,4 @@
-/** On the page of a share: its figures over time, and what has happened to it. */
+/** Panels on the page of a share: its figures over time, and its events. */
 import { html } from 'mountkeeper';
 import type { Content, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
@@ -19,7 +19,9 @@ const TONES = {
 const CHARTS = ['speed', 'cache', 'dirty'] as const;
 
 function event({ at, kind, reason, files }: ShareEvent, view: View): Content {
-  return html`<li data-tone=${TONES[kind]}>${icon(TONES[kind])}<div><p>${view.t(`event-${kind}`, { count: files ?? 0 })} <small>${view.time(at)}</small></p>
+  return html`<li data-tone=${TONES[kind]}>${icon(TONES[kind])}<div><p>${view.t(`event-${kind}`, {
+    count: files ?? 0,
+  })} <small>${view.time(at)}</small></p>
     ${reason === undefined || reason === '' ? null : html`<p class="help"><bdi>${reason}</bdi></p>`}</div></li>`;
 }
 
@@ -27,10 +29,11 @@ export function spanOf(text: string | undefined): Span {
   return SPAN_NAMES.find((span) => span === text) ?? 'hour';
 }
 
-/** Drawn by the page's script; without it, the figures on the card are what there is. */
+/** Drawn by the page's script; without a script only the card's figures are shown. */
 function charts(view: View): Content {
   const choice = spanOf(view.query['span']);
-  return html`<div class="charts" data-charts=${`/dashboard/charts/${encodeURIComponent(view.share ?? '')}`} data-span=${choice}>
+  return html`<div class="charts" data-charts=${`/dashboard/charts/${encodeURIComponent(view.share ?? '')}`}
+      data-span=${choice}>
     <div class="actions" role="group" aria-label=${view.t('span')}>${SPAN_NAMES.map(
       (span) =>
         html`<button type="button" class="quiet" data-choose=${span}
@@ -45,7 +48,7 @@ function charts(view: View): Content {
 }
 
 export interface PanelParts {
-  /** Both throw while the plugin comes up. */
+  /** Both throw while the plugin is starting. */
   readonly events: () => ShareEvents;
   readonly series: () => Series;
 }

@@ -1,45 +1,44 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeWhole } from 'mountkeeper';
+import { createSerialQueue, writeWhole } from 'mountkeeper';
 import { cachedShares, pendingOf } from './scan.ts';
 import { holdsLayer } from '../layer/layering.ts';
 
 /**
- * Folders that caches of this daemon have been in. What waits in one that `cache.dir` names no more must not
- * be forgotten.
+ * All cache folders that this daemon has used. Files that wait in one that `cache.dir` no longer names must
+ * not be forgotten.
  */
 export interface CacheRoots {
-  /** To be called before anything is cached there. */
+  /** Call it before anything is cached there. */
   note(root: string): Promise<void>;
-  /** All but the present one, as far as something may wait in them. */
+  /** All others that may still contain waiting files. */
   former(present: string): Promise<readonly string[]>;
 }
 
 export function createCacheRoots(stateDir: string): CacheRoots {
   const file = join(stateDir, 'mount', 'cache-folders.json');
   let known: Promise<string[]> | undefined;
-  let saving: Promise<unknown> = Promise.resolve();
+  const saving = createSerialQueue();
   const load = (): Promise<string[]> => {
     known ??= read(file);
+    // Whoever waits for it hears of it; the next one reads anew.
     known.catch(() => (known = undefined));
     return known;
   };
   return {
     note: async (root) => {
       const roots = await load();
-      if (!roots.includes(root)) roots.push(root);
-      else return void (await saving);
-      saving = saving.catch(() => undefined).then(() => writeWhole(file, `${JSON.stringify(roots)}\n`));
-      await saving.catch((error: unknown) => {
-        roots.splice(roots.indexOf(root), 1);
-        throw error;
+      await saving.run(async () => {
+        if (roots.includes(root)) return;
+        await writeWhole(file, `${JSON.stringify([...roots, root])}\n`);
+        roots.push(root);
       });
     },
     former: async (present) => (await load()).filter((root) => root !== present),
   };
 }
 
-/** Forgotten at the start alone, when nothing is written anywhere. */
+/** Entries are dropped only at the start, when nothing is being written anywhere. */
 async function read(file: string): Promise<string[]> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '[]';
@@ -55,20 +54,22 @@ function parse(text: string): readonly string[] {
     const value: unknown = JSON.parse(text);
     return Array.isArray(value) ? value.filter((root) => typeof root === 'string') : [];
   } catch {
+    // It is written whole or not at all, so somebody has spoilt it by hand.
     return [];
   }
 }
 
-/** One that cannot be read may hold some. */
+/** A folder that cannot be read counts as holding files. */
 async function holdsFiles(root: string): Promise<boolean> {
   try {
     const all = await Promise.all((await cachedShares(root)).map((share) => pendingOf(join(root, share))));
     if (all.some(({ count }) => count > 0)) return true;
-    // What is in an upper folder may wait, too; only the uploader can tell.
+    // Changes in an upper folder may be waiting, too; only the uploader can tell.
     return (
       await Promise.all((await cachedShares(root)).map((share) => holdsLayer(join(root, share))))
     ).includes(true);
   } catch {
+    // Unknown counts as waiting.
     return true;
   }
 }

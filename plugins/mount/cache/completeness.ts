@@ -3,37 +3,37 @@ import { join } from 'node:path';
 import type { CacheTrees, FileMeta } from './metadata.ts';
 import { covers } from './ranges.ts';
 
-/** What the remote shows of a file. */
+/** What the remote reports about a file. */
 export interface RemoteFile {
   readonly bytes: number;
   readonly modifiedMs: number;
 }
 
 /**
- * Whether all of a file lies in the cache, and is the remote's file of now: by its document and its content's
- * size, without any call into the mount. Synchronous, since a hundred thousand small reads are five times as
- * fast that way; never for the daemon.
+ * Whether the whole file is in the cache and is the remote's current version: judged by its cache metadata
+ * and the size of its content, without any call into the mount. Synchronous, because a hundred thousand
+ * small reads are five times as fast that way; never call it in the daemon.
  */
 export function isWholeInCache(trees: CacheTrees, path: string, remote: RemoteFile): boolean {
-  // Nothing of it could be missing.
+  // An empty file is always complete.
   if (remote.bytes === 0) return true;
   const meta = metaOf(join(trees.meta, path));
   if (meta === undefined) return false;
   const heldBytes = sizeOf(join(trees.data, path));
   if (heldBytes !== meta.Size || !covers(meta.Rs, meta.Size)) return false;
-  // Changed here and not yet up: it is newer than what the remote shows.
+  // Changed here and not uploaded yet: it is newer than the remote's version.
   return meta.Dirty || (meta.Size === remote.bytes && isSame(meta, remote));
 }
 
-/** A content file has its full size from the start, and holes where nothing was fetched yet. */
+/** A content file has its full size from the start, with holes where nothing was fetched yet. */
 export function holdsContent(trees: CacheTrees, path: string, bytes: number): boolean {
   const found = statSync(join(trees.data, path), { throwIfNoEntry: false });
   return found?.size === bytes && found.blocks * 512 >= bytes;
 }
 
 /**
- * A fingerprint is the size, then the time where the remote gives one cheaply, or a hash; the time is
- * compared where there is one.
+ * Compares a file with rclone's fingerprint: the size, then the modification time where the backend gives
+ * one cheaply, or a hash. The time is compared where there is one.
  */
 export function isSame(
   { Fingerprint }: Pick<FileMeta, 'Fingerprint'>,
@@ -56,7 +56,7 @@ function metaOf(file: string): FileMeta | undefined {
     const meta = JSON.parse(readFileSync(file, 'utf8')) as FileMeta;
     return typeof meta.Dirty === 'boolean' && typeof meta.Fingerprint === 'string' ? meta : undefined;
   } catch {
-    // Not there, or half-written this very moment.
+    // Missing, or being written at this moment.
     return undefined;
   }
 }

@@ -6,13 +6,16 @@ const TIMEOUT_MS = 20_000;
 /** `   0:  1998848.. 2101247: 69530976256..69531078655: 102400:    1998848: last,eof` */
 const EXTENT = /^\s*\d+:\s+(\d+)\.\.\s*(\d+):\s+\d+\.\.\s*\d+:\s+\d+:(.*)$/;
 
-/** Where a file has blocks on the disk. Empty where the file system does not tell. */
+/**
+ * The byte ranges of a file that have blocks on the disk. Empty where the file system does not report them.
+ */
 export async function blocksOf(
   file: string,
   processes: Pick<Processes, 'run'>,
 ): Promise<readonly ByteRange[]> {
-  // Its name stands in the output, and may look like a line of it.
+  // The output contains the file's name, which could look like one of its lines.
   if (file.includes('\n')) return [];
+  // Not installed, or late: no blocks are known then.
   const { code, stdout } = await processes
     .run({
       command: 'filefrag',
@@ -25,7 +28,7 @@ export async function blocksOf(
   return joinAdjacent(
     stdout.split('\n').flatMap((line) => {
       const [, first, last, rest = ''] = EXTENT.exec(line) ?? [];
-      // Set aside, but never written.
+      // Preallocated, but never written.
       return first === undefined || rest.includes('unwritten')
         ? []
         : [{ Pos: Number(first), Size: Number(last) - Number(first) + 1 }];
@@ -34,10 +37,10 @@ export async function blocksOf(
 }
 
 /**
- * What somebody wrote though it reads as zeros: a hole has no blocks. The first and the last block of a run
- * may have been written in part, and the rest of them is to be fetched, unless nothing but zeros is in the
- * run: many zeros come in whole blocks. A single block of them may be a few bytes that were cleared: taken
- * whole, it would wipe out what nobody wrote beside them.
+ * Byte ranges that read as zeros although somebody wrote them: holes have no blocks on the disk. The first
+ * and the last block of a run may have been written only in part, so the rest of them must be fetched,
+ * unless the whole run is zeros, because long runs of zeros are written in whole blocks. A single block of
+ * zeros may be a few cleared bytes: taking it whole would overwrite unwritten bytes next to them.
  */
 export function writtenZeros(
   blocks: readonly ByteRange[],

@@ -1,12 +1,12 @@
 import type { MountTools } from '../lifecycle/tools.ts';
 
-/** What programs beside the daemon do with files, since it must not wait for them itself. */
+/** File operations run as child processes, because the daemon must not wait for them itself. */
 type Tools = Pick<MountTools, 'processes'>;
 
 const TIME_TIMEOUT_MS = 10_000;
 const COPY_TIMEOUT_MS = 600_000;
 
-/** Of a file below a mount. rclone saves what it knows of the file before it asks the remote. */
+/** For a file below a mount. rclone saves its metadata of the file before it asks the remote. */
 export async function setTime(file: string, modifiedMs: number, { processes }: Tools): Promise<void> {
   await processes.run({
     command: 'touch',
@@ -15,7 +15,7 @@ export async function setTime(file: string, modifiedMs: number, { processes }: T
   });
 }
 
-/** Of a file below a mount: one that is shorter stays as it is. */
+/** For a file below a mount; one that is already shorter stays as it is. */
 export async function cutTo(file: string, bytes: number, { processes }: Tools): Promise<void> {
   const { code, stderr } = await processes.run({
     command: 'truncate',
@@ -25,7 +25,7 @@ export async function cutTo(file: string, bytes: number, { processes }: Tools): 
   if (code !== 0) throw new Error(`a file could not be made shorter: ${stderr.trim()}`);
 }
 
-/** Leaves holes as they are. */
+/** Keeps holes. */
 export async function copySparse(from: string, to: string, { processes }: Tools): Promise<void> {
   const { code, stderr } = await processes.run({
     command: 'cp',

@@ -1,8 +1,9 @@
 import { realpath } from 'node:fs/promises';
 import type { Clock, MountEntry, MountTable } from 'mountkeeper';
 
-/** The file system that a path lies on, wherever links lead it. */
+/** The mount entry of the file system that contains the path, with symlinks followed. */
 export async function holderOf(named: string, mountTable: MountTable): Promise<MountEntry | undefined> {
+  // Not there yet: the name alone tells which file system it would lie on.
   const path = await realpath(named).catch(() => named);
   const above = (await mountTable.list()).filter(
     (entry) =>
@@ -11,15 +12,15 @@ export async function holderOf(named: string, mountTable: MountTable): Promise<M
   return above.sort((a, b) => a.mountPoint.length - b.mountPoint.length).at(-1);
 }
 
-/** Whether what lies there can be read only. */
+/** Whether that file system is mounted read-only. */
 export async function isReadOnly(path: string, mountTable: MountTable): Promise<boolean> {
   return (await holderOf(path, mountTable))?.readOnly === true;
 }
 
-/** A link on the way may be made to lead elsewhere, which the table does not show. */
+/** A symlink on the way may be changed, which the mount table does not show. */
 const FOLLOW_AGAIN_MS = 60_000;
 
-/** Looks often whether a path can be read only: while the table is the very same, so is the answer. */
+/** Checks often whether a path is read-only: while the mount table is unchanged, so is the answer. */
 export class ReadOnlyLook {
   readonly #path: string;
   readonly #mountTable: MountTable;
@@ -34,12 +35,12 @@ export class ReadOnlyLook {
     this.#clock = clock;
   }
 
-  /** As last seen. */
+  /** The last result. */
   get isReadOnly(): boolean {
     return this.#isReadOnly;
   }
 
-  /** Never rejects: what cannot be told is no reason to say that the disk takes nothing. */
+  /** Never rejects: an unknown state is no reason to report a read-only disk. */
   async look(): Promise<void> {
     try {
       const table = await this.#mountTable.list();
@@ -49,6 +50,7 @@ export class ReadOnlyLook {
       this.#table = table;
       this.#lookedAtMs = nowMs;
     } catch {
+      // Unknown: reads and writes show by themselves whether it is.
       this.#isReadOnly = false;
     }
   }

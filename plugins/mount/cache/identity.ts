@@ -1,56 +1,58 @@
 import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder, writeWhole } from 'mountkeeper';
-import { HELD } from '../recovery/quarantine.ts';
+import { QUARANTINE } from '../recovery/quarantine.ts';
 import { LAYER } from '../layer/paths.ts';
+import { removeLayer } from '../layer/remove-layer.ts';
 
-/** Holds the identity of the place that the cache belongs to. */
-const PLACE_FILE = 'place';
+/** File with the identity (a hash) of the remote path that the cache belongs to. */
+const IDENTITY_FILE = 'place';
 const ASIDE = 'aside';
-const TREES = ['vfs', 'vfsMeta', HELD, LAYER] as const;
+const TREES = ['vfs', 'vfsMeta', QUARANTINE, LAYER] as const;
 
-export interface PlaceChange {
-  /** Dirty files were there, which belong to another place and wait for it now. */
+export interface IdentityChange {
+  /** There were dirty files of another identity; they wait until the share leads there again. */
   readonly setAside: boolean;
 }
 
 /**
- * Makes the cache folder belong to `identity`. Files cached from another place would be taken for this one's,
- * and dirty ones would go up to the wrong NAS: they are set aside while there are any, and come back when
- * their place does. `formerNames`: what the same place was called before.
+ * Makes the cache folder belong to `identity`. Files cached for another remote path would be taken for this
+ * one's, and dirty ones would be uploaded to the wrong NAS: while there are dirty ones, they are moved
+ * aside, and come back when the share leads to their remote path again. `formerNames`: identities that
+ * earlier versions gave the same remote path.
  */
-export async function settlePlace(
+export async function settleIdentity(
   cacheDir: string,
   identity: string,
   hasDirtyFiles: () => Promise<boolean>,
   formerNames: readonly string[] = [],
-): Promise<PlaceChange> {
+): Promise<IdentityChange> {
   await makeFolder(cacheDir);
-  const current = await readPlace(cacheDir);
+  const current = await readIdentity(cacheDir);
   const isElsewhere = current !== undefined && current !== identity && !formerNames.includes(current);
-  const setAside = isElsewhere && (await makeRoom(cacheDir, current, hasDirtyFiles));
-  // Before anything comes back: what is interrupted here is taken up again at the next mount.
-  if (current !== identity) await writeWhole(join(cacheDir, PLACE_FILE), `${identity}\n`);
+  const setAside = isElsewhere && (await moveFormerAside(cacheDir, current, hasDirtyFiles));
+  // Written before files are brought back: an interrupted run is continued at the next mount.
+  if (current !== identity) await writeWhole(join(cacheDir, IDENTITY_FILE), `${identity}\n`);
   for (const name of [identity, ...formerNames]) await bringBack(cacheDir, name);
   return { setAside };
 }
 
-/** Whether the cache folder belongs to this place: a share of it was mounted before. */
-export async function isPlace(cacheDir: string, identity: string): Promise<boolean> {
-  return (await readPlace(cacheDir)) === identity;
+/** Whether the cache folder already belongs to this identity: the share was mounted before. */
+export async function hasIdentity(cacheDir: string, identity: string): Promise<boolean> {
+  return (await readIdentity(cacheDir)) === identity;
 }
 
-/** Undefined for a cache folder that never had a place: what is in it stays. */
-async function readPlace(cacheDir: string): Promise<string | undefined> {
-  const text = await readFile(join(cacheDir, PLACE_FILE), 'utf8').catch((error: NodeJS.ErrnoException) => {
+/** Undefined for a cache folder that never had an identity: its files stay. */
+async function readIdentity(cacheDir: string): Promise<string | undefined> {
+  const text = await readFile(join(cacheDir, IDENTITY_FILE), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
     throw error;
   });
   return text.trim() || undefined;
 }
 
-/** True when files were set aside. */
-async function makeRoom(
+/** True when files were moved aside. */
+async function moveFormerAside(
   cacheDir: string,
   current: string,
   hasDirtyFiles: () => Promise<boolean>,
@@ -60,6 +62,7 @@ async function makeRoom(
     await moveTrees(cacheDir, join(cacheDir, ASIDE, current));
     return true;
   }
+  await removeLayer(cacheDir);
   await Promise.all(TREES.map((tree) => rm(join(cacheDir, tree), { recursive: true, force: true })));
   return false;
 }
@@ -73,7 +76,7 @@ async function bringBack(cacheDir: string, identity: string): Promise<void> {
 
 async function moveTrees(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true, mode: 0o700 });
-  // The documents last: content without them would be taken for litter if this were interrupted.
+  // The metadata last: content without metadata would be deleted as litter if this were interrupted.
   for (const tree of TREES) {
     if (await exists(join(from, tree))) await rename(join(from, tree), join(to, tree));
   }
@@ -86,7 +89,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Folders shaped like a cache folder, with files of former places. */
+/** Folders with the layout of a cache folder that hold files of former identities. */
 export async function asideFolders(cacheDir: string): Promise<readonly string[]> {
   const names = await readdir(join(cacheDir, ASIDE)).catch((): string[] => []);
   return names.map((name) => join(cacheDir, ASIDE, name));

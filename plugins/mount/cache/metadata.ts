@@ -1,10 +1,9 @@
-import { open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { mkdir } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { REMOTE } from '../options/remote-config.ts';
-import { createSerialQueue } from 'mountkeeper/sdk';
+import { createSerialQueue, writeWhole } from 'mountkeeper/sdk';
 
-/** What rclone keeps about one cached file. */
+/** rclone's metadata of one cached file. */
 export interface FileMeta {
   readonly Size: number;
   /** Byte ranges that are present; null for none. */
@@ -15,9 +14,7 @@ export interface FileMeta {
   readonly ATime: string;
 }
 
-/**
- * The two trees that rclone keeps below a cache folder: the files' content, and one JSON document for each.
- */
+/** The two folder trees of rclone's cache: the content of files, and one JSON metadata file for each. */
 export interface CacheTrees {
   readonly data: string;
   readonly meta: string;
@@ -27,10 +24,10 @@ export function treesOf(cacheDir: string): CacheTrees {
   return { data: join(cacheDir, 'vfs', REMOTE), meta: join(cacheDir, 'vfsMeta', REMOTE) };
 }
 
-/** Undefined when the file is not there; `'torn'` when it is half-written. */
+/** Undefined when the file does not exist; `'torn'` when it is incomplete. */
 export async function readMeta(file: string): Promise<FileMeta | 'torn' | undefined> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    // A folder may have taken the name of a file.
+    // A folder may have taken the file's name.
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR' || error.code === 'EISDIR') return undefined;
     throw error;
   });
@@ -39,30 +36,21 @@ export async function readMeta(file: string): Promise<FileMeta | 'torn' | undefi
     const meta = JSON.parse(text) as FileMeta;
     return typeof meta.Dirty === 'boolean' ? meta : 'torn';
   } catch {
+    // Half-written.
     return 'torn';
   }
 }
 
-/** Whole and, unless it is in a hurry, on the disk before the name points to it. */
+/** Writes it atomically and, unless `inHurry`, syncs it to disk before the rename. */
 export async function writeMeta(file: string, meta: FileMeta, { inHurry = false } = {}): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const beside = `${file}.mountkeeper-new`;
-  const handle = await open(beside, 'w', 0o600);
-  try {
-    await handle.writeFile(`${JSON.stringify(meta, undefined, '\t')}\n`);
-    if (!inHurry) await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(beside, file).catch(async (error: unknown) => {
-    await unlink(beside).catch(() => undefined);
-    throw error;
-  });
+  const text = `${JSON.stringify(meta, undefined, '\t')}\n`;
+  // `<file>.new` may be the record of another file.
+  await writeWhole(file, text, { beside: `${file}.mountkeeper-new`, isDurable: !inHurry });
 }
 
 /**
- * Paths of all files below a folder, relative to it, a folder at a time. A folder that vanishes meanwhile is
- * left out.
+ * Relative paths of all files below a folder, one folder at a time. A folder that vanishes meanwhile is
+ * skipped.
  */
 export async function* filesBelow(root: string): AsyncGenerator<string> {
   const folders = [''];
@@ -81,7 +69,10 @@ export async function* filesBelow(root: string): AsyncGenerator<string> {
   }
 }
 
-/** Runs `work` on every item, at most `places` at once. */
+/**
+ * Runs `work` on every item, at most `places` at once. Rejects with the first error, once the others have ended
+ * what they were at: nothing of it goes on beside whoever tries again.
+ */
 export async function eachOf<T>(
   items: AsyncIterable<T> | Iterable<T>,
   places: number,
@@ -92,10 +83,17 @@ export async function eachOf<T>(
   })();
   const pulling = createSerialQueue();
   const pull = (): Promise<IteratorResult<T>> => pulling.run(() => iterator.next());
+  let hasFailed = false;
   const worker = async (): Promise<void> => {
-    for (let item = await pull(); item.done !== true; item = await pull()) await work(item.value);
+    for (let item = await pull(); item.done !== true && !hasFailed; item = await pull())
+      await work(item.value).catch((error: unknown) => {
+        hasFailed = true;
+        throw error;
+      });
   };
-  await Promise.all(Array.from({ length: places }, worker));
+  const ends = await Promise.allSettled(Array.from({ length: places }, worker));
+  const failed = ends.find((end) => end.status === 'rejected');
+  if (failed) throw failed.reason;
 }
 
 /** Size and space on disk of a data file; undefined when it is not there. */

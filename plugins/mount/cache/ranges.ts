@@ -6,12 +6,12 @@ export interface ByteRange {
   readonly Size: number;
 }
 
-/** Zeros in a file that were written; `content` is what of it is not zero. */
+/** Finds zeros that were written; `content` is the part of the file that is not zero. */
 export type FindZeros = (file: string, content: readonly ByteRange[]) => Promise<readonly ByteRange[]>;
 
 export const BLOCK = 4_096;
 const PIECE = 256 * BLOCK;
-/** Node sets times no more exactly. */
+/** Node sets file times with no more precision. */
 const SAME_TIME_NS = 1_000n;
 
 /** Sorted, without overlaps, within the file. */
@@ -32,7 +32,7 @@ export function covers(ranges: readonly ByteRange[] | null, fileBytes: number): 
   return fileBytes === 0 || (first?.Pos === 0 && first.Size === fileBytes && rest.length === 0);
 }
 
-/** What of `ranges` does not lie in `covered`. */
+/** The parts of `ranges` that `covered` does not contain. */
 export function missingRanges(
   ranges: readonly ByteRange[],
   covered: readonly ByteRange[],
@@ -53,10 +53,11 @@ export function missingRanges(
 }
 
 /**
- * What a dirty file's content holds. The document of a file that was just closed or still is open lists what
- * was present when its first change came. Everything past its size then is the writer's, and so is everything
- * past the remote's size; in between, whatever is not zero, and zeros that are known to have been written.
- * One that was saved after the last change knows it all: rclone gives the content the document's time then.
+ * Byte ranges that a dirty file's content holds. While a file is open, or was just closed, its metadata
+ * lists only what was present before its first change. Everything beyond that size was written since, and
+ * so was everything beyond the remote's size; in between, whatever is not zero, and zeros that are known to
+ * have been written. Metadata that was saved after the last change is complete: rclone then gives the
+ * content the metadata's time.
  */
 export async function presentRanges(
   meta: FileMeta,
@@ -73,7 +74,7 @@ export async function presentRanges(
   return unite([...known, ...joinAdjacent([...content, ...(await zeros(file, content))])], fileBytes);
 }
 
-/** Nothing was written to the file since its document was saved. */
+/** True when nothing was written to the file since its metadata was saved. */
 export async function isExact(meta: FileMeta, file: string): Promise<boolean> {
   const { mtimeNs } = await stat(file, { bigint: true });
   const apart = mtimeNs - nanoseconds(meta.ModTime);
@@ -89,8 +90,8 @@ function nanoseconds(time: string): bigint {
 }
 
 /**
- * Size of the remote's file when it was last seen: a fingerprint begins with it. None: there was no such
- * file.
+ * Size of the remote file when it was last seen, from the start of its fingerprint. Without a fingerprint
+ * there was no such file: 0.
  */
 export function remoteBytes(meta: FileMeta): number {
   const size = Number.parseInt(meta.Fingerprint, 10);
@@ -98,8 +99,8 @@ export function remoteBytes(meta: FileMeta): number {
 }
 
 /**
- * Where a sparse file holds bytes that are not zero, a block at a time with the zeros at both ends cut off:
- * what was never written or fetched reads as zeros.
+ * Ranges of a sparse file that are not zero, block by block with the zeros at both ends cut off: what was
+ * never written or fetched reads as zeros.
  */
 export async function contentRanges(file: string, fileBytes: number): Promise<readonly ByteRange[]> {
   const ranges: ByteRange[] = [];
@@ -132,7 +133,7 @@ function nonZero(block: Buffer, position: number): ByteRange | undefined {
   return { Pos: position + first, Size: last - first + 1 };
 }
 
-/** Zeros between two neighbouring blocks that both hold bytes are content, not a hole. */
+/** Zeros between two adjacent blocks that both contain data are content, not a hole. */
 export function joinAdjacent(ranges: readonly ByteRange[]): readonly ByteRange[] {
   const merged: { Pos: number; Size: number }[] = [];
   for (const range of [...ranges].sort((a, b) => a.Pos - b.Pos)) {

@@ -6,33 +6,37 @@ import { freeBytes } from './free-bytes.ts';
 
 const RESERVE_FILE = 'reserve';
 const RESERVE_BYTES = 2_097_152;
-/** Below this it is given up at a mount, and not taken anew. */
+/** Below this the reserve is released at a mount, and not taken again. */
 const SCARCE_BELOW_BYTES = 16 * RESERVE_BYTES;
 
 /**
- * Room in a cache folder for the time when its disk is full. Mending a cache after a kill writes, and so does
- * rclone's start: without room the share could not be mounted, and what fills the disk could never go up.
+ * Reserved space in a cache folder for the time when its disk is full. Repairing a cache after a kill
+ * writes, and so does rclone's start: without space the share could not be mounted, and the files that fill
+ * the disk could never be uploaded.
  */
 export async function releaseReserve(cacheDir: string): Promise<void> {
   const free = await freeBytes(cacheDir).catch((error: NodeJS.ErrnoException) => {
-    // A share that is new.
+    // A new share has no cache folder yet.
     if (error.code === 'ENOENT') return Infinity;
     throw error;
   });
   if (free < SCARCE_BELOW_BYTES) await rm(join(cacheDir, RESERVE_FILE), { force: true });
 }
 
-/** True once it is there. */
+/** True once the reserve exists. */
 export async function keepReserve(cacheDir: string, freeNow: number): Promise<boolean> {
   const file = join(cacheDir, RESERVE_FILE);
+  // Not there.
   const found = await stat(file).catch(() => undefined);
   if (found?.size === RESERVE_BYTES) return true;
   if (freeNow < SCARCE_BELOW_BYTES) return false;
   try {
-    // Random, since file systems that compress would keep no room for zeros.
+    // Random bytes, because file systems that compress would reserve nothing for zeros.
     await writeFile(file, await promisify(randomBytes)(RESERVE_BYTES), { mode: 0o600 });
     return true;
   } catch {
+    // No room: there is no reserve then, and the next look tries again.
+    // A part of it that stays is overwritten by the next try.
     await rm(file, { force: true }).catch(() => undefined);
     return false;
   }

@@ -9,7 +9,10 @@ import { LAYER } from '../layer/paths.ts';
 const MAX_PATHS = 1_000;
 const FILES_AT_ONCE = 16;
 
-/** Dirty files of one cache folder, as its files on disk tell. `remotePath` is cut off the shown paths. */
+/**
+ * Dirty files of one cache folder, found by its files on disk. `remotePath` is removed from the start of
+ * the paths.
+ */
 export async function pendingIn(cacheDir: string, remotePath = ''): Promise<PendingFiles> {
   const { data, meta } = treesOf(cacheDir);
   const prefix = remotePath.replaceAll(/^\/+|(?<!\/)\/+$/g, '');
@@ -35,8 +38,8 @@ export async function pendingIn(cacheDir: string, remotePath = ''): Promise<Pend
 }
 
 /**
- * Undefined when the file is clean. A torn document beside content may stand for a dirty file, so it counts
- * as one.
+ * Undefined when the file is clean. Incomplete metadata next to content may belong to a dirty file, so it
+ * counts as one.
  */
 async function dirtyBytes(metaFile: string, contentFile: string): Promise<number | undefined> {
   const meta = await readMeta(metaFile);
@@ -46,12 +49,12 @@ async function dirtyBytes(metaFile: string, contentFile: string): Promise<number
   return content?.bytes ?? 0;
 }
 
-/** Also those that were set aside because they belong to another place. */
+/** Includes files that were moved aside because they belong to another remote path. */
 export function pendingOf(cacheDir: string, remotePath = ''): Promise<PendingFiles> {
   return pendingInAll([cacheDir], remotePath);
 }
 
-/** Of several cache folders, with what was set aside in them. */
+/** The same for several cache folders. */
 export async function pendingInAll(cacheDirs: readonly string[], remotePath = ''): Promise<PendingFiles> {
   const aside = (await Promise.all(cacheDirs.map(asideFolders))).flat();
   const all = await Promise.all(
@@ -64,7 +67,7 @@ export async function pendingInAll(cacheDirs: readonly string[], remotePath = ''
   };
 }
 
-/** Names of the folders in `root` that hold a cache of ours. */
+/** Names of the folders in `root` that contain a cache of ours. */
 export async function cachedShares(root: string): Promise<readonly string[]> {
   const entries = await readdir(root, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];

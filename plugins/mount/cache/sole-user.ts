@@ -3,12 +3,12 @@ import { basename } from 'node:path';
 import { realFolder } from '../stats/open-files.ts';
 
 const OPTION = '--cache-dir=';
-/** Processes that are looked at before others get their turn. */
+/** Processes that are examined before the event loop gets its turn. */
 const SLICE = 200;
 
 /**
- * The process that works on the cache folder already, whoever started it: two of them would lose each other's
- * files.
+ * The process id of a process that already uses the cache folder, whoever started it: two of them would
+ * lose each other's files.
  */
 export async function userOfCache(cacheDir: string): Promise<number | undefined> {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
@@ -25,7 +25,7 @@ function isSame(other: string | undefined, cacheDir: string): boolean {
   return other === cacheDir || realFolder(other) === realFolder(cacheDir);
 }
 
-/** Undefined of one that has none, or has ended. */
+/** Undefined for a process without a cache folder, or one that has ended. */
 function cacheOf(pid: string): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
@@ -33,6 +33,7 @@ function cacheOf(pid: string): string | undefined {
       .find((one) => one.startsWith(OPTION))
       ?.slice(OPTION.length);
   } catch {
+    // The process is gone, or another user's: none of this daemon's caches is its own.
     return undefined;
   }
 }

@@ -1,12 +1,11 @@
 import { formatBytes } from 'mountkeeper';
 import type { Clock, Logger } from 'mountkeeper';
 import { freeBytes } from './free-bytes.ts';
-import { keepReserve } from './reserve.ts';
 
 const LOOK_EVERY_MS = 5_000;
-/** Less than this is no room: not even the records of new files fit for long. */
+/** Less than this counts as full: not even the metadata of new files would fit for long. */
 const FULL_BELOW_BYTES = 1_048_576;
-/** Two rounds of rclone's cleaning, which makes room where it can; what lasts longer needs a person. */
+/** Two rounds of rclone's cache cleaning, which frees what it can; a longer shortage needs a person. */
 const CLEANED_WITHIN_MS = 130_000;
 
 export interface SpaceWatchOptions {
@@ -16,18 +15,16 @@ export interface SpaceWatchOptions {
   readonly log: Logger;
   /** Free bytes of the file system that holds the folder. */
   readonly measure?: (cacheDir: string) => Promise<number>;
-  /** Whether the file system that holds the folder takes no writes at all. */
+  /** Whether that file system is read-only. */
   readonly isReadOnly?: () => boolean;
-  /** Keeps room for mending the cache; true once it is there. */
-  readonly reserve?: (cacheDir: string, freeBytes: number) => Promise<boolean>;
 }
 
-/** Tells what is wrong with the space for the cache; `isOutOfSpace` is what rclone says of itself. */
+/** Returns a sentence about a problem with the cache's disk; `isOutOfSpace` is rclone's own report. */
 export type SpaceWatch = (isOutOfSpace: boolean) => Promise<string | undefined>;
 
 /**
- * rclone's own word is gone within milliseconds or stays for ever, depending on its version; so the disk is
- * asked, too.
+ * rclone's own report disappears within milliseconds or stays for ever, depending on its version; so the
+ * disk is checked, too.
  */
 export function createSpaceWatch({
   cacheDir,
@@ -36,33 +33,40 @@ export function createSpaceWatch({
   log,
   measure = freeBytes,
   isReadOnly = () => false,
-  reserve = keepReserve,
 }: SpaceWatchOptions): SpaceWatch {
   let lookedAtMs = -Infinity;
   let enoughAtMs = clock.monotonic();
   let free: number | undefined;
   let takesNothing = false;
   let wasFull = false;
-  let isReserved = false;
   const look = async (nowMs: number): Promise<void> => {
     lookedAtMs = nowMs;
+    // Unknown: rclone's own failures tell that the disk is full.
     free = await measure(cacheDir).catch(() => undefined);
     takesNothing = isReadOnly();
     if (free === undefined || free >= minFreeBytes()) enoughAtMs = nowMs;
-    if (!isReserved && free !== undefined) isReserved = await reserve(cacheDir, free);
   };
   return async (isOutOfSpace) => {
     const nowMs = clock.monotonic();
     if (nowMs - lookedAtMs >= LOOK_EVERY_MS) await look(nowMs);
     if (takesNothing)
-      return "the disk of the cache is read-only: reads and writes of this share fail; the system's log says why, often the disk itself; mend it and mount it for writing again";
+      return (
+        'the disk of the cache is read-only: reads and writes of this share fail; ' +
+        "the system's log says why, often the disk itself; mend it and mount it for writing again"
+      );
     const isFull = isOutOfSpace || (free !== undefined && free < FULL_BELOW_BYTES);
     if (isFull !== wasFull) tell(isFull, { cacheDir, freeBytes: free }, log);
     wasFull = isFull;
     if (isFull)
-      return 'the disk of the cache is full: new writes fail or wait, and so do reads of what is not cached, until there is room; files that were closed are kept and go up';
+      return (
+        'the disk of the cache is full: new writes fail or wait, and so do reads of what is not cached, ' +
+        'until there is room; files that were closed are kept and go up'
+      );
     if (free === undefined || nowMs - enoughAtMs < CLEANED_WITHIN_MS) return undefined;
-    return `only ${formatBytes(free)} is free on the disk of the cache, less than cache.min_free_space (${formatBytes(minFreeBytes())}) and clearing the cache has not helped: make room`;
+    return (
+      `only ${formatBytes(free)} is free on the disk of the cache, less than cache.min_free_space ` +
+      `(${formatBytes(minFreeBytes())}) and clearing the cache has not helped: make room`
+    );
   };
 }
 

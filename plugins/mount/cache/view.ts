@@ -1,5 +1,5 @@
 /**
- * What a process beside the daemon sees of a mount's cache and of the remote behind it. Loaded by that
+ * Lets another process look into a mount's cache and at the remote behind it. This module is loaded by that
  * process.
  */
 import { execFile } from 'node:child_process';
@@ -16,16 +16,18 @@ import { treesOf } from './metadata.ts';
 import type { CacheTrees } from './metadata.ts';
 import { holdsContent, isWholeInCache } from './completeness.ts';
 import { inPlainWords } from '../rclone/error-messages.ts';
+import { unsavedIn } from './unsaved.ts';
+import type { QueuedFile } from './unsaved.ts';
 
-/**
- * Asked for by name, so that it is never answered from a listing in memory; nobody has a file of this name.
- */
+/** Requested by name, so that the answer never comes from a cached listing; no real file has this name. */
 const CHECKED_NAME = '.mountkeeper-reachable';
-/** Files read in parallel ranges have their ranges under way at once, whoever still reads them. */
+/** Files read in parallel ranges have all of their ranges under way at once, even if their reader stops. */
 const AHEAD_OF_RANGES_BYTES = 48 * 1_048_576;
 /** A single stream ends with its reader. */
 const AHEAD_OF_STREAMS_BYTES = 256 * 1_048_576;
-/** Left unused of a limit: others read and write meanwhile, and rclone looks every 15 s only. */
+/**
+ * Part of a limit that is left unused: others read and write meanwhile, and rclone checks only every 15 s.
+ */
 const SPARE_PART = 0.02;
 
 /** What `cacheAccess` of the active mount gives. */
@@ -38,7 +40,7 @@ export interface CacheViewParameters {
   readonly cacheDir: string;
   readonly remotePath: string;
   readonly pid: number;
-  /** The upper folder of a share with a write layer: what lies there is read from there. */
+  /** The upper folder of a share with a write layer: files in it are read from there. */
   readonly upper?: string;
 }
 
@@ -72,7 +74,7 @@ export function openCacheView(given: Readonly<Record<string, string | number>>):
       const entries = list ?? [];
       return {
         folders: entries.filter((entry) => entry.IsDir).map((entry) => entry.Name),
-        // Documents without a size, as some clouds have them, are made when they are read.
+        // Entries without a size, such as documents of some clouds, are generated when they are read.
         files: entries
           .filter((entry) => !entry.IsDir && entry.Size >= 0)
           .map((entry) => {
@@ -84,6 +86,10 @@ export function openCacheView(given: Readonly<Record<string, string | number>>):
           }),
       };
     },
+    // What is clean stays in an upper folder, too, and the uploader's records are not at hand here.
+    ...(at.upper === undefined && {
+      unsaved: async (folder: string) => unsavedIn(trees.meta, folder, await queueOf(ask, at.fs)),
+    }),
     refresh: async (folder) => {
       const { result } = await ask<{ result?: Record<string, string> }>('vfs/refresh', {
         fs: at.fs,
@@ -111,12 +117,23 @@ export function openCacheView(given: Readonly<Record<string, string | number>>):
   };
 }
 
+/** Empty where this rclone is too old to show its queue (before 1.68), or does not answer. */
+async function queueOf(ask: Ask, fs: string): Promise<readonly QueuedFile[]> {
+  try {
+    return (await ask<{ queue?: readonly QueuedFile[] | null }>('vfs/queue', { fs })).queue ?? [];
+  } catch {
+    // What the cache records on the disk stays true.
+    return [];
+  }
+}
+
 function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 /**
- * By node:http, since listings may be far longer than what the daemon asks for, and fetch() knows no sockets.
+ * Uses node:http, because listings may be far longer than the daemon's own client allows, and fetch()
+ * cannot use unix sockets.
  */
 function asker({ port, socket, user, password }: CacheViewParameters): Ask {
   const headers = { 'content-type': 'application/json' };
@@ -149,7 +166,7 @@ function post(
   });
 }
 
-/** What the running rclone was started with: its limits may be older than the configuration. */
+/** Flags of the running rclone: its limits may be older than the configuration. */
 function flagsOf(pid: number): ReadonlyMap<string, string> {
   const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
   return new Map(
@@ -179,7 +196,7 @@ function limitBytes(text = 'off'): number {
 }
 
 async function usedBytes(folder: string): Promise<number> {
-  // Files vanish while it looks; it says so by its exit code and counts the others.
+  // Files vanish while du runs; it then exits with an error, but counts the others.
   const { stdout } = await promisify(execFile)('du', ['-s', '-B1', '--', folder]).catch(
     (error: { stdout?: string }) => ({ stdout: error.stdout ?? '' }),
   );

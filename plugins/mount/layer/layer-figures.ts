@@ -1,4 +1,4 @@
-/** What the mount of a share with a write layer tells of itself, and what its uploader goes by. */
+/** Figures of a mounted share with a write layer, and the rules for its uploader. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { durationMs, sizeBytes } from 'mountkeeper';
@@ -6,7 +6,7 @@ import type { MountStats, UploadFigures, UploadOptions } from 'mountkeeper';
 import { treesOf } from '../cache/metadata.ts';
 import type { MountTools } from '../lifecycle/tools.ts';
 
-/** As the configuration says at the moment. */
+/** Reads the configuration at each call. */
 export function uploadRules({ config }: Pick<MountTools, 'config'>): Omit<UploadOptions, 'layer' | 'remote'> {
   return {
     writeBackMs: () => durationMs(config().mount.write_back),
@@ -25,8 +25,8 @@ export function remotePathOf(fs: string): string {
 }
 
 /**
- * Whether rclone has content of a file of that size in its own cache, or may have. `path`: as on the remote,
- * without its name.
+ * Whether rclone has content of a file of that size in its own cache, or may have. `path`: the path on the
+ * remote, without the remote's name.
  */
 export function isCached(cacheDir: string, path: string, bytes: number): boolean {
   try {
@@ -49,7 +49,7 @@ export const NOTHING_READ: MountStats = {
   uploading: false,
 };
 
-/** Figures of reading, with those of the uploader. */
+/** Adds the uploader's figures to those of reading. */
 export function withUploads(
   reading: MountStats,
   waiting: UploadFigures,
@@ -57,7 +57,8 @@ export function withUploads(
 ): MountStats {
   const stuck =
     waiting.stuckFiles > 0
-      ? `${waiting.stuckFiles} of the files written here cannot be brought to the remote (${waiting.stuckReason ?? 'no reason given'}); they stay here`
+      ? `${waiting.stuckFiles} of the files written here cannot be brought to the remote ` +
+        `(${waiting.stuckReason ?? 'no reason given'}); they stay here`
       : undefined;
   const troubles = [reading.trouble, stuck, inTheWay].filter((text) => text !== undefined);
   return {

@@ -1,14 +1,14 @@
-/** How a share with a write layer is to be mounted. */
+/** The mount plan of a share with a write layer. */
 import type { MountPlan, ShareSpec } from 'mountkeeper';
 import type { OverlayNotes } from '../lifecycle/mount-record.ts';
 import type { LayerPaths, StackPaths } from './paths.ts';
 
 export interface LayerPlan {
-  /** As users see the share. */
+  /** The share's mount as users see it. */
   readonly shown: MountPlan;
-  /** What rclone is told: read-only, and elsewhere. */
+  /** The spec for rclone: read-only, at another mount point. */
   readonly lowerSpec: ShareSpec;
-  /** Where rclone is in the end. */
+  /** The plan of rclone's mount at its final place. */
   readonly lowerPlan: MountPlan;
   readonly cacheDir: string;
   readonly paths: LayerPaths;

@@ -1,9 +1,9 @@
 /**
- * The handle of a share with a write layer: rclone for reading, bindfs over it, an overlay that users see, an
- * uploader that brings the upper folder to the remote. It lives as long as bindfs does; rclones below it come
- * and go.
+ * The handle of a share with a write layer: rclone for reading, bindfs on top of it, an overlay that users
+ * see, an uploader for the upper folder. It lives as long as bindfs does; the rclone below may be replaced.
  */
 import { dirname, join } from 'node:path';
+import { UNMOUNTED } from '../rclone/error-messages.ts';
 import type {
   Bandwidth,
   CacheAccess,
@@ -17,7 +17,7 @@ import type {
   Uploader,
 } from 'mountkeeper';
 import { pendingIn } from '../cache/scan.ts';
-import { createInPlace } from '../lifecycle/in-place.ts';
+import { PathCheck } from '../lifecycle/path-check.ts';
 import type { ActiveMount } from '../lifecycle/active-mount.ts';
 import { RcloneFiles } from '../rclone/remote-files.ts';
 import type { Outdated } from '../rclone/remote-files.ts';
@@ -25,6 +25,7 @@ import { clearMountPoint } from '../lifecycle/mount-point.ts';
 import { freezeMount } from '../lifecycle/freeze.ts';
 import type { MountTools } from '../lifecycle/tools.ts';
 import { isCached, NOTHING_READ, remotePathOf, uploadRules, withUploads } from './layer-figures.ts';
+import { HeldVersions } from './held-versions.ts';
 import { LocalLayer } from './upper/local-layer.ts';
 import { LowerSupervisor } from './lower-supervisor.ts';
 import { NameDropper } from './name-dropper.ts';
@@ -37,11 +38,10 @@ import { clearStack, endPassingOn } from './stack.ts';
 const FORGET_MS = 30_000;
 const LOOK_MS = 30_000;
 const LIMIT_MS = 5_000;
-/** A move of a folder on the remote may take long where it is done file by file. */
+/** Moving a folder on a remote may take long when the backend does it file by file. */
 const HOLD_MS = 30_000;
 const SETTLE_MS = 20_000;
 const MOST_UNSETTLED = 3;
-const UNMOUNTED = 'the share was unmounted by somebody else';
 const NOT_PASSED_ON = 'bindfs below the share has ended';
 
 export interface LayeredMountOptions {
@@ -53,19 +53,19 @@ export interface LayeredMountOptions {
   readonly paths: LayerPaths;
   readonly stack: StackPaths;
   readonly cacheDir: string;
-  /** The remote as rclone names it. */
+  /** The remote in rclone's notation. */
   readonly fs: string;
-  /** The backend, as rclone calls it. */
+  /** The backend's name in rclone. */
   readonly type: string;
   readonly uploader: Uploader;
   readonly exec: boolean;
   readonly readOnly: boolean;
-  /** Starts an rclone and puts it in its place. `before`: done when it answers and nobody sees it yet. */
+  /** Starts an rclone and moves it to its place. `before` runs when it answers and nobody sees it yet. */
   readonly start: (
     signal: AbortSignal,
     before: (lower: ActiveMount) => Promise<void>,
   ) => Promise<ActiveMount>;
-  /** The rclone that is in its place already. */
+  /** An rclone that is already in its place. */
   readonly lower?: ActiveMount | undefined;
   readonly tools: MountTools;
 }
@@ -75,20 +75,21 @@ export class LayeredMount implements Mount {
   readonly plan: MountPlan;
   readonly adopted: boolean;
   readonly exited: Promise<string>;
-  /** A former daemon had frozen it. */
-  isSealed = false;
+  /** True when a former daemon had frozen it. */
+  isFrozen = false;
   readonly #options: LayeredMountOptions;
   readonly #supervisor: LowerSupervisor;
   readonly #remote: RemoteBelow;
   readonly #renewal: Renewal;
   readonly #names: NameDropper;
+  readonly #held: HeldVersions;
   readonly #uploads: ShareUploads;
-  readonly #lookAtPlace: () => Promise<string | undefined>;
+  readonly #pathCheck: PathCheck;
   readonly #end = new AbortController();
   #latest: ActiveMount | undefined;
   #limit: Bandwidth | undefined;
-  #isSealed = false;
-  /** Rclones in a row under which moves could not be settled. */
+  #isFrozen = false;
+  /** How many rclones in a row were started without settling the marks of moved folders. */
   #unsettled = 0;
   #lose: (reason: string) => void = () => undefined;
 
@@ -113,7 +114,7 @@ export class LayeredMount implements Mount {
       mountPoint: plan.mountPoint,
       flags: options,
       tools,
-      isOver: () => this.#isSealed || this.isSealed || this.#end.signal.aborted,
+      isOver: () => this.#isFrozen || this.isFrozen || this.#end.signal.aborted,
     });
     const layer = new LocalLayer({
       shareName,
@@ -125,8 +126,15 @@ export class LayeredMount implements Mount {
       log,
       forget: (folders, change) => this.#forget(folders, change),
       dropNames: () => this.#names.drop(),
+      heldVersion: (path, openedAtMs) => this.#held.of(path, openedAtMs),
       precisionMs: () => this.#remote.precisionMs,
       isCached: (path, bytes) => isCached(options.cacheDir, join(remotePathOf(options.fs), path), bytes),
+    });
+    this.#held = new HeldVersions({
+      pid: bindfs.pid,
+      place: options.stack.place,
+      below: (files, within) => layer.below(files, within),
+      clock,
     });
     this.#renewal = new Renewal({
       clock,
@@ -135,13 +143,16 @@ export class LayeredMount implements Mount {
     });
     this.#uploads = options.uploader.start({ layer, remote: this.#remote, ...uploadRules(tools) });
     const lost = new Promise<string>((resolve) => (this.#lose = resolve));
-    this.#lookAtPlace = createInPlace({
+    this.#pathCheck = new PathCheck({
       mountPoint: plan.mountPoint,
       device: overlaySource(shareName),
       mountTable,
+      isThere: true,
       onLost: () => this.#lose(UNMOUNTED),
     });
+    void this.#pathCheck.run(clock, this.#end.signal);
     this.exited = Promise.race([lost, bindfs.exited.then(() => NOT_PASSED_ON)]).then(async (reason) => {
+      this.#end.abort();
       await this.#stopUploads();
       return reason;
     });
@@ -149,23 +160,19 @@ export class LayeredMount implements Mount {
     else this.#supervisor.begin();
   }
 
-  /** Of the process that the share stands and falls with: rclones below it come and go. */
+  /** The process id of bindfs, which lives as long as the share is mounted; rclone may be replaced. */
   get pid(): number {
     return this.#options.bindfs.pid;
   }
 
-  /** Of the last rclone. */
+  /** The remote control port of the latest rclone. */
   get rcPort(): number {
     return this.#latest?.rcPort ?? 0;
   }
 
   async stats(signal: AbortSignal): Promise<MountStats> {
-    const [inTheWay, reading, waiting] = await Promise.all([
-      this.#lookAtPlace(),
-      this.#reading(signal),
-      this.#uploads.look(signal),
-    ]);
-    return withUploads(reading, waiting, inTheWay);
+    const [reading, waiting] = await Promise.all([this.#reading(signal), this.#uploads.look(signal)]);
+    return withUploads(reading, waiting, this.#pathCheck.trouble);
   }
 
   async checkRemote(signal: AbortSignal): Promise<void> {
@@ -173,11 +180,15 @@ export class LayeredMount implements Mount {
     await lower.checkRemote(signal);
   }
 
-  /** An rclone that hangs is replaced below the share, which answers on: only what it stands on counts. */
+  /**
+   * An rclone that hangs is replaced below the share, which keeps answering: only bindfs and the overlay
+   * count.
+   */
   async checkAlive(timeoutMs: number): Promise<void> {
     const { bindfs, tools } = this.#options;
     if (!bindfs.isAlive()) throw new Error(NOT_PASSED_ON);
     const lower = this.#supervisor.living;
+    // Handled: an rclone that hangs is replaced.
     await lower?.checkAlive(timeoutMs).catch(() => this.#supervisor.replace(lower, 'rclone does not answer'));
     await tools.mountReader.touch(this.plan.mountPoint, { timeoutMs });
   }
@@ -187,15 +198,15 @@ export class LayeredMount implements Mount {
     await this.#supervisor.living?.setBandwidth(limit, signal);
   }
 
-  async seal(): Promise<void> {
-    if (this.#isSealed) return;
-    // Before anything is awaited: dropping names makes the overlay writable.
-    this.#isSealed = true;
+  async freeze(): Promise<void> {
+    if (this.#isFrozen) return;
+    // Set before anything is awaited, because dropping names would make the overlay writable again.
+    this.#isFrozen = true;
     try {
       await this.#names.dropped();
       await freezeMount(this.plan.mountPoint, this.#options.tools, this.#end.signal);
     } catch (error) {
-      this.#isSealed = false;
+      this.#isFrozen = false;
       throw error;
     }
   }
@@ -274,9 +285,7 @@ export class LayeredMount implements Mount {
     return dirname(this.#options.cacheDir);
   }
 
-  /**
-   * A new rclone knows no limit of bandwidth, and nothing of what the kernel has looked up by the former one.
-   */
+  /** A new rclone has no bandwidth limit yet, and the kernel still caches what the former one answered. */
   #useLower(lower: ActiveMount): void {
     const { tools } = this.#options;
     this.#latest = lower;
@@ -302,18 +311,20 @@ export class LayeredMount implements Mount {
       fs,
       type,
       clock: tools.clock,
+      around: (forget) => this.#held.during(forget),
       onForget: (folders) => this.#renewal.forgotten(folders),
     });
   }
 
   async #readListings(layer: LocalLayer, folders: readonly string[], signal: AbortSignal): Promise<void> {
     await layer.readListings(folders, signal);
-    // What was looked for in vain may be there now.
+    // Names that did not exist may exist now.
     await this.#names.drop();
   }
 
   /**
-   * A folder that the former rclone moved on the remote, or was about to, would show empty below the new one.
+   * A folder that the former rclone moved on the remote, or was about to move, would look empty below the
+   * new one.
    */
   async #settleMoves(fresh: ActiveMount, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options.tools;
@@ -323,25 +334,25 @@ export class LayeredMount implements Mount {
       this.#unsettled = 0;
     } catch (error) {
       this.#unsettled += 1;
-      // For ever without the remote is worse: the marks are brought up to date on the living overlay.
+      // Waiting for ever without the remote would be worse: the marks are updated on the living overlay.
       if (this.#unsettled < MOST_UNSETTLED) throw error;
       log.error(
         { share: this.shareName, err: error },
-        'marks of moved folders not settled, they may show empty for a moment',
+        'marks of moved folders could not be updated; these folders may look empty for a moment',
       );
     }
   }
 
   /**
-   * Of what lies below. What users changed of the versions they see must be on record before they see others,
-   * and no folder may be on its way on the remote.
+   * Runs a change of the lower layer. First the uploader must record what users changed in the versions
+   * that they see now, and no move of a folder on the remote may be in progress.
    */
   async #changing<T>(change: () => Promise<T>): Promise<T> {
     const { clock } = this.#options.tools;
     const release = await this.#uploads.holdMoves(clock.deadline(HOLD_MS, this.#end.signal));
     try {
       await this.#look();
-      return await change();
+      return await this.#held.during(change);
     } finally {
       await this.#names.drop();
       release();
@@ -358,7 +369,7 @@ export class LayeredMount implements Mount {
     );
   }
 
-  /** What users changed of the versions they see must be on record before they see others. */
+  /** The uploader records what users changed in the versions that they see, before they see others. */
   async #look(): Promise<void> {
     await this.#uploads.look(this.#options.tools.clock.deadline(LOOK_MS, this.#end.signal));
   }
@@ -373,11 +384,11 @@ export class LayeredMount implements Mount {
   }
 
   async #takeOffPath(): Promise<void> {
-    // What lies over it, too: a cover that refuses new writes.
+    // Also removes the cover that refuses new writes.
     await clearMountPoint(this.plan.mountPoint, this.#options.tools, { active: 'detach' });
   }
 
-  /** What waits stays in the upper folder: a failure here is in nobody's way. */
+  /** Files that wait stay in the upper folder, so a failure here loses nothing. */
   async #stopUploads(): Promise<void> {
     await this.#uploads
       .stop()

@@ -1,12 +1,10 @@
 /**
- * How a share with a write layer is mounted, adopted and looked at: what the mounter does beside what it does
- * for any share.
+ * How a share with a write layer is mounted, adopted and inspected: what the mounter does in addition to
+ * its work for any share.
  */
 import { readdir, realpath } from 'node:fs/promises';
-import { join } from 'node:path';
 import { makeFolder } from 'mountkeeper';
 import type {
-  Config,
   ManagedProcess,
   MountEntry,
   MountPlan,
@@ -18,7 +16,7 @@ import { remotePath } from '../rclone/arguments.ts';
 import { asideFolders } from '../cache/identity.ts';
 import type { ActiveMount } from '../lifecycle/active-mount.ts';
 import { clearMountPoint } from '../lifecycle/mount-point.ts';
-import { cacheFolder, planMount } from '../lifecycle/mount-plan.ts';
+import { cacheFolder, planBy } from '../lifecycle/mount-plan.ts';
 import { RcloneFiles } from '../rclone/remote-files.ts';
 import type { MountingTools, MountTools } from '../lifecycle/tools.ts';
 import { recoverAside } from './upper/set-aside.ts';
@@ -36,7 +34,7 @@ import {
   moveMount,
   passOn,
   prepareStack,
-  setGuard,
+  mountPlaceholder,
   stackKey,
   takeOff,
 } from './stack.ts';
@@ -48,17 +46,17 @@ const SETTLE_MS = 20_000;
 export type StartLower = (layering: LayerPlan, signal: AbortSignal) => Promise<ActiveMount>;
 
 /** Rejects with a plain sentence where no write layer can be had. */
-export async function planLayer(spec: ShareSpec, tools: MountTools): Promise<LayerPlan> {
+export async function planLayer(spec: ShareSpec, shown: MountPlan, tools: MountTools): Promise<LayerPlan> {
   if (process.getuid?.() !== 0)
     throw new Error(
-      'mount.write_layer needs root, since only root may mount an overlay: run the daemon as root, or set write_layer = false',
+      'mount.write_layer needs root, since only root may mount an overlay: ' +
+        'run the daemon as root, or set write_layer = false',
     );
-  // Told before anything is mounted.
+  // Fails before anything is mounted.
   tools.uploader();
   const config = tools.config();
-  const shown = planMount(spec, config, tools.secrets);
   const cacheDir = cacheFolder(config, spec.share.name);
-  // The kernel knows it without links.
+  // The kernel's mount table has paths without symlinks.
   const stateDir = await realpath(tools.paths.stateDir);
   const stack = stackPaths(stateDir, spec.share.name);
   return {
@@ -72,14 +70,15 @@ export async function planLayer(spec: ShareSpec, tools: MountTools): Promise<Lay
       mountPoint: shown.mountPoint,
       type: spec.connection.type,
       readOnly: spec.share.read_only,
-      exec: (spec.share as { readonly exec?: boolean }).exec === true,
+      exec: spec.share.exec === true,
     },
   };
 }
 
 /**
- * Mounts the whole: rclone, bindfs over it, the overlay over that. When one of them fails, nothing stays
- * mounted; but a remote that is silent keeps nobody from what was written here: rclone comes when it can.
+ * Mounts the whole stack: rclone, bindfs on top of it, the overlay on top of that. When one step fails,
+ * nothing stays mounted. But when the remote does not answer, users still get what was written here, and
+ * rclone is started later.
  */
 export async function mountLayer(
   layering: LayerPlan,
@@ -107,12 +106,12 @@ export async function mountLayer(
       { fingerprint: shown.fingerprint, notes: toStackNotes(layering) },
       tools,
     );
-    // Over the bare folder, which nobody has seen by the time that the overlay is moved to where users are.
+    // Over the empty folder; nobody can see it until the overlay is moved to the share's mount point.
     await mountOverlay(
       { ...overlay, shareName: name, paths, lower: stack.lower, staging: stack.staging },
       tools,
     );
-    await setGuard(stack, tools);
+    await mountPlaceholder(stack, tools);
     if (lower) await moveIn(name, stack, tools);
     await moveMount(stack.staging, shown.mountPoint, tools);
     return layeredMount(layering, { bindfs, lower, start, adopted: false }, tools);
@@ -124,7 +123,7 @@ export async function mountLayer(
   }
 }
 
-/** What a former daemon, or a former overlay, left in the middle is settled while no overlay looks. */
+/** Finishes what a former daemon or overlay left half-done, while no overlay is mounted. */
 async function clearUpper(
   { paths, overlay, lowerSpec }: LayerPlan,
   lower: ActiveMount | undefined,
@@ -155,7 +154,7 @@ async function clearUpper(
       signal: tools.clock.deadline(SETTLE_MS, signal),
     });
   } catch (error) {
-    // What is left is brought up to date on the living overlay, with folders out of sight for a moment.
+    // What is left is updated on the living overlay; folders may be hidden for a moment.
     log.warn({ share: name, err: error }, 'marks of the write layer not settled');
   } finally {
     remote.use(undefined);
@@ -190,7 +189,7 @@ async function undo({ shown, stack }: LayerPlan, { bindfs, lower }: Parts, tools
   await clearStack(stack, tools);
 }
 
-/** Ends what a former daemon left of a share that nobody adopted. */
+/** Ends the processes and mounts of a former daemon's share that nobody adopted. */
 export async function endFormerStack(shareName: string, tools: MountTools): Promise<void> {
   const bindfs = await tools.processes.adopt(stackKey(shareName));
   if (bindfs) await endPassingOn(bindfs);
@@ -199,8 +198,8 @@ export async function endFormerStack(shareName: string, tools: MountTools): Prom
 }
 
 /**
- * The share that a former daemon left, whether its rclone lives or not; undefined when bindfs or the overlay
- * is gone, or nobody could bring up what is written to it.
+ * The share that a former daemon left, whether its rclone is alive or not; undefined when bindfs or the
+ * overlay is gone, or no uploader is available for what is written to it.
  */
 export async function adoptLayer(
   shareName: string,
@@ -220,7 +219,7 @@ export async function adoptLayer(
     );
     if (!entry || !(await isPassedOn(stack, tools.mountTable))) return undefined;
     const paths = layerPaths(notes.cacheDir);
-    // Before an uploader looks: what is missing in the upper folder counts as removed.
+    // Before an uploader scans: a file that is missing in the upper folder counts as deleted.
     const count = await recoverAside(paths, tools.log, { isLive: true });
     if (count > 0) {
       tools.log.info(
@@ -271,7 +270,7 @@ function layeredMount(
   });
 }
 
-/** Another rclone in the place of one that has ended. */
+/** Starts another rclone in place of one that has ended. */
 async function startOther(
   layering: LayerPlan,
   { start, before }: { readonly start: StartLower; readonly before: (lower: ActiveMount) => Promise<void> },
@@ -298,26 +297,28 @@ async function startOther(
 }
 
 /**
- * With the settings of now, as long as they lead to the same place: what was written for one NAS must not go
- * to another.
+ * Plans with the current settings, as long as they lead to the same remote path: what was written for one
+ * NAS must not go to another.
  */
-async function layeringAgain(shareName: string, plan: MountPlan, tools: MountTools): Promise<LayerPlan> {
+async function layeringAgain(shareName: string, plan: MountPlan, tools: MountingTools): Promise<LayerPlan> {
   const { shares, connections } = tools.config();
   const share = shares.find(({ name }) => name === shareName);
   const connection = connections.find(({ name }) => name === share?.connection);
   if (!share || !connection) throw new Error('the share is not in the configuration any more');
-  const layering = await planLayer({ share, connection }, tools);
+  const spec = { share, connection };
+  const shown = planBy(tools.plans.renewed(spec).mount, true, tools.config());
+  const layering = await planLayer(spec, shown, tools);
   if (layering.shown.identity !== plan.identity || layering.shown.mountPoint !== plan.mountPoint) {
     throw new Error(
-      'the share leads elsewhere by now: it is mounted anew once nothing waits, or by a reconnect',
+      'the share leads elsewhere by now: it is mounted again once nothing waits, or by `mountkeeper reconnect`',
     );
   }
   return layering;
 }
 
 /**
- * What waits in the upper folders of these cache folders, also in those that were set aside because they
- * belong to another place.
+ * Files that wait in the upper folders of these cache folders, including those that were moved aside
+ * because they belong to another remote path.
  */
 export async function pendingInLayers(
   cacheDirs: readonly string[],
@@ -334,7 +335,7 @@ export async function pendingInLayers(
 
 const NOTHING: PendingFiles = { count: 0, bytes: 0, paths: [] };
 
-/** Rejects while nobody can tell: what is there may wait. */
+/** Rejects when the uploader cannot tell: files may be waiting. */
 export async function pendingInLayer(
   cacheDir: string,
   tools: Pick<MountTools, 'uploader'>,
@@ -343,25 +344,11 @@ export async function pendingInLayer(
   return (await holdsLayer(cacheDir)) ? tools.uploader().waiting(upper, records) : NOTHING;
 }
 
-/** Whether anything lies in an upper folder there. */
+/** Whether there is anything in the upper folder of this cache folder. */
 export async function holdsLayer(cacheDir: string): Promise<boolean> {
   const names = await readdir(layerPaths(cacheDir).upper).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
     throw error;
   });
   return names.length > 0;
-}
-
-/** A share that has no write layer any more, with something in its upper folder that would be hidden. */
-export async function refuseHiddenLayer(
-  config: Config,
-  cacheDir: string,
-  tools: Pick<MountTools, 'uploader'>,
-): Promise<void> {
-  if (config.mount.write_layer) return;
-  const { count } = await pendingInLayer(cacheDir, tools);
-  if (count > 0)
-    throw new Error(
-      `${count} files that were written through the write layer wait in ${join(cacheDir, 'layer')}: set mount.write_layer = true until they are on the remote`,
-    );
 }

@@ -1,27 +1,29 @@
 /**
- * Keeps an rclone below a share's overlay: one that dies or hangs is replaced by another one, again and
- * again, while the overlay above stays as it is. Nobody above is told more than that the remote cannot be
- * asked just now.
+ * Keeps an rclone running below a share's overlay: one that dies or hangs is replaced, as often as
+ * necessary, while the overlay stays mounted. Users only notice that the remote cannot be reached for a
+ * moment.
  */
+import { pause } from 'mountkeeper';
 import type { Clock, Logger } from 'mountkeeper';
 import type { ActiveMount } from '../lifecycle/active-mount.ts';
 
 /**
- * Rest after the n-th failure in a row, in milliseconds: none after the first, since most ends are sudden
- * deaths.
+ * Pause after repeated failures, in milliseconds: none after the first, because most ends are sudden
+ * crashes; then doubling from the first to the longest.
  */
 const FIRST_REST_MS = 250;
 const LONGEST_REST_MS = 5_000;
-/** One that lived as long did not fail at its start. */
+/** An rclone that lived at least this long did not fail at its start. */
 const SETTLED_MS = 2_000;
 
 export interface LowerSupervisorOptions {
   readonly shareName: string;
   /**
-   * Starts another rclone and puts it in its place; rejects with a plain sentence. No former one lives then.
+   * Starts another rclone and moves it to its place; rejects with a plain sentence. The former one has
+   * ended by then.
    */
   readonly start: (signal: AbortSignal) => Promise<ActiveMount>;
-  /** Told of each new one before anybody else has it. */
+  /** Called with each new rclone before anybody else gets it. */
   readonly onUp: (lower: ActiveMount) => void;
   readonly onDown: () => void;
   readonly clock: Clock;
@@ -43,29 +45,27 @@ export class LowerSupervisor {
     this.#options = options;
   }
 
-  /** The rclone of the moment; undefined while there is none. */
+  /** The current rclone; undefined while there is none. */
   get living(): ActiveMount | undefined {
     return this.#active;
   }
 
-  /** Why there is none, in plain words. */
+  /** Why there is none, as a plain sentence. */
   get problem(): string {
     return this.#problem;
   }
 
-  /** One that is there already. */
+  /** Takes over an rclone that is already in its place. */
   adopt(lower: ActiveMount): void {
     this.#hold(lower);
   }
 
-  /** Begins without one: it comes when it can. */
+  /** Begins without an rclone and starts one in the background. */
   begin(): void {
     this.#run();
   }
 
-  /**
-   * Resolves with the rclone of the moment, or rejects with why there is none when the signal ends the wait.
-   */
+  /** Resolves with the current rclone; when the signal ends the wait, rejects with why there is none. */
   async obtain(signal: AbortSignal): Promise<ActiveMount> {
     while (!this.#active) {
       if (this.#failure) throw this.#failure;
@@ -78,14 +78,14 @@ export class LowerSupervisor {
     return this.#active;
   }
 
-  /** Ends one that hangs; the next one follows by itself. */
+  /** Ends an rclone that hangs; the next one is started automatically. */
   replace(lower: ActiveMount, reason: string): void {
     if (this.#active !== lower || this.#end.signal.aborted) return;
     this.#options.log.warn({ share: this.#options.shareName, reason }, 'rclone is replaced below the share');
     this.#lose(lower, reason);
   }
 
-  /** No other one is started from now on. Resolves with what is to be ended. */
+  /** Starts no further rclone. Resolves with the one that the caller must end. */
   async stop(): Promise<ActiveMount | undefined> {
     this.#end.abort();
     this.#tell();
@@ -102,7 +102,7 @@ export class LowerSupervisor {
     this.#tell();
     void lower.exited.then((reason) => {
       if (this.#active !== lower || this.#end.signal.aborted) return;
-      log.warn({ share: shareName, reason }, 'rclone has ended below the share and is started anew');
+      log.warn({ share: shareName, reason }, 'rclone has ended below the share and is restarted');
       this.#lose(lower, reason);
     });
   }
@@ -129,9 +129,7 @@ export class LowerSupervisor {
     const { signal } = this.#end;
     while (!this.#active && !signal.aborted) {
       if (this.#failures > 0)
-        await clock
-          .sleep(Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (this.#failures - 1)), signal)
-          .catch(() => undefined);
+        await pause(clock, Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (this.#failures - 1)), signal);
       if (signal.aborted) return;
       this.#failures += 1;
       try {
@@ -140,7 +138,10 @@ export class LowerSupervisor {
         if (signal.aborted) return;
         const { message } = error as Error;
         if (message !== this.#problem)
-          log.warn({ share: shareName, reason: message }, 'no rclone below the share, it is tried again');
+          log.warn(
+            { share: shareName, reason: message },
+            'rclone could not be started below the share; trying again',
+          );
         this.#problem = message;
         this.#failure = error as Error;
         this.#tell();

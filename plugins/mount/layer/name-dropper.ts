@@ -1,6 +1,6 @@
 /**
- * Has the kernel drop the names that it keeps of a share's overlay after each change of what lies below, one
- * drop after the other.
+ * Makes the kernel drop the names that it caches for a share's overlay, after each change of the lower
+ * layer, one drop after the other.
  */
 import type { MountTools } from '../lifecycle/tools.ts';
 import { dropNames } from './overlay.ts';
@@ -11,7 +11,7 @@ export interface NameDropperOptions {
   readonly mountPoint: string;
   readonly flags: Pick<OverlaySpec, 'exec' | 'readOnly'>;
   readonly tools: MountTools;
-  /** Dropping names makes the overlay writable: not when it has been frozen, or ends. */
+  /** True once the overlay is frozen or is being unmounted: dropping names would make it writable again. */
   readonly isOver: () => boolean;
 }
 
@@ -24,14 +24,14 @@ export class NameDropper {
     this.#options = options;
   }
 
-  /** One that comes while names are being dropped has them dropped once more. Never rejects. */
+  /** A call during a drop causes one more drop. Never rejects. */
   async drop(): Promise<void> {
     this.#isDue = true;
     this.#dropping ??= this.#dropWhileDue().finally(() => (this.#dropping = undefined));
     await this.#dropping;
   }
 
-  /** Resolves when none is under way. */
+  /** Resolves when no drop is running. */
   async dropped(): Promise<void> {
     await this.#dropping;
   }
@@ -42,7 +42,10 @@ export class NameDropper {
       this.#isDue = false;
       await dropNames(mountPoint, { exec: flags.exec, readOnly: flags.readOnly }, tools).catch(
         (error: unknown) =>
-          tools.log.warn({ share, err: error }, 'names not dropped, some may show what was before'),
+          tools.log.warn(
+            { share, err: error },
+            'the kernel kept old names of the overlay; some may show former content',
+          ),
       );
     }
   }

@@ -1,7 +1,7 @@
 /**
- * The overlay of one share: what comes from the remote below, a folder of the local disk above. Mounted once,
- * for as long as bindfs lives: whatever happens to rclone, nobody above notices. Mounted and unmounted by
- * children, since each of these calls may wait.
+ * The overlay of one share: the remote as lower layer, a folder on the local disk as upper layer. Mounted
+ * once, for as long as bindfs lives: users do not notice when rclone is replaced. Child processes mount and
+ * unmount it, because each of these calls may block.
  */
 import { makeFolder } from 'mountkeeper';
 import type { Processes } from 'mountkeeper';
@@ -12,11 +12,11 @@ export type OverlayTools = { readonly processes: Processes };
 export interface OverlaySpec {
   readonly shareName: string;
   readonly paths: LayerPaths;
-  /** What comes from the remote, as bindfs shows it. */
+  /** The remote's files, as bindfs shows them. */
   readonly lower: string;
-  /** Where the overlay is mounted first: it is moved from there. */
+  /** Where the overlay is mounted before it is moved to the mount point. */
   readonly staging: string;
-  /** Programs on the share may be run. */
+  /** Programs on the share may be executed. */
   readonly exec: boolean;
   readonly readOnly: boolean;
 }
@@ -26,17 +26,16 @@ const UNMOUNT_TIMEOUT_MS = 5_000;
 const SOURCE_PREFIX = 'mountkeeper-layer:';
 
 /**
- * The numbers by which FUSE tells files apart are others after each start of bindfs. With `index` or
- * `nfs_export`, or with one lower layer alone, overlayfs looks files up by numbers that it noted earlier, and
- * shows one file's content under another's name. A second lower layer without a UUID (an empty ramfs) keeps
- * it from ever doing so.
+ * FUSE gives files other numbers after each start of bindfs. With `index` or `nfs_export`, or with a single
+ * lower layer, overlayfs looks files up by numbers that it stored earlier, and shows one file's content
+ * under another's name. A second lower layer without a UUID (an empty ramfs) prevents that.
  */
 const OPTIONS = 'index=off,nfs_export=off,redirect_dir=on,xino=on,metacopy=on';
 
 /**
- * A work folder of its own for each overlay: the kernel empties it, and one that was taken off the path may
- * still be at work in the former. Relative names and open folders: no path has to be put into the options,
- * where commas and colons part them.
+ * Each overlay gets its own work folder: the kernel empties it, and a lazily unmounted overlay may still be
+ * using its own. Relative names and open descriptors are used so that no path is part of the mount options,
+ * where commas and colons are separators.
  */
 const MOUNT = `
 cd -- "$1" || exit 1
@@ -52,7 +51,7 @@ umount -l aside/.nothing
 cd work && rm -rf -- $former
 exit 0`;
 
-/** Shown by the kernel as the source of the overlay. */
+/** The overlay's source in the kernel's mount table. */
 export function overlaySource(shareName: string): string {
   return `${SOURCE_PREFIX}${shareName}`;
 }
@@ -84,10 +83,10 @@ function flagsOf({ exec, readOnly }: Pick<OverlaySpec, 'exec' | 'readOnly'>): st
 }
 
 /**
- * Has the kernel drop the names that it keeps of the overlay. It asks rclone about those again and again, but
- * what it has seen to be missing, or to be another file than before, it never looks up anew: such names would
- * answer ENOENT or ESTALE for good. Takes 4 ms, or 224 ms with 100,000 names; does not wait for rclone. To be
- * called after every change of what rclone shows.
+ * Makes the kernel drop the names that it caches for the overlay. The kernel revalidates other names with
+ * rclone, but a name that was missing, or was another file, is never looked up again: it would answer
+ * ENOENT or ESTALE for good. Takes 4 ms, or 224 ms with 100,000 names; does not wait for rclone. Call it
+ * after every change of the lower layer.
  */
 export async function dropNames(
   mountPoint: string,
@@ -103,10 +102,13 @@ function refusal(stderr: string, { folder }: LayerPaths): string {
   const said = stderr.trim().split('\n').at(-1) ?? '';
   if (/unknown filesystem type/i.test(said))
     return 'the kernel has no overlayfs: load the module overlay, or set mount.write_layer = false';
-  return `the write layer in ${folder} cannot be mounted (${said || 'no reason given'}); it needs overlayfs, and a local file system such as ext4, XFS or Btrfs under cache.dir`;
+  return (
+    `the write layer in ${folder} cannot be mounted (${said || 'no reason given'}); ` +
+    'it needs overlayfs, and a local file system such as ext4, XFS or Btrfs under cache.dir'
+  );
 }
 
-/** Off the path at once; what is open in it lives on until it is closed. */
+/** Removes it from its path at once; open files in it live on until they are closed. */
 export async function detachOverlay(mountPoint: string, { processes }: OverlayTools): Promise<void> {
   const { code, stderr } = await processes.run({
     command: 'umount',

@@ -1,22 +1,22 @@
 /**
- * Where a share's write layer lies. The upper folder is the difference between the remote and what users
- * want: never cleared by itself.
+ * Where the files of a share's write layer are. The upper folder is the difference between the remote and
+ * what users want: it is never emptied automatically.
  */
 import { join } from 'node:path';
 
-/** Beside rclone's own trees in the share's cache folder. */
+/** Folder name, next to rclone's own trees in the share's cache folder. */
 export const LAYER = 'layer';
 
 export interface LayerPaths {
-  /** Holds all the others. */
+  /** Contains all the others. */
   readonly folder: string;
   /** The overlay's `upperdir`. */
   readonly upper: string;
-  /** The overlay's `workdir`; the kernel's alone. */
+  /** The overlay's `workdir`; used only by the kernel. */
   readonly work: string;
-  /** What is being taken out of the upper folder. */
+  /** Entries that are being removed from the upper folder. */
   readonly aside: string;
-  /** The uploader's own. */
+  /** The uploader's own records. */
   readonly records: string;
 }
 
@@ -31,28 +31,28 @@ export function layerPaths(cacheDir: string): LayerPaths {
   };
 }
 
-/** Where what lies below a share's overlay is put together: for the daemon's user alone. */
+/** Where the stack below a share's overlay is assembled; only the daemon's user may enter. */
 export interface StackPaths {
   /**
-   * Holds all the others. A mount of its own that the kernel shows to no other namespace: in others nothing
-   * can be moved.
+   * Contains all the others. A private mount (not propagated to other namespaces), because mounts can be
+   * moved only in private ones.
    */
   readonly folder: string;
-  /** What bindfs passes on. */
+  /** The folder that bindfs mirrors. */
   readonly source: string;
-  /** In `source`: where the rclone of the moment is mounted. */
+  /** In `source`: where the current rclone is mounted. */
   readonly place: string;
   /** Where bindfs is mounted. */
   readonly through: string;
-  /** `place` as bindfs shows it: the overlay's lower layer. */
+  /** `place` as seen through bindfs: the overlay's lower layer. */
   readonly lower: string;
-  /** Where an rclone is mounted before it is moved to `place`. */
+  /** Where a new rclone is mounted before it is moved to `place`. */
   readonly fresh: string;
   /** Where the overlay is mounted before it is moved to the share's mount point. */
   readonly staging: string;
 }
 
-/** rclone's mount point in `fresh` is seen in its command line. */
+/** rclone's mount point in `fresh` appears in its command line. */
 export function stackPaths(stateDir: string, shareName: string): StackPaths {
   const folder = join(stateDir, 'mount', 'lower', shareName);
   const [source, through] = [join(folder, 'source'), join(folder, 'through')];

@@ -1,8 +1,8 @@
 /**
- * A share's files on the remote by the rclone of the moment: the uploader keeps this one while rclones come
- * and go.
+ * A share's files on the remote, through whichever rclone is current: the uploader keeps this object while
+ * rclones are replaced.
  */
-import type { RemoteEntry, RemoteFailure, RemoteFiles } from 'mountkeeper';
+import type { RemoteEntry, RemoteFailure, RemoteFiles, RemoteHash } from 'mountkeeper';
 import type { Outdated, RcloneFiles } from '../rclone/remote-files.ts';
 
 export class RemoteBelow implements RemoteFiles {
@@ -10,12 +10,12 @@ export class RemoteBelow implements RemoteFiles {
   #files: RcloneFiles | undefined;
   #precisionMs = Infinity;
 
-  /** `problem`: why there is no rclone just now. */
+  /** `problem` returns why there is no rclone at the moment. */
   constructor(problem: () => string) {
     this.#problem = problem;
   }
 
-  /** From now on by another one, or by none. Calls that the former one has not answered fail. */
+  /** Switches to another rclone, or to none. Unanswered calls to the former one fail. */
   use(files: RcloneFiles | undefined): void {
     if (this.#files) this.#precisionMs = this.precisionMs;
     this.#files?.close();
@@ -32,6 +32,10 @@ export class RemoteBelow implements RemoteFiles {
     options: { readonly signal: AbortSignal; readonly hash?: boolean },
   ): Promise<RemoteEntry | undefined> {
     return this.#now().stat(path, options);
+  }
+
+  async readBack(path: string, options: { readonly signal: AbortSignal }): Promise<RemoteHash> {
+    return this.#now().readBack(path, options);
   }
 
   async list(

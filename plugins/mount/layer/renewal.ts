@@ -1,12 +1,13 @@
 /**
- * Reads the listings of forgotten folders anew, a little later: a folder whose listing rclone does not have
- * cannot be used while the NAS is away, not even to write into.
+ * Reads the listings of forgotten folders again, a little later: a folder without a cached listing cannot
+ * be used while the NAS is away, not even for writing.
  */
+import { pause } from 'mountkeeper';
 import type { Clock } from 'mountkeeper';
 
-/** Uploads into one folder come in rows: its listing is read once behind them. */
+/** Uploads into one folder come in series: its listing is read once after them. */
 const LATER_MS = 200;
-/** What is left after so many is read when it is next asked for. */
+/** Most folders per run; the others are read when they are next asked for. */
 const MOST = 2_000;
 
 export interface RenewalOptions {
@@ -37,10 +38,10 @@ export class Renewal {
     const { clock, end, read } = this.#options;
     while (this.#due.size > 0 && !end.aborted) {
       // Ended with the mount; nobody waits for it.
-      await clock.sleep(LATER_MS, end).catch(() => undefined);
+      await pause(clock, LATER_MS, end);
       const folders = [...this.#due];
       this.#due.clear();
-      // One that cannot be read now is read when it is next asked for.
+      // A listing that cannot be read now is read when it is next asked for.
       if (!end.aborted) await read(folders, end).catch(() => undefined);
     }
   }

@@ -1,15 +1,15 @@
-/** What the record of a share's bindfs keeps for the daemon that adopts it. */
+/** The notes in the process record of a share's bindfs, for the daemon that adopts it. */
 import type { ManagedProcess, MountPlan } from 'mountkeeper';
 import { remotePath } from '../rclone/arguments.ts';
 import type { LayerPlan } from './layer-plan.ts';
 
 export interface StackNotes {
-  /** As users see the share. */
+  /** The mount plan as users see it. */
   readonly plan: MountPlan;
   readonly cacheDir: string;
-  /** The remote as rclone names it, with the path. */
+  /** The remote in rclone's notation, with the path. */
   readonly fs: string;
-  /** The backend, as rclone calls it. */
+  /** The backend's name in rclone. */
   readonly type: string;
   readonly exec: boolean;
   readonly readOnly: boolean;
@@ -32,7 +32,7 @@ export function toStackNotes({
   };
 }
 
-/** Undefined when the record is of a version that wrote something else. */
+/** Undefined when the record was written by a version with another format. */
 export function fromStackNotes({
   notes,
   fingerprint,

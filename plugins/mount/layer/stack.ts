@@ -1,12 +1,11 @@
 /**
- * What lies below a share's overlay: an rclone that may be replaced at any time, and bindfs, which passes it
- * on. overlayfs keeps what it once looked up, so its lower layer must stay the same for as long as it is
- * mounted: that is bindfs, which looks up each name anew by its path, and gives it the same number again.
- * Below bindfs, a killed rclone makes way for another one while files are open and sessions go on (measured
- * on Linux 6.18 with bindfs 1.14.7; docs/decisions/0026).
- *
- * While no rclone is there, a dead FUSE mount (the guard) answers every call with an error. An empty folder
- * in its place would make everything on the remote look deleted.
+ * What is below a share's overlay: an rclone that may be replaced at any time, and bindfs, which mirrors
+ * it. overlayfs keeps what it has looked up, so its lower layer must stay the same for as long as it is
+ * mounted: that is bindfs, which resolves each name again by its path and keeps its inode number. Below
+ * bindfs, a killed rclone can be replaced while files are open and sessions go on (measured on Linux 6.18
+ * with bindfs 1.14.7; docs/decisions/0026).
+ * While there is no rclone, a dead FUSE mount (the placeholder) answers every call with an error. An empty
+ * folder in its place would make everything on the remote look deleted.
  */
 import { makeFolder } from 'mountkeeper';
 import type { Clock, ManagedProcess, MountTable, Processes } from 'mountkeeper';
@@ -14,21 +13,21 @@ import { deviceName } from '../rclone/arguments.ts';
 import type { StackPaths } from './paths.ts';
 
 export const STACK_PREFIX = 'layer/';
-/** Source of the dead mount, as the kernel shows it. */
-export const GUARD_SOURCE = 'mountkeeper-away';
+/** The placeholder's source in the kernel's mount table. */
+export const PLACEHOLDER_SOURCE = 'mountkeeper-away';
 const PASSED_ON = 'mountkeeper-below';
 const COMMAND_TIMEOUT_MS = 5_000;
 const READY_MS = 10_000;
 const LOOK_MS = 10;
 const STOP_GRACE_MS = 1_500;
-/** Mounts on top of each other that somebody has left there. */
+/** Most stacked mounts that are removed from one path. */
 const MOST_MOUNTS = 32;
 
 /**
- * Nothing is kept but names and their numbers: a size that the kernel remembers would cut a file that changes
- * hands. Read-only, so the man page's warning about several threads (owners of new files) does not concern
- * it; with one, each slow read would hold up everybody. No attributes: what a remote might call
- * `trusted.overlay.…` is not to be believed.
+ * bindfs options. Only names and their inode numbers are cached: a cached size would truncate a file that
+ * is replaced. Mounted read-only, so the man page's warning about several threads (owners of new files)
+ * does not apply; with a single thread, each slow read would block everybody. No extended attributes: a
+ * remote's `trusted.overlay.…` must not be believed.
  */
 const PASS_ON = [
   '-f',
@@ -38,8 +37,8 @@ const PASS_ON = [
   `ro,noforget,attr_timeout=0,entry_timeout=0,negative_timeout=0,nosuid,nodev,fsname=${PASSED_ON}`,
 ];
 
-/** A connection to nobody: it is gone when the file is closed. */
-const GUARD = `
+/** A FUSE connection without a server: it is dead as soon as the file is closed. */
+const PLACEHOLDER = `
 exec 3<>/dev/fuse || exit 1
 mount -i -n -t fuse -o ro,nosuid,nodev,fd=3,rootmode=40000,user_id=0,group_id=0 "$2" "$1"
 code=$?
@@ -59,7 +58,7 @@ export function stackKey(shareName: string): string {
   return `${STACK_PREFIX}${shareName}`;
 }
 
-/** Makes the folders, empty and cleared of whatever a former daemon left there. */
+/** Creates the folders, and removes whatever a former daemon left mounted there. */
 export async function prepareStack(paths: StackPaths, tools: StackTools): Promise<void> {
   await clearStack(paths, tools);
   await makeFolder(paths.folder);
@@ -73,8 +72,8 @@ export async function prepareStack(paths: StackPaths, tools: StackTools): Promis
 }
 
 /**
- * Takes all mounts away at once, also those on top of each other. Processes behind them end when nobody holds
- * them.
+ * Removes all mounts at once, including stacked ones. The processes behind them end when no file of theirs
+ * is open.
  */
 export async function clearStack({ folder }: StackPaths, tools: StackTools): Promise<void> {
   for (let count = 0; await isMounted(folder, tools.mountTable); count += 1) {
@@ -84,7 +83,7 @@ export async function clearStack({ folder }: StackPaths, tools: StackTools): Pro
   }
 }
 
-/** Starts bindfs. Its record is what the next daemon knows the share by. */
+/** Starts bindfs. The next daemon finds the share by its process record. */
 export async function passOn(
   shareName: string,
   paths: StackPaths,
@@ -112,31 +111,28 @@ export async function passOn(
   return bindfs;
 }
 
-/** Whether bindfs is mounted where the overlay looks. */
+/** Whether bindfs is mounted where the overlay expects it. */
 export function isPassedOn({ through }: StackPaths, mountTable: MountTable): Promise<boolean> {
   return isMounted(through, mountTable);
 }
 
-/** Everything below answers with an error from now on, until an rclone is moved in. */
-export async function setGuard({ place }: StackPaths, tools: StackTools): Promise<void> {
+/** Mounts the placeholder: everything below answers with an error until an rclone is moved in. */
+export async function mountPlaceholder({ place }: StackPaths, tools: StackTools): Promise<void> {
   await run(
     'sh',
-    ['-c', GUARD, 'sh', place, GUARD_SOURCE],
-    'the place of the missing remote cannot be guarded',
+    ['-c', PLACEHOLDER, 'sh', place, PLACEHOLDER_SOURCE],
+    'the placeholder for the missing remote cannot be mounted',
     tools,
   );
 }
 
-/** Puts the rclone that is mounted at `fresh` in the place of the former one. */
+/** Moves the rclone mounted at `fresh` to the place of the former one. */
 export async function moveIn(shareName: string, paths: StackPaths, tools: StackTools): Promise<void> {
   await takeOff(shareName, paths, tools);
   await moveMount(paths.fresh, paths.place, tools);
 }
 
-/**
- * Takes dead or dying rclones off their place, and off the one where they are made ready; what is left is the
- * guard.
- */
+/** Removes dead or dying rclones from their place, and from `fresh`; the placeholder below stays. */
 export async function takeOff(shareName: string, { place }: StackPaths, tools: StackTools): Promise<void> {
   const source = deviceName(shareName);
   for (let count = 0; count < MOST_MOUNTS; count += 1) {
@@ -145,13 +141,13 @@ export async function takeOff(shareName: string, { place }: StackPaths, tools: S
   }
 }
 
-/** Of an rclone that was ended before it was moved. */
+/** For an rclone that was ended before it was moved. */
 export async function clearFresh({ fresh }: StackPaths, tools: StackTools): Promise<void> {
   for (let count = 0; count < MOST_MOUNTS && (await isMounted(fresh, tools.mountTable)); count += 1)
     await detach(fresh, tools);
 }
 
-/** In one step: there is no moment at which neither is there. */
+/** Moves the mount atomically: at every moment either the old or the new one is there. */
 export async function moveMount(from: string, to: string, tools: StackTools): Promise<void> {
   await run(
     'mount',
@@ -161,7 +157,7 @@ export async function moveMount(from: string, to: string, tools: StackTools): Pr
   );
 }
 
-/** Ends bindfs, and with it whatever still hangs on it. */
+/** Ends bindfs, and with it all calls that still hang in it. */
 export async function endPassingOn(bindfs: ManagedProcess): Promise<void> {
   await bindfs.stop({ graceMs: STOP_GRACE_MS });
 }

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { durationMs, sizeBytes } from 'mountkeeper';
+import { durationMs, endsWithin, logIgnored, sizeBytes } from 'mountkeeper';
 import type {
   Awaitable,
   Bandwidth,
@@ -15,7 +15,7 @@ import type {
 } from 'mountkeeper';
 import { deviceName } from '../rclone/arguments.ts';
 import { askRemote } from '../rclone/ask-remote.ts';
-import { forgetBoot } from '../recovery/boot-record.ts';
+import { forgetBoot } from '../recovery/boot-note.ts';
 import { copySparse, cutTo, setTime } from '../cache/file-commands.ts';
 import { treesOf } from '../cache/metadata.ts';
 import type { CacheTrees } from '../cache/metadata.ts';
@@ -23,16 +23,17 @@ import { pendingIn } from '../cache/scan.ts';
 import { markClean } from '../recovery/repair.ts';
 import { createStatsReader } from '../stats/mount-stats.ts';
 import { createFailedUploads } from '../stats/failed-uploads.ts';
-import { endReason, UNMOUNTED } from './end-reason.ts';
+import { endReason, UNMOUNTED } from '../rclone/error-messages.ts';
 import { createFlush } from '../rclone/flush.ts';
 import { freshenListings } from '../outage/listing-refresh.ts';
 import { CircuitBreaker } from '../outage/circuit-breaker.ts';
+import { maintain } from '../recovery/maintenance.ts';
+import { TruncateFix } from '../recovery/truncate-fix.ts';
 import { WriteBackRescue } from '../recovery/write-back-rescue.ts';
 import { ReadOnlyLook } from '../cache/file-system.ts';
-import { createInPlace } from './in-place.ts';
+import { PathCheck } from './path-check.ts';
 import { foldersInUse } from '../layer/upper/open-for-writing.ts';
 import { ListingAge } from '../rclone/listing-age.ts';
-import { createNasLook } from '../outage/nas-check.ts';
 import type { MountNotes } from './mount-record.ts';
 import { deletedFiles, openFiles } from '../stats/open-files.ts';
 import { createRcClient, removeSocket } from '../rclone/remote-control.ts';
@@ -46,16 +47,17 @@ import { createSpaceWatch } from '../cache/space-watch.ts';
 import { createTcpConnections } from '../outage/tcp-connections.ts';
 import { killMount, takeDown } from './unmount.ts';
 import type { MountingTools } from './tools.ts';
-import { endsWithin } from '../recovery/cache-sync.ts';
 
 const LAST_LINES = 20;
 const OFF_PATH_GRACE_MS = 1_000;
-/** How long an end waits for the disk of the cache. */
+/** How long a freeze waits for files that are being cut. */
+const LAST_CUTS_MS = 2_000;
+/** How long an unmount waits for the disk of the cache. */
 const CLEAN_WRITE_OUT_MS = 1_000;
 const DIRTY_WRITE_OUT_MS = 4_000;
 const CACHE_VIEW = fileURLToPath(new URL('../cache/view.js', import.meta.url));
 
-/** The handle of one rclone that serves one share. */
+/** The handle of one rclone process that serves one share. */
 export class ActiveMount implements Mount {
   readonly shareName: string;
   readonly plan: Mount['plan'];
@@ -63,10 +65,12 @@ export class ActiveMount implements Mount {
   readonly adopted: boolean;
   readonly exited: Promise<string>;
   readonly flush: Mount['flush'];
-  /** A former daemon had frozen it. */
-  isSealed = false;
-  /** Of a mount below an overlay: carries out each change of what it shows, or rejects. */
+  /** True when a former daemon had frozen it. */
+  isFrozen = false;
+  /** For a mount below an overlay: wraps each change of what the mount shows, or rejects. */
   around: <T>(change: () => Promise<T>) => Promise<T> = (change) => change();
+  /** What its rclone says of its version; undefined for one that an older daemon has started. */
+  readonly rclone: string | undefined;
   readonly #process: ManagedProcess;
   readonly #notes: MountNotes;
   readonly #tools: MountingTools;
@@ -75,15 +79,16 @@ export class ActiveMount implements Mount {
   readonly #refresher: Refresher;
   readonly #circuitBreaker: CircuitBreaker;
   readonly #rescue: WriteBackRescue;
+  readonly #truncateFix: TruncateFix;
   readonly #listings: ListingAge;
   readonly #disk: ReadOnlyLook;
+  readonly #pathCheck: PathCheck;
   readonly #readStats: (signal: AbortSignal) => Promise<MountStats>;
-  readonly #lookAtPlace: () => Promise<string | undefined>;
   readonly #unwatch: () => Promise<boolean>;
   readonly #end = new AbortController();
-  #isSealed = false;
+  #isFrozen = false;
   #isOffPath = false;
-  #onSeal: ServeOptions['onSeal'] | undefined;
+  #onFreeze: ServeOptions['onFreeze'] | undefined;
 
   /** `recovered`: paths of files that were dirty when the process started. */
   constructor(
@@ -94,6 +99,7 @@ export class ActiveMount implements Mount {
   ) {
     this.shareName = notes.share;
     this.plan = notes.plan;
+    this.rclone = notes.rclone;
     this.pid = process.pid;
     this.adopted = process.adopted;
     this.#process = process;
@@ -122,6 +128,13 @@ export class ActiveMount implements Mount {
       metaRoot: join(trees.meta, this.#remotePath),
       tail: (lines) => process.tail(lines),
     });
+    this.#truncateFix = new TruncateFix({
+      rc: this.#rc,
+      trees,
+      fs: notes.fs,
+      log,
+      cut: (name, bytes) => cutTo(join(notes.plan.mountPoint, name), bytes, tools),
+    });
     this.#readStats = createStatsReader({
       rc: this.#rc,
       clock,
@@ -130,17 +143,31 @@ export class ActiveMount implements Mount {
       trees,
       fs: notes.fs,
       rescue: this.#rescue,
+      truncateFix: this.#truncateFix,
       space,
       failedUploads,
-      cut: (name, bytes) => cutTo(join(notes.plan.mountPoint, name), bytes, tools),
     });
     this.flush = createFlush(this.#rc, notes.fs);
-    this.#lookAtPlace = createInPlace({
+    this.#pathCheck = new PathCheck({
       mountPoint: this.plan.mountPoint,
       device: deviceName(notes.share),
       mountTable: tools.mountTable,
+      isThere: notes.overlay === undefined,
       onLost: () => this.#endOffPath(),
     });
+    void this.#pathCheck.run(clock, this.#end.signal);
+    void maintain(
+      {
+        cacheDir: notes.cacheDir,
+        rescue: this.#rescue,
+        truncateFix: this.#truncateFix,
+        openFiles: () => openFiles(this.pid, trees),
+        clock,
+        log,
+      },
+      this.#end.signal,
+    );
+    // The mount has ended; who finds a stale listing waits for the remote instead.
     void freshenListings(
       recovered,
       { rc: this.#rc, fs: notes.fs, trees, clock, log },
@@ -154,6 +181,7 @@ export class ActiveMount implements Mount {
       this.#controlPort.close();
       await removeSocket(notes.rc);
       if (this.#isOffPath) return UNMOUNTED;
+      // The lines of the exit serve as well.
       return endReason(exit, await process.tail(LAST_LINES).catch(() => exit.lastLines));
     });
   }
@@ -195,13 +223,13 @@ export class ActiveMount implements Mount {
 
   #createCircuitBreaker(log: Logger): CircuitBreaker {
     const { nas, rc } = this.#notes;
-    const { clock, processes } = this.#tools;
+    const { clock, connections, processes } = this.#tools;
     return new CircuitBreaker({
       rc: this.#rc,
       clock,
       log,
       end: this.#end.signal,
-      look: nas && createNasLook(nas),
+      monitor: () => nas && connections()?.at(nas),
       tcpConnections: nas && createTcpConnections({ pid: this.pid, nas, rcPort: rc.port, processes }),
       ask: (signal) => askRemote(this.#rc, this.#notes.fs, signal),
       onShut: () => void this.#rescue.watchClosely(() => this.#circuitBreaker.isShut, this.#end.signal),
@@ -209,12 +237,10 @@ export class ActiveMount implements Mount {
   }
 
   async stats(signal: AbortSignal): Promise<MountStats> {
-    // Both at once: they share one look at the table of mounts.
-    const [inTheWay] = await Promise.all([this.#lookAtPlace(), this.#disk.look()]);
+    await this.#disk.look();
     const stats = await this.#readStats(signal);
-    return inTheWay === undefined
-      ? stats
-      : { ...stats, trouble: [stats.trouble, inTheWay].filter((text) => text !== undefined).join('; ') };
+    const troubles = [stats.trouble, this.#pathCheck.trouble].filter((text) => text !== undefined);
+    return troubles.length === 0 ? stats : { ...stats, trouble: troubles.join('; ') };
   }
 
   async checkRemote(signal: AbortSignal): Promise<void> {
@@ -238,15 +264,19 @@ export class ActiveMount implements Mount {
     );
   }
 
-  async seal(): Promise<void> {
-    if (this.#isSealed) return;
-    await this.#onSeal?.();
+  async freeze(): Promise<void> {
+    if (this.#isFrozen) return;
+    await this.#onFreeze?.();
+    // What is still to be cut, could not be any more.
+    await endsWithin(this.#tools.clock, LAST_CUTS_MS, this.#truncateFix.settle()).catch(
+      logIgnored(this.#tools.log, 'cut files before the freeze', { share: this.shareName }),
+    );
     await freezeMount(this.plan.mountPoint, this.#tools, this.#end.signal);
-    this.#isSealed = true;
+    this.#isFrozen = true;
   }
 
   async serve(options: ServeOptions): Promise<boolean> {
-    this.#onSeal = options.onSeal;
+    this.#onFreeze = options.onFreeze;
     await serveInside(options, this.#rc, this.#notes.fs);
     return true;
   }
@@ -267,13 +297,15 @@ export class ActiveMount implements Mount {
     const isClean = code === 0 && (await this.pending()).count === 0;
     let isOnDisk = false;
     await endsWithin(
-      this.#unwatch().then((isDone) => (isOnDisk = isDone)),
-      isClean ? CLEAN_WRITE_OUT_MS : DIRTY_WRITE_OUT_MS,
       this.#tools.clock,
+      isClean ? CLEAN_WRITE_OUT_MS : DIRTY_WRITE_OUT_MS,
+      this.#unwatch().then((isDone) => (isOnDisk = isDone)),
     );
-    // A power cut must not bring back records of dirty files with nothing that says they are to be looked at.
+    // After a power cut, metadata of dirty files must not come back without the note that asks for a check.
     if (!isOnDisk) return;
+    // A note that stays makes the next start look at more than it must.
     await forgetBoot(this.#notes.cacheDir).catch(() => undefined);
+    // A mark that is missing makes the next start repair what needs none.
     if (isClean) await markClean(this.#notes.cacheDir).catch(() => undefined);
   }
 
@@ -306,7 +338,10 @@ export class ActiveMount implements Mount {
     return pendingIn(this.#notes.cacheDir, this.#remotePath);
   }
 
-  /** Nobody comes to it any more; what it has not sent up yet goes up from the next mount. */
+  /**
+   * The mount was removed from its path, so nobody can reach it; its dirty files are uploaded by the next
+   * mount.
+   */
   #endOffPath(): void {
     if (this.#end.signal.aborted) return;
     this.#isOffPath = true;
@@ -314,7 +349,8 @@ export class ActiveMount implements Mount {
   }
 
   release(): void {
-    // Asked for before anything ends; nobody would open it until the next daemon is there.
+    // Requested before anything ends: nobody else would open the circuit breaker again until the next
+    // daemon runs.
     void this.#circuitBreaker
       .open()
       .catch(() => undefined)
@@ -325,7 +361,7 @@ export class ActiveMount implements Mount {
     this.#process.release();
   }
 
-  /** Of a file of the cache. */
+  /** For a file of the cache. */
   #inMount(path: string): string {
     const root = this.#remotePath.replaceAll(/^\/+|(?<!\/)\/+$/g, '');
     return join(
@@ -342,7 +378,7 @@ export class ActiveMount implements Mount {
     return this.#controlPort.port;
   }
 
-  /** Of its remote control. */
+  /** Address of its remote control. */
   get address(): RcAddress {
     return this.#notes.rc;
   }

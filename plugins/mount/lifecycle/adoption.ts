@@ -1,13 +1,13 @@
-/** Takes over what a former daemon left running. */
+/** Adopts what a former daemon left running. */
 import type { ManagedProcess, MountEntry } from 'mountkeeper';
 import { deviceName } from '../rclone/arguments.ts';
-import { noteBoot } from '../recovery/boot-record.ts';
+import { noteBoot } from '../recovery/boot-note.ts';
 import { pendingIn } from '../cache/scan.ts';
 import { adoptLayer } from '../layer/layering.ts';
 import type { LayeredMount } from '../layer/layered-mount.ts';
 import { STACK_PREFIX } from '../layer/stack.ts';
 import { ActiveMount } from './active-mount.ts';
-import { SEAL_SOURCE } from './mount-point.ts';
+import { FREEZE_SOURCE } from './mount-point.ts';
 import { narrowMount } from './mount-flags.ts';
 import { fromNotes } from './mount-record.ts';
 import type { MountNotes } from './mount-record.ts';
@@ -19,7 +19,10 @@ import type { MountingTools, MountTools } from './tools.ts';
 
 const ADOPT_ANSWER_MS = 3_000;
 
-/** What a former daemon left. Shares with a write layer first: their rclones are theirs to take. */
+/**
+ * Adopts everything a former daemon left. Shares with a write layer come first, because they adopt their
+ * own rclones.
+ */
 export async function adoptAll(tools: MountingTools): Promise<readonly (ActiveMount | LayeredMount)[]> {
   const [stacks, keys] = [
     await tools.processes.recorded(STACK_PREFIX),
@@ -51,40 +54,49 @@ async function adoptStack(shareName: string, tools: MountingTools): Promise<Laye
     );
     return undefined;
   }
-  adopted.mount.isSealed = await isFrozen(adopted.entry, shareName, tools);
+  adopted.mount.isFrozen = await isFrozen(adopted.entry, shareName, tools);
   return adopted.mount;
 }
 
 /**
- * The active mount that a record tells of. A process without its mount, or one that does not answer, is
+ * The active mount that a record describes. A process without its mount, or one that does not answer, is
  * ended.
  */
 async function adopt(key: string, tools: MountingTools): Promise<ActiveMount | undefined> {
   const found = await working(key, tools);
-  // Below an overlay that is gone it serves nobody.
+  // An rclone below an overlay that is gone serves nobody.
   if (!found || found.notes.overlay)
     return found && endFaulty(found.process, found.notes, tools).then(() => undefined);
   const { process, notes, entry } = found;
-  // A daemon of a version that took no notes may have left it.
-  await noteBoot(notes.cacheDir).catch(() => undefined);
+  await noteAdopted(notes.cacheDir, tools);
   const active = new ActiveMount(
     process,
     notes,
     tools,
     pendingIn(notes.cacheDir).then(({ paths }) => paths),
   );
-  active.isSealed = await isFrozen(entry, notes.share, tools);
-  // It may be of a daemon that knew nothing of it.
+  active.isFrozen = await isFrozen(entry, notes.share, tools);
+  // The mount may be from a daemon that did not set these flags yet.
   const share = { name: notes.share, mount_point: entry.mountPoint, exec: mayRun(notes.share, tools) };
-  if (!active.isSealed) await narrowMount(share, tools);
+  if (!active.isFrozen) await narrowMount(share, tools);
   return active;
+}
+
+/** A daemon of a version that took no notes may have left it. */
+async function noteAdopted(cacheDir: string, { log }: MountTools): Promise<void> {
+  await noteBoot(cacheDir).catch((error: unknown) =>
+    log.warn(
+      { cacheDir, err: error },
+      'boot not noted; what a power cut leaves in this cache is not looked through',
+    ),
+  );
 }
 
 /** The rclone below an overlay, in its place. */
 async function adoptLower(key: string, tools: MountingTools): Promise<ActiveMount | undefined> {
   const found = await working(key, tools);
   if (!found) return undefined;
-  await noteBoot(found.notes.cacheDir).catch(() => undefined);
+  await noteAdopted(found.notes.cacheDir, tools);
   return new ActiveMount(found.process, found.notes, tools, []);
 }
 
@@ -125,13 +137,16 @@ async function endFaulty(
   );
 }
 
-/** Read-only though its share is not, or covered: a daemon that ended in the middle of a drain left it so. */
+/**
+ * True for a mount that is read-only or covered although its share is writable: a daemon that ended during
+ * a drain left it so.
+ */
 async function isFrozen(
   entry: MountEntry,
   shareName: string,
   { config, mountTable }: MountTools,
 ): Promise<boolean> {
-  if ((await mountTable.find(entry.mountPoint))?.source === SEAL_SOURCE) return true;
+  if ((await mountTable.find(entry.mountPoint))?.source === FREEZE_SOURCE) return true;
   return entry.readOnly && config().shares.find((share) => share.name === shareName)?.read_only === false;
 }
 
@@ -141,6 +156,7 @@ async function answers(notes: MountNotes, { clock }: MountTools): Promise<boolea
     await rc.call('core/pid', {}, clock.deadline(ADOPT_ANSWER_MS));
     return true;
   } catch {
+    // However it fails: it gives no answer.
     return false;
   } finally {
     rc.close();

@@ -1,13 +1,14 @@
-import { SEAL_SOURCE } from './mount-point.ts';
+import { pause } from 'mountkeeper';
+import { FREEZE_SOURCE } from './mount-point.ts';
 import type { MountTools } from './tools.ts';
 
 const REMOUNT_TIMEOUT_MS = 5_000;
 const TRY_AGAIN_MS = 1_000;
 
 /**
- * Refuses new writes. The kernel makes the mount read-only as soon as no file is open for writing; until then
- * an empty read-only file system lies over it: writers that are at it finish, nobody new comes in. Both need
- * root; other users have nothing but the drain's own end.
+ * Freezes a mount: it refuses new writes. The kernel can make it read-only only when no file is open for
+ * writing; until then an empty read-only file system covers it: open files can be finished, and nothing new
+ * is opened. Both need root; without root only the end of the drain stops writers.
  */
 export async function freezeMount(mountPoint: string, tools: MountTools, signal: AbortSignal): Promise<void> {
   const problem = await makeReadOnly(mountPoint, tools);
@@ -27,16 +28,16 @@ async function makeReadOnly(mountPoint: string, { processes }: MountTools): Prom
 }
 
 async function cover(mountPoint: string, { processes, mountTable }: MountTools): Promise<void> {
-  if ((await mountTable.find(mountPoint))?.source === SEAL_SOURCE) return;
-  const args = ['-i', '-t', 'tmpfs', '-o', 'ro,size=4k,mode=555', SEAL_SOURCE, mountPoint];
+  if ((await mountTable.find(mountPoint))?.source === FREEZE_SOURCE) return;
+  const args = ['-i', '-t', 'tmpfs', '-o', 'ro,size=4k,mode=555', FREEZE_SOURCE, mountPoint];
   const { code, stderr } = await processes.run({ command: 'mount', args, timeoutMs: REMOUNT_TIMEOUT_MS });
   if (code !== 0)
     throw new Error(`the mount at ${mountPoint} could not be taken off the air: ${stderr.trim()}`);
 }
 
 /**
- * The covered mount cannot be reached by its path any more, so it stays covered to the end; only a mount that
- * is taken down meanwhile ends the watch. Kept apart so that the log tells it once.
+ * The covered mount cannot be reached by its path, so it stays covered until it is read-only or unmounted.
+ * A function of its own, so that it is logged once.
  */
 async function uncoverWhenReadOnly(
   mountPoint: string,
@@ -47,7 +48,7 @@ async function uncoverWhenReadOnly(
     { mountPoint },
     'files are open for writing, the share is taken off the air until they are closed',
   );
-  while (!signal.aborted && (await mountTable.find(mountPoint))?.source === SEAL_SOURCE) {
-    await clock.sleep(TRY_AGAIN_MS, signal).catch(() => undefined);
+  while (!signal.aborted && (await mountTable.find(mountPoint))?.source === FREEZE_SOURCE) {
+    await pause(clock, TRY_AGAIN_MS, signal);
   }
 }

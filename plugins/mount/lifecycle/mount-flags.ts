@@ -2,14 +2,14 @@ import type { ShareConfig } from 'mountkeeper';
 import type { MountTools } from './tools.ts';
 
 const REMOUNT_TIMEOUT_MS = 5_000;
-/** What fusermount3 gives every mount. */
+/** Flags that fusermount3 gives every mount. */
 const ALWAYS = ['nosuid', 'nodev'];
 
 /**
- * What lies on a share comes from a NAS: no set-user-ID bit and no device file counts there, and unless the
- * share asks otherwise no program is run from it. Neither rclone can be told so; root sets it at the living
- * mount, which no reader or writer notices. Other users have what fusermount3 gives. The mount serves in
- * any case: that it could not be narrowed is in the log.
+ * A share's files come from a NAS: set-user-ID bits and device files must have no effect, and programs must
+ * not be executed unless the share allows it. rclone cannot be told so; root remounts the living mount with
+ * these flags, which no reader or writer notices. Without root the flags of fusermount3 apply. The mount is
+ * used in any case; a failure is logged.
  */
 export async function narrowMount(
   share: Pick<ShareConfig, 'name' | 'mount_point' | 'exec'>,

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import type { Config, MountPlan, Secret, Secrets, ShareSpec } from 'mountkeeper';
 
 /**
- * Options that name the place itself; all others are ways to get there. Behind one address each port may lead
- * to another NAS.
+ * Options that identify the remote; all others only say how to reach it. Behind one address each port may
+ * lead to another NAS.
  */
-const PLACE = new Set([
+const IDENTIFYING = new Set([
   'host',
   'port',
   'url',
@@ -35,18 +35,64 @@ const PLACE = new Set([
   'storage_zone',
 ]);
 
+/** A share's plan, with the marks that its cache has. */
+export interface SharePlan {
+  readonly mount: MountPlan;
+  /** What dirty files belong to, wherever on the disk they wait: a cache may be moved. */
+  readonly place: string;
+  /** The same as caches were marked before they could be moved. */
+  readonly formerPlace: string;
+}
+
+export interface Plans {
+  /** Worked out once for each share of each configuration; secrets are read for it. Throws nothing. */
+  of(spec: ShareSpec): SharePlan;
+  /** Worked out anew, since a file with a secret may have changed: for each mount. */
+  renewed(spec: ShareSpec): SharePlan;
+}
+
+export function createPlans(config: () => Config, secrets: Secrets): Plans {
+  // Configurations and their shares are never changed, only replaced.
+  const known = new WeakMap<object, { readonly from: readonly object[]; readonly share: SharePlan }>();
+  const renewed = (spec: ShareSpec): SharePlan => {
+    const now = config();
+    const share = {
+      mount: planMount(spec, now, secrets),
+      place: remoteIdentity(spec, secrets),
+      formerPlace: formerRemoteIdentity(spec, now, secrets),
+    };
+    known.set(spec.share, { from: [now, spec.connection], share });
+    return share;
+  };
+  return {
+    of: (spec) => {
+      const last = known.get(spec.share);
+      const isOfNow = last?.from[0] === config() && last.from[1] === spec.connection;
+      return isOfNow ? last.share : renewed(spec);
+    },
+    renewed,
+  };
+}
+
 export function cacheFolder(config: Config, shareName: string): string {
   return join(config.cache.dir, shareName);
 }
 
-/** What dirty files belong to, wherever on the disk they wait: a cache may be moved. */
-export function placeOf(spec: ShareSpec, secrets: Secrets): string {
-  return digest(['place', spec.connection.type, placeOptions(spec, secrets), spec.share.remote_path]);
+/** The plan by the write layer, or by rclone's own write cache, whatever is configured. */
+export function planBy(plan: MountPlan, isLayered: boolean, config: Config): MountPlan {
+  const { mountPoint, identity, fingerprint, otherWay } = plan;
+  const isAsked = otherWay === undefined || isLayered === config.mount.write_layer;
+  return { mountPoint, ...(isAsked ? { identity, fingerprint } : otherWay) };
+}
+
+/** Hash of the remote that dirty files belong to, wherever on the disk they wait: a cache may be moved. */
+export function remoteIdentity(spec: ShareSpec, secrets: Secrets): string {
+  return digest(['place', spec.connection.type, identifying(options(spec, secrets)), spec.share.remote_path]);
 }
 
 /** As caches were marked before they could be moved. */
-export function formerPlaceOf(spec: ShareSpec, config: Config, secrets: Secrets): string {
-  const withoutPort = placeOptions(spec, secrets).filter(([name]) => name !== 'port');
+function formerRemoteIdentity(spec: ShareSpec, config: Config, secrets: Secrets): string {
+  const withoutPort = identifying(options(spec, secrets)).filter(([name]) => name !== 'port');
   return digest([
     spec.connection.type,
     withoutPort,
@@ -55,53 +101,59 @@ export function formerPlaceOf(spec: ShareSpec, config: Config, secrets: Secrets)
   ]);
 }
 
-function identityOf(spec: ShareSpec, config: Config, secrets: Secrets): string {
-  const parts: unknown[] = [
-    spec.connection.type,
-    placeOptions(spec, secrets),
-    spec.share.remote_path,
-    cacheFolder(config, spec.share.name),
-  ];
-  // What waits in rclone's cache and what waits in the write layer must each go up before the other takes
-  // over.
-  return digest(config.mount.write_layer ? [...parts, 'write layer'] : parts);
+type Options = ReadonlyMap<string, string>;
+
+function identifying(options: Options): readonly (readonly [string, string])[] {
+  return [...options].filter(([name]) => IDENTIFYING.has(name));
 }
 
-/** A mount of a version that knew no write layer goes on as it is. */
-function mountOptions({ mount: { write_layer: isLayered, ...others } }: Config): object {
-  return isLayered ? { ...others, write_layer: true } : others;
-}
-
-function placeOptions(spec: ShareSpec, secrets: Secrets): readonly (readonly [string, string])[] {
-  return [...options(spec, secrets)].filter(([name]) => PLACE.has(name));
-}
-
-/** Everything the mount depends on. A hash: the secrets in it cannot be read back. */
+/** Fingerprint and identity of a mount. They are hashes, so the secrets in them cannot be read back. */
 export function planMount(spec: ShareSpec, config: Config, secrets: Secrets): MountPlan {
-  const { share, connection } = spec;
-  const identity = identityOf(spec, config, secrets);
+  const resolved = options(spec, secrets);
+  const isLayered = config.mount.write_layer;
   return {
-    mountPoint: share.mount_point,
-    identity,
-    // `exec` stands in it only where it is on: mounts of a daemon that did not know it are adopted.
-    fingerprint: digest([
-      identity,
-      connection.type,
-      [...options(spec, secrets)],
-      share.mount_point,
-      share.read_only,
-      mountOptions(config),
-      config.cache,
-      ...(share.exec === true ? ['exec'] : []),
-    ]),
+    mountPoint: spec.share.mount_point,
+    ...hashesOf(spec, config, resolved, isLayered),
+    otherWay: hashesOf(spec, config, resolved, !isLayered),
   };
 }
 
+function hashesOf(
+  { share, connection }: ShareSpec,
+  config: Config,
+  resolved: Options,
+  isLayered: boolean,
+): { readonly identity: string; readonly fingerprint: string } {
+  const identity = digest([
+    connection.type,
+    identifying(resolved),
+    share.remote_path,
+    cacheFolder(config, share.name),
+    // Each way of writing uploads its waiting files before the other takes over.
+    ...(isLayered ? ['write layer'] : []),
+  ]);
+  // Where other builds of rclone come from changes no mount.
+  const { write_layer: _isAsked, rclone_mirror: _, rclone_proxy: __, ...mount } = config.mount;
+  const fingerprint = digest([
+    identity,
+    connection.type,
+    [...resolved],
+    share.mount_point,
+    share.read_only,
+    // Without `write_layer`, so that mounts of a version that did not know it can stay.
+    isLayered ? { ...mount, write_layer: true } : mount,
+    config.cache,
+    // Included only when it is on, so that mounts of a daemon without this option are adopted.
+    ...(share.exec === true ? ['exec'] : []),
+  ]);
+  return { identity, fingerprint };
+}
+
 /**
- * A secret that cannot be had now counts as its reference: a plan can always be made, the mount then says
- * what is missing.
+ * A secret that cannot be resolved now counts as its reference: a plan can always be made, and the mount
+ * then reports what is missing.
  */
-function options(spec: ShareSpec, secrets: Secrets): ReadonlyMap<string, string> {
+function options(spec: ShareSpec, secrets: Secrets): Options {
   const sorted = Object.entries(spec.connection.options ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   return new Map(
     sorted.map(([name, value]) => [
@@ -115,6 +167,7 @@ function resolved(secret: Secret, secrets: Secrets): string {
   try {
     return secrets.resolve(secret);
   } catch {
+    // A reference that leads nowhere stands for itself: the fingerprint changes once it leads somewhere.
     return JSON.stringify(secret);
   }
 }

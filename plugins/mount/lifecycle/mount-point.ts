@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { detachOverlay, isOverlaySource } from '../layer/overlay.ts';
-import { GUARD_SOURCE } from '../layer/stack.ts';
+import { PLACEHOLDER_SOURCE } from '../layer/stack.ts';
 import type { MountEntry, MountReader, MountTable, Processes } from 'mountkeeper';
 
 export interface MountPointTools {
@@ -13,16 +13,16 @@ export interface MountPointTools {
 const TOUCH_TIMEOUT_MS = 2_000;
 const DETACH_TIMEOUT_MS = 5_000;
 const PREPARE_TIMEOUT_MS = 10_000;
-/** Mounts may lie on top of each other; more than this is nobody's accident. */
+/** Mounts may be stacked; more than this is no accident. */
 const MAX_LAYERS = 16;
-/** Source of the empty file system that takes a share off the air. */
-export const SEAL_SOURCE = 'mountkeeper-sealed';
+/** Source of the empty file system that covers a frozen share. */
+export const FREEZE_SOURCE = 'mountkeeper-sealed';
 
 /**
- * Makes the folder if need be, refuses one that holds something, and locks it: as long as no share is mounted
- * on it, a write to its path fails instead of landing on the local disk, where nobody would find it. In a
- * child, since the path may hang. Without root it stays open until the share is mounted: fusermount3 refuses
- * a folder that its caller may not write to.
+ * Creates the folder if necessary, refuses one that is not empty, and locks it: while no share is mounted
+ * on it, a write to its path fails instead of landing on the local disk, where nobody would find it. Runs
+ * in a child process, because the path may hang. Without root it stays unlocked until the share is mounted:
+ * fusermount3 refuses a folder that its caller may not write to.
  */
 const PREPARE = `
 mkdir -p -m 755 -- "$1" || exit 10
@@ -36,14 +36,15 @@ chattr +i -- "$1" 2>/dev/null || chmod 555 -- "$1" 2>/dev/null
 exit 0`;
 const UNLOCK = 'chattr -i -- "$1" 2>/dev/null; chmod 755 -- "$1" 2>/dev/null; exit 0';
 
-/** Clears what a dead mount left and makes the folder ready. Rejects with a plain sentence. */
+/** Removes what a dead mount left and prepares the folder. Rejects with a plain sentence. */
 export async function prepareMountPoint(path: string, tools: MountPointTools): Promise<void> {
   const above = (await tools.mountTable.list()).find(
     (entry) => entry.fsType.startsWith('fuse') && path.startsWith(`${entry.mountPoint}/`),
   );
   if (above)
     throw new Error(
-      `the mount point ${path} lies below another mount (${above.source} at ${above.mountPoint}); choose another mount_point`,
+      `the mount point ${path} lies below another mount (${above.source} at ${above.mountPoint}); ` +
+        'choose another mount_point',
     );
   await clearMountPoint(path, tools, { active: 'refuse' });
   const { code, stdout, stderr } = await tools.processes.run({
@@ -55,9 +56,9 @@ export async function prepareMountPoint(path: string, tools: MountPointTools): P
 }
 
 /**
- * Locks the folder whatever covers it by then, for a user to whom only modes are given. To be called before
- * the share is mounted; what it gives locks the folder and lets go of it. A folder of the local disk only:
- * what was prepared is not mounted.
+ * For a daemon without root: opens the folder before the share is mounted, so that it can be locked by its
+ * mode afterwards, even below the mount. The returned function locks it and closes the descriptor. Only the
+ * prepared local folder is touched, never the mount.
  */
 export async function lockLater(path: string): Promise<() => Promise<void>> {
   if (process.getuid?.() === 0) return () => Promise.resolve();
@@ -77,9 +78,15 @@ function refusal(
   said: { readonly stdout: string; readonly stderr: string },
 ): string {
   if (code === 13)
-    return `the mount point ${path} is not empty ("${said.stdout}" lies there); move its contents away or choose another mount_point`;
+    return (
+      `the mount point ${path} is not empty ("${said.stdout}" lies there); ` +
+      'move its contents away or choose another mount_point'
+    );
   if (code === 15)
-    return `the mount point ${path} is reached through a symbolic link; the kernel knows it as ${said.stdout}: name that in mount_point, or its folder in mount.root`;
+    return (
+      `the mount point ${path} is reached through a symbolic link; ` +
+      `the kernel knows it as ${said.stdout}: name that in mount_point, or its folder in mount.root`
+    );
   const reason =
     said.stderr
       .trim()
@@ -89,9 +96,7 @@ function refusal(
   return `the mount point ${path} cannot be used: ${said.stdout.trim() || reason || 'no reason given'}`;
 }
 
-/**
- * A folder that no mount covers any more may be used by others again. Never touches a path that is mounted.
- */
+/** Makes a folder that is no longer a mount point usable again. Never touches a path that is mounted. */
 export async function unlockMountPoint(path: string, tools: MountPointTools): Promise<void> {
   if (await tools.mountTable.find(path)) return;
   await tools.processes.run({
@@ -102,8 +107,8 @@ export async function unlockMountPoint(path: string, tools: MountPointTools): Pr
 }
 
 /**
- * Takes off every layer at the path. A mount of somebody else that lives is refused, or left, as `living`
- * says.
+ * Removes every stacked mount at the path. A living mount of another program is refused or left, as
+ * `living` says.
  */
 export async function clearMountPoint(
   path: string,
@@ -112,9 +117,9 @@ export async function clearMountPoint(
 ): Promise<void> {
   for (let layer = 0; layer < MAX_LAYERS; layer += 1) {
     const entry = await tools.mountTable.find(path);
-    // The dead mount below a share with a write layer stays for as long as the share's overlay does.
-    if (!entry || entry.source === GUARD_SOURCE) return;
-    if (entry.source === SEAL_SOURCE) await unfreeze(path, tools);
+    // The placeholder below a share with a write layer stays for as long as the share's overlay.
+    if (!entry || entry.source === PLACEHOLDER_SOURCE) return;
+    if (entry.source === FREEZE_SOURCE) await unfreeze(path, tools);
     else if (isOverlaySource(entry.source)) await detachOverlay(path, tools);
     else await clearLayer(entry, tools, active);
   }
@@ -138,7 +143,8 @@ async function clearLayer(
   const { mountPoint } = entry;
   if (!entry.fsType.startsWith('fuse')) {
     throw new Error(
-      `something else (${entry.fsType}, ${entry.source}) is mounted at ${mountPoint}; unmount it or choose another mount_point`,
+      `something else (${entry.fsType}, ${entry.source}) is mounted at ${mountPoint}; ` +
+        'unmount it or choose another mount_point',
     );
   }
   if (active === 'refuse' && (await lives(entry, tools))) {
@@ -150,7 +156,8 @@ async function clearLayer(
 }
 
 /**
- * Dead mounts answer at once that they are; one of our own that hangs has lost its keeper and may be ended.
+ * Dead mounts answer at once with an error; one of our own that hangs has no daemon any more and may be
+ * ended.
  */
 async function lives(entry: MountEntry, { mountReader }: MountPointTools): Promise<boolean> {
   try {

@@ -1,27 +1,29 @@
-import type { ManagedProcess, MountPlan } from 'mountkeeper';
-import type { NasAddress } from '../outage/nas-address.ts';
+import type { ManagedProcess, MountPlan, NasAddress } from 'mountkeeper';
 import type { RcAddress } from '../rclone/remote-control.ts';
 
-/** What the record of a mount's process keeps for the daemon that adopts it. */
+/** The mount record: notes in the process record of a mount, for the daemon that adopts it. */
 export interface MountNotes {
   readonly share: string;
   readonly plan: MountPlan;
   readonly rc: RcAddress;
   readonly cacheDir: string;
-  /** The remote as rclone names it, with the path. */
+  /** The remote in rclone's notation, with the path. */
   readonly fs: string;
-  /** Where to look for the NAS, if that is known. */
+  /** Address of the NAS, if it is known. */
   readonly nas?: NasAddress | undefined;
   /**
-   * Of a share with a write layer: its plan's mount point is where rclone is mounted for the overlay alone.
+   * For a share with a write layer; the plan's mount point is then where rclone is mounted below the
+   * overlay.
    */
   readonly overlay?: OverlayNotes | undefined;
+  /** What its rclone says of its version; undefined for one that an older Mountkeeper has started. */
+  readonly rclone?: string | undefined;
 }
 
 export interface OverlayNotes {
   /** Where users see the share. */
   readonly mountPoint: string;
-  /** The backend, as rclone calls it. */
+  /** The backend's name in rclone. */
   readonly type: string;
   readonly exec: boolean;
   readonly readOnly: boolean;
@@ -38,6 +40,7 @@ export function toNotes(notes: MountNotes): Record<string, string | number> {
     rcPassword: notes.rc.password,
     cacheDir: notes.cacheDir,
     fs: notes.fs,
+    ...(notes.rclone !== undefined && { rclone: notes.rclone }),
     ...(notes.nas && { nasHost: notes.nas.host, nasPort: notes.nas.port, nasManner: notes.nas.manner }),
     ...(notes.overlay && {
       overlayMountPoint: notes.overlay.mountPoint,
@@ -48,7 +51,7 @@ export function toNotes(notes: MountNotes): Record<string, string | number> {
   };
 }
 
-/** Undefined when the record is not one of ours, or of a version that wrote something else. */
+/** Undefined when the record is not one of ours, or was written by a version with another format. */
 export function fromNotes({
   notes,
   fingerprint,
@@ -84,6 +87,7 @@ export function fromNotes({
     fs,
     nas: nasIn(notes),
     overlay: overlayIn(notes),
+    rclone: text('rclone'),
   };
 }
 

@@ -1,53 +1,63 @@
 import { join } from 'node:path';
-import type { Mount, Mounter, ShareSpec } from 'mountkeeper';
+import { endsWithin } from 'mountkeeper';
+import type { Logger, Mount, Mounter, ShareSpec } from 'mountkeeper';
 import { fuseProblem } from './fuse-access.ts';
 import { adoptAll } from './adoption.ts';
-import { noteBoot } from '../recovery/boot-record.ts';
+import { noteBoot } from '../recovery/boot-note.ts';
 import { treesOf } from '../cache/metadata.ts';
-import { isPlace, settlePlace } from '../cache/identity.ts';
-import { repairCache } from '../recovery/repair.ts';
+import { hasIdentity, settleIdentity } from '../cache/identity.ts';
+import { dropTorn, repairCache } from '../recovery/repair.ts';
 import { createCacheRoots } from '../cache/cache-folders.ts';
 import { cachedShares, pendingIn, pendingInAll } from '../cache/scan.ts';
-import {
-  pendingInLayer,
-  pendingInLayers,
-  planLayer,
-  mountLayer,
-  refuseHiddenLayer,
-} from '../layer/layering.ts';
+import { pendingInLayer, pendingInLayers, planLayer, mountLayer } from '../layer/layering.ts';
+import { layerPaths } from '../layer/paths.ts';
+import { recoverAside } from '../layer/upper/set-aside.ts';
+import { beginReadOnlyCache, chooseWay, isLayerDue, isReadOnlyCache } from '../layer/write-way.ts';
+import { removeLayer } from '../layer/remove-layer.ts';
+import type { WriteWay } from '../layer/write-way.ts';
 import { ActiveMount } from './active-mount.ts';
 import { recoveryReport } from '../recovery/recovery-report.ts';
 import type { Notice } from '../recovery/recovery-report.ts';
 import { lockLater, prepareMountPoint, unlockMountPoint } from './mount-point.ts';
 import { narrowMount } from './mount-flags.ts';
-import { cacheFolder, formerPlaceOf, placeOf, planMount } from './mount-plan.ts';
+import { cacheFolder, createPlans, planBy } from './mount-plan.ts';
+import type { SharePlan } from './mount-plan.ts';
 import { clearAfterPowerCut } from '../recovery/power-cut.ts';
 import { probeRemote, remoteFolders } from './probe.ts';
+import { outdatedNotices, RunningMounts } from './running-mounts.ts';
 import { releaseReserve } from '../cache/reserve.ts';
 import { locate } from '../rclone/installed.ts';
 import { ControlPorts } from '../rclone/control-ports.ts';
 import { userOfCache } from '../cache/sole-user.ts';
 import { endFormer, ready, start, startLower } from './start.ts';
 import type { MountingTools, MountTools } from './tools.ts';
-import { endsWithin, WriteOut } from '../recovery/cache-sync.ts';
+import { WriteOut } from '../recovery/cache-sync.ts';
 
 const LAST_WRITE_OUT_MS = 3_000;
 const MAX_PATHS = 1_000;
 
 export interface RcloneMounter extends Mounter {
-  /** Gives the folders that no share covers any more back to other uses. */
+  /** Unlocks folders that are no longer mount points of a share. */
   unlock(): Promise<void>;
-  /** What lies in the caches and goes nowhere by itself. */
+  /** Notices about files in the caches that are not uploaded automatically. */
   leftovers(): Promise<readonly Notice[]>;
-  /** What keeps the caches from being safe in a power cut. */
+  /** Notices about what makes the caches unsafe in a power cut. */
   unsafe(): readonly Notice[];
-  /** Waits, not for long, until what the caches hold is on their disks. */
+  /** Notices about mounts whose rclone is another one than the next mount would have. */
+  outdated(): Promise<readonly Notice[]>;
+  /** Waits, for a limited time, until the caches are written to their disks. */
   settle(): Promise<void>;
 }
 
 export function createMounter(given: MountTools): RcloneMounter {
-  const tools = { ...given, writeOut: new WriteOut(given), controlPorts: new ControlPorts(given.clock) };
+  const tools = {
+    ...given,
+    writeOut: new WriteOut(given),
+    controlPorts: new ControlPorts(given.clock),
+    plans: createPlans(given.config, given.secrets),
+  };
   const mountPoints = new Set<string>();
+  const mounts = new RunningMounts();
   const roots = createCacheRoots(tools.paths.stateDir);
   const rootsNow = async (): Promise<readonly [string, ...string[]]> => [
     tools.config().cache.dir,
@@ -56,25 +66,29 @@ export function createMounter(given: MountTools): RcloneMounter {
   const pathOf = (shareName: string): string =>
     tools.config().shares.find((share) => share.name === shareName)?.remote_path ?? '';
   return {
-    plan: (spec) => planMount(spec, tools.config(), tools.secrets),
+    plan: (spec) => tools.plans.of(spec).mount,
     probe: (spec, signal) => probeRemote(spec, tools, signal),
     folders: (spec, signal) => remoteFolders(spec, tools, signal),
     mountsWithoutRemote: async (spec) =>
-      tools.config().mount.write_layer &&
-      isPlace(cacheFolder(tools.config(), spec.share.name), placeOf(spec, tools.secrets)),
+      (await hasIdentity(cacheFolder(tools.config(), spec.share.name), tools.plans.of(spec).place)) &&
+      isLayerDue(cacheFolder(tools.config(), spec.share.name), tools),
     mount: async (spec, signal) => {
       await roots.note(tools.config().cache.dir);
       const mount = await mountShare(spec, tools, signal);
       mountPoints.add(spec.share.mount_point);
+      mounts.add(mount);
       return mount;
     },
     adopt: async () => {
-      const mounts = await adoptAll(tools);
-      for (const mount of mounts) mountPoints.add(mount.plan.mountPoint);
+      const adopted = await adoptAll(tools);
+      for (const mount of adopted) {
+        mountPoints.add(mount.plan.mountPoint);
+        mounts.add(mount);
+      }
       await Promise.all(
-        [tools.config().cache.dir, ...mounts.map((mount) => mount.cacheRoot)].map(roots.note),
+        [tools.config().cache.dir, ...adopted.map((mount) => mount.cacheRoot)].map(roots.note),
       ).catch((error: unknown) => tools.log.warn({ err: error }, 'folders of caches not noted'));
-      return mounts;
+      return adopted;
     },
     pending: async (shareName) => {
       const folders = (await rootsNow()).map((root) => join(root, shareName));
@@ -91,6 +105,7 @@ export function createMounter(given: MountTools): RcloneMounter {
     cached: async () => [...new Set((await Promise.all((await rootsNow()).map(cachedShares))).flat())],
     leftovers: async () => recoveryReport(...(await rootsNow())),
     unsafe: () => tools.writeOut.troubles.map((message) => ({ level: 'warning', message })),
+    outdated: () => outdatedNotices(mounts, tools),
     settle: () => tools.writeOut.letGo(LAST_WRITE_OUT_MS),
     unlock: async () => {
       await Promise.all([...mountPoints].map((path) => unlockMountPoint(path, tools)));
@@ -99,25 +114,32 @@ export function createMounter(given: MountTools): RcloneMounter {
 }
 
 async function mountShare(spec: ShareSpec, tools: MountingTools, signal: AbortSignal): Promise<Mount> {
-  const plan = planMount(spec, tools.config(), tools.secrets);
+  const planned = tools.plans.renewed(spec);
   const cacheDir = cacheFolder(tools.config(), spec.share.name);
-  const layering = tools.config().mount.write_layer ? await planLayer(spec, tools) : undefined;
   const problem = await fuseProblem(locate);
   if (problem !== undefined) throw new Error(problem);
   await endFormer(spec.share.name, tools);
   const user = await userOfCache(cacheDir);
   if (user !== undefined)
     throw new Error(
-      `another rclone (process ${user}) works on the cache folder ${cacheDir}; end it, or the daemon that it belongs to, or choose another cache.dir`,
+      `another rclone (process ${user}) works on the cache folder ${cacheDir}; ` +
+        'end it, or the daemon that it belongs to, or choose another cache.dir',
     );
-  await prepareMountPoint(plan.mountPoint, tools);
-  const dirty = await readyCache(spec, cacheDir, tools, signal).catch((error: unknown) =>
-    Promise.reject(
-      new Error(`the cache folder ${cacheDir} cannot be used: ${(error as Error).message}`, { cause: error }),
-    ),
+  await prepareMountPoint(planned.mount.mountPoint, tools);
+  const { dirty, way } = await readyCache(spec, { planned, cacheDir }, tools, signal).catch(
+    (error: unknown) =>
+      Promise.reject(
+        new Error(`the cache folder ${cacheDir} cannot be used: ${(error as Error).message}`, {
+          cause: error,
+        }),
+      ),
   );
   signal.throwIfAborted();
-  if (layering) return mountLayer(layering, (one, ended) => startLower(one, tools, ended), tools, signal);
+  const plan = planBy(planned.mount, way === 'layer', tools.config());
+  if (way === 'layer') {
+    const layering = await planLayer(spec, plan, tools);
+    return mountLayer(layering, (one, ended) => startLower(one, tools, ended), tools, signal);
+  }
   const lock = await lockLater(plan.mountPoint);
   try {
     const { process, notes } = await start(spec, { plan }, cacheDir, tools);
@@ -130,17 +152,19 @@ async function mountShare(spec: ShareSpec, tools: MountingTools, signal: AbortSi
   }
 }
 
-/** Resolves with the paths of the dirty files in it. */
+/** Resolves with how the share is to write, and with the paths of the dirty files in rclone's cache. */
 async function readyCache(
   spec: ShareSpec,
-  cacheDir: string,
+  { planned, cacheDir }: { readonly planned: SharePlan; readonly cacheDir: string },
   tools: MountingTools,
   signal: AbortSignal,
-): Promise<readonly string[]> {
-  const { config, log, clock, processes, secrets } = tools;
+): Promise<{ readonly way: WriteWay; readonly dirty: readonly string[] }> {
+  const { log, clock, processes } = tools;
   const ownLog = log.child({ share: spec.share.name });
   await releaseReserve(cacheDir);
-  // Before anything is laid aside: what comes back later is no longer looked at.
+  // What was only read must never be taken for something that users wrote, by any step below.
+  if (await isReadOnlyCache(cacheDir)) await dropTorn(treesOf(cacheDir));
+  // Before anything is moved aside, because files that come back later are not checked again.
   const wasCut = await clearAfterPowerCut({
     cacheDir,
     trees: treesOf(cacheDir),
@@ -149,21 +173,44 @@ async function readyCache(
     processes,
     signal,
   });
-  const { setAside } = await settlePlace(
+  const { setAside } = await settleIdentity(
     cacheDir,
-    placeOf(spec, secrets),
-    async () => (await pendingIn(cacheDir)).count + (await pendingInLayer(cacheDir, tools)).count > 0,
-    [formerPlaceOf(spec, config(), secrets)],
+    planned.place,
+    async () => {
+      await recoverAside(layerPaths(cacheDir), ownLog);
+      return (await pendingIn(cacheDir)).count + (await pendingInLayer(cacheDir, tools)).count > 0;
+    },
+    [planned.formerPlace],
   );
   if (setAside)
     log.warn(
       { share: spec.share.name, cacheDir },
       'dirty files belong to another place and wait until the share leads there again',
     );
-  // What is left has survived a boot. Noted before it is mended, for what is mended looks younger than it is.
+  // What is left has survived a boot. Recorded before the repair, because repaired files look newer than
+  // they are.
   await noteBoot(cacheDir);
-  const dirty = await repairCache(cacheDir, ownLog, clock, processes);
-  await refuseHiddenLayer(config(), cacheDir, tools);
-  if (wasCut) await endsWithin(tools.writeOut.settle(cacheDir), LAST_WRITE_OUT_MS, clock);
-  return dirty;
+  const result = await settleWay(cacheDir, ownLog, tools);
+  if (wasCut) await endsWithin(clock, LAST_WRITE_OUT_MS, tools.writeOut.settle(cacheDir));
+  return result;
+}
+
+/** Repairs what a killed rclone left, and leaves the cache folder ready for one way of writing. */
+async function settleWay(
+  cacheDir: string,
+  log: Logger,
+  tools: MountingTools,
+): Promise<{ readonly way: WriteWay; readonly dirty: readonly string[] }> {
+  const { clock, processes } = tools;
+  const repair = (): Promise<readonly string[]> => repairCache(cacheDir, log, clock, processes);
+  // What was only read needs no repair.
+  const wasReadOnly = await isReadOnlyCache(cacheDir);
+  const dirty = wasReadOnly ? [] : await repair();
+  const way = await chooseWay(cacheDir, log, tools);
+  if (way === 'layer') await beginReadOnlyCache(cacheDir);
+  else {
+    // What it still holds would hide what users write without it, and its whiteouts would delete it later.
+    await removeLayer(cacheDir);
+  }
+  return { way, dirty: way === 'cache' && wasReadOnly ? await repair() : dirty };
 }

@@ -3,23 +3,24 @@ import { REMOTE, clearOptions } from '../options/remote-config.ts';
 import { remotePath } from '../rclone/arguments.ts';
 import { obscure } from '../rclone/installed.ts';
 import { isPasswordOption } from '../options/secret-options.ts';
+import { rcloneToRun } from '../releases/chosen.ts';
 import type { MountTools } from './tools.ts';
 import { remoteFailure } from '../rclone/error-messages.ts';
 
-/** The prober's own limit comes first; this one only ends what nobody waits for any more. */
+/** The prober's own limit comes first; this one only ends a process that nobody waits for any more. */
 const LONGEST_MS = 60_000;
 const KEPT_OUTPUT_BYTES = 4_096;
 const FOLDERS_OUTPUT_BYTES = 256 * 1024;
 /**
- * Go's own: it lives for one listing, and collecting garbage meanwhile takes a fifth of its processor time. A
- * folder of 100,000 entries costs 120 MB then instead of 90.
+ * Go's GOGC setting: the process lives for one listing, and collecting garbage takes a fifth of its
+ * processor time. A folder of 100,000 entries then costs 120 MB instead of 90.
  */
 const GARBAGE_PERCENT = '400';
 
 /**
- * Lists the remote path by a short-lived rclone: the same binary, options and credentials as the mount will
- * have, and a process that can be ended whatever it hangs on. Its connection comes in the environment, since
- * it caches nothing.
+ * Lists the remote path with a short-lived rclone: the same binary, options and credentials as the mount
+ * will have, in a process that can be killed whatever it hangs on. Its connection is passed in the
+ * environment, because it caches nothing.
  */
 export async function probeRemote(spec: ShareSpec, tools: MountTools, signal: AbortSignal): Promise<void> {
   await listRemote(spec, tools, { signal, args: [], maxOutputBytes: KEPT_OUTPUT_BYTES });
@@ -50,8 +51,7 @@ async function listRemote(
   tools: MountTools,
   { signal, args, maxOutputBytes }: Listing,
 ): Promise<string> {
-  const { mount } = tools.config();
-  const { command } = await tools.finder.find(mount.rclone);
+  const { command } = await tools.finder.find(rcloneToRun(tools.config().mount, tools.paths.stateDir));
   const result = await tools.processes.run({
     command,
     args: [
@@ -80,7 +80,8 @@ async function environment(
   command: string,
   tools: MountTools,
 ): Promise<Record<string, string>> {
-  const providers = await tools.finder.providers(tools.config().mount.rclone).catch(() => undefined);
+  // Unknown which options are passwords: names that are known tell, and the probe itself says what is wrong.
+  const providers = await tools.finder.providers(command).catch(() => undefined);
   const prefix = `RCLONE_CONFIG_${REMOTE.toUpperCase()}`;
   const environment: Record<string, string> = {
     GOGC: GARBAGE_PERCENT,

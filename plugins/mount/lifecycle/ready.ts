@@ -6,8 +6,8 @@ import { remoteFailure } from '../rclone/error-messages.ts';
 const LOOK_EVERY_MS = 30;
 const TOUCH_TIMEOUT_MS = 2_000;
 /**
- * A cache of tens of thousands of files is read before the mount appears; as long as the process lives it may
- * take this.
+ * rclone reads a cache of tens of thousands of files before the mount appears; while its process lives,
+ * that may take this long.
  */
 const LONGEST_START_MS = 120_000;
 const LAST_LINES = 20;
@@ -19,8 +19,8 @@ export interface StartingMount {
 }
 
 /**
- * Resolves when the kernel shows the mount and it answers; rejects in plain words when the process ends or
- * takes too long.
+ * Resolves when the kernel shows the mount and it answers; rejects with a plain sentence when the process
+ * ends or takes too long.
  */
 export async function awaitReady(
   starting: StartingMount,
@@ -44,6 +44,7 @@ export async function awaitReady(
 
 async function failure(process: ManagedProcess): Promise<never> {
   const exit = await process.exited;
+  // The lines of the exit serve as well.
   const lines = await process.tail(LAST_LINES).catch(() => exit.lastLines);
   throw remoteFailure(
     lines,

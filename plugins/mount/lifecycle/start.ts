@@ -2,31 +2,31 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writeWhole } from 'mountkeeper';
 import type { ManagedProcess, ShareSpec } from 'mountkeeper';
 import { accessOf } from './fuse-access.ts';
 import { deviceName, mountArguments, remotePath } from '../rclone/arguments.ts';
-import { repairCache } from '../recovery/repair.ts';
+import { rcloneToRun } from '../releases/chosen.ts';
 import { freePort } from '../rclone/free-port.ts';
 import { endFormerStack } from '../layer/layering.ts';
 import type { LayerPlan } from '../layer/layer-plan.ts';
 import { ActiveMount } from './active-mount.ts';
-import { nasAddress } from '../outage/nas-address.ts';
 import { fromNotes, toNotes } from './mount-record.ts';
 import type { MountNotes } from './mount-record.ts';
 import { removeSocket } from '../rclone/remote-control.ts';
 import { awaitReady } from './ready.ts';
-import { keepsConfig, remoteConfigText, writeRemoteConfig } from '../options/remote-config.ts';
+import { keepsConfig, remoteConfigText } from '../options/remote-config.ts';
 import { userOfCache } from '../cache/sole-user.ts';
 import { killMount } from './unmount.ts';
 import { processKey } from './tools.ts';
 import type { MountingTools, MountTools } from './tools.ts';
 
-/** `sun_path` of unix(7) less its last byte. */
+/** Length of `sun_path` in unix(7), without its terminating zero. */
 const MAX_SOCKET_BYTES = 107;
 
 /**
- * An rclone for below an overlay, mounted where it is moved from. What a killed one left in the cache is
- * mended before.
+ * Starts an rclone for below an overlay, mounted where it can be moved from. What a killed one left
+ * half-done in the cache, the next one throws away: it was only read.
  */
 export async function startLower(
   { lowerSpec: spec, lowerPlan, overlay, cacheDir, stack }: LayerPlan,
@@ -37,12 +37,6 @@ export async function startLower(
   const user = await userOfCache(cacheDir);
   if (user !== undefined)
     throw new Error(`another rclone (process ${user}) works on the cache folder ${cacheDir}`);
-  const dirty = await repairCache(
-    cacheDir,
-    tools.log.child({ share: spec.share.name }),
-    tools.clock,
-    tools.processes,
-  );
   signal.throwIfAborted();
   const { process, notes } = await start(spec, { plan: lowerPlan, overlay }, cacheDir, tools);
   await ready(
@@ -51,7 +45,7 @@ export async function startLower(
     tools,
     signal,
   );
-  return new ActiveMount(process, notes, tools, dirty);
+  return new ActiveMount(process, notes, tools, []);
 }
 
 export async function ready(
@@ -73,7 +67,7 @@ export async function ready(
   }
 }
 
-/** What a former daemon left and nobody adopted: two processes on one cache folder would harm it. */
+/** Ends what a former daemon left and nobody adopted: two processes on one cache folder would damage it. */
 export async function endFormer(shareName: string, tools: MountTools): Promise<void> {
   await endLower(shareName, tools);
   await endFormerStack(shareName, tools);
@@ -95,10 +89,12 @@ export async function start(
   tools: MountTools,
 ): Promise<{ process: ManagedProcess; notes: MountNotes }> {
   const config = tools.config();
-  const rclone = await tools.finder.find(config.mount.rclone);
-  const providers = await tools.finder.providers(config.mount.rclone).catch(() => undefined);
+  const chosen = rcloneToRun(config.mount, tools.paths.stateDir);
+  const rclone = await tools.finder.find(chosen);
+  // Unknown which options are passwords: names that are known tell.
+  const providers = await tools.finder.providers(chosen).catch(() => undefined);
   const file = configFile(spec.share.name, tools);
-  await writeRemoteConfig(
+  await writeWhole(
     file,
     await remoteConfigText(spec.connection, {
       command: rclone.command,
@@ -119,8 +115,9 @@ export async function start(
     rc,
     cacheDir,
     fs: remotePath(spec),
-    nas: nasAddress(spec.connection),
+    nas: tools.connections()?.of(spec.connection)?.address,
     overlay,
+    rclone: rclone.version,
   };
   const around = {
     ...(await accessOf()),
@@ -140,7 +137,7 @@ export async function start(
   return { process, notes };
 }
 
-/** Undefined where the name would be longer than the kernel takes: then rclone listens on the port itself. */
+/** Undefined when the path would be longer than the kernel allows: then rclone listens on the port itself. */
 function controlSocket(tools: MountTools): string | undefined {
   const path = join(tools.paths.stateDir, 'mount', `${randomBytes(4).toString('hex')}.sock`);
   return Buffer.byteLength(path) <= MAX_SOCKET_BYTES ? path : undefined;

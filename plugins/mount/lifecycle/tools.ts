@@ -1,6 +1,7 @@
 import type {
   Clock,
   Config,
+  ConnectionMonitors,
   Logger,
   MountReader,
   MountTable,
@@ -9,11 +10,12 @@ import type {
   Secrets,
   Uploader,
 } from 'mountkeeper';
+import type { Plans } from './mount-plan.ts';
 import type { ControlPorts } from '../rclone/control-ports.ts';
 import type { RcloneFinder } from '../rclone/installed.ts';
 import type { WriteOut } from '../recovery/cache-sync.ts';
 
-/** What the mounter works with; the configuration is asked anew each time. */
+/** Services that the mounter uses; the configuration is read again each time. */
 export interface MountTools {
   readonly clock: Clock;
   readonly log: Logger;
@@ -24,14 +26,17 @@ export interface MountTools {
   readonly paths: Paths;
   readonly finder: RcloneFinder;
   readonly config: () => Config;
+  /** Undefined while nobody knows whether a NAS is there. */
+  readonly connections: () => ConnectionMonitors | undefined;
   /** Throws a plain sentence while there is none. */
   readonly uploader: () => Uploader;
 }
 
-/** And what the mounter adds for its mounts. */
+/** With what the mounter adds for its mounts. */
 export interface MountingTools extends MountTools {
   readonly writeOut: WriteOut;
   readonly controlPorts: ControlPorts;
+  readonly plans: Plans;
 }
 
 export const PROCESS_PREFIX = 'mount/';

@@ -1,3 +1,4 @@
+import { endsWithin } from 'mountkeeper';
 import type { ManagedProcess, MountEntry } from 'mountkeeper';
 import { clearMountPoint } from './mount-point.ts';
 import type { MountTools } from './tools.ts';
@@ -7,9 +8,9 @@ const TERM_GRACE_MS = 3_000;
 const KILLED_WITHIN_MS = 2_000;
 
 /**
- * Takes a working mount down: off the path first, so that nothing new comes in, then rclone ends by itself as
- * soon as nobody holds a file of it; one that is held (by a copy of the mount in another namespace, too) is
- * ended.
+ * Unmounts a working mount: first removes it from its path, so that nothing new is opened, then rclone ends
+ * by itself as soon as no file of it is open. If a file stays open (also in a copy of the mount in another
+ * namespace), rclone is ended.
  */
 export async function takeDown(
   process: ManagedProcess,
@@ -17,13 +18,14 @@ export async function takeDown(
   tools: MountTools,
 ): Promise<void> {
   await clearMountPoint(mountPoint, tools, { active: 'detach' });
-  if (!(await endsWithin(process, OWN_END_MS, tools))) await process.stop({ graceMs: TERM_GRACE_MS });
+  if (!(await endsWithin(tools.clock, OWN_END_MS, process.exited)))
+    await process.stop({ graceMs: TERM_GRACE_MS });
   await clearMountPoint(mountPoint, tools, { active: 'detach' });
 }
 
 /**
- * Ends a mount that hangs or has died. Calls that wait in it end with its process, or with the kernel's abort
- * where that does not help.
+ * Ends a mount that hangs or has died. Calls that wait in it end with its process, or by aborting the FUSE
+ * connection in the kernel where that does not help.
  */
 export async function killMount(
   process: ManagedProcess,
@@ -33,8 +35,11 @@ export async function killMount(
   const entry = await ownEntry(mountPoint, tools);
   if (process.isAlive()) {
     process.signal('SIGKILL');
-    if (!(await endsWithin(process, KILLED_WITHIN_MS, tools)) && entry) {
-      tools.log.warn({ mountPoint }, 'mount process does not end, its connection is aborted in the kernel');
+    if (!(await endsWithin(tools.clock, KILLED_WITHIN_MS, process.exited)) && entry) {
+      tools.log.warn(
+        { mountPoint },
+        'the mount process does not end; its connection is aborted in the kernel',
+      );
       await tools.mountReader.abort(entry.deviceMinor);
     }
   }
@@ -44,16 +49,4 @@ export async function killMount(
 async function ownEntry(mountPoint: string, tools: MountTools): Promise<MountEntry | undefined> {
   const entries = await tools.mountTable.list();
   return entries.findLast((entry) => entry.mountPoint === mountPoint && entry.fsType.startsWith('fuse'));
-}
-
-async function endsWithin(process: ManagedProcess, ms: number, { clock }: MountTools): Promise<boolean> {
-  const waiting = new AbortController();
-  try {
-    return await Promise.race([
-      process.exited.then(() => true),
-      clock.sleep(ms, waiting.signal).then(() => false),
-    ]);
-  } finally {
-    waiting.abort();
-  }
 }

@@ -1,11 +1,12 @@
 /**
- * The kinds of remote that a document over HTTP may bring in, with the options it may set: those of which
- * rclone's source says that they name no file, no program, no socket, no variable and no other remote (read
- * in 1.60 and 1.75; what is newer is not in here).
- * `place`: where the data goes, as whom, and how well the way is guarded. `tuning`: everything else.
+ * The backends that a document over HTTP may use, with the options it may set: only options that, by
+ * rclone's source, name no file, no program, no socket, no variable and no other remote (checked in 1.60
+ * and 1.75; newer options are not listed).
+ * `place`: where the data goes, as whom, and how well the connection is protected. `tuning`: everything
+ * else.
  */
 
-/** What a value may look like; the texts of all of them are bounded and hold no control characters. */
+/** The form of a value; all text values have a maximum length and no control characters. */
 export type ValueKind = 'text' | 'word' | 'url' | 'secret' | 'pem' | 'number' | 'flag' | 'off' | 'amount';
 
 export interface Backend {
@@ -23,7 +24,7 @@ const OBJECTS = {
 } as const;
 
 export const BACKENDS: Readonly<Record<string, Backend>> = {
-  // Without key_file, pubkey_file, known_hosts_file, key_use_agent, ask_password, ssh, server_command,
+  // Left out: key_file, pubkey_file, known_hosts_file, key_use_agent, ask_password, ssh, server_command,
   // subsystem, set_env, proxies, …_command.
   sftp: {
     place: {
@@ -40,8 +41,8 @@ export const BACKENDS: Readonly<Record<string, Backend>> = {
       key_exchange: 'text',
       macs: 'text',
       host_key_algorithms: 'text',
-      // What rclone says to a shell on the remote, where there is one: with "cmd" a path is not quoted for
-      // any other.
+      // How rclone talks to a shell on the remote, where there is one: with "cmd", a path is not quoted for
+      // any other shell.
       path_override: 'text',
       shell_type: 'word',
       hashes: 'text',
@@ -61,12 +62,12 @@ export const BACKENDS: Readonly<Record<string, Backend>> = {
       copy_is_hardlink: 'flag',
     },
   },
-  // Without use_kerberos and kerberos_ccache.
+  // Left out: use_kerberos and kerberos_ccache.
   smb: {
     place: { host: 'word', port: 'number', user: 'text', pass: 'secret', domain: 'text', spn: 'text' },
     tuning: { ...COMMON, idle_timeout: 'amount', hide_special_share: 'flag', case_insensitive: 'flag' },
   },
-  // Without bearer_token_command and unix_socket.
+  // Left out: bearer_token_command and unix_socket.
   webdav: {
     place: {
       url: 'url',
@@ -85,7 +86,7 @@ export const BACKENDS: Readonly<Record<string, Backend>> = {
       owncloud_exclude_mounts: 'flag',
     },
   },
-  // Without ask_password and proxies.
+  // Left out: ask_password and proxies.
   ftp: {
     place: {
       host: 'word',
@@ -117,8 +118,8 @@ export const BACKENDS: Readonly<Record<string, Backend>> = {
     place: { url: 'url', headers: 'secret' },
     tuning: { description: 'text', no_slash: 'flag', no_head: 'flag', no_escape: 'flag' },
   },
-  // Without shared_credentials_file, profile, role_…, sts_endpoint, ibm_…, sdk_log_mode, download_url;
-  // env_auth only to say no.
+  // Left out: shared_credentials_file, profile, role_…, sts_endpoint, ibm_…, sdk_log_mode, download_url;
+  // env_auth only as false.
   s3: {
     place: {
       provider: 'word',
@@ -167,7 +168,7 @@ export const BACKENDS: Readonly<Record<string, Backend>> = {
       use_unsigned_payload: 'flag',
     },
   },
-  // Without download_url and test_mode.
+  // Left out: download_url and test_mode.
   b2: {
     place: { account: 'secret', key: 'secret', endpoint: 'word' },
     tuning: {
@@ -178,7 +179,7 @@ export const BACKENDS: Readonly<Record<string, Backend>> = {
       lifecycle: 'number',
     },
   },
-  // env_auth only to say no.
+  // env_auth only as false.
   swift: {
     place: {
       env_auth: 'off',
@@ -210,7 +211,10 @@ export const BACKENDS: Readonly<Record<string, Backend>> = {
   },
 };
 
-/** Undefined for what only the file may say. Names are rclone's own, to the letter. */
+/**
+ * Undefined for backends that only the configuration file may use. Names are rclone's own, compared
+ * exactly.
+ */
 export function backendOf(type: string): Backend | undefined {
   return Object.hasOwn(BACKENDS, type) ? BACKENDS[type] : undefined;
 }
@@ -244,11 +248,12 @@ const FORMS: Readonly<Record<ValueKind, { readonly pattern: RegExp; readonly wan
   amount: { pattern: /^[\w.-]*$/, wanted: 'a size, a number or a duration' },
 };
 
-/** What is wrong with a value that came over HTTP, as the end of a sentence; undefined when nothing is. */
+/** What is wrong with a value that came over HTTP, as the end of a sentence; undefined when it is fine. */
 export function valueProblem(kind: ValueKind, value: string | number | boolean): string | undefined {
   const text = String(value);
   if (text.length > LONGEST[kind]) return `is longer than ${LONGEST[kind]} characters`;
-  // Lines of a key are written as one; everywhere else a further line would be one of rclone's configuration.
+  // The lines of a key are joined; in any other value, a line break would start a new line of rclone's
+  // configuration.
   const line = kind === 'pem' ? text.replaceAll(/\r?\n/g, '') : text;
   if (/[\x00-\x1f\x7f-\x9f\u2028\u2029]/.test(line)) return 'holds a control character';
   return FORMS[kind].pattern.test(text) ? undefined : `is not ${FORMS[kind].wanted}`;

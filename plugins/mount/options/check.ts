@@ -1,6 +1,7 @@
 import type { Config, ConfigProblem, Services } from 'mountkeeper';
 import { connectionProblems } from './providers.ts';
 import type { Provider } from './providers.ts';
+import { rcloneToRun } from '../releases/chosen.ts';
 import { createRcloneFinder } from '../rclone/installed.ts';
 import type { RcloneFinder } from '../rclone/installed.ts';
 import { isPasswordOption } from './secret-options.ts';
@@ -8,8 +9,8 @@ import { isPasswordOption } from './secret-options.ts';
 const finders = new WeakMap<Services['processes'], RcloneFinder>();
 
 /**
- * One memory of the installed rclone for the checks and the mounter; kept on the disk once there is a folder
- * for it.
+ * One finder, with its cached answers, for the checks and the mounter; the cache is stored on disk once
+ * there is a state folder.
  */
 export function finderFor(processes: Services['processes'], stateDir?: string): RcloneFinder {
   const finder = finders.get(processes) ?? createRcloneFinder(processes);
@@ -19,8 +20,8 @@ export function finderFor(processes: Services['processes'], stateDir?: string): 
 }
 
 /**
- * Problems that only the installed rclone can tell. Without one there are none: the mount then fails with the
- * sentence that mends it.
+ * Problems that only the installed rclone can find. Without rclone there are none: the mount then fails
+ * with a sentence that says how to install it.
  */
 export async function check(
   config: Config,
@@ -32,14 +33,17 @@ export async function check(
     ...unfinishedProblems(config),
   ];
   if (config.connections.length === 0) return problems;
-  const providers = await finderFor(services.processes, config.supervisor.state_dir)
-    .providers(config.mount.rclone)
+  const stateDir = config.supervisor.state_dir;
+  // Without rclone nothing is known of backends; that rclone is missing is a problem of its own.
+  const providers = await Promise.resolve()
+    .then(() => finderFor(services.processes, stateDir).providers(rcloneToRun(config.mount, stateDir)))
     .catch(() => undefined);
   return providers ? [...problems, ...backendProblems(config, providers)] : problems;
 }
 
 /**
- * It is known to lose changes in cases that decision 26 names: nobody shall have it by a line that he copied.
+ * The write layer can lose changes in cases that decision 26 lists: nobody should switch it on by copying a
+ * line.
  */
 function unfinishedProblems({ mount }: Config): ConfigProblem[] {
   if (!mount.write_layer || process.env['MOUNTKEEPER_UNFINISHED'] === 'write-layer') return [];
@@ -58,7 +62,7 @@ function backendProblems(config: Config, providers: readonly Provider[]): Config
   );
 }
 
-/** rclone's configuration is lines of text in which `%(name)s` stands for another option. */
+/** rclone's configuration is text in which `%(name)s` is replaced by another option. */
 function optionValueProblems(config: Config): ConfigProblem[] {
   return config.connections.flatMap((connection, index) =>
     Object.entries(connection.options ?? {}).flatMap(([name, value]) => {
@@ -89,7 +93,10 @@ function samePlaceProblems(config: Config): ConfigProblem[] {
     return [
       {
         path: `shares[${index}].mount_point`,
-        message: `share "${config.shares[index]?.name}" would be mounted ${places[other] === place ? 'at the same path as' : 'below'} share "${config.shares[other]?.name}"`,
+        message:
+          `share "${config.shares[index]?.name}" would be mounted ` +
+          `${places[other] === place ? 'at the same path as' : 'below'} share ` +
+          `"${config.shares[other]?.name}"`,
       },
     ];
   });

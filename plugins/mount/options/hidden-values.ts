@@ -1,15 +1,15 @@
 /**
- * Values of connections that nobody may read: rclone quotes addresses and connection strings in what it says,
- * and what it says is shown in the status and the log.
+ * Values of connections that must not be shown: rclone's messages contain addresses and connection strings,
+ * and these messages appear in the status and the log.
  */
 import { MASK } from 'mountkeeper';
 import { isHarmlessOption } from './shown-options.ts';
 
-/** A shorter one would mask ordinary words. */
+/** Shorter values would mask ordinary words. */
 const SHORTEST = 4;
-/** Of the connections of a long life with many passwords; the oldest go first. */
+/** Most values that are remembered; enough for a long life with many passwords. The oldest are dropped. */
 const MOST = 2_000;
-/** What may follow an address in a sentence. */
+/** Characters that may follow an address in a sentence. */
 const CLOSING = '"\'`)],;:';
 const hidden = new Set<string>();
 
@@ -25,7 +25,7 @@ export function hideOption(type: string, name: string, value: string): void {
   }
 }
 
-/** The value, and what stands in it as in `:webdav,url='https://nas/?q=1',pass=word:`. */
+/** The value and its parts, as in `:webdav,url='https://nas/?q=1',pass=word:`. */
 function partsOf(value: string): readonly string[] {
   const given = value
     .split(',')
@@ -41,7 +41,7 @@ function partsOf(value: string): readonly string[] {
   ];
 }
 
-/** The text with all of them masked, and without what follows the `?` of an address. */
+/** The text with all of them masked, and without the query (`?…`) of addresses. */
 export function masked(text: string): string {
   const longestFirst = [...hidden]
     .filter((value) => text.includes(value))

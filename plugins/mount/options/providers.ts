@@ -1,13 +1,13 @@
-/** One option of a backend, as `rclone config providers` tells it. */
+/** One option of a backend, as reported by `rclone config providers`. */
 export interface ProviderOption {
   readonly name: string;
   readonly isPassword: boolean;
   readonly isSensitive: boolean;
 }
 
-/** One kind of remote that the installed rclone knows. */
+/** One backend of the installed rclone. */
 export interface Provider {
-  /** Every spelling that `type` may have. */
+  /** Every name that `type` may have. */
   readonly types: readonly string[];
   readonly options: readonly ProviderOption[];
 }
@@ -24,10 +24,10 @@ interface RawProvider {
   Options?: RawOption[] | null;
 }
 
-/** The time that a comparison takes grows with the length; no name that rclone knows is this long. */
+/** Comparing takes time that grows with the length; no name in rclone is longer. */
 const LONGEST_COMPARED = 64;
 
-/** Options that every backend takes from its section though no backend lists them in older versions. */
+/** Options that every backend accepts, although older versions do not list them. */
 const COMMON_OPTIONS = ['description', 'encoding'];
 
 export function parseProviders(json: string): readonly Provider[] {
@@ -51,7 +51,7 @@ export function providerOf(providers: readonly Provider[], type: string): Provid
   return providers.find((provider) => provider.types.includes(type));
 }
 
-/** What is wrong with a connection's type and option names; a sentence each. */
+/** Problems with a connection's type and option names; one sentence each. */
 export function connectionProblems(
   providers: readonly Provider[],
   type: string,
@@ -62,7 +62,9 @@ export function connectionProblems(
     const all = providers.flatMap((one) => one.types);
     return [
       {
-        message: `the installed rclone knows no type "${type}"${suggestion(type, all)}; "rclone help backends" lists what it knows`,
+        message:
+          `the installed rclone knows no type "${type}"${suggestion(type, all)}; ` +
+          '"rclone help backends" lists what it knows',
       },
     ];
   }
@@ -71,7 +73,9 @@ export function connectionProblems(
     .filter((name) => !known.includes(name))
     .map((option) => ({
       option,
-      message: `"${option}" is not an option of the type ${type}${suggestion(option, known)}; "rclone help backend ${type}" lists them`,
+      message:
+        `"${option}" is not an option of the type ${type}${suggestion(option, known)}; ` +
+        `"rclone help backend ${type}" lists them`,
     }));
 }
 
@@ -86,7 +90,7 @@ export function suggestion(word: string, candidates: readonly string[]): string 
     : '';
 }
 
-/** Changes, insertions, removals and swaps of neighbours that turn one word into the other. */
+/** Edit distance: changes, insertions, deletions and swaps of adjacent characters. */
 function editDistance(a: string, b: string): number {
   const cells = Array.from({ length: a.length + 1 }, (_, i) =>
     Array.from({ length: b.length + 1 }, (__, j) => (i === 0 ? j : i)),

@@ -1,5 +1,3 @@
-import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import type { ConnectionConfig, Processes, Secrets } from 'mountkeeper';
 import type { Provider } from './providers.ts';
 import { obscure } from '../rclone/installed.ts';
@@ -7,10 +5,10 @@ import { hideOption } from './hidden-values.ts';
 import { isPasswordOption } from './secret-options.ts';
 
 /**
- * The remote's name, the same for every share: it is part of the cache's path. A connection given in the
- * environment or in a connection string would add a hash of its options to that path and strand dirty files
- * whenever one changes (both versions do), and passwords are obscured differently each time; so the
- * connection stands in a configuration file.
+ * The remote's name in rclone, the same for every share, because it is part of the cache's path. A
+ * connection in the environment or in a connection string would add a hash of its options to that path, and
+ * dirty files would be stranded whenever an option changes (in every version); obscured passwords differ
+ * each time. So the connection is written to a configuration file.
  */
 export const REMOTE = 'nas';
 
@@ -22,7 +20,7 @@ export interface Backend {
   readonly providers: readonly Provider[] | undefined;
 }
 
-/** The connection's options in clear, as text. Throws a sentence naming the secret that is missing. */
+/** The connection's options with clear secrets, as text. Throws a sentence that names a missing secret. */
 export function clearOptions(connection: ConnectionConfig, secrets: Secrets): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(connection.options ?? {}).map(([name, value]) => {
@@ -33,7 +31,7 @@ export function clearOptions(connection: ConnectionConfig, secrets: Secrets): Re
   );
 }
 
-/** The whole text of the configuration file that one rclone reads. */
+/** The text of the configuration file for one rclone. */
 export async function remoteConfigText(connection: ConnectionConfig, backend: Backend): Promise<string> {
   const lines = [`[${REMOTE}]`, `type = ${connection.type}`];
   for (const [name, value] of clearOptions(connection, backend.secrets)) {
@@ -46,24 +44,14 @@ export async function remoteConfigText(connection: ConnectionConfig, backend: Ba
 }
 
 /**
- * Backquotes keep quotes and outer spaces; a line end cannot stand in the file, and in keys it is written
- * `\n`.
+ * Backquotes preserve quotes and outer spaces. A line break is impossible in the file; in keys it is
+ * written as `\n`.
  */
 function quoted(value: string, name: string): string {
   const line = value.trim();
   const end = name === 'key_pem' ? '\\n' : ' ';
   const single = /[\r\n]/.test(line) ? line.replaceAll(/\r\n|\r|\n/g, end) : value.replaceAll(/[\r\n]/g, '');
   return `\`${single}\``;
-}
-
-/** Written beside and renamed, readable by the daemon's user alone. */
-export async function writeRemoteConfig(file: string, text: string): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const beside = `${file}.new`;
-  await rm(beside, { force: true });
-  await writeFile(beside, text, { mode: 0o600, flag: 'wx' });
-  await chmod(beside, 0o600);
-  await rename(beside, file);
 }
 
 /**

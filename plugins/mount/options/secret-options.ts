@@ -1,7 +1,7 @@
 import type { Provider } from './providers.ts';
 import { providerOf } from './providers.ts';
 
-/** Passwords that rclone wants obscured, where the installed one cannot be asked. */
+/** Options that rclone expects obscured; used when the installed rclone cannot be asked. */
 const PASSWORD_NAMES: ReadonlySet<string> = new Set([
   'pass',
   'password',

@@ -1,31 +1,37 @@
 /**
- * Which options of a connection may be shown to whoever may read the configuration. An allowlist: backends
- * have hundreds of options, and secrets under names such as `access_grant`, `headers` or `connection_string`.
- * What rclone itself says (`IsPassword`, `Sensitive`) is no help: it leaves those out, and counts hosts and
- * user names in.
+ * Which options of a connection may be shown to everybody who can read the configuration. An allowlist:
+ * backends have hundreds of options, and secrets under names such as `access_grant`, `headers` or
+ * `connection_string`. rclone's own flags (`IsPassword`, `Sensitive`) do not help: they miss such secrets,
+ * and include host and user names.
  */
 import type { Config } from 'mountkeeper';
 
 /**
- * Sizes, counts, times and the like, which mean the same in every backend that has them. Switches need no
- * name.
+ * Sizes, counts, times and the like, which mean the same in every backend. Boolean options need not be
+ * listed.
  */
 const OF_EVERY_BACKEND = `
-  description encoding port concurrency connections idle_timeout close_timeout shut_timeout tls_cache_size chunk_size
-  upload_cutoff copy_cutoff upload_concurrency nextcloud_chunk_size max_upload_parts list_chunk list_version list_page_size
-  list_url_encode pacer_min_sleep pacer_burst memory_pool_flush_time hashes hash_type time_type batch_mode batch_size
-  batch_timeout batch_commit_timeout info_age max_age md5_memory_limit v2_download_min_size upload_wait tpslimit tpslimit_burst`;
+  description encoding port concurrency connections idle_timeout close_timeout shut_timeout tls_cache_size
+  chunk_size
+  upload_cutoff copy_cutoff upload_concurrency nextcloud_chunk_size max_upload_parts list_chunk
+  list_version list_page_size list_url_encode pacer_min_sleep pacer_burst memory_pool_flush_time hashes
+  hash_type time_type batch_mode batch_size batch_timeout batch_commit_timeout info_age max_age
+  md5_memory_limit v2_download_min_size
+  upload_wait tpslimit tpslimit_burst`;
 
-/** Names of each backend, by the type that a connection gives. */
+/** Option names of each backend, by the connection's type. */
 const OF_BACKEND: Readonly<Record<string, string>> = {
-  sftp: `host user key_file pubkey_file known_hosts_file path_override shell_type subsystem ciphers key_exchange macs
+  sftp: `host user key_file pubkey_file known_hosts_file path_override shell_type subsystem ciphers
+    key_exchange macs
     host_key_algorithms socks_proxy http_proxy`,
   smb: 'host user domain spn kerberos_ccache',
   webdav: 'url vendor user',
   ftp: 'host user socks_proxy http_proxy',
   http: 'url',
-  s3: `provider region endpoint location_constraint acl bucket_acl server_side_encryption sse_customer_algorithm storage_class
-    shared_credentials_file profile role_arn role_session_name role_session_duration download_url sts_endpoint object_lock_mode`,
+  s3: `provider region endpoint location_constraint acl bucket_acl server_side_encryption
+    sse_customer_algorithm storage_class
+    shared_credentials_file profile role_arn role_session_name role_session_duration download_url
+    sts_endpoint object_lock_mode`,
   b2: 'endpoint download_url sse_customer_algorithm',
   swift: 'user auth auth_version region endpoint_type storage_policy storage_url domain tenant tenant_domain',
   hdfs: 'namenode username data_transfer_protection',
@@ -47,11 +53,11 @@ const OF_BACKEND: Readonly<Record<string, string>> = {
 };
 
 const EVERYWHERE: ReadonlySet<string> = new Set(wordsOf(OF_EVERY_BACKEND));
-/** Names that may be shown, by backend; any other backend shows those of every one. */
+/** Names that may be shown, by backend; unknown backends show only the common ones. */
 export const HARMLESS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries(OF_BACKEND).map(([type, names]) => [type, new Set([...EVERYWHERE, ...wordsOf(names)])]),
 );
-/** What makes an address or a connection string one that may carry a password, a token or a user. */
+/** Characters by which an address or a connection string may contain a password, a token or a user. */
 const CARRIERS: Readonly<Record<string, readonly string[]>> = {
   remote: [','],
   upstreams: [','],
@@ -69,7 +75,7 @@ function wordsOf(text: string): string[] {
   return text.trim().split(/\s+/);
 }
 
-/** Whether an option may be shown as it is. A reference never is. */
+/** Whether an option's value may be shown. References never are. */
 export function isHarmlessOption(type: string, name: string, value: unknown): boolean {
   if (value === 'true' || value === 'false') return true;
   const known = HARMLESS.get(type) ?? EVERYWHERE;

@@ -1,4 +1,4 @@
-/** Whether a connection of the file leads back to the machine that the daemon runs on. */
+/** Whether a connection leads back to the machine that the daemon runs on. */
 import { BlockList, isIP } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
 import type { ConnectionConfig } from 'mountkeeper';
@@ -9,15 +9,15 @@ LOOPBACK.addSubnet('0.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 LOOPBACK.addAddress('::', 'ipv6');
 
-/** Options that lead to another place than `host` says, or run a program that does. */
+/** Options that lead to another host than `host` says, or run a program that does. */
 const DETOURS = ['ssh', 'server_command', 'unix_socket', 'socks_proxy', 'http_proxy'] as const;
-/** Debian's /etc/hosts has them. */
+/** Names in Debian's /etc/hosts. */
 const OWN_NAMES = new Set(['localhost', 'localhost.localdomain', 'ip6-localhost', 'ip6-loopback']);
 const HOST_OPTIONS = ['host', 'url', 'endpoint'] as const;
 
 /**
- * By its literal address or name: a name that the DNS gives this machine is not looked up. A detour counts as
- * leading here, since only rclone could tell.
+ * Judged by the literal address or name: DNS is not asked. A detour counts as leading here, because only
+ * rclone could tell where it leads.
  */
 export function leadsHere({ options: given }: ConnectionConfig): boolean {
   const options = given ?? {};
@@ -25,7 +25,7 @@ export function leadsHere({ options: given }: ConnectionConfig): boolean {
   return HOST_OPTIONS.some((option) => isOwn(unmapped(hostIn(options[option]))));
 }
 
-/** An IPv4 address that is mapped into IPv6 as it is. */
+/** Turns an IPv4-mapped IPv6 address into IPv4. */
 function unmapped(host: string): string {
   return /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/.exec(host)?.[1] ?? host;
 }

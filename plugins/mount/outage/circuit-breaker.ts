@@ -1,16 +1,16 @@
-import type { Clock, Logger } from 'mountkeeper';
+import { endsWithin } from 'mountkeeper';
+import type { Clock, ConnectionMonitor, Logger } from 'mountkeeper';
 import { TRIES } from '../rclone/arguments.ts';
-import type { NasLook } from './nas-check.ts';
 import type { RcClient } from '../rclone/remote-control.ts';
 import type { Connection, TcpConnections } from './tcp-connections.ts';
 import { remoteFailure } from '../rclone/error-messages.ts';
 
-/** No machine has it, so dialling from it fails within the kernel. */
+/** An address that no machine has, so dialling from it fails in the kernel. */
 const NOWHERE = '240.0.0.1';
 const RC_TIMEOUT_MS = 2_000;
-const LOOK_MS = 2_000;
-const LOOK_AGAIN_AFTER_MS = 1_000;
-/** However silent it looks from outside, rclone itself is asked this often. */
+const ASK_TIMEOUT_MS = 4_000;
+const DIAL_AGAIN_AFTER_MS = 1_000;
+/** rclone itself is asked at least this often, however silent the NAS looks from outside. */
 const ASK_ANYWAY_EVERY_MS = 600_000;
 const USED_UP_BY_CALLS = 16;
 const USE_UP_CALL_MS = 250;
@@ -19,9 +19,9 @@ const SMOOTHED_BY_CALLS = 15;
 
 export interface CircuitBreakerOptions {
   readonly rc: RcClient;
-  /** Undefined where nobody knows how to look for the NAS: the circuit breaker stays open. */
-  readonly look: NasLook | undefined;
-  /** Connections that rclone has to the NAS. */
+  /** Undefined when the address of the NAS is unknown: then the circuit breaker never opens. */
+  readonly monitor: () => Pick<ConnectionMonitor, 'dial'> | undefined;
+  /** TCP connections from rclone to the NAS. */
   readonly tcpConnections?: TcpConnections | undefined;
   /** A call that needs the remote. */
   readonly ask: (signal: AbortSignal) => Promise<unknown>;
@@ -33,17 +33,17 @@ export interface CircuitBreakerOptions {
 }
 
 /**
- * Shuts rclone's way to a NAS that is away. rclone gives up a read only after eleven failed attempts, and
- * dials for each as long as its time limits allow, with pauses of 2 s between. Given an address to dial from
- * that this machine does not have, each attempt fails at once, and as nothing that trying again would help:
- * most backends leave the pauses out then. Connections that stand and have gone silent are ended in the
- * kernel; one on which bytes still move goes on.
+ * Stops rclone from dialling a NAS that is away. rclone gives up a read only after eleven failed attempts,
+ * and dials for each as long as its time limits allow, with pauses of 2 s. When it is told to dial from an
+ * address that this machine does not have, each attempt fails at once, with an error that most backends do
+ * not retry. Established connections that have gone silent are closed in the kernel; a connection on which
+ * bytes still move goes on.
  */
 export class CircuitBreaker {
   readonly #options: CircuitBreakerOptions;
   #isShut = false;
   #isTrusted = false;
-  #hasLooked = false;
+  #hasDialled = false;
   #isSuspecting = false;
   #shutAtMs = 0;
 
@@ -56,8 +56,8 @@ export class CircuitBreaker {
   }
 
   /**
-   * At the start: one that a former daemon shut stands open again, and calls in rclone itself have all their
-   * tries.
+   * Called at the start: lets rclone dial again if a former daemon had stopped it, and resets the number of
+   * attempts of calls.
    */
   async begin(): Promise<void> {
     await this.#set({ BindAddr: '', LowLevelRetries: TRIES }).catch((error: unknown) =>
@@ -65,23 +65,24 @@ export class CircuitBreaker {
     );
   }
 
-  /** Asks the remote. A shut gate opens for it only when the NAS is to be seen again. */
+  /** Asks the remote. While the circuit is open, it asks only when the NAS may be back. */
   async through(signal: AbortSignal): Promise<void> {
     if (this.#isShut) await this.#openWhenBack(signal);
     try {
       await this.#options.ask(signal);
     } catch (error) {
+      // An error means that the mount has ended, or that the next failure repeats the check.
       void this.#suspect().catch(() => undefined);
       throw error;
     }
     if (this.#isTrusted) return;
-    // The first time it is waited for, so that an outage right afterwards is met.
+    // The first time it is awaited, so that an outage right afterwards is handled.
     const learning = this.#learn();
-    if (!this.#hasLooked) await learning;
-    this.#hasLooked = true;
+    if (!this.#hasDialled) await learning;
+    this.#hasDialled = true;
   }
 
-  /** Before nobody looks after it any more. */
+  /** Called when this daemon stops looking after the mount. */
   async open(): Promise<void> {
     if (this.#isShut) await this.#set({ BindAddr: '' });
     this.#isShut = false;
@@ -89,15 +90,17 @@ export class CircuitBreaker {
 
   async #openWhenBack(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    const missing = await this.#look(signal);
+    const monitor = this.#options.monitor();
+    const missing = monitor ? await monitor.dial(signal) : 'nobody can tell whether it is back';
     if (missing !== undefined && clock.monotonic() - this.#shutAtMs < ASK_ANYWAY_EVERY_MS)
       throw remoteFailure([missing], 'the remote does not answer');
     await this.open();
   }
 
-  /** What is seen from outside counts only where it has agreed with what rclone sees. */
+  /** The view from outside is used only when it has agreed with rclone's own before. */
   async #learn(): Promise<void> {
-    this.#isTrusted = this.#options.look !== undefined && (await this.#look(this.#options.end)) === undefined;
+    const monitor = this.#options.monitor();
+    this.#isTrusted = monitor !== undefined && (await monitor.dial(this.#options.end)) === undefined;
   }
 
   async #suspect(): Promise<void> {
@@ -105,10 +108,10 @@ export class CircuitBreaker {
     if (!this.#isTrusted || this.#isShut || this.#isSuspecting) return;
     this.#isSuspecting = true;
     try {
-      if ((await this.#look(end)) === undefined) return;
+      if ((await this.#options.monitor()?.dial(end)) === undefined) return;
       const before = await this.#options.tcpConnections?.look();
-      await clock.sleep(LOOK_AGAIN_AFTER_MS, end);
-      const missing = await this.#look(end);
+      await clock.sleep(DIAL_AGAIN_AFTER_MS, end);
+      const missing = await this.#options.monitor()?.dial(end);
       if (missing !== undefined) await this.#shut(missing, before);
     } finally {
       this.#isSuspecting = false;
@@ -119,10 +122,11 @@ export class CircuitBreaker {
     const { clock, log, onShut, tcpConnections } = this.#options;
     this.#isShut = true;
     this.#shutAtMs = clock.monotonic();
-    // First: what is changed in place from now on is given up sooner.
+    // First, so that calls from now on give up sooner.
     onShut();
     try {
       await this.#set({ BindAddr: NOWHERE });
+      // Connections that could not be closed are used up below.
       const cut = before && (await tcpConnections?.cut(before).catch(() => undefined));
       await this.#useUp();
       log.info({ reason, cut }, 'the NAS is away: what is not in the cache fails at once until it is back');
@@ -134,39 +138,36 @@ export class CircuitBreaker {
   }
 
   /**
-   * Connections of before that have gone silent would each hold up a reader for the whole time limit. So
-   * calls take them until one finds none left and fails.
+   * Each old connection that has gone silent would block a reader for the whole time limit. So calls are
+   * made that use them up, until a call finds none and fails.
    */
   async #useUp(): Promise<void> {
     const { ask, clock, end } = this.#options;
     let isThrough = false;
     for (let call = 0; call < USED_UP_BY_CALLS && this.#isShut && !isThrough && !end.aborted; call += 1) {
-      const answer = ask(clock.deadline(LOOK_MS * 2, end))
+      // The loop ends with this failure.
+      const answer = ask(clock.deadline(ASK_TIMEOUT_MS, end))
         .catch(() => undefined)
         .then(() => (isThrough = true));
-      await Promise.race([answer, clock.sleep(USE_UP_CALL_MS, end)]);
+      await endsWithin(clock, USE_UP_CALL_MS, answer);
     }
   }
 
   /**
-   * The pauses that failures made long shrink with every call that fails at once; where they do not, no call
-   * helps.
+   * Failures have made rclone's pauses long; each call that fails at once shortens them. Ends when calls no
+   * longer help.
    */
   async #smooth(): Promise<void> {
     const { ask, clock, end } = this.#options;
     let lastMs = Infinity;
     for (let call = 0; call < SMOOTHED_BY_CALLS && this.#isShut && !end.aborted; call += 1) {
       const begunMs = clock.monotonic();
-      await ask(clock.deadline(LOOK_MS * 2, end)).catch(() => undefined);
+      // Only the time until the failure matters.
+      await ask(clock.deadline(ASK_TIMEOUT_MS, end)).catch(() => undefined);
       const tookMs = clock.monotonic() - begunMs;
       if (tookMs < SMOOTH_CALL_MS || tookMs > lastMs * 1.5) return;
       lastMs = tookMs;
     }
-  }
-
-  #look(parent: AbortSignal): Promise<string | undefined> {
-    const { clock, look } = this.#options;
-    return look ? look(clock.deadline(LOOK_MS, parent)) : Promise.resolve(undefined);
   }
 
   async #set(main: Readonly<Record<string, unknown>>): Promise<void> {

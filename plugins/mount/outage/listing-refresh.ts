@@ -5,7 +5,7 @@ import type { CacheTrees } from '../cache/metadata.ts';
 import type { RcClient } from '../rclone/remote-control.ts';
 
 const LOOK_EVERY_MS = 200;
-/** With few to look at, a reader should not meet a stale size at all. */
+/** With only a few files, readers should not see an outdated size at all. */
 const FEW = 32;
 const LOOK_AT_FEW_EVERY_MS = 50;
 const LOOKED_AT_ONCE = 200;
@@ -20,9 +20,9 @@ export interface Recovered {
 }
 
 /**
- * Files that were dirty when rclone started go up without its folder listings learning of it: until these
- * expire they show the remote's file as it was before, its size too, and readers get its bytes cut to that
- * size. So each listing is forgotten as soon as such a file is up. Both versions do this.
+ * Files that were dirty when rclone started are uploaded without updating its folder listings: until these
+ * expire, they show the former remote file with its size, and readers get content that is cut to that size.
+ * So the listing is forgotten as soon as such a file is uploaded. All versions of rclone have this fault.
  */
 export async function freshenListings(
   dirty: Awaitable<readonly string[]>,
@@ -35,7 +35,7 @@ export async function freshenListings(
     const up: string[] = [];
     for (const path of [...waiting].slice(0, LOOKED_AT_ONCE)) {
       const meta = await readMeta(join(recovered.trees.meta, path));
-      // To the end of the line: with many, all get their turn.
+      // To the end of the queue, so that all files get their turn.
       waiting.delete(path);
       if (meta === 'torn' || meta?.Dirty === true) waiting.add(path);
       else up.push(path);

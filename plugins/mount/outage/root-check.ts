@@ -1,7 +1,7 @@
 import type { Clock } from 'mountkeeper';
 import type { RcClient } from '../rclone/remote-control.ts';
 
-/** The listing is as long as the topmost folder; nobody reads it here. */
+/** The answer would be as long as the top folder's listing, and is not needed. */
 const LOOK_EVERY_MS = 300_000;
 const LOOK_AGAIN_MS = 15_000;
 const DEADLINE_MS = 60_000;
@@ -10,14 +10,14 @@ const IS_MISSING =
 
 export interface RootCheckOptions {
   readonly rc: RcClient;
-  /** The remote as rclone names it. */
+  /** The remote in rclone's notation. */
   readonly fs: string;
   readonly clock: Clock;
 }
 
 /**
- * Sees when the remote path itself is gone while the NAS answers: deleted, renamed, or on a disk that the NAS
- * has lost.
+ * Detects that the remote path itself is gone while the NAS answers: deleted, renamed, or on a disk that
+ * the NAS has lost.
  */
 export class RootCheck {
   readonly #options: RootCheckOptions;
@@ -32,11 +32,12 @@ export class RootCheck {
 
   get trouble(): string | undefined {
     return this.#isMissing
-      ? 'its path is not there on the remote any more; what is written now makes it anew: see whether a disk of the NAS is missing'
+      ? 'its path is not there on the remote any more; writing now creates it again: ' +
+          'check whether a disk of the NAS is missing'
       : undefined;
   }
 
-  /** To be called often. Waits for nothing. */
+  /** Call it often. Waits for nothing. */
   lookWhenDue(): void {
     const { clock } = this.#options;
     if (this.#isLooking || clock.monotonic() < this.#dueMs) return;
@@ -47,7 +48,7 @@ export class RootCheck {
     });
   }
 
-  /** Both filters together leave nothing of the listing to be sent over. */
+  /** Together these filters make rclone send an empty listing. */
   async #look(): Promise<void> {
     const { clock, fs, rc } = this.#options;
     const opt = { dirsOnly: true, filesOnly: true, noModTime: true, noMimeType: true };
@@ -55,7 +56,7 @@ export class RootCheck {
       await rc.call('operations/list', { fs, remote: '', opt }, clock.deadline(DEADLINE_MS));
       this.#isMissing = false;
     } catch (error) {
-      // Anything else says nothing about the path.
+      // Any other error says nothing about the path.
       if (IS_MISSING.test((error as Error).message)) this.#isMissing = true;
     }
   }

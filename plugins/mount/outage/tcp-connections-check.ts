@@ -7,8 +7,8 @@ import { createTcpConnections } from './tcp-connections.ts';
 const WITHIN_MS = 1_000;
 
 /**
- * Tries on a connection to itself whether connections can be ended in the kernel: it takes a tool, a right
- * and a kernel that can.
+ * Tests on a connection to itself whether connections can be closed in the kernel: that needs a tool, a
+ * privilege and kernel support.
  */
 export async function tcpConnectionsCheck(processes: Pick<Processes, 'run'>): Promise<Check> {
   const title = 'silent connections';
@@ -47,6 +47,7 @@ async function canCut(processes: Pick<Processes, 'run'>): Promise<boolean> {
     socket.setTimeout(WITHIN_MS);
     return await isCut;
   } catch {
+    // It is not possible, whatever the reason.
     return false;
   } finally {
     socket.destroy();

@@ -1,14 +1,13 @@
 import { readdirSync, readlinkSync } from 'node:fs';
-import type { Processes } from 'mountkeeper';
-import type { NasAddress } from './nas-address.ts';
+import type { NasAddress, Processes } from 'mountkeeper';
 
-/** Part of iproute2. It asks the kernel, and can have it end a connection. */
+/** From iproute2; it lists connections, and can close them in the kernel. */
 export const SS = 'ss';
 const ASK_TIMEOUT_MS = 2_000;
 const MAX_ANSWER_BYTES = 4 * 1_048_576;
 /**
- * An upload takes more; a few questions that nobody answers are taken by the NAS's kernel, too, or by a
- * router's.
+ * An upload moves more bytes than this; a few requests that nobody answers may still be acknowledged by the
+ * kernel of the NAS or by a router.
  */
 const MOVES_BYTES = 65_536;
 
@@ -17,31 +16,31 @@ export interface Connection {
   readonly inode: string;
   readonly local: string;
   readonly remote: string;
-  /** Bytes that the other side has taken. */
+  /** Bytes that the other side has acknowledged. */
   readonly acked: number;
   readonly received: number;
 }
 
-/** Connections of one process to its NAS. */
+/** TCP connections of one process to its NAS. */
 export interface TcpConnections {
-  /** Undefined where nobody can tell. */
+  /** Undefined when they cannot be listed. */
   look(): Promise<readonly Connection[] | undefined>;
-  /** Ends those on which nothing has moved since they were looked at, and gives their number. */
+  /** Closes those on which nothing has moved since the last look, and returns their number. */
   cut(before: readonly Connection[]): Promise<number>;
 }
 
 export interface TcpConnectionSource {
   readonly pid: number;
   readonly nas: NasAddress;
-  /** Of the process's own remote control, which is never touched. */
+  /** Port of the process's own remote control, which is never touched. */
   readonly rcPort: number;
   readonly processes: Pick<Processes, 'run'>;
 }
 
 /**
- * Whatever was asked on a connection that has gone silent waits for its whole time limit, and rclone has no
- * call that ends it. The kernel does: reads on it then fail at once, uploads are tried again on a new one.
- * Connections of other processes to the same NAS are told apart by the descriptors of the process, and those
+ * A request on a connection that has gone silent waits for its whole time limit, and rclone has no call
+ * that ends it. The kernel can close the connection: reads on it then fail at once, and uploads are
+ * repeated on a new one. Only connections of this process are closed, found by its descriptors, and those
  * on which bytes still move are left alone.
  */
 export function createTcpConnections(source: TcpConnectionSource): TcpConnections {
@@ -59,6 +58,7 @@ export function createTcpConnections(source: TcpConnectionSource): TcpConnection
     return code === 0 ? ownAmong(parseConnections(stdout), source) : undefined;
   };
   return {
+    // Unknown: the circuit breaker works without it.
     look: () => look().catch(() => undefined),
     cut: async (before) => {
       const known = new Map(before.map((one) => [one.inode, one]));
@@ -69,7 +69,7 @@ export function createTcpConnections(source: TcpConnectionSource): TcpConnection
   };
 }
 
-/** One that is new and has not got a byte hangs in its dialling. */
+/** A new connection without a received byte hangs while it is being opened. */
 function isSilent({ acked, received }: Connection, before: Connection | undefined): boolean {
   if (before === undefined) return received === 0;
   return received === before.received && acked - before.acked < MOVES_BYTES;
@@ -84,7 +84,7 @@ function ask({ processes }: TcpConnectionSource, args: readonly string[]): Retur
   });
 }
 
-/** Lines of `ss -tnieHO`. */
+/** Parses lines of `ss -tnieHO`. */
 export function parseConnections(text: string): readonly Connection[] {
   return text.split('\n').flatMap((line) => {
     const [, , , local, remote] = line.trim().split(/\s+/);
@@ -112,6 +112,7 @@ function socketsOf(pid: number): ReadonlySet<string> {
       try {
         return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? [];
       } catch {
+        // Closed meanwhile.
         return [];
       }
     }),

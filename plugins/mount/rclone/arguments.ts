@@ -3,47 +3,48 @@ import type { Config, ShareSpec } from 'mountkeeper';
 import { rcloneDirCacheMs } from './listing-age.ts';
 import { REMOTE } from '../options/remote-config.ts';
 
-/** Where and as whom one rclone runs. */
+/** Where and as which user one rclone runs. */
 export interface RcloneEnvironment {
   readonly configFile: string;
   readonly cacheDir: string;
-  /** Where rclone's remote control is to listen: `127.0.0.1:PORT`, or `unix://PATH`. */
+  /** Address of rclone's remote control: `127.0.0.1:PORT`, or `unix://PATH`. */
   readonly rcAddress: string;
-  /** Mounts may be used by other users than the daemon's own. */
+  /** Other users than the daemon's own may use the mount. */
   readonly allowOther: boolean;
   readonly uid: number;
   readonly gid: number;
   /**
-   * Mounted for an overlay alone, which needs inode numbers that leave room for its own: those of `mount` are
-   * hashes.
+   * True for a mount below an overlay, whose inode numbers must leave room for the overlay's own bits:
+   * those of `rclone mount` are hashes.
    */
   readonly isLower?: boolean;
 }
 
 /**
- * Patient with a NAS that is slow or wakes up its disks; one that is known to be away is not even dialled.
+ * Patient with a NAS that is slow or spins up its disks; a NAS that is known to be away is not even
+ * dialled.
  */
 export const TIMEOUT_FLAGS = { contimeout: '10s', timeout: '20s' } as const;
 
 /**
- * Of a mount below an overlay. rclone gives the files of a listing that it drops by itself other numbers,
- * which the overlay takes for other files. And a file that was changed on the remote is copied up by the size
- * that the kernel still has in mind: the copy would be cut short, or filled with zeros, and be brought to the
- * remote.
+ * Flags of a mount below an overlay. When rclone drops a listing by itself, its files get other inode
+ * numbers, and the overlay takes them for other files. And a file that was changed on the remote is copied
+ * up with the size that the kernel has cached: the copy would be truncated or filled with zeros, and then
+ * uploaded.
  */
 const LOWER_FLAGS = { 'dir-cache-time': '100000h', 'poll-interval': '0', 'attr-timeout': '0s' } as const;
 
 /**
- * How often rclone counts its cache and makes room in it. A count of 20,000 files takes it some 12 ms of
- * processor time.
+ * How often rclone measures its cache and cleans it. Measuring 20,000 files takes about 12 ms of processor
+ * time.
  */
 const CACHE_COUNT_EVERY = '15s';
 
-/** Tries of one call that fails in passing. */
+/** Attempts of one call that fails temporarily. */
 export const TRIES = 3;
 /**
- * Whose tries are for dialling only, and up to 2 s apart each: rclone gives up a read after eleven failures
- * of all of them.
+ * Backends that use the attempts only for dialling, with pauses of up to 2 s: there rclone gives up a read
+ * after eleven failures in all.
  */
 const TRIES_ARE_DIALS: ReadonlySet<string> = new Set(['sftp', 'smb']);
 
@@ -51,7 +52,7 @@ export function remotePath(spec: ShareSpec): string {
   return `${REMOTE}:${spec.share.remote_path}`;
 }
 
-/** Shown by the kernel as the source of the mount: tells our own mounts from others'. */
+/** The mount's source in the kernel's mount table: tells our own mounts from others. */
 export function deviceName(shareName: string): string {
   return `mountkeeper:${shareName}`;
 }
@@ -92,7 +93,7 @@ function cacheFlags({ cache, mount }: Config, around: RcloneEnvironment): Record
     'vfs-cache-max-age': milliseconds(cache.max_age),
     'vfs-cache-max-size': limit(cache.max_size),
     'vfs-cache-min-free-space': limit(cache.min_free_space),
-    // Comparing hashes would have an SFTP server read every file through when it is opened.
+    // Comparing hashes would make an SFTP server read every file completely when it is opened.
     'vfs-fast-fingerprint': 'true',
     'vfs-cache-poll-interval': CACHE_COUNT_EVERY,
     'vfs-write-back': milliseconds(mount.write_back),
@@ -102,8 +103,8 @@ function cacheFlags({ cache, mount }: Config, around: RcloneEnvironment): Record
 }
 
 /**
- * Without `vfs-read-chunk-streams`: a range that fails leaves its reader waiting for ever, whether the NAS
- * comes back or not.
+ * Does not set `vfs-read-chunk-streams`: a range that fails would leave its reader waiting for ever, even
+ * after the NAS comes back.
  */
 function transferFlags({ mount }: Config): Record<string, string> {
   return {
@@ -118,8 +119,8 @@ function transferFlags({ mount }: Config): Record<string, string> {
 }
 
 /**
- * Everything belongs to the daemon's user and nobody else gets in: the kernel checks the modes, since rclone
- * itself does not. The x bits carry the attributes that SMB's leases and durable handles need.
+ * Everything belongs to the daemon's user, and the kernel checks the modes, because rclone itself does not.
+ * The x bits store the DOS attributes that SMB's leases and durable handles need.
  */
 function accessFlags(around: RcloneEnvironment): Record<string, string> {
   return {

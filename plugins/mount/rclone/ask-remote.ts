@@ -1,12 +1,10 @@
 import type { RcClient } from './remote-control.ts';
 import { remoteFailure, silence } from './error-messages.ts';
 
-/**
- * Asked for by name, so that it is never answered from a listing in memory; nobody has a file of this name.
- */
+/** Requested by name, so that the answer never comes from a cached listing; no real file has this name. */
 const CHECKED_NAME = '.mountkeeper-reachable';
 
-/** The lightest call that needs the remote. Its errors say what they show about it. */
+/** The lightest call that needs the remote. Its errors say what they show about the remote. */
 export async function askRemote(rc: RcClient, fs: string, signal: AbortSignal): Promise<void> {
   try {
     await rc.call('operations/stat', { fs, remote: CHECKED_NAME, opt: { filesOnly: true } }, signal);

@@ -1,9 +1,9 @@
 /**
- * The ports on loopback under which mounts' remote controls answer whoever knows the password. Every local
- * user can connect to a port, and rclone keeps some 32 kB for each connection, without any limit: 2,000
- * silent ones took 65 MiB. So rclone listens on a socket in the state folder, which the daemon uses itself.
- * The ports are the daemon's: nothing comes from them to rclone before the password has come, and a
- * connection on which it has not is one of a limited number.
+ * Ports on loopback through which anybody with the password can use the mounts' remote controls. Every
+ * local user can connect to a port, and rclone needs about 32 kB per connection, without any limit: 2,000
+ * silent ones took 65 MiB. So rclone listens on a unix socket in the state folder, which the daemon uses
+ * itself. The daemon listens on the ports: it forwards nothing to rclone before the password was received,
+ * and limits the number of connections without it.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { connect, createServer } from 'node:net';
@@ -12,24 +12,25 @@ import type { Clock, Logger } from 'mountkeeper';
 import { CredentialDigest, parseBasicCredentials } from 'mountkeeper';
 import type { RcAddress } from './remote-control.ts';
 
-/** All ports together. The oldest makes way for the one that comes. */
+/** Limit for all ports together. The oldest connection is closed for a new one. */
 const MAX_STRANGERS = 700;
 const MAX_COMING = 4_096;
 const MAX_HEAD_BYTES = 16_384;
 const HEAD_MS = 10_000;
 const REFUSAL =
-  'HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm="rclone"\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
+  'HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm="rclone"\r\nConnection: ' +
+  'close\r\nContent-Length: 0\r\n\r\n';
 
 export interface ControlPort {
-  /** Of loopback. */
+  /** The port number, on 127.0.0.1. */
   readonly port: number;
-  /** Ends its connections, too. */
+  /** Closes the port and its connections. */
   close(): void;
 }
 
 export class ControlPorts {
   readonly #clock: Pick<Clock, 'monotonic' | 'after'>;
-  /** Connections without a password yet, and when they have to go; the oldest first. */
+  /** Connections that have not sent the password yet, and their deadline; the oldest first. */
   readonly #strangers = new Map<Socket, number>();
   #isSweepDue = false;
 
@@ -38,8 +39,8 @@ export class ControlPorts {
   }
 
   /**
-   * Listens on the port of the address, or on another one when that is taken. An rclone without a socket
-   * listens there itself.
+   * Listens on the port of the address, or on another one when that is taken. Does nothing for an rclone
+   * without a socket, which listens there itself.
    */
   open(rc: RcAddress, log: Logger): ControlPort {
     const { socket: path } = rc;
@@ -59,7 +60,7 @@ export class ControlPorts {
     return port;
   }
 
-  /** Calls back with what has come up to the end of the first head, and whatever came with it, as Latin-1. */
+  /** Calls back with everything received once the first request's head is complete, as Latin-1. */
   #hear(socket: Socket, onHead: (received: string) => void): void {
     this.#takeIn(socket);
     let received = '';
@@ -106,7 +107,7 @@ class OpenPort implements ControlPort {
       this.#keep(socket);
       onSocket(socket);
     });
-    // Somebody else has taken it since it was found free.
+    // Another program has taken it since it was found free.
     this.#server.once('error', (error) => {
       log.warn({ err: error }, 'the port of the remote control is taken, another one is used');
       this.#server.on('error', (err) =>
@@ -114,7 +115,7 @@ class OpenPort implements ControlPort {
       );
       this.#server.listen(0, '127.0.0.1');
     });
-    // A crowd that comes at once waits in the kernel, and not for a second try.
+    // Many simultaneous connections wait in the kernel's queue instead of being dropped.
     this.#server.listen({ port: wanted, host: '127.0.0.1', backlog: MAX_COMING }).unref();
   }
 
@@ -123,7 +124,7 @@ class OpenPort implements ControlPort {
     return typeof address === 'object' && address !== null ? address.port : this.#wanted;
   }
 
-  /** To the socket of the rclone, from the first byte on. */
+  /** Forwards the connection to rclone's socket, from the first byte on. */
   passOn(client: Socket, path: string, received: string): void {
     const rclone = connect({ path });
     this.#keep(rclone);

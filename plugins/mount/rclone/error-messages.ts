@@ -1,17 +1,27 @@
-import type { RemoteEvidence, RemoteFailure } from 'mountkeeper';
+import type { ManagedProcess, RemoteEvidence, RemoteFailure } from 'mountkeeper';
 import { masked } from '../options/hidden-values.ts';
 
-/** rclone's words → words for people, and what they show about the remote. The first that matches wins. */
+const REFUSED = 'the remote refused the user name or password';
+const KEY_UNREADABLE = 'the private key of the connection cannot be read; check key_file and key_file_pass';
+const NO_PATH = 'the path is not there on the remote; check remote_path';
+
+/**
+ * Maps rclone's messages to plain sentences, and to what they show about the remote. The first match wins.
+ */
 const SENTENCES: readonly (readonly [said: RegExp, sentence: string, remote?: RemoteEvidence])[] = [
   [
-    /unable to authenticate|permission denied \(|auth(entication|orization)? (failed|required)|401 unauthorized|login incorrect|logon fail|STATUS_LOGON_FAILURE|bad username or (password|authentication)|InvalidAccessKeyId|SignatureDoesNotMatch|530 /i,
-    'the remote refused the user name or password',
+    /unable to authenticate|permission denied \(|auth(entication|orization)? (failed|required)|401 unauthorized/i,
+    REFUSED,
     'answers',
   ],
   [
-    /key is not password protected|cannot decode encrypted private keys|decryption password incorrect|failed to parse private key/i,
-    'the private key of the connection cannot be read; check key_file and key_file_pass',
+    /login incorrect|logon fail|STATUS_LOGON_FAILURE|bad username or (password|authentication)/i,
+    REFUSED,
+    'answers',
   ],
+  [/InvalidAccessKeyId|SignatureDoesNotMatch|530 /i, REFUSED, 'answers'],
+  [/key is not password protected|cannot decode encrypted private keys/i, KEY_UNREADABLE],
+  [/decryption password incorrect|failed to parse private key/i, KEY_UNREADABLE],
   [
     /knownhosts|host key (is )?(unknown|mismatch)|key mismatch/i,
     'the host key of the remote is not the one that known_hosts_file names',
@@ -37,11 +47,8 @@ const SENTENCES: readonly (readonly [said: RegExp, sentence: string, remote?: Re
     'the remote does not answer in time',
     'silent',
   ],
-  [
-    /directory not found|no such file or directory|object not found|404 not found|NoSuchBucket|STATUS_OBJECT_(NAME|PATH)_NOT_FOUND|bad_network_name/i,
-    'the path is not there on the remote; check remote_path',
-    'answers',
-  ],
+  [/directory not found|no such file or directory|object not found|404 not found/i, NO_PATH, 'answers'],
+  [/NoSuchBucket|STATUS_OBJECT_(NAME|PATH)_NOT_FOUND|bad_network_name/i, NO_PATH, 'answers'],
   [
     /permission denied|access denied|403 forbidden|AccessDenied|STATUS_ACCESS_DENIED/i,
     'the remote does not let this user into the path',
@@ -79,7 +86,7 @@ const SENTENCES: readonly (readonly [said: RegExp, sentence: string, remote?: Re
 
 const MAX_DETAIL = 200;
 
-/** A plain sentence for what rclone said, with its own last words behind it. `lines` newest last. */
+/** A plain sentence for rclone's output, followed by its own last message. `lines`: the newest last. */
 export function inPlainWords(lines: readonly string[], otherwise: string): string {
   return understood(lines, otherwise).sentence;
 }
@@ -94,7 +101,7 @@ export function remoteFailure(
   return Object.assign(new Error(sentence, options), { remote });
 }
 
-/** Nothing came back in time. */
+/** The error for a remote that did not answer in time. */
 export function silence(cause: unknown): RemoteFailure {
   return Object.assign(new Error('the remote does not answer in time', { cause }), {
     remote: 'silent' as const,
@@ -114,7 +121,7 @@ function understood(
   return { sentence: last === undefined ? otherwise : `${otherwise} (${shortened(last)})` };
 }
 
-/** Without time, level and the remote's name in front. */
+/** The message without time, level and the remote's name. */
 function bare(line: string): string {
   return line
     .replace(/^\d{4}\/\d\d\/\d\d \d\d:\d\d:\d\d\s+/, '')
@@ -126,4 +133,18 @@ function bare(line: string): string {
 function shortened(line: string): string {
   const clean = masked(line.replaceAll(/\s+/g, ' '));
   return clean.length > MAX_DETAIL ? `${clean.slice(0, MAX_DETAIL)}…` : clean;
+}
+
+export const UNMOUNTED = 'the share was unmounted by somebody else';
+
+/** Why a mount's process has ended, in plain words. */
+export function endReason(exit: Awaited<ManagedProcess['exited']>, lines: readonly string[]): string {
+  if (exit.signal === 'SIGKILL')
+    return "the mount's process was killed (by hand, or by the system when memory ran out)";
+  if (exit.signal !== null) return `the mount's process was ended by ${exit.signal}`;
+  if (exit.code === 0) return UNMOUNTED;
+  return inPlainWords(
+    lines,
+    `the mount's process ended${exit.code === null ? '' : ` with exit code ${exit.code}`}`,
+  );
 }

@@ -15,7 +15,7 @@ interface WrittenProviders extends Written {
 }
 
 /**
- * Keeps the answers of the binary that was asked last over restarts: asking starts two processes before the
+ * Stores the answers of the last rclone binary across restarts: asking starts two processes before the
  * first share.
  */
 export class RcloneMemory {
@@ -26,8 +26,8 @@ export class RcloneMemory {
   }
 
   /**
-   * First line of `rclone version`. `binary` names one file at one age and size: undefined when it is
-   * another, or nothing can be read.
+   * First line of `rclone version`. `binary` identifies one file by path, age and size: undefined when
+   * another binary was stored, or nothing can be read.
    */
   async recall(binary: string): Promise<string | undefined> {
     const { version } = (await this.#read<WrittenVersion>('rclone.json', binary)) ?? {};
@@ -35,14 +35,14 @@ export class RcloneMemory {
   }
 
   /**
-   * Never rejects: without it the next start asks again. Where no daemon has made the state folder yet, a
-   * look at the machine does not.
+   * Never rejects: without the stored answer the next start asks again. `doctor` stores nothing while the
+   * state folder does not exist.
    */
   async keep(binary: string, version: string): Promise<void> {
     await this.#write('rclone.json', { format: 1, binary, version });
   }
 
-  /** The kinds of remote that it knows; as `recall`. */
+  /** The backends that it knows; otherwise as `recall`. */
   async recallProviders(binary: string): Promise<readonly Provider[] | undefined> {
     const { providers } = (await this.#read<WrittenProviders>('rclone-backends.json', binary)) ?? {};
     return Array.isArray(providers) && providers.length > 0 && providers.every(isProvider)
@@ -51,16 +51,18 @@ export class RcloneMemory {
   }
 
   /**
-   * As `keep`, and only into a folder that is there and our own: a check by another user must not stand in
-   * the daemon's way.
+   * As `keep`, but only into a folder that exists and is our own: a check by another user must not leave
+   * files that the daemon cannot replace.
    */
   async keepProviders(binary: string, providers: readonly Provider[]): Promise<void> {
+    // Not there.
     const folder = await stat(join(this.#stateDir, 'mount')).catch(() => undefined);
     if (folder === undefined || folder.uid !== process.geteuid?.()) return;
     await this.#write('rclone-backends.json', { format: 1, binary, providers });
   }
 
   async #read<T extends Written>(name: string, binary: string): Promise<Partial<T> | undefined> {
+    // Nothing kept: rclone is asked.
     const written = await readFile(join(this.#stateDir, 'mount', name), 'utf8')
       .then((text) => JSON.parse(text) as Partial<T> | null)
       .catch(() => undefined);
@@ -68,6 +70,7 @@ export class RcloneMemory {
   }
 
   async #write(name: string, written: WrittenVersion | WrittenProviders): Promise<void> {
+    // No state folder yet, and no cause to make one.
     if (!(await stat(this.#stateDir).catch(() => undefined))?.isDirectory()) return;
     await writeWhole(join(this.#stateDir, 'mount', name), `${JSON.stringify(written)}\n`).catch(
       () => undefined,

@@ -4,14 +4,12 @@ import { delimiter, isAbsolute, join } from 'node:path';
 import type { Processes, ShortCommandResult } from 'mountkeeper';
 import { parseProviders } from '../options/providers.ts';
 import type { Provider } from '../options/providers.ts';
+import { FLOOR, isOlder, versionIn } from '../releases/versions.ts';
 import { RcloneMemory } from './installed-cache.ts';
 
 const ASK_TIMEOUT_MS = 15_000;
 const MAX_ANSWER_BYTES = 16 * 1_048_576;
 const SYSTEM_FOLDERS = ['/usr/local/bin', '/usr/bin', '/bin'];
-
-/** The oldest rclone that mounts shares: all that this plugin asks of one is there from this version on. */
-const FLOOR = [1, 70] as const;
 
 /** One installed rclone. */
 export interface Rclone {
@@ -24,7 +22,7 @@ export interface RcloneFinder {
   /** Rejects with a plain sentence when it is missing, does not run or is too old. */
   find(command: string): Promise<Rclone>;
   providers(command: string): Promise<readonly Provider[]>;
-  /** Keeps what the binaries answer in this state folder from now on. */
+  /** From now on stores the binaries' answers in this state folder. */
   rememberIn(stateDir: string): void;
 }
 
@@ -33,19 +31,18 @@ export function notInstalled(command: string): string {
 }
 
 const HOW_TO_GET_IT =
-  'run "npm run setup" in the folder of Mountkeeper, or install one from https://rclone.org/downloads/ and set mount.rclone to its path';
+  'run "mountkeeper rclone install", ' +
+  'or install one from https://rclone.org/downloads/ and set mount.rclone to its path';
 
-/** Why this version cannot be used; undefined when it can, or says no number. */
+/** Why this version cannot be used; undefined when it can, or when it shows no number. */
 export function tooOld(version: string): string | undefined {
-  const [, major, minor] = /v(\d{1,4})\.(\d{1,4})/.exec(version.slice(0, 200)) ?? [];
-  if (major === undefined || minor === undefined) return undefined;
-  const isOld = Number(major) < FLOOR[0] || (Number(major) === FLOOR[0] && Number(minor) < FLOOR[1]);
-  return isOld
-    ? `${version} is too old, Mountkeeper needs ${FLOOR.join('.')} or later: ${HOW_TO_GET_IT}`
+  const found = versionIn(version);
+  return found !== undefined && isOlder(found, FLOOR)
+    ? `${version} is too old, Mountkeeper needs ${FLOOR.slice(0, 2).join('.')} or later: ${HOW_TO_GET_IT}`
     : undefined;
 }
 
-/** The file that a command name stands for, and its age: the key under which answers are kept. */
+/** The file that a command name resolves to, with its age: the key of the stored answers. */
 export async function locate(command: string): Promise<string | undefined> {
   const folders = [
     ...(process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== ''),
@@ -53,6 +50,7 @@ export async function locate(command: string): Promise<string | undefined> {
   ];
   const candidates = isAbsolute(command) ? [command] : folders.map((folder) => join(folder, command));
   for (const candidate of candidates) {
+    // Not in this folder.
     const found = await stat(candidate).catch(() => undefined);
     if (found?.isFile() === true && (found.mode & 0o111) !== 0)
       return `${candidate}@${found.mtimeMs}@${found.size}`;
@@ -60,7 +58,7 @@ export async function locate(command: string): Promise<string | undefined> {
   return undefined;
 }
 
-export function createRcloneFinder(processes: Processes): RcloneFinder {
+export function createRcloneFinder(processes: Pick<Processes, 'run'>): RcloneFinder {
   const known = new Map<string, Promise<Rclone>>();
   const backends = new Map<string, Promise<readonly Provider[]>>();
   let memory: RcloneMemory | undefined;
@@ -87,7 +85,7 @@ export function createRcloneFinder(processes: Processes): RcloneFinder {
   };
 }
 
-/** Keeps answers per binary; one that failed is asked again. */
+/** Caches answers per binary; a failed call is repeated. */
 async function once<T>(
   answers: Map<string, Promise<T>>,
   command: string,
@@ -97,12 +95,13 @@ async function once<T>(
   if (key === undefined) throw new Error(notInstalled(command));
   const answer = answers.get(key) ?? fetch(key);
   answers.set(key, answer);
+  // Whoever asked hears of it; the next one asks anew.
   answer.catch(() => answers.delete(key));
   return answer;
 }
 
 async function run(
-  processes: Processes,
+  processes: Pick<Processes, 'run'>,
   command: string,
   args: readonly string[],
 ): Promise<ShortCommandResult> {
@@ -119,15 +118,16 @@ async function run(
   return result;
 }
 
-async function askVersion(processes: Processes, command: string): Promise<string> {
+async function askVersion(processes: Pick<Processes, 'run'>, command: string): Promise<string> {
   return (await run(processes, command, ['version'])).stdout.split('\n')[0] ?? '';
 }
 
 const obscured = new WeakMap<Processes, Map<string, Promise<string>>>();
 
 /**
- * The text as rclone wants passwords in its configuration. Goes in by standard input: a command line can be
- * read by everyone. Remembered, since every probe and every mount needs it and each time costs a process.
+ * The obscured form that rclone expects for passwords in its configuration. Passed on standard input,
+ * because everybody can read a command line. Cached, because every probe and every mount needs it and each
+ * call costs a process.
  */
 export function obscure(processes: Processes, command: string, text: string): Promise<string> {
   if (text === '') return Promise.resolve('');
@@ -136,6 +136,7 @@ export function obscure(processes: Processes, command: string, text: string): Pr
   const key = createHash('sha256').update(text).digest('base64');
   const answer = known.get(key) ?? askObscured(processes, command, text);
   known.set(key, answer);
+  // Whoever asked hears of it; the next one asks anew.
   answer.catch(() => known.delete(key));
   return answer;
 }

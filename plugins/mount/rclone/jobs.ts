@@ -1,13 +1,14 @@
 /**
- * Calls of rclone's remote control that change the remote, each as a job of its own. rclone goes on with a
- * call whose asker has gone away, and a deletion that comes late would take what was written since: so a job
- * is over only when rclone says so, and no new one begins before what was given up earlier has ended.
+ * Calls of rclone's remote control that change the remote, each as an rclone job. rclone goes on with a
+ * call even when its client has gone, and a deletion that runs late would delete what was written since. So
+ * a job is over only when rclone says so, and no new one begins before abandoned ones have ended.
  */
 import { randomBytes } from 'node:crypto';
+import { pause } from 'mountkeeper';
 import type { Clock } from 'mountkeeper';
 import type { RcClient } from './remote-control.ts';
 
-/** Groups of our jobs begin so; a daemon that was killed may leave some behind. */
+/** Prefix of our jobs' groups; a daemon that was killed may leave some behind. */
 const GROUP = 'mountkeeper-write';
 const CALL_MS = 5_000;
 /** Most jobs take a few milliseconds, some take hours. */
@@ -26,7 +27,7 @@ interface JobStatus {
 
 export interface JobOptions {
   readonly signal: AbortSignal;
-  /** Told of the bytes that have gone so far. */
+  /** Called with the bytes transferred so far. */
   readonly onProgress?: ((bytes: number) => void) | undefined;
 }
 
@@ -34,7 +35,7 @@ export class Jobs {
   readonly #rc: RcClient;
   readonly #clock: Clock;
   readonly #prefix = `${GROUP}/${randomBytes(4).toString('hex')}`;
-  /** Groups of jobs that somebody here follows. */
+  /** Groups of jobs that this daemon is following. */
   readonly #followed = new Set<string>();
   #clearing: Promise<void> | undefined;
   #isClear = false;
@@ -45,7 +46,7 @@ export class Jobs {
     this.#clock = clock;
   }
 
-  /** Rejects with rclone's own words, or with the signal's reason once the job has ended. */
+  /** Rejects with rclone's own message, or with the signal's reason once the job has ended. */
   async run(path: string, parameters: Readonly<Record<string, unknown>>, options: JobOptions): Promise<void> {
     await this.#clear();
     options.signal.throwIfAborted();
@@ -53,7 +54,7 @@ export class Jobs {
     const group = `${this.#prefix}/${this.#count}`;
     this.#followed.add(group);
     const status = await this.#begin(path, { ...parameters, _async: true, _group: group }, options)
-      // Whether it has ended is not known: it is looked for before anything else begins.
+      // It may still be running: it is searched for before anything else begins.
       .catch((error: unknown) => {
         this.#isClear = false;
         throw error;
@@ -70,7 +71,7 @@ export class Jobs {
     parameters: Readonly<Record<string, unknown>> & { _group: string },
     options: JobOptions,
   ): Promise<JobStatus | undefined> {
-    // Not under the signal: a job that has begun must be known by its number.
+    // Without the signal: once a job has begun, its number must be known.
     const { jobid } = await this.#rc.call<{ jobid: number }>(path, parameters, this.#clock.deadline(CALL_MS));
     let pauseMs = FIRST_LOOK_MS;
     for (;;) {
@@ -79,14 +80,14 @@ export class Jobs {
       if (status.finished) return status;
       if (options.signal.aborted) return this.#stop(jobid);
       if (pauseMs === LONGEST_LOOK_MS) await this.#tell(parameters._group, options);
-      await this.#clock.sleep(pauseMs, options.signal).catch(() => undefined);
+      await pause(this.#clock, pauseMs, options.signal);
       pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS);
     }
   }
 
   async #tell(group: string, { onProgress }: JobOptions): Promise<void> {
     if (!onProgress) return;
-    // Figures alone: the job goes on without them.
+    // Progress figures only: the job goes on without them.
     const stats = await this.#rc
       .call<{ bytes?: number }>('core/stats', { group, short: true }, this.#clock.deadline(CALL_MS))
       .catch(() => undefined);
@@ -102,7 +103,7 @@ export class Jobs {
     }
   }
 
-  /** Resolves once it has ended, whatever came of it. */
+  /** Resolves once it has ended, whatever its result. */
   async #stop(id: number): Promise<undefined> {
     const deadline = this.#clock.deadline(STOP_MS);
     await this.#rc.call('job/stop', { jobid: id }, deadline).catch((error: unknown) => {
@@ -117,7 +118,7 @@ export class Jobs {
     await this.#clearing;
   }
 
-  /** Ends jobs that nobody follows any more: given up here, or left by a daemon that is gone. */
+  /** Ends jobs that nobody follows any more: abandoned here, or left by a former daemon. */
   async #endOthers(): Promise<void> {
     this.#isClear = true;
     try {

@@ -7,23 +7,24 @@ import { list, mapSome, refresh } from './refresh.ts';
 import type { Call as RefreshCall } from './refresh.ts';
 
 /**
- * rclone's own limit to the age of listings: the longest outage for which they last, and what holds when no
- * daemon runs.
+ * rclone's own limit for the age of listings: it must cover the longest outage, and is all that applies
+ * while no daemon is running.
  */
 const UNATTENDED_MS = 3 * 86_400_000;
-/** Listings that may be no older than this are left to rclone itself. */
+/** With a shorter limit than this, the age of listings is left to rclone itself. */
 const LEAST_MS = 10_000;
-/** Of the permitted age, kept back for the renewal itself. */
+/** Fraction of the permitted age that is reserved for the renewal itself. */
 const SPARE_PART = 0.1;
 const LEAST_SPARE_MS = 5_000;
 const TRY_AGAIN_AFTER_MS = 60_000;
 const FOLDERS_AT_ONCE = 2;
 const FORGOTTEN_AT_ONCE = 200;
-/** With so many it is the remote that fails, not its folders. */
+/** After so many failures the remote itself must be failing, not its folders. */
 const FAILURES_IN_A_ROW = 8;
 
 /**
- * What rclone is told: listings do not expire while the NAS is away, since then nothing better can be had.
+ * The value for rclone's dir-cache-time: listings must not expire while the NAS is away, because nothing
+ * better is available then.
  */
 export function rcloneDirCacheMs(dirCacheMs: number): number {
   return dirCacheMs < LEAST_MS ? dirCacheMs : Math.max(dirCacheMs, UNATTENDED_MS);
@@ -31,23 +32,23 @@ export function rcloneDirCacheMs(dirCacheMs: number): number {
 
 export interface ListingAgeSource {
   readonly address: RcAddress;
-  /** The remote as rclone names it. */
+  /** The remote in rclone's notation. */
   readonly fs: string;
-  /** Where the content of this share's files lies in the cache. */
+  /** Where the content of this share's files is in the cache. */
   readonly dataRoot: string;
   readonly dirCacheMs: number;
-  /** Listings of a mount that was taken over are of an age that nobody knows. */
+  /** False for a mount that was adopted: the age of its listings is unknown. */
   readonly isNew: boolean;
   readonly clock: Clock;
   readonly log: Logger;
   /** Aborted with the mount. */
   readonly end: AbortSignal;
   /**
-   * Of a mount below an overlay, which must not be given other numbers for folders that somebody uses: those
-   * are read anew, not forgotten. Rclone lets no listing grow old by itself then.
+   * For a mount below an overlay: folders in use must keep their inode numbers, so they are read again
+   * instead of forgotten. rclone itself then expires no listing.
    */
   readonly inUse?: (() => ReadonlySet<string>) | undefined;
-  /** Carries out each renewal, or rejects. */
+  /** Wraps each renewal, or rejects. */
   readonly around?: (renew: () => Promise<void>) => Promise<void>;
 }
 
@@ -55,11 +56,11 @@ type Folders = ReadonlySet<string>;
 type Call = Omit<RefreshCall, 'signal'>;
 
 /**
- * Lets no listing grow older than `dir_cache_time`, as rclone itself would, but only while the NAS answers.
- * Folders in which something is cached are read anew, so that they are there whenever an outage begins; all
- * others are forgotten. What has been read anew altogether within that time, by whomever, needs nothing.
- * Forgetting drops what rclone knows of a folder's files, and whatever is being changed lies in the cache, so
- * it is never done to those folders.
+ * Keeps every listing younger than `dir_cache_time`, as rclone itself would, but only while the NAS
+ * answers. Folders with cached files are read again, so that their listings exist whenever an outage
+ * begins; all others are forgotten. When everything was refreshed within that time, by anybody, nothing is
+ * done. Forgetting drops what rclone knows about a folder's files, and files that are being changed are in
+ * the cache, so folders with cached files are never forgotten.
  */
 export class ListingAge {
   readonly #source: ListingAgeSource;
@@ -72,11 +73,11 @@ export class ListingAge {
     this.#freshSinceMs = source.isNew ? source.clock.monotonic() : -Infinity;
   }
 
-  /** Notes what `read` has read anew. */
+  /** Records what `read` has refreshed. */
   async during(isAll: boolean, read: () => Promise<RefreshResult>): Promise<RefreshResult> {
     const begunMs = this.#source.clock.monotonic();
     const result = await read();
-    // A folder that cannot be read now could not be read in place of its old listing, either.
+    // A folder that cannot be read now could not have been refreshed in place either.
     if (isAll && result.ok > result.failed.length) this.#freshSinceMs = Math.max(this.#freshSinceMs, begunMs);
     return result;
   }
@@ -97,7 +98,7 @@ export class ListingAge {
         () => {
           this.#freshSinceMs = nowMs;
         },
-        (error: unknown) => log.debug({ err: error }, 'listings not read anew'),
+        (error: unknown) => log.debug({ err: error }, 'listings could not be refreshed'),
       )
       .finally(() => (this.#isRenewing = false));
   }
@@ -105,10 +106,10 @@ export class ListingAge {
   async #renew(): Promise<void> {
     const { address, dataRoot, end, fs, inUse } = this.#source;
     const kept = new Set([...(await foldersBelow(dataRoot)), ...(inUse?.() ?? [])]);
-    // A connection of its own: the figures never queue up behind it.
+    // Its own connection, so that the figures never wait behind it.
     const rc = createRcClient(address);
     let inARow = 0;
-    // What cannot be read stays as it was.
+    // A folder that cannot be read keeps its listing.
     const visit = async (folder: string): Promise<readonly string[]> => {
       end.throwIfAborted();
       try {
@@ -131,7 +132,8 @@ export class ListingAge {
 }
 
 /**
- * The kept folders in it. The listing comes first, so that nothing is dropped for a NAS that does not answer.
+ * The folders in it that are to be kept. The listing is read first, so that nothing is dropped when the NAS
+ * does not answer.
  */
 async function renewFolder(folder: string, kept: Folders, call: Call): Promise<readonly string[]> {
   const children = await list(folder, call);
@@ -150,6 +152,7 @@ async function foldersBelow(root: string): Promise<Folders> {
   const found = new Set<string>();
   const waiting = [''];
   for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
+    // Gone meanwhile.
     const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(() => []);
     for (const entry of entries) {
       if (!entry.isDirectory()) continue;

@@ -3,14 +3,14 @@ import { createRcClient } from './remote-control.ts';
 import type { RcAddress, RcClient } from './remote-control.ts';
 import { inPlainWords } from './error-messages.ts';
 
-/** Folders read at once, one by one, where reading them all in one call failed. */
+/** Folders read in parallel, one call each, when reading all of them in one call failed. */
 const AT_ONCE = 4;
-/** With so many failures in a row it is the remote that fails, not its folders. */
+/** After so many failures in a row the remote itself must be failing, not its folders. */
 const FAILURES_IN_A_ROW = 8;
 
 export interface RefreshSource {
   readonly address: RcAddress;
-  /** The remote as rclone names it. */
+  /** The remote in rclone's notation. */
   readonly fs: string;
   /** Aborted with the mount. */
   readonly end: AbortSignal;
@@ -21,7 +21,7 @@ export type Refresher = (
   options: { readonly recursive: boolean; readonly signal: AbortSignal },
 ) => Promise<RefreshResult>;
 
-/** `end` ends the calls, `signal` only what follows them. */
+/** `end` aborts the calls; `signal` only keeps further ones from starting. */
 export interface Call {
   readonly rc: RcClient;
   readonly fs: string;
@@ -34,12 +34,12 @@ interface Failure {
 }
 
 /**
- * Reads listings anew through `vfs/refresh`. A plain call holds the folder's lock while the remote is asked,
- * and `vfs/stats` waits for that lock: with a NAS that hangs, for its whole time-out. So each folder is
- * listed beside the mount first, and the mount reads it only once it is known to answer; the recursive form
- * takes the lock only after it has listed. One unreadable folder makes the recursive form give up on all of
- * them (1.75 then refreshes none): then each is read on its own. rclone goes on with a call whose asker has
- * gone away; until it is through, no other is begun.
+ * Refreshes listings through `vfs/refresh`. A plain call holds the folder's lock while it asks the remote,
+ * and `vfs/stats` waits for that lock: for the whole time-out when the NAS hangs. So each folder is first
+ * listed without the mount, and the mount reads it only once the remote is known to answer; the recursive
+ * form takes the lock only after it has listed. One unreadable folder makes the recursive form fail for all
+ * of them (1.75 then refreshes none): in that case each folder is read on its own. rclone goes on with a
+ * call whose client has gone; no other call begins before that one has ended.
  */
 export function createRefresher(source: RefreshSource): Refresher {
   let running: Promise<unknown> | undefined;
@@ -47,7 +47,7 @@ export function createRefresher(source: RefreshSource): Refresher {
     if (running) throw new Error('a refresh of this share is under way already');
     signal.throwIfAborted();
     const top = path.replaceAll(/^\/+|(?<!\/)\/+$/g, '');
-    // A connection of its own: the figures never queue up behind it.
+    // Its own connection, so that the figures never wait behind it.
     const rc = createRcClient(source.address);
     const refreshing = (recursive ? refreshTree : refreshOne)(top, {
       rc,
@@ -55,6 +55,7 @@ export function createRefresher(source: RefreshSource): Refresher {
       end: source.end,
       signal,
     });
+    // Whoever asked hears of it; here only the end counts.
     running = refreshing
       .catch(() => undefined)
       .finally(() => {
@@ -91,12 +92,13 @@ async function refreshTree(top: string, call: Call): Promise<RefreshResult> {
     await refresh(top, call, { recursive: 'true' });
     return { ok: below.length + 1, failed: [] };
   } catch {
+    // All at once does not work with every backend: folder by folder it says which ones fail.
     stopIfEnded(call);
     return walk(top, call);
   }
 }
 
-/** Parents before their children: the mount learns of a new folder from its parent's listing. */
+/** Parents before children: the mount learns of a new folder from its parent's listing. */
 async function walk(top: string, call: Call): Promise<RefreshResult> {
   let ok = 0;
   let inARow = 0;
@@ -145,7 +147,7 @@ function stopIfEnded({ end, signal }: Call): void {
   signal.throwIfAborted();
 }
 
-/** Paths of the folders in a folder, or of all below it; asked of the remote, not of the mount. */
+/** Paths of the folders in a folder, or of all folders below it; asked of the remote, not of the mount. */
 export async function list(
   folder: string,
   { rc, fs, end }: Omit<Call, 'signal'>,
@@ -160,7 +162,7 @@ export async function list(
   return (answer.list ?? []).map((entry) => entry.Path);
 }
 
-/** The mount reads one folder, or all below it, anew. */
+/** Makes the mount read one folder again, or everything below it. */
 export async function refresh(
   folder: string,
   { rc, fs, end }: Omit<Call, 'signal'>,

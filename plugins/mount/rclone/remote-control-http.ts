@@ -11,8 +11,8 @@ const HEAD_END = Buffer.from('\r\n\r\n');
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 
 /**
- * The answer, once all of it is there. With a length in the head or in chunks: the two forms that a Go server
- * sends.
+ * Parses the answer once it is complete. Supports a content length and chunks: the two forms that a Go
+ * server sends.
  */
 export function parseAnswer(bytes: Buffer): RcAnswer | undefined {
   const headEnd = bytes.indexOf(HEAD_END);
@@ -43,9 +43,9 @@ function joinChunks(body: Buffer): string {
 }
 
 /**
- * Kept connections to one remote control, one question at a time on each. Every share is asked every other
- * second for its whole life: node:http costs four times as much for each, which is most of what an idle
- * daemon does.
+ * Persistent connections to one remote control, with one request at a time on each. Every share is asked
+ * every other second for its whole life: node:http costs four times as much per request, which is most of
+ * what an idle daemon does.
  */
 export class RcWire {
   readonly #target: { readonly port: number; readonly socket?: string | undefined };
@@ -57,8 +57,8 @@ export class RcWire {
   }
 
   /**
-   * Rejects with the signal's reason, or when the connection breaks; an answer that was given up never
-   * reaches another asker.
+   * Rejects with the signal's reason, or when the connection breaks; an abandoned answer never reaches
+   * another caller.
    */
   ask(request: string, signal: AbortSignal): Promise<RcAnswer> {
     signal.throwIfAborted();
@@ -114,7 +114,7 @@ export class RcWire {
   }
 
   #giveBack(socket: Socket, answer: RcAnswer): RcAnswer {
-    // Kept, but not a reason for the daemon to live on.
+    // Kept open, but it does not keep the daemon running.
     socket.unref();
     if (!socket.destroyed) this.#idle.push(socket);
     return answer;

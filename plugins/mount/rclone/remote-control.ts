@@ -2,9 +2,9 @@ import { rm } from 'node:fs/promises';
 import { RcWire } from './remote-control-http.ts';
 
 export interface RcAddress {
-  /** On loopback. */
+  /** Port on 127.0.0.1. */
   readonly port: number;
-  /** Path of a unix socket, which is used instead of the port where there is one. */
+  /** Path of a unix socket; used instead of the port when it is given. */
   readonly socket?: string | undefined;
   readonly user: string;
   readonly password: string;
@@ -12,7 +12,7 @@ export interface RcAddress {
 
 /** One mount's remote control. */
 export interface RcClient {
-  /** Rejects with rclone's own error text, or the signal's reason. */
+  /** Rejects with rclone's own error message, or the signal's reason. */
   call<T>(path: string, parameters: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<T>;
   close(): void;
 }
@@ -20,7 +20,9 @@ export interface RcClient {
 export function createRcClient(address: RcAddress): RcClient {
   const wire = new RcWire(address);
   const credentials = Buffer.from(`${address.user}:${address.password}`).toString('base64');
-  const head = ` HTTP/1.1\r\nHost: 127.0.0.1:${address.port}\r\nAuthorization: Basic ${credentials}\r\nContent-Type: application/json\r\nContent-Length: `;
+  const head =
+    ` HTTP/1.1\r\nHost: 127.0.0.1:${address.port}\r\nAuthorization: ` +
+    `Basic ${credentials}\r\nContent-Type: application/json\r\nContent-Length: `;
   return {
     call: async <T>(path: string, parameters: Readonly<Record<string, unknown>>, signal: AbortSignal) => {
       const body = JSON.stringify(parameters);
@@ -35,8 +37,9 @@ export function createRcClient(address: RcAddress): RcClient {
   };
 }
 
-/** Of an rclone that is gone: one that was killed leaves it. */
+/** Removes the socket file of an rclone that has ended; a killed one leaves it behind. */
 export async function removeSocket({ socket }: RcAddress): Promise<void> {
+  // The next rclone takes a name of its own.
   if (socket !== undefined) await rm(socket, { force: true }).catch(() => undefined);
 }
 
@@ -44,6 +47,7 @@ function errorIn(text: string): string | undefined {
   try {
     return (JSON.parse(text) as { error?: string }).error;
   } catch {
+    // No JSON: the status of the answer says enough.
     return undefined;
   }
 }

@@ -1,29 +1,33 @@
 /**
  * A share's files on the remote, through the remote control of the rclone that mounts it: the same
- * connection, credentials and bandwidth, and no cache between. What rclone does by itself is switched off
- * where it could hurt: it skips a file whose size and time are the same though its content is not, and tries
- * a transfer again without looking what the first try has done.
+ * connection, credentials and bandwidth, without a cache. Features of rclone that could lose data are
+ * switched off: it skips files whose size and time are equal even when their content differs, and it
+ * repeats a transfer without checking what the first attempt has done.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { posix } from 'node:path';
-import type { Clock, RemoteEntry, RemoteFailure, RemoteFiles, RemoteVersion } from 'mountkeeper';
+import type { Clock, RemoteEntry, RemoteFailure, RemoteFiles, RemoteHash, RemoteVersion } from 'mountkeeper';
 import { createRcClient } from './remote-control.ts';
 import type { RcAddress, RcClient } from './remote-control.ts';
 import { remoteFailure, silence } from './error-messages.ts';
 import { Jobs } from './jobs.ts';
 
-/** Names as the disk has them, and what changes while it is read is told at the upload's end. */
+/**
+ * rclone's local backend without conversion of file names. A file that changes while it is read makes the
+ * upload fail.
+ */
 const LOCAL = ':local,encoding=Raw:/';
 const ONCE = { IgnoreTimes: true, LowLevelRetries: 1 } as const;
-/** Hashes that Node can make of a local file, the cheapest first. */
+/** Hashes that Node can compute for a local file, the cheapest first. */
 const HASHES = ['md5', 'sha1', 'sha256'] as const;
+const READ_BACK_HASH = 'md5';
 /**
- * Kinds of remote that write an upload in its place though they could rename: cut off, it leaves a part of
- * the file there.
+ * Backends that write an upload directly to its final name although they could rename: an interrupted
+ * upload leaves a partial file there.
  */
 const IN_PLACE: ReadonlySet<string> = new Set(['webdav']);
-/** Names of uploads under way begin so; whatever meets one may delete it when nothing goes up. */
+/** Prefix of unfinished uploads; any other client may delete such a file when no upload is running. */
 export const UPLOAD_PREFIX = '.mountkeeper-upload-';
 const NANOSECONDS_PER_MS = 1e6;
 
@@ -43,22 +47,24 @@ interface ListItem {
   readonly Hashes?: Readonly<Record<string, string>>;
 }
 
-/** What rclone is to read anew. */
+/** What rclone has to read again. */
 export interface Outdated {
-  /** The listings of just these. */
+  /** Only the listings of these folders. */
   readonly folders: readonly string[];
-  /** These with all that is below: something else has taken their place. */
+  /** These folders with everything below: something else has taken their place. */
   readonly trees: readonly string[];
 }
 
 export interface RemoteFilesOptions {
   readonly address: RcAddress;
-  /** The remote as rclone names it, with the share's path. */
+  /** The remote in rclone's notation, with the share's path. */
   readonly fs: string;
-  /** The backend, as rclone calls it. */
+  /** The backend's name in rclone. */
   readonly type: string;
   readonly clock: Clock;
-  /** Told after each call of `forget`. */
+  /** Runs each `forget` of listings, or rejects. */
+  readonly around?: (forget: () => Promise<void>) => Promise<void>;
+  /** Called after each `forget`. */
   readonly onForget?: (folders: readonly string[]) => void;
 }
 
@@ -66,10 +72,7 @@ export class RcloneFiles implements RemoteFiles {
   readonly #rc: RcClient;
   readonly #jobs: Jobs;
   readonly #options: RemoteFilesOptions;
-  /**
-   * Ends the names of rclone's unfinished uploads: those of this machine and this share are told from all
-   * others.
-   */
+  /** Suffix of rclone's unfinished uploads: identifies those of this machine and this share. */
   readonly #suffix: string;
   #info: FsInfo | undefined;
 
@@ -80,10 +83,10 @@ export class RcloneFiles implements RemoteFiles {
     this.#jobs = new Jobs(this.#rc, options.clock);
   }
 
-  /** Infinite where the backend keeps no times. Known once a call has been answered. */
+  /** Infinity where the backend stores no times. Known once a call has been answered. */
   get precisionMs(): number {
     const ms = (this.#info?.Precision ?? Infinity) / NANOSECONDS_PER_MS;
-    // rclone says "a hundred years" of a backend that keeps no times.
+    // rclone reports "a hundred years" for a backend that stores no times.
     return ms > 365 * 86_400_000 ? Infinity : ms;
   }
 
@@ -93,7 +96,8 @@ export class RcloneFiles implements RemoteFiles {
   ): Promise<RemoteEntry | undefined> {
     return this.#asked(signal, async () => {
       const info = await this.#knowledge(signal);
-      // Asked for either at once, rclone takes any failure of the look at the file for "there is none".
+      // When rclone is asked for a file or a folder at once, it treats every failure of the file lookup as
+      // "not found".
       if (path !== '') {
         const { item } = await this.#rc.call<{ item: ListItem | null }>(
           'operations/stat',
@@ -112,6 +116,18 @@ export class RcloneFiles implements RemoteFiles {
           kind: 'folder',
         }
       );
+    });
+  }
+
+  async readBack(path: string, { signal }: { readonly signal: AbortSignal }): Promise<RemoteHash> {
+    return this.#asked(signal, async () => {
+      const { hash } = await this.#rc.call<{ hash: string }>(
+        'operations/hashsumfile',
+        { fs: this.#options.fs, remote: path, hashType: READ_BACK_HASH, download: true },
+        signal,
+      );
+      if (hash === '') throw new Error('rclone gave no hash');
+      return { kind: READ_BACK_HASH, value: hash };
     });
   }
 
@@ -148,7 +164,7 @@ export class RcloneFiles implements RemoteFiles {
         await this.#jobs.run('operations/copyfile', { ...from, dstRemote: beside }, { signal, onProgress });
         await this.#move(beside, path, signal);
       } catch (error) {
-        // What is left of a failed upload is in nobody's way; the failure itself is what counts.
+        // A failed upload's remains do no harm; the error to report is the failure itself.
         await this.#delete(beside, this.#options.clock.deadline(5_000)).catch(() => undefined);
         throw error;
       }
@@ -159,8 +175,7 @@ export class RcloneFiles implements RemoteFiles {
     await this.#asked(signal, async () => {
       const folder = posix.dirname(path);
       const [name, beside] = [posix.basename(path), this.#besideOf(path)];
-      // rclone puts a checksum of what it sends between the name, which it cuts off at some length, and the
-      // ending.
+      // Between the name, which it may shorten, and the suffix, rclone inserts a checksum.
       const isOurs = (one: string): boolean =>
         one.startsWith(beside) ||
         (one.startsWith(`${name}.`) &&
@@ -174,7 +189,7 @@ export class RcloneFiles implements RemoteFiles {
     });
   }
 
-  /** Where an upload to the path goes first, without what tells it from others. */
+  /** The temporary name of an upload to the path, without its random part. */
   #besideOf(path: string): string {
     return `${UPLOAD_PREFIX}${createHash('sha256').update(path).digest('hex').slice(0, 8)}-`;
   }
@@ -217,7 +232,8 @@ export class RcloneFiles implements RemoteFiles {
   }
 
   /**
-   * `change`: done when the remote is known to answer, right before the listings go; it tells which are to.
+   * `change` runs right before the listings are dropped, once the remote is known to answer; it returns
+   * which ones.
    */
   async forget(
     folders: readonly string[],
@@ -227,17 +243,20 @@ export class RcloneFiles implements RemoteFiles {
     }: { readonly signal: AbortSignal; readonly change?: (() => Promise<Outdated>) | undefined },
   ): Promise<void> {
     if (folders.length === 0) return;
-    // A listing that is forgotten while the remote is away cannot be had again: the folder would be closed to
-    // everybody.
+    // A listing dropped while the remote is away could not be read again: nobody could open the folder.
     await this.#asked(signal, () => this.#list(folders[0] ?? '', signal, { noModTime: true }));
-    const { folders: going, trees } = change ? await change() : { folders, trees: [] };
-    if (going.length + trees.length === 0) return;
-    // A file's name has its folder alone read anew, a folder's name all that is below it, too.
-    const files = going.map((folder, index) => [`file${index}`, posix.join(folder, 'any')] as const);
-    const dirs = trees.map((folder, index) => [`dir${index}`, folder] as const);
-    const named = { fs: this.#options.fs, ...Object.fromEntries([...files, ...dirs]) };
-    await this.#asked(signal, () => this.#rc.call('vfs/forget', named, signal));
-    this.#options.onForget?.([...going, ...trees]);
+    const { around = (forget) => forget() } = this.#options;
+    let dropped: readonly string[] = [];
+    // The change and the drop together: between them, folders that were moved show empty.
+    await around(async () => {
+      const { folders: going, trees } = change ? await change() : { folders, trees: [] };
+      if (going.length + trees.length === 0) return;
+      await this.#asked(signal, () =>
+        this.#rc.call('vfs/forget', namesToForget(this.#options.fs, going, trees), signal),
+      );
+      dropped = [...going, ...trees];
+    });
+    if (dropped.length > 0) this.#options.onForget?.(dropped);
   }
 
   close(): void {
@@ -278,13 +297,13 @@ export class RcloneFiles implements RemoteFiles {
     }
   }
 
-  /** Of the backend, which may have to ask the remote for it; asked once. */
+  /** The backend's features; rclone may have to ask the remote for them. Asked once. */
   async #knowledge(signal: AbortSignal): Promise<FsInfo> {
     this.#info ??= await this.#rc.call<FsInfo>('operations/fsinfo', { fs: this.#options.fs }, signal);
     return this.#info;
   }
 
-  /** Failures in plain words, with what they show about the remote. */
+  /** Turns failures into plain sentences, with what they show about the remote. */
   async #asked<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
@@ -294,7 +313,7 @@ export class RcloneFiles implements RemoteFiles {
   }
 }
 
-/** At most 16 characters, says rclone. */
+/** rclone allows at most 16 characters. */
 export function partialSuffix(fs: string): string {
   return `.mk${createHash('sha256').update(`${hostname()} ${fs}`).digest('hex').slice(0, 8)}`;
 }
@@ -337,4 +356,15 @@ function versionOf({ Size, ModTime, Hashes }: ListItem): RemoteVersion {
 /** `nas:photos` and `2024` → `nas:photos/2024`. */
 function below(fs: string, folder: string): string {
   return /[:/]$/.test(fs) ? `${fs}${folder}` : `${fs}/${folder}`;
+}
+
+/** A file's name drops only its folder's listing, a folder's name everything below it. */
+function namesToForget(
+  fs: string,
+  folders: readonly string[],
+  trees: readonly string[],
+): Readonly<Record<string, string>> {
+  const files = folders.map((folder, index) => [`file${index}`, posix.join(folder, 'any')] as const);
+  const dirs = trees.map((folder, index) => [`dir${index}`, folder] as const);
+  return { fs, ...Object.fromEntries([...files, ...dirs]) };
 }

@@ -9,8 +9,8 @@ interface Serving {
 }
 
 /**
- * The same text for the remote as the mount's and no option of the VFS: then rclone serves from the mount's
- * own VFS, and what one client writes is there for all others at once. The time limits are for whole
+ * Uses exactly the mount's name of the remote and no VFS options: only then rclone serves from the mount's
+ * own VFS, so that what one client writes is visible to all others at once. The time limits apply to whole
  * transfers, which may take days.
  */
 export async function serveInside(
@@ -23,7 +23,7 @@ export async function serveInside(
   if (former?.params.type === protocol && former.params.fs === fs && former.params.baseurl === baseUrl)
     return;
   if (former) await rc.call('serve/stop', { id: former.id }, signal);
-  // One that a killed process left would be taken for a living one.
+  // A socket left by a killed process would look like a living one.
   await rm(socket, { force: true });
   await rc.call(
     'serve/start',

@@ -1,15 +1,22 @@
 import { stat } from 'node:fs/promises';
+import { endsWithin } from 'mountkeeper';
 import type { Clock, Logger, Processes } from 'mountkeeper';
-import { noteOnDisk } from './boot-record.ts';
+import { noteOnDisk } from './boot-note.ts';
 import { writtenBytes } from '../stats/written-bytes.ts';
 
-/** Part of coreutils. */
+/** From coreutils. */
 export const SYNC = 'sync';
-/** What was written is on the disk at the latest after this time and what the disk itself takes. */
+/**
+ * Interval of syncs: what was written is on the disk at most this much later, plus the time that the disk
+ * needs.
+ */
 export const WRITE_OUT_EVERY_MS = 5_000;
-/** A slow disk with much to write takes less. */
+/** A sync that takes longer counts as hanging; even a slow disk with much to write is faster. */
 const HANGS_AFTER_MS = 60_000;
-/** Nothing is begun anew before: a process that waits for a disk in the kernel cannot be ended. */
+/**
+ * A new sync does not begin earlier, because a process that waits for a disk in the kernel cannot be
+ * killed.
+ */
 const TIMEOUT_MS = 24 * 3_600_000;
 
 /** A process that writes into a cache folder. */
@@ -22,16 +29,16 @@ export interface WriteOutOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly processes: Pick<Processes, 'run'>;
-  /** Names the file system that holds a folder. */
+  /** Returns an id of the file system that contains a folder. */
   readonly diskOf?: (folder: string) => Promise<string>;
   readonly written?: (pid: number) => Promise<number | undefined>;
-  /** Told, for each cache folder of it, until when all is on the disk. */
+  /** Called for each cache folder on the disk, with the time until which everything is on it. */
   readonly onDisk?: (folder: string, untilMs: number) => Promise<void>;
 }
 
 /** One file system. */
 interface Disk {
-  /** The one that was asked for last. */
+  /** The folder that was synced last. */
   folder: string;
   readonly folders: Set<string>;
   running?:
@@ -41,15 +48,15 @@ interface Disk {
 }
 
 /**
- * Has the kernel write out what lies in its memory for the file systems of the caches. rclone never asks for
- * that, so what a client has closed would be gone with the power for half a minute, and a file could come
- * back without its content. By a process of its own, one at a time for each file system, and only when an
- * rclone has written something since the last one began.
+ * Makes the kernel write the caches' file systems to disk regularly. rclone never asks for that, so for
+ * half a minute a file that a client has closed would be lost in a power cut, or come back without its
+ * content. Runs `sync` as a child process, one at a time for each file system, and only when an rclone has
+ * written something since the last one began.
  */
 export class WriteOut {
   readonly #options: WriteOutOptions;
   readonly #disks = new Map<string, Disk>();
-  /** Of each writer: what it had written when the last one that ended well began. */
+  /** For each writer, the bytes it had written when the last successful sync began. */
   readonly #writers = new Map<Writer, number | undefined>();
   #isTicking = false;
 
@@ -57,7 +64,7 @@ export class WriteOut {
     this.#options = options;
   }
 
-  /** From now on, until the returned function is called, which has all that was written until then follow. */
+  /** Watches the writer until the returned function is called, which syncs what was written until then. */
   watch(writer: Writer): () => Promise<boolean> {
     let last: Promise<boolean> | undefined;
     this.#writers.set(writer, undefined);
@@ -69,13 +76,15 @@ export class WriteOut {
     };
   }
 
-  /** True when all that the folder's file system was given before the call is on the disk. Never rejects. */
+  /**
+   * True when everything written to the folder's file system before the call is on the disk. Never rejects.
+   */
   async settle(folder: string): Promise<boolean> {
     const disk = await this.#disk(folder);
     if (disk === undefined) return false;
     const { running } = disk;
     if (running === undefined) return this.#begin(disk);
-    // What is under way may have passed by what has just been written.
+    // A running sync may have missed what has just been written.
     disk.next ??= running.done.then(() => {
       disk.next = undefined;
       if (running.end.signal.aborted) return false;
@@ -84,7 +93,7 @@ export class WriteOut {
     return disk.next;
   }
 
-  /** What does not work, a sentence for each file system. */
+  /** What does not work, one sentence per file system. */
   get troubles(): readonly string[] {
     const inUse = new Set([...this.#writers.keys()].map(({ cacheDir }) => cacheDir));
     return [...this.#disks.values()].flatMap(({ trouble, folders }) =>
@@ -92,11 +101,11 @@ export class WriteOut {
     );
   }
 
-  /** Waits for what is under way, up to `ms`, and no longer keeps the daemon from ending. */
+  /** Waits at most `ms` for a running sync, which then no longer keeps the daemon from ending. */
   async letGo(ms: number): Promise<void> {
     const disks = [...this.#disks.values()];
     const ends = disks.map(({ next, running }) => next ?? running?.done ?? Promise.resolve(true));
-    await endsWithin(Promise.all(ends), ms, this.#options.clock);
+    await endsWithin(this.#options.clock, ms, Promise.all(ends));
     for (const { running } of disks) running?.end.abort();
   }
 
@@ -165,7 +174,7 @@ export class WriteOut {
 
   #noticeHanging(disk: Disk): void {
     const hangsMs = this.#options.clock.monotonic() - (disk.running?.sinceMs ?? Infinity);
-    if (hangsMs >= HANGS_AFTER_MS) this.#tell(disk, 'does not come to an end with what it is to write');
+    if (hangsMs >= HANGS_AFTER_MS) this.#tell(disk, 'does not finish writing');
   }
 
   #tell(disk: Disk, what: string): void {
@@ -174,35 +183,22 @@ export class WriteOut {
         { folder: disk.folder, reason: what },
         'disk of the cache is not written out; a power cut would take what was written last',
       );
-    disk.trouble = `The disk that holds ${disk.folder} ${what}: a power cut would take what was written into the shares last. The system's log says more.`;
+    disk.trouble =
+      `The disk that holds ${disk.folder} ${what}: ` +
+      `a power cut would take what was written into the shares last. The system's log says more.`;
   }
 
   async #disk(folder: string): Promise<Disk | undefined> {
+    // A cache folder that cannot be asked shows in every read and write of the share.
     const name = await (this.#options.diskOf ?? deviceOf)(folder).catch(() => undefined);
     if (name === undefined) return undefined;
     const known = this.#disks.get(name) ?? { folder, folders: new Set() };
-    // It may lie on another one than before, as after a disk was plugged in again.
+    // The folder may be on another file system than before, for example after a disk was plugged in again.
     for (const other of this.#disks.values()) if (other !== known) other.folders.delete(folder);
     known.folder = folder;
     known.folders.add(folder);
     this.#disks.set(name, known);
     return known;
-  }
-}
-
-/** False when it has not ended by then. */
-export async function endsWithin(work: Promise<unknown>, ms: number, clock: Clock): Promise<boolean> {
-  const waiting = new AbortController();
-  try {
-    return await Promise.race([
-      work.then(() => true),
-      clock.sleep(ms, waiting.signal).then(
-        () => false,
-        () => false,
-      ),
-    ]);
-  } finally {
-    waiting.abort();
   }
 }
 

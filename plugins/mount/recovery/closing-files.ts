@@ -4,8 +4,8 @@ import { readMeta } from '../cache/metadata.ts';
 import type { DirtyOpenFile } from '../stats/open-files.ts';
 
 /**
- * A record that is still not saved then is not being saved: the disk refuses it, and the file has long been
- * queued.
+ * Metadata that has not been saved after this time is not being saved: the disk refuses it, and the file
+ * has long been queued.
  */
 const LONGEST_MS = 60_000;
 
@@ -15,9 +15,9 @@ export interface ClosingFilesOptions {
 }
 
 /**
- * Files that are neither open nor queued: rclone closes a changed file, saves its record, which takes as long
- * as the disk does, and queues it only then. To be told at each look which files are open with changes, and
- * how many are queued. Gives how many files would be missed.
+ * Counts files that are neither open nor queued: rclone closes a changed file, saves its metadata, which
+ * takes as long as the disk needs, and only then queues it. Must be called with the files that are open
+ * with changes, and the number of queued ones, at each check. Returns how many files would be missed.
  */
 export function createClosingFiles({
   metaRoot,
@@ -30,7 +30,7 @@ export function createClosingFiles({
     const now = new Set(open.map(({ path }) => path));
     for (const path of former) if (!now.has(path)) closedAtMs.set(path, nowMs);
     former = now;
-    // Whoever waits while others are queued is queued itself by the time those are gone.
+    // A file that was being closed while others were queued is queued itself by the time those are gone.
     if (queued > 0) closedAtMs.clear();
     for (const [path, atMs] of closedAtMs) {
       const isOver = now.has(path) || nowMs - atMs > LONGEST_MS || !(await isDirty(join(metaRoot, path)));
@@ -41,6 +41,7 @@ export function createClosingFiles({
 }
 
 async function isDirty(file: string): Promise<boolean> {
-  const meta = await readMeta(file).catch(() => undefined);
+  // Who cannot read it does not know that the file is clean.
+  const meta = await readMeta(file).catch(() => 'torn' as const);
   return meta === 'torn' || meta?.Dirty === true;
 }

@@ -1,8 +1,9 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import type { Stats } from 'node:fs';
 import { join } from 'node:path';
+import { undefinedWhenMissing } from 'mountkeeper';
 import type { Clock, Logger, Processes } from 'mountkeeper';
-import { bootIdNow, readBootNote } from './boot-record.ts';
+import { bootIdNow, readBootNote } from './boot-note.ts';
 import { blocksOf } from '../cache/disk-blocks.ts';
 import { eachOf, filesBelow, readMeta } from '../cache/metadata.ts';
 import type { CacheTrees, FileMeta } from '../cache/metadata.ts';
@@ -21,10 +22,10 @@ export interface PowerCut {
 }
 
 /**
- * Takes out of a cache what a power cut has left without its content: records reach the disk before what they
- * tell of, and rclone would send up an empty file in place of a good one, and show zeros for what was once
- * read. Does nothing where the machine has not been started anew since rclone worked on the folder: a kill
- * takes nothing that was written. True where it has been.
+ * Removes files from a cache whose content was lost in a power cut: metadata reaches the disk before the
+ * content it describes, so rclone would upload an empty file over a good one, or show zeros for what was
+ * once read. Does nothing, and resolves with false, unless the machine has been rebooted since rclone used
+ * the folder: killing a process loses nothing that was written.
  */
 export async function clearAfterPowerCut(at: PowerCut): Promise<boolean> {
   const note = await readBootNote(at.cacheDir);
@@ -52,25 +53,25 @@ async function attend(path: string, onDiskUntilMs: number, at: PowerCut): Promis
 interface Found {
   readonly meta: FileMeta | 'torn';
   readonly content: Stats;
-  /** Known to be, as they are now. */
+  /** Whether each is known to be on the disk in its present state. */
   readonly isOnDisk: { readonly record: boolean; readonly content: boolean };
 }
 
 async function isThere(path: string, { meta, content, isOnDisk }: Found, at: PowerCut): Promise<boolean> {
-  // It tells nothing, and the content speaks for itself.
+  // Incomplete metadata says nothing, so only the content counts.
   if (meta === 'torn') return isOnDisk.content;
   const isSettled = isOnDisk.record && isOnDisk.content;
-  // What was written to it since may be there in part, with a record that knows nothing of it.
+  // Later writes may be there in part, while the metadata does not mention them.
   if (!meta.Dirty) return isSettled && content.size >= meta.Size;
-  // A program has made it shorter, and has not closed it.
+  // A program has truncated it, and has not closed it.
   if (content.size < meta.Size) return isSettled;
-  // Whatever a record tells of was written before it.
+  // Everything that the metadata lists was written before the metadata.
   return isOnDisk.record || isWholly(path, { meta, content }, at);
 }
 
 /**
- * Whether content of a record that is younger than what is known to be on the disk is there as the record
- * tells.
+ * Whether the content matches its metadata, for metadata that is newer than what is known to be on the
+ * disk.
  */
 async function isWholly(
   path: string,
@@ -78,15 +79,15 @@ async function isWholly(
   { processes, trees }: PowerCut,
 ): Promise<boolean> {
   const file = join(trees.data, path);
-  // Not closed, or the last record is lost.
+  // Not closed, or the last metadata is lost.
   if (!(await isExact(meta, file))) return false;
   if (content.blocks === 0) return content.size <= BLOCK;
   const blocks = await blocksOf(file, processes);
-  // Some file systems do not tell.
+  // Some file systems do not report blocks.
   return blocks.length === 0 || missingRanges(meta.Rs ?? [], blocks).length === 0;
 }
 
-/** What there is of the changes is kept for a person. The NAS keeps what it has, and the share shows that. */
+/** Keeps what there is of the changes for a person. The NAS keeps its version, and the share shows that. */
 async function setAside(path: string, content: Stats, at: PowerCut): Promise<void> {
   const data = join(at.trees.data, path);
   const kept = content.size > 0 ? await recoveredPath(path, at) : undefined;
@@ -98,12 +99,15 @@ async function setAside(path: string, content: Stats, at: PowerCut): Promise<voi
   );
 }
 
-/** Content first: without a record it counts as litter, a record without content of a clean file is none. */
+/**
+ * Content first: content without metadata would be treated as litter; metadata of a clean file without
+ * content is harmless.
+ */
 async function forget(path: string, { trees }: PowerCut): Promise<void> {
   await rm(join(trees.data, path), { force: true });
   await rm(join(trees.meta, path), { force: true });
 }
 
 async function found(file: string): Promise<Stats | undefined> {
-  return stat(file).catch(() => undefined);
+  return stat(file).catch(undefinedWhenMissing);
 }

@@ -3,10 +3,13 @@ import { dirname, join } from 'node:path';
 import { filesBelow } from '../cache/metadata.ts';
 import type { CacheTrees } from '../cache/metadata.ts';
 
-/** Beside the cache's own trees: `held/<number>` is shaped like them, and the higher number is the newer. */
-export const HELD = 'held';
+/**
+ * Folder next to the cache's own trees: each `held/<number>` has the same layout, and a higher number is
+ * newer.
+ */
+export const QUARANTINE = 'held';
 
-/** One version of a file that rclone gave up. */
+/** One version of a file whose write-back failed. */
 export interface QuarantinedVersion {
   readonly path: string;
   readonly data: string;
@@ -14,10 +17,10 @@ export interface QuarantinedVersion {
 }
 
 /**
- * Takes the content and its record over, by their names; they go back into the cache at the next start of
+ * Quarantines a version: moves its content and metadata, which go back into the cache at the next start of
  * rclone.
  */
-export async function hold(
+export async function quarantine(
   cacheDir: string,
   path: string,
   from: { readonly content: string; readonly meta: string },
@@ -26,7 +29,7 @@ export async function hold(
   const quarantined = locate(treesIn(cacheDir, number), path);
   for (const file of [quarantined.meta, quarantined.data])
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  // The record first: content without one says nothing about which of its zeros are holes.
+  // Metadata first: content without it cannot say which of its zeros are holes.
   await rename(from.meta, quarantined.meta);
   await rename(from.content, quarantined.data);
 }
@@ -44,9 +47,12 @@ function locate(trees: CacheTrees, path: string): QuarantinedVersion {
 }
 
 function treesIn(cacheDir: string, number: string): CacheTrees {
-  return { data: join(cacheDir, HELD, number, 'data'), meta: join(cacheDir, HELD, number, 'meta') };
+  return {
+    data: join(cacheDir, QUARANTINE, number, 'data'),
+    meta: join(cacheDir, QUARANTINE, number, 'meta'),
+  };
 }
 
 async function numbers(cacheDir: string): Promise<readonly string[]> {
-  return (await readdir(join(cacheDir, HELD)).catch((): string[] => [])).sort();
+  return (await readdir(join(cacheDir, QUARANTINE)).catch((): string[] => [])).sort();
 }

@@ -2,12 +2,12 @@ import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from 'mountkeeper';
 
-/** Content for a person to look at, by the time at which it was kept. */
+/** Folder with content that a person has to look at, by the time at which it was kept. */
 export const RECOVERED = 'recovered';
 
 let lastMs = 0;
 
-/** A name that is free, in folders that exist. */
+/** A free path; its folders are created. */
 export async function recoveredPath(
   path: string,
   { cacheDir, clock }: { readonly cacheDir: string; readonly clock: Clock },

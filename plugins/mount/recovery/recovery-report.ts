@@ -9,12 +9,12 @@ export interface Notice {
   readonly message: string;
 }
 
-/** Counted no further; what matters is that there are some. */
+/** Counting stops here; what matters is that there are some. */
 const MANY = 1_000;
 
 /**
- * What lies in the caches and goes nowhere by itself, a sentence each. `formerRoots`: where `cache.dir` led
- * before.
+ * Files in the caches that are not uploaded automatically, one sentence per place. `formerRoots`: where
+ * `cache.dir` pointed before.
  */
 export async function recoveryReport(
   cacheRoot: string,
@@ -47,7 +47,10 @@ async function inRoot(
 async function formerNotice(share: string, cacheDir: string): Promise<string | undefined> {
   const { count } = await pendingIn(cacheDir);
   if (count === 0) return undefined;
-  return `${files(count)} of the share ${share} with changes wait in ${cacheDir}, a folder of a former cache.dir: they go up once cache.dir leads there again.`;
+  return (
+    `${files(count)} of the share ${share} with changes wait in ${cacheDir}, a folder of a former ` +
+    'cache.dir: they go up once cache.dir leads there again.'
+  );
 }
 
 async function recoveredNotice(share: string, cacheDir: string): Promise<string | undefined> {
@@ -57,13 +60,20 @@ async function recoveredNotice(share: string, cacheDir: string): Promise<string 
     if (count >= MANY) break;
   }
   if (count === 0) return undefined;
-  return `${files(count)} of the share ${share} could not be assigned after a kill, an outage or a power cut: compare what lies in ${join(cacheDir, RECOVERED)} with the share, and delete it there.`;
+  return (
+    `${files(count)} of the share ${share} could not be assigned after a kill, an outage or a power ` +
+    `cut: compare what lies in ${join(cacheDir, RECOVERED)} with the share, and delete it there.`
+  );
 }
 
 async function asideNotice(share: string, folder: string): Promise<string | undefined> {
   const { count } = await pendingIn(folder);
   if (count === 0) return undefined;
-  return `${files(count)} of the share ${share} with changes for another NAS or path: what waits in ${folder} goes up when the share leads there again; deleting the folder gives it up.`;
+  return (
+    `${files(count)} of the share ${share} with changes for another NAS or path: ` +
+    `what waits in ${folder} goes up when the share leads there again; ` +
+    'deleting the folder gives it up.'
+  );
 }
 
 function files(count: number): string {

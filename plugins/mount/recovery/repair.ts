@@ -1,18 +1,19 @@
 import { link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { undefinedWhenMissing } from 'mountkeeper';
 import type { Clock, Logger, Processes } from 'mountkeeper';
 import { blocksOf, writtenZeros } from '../cache/disk-blocks.ts';
 import { dataFile, eachOf, readMeta, treesOf, writeMeta } from '../cache/metadata.ts';
 import type { CacheTrees, FileMeta } from '../cache/metadata.ts';
-import { clearGuards } from './failed-write-back.ts';
+import { clearRescued } from './failed-write-back.ts';
 import { covers, presentRanges } from '../cache/ranges.ts';
 import type { FindZeros } from '../cache/ranges.ts';
 import { hasQuarantined, restoreQuarantined } from './restore.ts';
 import { recoveredPath } from './recovered.ts';
 
 /**
- * There while rclone runs on the cache, or after it ended by other ways than its own. Its age tells since
- * when.
+ * This file exists while rclone uses the cache, and after it ended in any other way than an orderly stop.
+ * Its age tells since when.
  */
 const RUNNING_FILE = 'in-use';
 const FILES_AT_ONCE = 16;
@@ -23,20 +24,18 @@ interface Repair {
   readonly log: Logger;
   readonly clock: Clock;
   readonly zeros: FindZeros | undefined;
-  /**
-   * Documents whose content is gone, and content whose document is: the halves of renames that were cut off.
-   */
+  /** Metadata without content, and content without metadata: the halves of interrupted renames. */
   readonly lonelyMeta: string[];
   readonly lonelyData: string[];
-  /** Paths of the files that will go up once rclone runs. */
+  /** Paths of the files that rclone will upload once it runs. */
   readonly dirty: Set<string>;
 }
 
 /**
- * Mends what a killed rclone left half-done, before the next one throws it away: it deletes content without a
- * readable document, and completes a dirty file from the remote where its document does not say yet what was
- * written. Resolves with the paths of all dirty files; after an orderly end there are none, and nothing is
- * read. Without `processes`, zeros that were written count as never written.
+ * Repairs what a killed rclone left half-done, before the next one throws it away: rclone deletes content
+ * without readable metadata, and it completes a dirty file from the remote where the metadata does not list
+ * yet what was written. Resolves with the paths of all dirty files; after an orderly end there are none,
+ * and nothing is read. Without `processes`, zeros that were written count as never written.
  */
 export async function repairCache(
   cacheDir: string,
@@ -64,7 +63,7 @@ export async function repairCache(
     dirty: new Set(),
   };
   if (wasRunning || (await hasQuarantined(cacheDir))) {
-    await clearGuards({ cacheDir, trees: repair.trees, clock, log });
+    await clearRescued({ cacheDir, trees: repair.trees, clock, log });
     await restoreQuarantined({ cacheDir, trees: repair.trees, clock, log });
     await eachOf(folderPairs(repair.trees), 1, (pair) => walk(pair, repair));
     await joinRenamed(repair);
@@ -75,9 +74,28 @@ export async function repairCache(
   return [...repair.dirty];
 }
 
-/** After an orderly end there is nothing to mend. */
+/** Marks an orderly end, after which nothing needs repair. */
 export async function markClean(cacheDir: string): Promise<void> {
   await rm(join(cacheDir, RUNNING_FILE), { force: true });
+}
+
+/**
+ * Removes what a killed rclone left half-done in a cache of files that were only read: content without
+ * metadata, or with incomplete metadata, which could be taken for a file that users wrote.
+ */
+export async function dropTorn(trees: CacheTrees): Promise<void> {
+  await eachOf(folderPairs(trees), 1, async ({ path, data, meta }) => {
+    const isOfUse = async (name: string): Promise<boolean> => {
+      if (!meta.has(name)) return false;
+      const found = await readMeta(join(trees.meta, path, name));
+      return found !== undefined && found !== 'torn';
+    };
+    await eachOf([...data], FILES_AT_ONCE, async (name) => {
+      if (await isOfUse(name)) return;
+      await rm(join(trees.data, path, name), { force: true });
+      await rm(join(trees.meta, path, name), { force: true });
+    });
+  });
 }
 
 interface Folder {
@@ -86,7 +104,7 @@ interface Folder {
   readonly meta: ReadonlySet<string>;
 }
 
-/** Both trees side by side, a folder at a time. */
+/** Walks both trees in parallel, one folder at a time. */
 async function* folderPairs(trees: CacheTrees): AsyncGenerator<Folder> {
   const folders = [''];
   for (let path = folders.pop(); path !== undefined; path = folders.pop()) {
@@ -134,8 +152,8 @@ async function mend(path: string, repair: Repair): Promise<void> {
 }
 
 /**
- * Its document was being written. Whole content goes up; content with holes cannot be told from a file that
- * was only being read.
+ * The metadata was being written when rclone was killed. Complete content is uploaded; content with holes
+ * may belong to a file that was only being read.
  */
 async function mendTorn(
   path: string,
@@ -158,8 +176,8 @@ async function mendTorn(
 }
 
 /**
- * What its content does not hold is fetched from the remote; a gap past the remote's end would keep rclone
- * 1.60 waiting for ever.
+ * Missing parts are fetched from the remote, so a gap beyond the remote's end is marked as present: it
+ * would keep rclone 1.60 waiting for ever.
  */
 async function mendRanges(path: string, meta: FileMeta, bytes: number, repair: Repair): Promise<void> {
   const ranges = await presentRanges(meta, join(repair.trees.data, path), bytes, repair.zeros);
@@ -175,7 +193,8 @@ async function mendRanges(path: string, meta: FileMeta, bytes: number, repair: R
   );
 }
 
-// ------------------------------------------------------------ renames cut off between content and document
+// ------------------------------------------------------------ renames interrupted between content and
+// metadata
 
 async function joinRenamed(repair: Repair): Promise<void> {
   for (const from of repair.lonelyMeta) {
@@ -196,8 +215,8 @@ async function joinRenamed(repair: Repair): Promise<void> {
 }
 
 /**
- * The content that was closed with this document: rclone gives it the document's time. A single candidate
- * needs no proof.
+ * The content that was closed with this metadata: rclone gives it the metadata's time. A single candidate
+ * is accepted without this check.
  */
 async function contentOf(
   meta: FileMeta,
@@ -210,7 +229,7 @@ async function contentOf(
   return matches[0] ?? (candidates.length === 1 ? candidates[0] : undefined);
 }
 
-/** A rename over a file that was cached: the content has the document of the file that it replaced. */
+/** After a rename over a cached file, the content has the metadata of the file that it replaced. */
 async function recentTwin(meta: FileMeta, repair: Repair): Promise<string | undefined> {
   const folders = [''];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
@@ -223,18 +242,19 @@ async function recentTwin(meta: FileMeta, repair: Repair): Promise<string | unde
 }
 
 async function matchesContent(meta: FileMeta, file: string): Promise<boolean> {
-  const found = await stat(file).catch(() => undefined);
+  const found = await stat(file).catch(undefinedWhenMissing);
   return (
     found !== undefined && found.size === meta.Size && Math.abs(found.mtimeMs - Date.parse(meta.ModTime)) < 1
   );
 }
 
 /**
- * Empty files and files of holes only were just being opened; anything else is kept for a person to look at.
+ * Empty files and files that are only holes had just been opened; anything else is kept for a person to
+ * look at.
  */
 async function keepAside(path: string, repair: Repair): Promise<void> {
   const file = join(repair.trees.data, path);
-  const found = await stat(file).catch(() => undefined);
+  const found = await stat(file).catch(undefinedWhenMissing);
   if (!found || found.size === 0 || (found.blocks === 0 && found.size > 4_096)) return;
   const kept = await recoveredPath(path, repair);
   await link(file, kept);

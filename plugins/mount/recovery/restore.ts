@@ -5,7 +5,7 @@ import { dataFile, readMeta, writeMeta } from '../cache/metadata.ts';
 import type { CacheTrees, FileMeta } from '../cache/metadata.ts';
 import { covers, missingRanges, presentRanges, remoteBytes, unite } from '../cache/ranges.ts';
 import type { ByteRange } from '../cache/ranges.ts';
-import { HELD, quarantinedFiles } from './quarantine.ts';
+import { QUARANTINE, quarantinedFiles } from './quarantine.ts';
 import { recoveredPath } from './recovered.ts';
 
 const PIECE_BYTES = 1_048_576;
@@ -25,9 +25,9 @@ interface Version {
 }
 
 /**
- * Puts versions of files that rclone gave up back into the cache, as dirty files that rclone completes and
- * sends up. What was written later lies over what was written before; the older versions themselves are kept
- * for a person once there are several.
+ * Restores quarantined versions to the cache as dirty files, which rclone completes and uploads. Later
+ * changes are laid over earlier ones; when there are several versions of a file, the older ones are kept
+ * for a person, too.
  */
 export async function restoreQuarantined(at: Restore): Promise<void> {
   const byPath = new Map<string, { data: string; meta: string }[]>();
@@ -38,13 +38,13 @@ export async function restoreQuarantined(at: Restore): Promise<void> {
     const versions = (await Promise.all(files.map(read))).filter((version) => version !== undefined);
     await lay(path, versions, at);
   }
-  // What is left has no record that can be read.
+  // What is left has no readable metadata.
   for await (const { path, data } of quarantinedFiles(at.cacheDir))
     await rename(data, await recoveredPath(path, at));
-  await rm(join(at.cacheDir, HELD), { recursive: true, force: true });
+  await rm(join(at.cacheDir, QUARANTINE), { recursive: true, force: true });
 }
 
-/** Undefined when there is nothing to go up. */
+/** Undefined when there is nothing to upload. */
 async function read(file: { readonly data: string; readonly meta: string }): Promise<Version | undefined> {
   const meta = await readMeta(file.meta);
   const content = await dataFile(file.data);
@@ -64,7 +64,7 @@ async function lay(path: string, versions: readonly Version[], at: Restore): Pro
   let { bytes, ranges } = newest;
   for (const version of versions.slice(0, -1).reverse()) {
     const missing = missingRanges(version.ranges, ranges).filter(() => !covers(newest.ranges, newest.bytes));
-    // One that is shorter than the remote's file was cut on purpose.
+    // A version shorter than the remote file was truncated on purpose.
     if (newest.bytes >= remoteBytes(newest.meta) && missing.length > 0)
       bytes = Math.max(bytes, version.bytes);
     const wanted = unite(missing, bytes);
@@ -74,7 +74,7 @@ async function lay(path: string, versions: readonly Version[], at: Restore): Pro
   }
   const data = join(at.trees.data, path);
   await mkdir(dirname(data), { recursive: true, mode: 0o700 });
-  // The record first: rclone deletes content that has none.
+  // Metadata first, because rclone deletes content that has none.
   await writeMeta(join(at.trees.meta, path), {
     ...newest.meta,
     Fingerprint: oldest.meta.Fingerprint,
@@ -113,9 +113,9 @@ function pieces({ Pos, Size }: ByteRange): readonly ByteRange[] {
   });
 }
 
-/** True while versions of files wait to be put back. */
+/** True while quarantined versions wait to be restored. */
 export async function hasQuarantined(cacheDir: string): Promise<boolean> {
-  return stat(join(cacheDir, HELD)).then(
+  return stat(join(cacheDir, QUARANTINE)).then(
     () => true,
     () => false,
   );

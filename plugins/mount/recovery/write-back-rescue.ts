@@ -1,5 +1,7 @@
+import type { BigIntStats } from 'node:fs';
 import { link, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { logIgnored, pause, undefinedWhenMissing } from 'mountkeeper';
 import type { Clock, Logger } from 'mountkeeper';
 import { dataFile, readMeta, writeMeta } from '../cache/metadata.ts';
 import type { CacheTrees } from '../cache/metadata.ts';
@@ -13,12 +15,12 @@ const READ_LOG_EVERY_MS = 5_000;
 const LOG_LINES = 4_000;
 const LOOK_CLOSELY_EVERY_MS = 25;
 /**
- * Looking takes no more than this part of the time, unless that would be too seldom: a file that is opened
- * again unseen is lost to all but a person.
+ * Fraction of time spent on checking, unless checks would become too rare: a file that is opened again
+ * before it is noticed can only be kept for a person.
  */
 const SHARE_OF_TIME = 0.1;
 const LOOK_CLOSELY_AT_LEAST_EVERY_MS = 100;
-/** Other open files are waited for so long before rclone is started anew. */
+/** How long to wait for other open files before rclone is restarted. */
 const WAIT_FOR_OTHERS_MS = 30_000;
 
 export interface WriteBackRescueOptions {
@@ -26,44 +28,45 @@ export interface WriteBackRescueOptions {
   readonly trees: CacheTrees;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Last lines that rclone wrote. */
+  /** Last lines of rclone's output. */
   readonly tail: (lines: number) => Promise<readonly string[]>;
   readonly openFiles: () => Promise<OpenFiles>;
   readonly deletedFiles: () => readonly DeletedFile[];
-  /** Leaves holes as they are. */
+  /** Keeps holes. */
   readonly copy: (from: string, to: string) => Promise<unknown>;
-  /** Makes rclone write down what the file's content holds by now. */
+  /** Makes rclone save metadata with everything that the file's content holds by now. */
   readonly saveRecord: (path: string, modifiedMs: number) => Promise<unknown>;
-  /** Ends rclone, so that the share is mounted anew. */
+  /** Ends rclone, so that the share is mounted again. */
   readonly restart: () => void;
 }
 
 interface RescuedFile {
   readonly inode: bigint;
-  /** Of the content when its record was saved last, or is being saved. */
+  /** Modification time of the content when its metadata was last saved, or is being saved. */
   savedMs: number;
   isSaving: boolean;
 }
 
 /**
- * Watches over one kind of file that rclone itself loses: changed in place, in the cache only in part, and
- * closed while the remote is away. Fetching the missing part then fails, the writer has long been told that
- * all is well, and the file stays open inside rclone, in no queue. The next program that opens it makes
- * rclone delete its content, and is told by an error. So a second name keeps the content with its record as
- * long as it may be needed, and once the remote answers rclone is started anew: what it still has it
- * completes and sends up, and what it deleted is put back into its cache before. Of what was written rclone's
- * record on disk lists no more than the first piece; setting a file's time makes it list all. Of a file that
- * is opened again sooner than that, written zeros cannot be told from holes.
+ * Protects one kind of file that rclone loses: changed in place, only partly cached, and closed while the
+ * remote is away. Fetching the missing parts then fails after the writer was told that all is well, and the
+ * file stays open inside rclone, in no queue. The next program that opens it makes rclone delete its
+ * content, and gets an error. So a second hard link keeps the content and its metadata for as long as they
+ * may be needed, and once the remote answers, rclone is restarted: it completes and uploads what it still
+ * has, and what it deleted is put back into its cache before. rclone's metadata on disk lists only the
+ * first piece that was written; setting a file's time makes rclone list all of them. For a file that is
+ * opened again before that, written zeros cannot be told from holes.
  */
 export class WriteBackRescue {
   readonly #options: WriteBackRescueOptions;
   readonly #rescued = new Map<string, RescuedFile>();
   readonly #stuck = new Set<string>();
   readonly #quarantined = new Set<string>();
-  /** Inodes of content that is taken care of, in this outage. */
+  /** Inodes of content that is already handled in this outage. */
   readonly #seen = new Set<bigint>();
   #isAway = false;
   #openCount = 0;
+  #trouble: string | undefined;
   #answersSinceMs: number | undefined;
   #logReadAtMs = -Infinity;
   #tending: Promise<void> | undefined;
@@ -71,26 +74,42 @@ export class WriteBackRescue {
 
   constructor(options: WriteBackRescueOptions) {
     this.#options = options;
-    this.#found = this.#findQuarantined().catch(() => undefined);
+    this.#found = this.#findQuarantined().catch((error: unknown) =>
+      options.log.warn(
+        { err: error },
+        'held versions of changed files cannot be read; they wait for the next mount',
+      ),
+    );
   }
 
-  /** Files that rclone knows nothing of until it is started anew. */
-  get heldFiles(): number {
-    return this.#quarantined.size;
+  /** Files that rclone knows nothing of until it is started anew, and those about to be found so. */
+  async countUnfinished(): Promise<number> {
+    await this.#found;
+    const gone = [...this.#rescued].map(async ([path, { inode }]) =>
+      (await this.#inodeOf(path)) === inode || this.#quarantined.has(path) ? 0 : 1,
+    );
+    const counts = await Promise.all(gone);
+    return this.#quarantined.size + counts.reduce<number>((sum, one) => sum + one, 0);
   }
 
-  /** Called with every look at the open files. */
+  /** Why a changed file could not be protected in the last round; undefined when all could. */
+  get trouble(): string | undefined {
+    return this.#trouble;
+  }
+
+  /** To be called about once a second with the files that are open. */
   tend(files: OpenFiles): Promise<void> {
     this.#tending ??= this.#tendNow(files).finally(() => (this.#tending = undefined));
     return this.#tending;
   }
 
-  /** Looks often enough to be there before a file is opened again. Goes on as long as the NAS is away. */
+  /** Checks often enough to notice a file before it is opened again, for as long as the NAS is away. */
   async watchClosely(isAway: () => boolean, signal: AbortSignal): Promise<void> {
-    const { cacheDir, clock, openFiles } = this.#options;
+    const { cacheDir, clock, log, openFiles } = this.#options;
     this.#isAway = true;
     this.#answersSinceMs = undefined;
     const away = awayFile(cacheDir);
+    // The mark only spares a person a look: without it content is kept aside after a kill.
     await mkdir(dirname(away), { recursive: true, mode: 0o700 })
       .then(() => writeFile(away, '', { mode: 0o600 }))
       .catch(() => undefined);
@@ -98,17 +117,18 @@ export class WriteBackRescue {
       const begunMs = clock.monotonic();
       await openFiles()
         .then((files) => this.tend(files))
-        .then(() => this.#salvage())
-        .catch(() => undefined);
+        .catch(logIgnored(log, 'look after files that rclone has open'));
+      await this.#salvage().catch(logIgnored(log, 'keep deleted files'));
       const pauseMs = Math.min(
         LOOK_CLOSELY_AT_LEAST_EVERY_MS,
         Math.max(LOOK_CLOSELY_EVERY_MS, (clock.monotonic() - begunMs) / SHARE_OF_TIME),
       );
-      await clock.sleep(pauseMs, signal).catch(() => undefined);
+      await pause(clock, pauseMs, signal);
     }
     if (signal.aborted) return;
     this.#seen.clear();
     this.#isAway = false;
+    // A mark that stays makes the next start hold what it need not.
     await rm(away, { force: true }).catch(() => undefined);
   }
 
@@ -139,9 +159,13 @@ export class WriteBackRescue {
     const { clock } = this.#options;
     await this.#found;
     this.#openCount = open;
+    const failures: string[] = [];
+    const attempt = (path: string, work: Promise<void>): Promise<void> =>
+      work.catch((error: unknown) => void failures.push(`${path}: ${(error as Error).message}`));
     // First: one that was deleted may be there anew.
-    for (const [path, guarded] of this.#rescued) await this.#check(path, guarded);
-    for (const file of dirty) if (!this.#rescued.has(file.path)) await this.#begin(file);
+    for (const [path, rescued] of this.#rescued) await attempt(path, this.#check(path, rescued));
+    for (const file of dirty) if (!this.#rescued.has(file.path)) await attempt(file.path, this.#begin(file));
+    this.#setTrouble(failures);
     if (this.#rescued.size === 0) return;
     if (clock.monotonic() - this.#logReadAtMs >= READ_LOG_EVERY_MS) {
       this.#logReadAtMs = clock.monotonic();
@@ -150,13 +174,22 @@ export class WriteBackRescue {
     }
   }
 
-  /** What was opened again before it was seen. Without a record it can only be kept for a person. */
+  /** One file that cannot be protected keeps no other from it, and people hear of it. */
+  #setTrouble([first, ...others]: readonly string[]): void {
+    const more = others.length > 0 ? `, and ${others.length} more` : '';
+    const trouble = first && `changed files in the cache cannot be protected (${first}${more})`;
+    if (trouble !== undefined && trouble !== this.#trouble) this.#options.log.warn(trouble);
+    this.#trouble = trouble;
+  }
+
+  /** Content that was deleted before it was noticed. Without metadata it can only be kept for a person. */
   async #salvage(): Promise<void> {
     const { cacheDir, clock, copy, deletedFiles, log } = this.#options;
     for (const { path, inode, file } of deletedFiles()) {
       if (this.#seen.has(inode)) continue;
-      this.#seen.add(inode);
       const kept = await recoveredPath(path, { cacheDir, clock });
+      // Not before there is a place for it: else it would never be tried again.
+      this.#seen.add(inode);
       void copy(file, kept).then(
         () => log.error({ path, kept }, KEPT_ASIDE),
         (error: unknown) => log.error({ path, err: error }, 'changed file not kept'),
@@ -170,47 +203,58 @@ export class WriteBackRescue {
     const content = await dataFile(join(trees.data, path));
     if (!content || covers(meta.Rs, content.bytes)) return;
     const kept = namesOf(cacheDir, path);
-    // Tried again at the next look when the disk has no room for it.
+    // Repeated at the next check when the disk has no space for it.
     await mkdir(dirname(kept.content), { recursive: true, mode: 0o700 }).catch(() => undefined);
     await rm(kept.content, { force: true });
+    // Not linked: nothing is found below, and the next look tries again.
     await link(join(trees.data, path), kept.content).catch(() => undefined);
+    // Content without a record is kept aside for a person.
     await writeMeta(kept.meta, meta, { inHurry: true }).catch(() => undefined);
-    const found = await stat(kept.content, { bigint: true }).catch(() => undefined);
+    const found = await stat(kept.content, { bigint: true }).catch(undefinedWhenMissing);
     if (!found) return;
     this.#seen.add(found.ino);
     this.#rescued.set(path, { inode: found.ino, savedMs: 0, isSaving: false });
   }
 
-  async #check(path: string, guarded: RescuedFile): Promise<void> {
-    const { tail, trees } = this.#options;
-    const found = await stat(join(trees.data, path), { bigint: true }).catch(() => undefined);
-    if (found?.ino === guarded.inode) return this.#attend(path, guarded, Number(found.mtimeMs));
+  async #check(path: string, rescued: RescuedFile): Promise<void> {
+    const { tail } = this.#options;
+    const found = await this.#contentOf(path);
+    if (found?.ino === rescued.inode) return this.#attend(path, rescued, Number(found.mtimeMs));
     // While the NAS is away nothing that was changed can have gone up or been taken away by a user.
     const isFailedWriteBack = this.#isAway || this.#stuck.has(path) || isStuck(await tail(LOG_LINES), path);
     if (isFailedWriteBack && (await keepFailedWriteBack(path, this.#options))) this.#quarantined.add(path);
     await this.#drop(path);
   }
 
-  async #attend(path: string, guarded: RescuedFile, modifiedMs: number): Promise<void> {
+  async #inodeOf(path: string): Promise<bigint | undefined> {
+    return (await this.#contentOf(path))?.ino;
+  }
+
+  /** Undefined when rclone has deleted it. */
+  #contentOf(path: string): Promise<BigIntStats | undefined> {
+    return stat(join(this.#options.trees.data, path), { bigint: true }).catch(undefinedWhenMissing);
+  }
+
+  async #attend(path: string, rescued: RescuedFile, modifiedMs: number): Promise<void> {
     const { saveRecord, trees } = this.#options;
     const meta = await readMeta(join(trees.meta, path));
     if (meta !== undefined && meta !== 'torn' && !meta.Dirty) return this.#drop(path);
-    if (guarded.savedMs === modifiedMs || guarded.isSaving || (!this.#isAway && !this.#stuck.has(path)))
+    if (rescued.savedMs === modifiedMs || rescued.isSaving || (!this.#isAway && !this.#stuck.has(path)))
       return;
-    guarded.savedMs = modifiedMs;
-    guarded.isSaving = true;
+    rescued.savedMs = modifiedMs;
+    rescued.isSaving = true;
     void saveRecord(path, modifiedMs)
-      .then(() => this.#copyRecord(path, guarded))
-      .catch(() => undefined)
-      .finally(() => (guarded.isSaving = false));
+      .then(() => this.#copyRecord(path, rescued))
+      .catch(logIgnored(this.#options.log, 'save the record of a changed file', { path }))
+      .finally(() => (rescued.isSaving = false));
   }
 
-  async #copyRecord(path: string, guarded: RescuedFile): Promise<void> {
+  async #copyRecord(path: string, rescued: RescuedFile): Promise<void> {
     const { cacheDir, trees } = this.#options;
     const meta = await readMeta(join(trees.meta, path));
-    if (meta === undefined || meta === 'torn' || !meta.Dirty || this.#rescued.get(path) !== guarded) return;
+    if (meta === undefined || meta === 'torn' || !meta.Dirty || this.#rescued.get(path) !== rescued) return;
     // 1.60 saves what was written, and the time of the first change with it.
-    const ModTime = new Date(guarded.savedMs).toISOString();
+    const ModTime = new Date(rescued.savedMs).toISOString();
     await writeMeta(namesOf(cacheDir, path).meta, { ...meta, ModTime }, { inHurry: true });
   }
 

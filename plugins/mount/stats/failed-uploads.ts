@@ -9,30 +9,32 @@ const LOG_LINES = 1_000;
 const HEAD = /^(\d{4})\/(\d\d)\/(\d\d) (\d\d:\d\d:\d\d)\s+ERROR\s*: /;
 const MARK = ': vfs cache: failed to upload try #';
 const TAIL = /^\d+, will retry in [^:]+: (.*)$/;
-/** What the remote's own state tells already. */
-const REMOTE_IS_AWAY =
-  /dial |connection (refused|reset|lost|closed)|timed? ?out|deadline exceeded|no route|unreachable|EOF|broken pipe|no such host|failed to connect|couldn't connect|context canceled/i;
+/** Reasons that the remote's own state already shows. */
+const REMOTE_IS_AWAY = [
+  /dial |connection (refused|reset|lost|closed)|timed? ?out|deadline exceeded|no route|unreachable/i,
+  /EOF|broken pipe|no such host|failed to connect|couldn't connect|context canceled/i,
+];
 
 export interface FailedUploads {
   readonly count: number;
-  /** In plain words, unless the remote was away. */
+  /** A plain sentence, unless the remote was away. */
   readonly reason: string | undefined;
 }
 
 export interface FailedUploadsSource {
   readonly clock: Clock;
-  /** Where the documents of this share's files lie. */
+  /** Where the metadata of this share's files is. */
   readonly metaRoot: string;
-  /** Last lines that rclone wrote. */
+  /** Last lines of rclone's output. */
   readonly tail: (lines: number) => Promise<readonly string[]>;
 }
 
 const NONE: FailedUploads = { count: 0, reason: undefined };
 
 /**
- * Files that rclone tried to upload since they were last changed, and could not. No version's figures have
- * them, and only newer ones tell the tries in their queue; the log of all names the file, and its document
- * tells whether it still waits.
+ * Counts files that rclone failed to upload since they were last changed. No version has figures for them,
+ * and only newer ones list the attempts in their queue. The log of all versions names the file, and its
+ * metadata tells whether it still waits.
  */
 export function createFailedUploads({
   clock,
@@ -63,7 +65,7 @@ function failuresIn(lines: readonly string[]): ReadonlyMap<string, Failure> {
     const [head, year, month, day, time] = (mark >= 0 && HEAD.exec(line)) || [];
     const reason = TAIL.exec(line.slice(mark + MARK.length))?.[1];
     if (head === undefined || reason === undefined) continue;
-    // Whole seconds are cut off.
+    // The log has whole seconds, rounded down.
     failures.set(line.slice(head.length, mark), {
       atMs: new Date(`${year}-${month}-${day}T${time}`).getTime() + 999,
       reason,
@@ -80,7 +82,7 @@ async function failedNow(failures: ReadonlyMap<string, Failure>, metaRoot: strin
     if (meta === undefined || meta === 'torn' || !meta.Dirty || Date.parse(meta.ModTime) > failure.atMs)
       continue;
     count += 1;
-    if (!REMOTE_IS_AWAY.test(failure.reason))
+    if (!REMOTE_IS_AWAY.some((said) => said.test(failure.reason)))
       reason = inPlainWords([failure.reason], 'the remote does not take them');
   }
   return { count, reason };
@@ -88,5 +90,8 @@ async function failedNow(failures: ReadonlyMap<string, Failure>, metaRoot: strin
 
 export function failedUploadsTrouble({ count, reason }: FailedUploads): string | undefined {
   if (reason === undefined) return undefined;
-  return `${count} ${count === 1 ? 'file' : 'files'} could not be uploaded so far: ${reason}; they stay in the cache and are tried again`;
+  return (
+    `${count} ${count === 1 ? 'file' : 'files'} could not be uploaded so far: ${reason}; ` +
+    'they stay in the cache and are tried again'
+  );
 }

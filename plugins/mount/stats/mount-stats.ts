@@ -1,8 +1,7 @@
 import type { Clock, Logger, MountStats } from 'mountkeeper';
 import type { CacheTrees } from '../cache/metadata.ts';
 import { createClosingFiles } from '../recovery/closing-files.ts';
-import { createTruncateFix } from '../recovery/truncate-fix.ts';
-import type { TruncateFixOptions } from '../recovery/truncate-fix.ts';
+import type { TruncateFix } from '../recovery/truncate-fix.ts';
 import { failedUploadsTrouble } from './failed-uploads.ts';
 import type { FailedUploads } from './failed-uploads.ts';
 import type { WriteBackRescue } from '../recovery/write-back-rescue.ts';
@@ -36,7 +35,7 @@ const NO_CACHE: DiskCache = {
 };
 const NOTHING: CoreStats = { bytes: 0, errors: 0, transferring: [] };
 
-/** Calls without movement after which the transfer figures are asked for all the same. */
+/** Calls without activity after which the transfer figures are read anyway. */
 const IDLE_CALLS = 15;
 
 export interface StatsSource {
@@ -45,30 +44,27 @@ export interface StatsSource {
   readonly log: Logger;
   readonly pid: number;
   readonly trees: CacheTrees;
-  /** The remote as rclone names it. */
+  /** The remote in rclone's notation. */
   readonly fs: string;
-  readonly rescue: WriteBackRescue;
+  readonly rescue: Pick<WriteBackRescue, 'countUnfinished' | 'trouble'>;
+  readonly truncateFix: Pick<TruncateFix, 'look'>;
   readonly space: SpaceWatch;
-  readonly cut: TruncateFixOptions['cut'];
   readonly failedUploads: (mayBe: boolean) => Promise<FailedUploads>;
 }
 
 /**
  * Figures of one mount. Asks for the transfers only while something moves: an idle mount costs one call and a
- * look into /proc.
+ * look into /proc. Reading changes no file; what is mended meanwhile is `maintain`'s.
  */
 export function createStatsReader(source: StatsSource): (signal: AbortSignal) => Promise<MountStats> {
   const transfers = createTransferReader(source);
   const meter = createUploadMeter();
-  const truncateFix = createTruncateFix(source);
   const closing = createClosingFiles({ metaRoot: source.trees.meta, clock: source.clock });
   const root = new RootCheck(source);
   return async (signal) => {
     root.lookWhenDue();
-    // Open files first: one that is closed between the two looks is in the queue by then, and is counted
-    // twice rather than never.
+    // Open files first: a file that is closed between the two reads is then counted twice instead of never.
     const files = await openFiles(source.pid, source.trees);
-    await source.rescue.tend(files);
     const answer = await source.rc.call<{ diskCache?: Partial<DiskCache> }>(
       'vfs/stats',
       { fs: source.fs },
@@ -77,15 +73,17 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
     const cache = { ...NO_CACHE, ...answer.diskCache };
     const queued = cache.uploadsQueued + cache.uploadsInProgress;
     const closed = await closing(files.dirty, queued);
-    const tooLong = await truncateFix(queued + files.dirty.length + closed > 0, signal);
+    const tooLong = await source.truncateFix.look(queued + files.dirty.length + closed > 0, signal);
     const { core, speed } = await transfers(queued > 0 || files.open > 0, signal);
     const failed = await source.failedUploads(queued > 0 && core.errors > 0);
     const troubles = [
       await source.space(cache.outOfSpace),
       failedUploadsTrouble(failed),
       root.trouble,
+      source.rescue.trouble,
     ].filter((text) => text !== undefined);
-    const dirtyFiles = queued + files.dirty.length + closed + source.rescue.heldFiles + tooLong;
+    const unfinished = await source.rescue.countUnfinished();
+    const dirtyFiles = queued + files.dirty.length + closed + unfinished + tooLong;
     const dirtyBytes =
       queued > 0 && dirtyFiles === queued ? await queuedBytes(source, queued, signal) : undefined;
     return {
@@ -96,7 +94,7 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
       speed,
       transfers: core.transferring.length,
       errors: core.errors,
-      // What waits for its write-back delay, or for its next try, needs no bandwidth.
+      // Files that wait for their write-back delay, or for their next attempt, need no bandwidth.
       uploading: cache.uploadsInProgress > 0,
       downloading: core.transferring.length > cache.uploadsInProgress,
       uploadedBytes: meter(core, cache.uploadsInProgress),
@@ -130,7 +128,7 @@ function createTransferReader({
   };
 }
 
-/** Bytes per second since the call before; rclone itself tells only the mean since its start. */
+/** Bytes per second since the last call; rclone itself reports only the average since its start. */
 function createMeter(clock: Clock): (bytes: number) => number {
   let last: { readonly bytes: number; readonly atMs: number } | undefined;
   let speed = 0;

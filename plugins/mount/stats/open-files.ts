@@ -5,38 +5,39 @@ import type { CacheTrees, FileMeta } from '../cache/metadata.ts';
 
 /** A cached file that rclone holds open with changes. */
 export interface DirtyOpenFile {
-  /** Below the cache's trees. */
+  /** Relative to the cache's trees. */
   readonly path: string;
   readonly meta: FileMeta | 'torn';
 }
 
-/** Content that rclone has deleted and, as it does by mistake only, not closed. */
+/** Content that rclone has deleted but not closed, which happens only by mistake. */
 export interface DeletedFile {
-  /** Below the cache's trees. */
+  /** Relative to the cache's trees. */
   readonly path: string;
   readonly inode: bigint;
-  /** Where it can still be read, as long as rclone has not collected it. */
+  /** Where it can still be read, until rclone closes it. */
   readonly file: string;
 }
 
 export interface OpenFiles {
-  /** Cached files that rclone holds open, for reading or writing. */
+  /** Number of cached files that rclone has open, for reading or writing. */
   readonly open: number;
-  /** Those among them that hold changes. */
+  /** Those of them with changes. */
   readonly dirty: readonly DirtyOpenFile[];
 }
 
-/** Descriptors looked at before other work gets its turn. */
+/** Descriptors that are examined before other work gets its turn. */
 const SLICE = 256;
 const ACCESS_MODE = 0o3;
 const READ_ONLY = 0;
 const DELETED = ' (deleted)';
-/** Input, output and log: never of the cache. */
+/** Input, output and log: never cached files. */
 const STANDARD: ReadonlySet<string> = new Set(['0', '1', '2']);
 
 /**
- * Files open with changes are in no queue yet: rclone names them nowhere but in their documents on disk, and
- * only those of open files need to be read. `/proc` answers at once, whatever the mount does.
+ * Finds the cached files that rclone has open. Files open with changes are in no queue yet: rclone names
+ * them only in their metadata on disk, and only the metadata of open files has to be read. `/proc` answers
+ * at once, whatever the mount does.
  */
 export async function openFiles(pid: number, trees: CacheTrees): Promise<OpenFiles> {
   const paths = new Set<string>();
@@ -52,22 +53,23 @@ export async function openFiles(pid: number, trees: CacheTrees): Promise<OpenFil
   const dirty: DirtyOpenFile[] = [];
   for (const path of paths) {
     const meta = await readMeta(join(trees.meta, path));
-    // Half-written this very moment: it changes, so it counts until it can be read.
+    // Metadata that is being written means that the file is changing, so it counts as dirty.
     if (meta === 'torn' || meta?.Dirty === true) dirty.push({ path, meta });
   }
   return { open: paths.size, dirty };
 }
 
-/** `/proc` shows no links: a cache folder that one leads to has another name there. */
+/** `/proc` shows paths without symlinks, so a cache folder behind a symlink has another path there. */
 export function realFolder(folder: string): string {
   try {
     return realpathSync.native(folder);
   } catch {
+    // Not there yet: nobody has a file of it open.
     return folder;
   }
 }
 
-/** Open for reading only is rclone's own upload of the file, which its queue counts. */
+/** A descriptor open only for reading is rclone's own upload of the file, which its queue counts. */
 function cachedPath(pid: number, fd: string, dataRoot: string): string | undefined {
   try {
     const target = readlinkSync(`/proc/${pid}/fd/${fd}`);
@@ -77,13 +79,14 @@ function cachedPath(pid: number, fd: string, dataRoot: string): string | undefin
       ? undefined
       : target.slice(dataRoot.length + 1);
   } catch {
+    // Closed meanwhile.
     return undefined;
   }
 }
 
 /**
- * Looked for only while nothing can go stale: then every file that is deleted but open is one that rclone
- * gave up.
+ * Call it only while nothing can go stale: then every file that is deleted but open is one whose write-back
+ * failed.
  */
 export function deletedFiles(pid: number, trees: CacheTrees): readonly DeletedFile[] {
   const found: DeletedFile[] = [];

@@ -6,13 +6,13 @@ interface QueueItem {
 
 export interface QueueSource {
   readonly rc: Pick<RcClient, 'call'>;
-  /** The remote as rclone names it. */
+  /** The remote in rclone's notation. */
   readonly fs: string;
 }
 
 /**
- * Bytes of what waits in rclone's queue or goes up; undefined where it cannot be told for all `files`. Asked
- * only while there are some.
+ * Bytes of the files in rclone's queue; undefined when the size of one of the `files` is unknown. Asks only
+ * when there are some.
  */
 export async function queuedBytes(
   { rc, fs }: QueueSource,
@@ -25,7 +25,7 @@ export async function queuedBytes(
       queue.length === files && queue.every(({ size }) => typeof size === 'number' && size >= 0);
     return isWhole ? queue.reduce((sum, { size = 0 }) => sum + size, 0) : undefined;
   } catch {
-    // Rclone before 1.68 does not tell, and the figures are worth more than this one.
+    // rclone before 1.68 does not report the queue, and the other figures are still useful.
     signal.throwIfAborted();
     return undefined;
   }

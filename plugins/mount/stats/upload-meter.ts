@@ -1,4 +1,4 @@
-/** One entry of rclone's list of transfers: where from and where to, where it has begun. */
+/** One entry of rclone's list of transfers: source, and destination once the transfer has begun. */
 export interface Transfer {
   readonly name: string;
   readonly bytes: number;
@@ -16,8 +16,9 @@ interface Look {
 const NONE: Sums = new Map();
 
 /**
- * Bytes that have gone up so far. rclone counts both directions in one sum, so they are told apart on the
- * transfers themselves. Undefined while a transfer may be one or the other, or while both kinds come and go.
+ * Counts the bytes uploaded so far. rclone counts both directions in one sum, so they are told apart by the
+ * single transfers. Undefined while a transfer's direction is unknown, or while transfers of both
+ * directions begin and end.
  */
 export function createUploadMeter(): (
   core: { readonly bytes: number; readonly transferring: readonly Transfer[] },
@@ -46,7 +47,7 @@ function sentBetween(last: Look, now: Look): number | undefined {
   if (last.down.size === 0 && now.down.size === 0) return moved;
   if (now.up.size === last.up.size && hasAll(now.up, last.up))
     return Math.min(moved, growth(last.up, now.up));
-  // What else came down was seen to the end.
+  // All other downloads were observed to their end.
   return hasAll(now.down, last.down) ? Math.max(0, moved - growth(last.down, now.down)) : undefined;
 }
 
@@ -58,7 +59,7 @@ function growth(last: Sums, now: Sums): number {
   return [...now].reduce((sum, [name, bytes]) => sum + Math.max(0, bytes - (last.get(name) ?? 0)), 0);
 }
 
-/** One file may be read by several transfers. */
+/** Several transfers may read one file. */
 function sums(transfers: readonly Transfer[]): Sums {
   const byName = new Map<string, number>();
   for (const { name, bytes } of transfers) byName.set(name, (byName.get(name) ?? 0) + bytes);

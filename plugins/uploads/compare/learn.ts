@@ -1,6 +1,6 @@
 /**
- * Finds out what users changed: what lies below at a place when a change of it is first seen. That is the
- * version they saw, so it is the only one that may be replaced or deleted on the remote.
+ * Finds out what users changed: what the lower layer has at a place when a change of it is first seen. That
+ * is the version that they saw, so it is the only one that may be replaced or deleted on the remote.
  */
 import type { LookBelow, RemoteEntry, RemoteFiles, WriteLayer } from 'mountkeeper';
 import { below as inFolder, isAtOrInside, isInside, parentOf } from './paths.ts';
@@ -9,17 +9,20 @@ import { NOTHING } from './records.ts';
 import type { Records, Thing } from './records.ts';
 
 export interface LearnOptions {
-  readonly layer: Pick<WriteLayer, 'below' | 'listBelow'>;
+  readonly layer: Pick<WriteLayer, 'below' | 'listBelow' | 'heldVersion'>;
   readonly remote: Pick<RemoteFiles, 'forget' | 'stat'>;
   readonly records: Records;
-  /** What is to be moved is not removed with the folder that it was in. */
+  /** Sources of planned moves: they are not deleted together with their former folder. */
   readonly sources: readonly string[];
-  /** True while nothing in the upper folder moves: what is in a folder may be on its way to another place. */
+  /**
+   * True while nothing in the upper folder is being moved: otherwise a folder's entries may be on their way
+   * to another place.
+   */
   readonly isStill: () => Promise<boolean>;
   readonly signal: AbortSignal;
 }
 
-/** Puts on record what can be found out now. Resolves with why the others could not, by place. */
+/** Records what can be found out now. Resolves with the reason for each place where it could not. */
 export async function learn(lessons: readonly Lesson[], options: LearnOptions): Promise<Map<string, string>> {
   const failed = new Map<string, string>();
   const fail = (place: string, why: string): void => {
@@ -27,7 +30,7 @@ export async function learn(lessons: readonly Lesson[], options: LearnOptions): 
   };
   const seen = await look(lessons, options, fail);
   const folders = [...seen].filter(([, found]) => found?.kind === 'folder').map(([place]) => place);
-  // All of a folder or nothing of it: half a listing would be taken for the whole.
+  // A folder is learnt completely or not at all: half a listing would be taken for the whole.
   const isStill = folders.length === 0 || (await attempt(() => options.isStill(), options)) === true;
   const trees = isStill ? await treesAt(folders, options) : new Map<string, Tree>();
   for (const lesson of lessons) {
@@ -35,13 +38,14 @@ export async function learn(lessons: readonly Lesson[], options: LearnOptions): 
     if (!seen.has(place)) continue;
     const tree = seen.get(place)?.kind === 'folder' ? (trees.get(place) ?? UNSTILL) : EMPTY;
     if (tree.failure !== undefined) fail(place, tree.failure);
-    else note(lesson, seen.get(place), { inside: tree.inside, records: options.records });
+    else
+      note(lesson, seen.get(place), { inside: tree.inside, records: options.records, layer: options.layer });
   }
   await options.records.saved();
   return failed;
 }
 
-/** What is at the places of the lessons, as far as that can be told. */
+/** What is at the places of the lessons, as far as it is known. */
 async function look(
   lessons: readonly Lesson[],
   options: LearnOptions,
@@ -72,7 +76,7 @@ async function below(places: readonly string[], options: LearnOptions): Promise<
     : looked;
 }
 
-/** A failure as its message. */
+/** A failure becomes its message. */
 async function attempt<T>(work: () => Promise<T>, { signal }: LearnOptions): Promise<T | string> {
   try {
     return await work();
@@ -82,7 +86,10 @@ async function attempt<T>(work: () => Promise<T>, { signal }: LearnOptions): Pro
   }
 }
 
-/** What we brought to the remote ourselves; the share has to show it before it can tell what is in it. */
+/**
+ * For entries that the uploader itself put on the remote: the share must show them before their content can
+ * be listed.
+ */
 async function shown(
   places: readonly string[],
   options: LearnOptions,
@@ -113,16 +120,30 @@ async function missing(place: string, options: LearnOptions): Promise<string | u
 }
 
 function note(
-  { place, folder }: Lesson,
+  lesson: Lesson,
   found: RemoteEntry | undefined,
-  { inside, records }: { readonly inside: readonly Inside[]; readonly records: Records },
+  {
+    inside,
+    records,
+    layer,
+  }: Pick<LearnOptions, 'records' | 'layer'> & { readonly inside: readonly Inside[] },
 ): void {
+  const { place, folder } = lesson;
   for (const [path, thing] of inside)
     if (!records.places.has(path)) records.set(path, { remote: thing, isTree: true });
   const former = records.places.get(place);
-  // What we brought there ourselves is what users saw, even where the mount has not seen it yet.
-  const remote = former?.remote ?? thingOf(found);
+  // Users saw what the uploader put there, even if the mount does not show it yet.
+  const remote = former?.remote ?? heldAt(lesson, layer) ?? thingOf(found);
   records.set(place, { ...former, remote, isTree: true, ...(folder !== undefined && { folder }) });
+}
+
+/**
+ * What users changed, where the share shows another version by now. Without a file here, for a deletion, it
+ * is not known when users saw it: the former version counts, so that the other one stays.
+ */
+function heldAt({ place, bornMs = 0 }: Lesson, layer: LearnOptions['layer']): Thing | undefined {
+  const version = layer.heldVersion?.(place, bornMs);
+  return version && { kind: 'file', version };
 }
 
 type Inside = readonly [path: string, thing: Thing];
@@ -135,15 +156,18 @@ interface Tree {
 const EMPTY: Tree = { inside: [] };
 const UNSTILL: Tree = { inside: [], failure: 'folders are being renamed just now' };
 
-/** A folder to be listed, of the tree of another one. */
+/** A folder of some tree that must still be listed. */
 interface Branch {
   readonly tree: Tree;
-  /** Moves out of the tree: what was moved goes its own way. A move that it went along in does not count. */
+  /**
+   * Sources of moves out of the tree: what was moved is handled by its own move. A move of a parent does
+   * not count.
+   */
   readonly sources: readonly string[];
   readonly folder: string;
 }
 
-/** All that is in these folders, level by level. */
+/** Everything in these folders, level by level. */
 async function treesAt(roots: readonly string[], options: LearnOptions): Promise<Map<string, Tree>> {
   const trees = new Map<string, Tree>(roots.map((root) => [root, { inside: [] }]));
   let level: Branch[] = [...trees].map(([root, tree]) => ({
@@ -153,7 +177,8 @@ async function treesAt(roots: readonly string[], options: LearnOptions): Promise
   }));
   while (level.length > 0) {
     const looked = await listed([...new Set(level.map(({ folder }) => folder))], options);
-    // What users removed before is known as they saw it: what others put there since they have never seen.
+    // What users deleted earlier stays recorded as they saw it: they have never seen what others put there
+    // since.
     level = level
       .flatMap((branch) => grown(branch, looked))
       .filter(({ folder }) => options.records.places.get(folder)?.isTree !== true);
@@ -171,7 +196,7 @@ async function listed(
   return { found: new Map(), failed: new Map(folders.map((folder) => [folder, looked])) };
 }
 
-/** Notes what is in the folder. Returns the folders among it. */
+/** Records the folder's entries. Returns its subfolders. */
 function grown(branch: Branch, { found, failed }: LookBelow<readonly RemoteEntry[]>): Branch[] {
   const { tree, sources, folder } = branch;
   const failure = failed.get(folder);

@@ -1,19 +1,20 @@
 /**
- * Reads what overlayfs notes on files and folders of an upper folder, as attributes that `getfattr` prints.
+ * Reads the extended attributes ("marks") that overlayfs stores on files and folders of an upper folder,
+ * from the output of `getfattr`.
  */
 import { join } from 'node:path';
 import type { Processes } from 'mountkeeper';
 
-/** What overlayfs notes on one entry. */
+/** The marks of one entry. */
 export interface Marks {
-  /** Of a folder: nothing that lies below shows. */
+  /** For a folder: nothing of the lower folder is visible. */
   readonly isOpaque?: boolean;
   /**
-   * Where it comes from: from the share's root when it begins with a slash, else a name in what its folder
-   * shows of below.
+   * Where its lower entry is: a path from the share's root when it begins with a slash, otherwise a name in
+   * its parent's lower folder.
    */
   readonly redirect?: string;
-  /** Of a file: it has a size, and no data of its own. */
+  /** For a file: it has a size, but no data of its own. */
   readonly isMetacopy?: boolean;
 }
 
@@ -25,11 +26,11 @@ export interface MarkReading {
 
 const TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_BYTES = 67_108_864;
-/** Far below what the kernel takes as arguments of one program. */
+/** Far below the kernel's limit for arguments. */
 const PATHS_AT_ONCE = 500;
 const ATTRIBUTES = '^trusted\\.overlay\\.(opaque|redirect|metacopy)$';
 
-/** Path → its marks. A path without any, and one that is not there, are left out alike. */
+/** Path → its marks. Paths without marks and missing paths are left out. */
 export async function readMarks(paths: readonly string[], reading: MarkReading): Promise<Map<string, Marks>> {
   const found = new Map<string, Marks>();
   for (let start = 0; start < paths.length; start += PATHS_AT_ONCE) {
@@ -70,7 +71,7 @@ async function readSome(
   return marksIn(stdout, `${upper}/`);
 }
 
-/** `# file: PATH`, then a line `NAME=0xHEX` for each attribute, then an empty line. */
+/** Parses `# file: PATH`, then a line `NAME=0xHEX` for each attribute, then an empty line. */
 export function marksIn(text: string, prefix: string): Map<string, Marks> {
   const found = new Map<string, Marks>();
   for (const block of text.split('\n\n')) {
@@ -99,7 +100,7 @@ function marksFrom(attributes: ReadonlyMap<string, string>): Marks {
   };
 }
 
-/** Line ends and backslashes are printed as `\` and three octal digits. */
+/** getfattr prints line breaks and backslashes as `\` and three octal digits. */
 function unquoted(path: string): string {
   return path.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(parseInt(digits, 8)));
 }

@@ -1,4 +1,4 @@
-/** What has to be done before what. */
+/** Decides which steps must be done before others. */
 import { ancestors, parentOf } from './paths.ts';
 import type { Item, Known } from './plan-types.ts';
 
@@ -9,8 +9,8 @@ export function idOf(action: Item['action'], place: string): string {
 }
 
 /**
- * Writes into each item what it needs. Moves come first, then folders, then contents; what is in the way of
- * something goes before it.
+ * Sets the `needs` of each item. Moves come first, then folders, then contents; whatever blocks a step
+ * comes before it.
  */
 export function orderItems(items: Items, known: Pick<Known, 'places'>): void {
   const sent = new Map<string, string[]>();
@@ -26,7 +26,7 @@ export function orderItems(items: Items, known: Pick<Known, 'places'>): void {
 
 interface About {
   readonly known: Pick<Known, 'places'>;
-  /** Uploads by the size and second of their files. */
+  /** Uploads by the size and modification second of their files. */
   readonly sent: ReadonlyMap<string, string[]>;
 }
 
@@ -34,15 +34,15 @@ function orderDeletion(item: Item, items: Items, { known, sent }: About): void {
   for (const above of [item.place, ...ancestors(item.place)]) makeWait(item, items, above);
   const remote = known.places.get(item.place)?.remote;
   if (item.isInTheWay === true || remote?.kind !== 'file') return;
-  // A file that was renamed here: its content must be on the remote under the new name before the old one
-  // goes.
+  // The file may have been renamed here: its content must be on the remote under the new name before the
+  // old one is deleted.
   const { bytes, modifiedMs } = remote.version;
   const second = Math.floor(modifiedMs / 1_000);
   for (const one of [second - 1, second, second + 1])
     for (const id of sent.get(`${bytes} ${one}`) ?? []) item.needs.add(id);
 }
 
-/** Whatever is at or above it: a folder's deletion, or what is to stand there. */
+/** Makes the deletion wait for what is at or above its place: a folder's deletion, or a new entry. */
 function makeWait(deletion: Item, items: Items, above: string): void {
   for (const action of ['delete', 'upload', 'move', 'make folder'] as const) {
     if (action === 'make folder' && above !== deletion.place) continue;

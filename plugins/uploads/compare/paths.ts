@@ -1,4 +1,4 @@
-/** Paths relative to a share, with `/` between names; `''` is the share's root. */
+/** Helpers for paths relative to a share, with `/` between names; `''` is the share's root. */
 
 export function parentOf(path: string): string {
   return path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '';
@@ -12,7 +12,7 @@ export function below(folder: string, name: string): string {
   return folder === '' ? name : `${folder}/${name}`;
 }
 
-/** True for what is in the folder, at any depth. */
+/** True for entries of the folder, at any depth. */
 export function isInside(path: string, folder: string): boolean {
   return folder === '' ? path !== '' : path.startsWith(`${folder}/`);
 }
@@ -21,19 +21,19 @@ export function isAtOrInside(path: string, folder: string): boolean {
   return path === folder || isInside(path, folder);
 }
 
-/** A path at or in `from`, after `from` was renamed to `to`. */
+/** The new path of an entry at or in `from`, after `from` was renamed to `to`. */
 export function carried(path: string, from: string, to: string): string {
   return path === from ? to : below(to, path.slice(from === '' ? 0 : from.length + 1));
 }
 
-/** All folders above a path, the nearest first, without the share's root. */
+/** All parents of a path, the nearest first, without the share's root. */
 export function ancestors(path: string): string[] {
   const found: string[] = [];
   for (let folder = parentOf(path); folder !== ''; folder = parentOf(folder)) found.push(folder);
   return found;
 }
 
-/** How many names a path has. */
+/** Number of names in a path. */
 export function depth(path: string): number {
   return path.split('/').length;
 }

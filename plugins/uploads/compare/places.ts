@@ -1,34 +1,34 @@
 /**
- * Where on the remote each entry of the upper folder belongs. Usually that is its own path. A folder that
- * users renamed is still where it was, with all that is in it, until the remote has renamed it, too; and so
- * is a file without data.
+ * Finds the place on the remote for each entry of the upper folder. Usually that is its own path. But a
+ * folder that users renamed is still at its former place, with all its content, until it has been renamed
+ * on the remote, too; the same holds for a file without data.
  */
 import type { MoveRecord } from './records.ts';
 import type { Scan, ScanEntry } from './scan.ts';
 import { ancestors, below, carried, isAtOrInside, isInside, nameOf, parentOf } from './paths.ts';
 
-/** Something that users renamed and the remote has not. */
+/** An entry that users renamed and the remote has not renamed yet. */
 export interface PendingMove {
   readonly entry: ScanEntry;
-  /** Where it is on the remote now. */
+  /** Its place on the remote now. */
   readonly source: string;
-  /** A former try may have brought it there: the remote has to be asked. */
+  /** An earlier attempt may have moved it there: the remote must be asked. */
   readonly going?: string;
 }
 
 export interface Places {
   /**
-   * By path. Undefined for what stands where something has to be moved away first: the place is not its own
-   * yet.
+   * Place by path. Undefined for entries whose place is still taken by something that must be moved away
+   * first.
    */
   readonly of: ReadonlyMap<string, string | undefined>;
   /** By the path that users see. */
   readonly moves: ReadonlyMap<string, PendingMove>;
-  /** Folders in which nothing that lies below shows: they themselves or one above them was made by users. */
+  /** Folders in which nothing of the lower layer is visible, because users created them or a parent. */
   readonly pure: ReadonlySet<string>;
-  /** What is marked otherwise than the remote has it, with where that is. */
+  /** Entries whose mark differs from the remote, with their place there. */
   readonly stale: ReadonlyMap<string, string>;
-  /** Where something was on the remote that users' view may still look for there, with the key of that. */
+  /** Former places of moved entries, where the overlay may still look for them, with the entry's key. */
   readonly former: readonly Former[];
 }
 
@@ -56,7 +56,7 @@ export function findPlaces(scan: Scan, known: Moves): Places {
   return { of, moves, pure, stale: staleMarks(origins, known, pure), former };
 }
 
-/** Whether nothing that has to be moved first lies in the way of a move. */
+/** Whether no other move must be done before this one. */
 export function isFree(
   { entry: { path, key }, source }: PendingMove,
   { of, former, moves }: Places,
@@ -72,7 +72,7 @@ export function isFree(
   );
 }
 
-/** Where each entry with a mark, or with a record of a move, comes from; by path. */
+/** The origin of each entry that has a mark or a record of a move, by path. */
 export function originsOf({ entries }: Scan, known: Moves): Map<string, PendingMove> {
   const origins = new Map<string, PendingMove>();
   const lowers = new Map<string, string | undefined>([['', '']]);
@@ -91,15 +91,18 @@ function goingOf(record: MoveRecord | undefined): { readonly going?: string } {
   return record?.going === undefined ? {} : { going: record.going };
 }
 
-/** A file that has got data since goes up as any other, once it is known where the remote has what it was. */
+/**
+ * A file that has data by now is uploaded like any other, once it is known where the remote has its former
+ * version.
+ */
 function isFromElsewhere({ kind, isOpaque, hasNoData }: ScanEntry, record: MoveRecord | undefined): boolean {
   if (kind === 'folder') return !isOpaque;
   return kind === 'file' && (hasNoData === true || record?.going !== undefined);
 }
 
 /**
- * A name in what the folder above shows of below, or a path as the remote had it when the mark was written,
- * or before.
+ * A mark is a name in the parent's lower folder, or the path on the remote at the time it was written, or
+ * before that.
  */
 function markedSource(entry: ScanEntry, above: string | undefined, known: Moves): string | undefined {
   const redirect = entry.redirect ?? nameOf(entry.path);
@@ -115,9 +118,9 @@ function markedSource(entry: ScanEntry, above: string | undefined, known: Moves)
 }
 
 /**
- * What the kernel remembers may be older than the mark that stands there: while that can be, the mark is
- * stale. A file without data whose move is done needs none: it can go, but from a folder that shows nothing
- * of below.
+ * The kernel may have cached an older mark than the one on disk: while that is possible, the mark counts as
+ * stale. A file without data whose move is done needs no mark and can be removed, unless its folder shows
+ * nothing of the lower layer.
  */
 function staleMarks(
   origins: ReadonlyMap<string, PendingMove>,
@@ -143,7 +146,7 @@ function inherited(
   const above = parent === '' ? '' : of.get(parent);
   if (above === undefined) return undefined;
   const place = below(above, nameOf(path));
-  // In a folder that is to be moved, another one that is to be moved out may have left its name.
+  // In a folder that waits for its move, an entry that waits to be moved out may still have its name.
   const carrier = [path, ...ancestors(path)]
     .map((one) => moves.get(one)?.source)
     .find((source) => source !== undefined);

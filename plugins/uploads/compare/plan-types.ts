@@ -1,70 +1,75 @@
-/** What a plan is made of. */
+/** Types of a plan. */
 import type { LeavingEntry, QueueEntry, RemoteVersion } from 'mountkeeper';
 import type { PendingMove } from './places.ts';
 import type { MoveRecord, PlaceRecord } from './records.ts';
 import type { ScanEntry } from './scan.ts';
 
-/** Folders that two moves in each other's way go over, in the share's root on the remote. */
+/** Temporary folders in the share's root on the remote, for two moves that block each other. */
 export const DETOUR_PREFIX = '.mountkeeper-moving-';
 
 export interface Item {
   readonly id: string;
   readonly action: QueueEntry['action'];
-  /** As users see it. */
+  /** The path that users see. */
   readonly path: string;
-  /** Where it is about on the remote. */
+  /** The path on the remote that it concerns. */
   readonly place: string;
   readonly bytes: number;
   readonly entry?: ScanEntry;
   readonly move?: PendingMove & { readonly isDetour: boolean };
-  /** Ids of what must be done before. */
+  /** Ids of items that must be done first. */
   readonly needs: Set<string>;
-  /** Why it cannot go now, whatever the remote says. */
+  /** Why it cannot be done now, whatever the remote says. */
   readonly hold?: string;
-  /** Of a deletion: what was known of the place when it was planned. */
+  /** For a deletion: the place's record when the deletion was planned. */
   readonly planned?: PlaceRecord;
-  /** A deletion that makes room for something else. */
+  /** A deletion that makes way for something else. */
   readonly isInTheWay?: boolean;
-  /** Its place is another's yet: it is in nobody's way there. */
+  /** Its place still belongs to another entry, so it blocks nobody there. */
   readonly isDisplaced?: boolean;
-  /** It will never go up as it is. */
+  /** It can never be uploaded as it is. */
   readonly isRefused?: boolean;
 }
 
-/** What has to be found out below: the one place, or all that is at and in it. */
+/** What must be found out in the lower layer: one place, or a place with all its content. */
 export interface Lesson {
   readonly place: string;
   readonly isTree: boolean;
-  /** We brought it there and users removed it: all that is there is what they saw. */
+  /** The uploader put it there and users deleted it: everything there is what they saw. */
   readonly isGone?: boolean;
-  /** Key of the folder that users put there. */
+  /** Key of the folder that users created there. */
   readonly folder?: string;
+  /** When the local file began to be: not before it was opened below, where it is a copy of what was there. */
+  readonly bornMs?: number;
 }
 
 export interface Plan {
   readonly items: ReadonlyMap<string, Item>;
   readonly lessons: readonly Lesson[];
-  /** Places of what is to be moved: what lies there belongs to it. */
+  /** Sources of planned moves: what is there belongs to the move. */
   readonly sources: readonly string[];
-  /** Records that say nothing any more. */
+  /** Records that are no longer needed. */
   readonly spent: readonly string[];
-  /** What the remote has, too, and hides its later changes for no use. */
+  /** Entries that the remote has, too, and that would only hide its later changes. */
   readonly done: readonly LeavingEntry[];
-  /** What users look for where the remote had it before: folders whose marks say so, files without data. */
+  /**
+   * Entries that users still look for at a former place on the remote: folders with an old mark, files
+   * without data.
+   */
   readonly stale: readonly LeavingEntry[];
-  /** Files that may be cut off, with what stands in their place. */
+  /** Files that a full disk may have truncated, with the entry at their place. */
   readonly cut: readonly { readonly place: string; readonly entry: ScanEntry }[];
-  /** Files that the remote has as they are. */
+  /** Files that are equal on the remote. */
   readonly clean: readonly CleanFile[];
 }
 
 export interface CleanFile {
   readonly entry: ScanEntry;
-  /** As it was brought there. */
+  /** The version that was uploaded. */
   readonly version: RemoteVersion;
   /**
-   * Nobody has changed it for a while, and what users saw there before cannot be taken for it by size and
-   * time.
+   * True when nobody has changed it for a while, and it differs in size or time from the version that users
+   * saw there before.
    */
   readonly mayMakeRoom: boolean;
 }
@@ -76,16 +81,16 @@ export interface Known {
 
 export interface Conditions {
   readonly isOpen: (path: string) => boolean;
-  /** True for what nobody has changed for a while. */
+  /** True for entries that nobody has changed for a while. */
   readonly isRested: (changedNs: bigint) => boolean;
-  /** Nothing was renamed while the look was taken. */
+  /** Nothing was renamed during the scan. */
   readonly isWhole: boolean;
-  /** True for what was changed while the disk was full. */
+  /** True for files that were changed while the disk was full. */
   readonly isCut: (changedNs: bigint) => boolean;
-  /** Paths that are to go as they are. */
+  /** Paths that are to be sent without waiting. */
   readonly isUrgent: (path: string) => boolean;
   /** Folders that must not be moved on the remote now. */
   readonly inUse: ReadonlySet<string>;
-  /** False for what was changed a moment ago: nanoseconds since the epoch. */
+  /** False for a change of a moment ago, given in nanoseconds since the epoch. */
   readonly isQuiet: (changedNs: bigint, path: string) => boolean;
 }

@@ -1,16 +1,14 @@
 /**
- * The heart of the uploader: what has to be done so that the remote becomes what users see. A pure function
- * of a look at the upper folder and of the records; it asks nobody and changes nothing, and what it says can
- * be done in any number of tries.
- *
- * - A file that no record proves goes up. A whiteout, and a recorded place that nothing in the upper folder
- *   stands for any
- *   more, is deleted. A folder with the mark of a rename is moved. A folder that users made is made.
- * - What is new must be *learnt* first: what lies below at its place, the version that users changed. Only
- *   that version is
- *   ever replaced or deleted on the remote.
- * - Moves come first, then folders, then contents; deletions last. What is in the way of something else goes
- *   before it.
+ * The core of the uploader: plans the steps after which the remote is what users see. A pure function of a
+ * scan of the upper folder and of the records; it asks nobody and changes nothing, and its steps can be
+ * repeated any number of times.
+ * - A file without a record of its upload is uploaded. For a whiteout, and for a recorded place that no
+ * entry of the upper folder stands for any more, the place is deleted. A folder with the mark of a rename
+ * is moved. A folder that users created is created.
+ * - A new change must be *learnt* first: what the lower layer has at its place is the version that users
+ * changed. Only that version is ever replaced or deleted on the remote.
+ * - Moves come first, then folders, then contents; deletions last. Whatever blocks another step comes
+ * before it.
  */
 import type { LeavingEntry } from 'mountkeeper';
 import { ancestors, depth, isAtOrInside, isInside, parentOf } from './paths.ts';
@@ -21,6 +19,7 @@ import { DETOUR_PREFIX } from './plan-types.ts';
 import type { CleanFile, Conditions, Item, Known, Lesson, Plan } from './plan-types.ts';
 import { identityOf, isSameFile, mayBeFile, mayBeThere } from './records.ts';
 import type { PlaceRecord } from './records.ts';
+import { bornMsOf } from './scan.ts';
 import type { Scan, ScanEntry } from './scan.ts';
 import { spentFolders } from './spent-folders.ts';
 
@@ -42,7 +41,8 @@ interface Why {
 
 const UNLEARNT = 'What users changed here has not been found out yet.';
 const MAY_BE_CUT =
-  'The disk was full when it was written, so its end may be missing; it goes up when it is written again, or at once with `queue --send`.';
+  'The disk was full when it was written, so its end may be missing; ' +
+  'it goes up when it is written again, or at once with `queue --send`.';
 const JUST_CHANGED = 'It was changed just now; it goes up when it has been quiet.';
 
 class Draft {
@@ -57,12 +57,15 @@ class Draft {
   readonly #stale: LeavingEntry[] = [];
   readonly #clean: CleanFile[] = [];
   readonly #cut: { readonly place: string; readonly entry: ScanEntry }[] = [];
-  /** What users want at places: files and folders, no whiteouts. */
+  /** Files and folders that users want, by place; no whiteouts. */
   readonly #wanted = new Map<string, ScanEntry>();
   readonly #whiteouts = new Set<string>();
-  /** Folders of which is not known yet what they hide below. */
+  /** Folders for which it is not known yet what they hide in the lower layer. */
   readonly #unlearnt = new Set<string>();
-  /** Where the remote may have moved something, or not: also what users have removed since. */
+  /**
+   * Places between which the remote may have moved something, or not; includes entries that users deleted
+   * since.
+   */
   readonly #unsure: readonly string[];
 
   constructor(scan: Scan, known: Known, conditions: Conditions) {
@@ -117,12 +120,12 @@ class Draft {
       });
   }
 
-  /** Its place is another's, until that one has been moved and users see it where it is now. */
+  /** Its place belongs to another entry until that one has been moved and users see it at its new place. */
   #addDisplaced(entry: ScanEntry): void {
     // Its move is done.
     if (entry.hasNoData === true) return;
     const isPending = [...this.#places.moves.values()].some(({ source }) => isAtOrInside(entry.path, source));
-    // It only hides what users do not look for there any more.
+    // It only hides a place where users no longer look for anything.
     if (entry.kind === 'whiteout' && !isPending && this.#isFormer(entry.path)) return;
     this.#add(entry, entry.path, {
       hold: 'What was here has to be moved on the remote first.',
@@ -135,8 +138,8 @@ class Draft {
   }
 
   /**
-   * There is nothing to send. A move is brought about with the others; a mode, which no remote keeps, is
-   * forgotten after a while.
+   * There is nothing to upload. A move is done with the others; a changed mode, which no remote stores, is
+   * dropped after a while.
    */
   #addDataless(entry: ScanEntry, place: string): void {
     if (this.#places.pure.has(parentOf(entry.path))) return;
@@ -173,8 +176,8 @@ class Draft {
   }
 
   /**
-   * What a full disk has cut off must not replace what the remote has, until somebody writes it again or says
-   * that it is whole.
+   * A file that a full disk truncated must not replace the remote's version until somebody writes it again
+   * or confirms it.
    */
   #isCut(entry: ScanEntry, place: string, record: PlaceRecord | undefined): boolean {
     if (this.#conditions.isUrgent(entry.path)) return false;
@@ -184,7 +187,7 @@ class Draft {
     return true;
   }
 
-  /** In a folder that shows nothing of below, or another's, it is all that users see. */
+  /** Not in an opaque folder or one from another place: there it is all that users see. */
   #addClean(entry: ScanEntry, place: string, { remote, hasFormerLook = false }: PlaceRecord): void {
     const isHome = entry.path === place && !this.#places.pure.has(parentOf(place));
     if (!isHome || remote.kind !== 'file') return;
@@ -205,13 +208,17 @@ class Draft {
     if (mayBeFile(record)) this.#addDeletion(place, entry.path);
   }
 
-  /** In a folder that is yet to be moved nothing is taken out: what shows there then is not of this place. */
+  /**
+   * Nothing is removed from a folder that waits for its move: what would become visible does not belong to
+   * this place.
+   */
   #markDone(entry: LeavingEntry, place: string): void {
     if (entry.path === place) this.#done.push(entry);
   }
 
   /**
-   * Whether something may lie below: not in a folder that users made, once it is known what that one hides.
+   * Whether there may be a lower entry: not in a folder that users created, once it is known what that
+   * folder hides.
    */
   #isHidden({ path }: ScanEntry): boolean {
     const parent = parentOf(path);
@@ -224,10 +231,10 @@ class Draft {
     const { remote, isShown = false } = this.#known.places.get(place) ?? {};
     const isGone = remote?.kind === 'folder' && isShown;
     const folder = entry.kind === 'folder' ? entry.key : undefined;
-    this.#lessons.push({ place, isTree, isGone, ...(folder !== undefined && { folder }) });
+    this.#lessons.push({ place, isTree, isGone, ...bornOf(entry), ...(folder !== undefined && { folder }) });
   }
 
-  /** Whether all that users removed with what was at a place is on record. */
+  /** Whether everything that users deleted together with the place is recorded. */
   #isTreeKnown(place: string): boolean {
     const record = this.#known.places.get(place);
     return record !== undefined && (record.remote.kind !== 'folder' || record.isTree === true);
@@ -275,8 +282,8 @@ class Draft {
   }
 
   /**
-   * Where something may have been moved on the remote by a try whose answer was lost, nothing is done before
-   * that is known.
+   * Nothing is done at a place where an earlier attempt, whose answer was lost, may have moved something,
+   * until that is known.
    */
   #awaited({ place, move }: Pick<Item, 'place' | 'move'>): string | undefined {
     const spots = [place, ...(move === undefined ? [] : [move.source])];
@@ -295,10 +302,10 @@ class Draft {
       : undefined;
   }
 
-  /** What users renamed. What cannot go straight, since two are in each other's way, goes over a detour. */
+  /** Plans the renames of users. Two that block each other go through a temporary name. */
   addMoves(): void {
     const all = [...this.#places.moves.values()].sort((a, b) => depth(b.source) - depth(a.source));
-    // Whether it has arrived is found out before anything is done.
+    // First finds out whether it has already arrived.
     for (const move of all) if (move.going !== undefined) this.#putMove(move, false, undefined);
     const moves = all.filter(({ going }) => going === undefined);
     const free = moves.filter((move) => isFree(move, this.#places));
@@ -328,7 +335,7 @@ class Draft {
     return 'Somebody has the folder open; it is moved on the remote once that is closed.';
   }
 
-  /** Of a file it has to be known which version users moved. */
+  /** For a file it must be known which version users moved. */
   #isSourceLearnt({ entry, source }: PendingMove): boolean {
     const isLearnt = entry.hasNoData !== true || this.#known.places.has(source);
     if (!isLearnt) this.#lessons.push({ place: source, isTree: false });
@@ -343,7 +350,7 @@ class Draft {
     );
   }
 
-  /** Recorded places that users want no more. */
+  /** Plans deletions of recorded places that users no longer want. */
   addDeletions(): void {
     for (const [place, record] of this.#known.places) {
       const isTarget = this.#places.moves.has(place);
@@ -376,8 +383,8 @@ class Draft {
   }
 
   /**
-   * A folder that is gone from the upper folder without a whiteout, and others had put things into it that
-   * showed.
+   * True for a folder that is missing from the upper folder without a whiteout, although others had put
+   * visible entries into it.
    */
   #isGoneUnlearnt(place: string): boolean {
     const record = this.#known.places.get(place);
@@ -396,4 +403,8 @@ class Draft {
     if (record === undefined || kind === undefined) return false;
     return (kind === 'file' && record.remote.kind === 'folder') || (kind === 'folder' && mayBeFile(record));
   }
+}
+
+function bornOf({ kind, key }: ScanEntry): Pick<Lesson, 'bornMs'> {
+  return kind === 'file' && key !== undefined ? { bornMs: bornMsOf(key) } : {};
 }

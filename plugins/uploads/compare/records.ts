@@ -1,8 +1,8 @@
 /**
- * What is known of places on the remote that the upper folder is about. One JSON line per change, on the disk
- * before anybody builds on it, written anew without what is out of date at each start. A place that has no
- * record is looked at afresh, so losing the file costs time alone; a wrong record would cost data, so one is
- * written only for what was proved.
+ * What is known about places on the remote that concern the upper folder. One JSON line per change, on disk
+ * before anybody relies on it; rewritten without outdated lines at each start. A place without a record is
+ * examined again, so losing the file costs only time. A wrong record could cost data, so records are
+ * written only for proven facts.
  */
 import { open, readFile } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -20,7 +20,7 @@ export type Thing =
 
 export const NOTHING: Thing = { kind: 'nothing' };
 
-/** A local file as it was; text, as JSON has no large numbers. */
+/** The state of a local file. Numbers are text, because JSON has no large integers. */
 export interface Identity {
   readonly inode: string;
   readonly bytes: number;
@@ -30,50 +30,50 @@ export interface Identity {
 
 export interface PlaceRecord {
   /**
-   * What the remote has there as far as users know: they saw it, or they wrote it. What else is found there
-   * is someone else's.
+   * What the remote has there as far as users know: they saw it, or they wrote it. Anything else found
+   * there is someone else's.
    */
   readonly remote: Thing;
-  /** The local file whose content the remote was proved to have. */
+  /** The local file whose content the remote was proven to have. */
   readonly proved?: Identity;
-  /** An upload that may have come through although its answer was never seen. */
+  /** An upload that may have succeeded, although its answer was never received. */
   readonly sending?: { readonly bytes: number; readonly modifiedMs: number };
-  /** A folder that may have been made although the answer was never seen. */
+  /** A folder that may have been created, although the answer was never received. */
   readonly isMaking?: boolean;
   /**
-   * The user's version goes to this path instead, since the place has someone else's. `version` is what was
-   * brought there.
+   * The user's version is uploaded to this path instead, because someone else's version is at the place.
+   * `version` is what was uploaded.
    */
   readonly copy?: { readonly path: string; readonly version?: RemoteVersion };
-  /** Of a folder that users removed or replaced: all that was in it is on record, too. */
+  /** For a folder that users deleted or replaced: its whole content is recorded, too. */
   readonly isTree?: boolean;
-  /** Of a folder: what others put into it shows to users, so they know all that is in it. */
+  /** For a folder: what others put into it is visible to users, so they know all of its content. */
   readonly isShown?: boolean;
-  /** Users deleted it, but others had made something else of it: that stays and is to show again. */
+  /** Users deleted it, but others had changed it: that version stays and is to become visible again. */
   readonly isKept?: boolean;
-  /** Key of the local folder that the remote's was made for. */
+  /** Key of the local folder for which the remote's was created. */
   readonly folder?: string;
   /**
-   * What users saw there before has the size and time of what was brought there: nobody else could tell the
-   * two apart.
+   * The version that users saw there before has the size and time of the uploaded one: nobody could tell
+   * the two apart.
    */
   readonly hasFormerLook?: boolean;
-  /** The disk was full when the file was as it is: its end may be missing. */
+  /** The state of a file written while the disk was full: its end may be missing. */
   readonly cut?: Identity;
-  /** Being taken out of the upper folder: when it is gone from there, no user deleted it. */
+  /** It is being removed from the upper folder: its absence there then is not a deletion by a user. */
   readonly isLeaving?: boolean;
 }
 
 /**
- * Of a folder that users renamed, or a file without data: where the remote has what it stands for. It is
- * known by the entry in the upper folder, not by its mark: overlayfs remembers marks of mounted folders, and
- * writes former ones again.
+ * For a folder that users renamed, or a file without data: its place on the remote. Identified by the entry
+ * in the upper folder, not by its mark: overlayfs caches marks of mounted folders, and writes former ones
+ * again.
  */
 export interface MoveRecord {
   readonly at: string;
-  /** Where it may be instead: it was being moved there, and the answer was never seen. */
+  /** Where it may be instead: it was being moved there, and the answer was never received. */
   readonly going?: string;
-  /** Where it was before, for as long as a mark that is written now may still say so. */
+  /** Former places, for as long as a mark written now may still name them. */
   readonly former?: readonly string[];
 }
 
@@ -102,7 +102,7 @@ export class Records {
     this.#file = file;
   }
 
-  /** `upper` names the upper folder that they are about: records of another one say nothing. */
+  /** `upper` identifies the upper folder; records of another one are ignored. */
   static async open(folder: string, upper: string): Promise<Records> {
     await makeFolder(folder);
     const records = new Records(join(folder, 'places.jsonl'));
@@ -112,20 +112,19 @@ export class Records {
       .map((line) => `${JSON.stringify(line)}\n`)
       .join('');
     await withReserve(folder, () => writeWhole(records.#file, text));
-    await syncFolder(folder);
     await keepReserve(folder);
     records.#handle = await open(records.#file, 'a', 0o600);
     return records;
   }
 
-  /** What they say, without writing them anew: somebody else may have them open. */
+  /** Reads the records without rewriting them, because another process may have them open. */
   static async peek(folder: string, upper: string): Promise<Pick<Records, 'places' | 'moves'>> {
     const records = new Records(join(folder, 'places.jsonl'));
     await records.#read(upper);
     return records;
   }
 
-  /** Takes effect at once; on the disk when `saved` resolves. */
+  /** Takes effect at once; it is on disk when `saved` resolves. */
   set(place: string, record: PlaceRecord): void {
     this.#add({ place, record });
   }
@@ -138,7 +137,7 @@ export class Records {
     if (move !== null || this.moves.has(key)) this.#add({ mark: key, move });
   }
 
-  /** The remote has renamed it: what is known of places in it goes along. */
+  /** The remote has renamed a folder: the records of places in it are renamed as well. */
   renamed(from: string, to: string): void {
     this.#add({ renamed: [from, to] });
   }
@@ -147,12 +146,12 @@ export class Records {
     this.#add({ conflict });
   }
 
-  /** People have said what is to become of it. */
+  /** Removes a conflict that somebody has resolved. */
   dropConflict({ path, copy }: Pick<Conflict, 'path' | 'copy'>): void {
     this.#add({ settled: { path, copy } });
   }
 
-  /** Resolves when everything so far is on the disk. Many callers share one write. */
+  /** Resolves when everything so far is on disk. Concurrent callers share one write. */
   async saved(): Promise<void> {
     while (this.#waiting.length > 0 || this.#writing !== undefined) {
       this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
@@ -183,7 +182,7 @@ export class Records {
     }
   }
 
-  /** A part of it that was written before the disk was full goes again, or a line would be torn. */
+  /** On a full disk, a partly written line is removed again, because it would corrupt the file. */
   async #append(handle: FileHandle, text: string): Promise<void> {
     const { size } = await handle.stat();
     await withReserve(dirname(this.#file), async () => {
@@ -221,7 +220,7 @@ export class Records {
       if (error.code === 'ENOENT') return '';
       throw error;
     });
-    // The last line may have been cut off by a power cut: nobody has built on it.
+    // A power cut may have truncated the last line; nobody has relied on it.
     for (const line of text.split('\n')) {
       const parsed = parse(line);
       if (parsed === undefined) break;
@@ -273,17 +272,8 @@ function parse(line: string): Line | undefined {
   try {
     return JSON.parse(line) as Line;
   } catch {
-    // Cut off, or the empty end of the file.
+    // A truncated line, or the empty end of the file.
     return undefined;
-  }
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 
@@ -292,7 +282,7 @@ export function mayBeThere({ remote, sending, isMaking }: PlaceRecord): boolean 
   return remote.kind !== 'nothing' || sending !== undefined || isMaking === true;
 }
 
-/** True when a file of the user's may be there: one that users saw, or one that was being sent. */
+/** True when a file of the user may be there: one that users saw, or one that was being uploaded. */
 export function mayBeFile(record: PlaceRecord | undefined): boolean {
   return record?.remote.kind === 'file' || record?.sending !== undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * A little room on the disk that only the records may use: with a disk that is full nothing could go up, and
- * no room would be made.
+ * A small reserve of disk space that only the records may use: on a full disk nothing could be uploaded
+ * without it, and no space would be freed.
  */
 import { open, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,9 +8,10 @@ import { join } from 'node:path';
 const NAME = 'reserve';
 const BYTES = 2 * 1_048_576;
 
-/** Resolves when it is there, or when there is no room for it: then there is none. */
+/** Resolves when the reserve exists, or when there is no space for it. */
 export async function keepReserve(folder: string): Promise<void> {
   const file = join(folder, NAME);
+  // Not there.
   if ((await stat(file).catch(() => undefined))?.size === BYTES) return;
   try {
     const handle = await open(file, 'w', 0o600);
@@ -20,12 +21,12 @@ export async function keepReserve(folder: string): Promise<void> {
       await handle.close();
     }
   } catch {
-    // Half of it would be no use.
+    // Half a reserve would be useless.
     await rm(file, { force: true });
   }
 }
 
-/** Does it once more with the room of the reserve where the disk is full. */
+/** Repeats the work with the space of the reserve when the disk is full. */
 export async function withReserve<T>(folder: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,6 +1,6 @@
 /**
- * Looks at an upper folder: every entry in it with the marks that overlayfs keeps there. One `find` gives all
- * entries, `getfattr` the marks of what is new or has changed since the last look.
+ * Scans an upper folder: every entry with its overlayfs marks. One `find` lists all entries, `getfattr`
+ * reads the marks of those that are new or have changed since the last scan.
  */
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,32 +12,32 @@ import { below, nameOf, parentOf } from './paths.ts';
 const FORMAT = '%y %i %s %T@ %C@ %P\\0';
 const TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_BYTES = 1_073_741_824;
-/** What Node makes of bytes that are no text. */
+/** Node's replacement for bytes that are not valid UTF-8. */
 const NO_TEXT = '\uFFFD';
-/** Folders that are renamed while they are read are read again. */
+/** How often folders that are renamed during the scan are read again. */
 const MOST_TURNS = 3;
 
-/** One entry, with what the rest of the uploader has to know of it. */
+/** One entry, with what the uploader needs to know about it. */
 export interface ScanEntry extends UpperEntry {
-  /** Inode and time of birth, of files and folders: what gets the inode later is another one. */
+  /** Inode and time of birth, for files and folders: a later entry with the same inode has another key. */
   readonly key?: string;
-  /** The mark as it stands there. */
+  /** The mark as it is stored. */
   readonly redirect?: string;
-  /** It changed while it was looked at: whether it has data of its own is not known yet. */
+  /** It changed during the scan: whether it has its own data is not known yet. */
   readonly isUnread?: boolean;
 }
 
-/** What was seen in one look. Parents come before what is in them. */
+/** Result of one scan. Parents come before their entries. */
 export interface Scan {
   readonly entries: ReadonlyMap<string, ScanEntry>;
-  /** Folders as they were seen: a rename or anything made or removed in one changes its line. */
+  /** The state of each folder: a rename of the folder, or any entry added or removed, changes it. */
   readonly folders: ReadonlyMap<string, string>;
 }
 
 export interface Scanner {
-  /** Rejects when the folder cannot be read whole. */
+  /** Rejects when the folder cannot be read completely. */
   scan(signal: AbortSignal): Promise<Scan>;
-  /** True when no folder has changed since: then nothing was renamed past the eyes of that look. */
+  /** True when no folder has changed since the scan: then the scan missed no rename. */
   isStill(scan: Scan, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -50,7 +50,7 @@ interface Line {
   readonly path: string;
 }
 
-/** What is known of one entry as long as neither inode nor time of change differ. */
+/** What is known about one entry, valid while its inode and ctime are unchanged. */
 interface Reading {
   readonly inode: bigint;
   readonly changedNs: bigint;
@@ -112,14 +112,15 @@ export function createScanner(upper: string, processes: Pick<Processes, 'run'>):
 }
 
 /**
- * Undefined for what is not the same any more: its marks may be another's. Marks of a folder change only with
- * a rename.
+ * Undefined when the entry has changed: the marks may be another's. Marks of a folder change only with a
+ * rename.
  */
 async function readingOf(
   { path, type, inode, changedNs }: Line,
   marks: Marks,
   upper: string,
 ): Promise<Reading | undefined> {
+  // Gone meanwhile: the next look finds what there is.
   const stats = await lstat(join(upper, path), { bigint: true }).catch(() => undefined);
   if (stats?.ino !== inode || (type === 'f' && stats.ctimeNs !== changedNs)) return undefined;
   return { inode, changedNs, key: keyOf(inode, stats.birthtimeNs), marks };
@@ -178,16 +179,16 @@ function nanoseconds(text: string): bigint {
 }
 
 /**
- * Whiteouts are character devices 0/0, all of them links to a few inodes; `find` does not tell a device's
- * number.
+ * Whiteouts are character devices 0/0, all of them hard links of a few inodes; `find` does not print device
+ * numbers.
  */
 async function whiteoutInodes(upper: string, lines: readonly Line[]): Promise<ReadonlySet<bigint>> {
   const found = new Set<bigint>();
   const looked = new Set<bigint>();
   for (const { type, inode, path } of lines) {
     if (type !== 'c' || looked.has(inode)) continue;
-    const stats = await lstat(join(upper, path)).catch(() => undefined);
     // Gone meanwhile: another link to it may tell.
+    const stats = await lstat(join(upper, path)).catch(() => undefined);
     if (stats === undefined) continue;
     looked.add(inode);
     if (stats.isCharacterDevice() && stats.rdev === 0) found.add(inode);
@@ -199,13 +200,14 @@ interface EntryParts {
   readonly upper: string;
   readonly whiteouts: ReadonlySet<bigint>;
   readonly readings: ReadonlyMap<string, Reading>;
-  /** For each folder so far, what it shows of below by its marks; undefined for one that shows nothing. */
+  /** The lower path of each folder so far; undefined for a folder whose lower layer is hidden. */
   readonly lowers: Map<string, string | undefined>;
 }
 
 async function entryOf(line: Line, parts: EntryParts): Promise<ScanEntry> {
   const { type, path, inode, bytes, modifiedNs, changedNs } = line;
   const about = { path, inode, bytes, modifiedNs, changedNs, isOpaque: false };
+  // Its name is no text: it cannot be reached by it.
   if (path.includes(NO_TEXT) && (await lstat(join(parts.upper, path)).catch(() => undefined)) === undefined)
     return { ...about, kind: 'other' };
   if (type === 'c' && parts.whiteouts.has(inode)) return { ...about, kind: 'whiteout' };
@@ -213,7 +215,7 @@ async function entryOf(line: Line, parts: EntryParts): Promise<ScanEntry> {
   return { ...about, ...markedEntry(line, parts) };
 }
 
-/** A file or folder, with what its marks say. */
+/** A file or folder, with its marks. */
 function markedEntry(
   { type, path, inode }: Line,
   { readings, lowers }: EntryParts,
@@ -226,9 +228,14 @@ function markedEntry(
   return marks.isMetacopy === true ? { ...file, hasNoData: true, ...moveOf(path, marks, lowers) } : file;
 }
 
-/** Tells an entry from one that gets its inode after it. */
+/** Distinguishes an entry from a later one with the same inode. */
 export function keyOf(inode: bigint, bornNs: bigint): string {
   return `${inode.toString(36)}.${bornNs.toString(36)}`;
+}
+
+/** When an entry with such a key was created, in milliseconds since the epoch. */
+export function bornMsOf(key: string): number {
+  return Number.parseInt(key.slice(key.indexOf('.') + 1), 36) / 1_000_000;
 }
 
 function moveOf(
@@ -242,6 +249,6 @@ function moveOf(
   else if (redirect?.startsWith('/') === true) lower = redirect.slice(1);
   else if (redirect !== undefined && above !== undefined) lower = below(above, redirect);
   lowers.set(path, lower);
-  // Renamed back, it is its own: the remote may have moved it meanwhile.
+  // Renamed back, it has its own path as its mark: the remote may have moved it meanwhile.
   return redirect !== undefined && lower !== undefined ? { movedFrom: lower, redirect } : {};
 }

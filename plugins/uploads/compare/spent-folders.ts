@@ -1,6 +1,6 @@
 /**
- * Folders that users made and that hide what others put into them, for no use any more. Plain ones stay:
- * users may stand in them.
+ * Finds folders that users created and that needlessly hide what others put into them. Ordinary folders
+ * stay: they may be somebody's working directory.
  */
 import type { LeavingEntry } from 'mountkeeper';
 import { ancestors } from './paths.ts';
@@ -9,7 +9,7 @@ import type { Places } from './places.ts';
 import type { Scan } from './scan.ts';
 
 export interface SpentFoldersOptions extends Pick<Conditions, 'isRested'> {
-  /** What has to be done: folders that it is about are not spent. */
+  /** Planned items: a folder that one of them concerns is still needed. */
   readonly items: ReadonlyMap<string, Item>;
   readonly places: Pick<Places, 'of'>;
 }

@@ -7,14 +7,16 @@ export interface ConflictNaming {
   readonly host: string;
 }
 
-/** `again` counts the tries to find a name that is free, from 0. */
+/** `again` counts the attempts to find a free name, from 0. */
 export function conflictPath(path: string, { now, host }: ConflictNaming, again: number): string {
   const name = nameOf(path);
   const dot = name.lastIndexOf('.');
   const stem = dot > 0 ? name.slice(0, dot) : name;
   const extension = dot > 0 ? name.slice(dot) : '';
   const at = new Date(now);
-  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}-${two(at.getMinutes())}`;
+  const day =
+    `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ` +
+    `${two(at.getHours())}-${two(at.getMinutes())}`;
   const count = again === 0 ? '' : ` ${again + 1}`;
   return below(parentOf(path), `${stem} (conflict ${day}, ${host}${count})${extension}`);
 }

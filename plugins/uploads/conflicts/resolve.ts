@@ -1,4 +1,7 @@
-/** Ends a conflict as people say. Nothing goes but the very version that the conflict was told of. */
+/**
+ * Resolves a conflict as a person has chosen. Removes only exactly the version that the conflict was
+ * reported for.
+ */
 import { parentOf } from '../compare/paths.ts';
 import type { Conflict, RemoteVersion } from 'mountkeeper';
 import { isSameVersion, looksLike } from '../proof/versions.ts';
@@ -7,7 +10,10 @@ import type { StepTools } from '../transfer/step-tools.ts';
 
 export type Keep = 'mine' | 'theirs' | 'both';
 
-/** Rejects with a plain sentence when it cannot be done as things are; then both are still there. */
+/**
+ * Rejects with a plain sentence when it cannot be done in the present state; both versions then still
+ * exist.
+ */
 export async function resolveConflict(
   named: Pick<Conflict, 'path' | 'copy'>,
   keep: Keep,
@@ -34,7 +40,7 @@ async function keepOne(conflict: Conflict, keep: 'mine' | 'theirs', tools: StepT
   const [theirs, mine] = [await versionAt(path, tools), await versionAt(copy, tools)];
   const { precisionMs } = tools.remote;
   if (!isSameVersion(theirs, versions.theirs, precisionMs)) throw changed(path);
-  // Where the remote keeps no times nobody can tell whether the copy was changed since: then it is not
+  // On a remote without modification times it is unknown whether the copy was changed since: then it is not
   // removed.
   if (!looksLike(mine, versions.mine, precisionMs)) throw changed(copy);
   await (keep === 'mine'
@@ -55,7 +61,7 @@ function changed(path: string): Error {
   );
 }
 
-/** The other version goes last: a stop at any point leaves both. */
+/** Removes the other version last: an interruption at any point leaves both. */
 async function putInPlace({ path, copy }: Conflict, tools: StepTools): Promise<void> {
   const { remote, signal } = tools;
   const aside = await freePath(tools, path);

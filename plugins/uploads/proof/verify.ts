@@ -1,18 +1,18 @@
-/**
- * Holds what lies here against what the remote has now: files of the upper folder that were brought there.
- */
+/** Compares files of the upper folder that were uploaded with what the remote has now. */
 import { join } from 'node:path';
+import { undefinedWhenMissing } from 'mountkeeper';
 import { isAtOrInside } from '../compare/paths.ts';
 import { isSameFile, identityOf } from '../compare/records.ts';
 import { ask, localStats } from '../transfer/step-tools.ts';
 import type { StepTools } from '../transfer/step-tools.ts';
+import type { ProofOptions } from './proof-jobs.ts';
 import { couldBe, hasSameContent, lookOf } from './versions.ts';
 
 export interface Verified {
   readonly path: string;
   /**
-   * `hash`: the content is the same. `size`: size, and time where the remote keeps it. `differs`: the remote
-   * has another one, or none.
+   * `hash`: the content is equal. `size`: the size is equal, and the time where the remote stores it.
+   * `differs`: the remote has another version, or none.
    */
   readonly result: 'hash' | 'size' | 'differs';
   readonly bytes: number;
@@ -20,26 +20,33 @@ export interface Verified {
   readonly hash?: { readonly kind: string; readonly value: string };
 }
 
-/** What waits is not looked at: it is in the queue. A path of `''` means the whole share. */
-export async function verify(path: string, tools: StepTools): Promise<readonly Verified[]> {
+/** Skips files that wait: those are in the queue. A path of `''` means the whole share. */
+export async function verify(path: string, tools: StepTools & ProofOptions): Promise<readonly Verified[]> {
   const found: Verified[] = [];
-  for (const [place, record] of tools.records.places) {
-    if (record.proved === undefined || !(path === '' || isAtOrInside(place, path))) continue;
+  const uploaded = [...tools.records.places].filter(
+    ([place, { proved }]) => proved !== undefined && (path === '' || isAtOrInside(place, path)),
+  );
+  for (const [index, [place, record]] of uploaded.entries()) {
     tools.signal.throwIfAborted();
+    tools.onProgress(index, uploaded.length);
+    const one = await verifyOne(place, record.copy?.path ?? place, tools);
+    // What was changed or taken out meanwhile was compared with nothing that still counts.
     const stats = await localStats(tools.layer, place);
-    if (stats === undefined || !isSameFile(record.proved, identityOf(stats))) continue;
-    found.push(await verifyOne(place, record.copy?.path ?? place, tools));
+    if (one !== undefined && stats !== undefined && isSameFile(record.proved, identityOf(stats)))
+      found.push(one);
   }
   return found.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-async function verifyOne(place: string, target: string, tools: StepTools): Promise<Verified> {
+/** Undefined where there is no such file here any more. */
+async function verifyOne(place: string, target: string, tools: StepTools): Promise<Verified | undefined> {
   const stats = await localStats(tools.layer, place);
-  if (stats === undefined) throw new Error(`${place} changed while it was looked at.`);
+  if (stats === undefined) return undefined;
   const look = lookOf(identityOf(stats));
   const now = await ask(tools, target, true);
   if (now.kind !== 'file') return { path: target, result: 'differs', ...look };
-  const isSame = await hasSameContent(join(tools.layer.upper, place), now.version, tools.signal);
+  const file = join(tools.layer.upper, place);
+  const isSame = await hasSameContent(file, now.version, tools.signal).catch(undefinedWhenMissing);
   if (isSame === undefined)
     return {
       path: target,

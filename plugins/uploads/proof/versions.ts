@@ -1,4 +1,4 @@
-/** Whether two versions are one, as far as size and time, and hashes where there are some, can tell. */
+/** Whether two versions are the same, as far as size, time and hashes can tell. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
@@ -6,13 +6,13 @@ import type { RemoteVersion } from 'mountkeeper';
 import type { Identity, Thing } from '../compare/records.ts';
 
 /**
- * Times that the remote told are told again alike: within a second even where it does not keep those of
- * files.
+ * A time that the remote reported is reported again with this precision, even where the remote does not
+ * store files' times.
  */
 const REMOTE_TIME_MS = 1_000;
 const HASHES: ReadonlySet<string> = new Set(['md5', 'sha1', 'sha256']);
 
-/** What a local file looks like on the remote. */
+/** The size and time that a local file would have on the remote. */
 export interface Look {
   readonly bytes: number;
   readonly modifiedMs: number;
@@ -22,7 +22,7 @@ export function lookOf({ bytes, modifiedNs }: Pick<Identity, 'bytes' | 'modified
   return { bytes, modifiedMs: Number(BigInt(modifiedNs) / 1_000n) / 1_000 };
 }
 
-/** The same version on the remote as before. */
+/** True when the remote still has the same version. */
 export function isSameVersion(a: RemoteVersion, b: RemoteVersion, precisionMs: number): boolean {
   if (
     a.hash !== undefined &&
@@ -43,8 +43,8 @@ export function isSameThing(a: Thing, b: Thing, precisionMs: number): boolean {
 }
 
 /**
- * Whether the remote's version may be this local file. Where the remote keeps no times, its size alone says
- * nothing.
+ * Whether the remote's version may be this local file. On a remote without modification times, the size
+ * alone proves nothing.
  */
 export function looksLike(version: RemoteVersion, local: Look, precisionMs: number): boolean {
   return (
@@ -54,13 +54,14 @@ export function looksLike(version: RemoteVersion, local: Look, precisionMs: numb
 }
 
 /**
- * Whether the remote took a file of this size and time just now: the time counts where the remote keeps it.
+ * Whether the remote may have received a file of this size and time just now; the time counts only where
+ * the remote stores it.
  */
 export function couldBe(version: RemoteVersion, local: Look, precisionMs: number): boolean {
   return version.bytes === local.bytes && isNear(version.modifiedMs, local.modifiedMs, precisionMs);
 }
 
-/** True or false where the remote has a hash that can be made here, too; undefined where nobody can tell. */
+/** True or false where the remote has a hash that can be computed here, too; undefined otherwise. */
 export async function hasSameContent(
   file: string,
   version: RemoteVersion,

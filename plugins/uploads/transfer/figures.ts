@@ -1,9 +1,9 @@
-/** What the queue says of a share after a look, in figures. */
+/** A share's figures, from its queue after a scan. */
 import type { UploadFigures } from 'mountkeeper';
 import type { Queue } from './queue.ts';
 
 export interface LookFigures {
-  /** In monotonic milliseconds. */
+  /** Monotonic milliseconds. */
   readonly lookedAtMs: number;
   /** Milliseconds since the epoch. */
   readonly now: number;

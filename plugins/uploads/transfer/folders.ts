@@ -1,4 +1,7 @@
-/** Folders on the remote: made and removed, and files deleted. Each step asks first and can be done again. */
+/**
+ * Creates and deletes folders on the remote, and deletes files. Each step checks the remote first and can
+ * be repeated.
+ */
 import { below, isAtOrInside, parentOf } from '../compare/paths.ts';
 import type { Item } from '../compare/plan-types.ts';
 import { mayBeThere, NOTHING } from '../compare/records.ts';
@@ -13,8 +16,8 @@ export async function makeFolder(item: Item, tools: StepTools): Promise<void> {
   await checkEntry(item, tools);
   const now = await ask(tools, place);
   if (now.kind === 'file') {
-    // Someone else's file stands where the folder is to be. It gives way under another name, since all in the
-    // folder follows.
+    // Someone else's file is where the folder must be. The file is renamed, because everything in the
+    // folder depends on it.
     const copy = await freePath(tools, place);
     await remote.moveFile(place, copy, { signal });
     await tell(tools, { path: place, copy, what: 'changed' });
@@ -29,7 +32,10 @@ export async function makeFolder(item: Item, tools: StepTools): Promise<void> {
   await records.saved();
 }
 
-/** Deletes what users saw there when they deleted it; what others made of it since stays and shows again. */
+/**
+ * Deletes what users saw there when they deleted it; what others changed since stays and becomes visible
+ * again.
+ */
 export async function deletePlace(item: Item, tools: StepTools): Promise<void> {
   const { place, isInTheWay } = item;
   const { records } = tools;
@@ -38,7 +44,7 @@ export async function deletePlace(item: Item, tools: StepTools): Promise<void> {
   await checkDeletion(item, record, tools);
   const left = await removeFrom(item, record, tools);
   if (record.sending !== undefined) await tools.remote.clearLeftovers(place, { signal: tools.signal });
-  // What is to stand in its place tells of it otherwise.
+  // What replaces it reports the conflict in its own way.
   if (left === 'untold' && isInTheWay !== true)
     await tell(tools, { path: place, copy: place, what: 'deleted' });
   tools.touched(parentOf(place));
@@ -48,7 +54,7 @@ export async function deletePlace(item: Item, tools: StepTools): Promise<void> {
 
 /**
  * Rejects when something else is wanted there by now, or is there: it may be what the deletion was to make
- * room for.
+ * way for.
  */
 async function checkDeletion(
   { path, isInTheWay, planned }: Item,
@@ -60,7 +66,7 @@ async function checkDeletion(
   if (stats !== undefined && stats.kind !== 'whiteout' && isInTheWay !== true) throw new Changed();
 }
 
-/** What stays there, and whether that was told of. */
+/** What stays there, and whether that was reported. */
 async function removeFrom(
   { place }: Item,
   record: PlaceRecord,
@@ -82,7 +88,7 @@ async function removeFrom(
   return 'nothing';
 }
 
-/** False when something is left in it. */
+/** False when the folder is not empty. */
 export async function removeFolder(place: string, { remote, signal }: StepTools): Promise<boolean> {
   const left = await remote.list(place, { signal });
   if (left === undefined) return true;
@@ -91,7 +97,7 @@ export async function removeFolder(place: string, { remote, signal }: StepTools)
     await remote.removeFolder(place, { signal });
     return true;
   } catch (error) {
-    // Somebody may have put something in just now.
+    // Somebody may just have put something in.
     const more = await remote.list(place, { signal });
     if (more === undefined) return true;
     if (more.length > 0) return false;
@@ -99,7 +105,7 @@ export async function removeFolder(place: string, { remote, signal }: StepTools)
   }
 }
 
-/** Whether a folder that stays has anything in it that was not told of already. */
+/** Whether a folder that stays contains anything that was not reported already. */
 async function hasUntold(place: string, { remote, records, signal }: StepTools): Promise<boolean> {
   const left = (await remote.list(place, { signal })) ?? [];
   const told = records.conflicts.map(({ copy }) => copy);

@@ -1,11 +1,12 @@
-/** Looks again and again, with a rest that may be cut short. */
+/** Runs scans repeatedly, with a pause that can be cut short. */
+import { pause } from 'mountkeeper';
 import type { Clock } from 'mountkeeper';
 
 export interface LookLoopOptions {
   readonly clock: Clock;
   readonly end: AbortSignal;
   readonly look: () => Promise<unknown>;
-  /** Asked after each look. */
+  /** Called after each scan. */
   readonly restMs: () => number;
   readonly onFailure: (error: unknown) => void;
 }
@@ -28,7 +29,7 @@ export class LookLoop {
     this.#ended = this.#run();
   }
 
-  /** Ends the rest. */
+  /** Ends the pause. */
   wake(): void {
     this.#wake();
   }
@@ -44,7 +45,7 @@ export class LookLoop {
       const woken = new AbortController();
       this.#wake = () => woken.abort();
       // Woken, or ended.
-      await clock.sleep(restMs(), AbortSignal.any([woken.signal, end])).catch(() => undefined);
+      await pause(clock, restMs(), AbortSignal.any([woken.signal, end]));
     }
   }
 }

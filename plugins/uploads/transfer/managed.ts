@@ -1,6 +1,9 @@
-/** What a share's uploader is given, and what may be asked of it. */
+/** Options of a share's uploader, and what people may ask of it. */
 import type { Clock, Conflict, Logger, Processes, ShareUploads, UploadOptions } from 'mountkeeper';
 import type { Keep } from '../conflicts/resolve.ts';
+import type { ProofOptions } from '../proof/proof-jobs.ts';
+import type { Receipt } from '../proof/receipt.ts';
+import type { Proof } from '../proof/same-content.ts';
 import type { Verified } from '../proof/verify.ts';
 
 export interface ShareUploaderOptions extends UploadOptions {
@@ -8,9 +11,11 @@ export interface ShareUploaderOptions extends UploadOptions {
   readonly log: Logger;
   readonly processes: Pick<Processes, 'run'>;
   readonly onConflict: (conflict: Conflict) => void;
-  /** How long folders that need not be in the upper folder any more stay in it, in milliseconds. */
+  /** Read for each step. Default: by hash, where the remote has one. */
+  readonly proof?: () => Proof;
+  /** How long folders that are no longer needed stay in the upper folder, in milliseconds. */
   readonly restMs?: number;
-  /** Off: looks only when asked. */
+  /** False: scans only when asked. */
   readonly isSelfDriven?: boolean;
 }
 
@@ -18,15 +23,17 @@ export interface ShareUploaderOptions extends UploadOptions {
 export interface ManagedUploads extends ShareUploads {
   /** Milliseconds since the epoch; undefined when nothing is paused. */
   readonly pausedUntil: number | undefined;
-  /** Nothing begins to go until then but what `sendNow` names; `flush` ends it. 0: goes on at once. */
+  /** Until then only what `sendNow` names is sent; `flush` ends the pause. 0 resumes at once. */
   pause(until: number): void;
-  /** A path, and what is in it, goes next, without quiet time and through a pause. */
+  /** Sends a path, and everything in it, next, without quiet time and despite a pause. */
   sendNow(path: string): void;
-  /** Rejects with a plain sentence when it cannot be done as things are. */
+  /** Rejects with a plain sentence when it cannot be done in the present state. */
   resolve(conflict: Pick<Conflict, 'path' | 'copy'>, keep: Keep): Promise<void>;
+  /** Compares uploaded files that are still here with what the remote has now. `''`: all of them. */
+  verify(path: string, options: ProofOptions): Promise<readonly Verified[]>;
   /**
-   * What was brought to the remote and still lies here, held against what the remote has now. `''`: all of
-   * it.
+   * Finds out which files at and below a path are proved to be on the remote; `''` is the whole share. Rejects
+   * with a plain sentence when the remote does not answer or has nothing there.
    */
-  verify(path: string): Promise<readonly Verified[]>;
+  receipt(path: string, options: ProofOptions): Promise<Receipt>;
 }

@@ -1,6 +1,6 @@
 /**
- * Renames on the remote what users renamed: folders, and files that overlayfs keeps no data of. Each step
- * asks first and can be done again; what others have put in the way stays beside.
+ * Repeats users' renames on the remote: folders, and files without data of their own. Each step checks the
+ * remote first and can be repeated; what others have put at the target is kept under another name.
  */
 import type { RemoteFailure } from 'mountkeeper';
 import { below, parentOf } from '../compare/paths.ts';
@@ -30,7 +30,7 @@ export async function moveEntry(item: Item, tools: StepTools): Promise<void> {
       tools,
     );
   } catch (error) {
-    // As long as nobody knows where it is, listings cannot be read anew.
+    // While its place is unknown, listings cannot be refreshed.
     if ((error as RemoteFailure).remote !== 'silent') await findOut(entry.key, tools).catch(() => undefined);
     throw error;
   }
@@ -56,7 +56,7 @@ async function bring(entry: ScanEntry, key: string, way: Way, tools: StepTools):
   await records.saved();
 }
 
-/** A former try may have come through although its answer was never seen. */
+/** An earlier attempt may have succeeded, although its answer was never received. */
 export async function findOut(key: string, tools: StepTools): Promise<void> {
   const { records } = tools;
   const known = records.moves.get(key);
@@ -65,7 +65,7 @@ export async function findOut(key: string, tools: StepTools): Promise<void> {
   const seen = records.places.get(known.at)?.remote ?? NOTHING;
   const isSeen = (now: Thing): boolean =>
     seen.kind === 'file' && isSameThing(now, seen, tools.remote.precisionMs);
-  // Others may have put something where it was.
+  // Others may have put something at the source.
   const isThere = from.kind === 'nothing' ? to.kind !== 'nothing' : isSeen(to) && !isSeen(from);
   if (isThere) arrived(key, { from: known.at, to: known.going, now: to }, tools);
   else {
@@ -76,11 +76,14 @@ export async function findOut(key: string, tools: StepTools): Promise<void> {
 }
 
 interface Arrival extends Way {
-  /** What the remote shows there. */
+  /** What the remote has there. */
   readonly now: Thing;
 }
 
-/** The mount reads the folders anew when marks are, and no sooner: what is marked would show nothing. */
+/**
+ * The mount refreshes the folders together with the marks, and not before: a marked folder would look
+ * empty.
+ */
 function arrived(key: string, { from, to, now }: Arrival, { records }: StepTools): void {
   const { going: _, ...known } = records.moves.get(key) ?? { at: from };
   records.setMove(key, known);
@@ -89,7 +92,7 @@ function arrived(key: string, { from, to, now }: Arrival, { records }: StepTools
 }
 
 /**
- * Undefined when there is nothing to move any more: others have changed or removed the version that users
+ * Undefined when there is nothing left to move: others have changed or deleted the version that users
  * renamed.
  */
 async function bringFile(
@@ -110,7 +113,7 @@ async function bringFile(
   if (parentOf(target) !== '') await remote.makeFolder(parentOf(target), { signal });
   await remote.moveFile(source, target, { signal });
   const now = await ask(tools, target);
-  // Not all remotes keep the time of what is renamed.
+  // Some remotes change the time of a renamed file.
   if (now.kind !== 'file' || now.version.bytes !== entry.bytes)
     throw new Error('The remote does not show the file that was moved.');
   return now;
@@ -121,7 +124,7 @@ function isVersion(now: Thing, seen: Thing, { bytes }: ScanEntry, { remote }: St
 }
 
 /**
- * What users renamed is not there any more, and here is nothing of it: what others made of it shows again at
+ * What users renamed no longer exists, and there is no copy here: what others made of it becomes visible at
  * its own place.
  */
 async function giveUp(
@@ -132,7 +135,7 @@ async function giveUp(
   const { records } = tools;
   await tell(tools, { path: entry.path, copy: isLeft ? source : entry.path, what: 'moved' });
   records.set(source, { remote: NOTHING, ...(isLeft && { isKept: true }) });
-  // At home: then it hides what lies below, and leaves.
+  // At its own path it only hides the lower entry, and is removed.
   records.setMove(entry.key!, { at: entry.path });
   tools.touched(parentOf(source));
   await records.saved();
@@ -147,7 +150,7 @@ async function bringFolder(source: string, target: string, tools: StepTools): Pr
     if (parentOf(target) !== '') await remote.makeFolder(parentOf(target), { signal });
     await remote.moveFolder(source, target, { signal });
   } else if (to.kind !== 'folder') {
-    // Others have removed it: what users changed in it needs a folder.
+    // Others have deleted it: files that users changed in it still need a folder.
     await tell(tools, { path: target, copy: target, what: 'moved' });
     await remote.makeFolder(target, { signal });
   }
@@ -156,7 +159,7 @@ async function bringFolder(source: string, target: string, tools: StepTools): Pr
   return now;
 }
 
-/** Others have put something where it is to go: that stays, beside. */
+/** Others have put something at the target: it is kept under another name. */
 async function giveWay(place: string, kind: 'file' | 'folder', tools: StepTools): Promise<void> {
   const { remote, signal } = tools;
   const copy = await freePath(tools, place);
@@ -167,7 +170,7 @@ async function giveWay(place: string, kind: 'file' | 'folder', tools: StepTools)
 }
 
 /**
- * Both are there: a move that was cut off, or others have made a folder of that name. Nothing in either is
+ * Both folders exist: a move was interrupted, or others have created one of that name. Nothing in either is
  * replaced.
  */
 async function merge(source: string, target: string, tools: StepTools): Promise<void> {

@@ -1,13 +1,11 @@
-/** One step on the remote, by what it is. */
+/** Runs one step on the remote, by its kind. */
 import type { Item } from '../compare/plan-types.ts';
 import { deletePlace, makeFolder } from './folders.ts';
 import { moveEntry } from './moves.ts';
 import type { StepTools } from './step-tools.ts';
 import { uploadFile } from './upload.ts';
 
-/**
- * Rejects with `Changed`, or with why the remote did not do it. `onProgress`: bytes that have gone up so far.
- */
+/** Rejects with `Changed`, or with the remote's reason. `onProgress` gets the bytes sent so far. */
 export function perform(item: Item, tools: StepTools, onProgress: (bytes: number) => void): Promise<void> {
   if (item.action === 'make folder') return makeFolder(item, tools);
   if (item.action === 'move') return moveEntry(item, tools);

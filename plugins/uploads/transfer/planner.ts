@@ -1,4 +1,4 @@
-/** One look at the upper folder, from what lies there to what has to be done. */
+/** One scan of the upper folder: from its entries to the steps to be done. */
 import type { Clock, Processes, UploadOptions } from 'mountkeeper';
 import { learn } from '../compare/learn.ts';
 import { originsOf } from '../compare/places.ts';
@@ -6,13 +6,13 @@ import { planUpper } from '../compare/plan.ts';
 import type { Conditions, Item, Plan } from '../compare/plan-types.ts';
 import { identityOf, NOTHING } from '../compare/records.ts';
 import type { Records } from '../compare/records.ts';
-import { Room } from './room.ts';
+import { SpaceWatch } from './space-watch.ts';
 import { createScanner } from '../compare/scan.ts';
 import type { Scan, Scanner } from '../compare/scan.ts';
 
-/** A clock that was set back must not let files wait until it is there again. */
+/** Tolerance for times in the future: files must not wait for ever when the clock was set back. */
 const FUTURE_NS = 2_000_000_000n;
-/** What users work with is left alone. */
+/** Files that users are working with are left alone for this long. */
 const REST_BEFORE_OUT_MS = 60_000;
 const TORN_LOOKS = 20;
 const TORN_MS = 60_000;
@@ -24,7 +24,7 @@ export interface PlannerOptions extends UploadOptions {
 }
 
 export interface PlanningOptions {
-  /** All may go: no quiet time, and nobody is waited for who stands in a folder. */
+  /** Send everything now: no quiet time, and folders in use are moved as well. */
   readonly isHurried: boolean;
   /** Paths that need no quiet time. */
   readonly isUrgent?: (path: string) => boolean;
@@ -32,31 +32,31 @@ export interface PlanningOptions {
 }
 
 export interface TimedScan extends Scan {
-  /** In monotonic milliseconds. */
+  /** Monotonic milliseconds. */
   readonly startedMs: number;
 }
 
 export class Planner {
   readonly #options: PlannerOptions;
   readonly #scanner: Scanner;
-  readonly #room: Room;
+  readonly #space: SpaceWatch;
 
-  /** When users were seen to see a folder where the remote has it, in monotonic milliseconds; by key. */
+  /** Since when users see a renamed entry at its place on the remote, in monotonic milliseconds; by key. */
   readonly #settledAt = new Map<string, number>();
-  /** Keys with a record that the last look did not find. */
+  /** Recorded keys that the last scan did not find. */
   #gone: ReadonlySet<string> = new Set();
-  /** Looks in a row during which something was renamed. */
+  /** Consecutive scans during which something was renamed. */
   #torn: { readonly looks: number; readonly sinceMs: number } | undefined;
 
   constructor(options: PlannerOptions) {
     this.#options = options;
     this.#scanner = createScanner(options.layer.upper, options.processes);
-    this.#room = new Room(options.layer.upper, options.clock);
+    this.#space = new SpaceWatch(options.layer.upper, options.clock);
   }
 
-  /** Ends with the signal. */
-  watchRoom(end: AbortSignal): Promise<void> {
-    return this.#room.watch(end);
+  /** Runs until the signal aborts. */
+  watchSpace(end: AbortSignal): Promise<void> {
+    return this.#space.watch(end);
   }
 
   async scan(signal: AbortSignal): Promise<TimedScan> {
@@ -64,7 +64,7 @@ export class Planner {
     return { ...(await this.#scanner.scan(signal)), startedMs };
   }
 
-  /** Finds out what is new before it says what to do about it. */
+  /** Learns about new changes before it plans steps for them. */
   async plan(
     scan: TimedScan,
     records: Records,
@@ -73,7 +73,7 @@ export class Planner {
     const { layer, remote } = this.#options;
     adoptMoves(scan, records);
     this.#forgetMoves(scan, records);
-    const room = { isCut: await this.#room.look(), isUrgent: options.isUrgent ?? (() => false) };
+    const room = { isCut: await this.#space.look(), isUrgent: options.isUrgent ?? (() => false) };
     const conditions = { ...this.#times(options), ...room };
     const first = planUpper(scan, records, {
       ...conditions,
@@ -89,13 +89,14 @@ export class Planner {
     const use = await this.#use(first, options);
     const planned = (isWhole: boolean): Plan => planUpper(scan, records, { ...conditions, ...use, isWhole });
     const isWhole = !replacesAnything(planned(true), records) || (await this.#isWhole(scan, signal));
-    // Records may have changed meanwhile.
+    // Learning may have changed the records.
     const plan = planned(isWhole);
     for (const { place, entry } of plan.cut) {
       records.set(place, { ...(records.places.get(place) ?? { remote: NOTHING }), cut: identityOf(entry) });
     }
     for (const place of plan.spent) records.drop(place);
-    // What is in a folder that users made depends on what it hides: that is learnt one after the other.
+    // What a folder of users contains on the remote depends on what it hides, so levels are learnt one
+    // after the other.
     const isMoreToLearn = !isWhole || plan.lessons.some(({ place }) => !failed.has(place));
     return {
       plan: failed.size === 0 ? plan : { ...plan, items: withReasons(plan.items, failed) },
@@ -115,9 +116,9 @@ export class Planner {
   }
 
   /**
-   * A look is no moment: of what was renamed meanwhile it may show neither the former name nor the later one,
-   * and what seems to be deleted or replaced is all that there is of a renamed file. Where people never cease
-   * to rename, many looks in a row do.
+   * A scan takes time: it may miss a file under both its former and its new name when it is renamed
+   * meanwhile, and an apparent deletion or replacement could be the only copy of a renamed file. Where
+   * people rename all the time, many scans in a row together count as whole.
    */
   async #isWhole(scan: Scan, signal: AbortSignal): Promise<boolean> {
     const now = this.#options.clock.monotonic();
@@ -129,19 +130,19 @@ export class Planner {
     return this.#torn.looks > TORN_LOOKS && now - this.#torn.sinceMs > TORN_MS;
   }
 
-  /** Users see these where the remote has them, and whatever is looked up from now on is told so. */
+  /** Users see these entries at their place on the remote, and all later lookups do as well. */
   settled(keys: readonly string[]): void {
     for (const key of keys) this.#settledAt.set(key, this.#options.clock.monotonic());
   }
 
   /**
-   * A mark that was written before users saw where a folder is has been read by now. What left the upper
-   * folder has no record.
+   * Drops records of moves that are no longer needed: marks written before users saw the new place have
+   * been read by now, and entries that left the upper folder have no mark.
    */
   #forgetMoves(scan: TimedScan, records: Records): void {
     const keys = new Set([...scan.entries.values()].map(({ key }) => key));
     const gone = [...records.moves.keys()].filter((key) => !keys.has(key));
-    // A look is no moment: what was renamed out of a folder that is gone may not have been seen yet.
+    // A scan takes time: an entry that was moved out of a deleted folder may not have been seen yet.
     for (const key of gone.filter((one) => this.#gone.has(one))) noteUnanswered(key, records);
     for (const key of gone) if (this.#gone.has(key)) records.setMove(key, null);
     this.#gone = new Set(gone);
@@ -171,8 +172,8 @@ export class Planner {
 }
 
 /**
- * Whether it would take anything from the remote that users saw there, and that may be all there is of a file
- * they renamed.
+ * Whether the plan deletes or replaces something that users saw on the remote and that may be the only copy
+ * of a renamed file.
  */
 function replacesAnything({ items }: Plan, { places }: Records): boolean {
   return [...items.values()].some(
@@ -183,8 +184,8 @@ function replacesAnything({ items }: Plan, { places }: Records): boolean {
 }
 
 /**
- * Users have removed or replaced what they had moved before it was seen whether the remote had moved it. It
- * may have: then what is at the other place is nobody else's, and goes as they wanted.
+ * Users deleted or replaced a renamed entry before it was known whether the remote had moved it. It may
+ * have: then what is at the target is nobody else's, and is treated as users wanted.
  */
 function noteUnanswered(key: string, records: Records): void {
   const move = records.moves.get(key);
@@ -198,9 +199,7 @@ function noteUnanswered(key: string, records: Records): void {
   }
 }
 
-/**
- * After a start: a former run wanted these taken out and was ended before; what is still here counts again.
- */
+/** Runs at the start: entries that a former run wanted to remove and that are still here count again. */
 export function revive({ entries }: Scan, records: Records): void {
   for (const [place, record] of records.places) {
     if (record.isLeaving === true && entries.has(place)) records.set(place, { ...record, isLeaving: false });
@@ -208,8 +207,8 @@ export function revive({ entries }: Scan, records: Records): void {
 }
 
 /**
- * Where each entry with a mark comes from is put on record when it is first seen: later its mark may speak of
- * former names.
+ * Records the origin of each entry with a mark when it is first seen: later its mark may contain former
+ * names.
  */
 export function adoptMoves(scan: Scan, records: Records): void {
   for (const { entry, source } of originsOf(scan, records.moves).values()) {

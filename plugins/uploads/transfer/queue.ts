@@ -1,17 +1,20 @@
-/** What may go next, and what became of the tries so far. Pure but for its own memory. */
+/**
+ * Decides which steps may start next, and remembers the results of attempts. Pure apart from its own
+ * memory.
+ */
 import type { QueueEntry, RemoteFailure } from 'mountkeeper';
 import { isAtOrInside } from '../compare/paths.ts';
 import type { Item, Plan } from '../compare/plan-types.ts';
 
 const FIRST_PAUSE_MS = 5_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** A refusal may be a mood; the third one is told. */
+/** A refusal may be temporary; the third one is reported. */
 const STUCK_AFTER = 3;
-/** Deletions wait for uploads, but not for an endless row of them. */
+/** Deletions wait for uploads, but no longer than this. */
 const DELETION_PATIENCE_MS = 60_000;
 const OLD_MS = 600_000;
 const SIZE_CLASSES = [1 << 20, 1 << 26, 1 << 30];
-/** Steps that are no uploads, at the same time. */
+/** Concurrent steps that are not uploads. */
 const SMALL_STEPS = 4;
 
 interface Try {
@@ -28,20 +31,29 @@ export interface Running {
   sentBytes: number;
 }
 
+/** What is not on the remote as users see it. */
+export interface Waiting {
+  /** The path that users see. */
+  readonly path: string;
+  /** The paths, here and on the remote, that it is about, each with all that is in it. */
+  readonly spots: readonly string[];
+  readonly reason: string;
+}
+
 export class Queue {
   readonly running = new Map<string, Running>();
   #items: ReadonlyMap<string, Item> = new Map();
   readonly #done = new Set<string>();
-  /** What may be started, the most urgent first; deletions that wait for everything else apart. */
+  /** Items that may start, most urgent first; deletions that wait for everything else are separate. */
   #lanes: Record<Lane, Map<string, Item>> = { upload: new Map(), small: new Map(), late: new Map() };
   readonly #tries = new Map<string, Try>();
   readonly #firstSeen = new Map<string, number>();
   #isMoveHeld = false;
-  /** Until then only what is urgent goes, in milliseconds since the epoch. */
+  /** Until then only urgent items start, in milliseconds since the epoch; 0 means no pause. */
   #pausedUntil = 0;
-  /** Paths that go before all others, also while the rest is paused. */
+  /** Paths that go first, even while the rest is paused. */
   readonly #urgent = new Set<string>();
-  /** Why nothing goes: the remote is silent. Tried again with one item from then on. */
+  /** Set while the remote does not answer; from `until` on, it is tried again with one item. */
   #silence: { readonly reason: string; readonly until: number } | undefined;
 
   get items(): readonly Item[] {
@@ -57,12 +69,12 @@ export class Queue {
     return this.#pausedUntil > now ? this.#pausedUntil : undefined;
   }
 
-  /** 0 ends a pause. What is under way comes to its end. */
+  /** 0 ends a pause. Running steps are finished. */
   pause(until: number): void {
     this.#pausedUntil = until;
   }
 
-  /** This path, and what is in it, goes next. */
+  /** Sends this path, and everything in it, next. */
   prefer(path: string): void {
     this.#urgent.add(path);
     this.#silence = undefined;
@@ -96,13 +108,13 @@ export class Queue {
       this.#lanes[laneOf(item)].set(item.id, item);
   }
 
-  /** Once nothing of it waits, a path is like any other. */
+  /** A path is no longer urgent when nothing of it waits. */
   #endUrgency(): void {
     for (const path of this.#urgent)
       if (![...this.#items.values()].some((item) => isAtOrInside(item.path, path))) this.#urgent.delete(path);
   }
 
-  /** What the plan says is out of date: nothing of it starts any more. */
+  /** Drops an outdated plan: nothing of it starts any more. */
   discard(): void {
     this.#lanes = { upload: new Map(), small: new Map(), late: new Map() };
   }
@@ -113,7 +125,7 @@ export class Queue {
     for (const [id, one] of this.#tries) this.#tries.set(id, { ...one, nextTryAt: 0 });
   }
 
-  /** What may start now, the most urgent first, as many as there is room for. */
+  /** Items that may start now, most urgent first, as many as there are free slots. */
   next(now: number, transfers: number): Item[] {
     if (this.#silence !== undefined && (this.running.size > 0 || this.#silence.until > now)) return [];
     if (this.pausedUntil(now) !== undefined) return this.#urgentOnes(transfers);
@@ -128,12 +140,12 @@ export class Queue {
     return chosen;
   }
 
-  /** Listings are being read anew: no move may begin. */
+  /** While listings are being refreshed, no move may begin. */
   holdMoves(isHeld: boolean): void {
     this.#isMoveHeld = isHeld;
   }
 
-  /** With what they need: a folder that is to be made, a thing that is in the way. */
+  /** Includes what they need: a folder to be created, an entry that blocks them. */
   #urgentOnes(transfers: number): Item[] {
     const wanted = new Set<string>();
     const want = (item: Item): void => {
@@ -175,11 +187,11 @@ export class Queue {
     this.#lanes[laneOf(item)].delete(item.id);
     this.#tries.delete(item.id);
     this.#silence = undefined;
-    // Those that the silence made wait need not any longer.
+    // The remote answers again, so items that only waited for it need not wait longer.
     for (const [id, one] of this.#tries) if (one.isSilence) this.#tries.delete(id);
   }
 
-  /** The next look says what is to be done about it. */
+  /** The next scan decides again about this item. */
   postponed(item: Item): void {
     this.#lanes[laneOf(item)].delete(item.id);
   }
@@ -191,7 +203,7 @@ export class Queue {
     else this.#silence = undefined;
     const pauseMs = isSilence ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (tries - 1), LONGEST_PAUSE_MS);
     this.#tries.set(item.id, { tries, nextTryAt: now + pauseMs, reason: error.message, isSilence });
-    // Its time comes at one of the next looks.
+    // A later scan makes it ready again.
     if (!isSilence) this.#lanes[laneOf(item)].delete(item.id);
   }
 
@@ -229,6 +241,14 @@ export class Queue {
     });
   }
 
+  waiting(now: number): Waiting[] {
+    return this.items.map((item) => ({
+      path: item.path,
+      spots: [item.path, ...spots(item), ...(item.move?.going === undefined ? [] : [item.move.going])],
+      reason: this.running.has(item.id) ? 'It is on its way.' : this.reason(item, now),
+    }));
+  }
+
   #runningItems(): Item[] {
     return [...this.running.values()].map(({ item }) => item);
   }
@@ -239,7 +259,7 @@ export class Queue {
     return true;
   }
 
-  /** Small: before others. What has waited long is small. */
+  /** Small files first. Items that have waited long count as small. */
   #urgency(item: Item, now: number): number {
     if (this.isUrgent(item.path)) return -1;
     const order = { move: 0, 'make folder': 1, upload: 2, delete: 3 }[item.action] * 10;
@@ -253,7 +273,7 @@ function laneOf({ action, isInTheWay }: Item): Lane {
   return action === 'delete' && isInTheWay !== true ? 'late' : 'small';
 }
 
-/** Steps about one place, or about a folder and what is in it, go one after the other. */
+/** Steps about one place, or about a folder and its content, run one after the other. */
 function collide(a: Item, b: Item): boolean {
   const isWide = [a, b].some(({ action }) => action === 'move' || action === 'delete');
   return spots(a).some((one) =>

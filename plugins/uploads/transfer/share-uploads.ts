@@ -1,7 +1,7 @@
 /**
- * One share's uploader: looks at the upper folder, plans, runs the steps, takes out what has arrived. It
- * keeps no state of its own that matters: whoever ends it at any point and starts another one comes to the
- * same end.
+ * One share's uploader: scans the upper folder, plans, runs the steps, removes what has been uploaded. It
+ * keeps no important state in memory: if it is interrupted at any point, the next one reaches the same
+ * result.
  */
 import { lstat } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -10,25 +10,29 @@ import type { Item } from '../compare/plan-types.ts';
 import { Records } from '../compare/records.ts';
 import { resolveConflict } from '../conflicts/resolve.ts';
 import type { Keep } from '../conflicts/resolve.ts';
+import { receiptOf } from '../proof/receipt.ts';
+import type { ProofOptions } from '../proof/proof-jobs.ts';
+import type { Receipt } from '../proof/receipt.ts';
+import { DEFAULT_PROOF } from '../proof/same-content.ts';
 import { verify } from '../proof/verify.ts';
 import type { Verified } from '../proof/verify.ts';
-import { CleanFiles } from './clean-files.ts';
+import { CleanFiles } from './leaving/clean-files.ts';
 import { figuresOf } from './figures.ts';
-import { Leaving } from './leaving.ts';
-import { settleLive } from './settle-live.ts';
+import { Leaving } from './leaving/leaving.ts';
+import { settleLive } from './leaving/settle-live.ts';
 import type { ManagedUploads, ShareUploaderOptions } from './managed.ts';
-import { MoveLock } from './move-gate.ts';
+import { MoveLock } from './move-lock.ts';
 import { LookLoop } from './look-loop.ts';
 import { perform } from './perform.ts';
 import { Planner, revive } from './planner.ts';
 import { Queue } from './queue.ts';
-import type { Running } from './queue.ts';
+import type { Running, Waiting } from './queue.ts';
 import { Changed } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
-/** How long "all may go now" holds. */
+/** How long a `flush` lasts. */
 const HURRY_MS = 30_000;
-/** A look costs at most this part of the time. */
+/** A scan takes at most one part in this many of the time. */
 const LOOK_SHARE = 50;
 const LONGEST_FRESH_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
@@ -86,7 +90,7 @@ export class ShareUploader implements ManagedUploads {
     });
     if (options.isSelfDriven !== false) {
       this.#loop.begin();
-      void this.#planner.watchRoom(this.#end.signal);
+      void this.#planner.watchSpace(this.#end.signal);
     }
   }
 
@@ -125,9 +129,24 @@ export class ShareUploader implements ManagedUploads {
     this.#lookSoon();
   }
 
-  async verify(path: string): Promise<readonly Verified[]> {
-    await this.#open();
-    return verify(path, this.#tools());
+  async verify(path: string, { signal, onProgress }: ProofOptions): Promise<readonly Verified[]> {
+    const records = await this.#open();
+    const both = AbortSignal.any([signal, this.#end.signal]);
+    return verify(path, { ...this.#tools(records), signal: both, onProgress });
+  }
+
+  async receipt(path: string, { signal, onProgress }: ProofOptions): Promise<Receipt> {
+    const both = AbortSignal.any([signal, this.#end.signal]);
+    const waiting = async (): Promise<readonly Waiting[]> => {
+      // What was written a moment ago counts, too.
+      this.#isLookDue = true;
+      // Others may wait for the same look: it does not end with this receipt.
+      await this.look(this.#end.signal);
+      both.throwIfAborted();
+      return this.#queue.waiting(this.#options.clock.now());
+    };
+    const records = await this.#open();
+    return receiptOf(path, { ...this.#tools(records), signal: both, waiting, onProgress });
   }
 
   #lookSoon(): void {
@@ -142,7 +161,7 @@ export class ShareUploader implements ManagedUploads {
   async settleMoves(signal: AbortSignal): Promise<void> {
     const release = this.#moveLock.holdAnyway();
     try {
-      // What was under way ended with the former connection.
+      // Steps that were running ended with the former connection.
       while ([...this.#queue.running.values()].some(({ item }) => item.action === 'move'))
         await this.#options.clock.sleep(MOVE_END_MS, signal);
       await settleLive(await this.#planner.scan(signal), { ...this.#tools(await this.#open()), signal });
@@ -163,7 +182,7 @@ export class ShareUploader implements ManagedUploads {
     this.#lookSoon();
   }
 
-  /** A look that began before the call may not know what the caller knows, so another one follows it. */
+  /** A scan that began before the call may not include the latest changes, so another one follows it. */
   look(signal: AbortSignal): Promise<UploadFigures> {
     if (this.#isFresh()) return Promise.resolve(this.#figures!);
     if (this.#looking === undefined) {
@@ -182,8 +201,8 @@ export class ShareUploader implements ManagedUploads {
   }
 
   /**
-   * A look at very many files costs: those who ask often get what the last one showed. That all is through is
-   * never old news.
+   * Scanning very many files is expensive: frequent callers get the last result. An "everything is
+   * uploaded" is never taken from an old one.
    */
   #isFresh(): boolean {
     if (this.#isLookDue || this.#figures === undefined || this.#figures.dirtyFiles === 0) return false;
@@ -200,12 +219,12 @@ export class ShareUploader implements ManagedUploads {
     await this.#records?.close();
   }
 
-  /** Resolves when no step runs any more and none can start now. */
+  /** Resolves when no step is running and none can start now. */
   async settled(): Promise<void> {
     while (this.#steps.size > 0) await Promise.race(this.#steps);
   }
 
-  /** True when another look would find something to be done at once. */
+  /** True when another scan would find something to do at once. */
   get isLookDue(): boolean {
     return this.#isLookDue;
   }
@@ -243,7 +262,7 @@ export class ShareUploader implements ManagedUploads {
     return this.#figures;
   }
 
-  /** Starts what may go; when nothing more can, takes out what has arrived. */
+  /** Starts steps that may run; when none can, removes what has been uploaded. */
   #start(): void {
     const { clock, transfers } = this.#options;
     if (this.#end.signal.aborted || this.#records === undefined) return;
@@ -261,7 +280,7 @@ export class ShareUploader implements ManagedUploads {
     this.#spawn(this.#step(item, run).finally(() => this.#queue.running.delete(item.id)));
   }
 
-  /** Another look follows what has changed the upper folder. */
+  /** Whatever changes the upper folder is followed by another scan. */
   async #leave(work: Promise<boolean>): Promise<void> {
     this.#isLookDue = (await work) || this.#isLookDue;
   }
@@ -287,7 +306,7 @@ export class ShareUploader implements ManagedUploads {
         run.sentBytes = bytes;
       });
       this.#queue.succeeded(item);
-      // Every path may mean another place now.
+      // After a move, every path may mean another place.
       if (item.action === 'move') {
         this.#queue.discard();
         this.#moveLock.moved();
@@ -307,12 +326,13 @@ export class ShareUploader implements ManagedUploads {
   }
 
   #tools(records = this.#records!): StepTools {
-    const { layer, remote, clock, onConflict } = this.#options;
+    const { layer, remote, clock, onConflict, proof } = this.#options;
     return {
       layer,
       remote,
       clock,
       onConflict,
+      proof: proof?.() ?? DEFAULT_PROOF,
       records,
       host: hostname().split('.')[0] ?? 'here',
       signal: this.#end.signal,

@@ -1,4 +1,4 @@
-/** What all steps share: the two sides, the records, and how a conflict is noted. */
+/** What all steps use: both sides, the records, and the reporting of conflicts. */
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock, Conflict, RemoteFiles, UpperEntry, WriteLayer } from 'mountkeeper';
@@ -8,17 +8,19 @@ import { NOTHING } from '../compare/records.ts';
 import type { Item } from '../compare/plan-types.ts';
 import { keyOf } from '../compare/scan.ts';
 import { conflictPath } from '../conflicts/names.ts';
+import type { Proof } from '../proof/same-content.ts';
 
 export interface StepTools {
   readonly layer: WriteLayer;
   readonly remote: RemoteFiles;
   readonly records: Records;
   readonly clock: Clock;
-  /** Of this machine, for names of second versions. */
+  /** Name of this machine, for the names of second versions. */
   readonly host: string;
   readonly signal: AbortSignal;
+  readonly proof: Proof;
   readonly onConflict: (conflict: Conflict) => void;
-  /** Folders in which something changed on the remote. */
+  /** Called with a folder in which something changed on the remote. */
   readonly touched: (folder: string) => void;
 }
 
@@ -26,7 +28,7 @@ export interface LocalStats extends Omit<UpperEntry, 'path' | 'isOpaque'> {
   readonly key: string;
 }
 
-/** The upper folder is not what the step was planned for: look again. */
+/** The upper folder has changed since the step was planned: scan again. */
 export class Changed extends Error {}
 
 export async function localStats(layer: WriteLayer, path: string): Promise<LocalStats | undefined> {
@@ -54,7 +56,7 @@ export async function localStats(layer: WriteLayer, path: string): Promise<Local
   };
 }
 
-/** Rejects when something else has come to the item's path, or nothing is there any more. */
+/** Rejects when the entry at the item's path was replaced or removed. */
 export async function checkEntry({ path, entry }: Item, { layer }: StepTools): Promise<LocalStats> {
   const stats = await localStats(layer, path);
   if (stats === undefined || stats.kind !== entry?.kind || stats.key !== entry.key) throw new Changed();
@@ -66,7 +68,7 @@ export async function ask({ remote, signal }: StepTools, place: string, hash = f
   return thingOf(await remote.stat(place, { signal, hash }));
 }
 
-/** A path beside that the remote has free. */
+/** A free path on the remote, in the same folder. */
 export async function freePath(tools: StepTools, path: string): Promise<string> {
   for (let again = 0; ; again += 1) {
     const candidate = conflictPath(path, { now: tools.clock.now(), host: tools.host }, again);
@@ -78,7 +80,7 @@ function isTaken({ places, conflicts }: Records, path: string): boolean {
   return places.has(path) || conflicts.some(({ copy }) => copy === path);
 }
 
-/** On record first: an event that is told twice is worse than one that stands in the list alone. */
+/** Recorded first: reporting an event twice would be worse than listing it without an event. */
 export async function tell(tools: StepTools, conflict: Omit<Conflict, 'at'>): Promise<void> {
   const whole = { ...conflict, at: tools.clock.now() };
   tools.records.addConflict(whole);

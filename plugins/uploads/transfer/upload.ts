@@ -1,21 +1,24 @@
 /**
- * Brings one file up. The order of asking, writing down and doing is what makes it safe: after a stop at any
- * line, the next try comes to the same end, and nothing that somebody else put on the remote is replaced.
+ * Uploads one file. The order of checking, recording and doing makes it safe: after an interruption at any
+ * line, the next attempt reaches the same result, and nothing that somebody else put on the remote is
+ * replaced.
  */
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { undefinedWhenMissing } from 'mountkeeper';
 import type { RemoteVersion } from 'mountkeeper';
 import { parentOf } from '../compare/paths.ts';
 import type { Item } from '../compare/plan-types.ts';
 import { identityOf, isSameFile, NOTHING } from '../compare/records.ts';
 import type { Identity, PlaceRecord, Records, Thing } from '../compare/records.ts';
-import { couldBe, hasSameContent, isSameThing, lookOf, looksLike } from '../proof/versions.ts';
+import { isSameContent } from '../proof/same-content.ts';
+import { couldBe, isSameThing, lookOf, looksLike } from '../proof/versions.ts';
 import { ask, Changed, checkEntry, freePath, localStats, tell } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
 /**
- * On file systems with coarse times, a file that was changed this recently may change again under the same
- * time.
+ * On file systems with coarse timestamps, a file changed within this time may change again without a new
+ * timestamp.
  */
 const COARSE_TIME_MS = 20;
 
@@ -28,7 +31,7 @@ export async function uploadFile(item: Item, step: UploadStep): Promise<void> {
   const { place } = item;
   const local = await settled(item, step);
   const record = records.places.get(place) ?? { remote: NOTHING };
-  // A look that began before the last upload ended does not know of it.
+  // A scan that began before the last upload ended does not know about it.
   if (isSameFile(record.proved, local)) return;
   const target = record.copy?.path ?? place;
   const now = await ask(step, target);
@@ -37,11 +40,12 @@ export async function uploadFile(item: Item, step: UploadStep): Promise<void> {
     { now, expected, local, record, target, file: join(step.layer.upper, item.path) },
     step,
   );
-  if (decision === 'is there') return prove(item, { target, local, now }, step);
   if (decision === 'conflict') {
     await divert(item, record, { local, now }, step);
     return uploadFile(item, step);
   }
+  if (decision !== 'send')
+    return prove(item, { target, local, now, isCompared: decision === 'is the same' }, step);
   if (now.kind === 'nothing' && expected.kind === 'file' && record.copy === undefined) {
     records.set(place, { ...record, remote: NOTHING });
     await tell(step, { path: place, copy: place, what: 'deleted' });
@@ -49,11 +53,11 @@ export async function uploadFile(item: Item, step: UploadStep): Promise<void> {
   await send(item, { target, local, now }, step);
 }
 
-/** The file as it is on the disk now, with all that programs have mapped into memory. */
+/** The file as it is on disk now, after syncing what programs have written through memory mappings. */
 async function settled(item: Item, step: UploadStep): Promise<Identity> {
   const { path } = item;
   const { layer, clock, signal } = step;
-  const handle = await open(join(layer.upper, path), 'r').catch(() => undefined);
+  const handle = await open(join(layer.upper, path), 'r').catch(undefinedWhenMissing);
   if (handle === undefined) throw new Changed();
   try {
     await handle.datasync();
@@ -76,6 +80,8 @@ interface Sent {
   readonly local: Identity;
   /** What the remote has at the target. */
   readonly now: Thing;
+  /** Its content was found equal already. */
+  readonly isCompared?: boolean;
 }
 
 interface Case {
@@ -87,32 +93,51 @@ interface Case {
   readonly file: string;
 }
 
-/** What to do about what the remote has now. */
-async function decide(
-  { now, expected, local, record, target, file }: Case,
-  step: UploadStep,
-): Promise<'send' | 'is there' | 'conflict'> {
+type Decision = 'send' | 'is there' | 'is the same' | 'conflict';
+
+/** Decides by what the remote has now. */
+async function decide(one: Case, step: UploadStep): Promise<Decision> {
+  const { now, expected, record } = one;
   const { precisionMs } = step.remote;
   if (now.kind === 'nothing') return 'send';
   if (now.kind === 'folder') return 'conflict';
   const isExpected = isSameThing(now, expected, precisionMs);
-  if (looksLike(now.version, lookOf(local), precisionMs)) {
-    const isSame = await compared(file, target, step);
-    // Size and time alone say nothing of a file that was changed within the remote's second, or whose time
-    // was set back.
-    if (isSame ?? !isExpected) return 'is there';
-  }
   const isOurs = record.sending !== undefined && couldBe(now.version, record.sending, precisionMs);
-  return isExpected || isOurs ? 'send' : 'conflict';
+  const there = await arrivedBefore(one, { version: now.version, isExpected, isOurs }, step);
+  return there ?? (isExpected || isOurs ? 'send' : 'conflict');
 }
 
-/** Undefined where the remote has no hash that could tell. */
+interface Seen {
+  readonly version: RemoteVersion;
+  readonly isExpected: boolean;
+  readonly isOurs: boolean;
+}
+
+/** Whether the remote has the file already. */
+async function arrivedBefore(
+  { local, target, file }: Case,
+  { version, isExpected, isOurs }: Seen,
+  step: UploadStep,
+): Promise<'is there' | 'is the same' | undefined> {
+  const { precisionMs } = step.remote;
+  const isAlike = looksLike(version, lookOf(local), precisionMs);
+  // Without times an upload that came through, and whose proof broke off, is known by its content alone.
+  const isPerhapsSent = isOurs && !Number.isFinite(precisionMs) && version.bytes === local.bytes;
+  if (!isAlike && !isPerhapsSent) return undefined;
+  const isSame = await compared(file, target, step);
+  if (isSame === true) return 'is the same';
+  // Equal size and time prove nothing for a file that was changed within the remote's time resolution, or
+  // whose time was set back.
+  return isSame === undefined && isAlike && !isExpected ? 'is there' : undefined;
+}
+
+/** Undefined when the content was not compared. */
 async function compared(file: string, target: string, step: UploadStep): Promise<boolean | undefined> {
   const hashed = await ask(step, target, true);
-  return hashed.kind === 'file' ? hasSameContent(file, hashed.version, step.signal) : undefined;
+  return hashed.kind === 'file' ? isSameContent({ file, target, version: hashed.version }, step) : undefined;
 }
 
-/** Someone else's version keeps the place; the user's goes beside. */
+/** Someone else's version keeps the path; the user's version gets another name. */
 async function divert(
   { place, path }: Item,
   record: PlaceRecord,
@@ -138,29 +163,63 @@ async function send(item: Item, { target, local, now }: Sent, step: UploadStep):
     await remote.makeFolder(parentOf(target), { signal });
   await remote.upload(join(layer.upper, item.path), target, { signal, onProgress: step.onProgress });
   step.touched(parentOf(target));
-  // A former try may have been cut off with another content.
+  // An earlier attempt with other content may have been interrupted.
   if (rest.sending !== undefined) await remote.clearLeftovers(target, { signal });
   await prove(item, { target, local, now: await ask(step, target, true) }, step);
 }
 
-/** Holds what the remote shows now against the file, and puts it on record. */
-async function prove(item: Item, { target, local, now }: Sent, step: UploadStep): Promise<void> {
-  const { layer, records, remote, signal } = step;
+/** Compares what the remote has now with the file, and records the result. */
+async function prove(
+  item: Item,
+  { target, local, now, isCompared = false }: Sent,
+  step: UploadStep,
+): Promise<void> {
+  const { records, remote } = step;
   if (now.kind !== 'file') throw new Error('The remote does not show the file that was brought there.');
-  const after = await localStats(layer, item.path);
-  const isUnchanged = after !== undefined && isSameFile(local, identityOf(after));
-  const isLike = couldBe(now.version, lookOf(local), remote.precisionMs);
-  if (!isUnchanged && !isLike) throw new Changed();
-  const isWrong =
-    isUnchanged && (await hasSameContent(join(layer.upper, item.path), now.version, signal)) === false;
-  if (!isLike || isWrong)
-    throw new Error('The remote shows another file than the one that was brought there.');
+  const { version } = now;
+  const isUnchanged = await checkArrival(item, { target, local, version }, isCompared, step);
   records.set(item.place, {
-    ...arrived(item.place, target, { version: now.version, precisionMs: remote.precisionMs }, records),
+    ...arrived(item.place, target, { version, precisionMs: remote.precisionMs }, records),
     ...(isUnchanged && { proved: local }),
   });
   await records.saved();
   if (!isUnchanged) throw new Changed();
+}
+
+interface Shown {
+  readonly target: string;
+  readonly local: Identity;
+  readonly version: RemoteVersion;
+}
+
+/**
+ * Rejects where the remote shows another file. Resolves to false where users have written since, so that only
+ * the size and the time speak for it.
+ */
+async function checkArrival(
+  item: Item,
+  shown: Shown,
+  isCompared: boolean,
+  step: UploadStep,
+): Promise<boolean> {
+  const after = await localStats(step.layer, item.path);
+  const isUnchanged = after !== undefined && isSameFile(shown.local, identityOf(after));
+  const isLike = couldBe(shown.version, lookOf(shown.local), step.remote.precisionMs);
+  if (!isUnchanged && !isLike) throw new Changed();
+  const isWrong = isUnchanged && !isCompared && (await isDamaged(item, shown, step));
+  if (!isLike || isWrong)
+    throw new Error('The remote shows another file than the one that was brought there.');
+  return isUnchanged;
+}
+
+/** Rejects with a `Changed` where users have written since: reading back may take hours. */
+async function isDamaged(item: Item, { target, local, version }: Shown, step: UploadStep): Promise<boolean> {
+  const { layer } = step;
+  const isSame = await isSameContent({ file: join(layer.upper, item.path), target, version }, step);
+  if (isSame !== false) return false;
+  const now = await localStats(layer, item.path);
+  if (now === undefined || !isSameFile(local, identityOf(now))) throw new Changed();
+  return true;
 }
 
 interface Arrival {

@@ -2,10 +2,10 @@ import type { Counts, Report } from '../job-description.ts';
 import { NO_COUNTS } from '../job-description.ts';
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
-/** Problems that are told one by one; the others are only counted. */
+/** Problems that are reported individually; further ones are only counted. */
 const MOST_PROBLEMS = 50;
 
-/** Counts of the helper, and what of them the daemon does not know yet. */
+/** The helper's counts, and those that the daemon does not know yet. */
 export class Counters {
   phase: 'listing' | 'caching' = 'listing';
   readonly counts: Writable<Counts> = { ...NO_COUNTS };
@@ -36,7 +36,7 @@ export class Counters {
     if (this.#problems <= MOST_PROBLEMS) this.#tell({ kind: 'problem', path, reason });
   }
 
-  /** Tells the daemon, unless it knows already. */
+  /** Reports to the daemon if anything has changed. */
   report(): void {
     const report: Report = { kind: 'counts', phase: this.phase, counts: { ...this.counts } };
     const text = JSON.stringify(report);

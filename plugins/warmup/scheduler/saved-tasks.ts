@@ -5,10 +5,9 @@ import type { Former, Target } from './task.ts';
 
 type SavedTask = Target & Former;
 
-/**
- * What former daemons left, by key. A file that is not there or cannot be read means that nothing is known.
- */
+/** Saved tasks of former daemons, by key. Empty when the file is missing or cannot be read. */
 export async function readTasks(file: string): Promise<ReadonlyMap<string, Task>> {
+  // As said above.
   const text = await readFile(file, 'utf8').catch(() => '');
   try {
     const { tasks } = JSON.parse(text) as { tasks: SavedTask[] };
@@ -20,6 +19,7 @@ export async function readTasks(file: string): Promise<ReadonlyMap<string, Task>
       }),
     );
   } catch {
+    // As said above.
     return new Map();
   }
 }

@@ -10,13 +10,13 @@ import { keyOf, Task } from './task.ts';
 import type { Target } from './task.ts';
 
 /**
- * Connections over which shares are warmed up at the same time; on each, one share at a time, since its line
- * is one.
+ * Connections over which shares are warmed up at the same time; on each connection one share at a time,
+ * because its shares share one line.
  */
 const LINES_AT_ONCE = 2;
-/** After an interruption. */
+/** Pause after an interruption. */
 const PAUSE_MS = 2_000;
-/** What was asked for and is through is remembered for whoever asks, the last ones. */
+/** Finished requests that are remembered for people who ask. */
 const MOST_ASKED = 50;
 
 export interface WarmupSchedulerOptions {
@@ -24,10 +24,10 @@ export interface WarmupSchedulerOptions {
   readonly log: Logger;
   readonly shares: () => readonly LiveShare[];
   readonly config: () => Readonly<WarmupConfig>;
-  /** Lists of what is to be fetched lie here. */
+  /** Folder for the lists of what is to be fetched. */
   readonly folder: string;
   readonly start: StartHelper;
-  /** What former daemons left. */
+  /** Saved tasks of former daemons. */
   readonly former: ReadonlyMap<string, Task>;
   readonly save: (tasks: readonly Task[]) => void;
 }
@@ -37,7 +37,7 @@ interface Run {
   readonly task: Task;
   readonly mount: Mount;
   readonly helper: Helper;
-  /** What the helper was told last. */
+  /** The last terms sent to the helper. */
   terms: string;
 }
 
@@ -48,7 +48,7 @@ interface Run {
 export class WarmupScheduler {
   readonly #options: WarmupSchedulerOptions;
   readonly #runs = new Map<string, Run>();
-  /** Mounts for which the rules were called for. */
+  /** Mounts for which the rules have already been requested. */
   readonly #mounts = new Map<string, Mount>();
   readonly #notBefore = new Map<string, number>();
   #rules = new Map<string, Task>();
@@ -71,21 +71,21 @@ export class WarmupScheduler {
     return [...this.#rules.values()];
   }
 
-  /** One for each rule as it is written; two that say the same are one task. */
+  /** One task per rule as written; two equal rules share one task. */
   get written(): readonly Task[] {
     return this.#written.map((key) => this.#rules.get(key)).filter((task) => task !== undefined);
   }
 
-  /** Everything that is known of a share: its rules, then what was asked for. */
+  /** All tasks of a share: its rules, then what was requested. */
   of(share: string): readonly Task[] {
     return [...this.#rules.values(), ...this.#asked.values()].filter(({ target }) => target.share === share);
   }
 
-  /** Takes over the rules of the configuration: new ones are called for, those taken out stop at once. */
+  /** Applies the rules of the configuration: new ones are requested, removed ones stop at once. */
   configure(): void {
     const { config } = this.#options;
-    // What a former daemon knew holds for the rules of the start; one that is taken out and put back is a new
-    // one.
+    // Saved tasks apply only to the rules at the start; a rule that is removed and added again counts as
+    // new.
     const former = this.#former;
     this.#former = new Map();
     const previous = this.#rules;
@@ -108,7 +108,7 @@ export class WarmupScheduler {
     this.#save();
   }
 
-  /** Calls for rules: all, or those of one share. Gives how many there are. */
+  /** Requests rules to run: all, or those of one share. Returns how many there are. */
   wantRules(share?: string): number {
     const meant = this.rules.filter(({ target }) => share === undefined || target.share === share);
     for (const task of meant) task.want();
@@ -117,7 +117,7 @@ export class WarmupScheduler {
     return meant.length;
   }
 
-  /** What is no rule is forgotten some time after it is through. */
+  /** Tasks that are not rules are forgotten some time after they are finished. */
   ask(target: Target): void {
     const key = keyOf(target);
     const task = this.#rules.get(key) ?? this.#asked.get(key) ?? new Task(target);
@@ -134,7 +134,7 @@ export class WarmupScheduler {
     this.look();
   }
 
-  /** Ends what is under way and what waits; gives how many that were. */
+  /** Ends what is running and what waits; returns how many there were. */
   cancel(share: string): number {
     const meant = this.of(share).filter((task) => task.isWanted || task.isRunning);
     for (const task of meant) this.#stop(task);
@@ -142,7 +142,7 @@ export class WarmupScheduler {
     return meant.length;
   }
 
-  /** Stops what can no longer go on and starts what can. Waits for nothing. */
+  /** Stops tasks that can no longer run and starts those that can. Waits for nothing. */
   look(): void {
     if (this.#isClosed) return;
     const all = this.#options.shares();
@@ -156,7 +156,7 @@ export class WarmupScheduler {
     for (const one of all) this.#lookAt(one, all);
   }
 
-  /** Ends all helpers; what they were at goes on in the next daemon. */
+  /** Ends all helpers; the next daemon continues their tasks. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const runs = [...this.#runs.values()];
@@ -233,6 +233,7 @@ export class WarmupScheduler {
     this.#save();
     void helper.ended.then((ending) => {
       helper.stop();
+      // All lists go at the next start.
       void rm(listFile, { force: true }).catch(() => undefined);
       if (this.#runs.get(share) === run) this.#runs.delete(share);
       this.#end(task, ending);

@@ -4,7 +4,7 @@ import type { Counts, Ending, Report } from '../job-description.ts';
 
 export type TaskState = Exclude<WarmupState, 'none'>;
 
-/** What is to be warmed up: a rule of the configuration, or what somebody asked for. */
+/** What is to be warmed up: a rule of the configuration, or a request. */
 export interface Target {
   readonly share: string;
   readonly path: string;
@@ -17,34 +17,34 @@ export function keyOf({ share, path, newerThan, isDryRun }: Target): string {
   return JSON.stringify([share, path, newerThan, isDryRun]);
 }
 
-/** What a former daemon knew. */
+/** What a former daemon knew about a task. */
 export interface Former {
   readonly state: TaskState;
   readonly counts: Counts;
   readonly isWanted: boolean;
   readonly isFull: boolean;
-  /** It was a rule of the configuration; left out by versions that did not write it down. */
+  /** It was a rule of the configuration; absent in files of versions that did not save this. */
   readonly isRule?: boolean;
 }
 
 const NEW: Former = { state: 'pending', counts: NO_COUNTS, isWanted: false, isFull: false };
 
-/** One target and what came of it. Changes by its own verbs only. */
+/** One target and its state. Changes only through its own methods. */
 export class Task {
   readonly target: Target;
   readonly key: string;
   state: TaskState;
   counts: Counts;
-  /** Due, under way, or interrupted: it runs as soon as its share can. */
+  /** Waiting, running, or interrupted: it runs as soon as its share is ready. */
   isWanted: boolean;
-  /** The last run ended since the rest does not fit into the cache. */
+  /** The last run ended because the rest does not fit into the cache. */
   isFull: boolean;
   isRule: boolean;
 
   constructor(target: Target, former: Former = NEW) {
     this.target = target;
     this.key = keyOf(target);
-    // What was cut off by the end of a daemon is neither through nor under way.
+    // A task that was interrupted by the end of a daemon is neither finished nor running.
     const isCutOff = former.state === 'listing' || former.state === 'caching';
     this.state = isCutOff ? 'pending' : former.state;
     this.counts = former.counts;
@@ -73,7 +73,7 @@ export class Task {
     this.counts = report.counts;
   }
 
-  /** Whoever was interrupted goes on later; the counts stay what they were. */
+  /** An interrupted task continues later; its counts stay. */
   ended({ outcome }: Ending): void {
     this.isFull = outcome === 'full';
     this.isWanted = outcome === 'away' || outcome === 'stopped';
@@ -87,7 +87,7 @@ export class Task {
   }
 }
 
-/** The least finished first, but a failure before all. */
+/** The least finished state first, but a failure before all. */
 const ORDER: readonly TaskState[] = ['failed', 'pending', 'listing', 'caching', 'complete'];
 
 export interface Summary {

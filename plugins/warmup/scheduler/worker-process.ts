@@ -7,12 +7,12 @@ import type { Ending, Order, Report, Terms } from '../job-description.ts';
 
 const WORKER = fileURLToPath(new URL('../worker/worker.js', import.meta.url));
 const KEPT_WORDS = 2_000;
-/** Each file that is read holds one of Node's threads, and so may one more call each. */
+/** Each file that is read blocks one of Node's threads, and one more call per file may do so. */
 const THREADS_PER_FILE = 2;
 
-/** The process that does the work of one warmup. */
+/** The helper process that does the work of one warmup. */
 export interface Helper {
-  /** Settles once, whether it ended by itself or was stopped. Never rejects. */
+  /** Settles once, whether the process ended by itself or was stopped. Never rejects. */
   readonly ended: Promise<Ending>;
   tell(terms: Terms): void;
   /** Ends it at once; a process that hangs in the mount is left to the kernel. */
@@ -22,8 +22,9 @@ export interface Helper {
 export type StartHelper = (order: Order, onReport: (report: Report) => void) => Helper;
 
 /**
- * In a session of its own: Ctrl-C in the daemon's terminal is not for it. Its orders, which hold credentials,
- * come by a pipe; the name of its list tells people whose it is.
+ * Starts the helper in its own session, so that Ctrl-C in the daemon's terminal does not reach it. Its
+ * orders contain credentials, so they are passed through a pipe; the path of its list shows people which
+ * task it belongs to.
  */
 export const startHelper: StartHelper = (order, onReport) => {
   const child = spawn(process.execPath, [WORKER, order.listFile], {
@@ -71,10 +72,11 @@ export const startHelper: StartHelper = (order, onReport) => {
   };
 };
 
-/** Ends with the process; one that is let go may break off in the middle of a line. */
+/** Ends with the process; an abandoned one may stop in the middle of a line. */
 async function hear(said: Readable, onReport: (report: Report) => void): Promise<void> {
   const lines = linesOf(said);
   for (;;) {
+    // Broken off: its end tells why.
     const next = await lines.next().catch(() => undefined);
     if (next === undefined || next.done === true) return;
     onReport(JSON.parse(next.value) as Report);

@@ -1,25 +1,28 @@
-import { createSerialQueue } from 'mountkeeper/sdk';
+import { createSerialQueue, pause } from 'mountkeeper/sdk';
 import type { CacheView, Clock } from 'mountkeeper';
 
 const LOOK_EVERY_MS = 150;
-/** At the mounts of other shares, and for each so much longer: fifty of them must not cost more than one. */
-const LOOK_BESIDE_EVERY_MS = 250;
-const LOOK_BESIDE_PER_MOUNT_MS = 20;
-/** After the last sign of somebody else. */
+/**
+ * Interval of checks of other shares' mounts, and how much longer it gets for each of them: fifty mounts
+ * must not cost more than one.
+ */
+const CHECK_OTHERS_EVERY_MS = 250;
+const CHECK_OTHERS_PER_MOUNT_MS = 20;
+/** How long after the last sign of another reader it counts as gone. */
 const QUIET_MS = 1_000;
-/** A file that was read here may be on its way a little longer. */
+/** A file that was read here may still be transferred for this long. */
 const OWN_FOR_MS = 10_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 8_000;
-/** Beside others, this helper works a third of the time. */
+/** While others read, this helper works a third of the time. */
 const PAUSE_PER_WORK = 2;
 
-/** The mount of another share on the same line. Nobody warms it up at the same time. */
+/** The mount of another share on the same connection, which is not being warmed up at the same time. */
 export type OtherReader = Pick<CacheView, 'transfers'>;
 
 /**
- * Knows whether anybody else fetches through the mount, or through another one on the same line, and then
- * lets only one piece of work go at a time, with pauses twice as long as the work.
+ * Detects whether anybody else reads through the mount, or through another one on the same connection.
+ * While somebody does, only one piece of work runs at a time, with pauses twice as long as the work.
  */
 export class BackPressure {
   readonly #view: Pick<CacheView, 'transfers'>;
@@ -28,7 +31,7 @@ export class BackPressure {
   readonly #own = new Map<string, number>();
   readonly #othersSeen = new WeakMap<OtherReader, ReadonlyMap<string, number>>();
   readonly #asked = new WeakSet<OtherReader>();
-  /** At the last look, everybody's. */
+  /** All transfers at the last check, with their bytes. */
   #seen: ReadonlyMap<string, number> = new Map();
   #busyUntilMs = -Infinity;
   readonly #turns = createSerialQueue();
@@ -37,54 +40,58 @@ export class BackPressure {
   constructor(
     view: Pick<CacheView, 'transfers'>,
     clock: Clock,
-    neighbours: () => readonly OtherReader[] = () => [],
+    otherReaders: () => readonly OtherReader[] = () => [],
   ) {
     this.#view = view;
     this.#clock = clock;
-    this.#others = neighbours;
+    this.#others = otherReaders;
   }
 
   get isBusy(): boolean {
     return this.#clock.monotonic() < this.#busyUntilMs;
   }
 
-  /** Looks until the signal ends it. */
+  /** Checks until the signal aborts. */
   async watch(signal: AbortSignal): Promise<void> {
     const beside = this.#watchOthers(signal);
     while (!signal.aborted) {
+      // The next look comes soon; until then the former answer holds.
       await this.look().catch(() => undefined);
-      await this.#clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
+      await pause(this.#clock, LOOK_EVERY_MS, signal);
     }
     await beside;
   }
 
   async #watchOthers(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      // One that hangs keeps nobody waiting.
-      void this.lookBeside();
-      await this.#clock
-        .sleep(Math.max(LOOK_BESIDE_EVERY_MS, LOOK_BESIDE_PER_MOUNT_MS * this.#others().length), signal)
-        .catch(() => undefined);
+      // Not awaited: a mount that hangs delays nobody.
+      void this.checkOthers();
+      await pause(
+        this.#clock,
+        Math.max(CHECK_OTHERS_EVERY_MS, CHECK_OTHERS_PER_MOUNT_MS * this.#others().length),
+        signal,
+      );
     }
   }
 
-  async lookBeside(): Promise<void> {
-    const free = this.#others().filter((neighbour) => !this.#asked.has(neighbour));
+  async checkOthers(): Promise<void> {
+    const free = this.#others().filter((reader) => !this.#asked.has(reader));
     await Promise.all(
-      free.map(async (neighbour) => {
-        this.#asked.add(neighbour);
-        await this.#lookAt(neighbour).catch(() => undefined);
-        this.#asked.delete(neighbour);
+      free.map(async (reader) => {
+        this.#asked.add(reader);
+        // Who does not answer gives no cause to wait.
+        await this.#checkReader(reader).catch(() => undefined);
+        this.#asked.delete(reader);
       }),
     );
   }
 
-  /** What goes up takes nothing from those who read; where that is not told, it counts as a read. */
-  async #lookAt(neighbour: OtherReader): Promise<void> {
-    const coming = (await neighbour.transfers()).filter(({ isUpload }) => isUpload !== true);
+  /** Uploads take nothing from readers; a transfer without a known direction counts as a download. */
+  async #checkReader(reader: OtherReader): Promise<void> {
+    const coming = (await reader.transfers()).filter(({ isUpload }) => isUpload !== true);
     const now = new Map(coming.map(({ path, bytes }) => [path, bytes] as const));
-    const seen = this.#othersSeen.get(neighbour);
-    this.#othersSeen.set(neighbour, now);
+    const seen = this.#othersSeen.get(reader);
+    this.#othersSeen.set(reader, now);
     if (seen !== undefined && [...now].some(([path, bytes]) => seen.get(path) !== bytes))
       this.#othersAreThere();
   }
@@ -93,7 +100,7 @@ export class BackPressure {
     const now = new Map((await this.#view.transfers()).map(({ path, bytes }) => [path, bytes] as const));
     const atMs = this.#clock.monotonic();
     for (const [path, untilMs] of this.#own) if (untilMs < atMs) this.#own.delete(path);
-    // One that stands still, such as a film that is paused, is in nobody's way.
+    // A transfer without progress, such as a paused film, needs no consideration.
     const isMoving = [...now].some(([path, bytes]) => !this.#own.has(path) && this.#seen.get(path) !== bytes);
     this.#seen = now;
     if (isMoving) this.#othersAreThere();
@@ -104,13 +111,13 @@ export class BackPressure {
     this.#busyUntilMs = this.#clock.monotonic() + QUIET_MS;
   }
 
-  /** The file is read by this helper; the returned function says that it no longer is. */
+  /** This helper is reading the file; the returned function ends that. */
   own(path: string): () => void {
     this.#own.set(path, Infinity);
     return () => void this.#own.set(path, this.#clock.monotonic() + OWN_FOR_MS);
   }
 
-  /** Does the work at once, or in its turn while others are at it. */
+  /** Runs the work at once, or in its turn while others read. */
   turn<T>(work: () => Promise<T>): Promise<T> {
     if (!this.isBusy) return work();
     return this.#turns.run(async () => {

@@ -11,12 +11,12 @@ import type { Ending, Order } from '../job-description.ts';
 import { Verifier } from './verifier.ts';
 import type { Awaited } from './verifier.ts';
 import { readThrough } from './reading.ts';
-import { Room } from './free-space.ts';
+import { FreeSpace } from './free-space.ts';
 import type { Counters } from '../scheduler/counters.ts';
 
 /**
- * Files at once in the beginning, one more with each that is through: servers turn away who dials too often
- * at the same moment.
+ * Number of files read at once in the beginning; one more after each finished file. Servers refuse clients
+ * that open too many connections at the same moment.
  */
 const FIRST_PLACES = 4;
 
@@ -27,19 +27,19 @@ export interface FetchingParts {
   readonly counters: Counters;
   readonly patience: Patience;
   readonly openFlags: number;
-  /** May change while it goes on, as may the others. */
+  /** May change during the run, as may the others. */
   readonly concurrency: () => number;
   readonly otherReaders: () => readonly OtherReader[];
 }
 
-/** Reads what is on the list through the mount: many small files at once, few large ones. */
+/** Reads the listed files through the mount: many small files at once, few large ones. */
 export class Fetching {
   readonly #parts: FetchingParts;
   readonly #backPressure: BackPressure;
-  readonly #room: Room;
+  readonly #freeSpace: FreeSpace;
   readonly #verifier: Verifier;
   readonly #end = new AbortController();
-  /** Read a second time, thoroughly, since the cache did not show them whole. */
+  /** Files that are read a second time, byte by byte, because the cache did not show them complete. */
   readonly #again = new Set<string>();
   readonly #missing: Awaited[] = [];
   #active = 0;
@@ -48,19 +48,19 @@ export class Fetching {
   #onChange: () => void = () => undefined;
 
   constructor(parts: FetchingParts) {
-    const { view, clock, counters: tally, otherReaders } = parts;
+    const { view, clock, counters, otherReaders } = parts;
     this.#parts = parts;
     this.#backPressure = new BackPressure(view, clock, otherReaders);
-    this.#room = new Room(view, clock);
+    this.#freeSpace = new FreeSpace(view, clock);
     this.#verifier = new Verifier({
       view,
       clock,
-      onWhole: (file) => tally.cached(file.bytes),
+      onWhole: (file) => counters.cached(file.bytes),
       onMissing: (file) => {
         if (!this.#again.has(file.path)) this.#missing.push(file);
-        // Read byte for byte: somebody has it open, and the mount writes down what it holds once nobody has.
-        else if (view.holds(file.path, file.bytes)) tally.cached(file.bytes);
-        else tally.failed(file.path, 'it was read to its end, but the cache does not keep it');
+        // Read byte by byte: somebody has it open, and the mount saves its metadata only when nobody has.
+        else if (view.holds(file.path, file.bytes)) counters.cached(file.bytes);
+        else counters.failed(file.path, 'it was read to its end, but the cache does not keep it');
       },
     });
   }
@@ -82,26 +82,26 @@ export class Fetching {
     }
   }
 
-  /** False when something did not fit; what comes after it may be small enough. */
+  /** False when a file did not fit; later ones may be small enough. */
   async #readList(): Promise<boolean> {
     let isAll = true;
     for await (const line of linesOf(createReadStream(this.#parts.order.listFile))) {
       const [path, bytes, modifiedMs] = JSON.parse(line) as ListLine;
-      await this.#place(bytes);
-      if (await this.#room.take(bytes, this.#aheadBytes)) this.#start({ path, bytes, modifiedMs });
+      await this.#slot(bytes);
+      if (await this.#freeSpace.take(bytes, this.#aheadBytes)) this.#start({ path, bytes, modifiedMs });
       else isAll = false;
     }
     return isAll;
   }
 
-  /** Resolves once all is read, and seen in the cache or given up. */
+  /** Resolves once all files are read, and are complete in the cache or given up. */
   async #readMissing(): Promise<void> {
     while (this.#active > 0 || !this.#verifier.isEmpty || this.#missing.length > 0) {
       this.#throwIfEnded();
       const file = this.#missing.pop();
       if (file !== undefined) {
         this.#again.add(file.path);
-        await this.#place(file.bytes);
+        await this.#slot(file.bytes);
         this.#start(file);
       } else {
         await this.#parts.clock.sleep(50);
@@ -110,7 +110,7 @@ export class Fetching {
   }
 
   /** Waits until one more file may be read. */
-  async #place(bytes: number): Promise<void> {
+  async #slot(bytes: number): Promise<void> {
     for (;;) {
       this.#throwIfEnded();
       const fits = this.#aheadBytes + bytes <= this.#parts.view.aheadBytes;
@@ -149,7 +149,7 @@ export class Fetching {
     }
   }
 
-  /** A first failure may be the connection's, or a listing's that was older than the file. */
+  /** A first failure may be due to the connection, or to a listing that was older than the file. */
   async #readTwice(file: Awaited): Promise<void> {
     const { order, view, patience, openFlags } = this.#parts;
     const reading = {
@@ -163,6 +163,7 @@ export class Fetching {
     } catch (error) {
       if (this.#end.signal.aborted || !(await stillThere(view, patience))) throw error;
       const folder = dirname(file.path);
+      // The second read says what is wrong.
       await view.refresh(folder === '.' ? '' : folder).catch(() => undefined);
       await readThrough({ ...reading, isThorough: true });
     }

@@ -2,8 +2,8 @@ import type { CacheView, Clock } from 'mountkeeper';
 
 const MEASURE_EVERY_MS = 15_000;
 
-/** What may still be fetched. Measured anew now and then, since others read and write, too. */
-export class Room {
+/** Bytes that may still be fetched. Measured regularly, because others read and write, too. */
+export class FreeSpace {
   readonly #view: Pick<CacheView, 'roomBytes'>;
   readonly #clock: Clock;
   #leftBytes = 0;
@@ -15,8 +15,8 @@ export class Room {
   }
 
   /**
-   * True when the file fits, and is taken from the room. `comingBytes`: of files that are under way and not
-   * on the disk yet.
+   * True when the file fits; its size is then subtracted. `comingBytes`: size of files that are being
+   * fetched and are not on disk yet.
    */
   async take(bytes: number, comingBytes: number): Promise<boolean> {
     const nowMs = this.#clock.monotonic();

@@ -5,10 +5,10 @@ import type { Counters } from '../scheduler/counters.ts';
 import { AwayError, stillThere } from './unreachable.ts';
 import type { Patience } from './unreachable.ts';
 
-/** Folders asked for at once. */
+/** Folders that are listed in parallel. */
 const AT_ONCE = 8;
 
-/** One file that is to be fetched, as a line of the list. */
+/** One file to be fetched, as a line of the list. */
 export type ListLine = readonly [path: string, bytes: number, modifiedMs: number];
 
 export interface ListingParts {
@@ -18,9 +18,9 @@ export interface ListingParts {
 }
 
 /**
- * Lists the folder and all below it, asked of the remote beside the mount, and writes down what is not in the
- * cache. One folder is held in memory at a time for each place. Throws when the topmost folder cannot be read
- * or the remote goes.
+ * Lists the folder and everything below it, asking the remote directly and not through the mount, and
+ * writes down files that are not cached. Keeps one folder per parallel listing in memory. Throws when the
+ * top folder cannot be read or the remote stops answering.
  */
 export async function listAll(order: Order, parts: ListingParts): Promise<void> {
   const list = await open(order.listFile, 'w', 0o600);
@@ -51,19 +51,19 @@ export async function listAll(order: Order, parts: ListingParts): Promise<void> 
 async function listOne(
   folder: string,
   order: Order,
-  { view, counters: tally, write }: ListingParts & { write(text: string): Promise<void> },
+  { view, counters, write }: ListingParts & { write(text: string): Promise<void> },
 ): Promise<readonly string[]> {
   const { folders, files } = await view.list(folder);
   const lines: string[] = [];
   for (const { name, bytes, modifiedMs, isCached } of files) {
     if (order.changedSinceMs !== null && modifiedMs < order.changedSinceMs) continue;
-    tally.found(bytes, isCached);
+    counters.found(bytes, isCached);
     if (!isCached) lines.push(JSON.stringify([below(folder, name), bytes, modifiedMs] satisfies ListLine));
   }
   if (lines.length > 0 && !order.isDryRun) {
     await write(`${lines.join('\n')}\n`);
-    // The mount may know the folder from before these files changed. One that cannot be refreshed shows when
-    // it is read.
+    // The mount may have listed the folder before these files changed. If the refresh fails, reading shows
+    // it.
     await view.refresh(folder).catch(() => undefined);
   }
   return folders.map((name) => below(folder, name));
@@ -73,7 +73,7 @@ function below(folder: string, name: string): string {
   return folder === '' ? name : `${folder}/${name}`;
 }
 
-/** Visits a folder and those that each visit finds, some at once. The first error ends it. */
+/** Visits a folder and those that each visit returns, some in parallel. The first error ends it. */
 async function eachFolder(top: string, visit: (folder: string) => Promise<readonly string[]>): Promise<void> {
   const waiting = [top];
   const running = new Set<Promise<void>>();
@@ -81,6 +81,7 @@ async function eachFolder(top: string, visit: (folder: string) => Promise<readon
     const visiting = visit(folder)
       .then((found) => void waiting.push(...[...found].reverse()))
       .finally(() => running.delete(visiting));
+    // Heard of by the race below.
     visiting.catch(() => undefined);
     running.add(visiting);
   };

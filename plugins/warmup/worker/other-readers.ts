@@ -10,7 +10,7 @@ export async function loadViews(module: string): Promise<ViewModule> {
   return (await import(pathToFileURL(module).href)) as ViewModule;
 }
 
-/** Views into the mounts of other shares, each opened once; what has ended meanwhile is left out. */
+/** Views into the mounts of other shares, each opened once; mounts that have ended are left out. */
 export class OtherReaders {
   #views = new Map<string, OtherReader>();
 
@@ -35,6 +35,7 @@ async function open({ module, parameters }: CacheAccess): Promise<OtherReader | 
   try {
     return (await loadViews(module)).openCacheView(parameters);
   } catch {
+    // One that cannot be opened gives no cause to wait.
     return undefined;
   }
 }

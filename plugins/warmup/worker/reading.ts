@@ -2,10 +2,10 @@ import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import type { BackPressure } from './back-pressure.ts';
 
-/** Read at once, and the distance between two looks into a large file. */
+/** Size of one read, and the distance between two sample reads in a large file. */
 const PIECE_BYTES = 1_048_576;
 const LOOK_BYTES = 4_096;
-/** Work on a large file between two chances for others. */
+/** Bytes of a large file that are read before others get a turn. */
 const SLICE_BYTES = 8 * PIECE_BYTES;
 
 export interface Reading {
@@ -13,13 +13,14 @@ export interface Reading {
   readonly bytes: number;
   readonly backPressure: BackPressure;
   readonly openFlags: number;
-  /** Every byte, where looking in was not enough. */
+  /** Reads every byte, because sample reads were not enough. */
   readonly isThorough: boolean;
 }
 
 /**
- * Has the mount fetch all of a file. A large one is only looked into once a mebibyte: the mount fetches what
- * lies between, and nothing of it crosses the kernel. Whether all came is seen from the cache.
+ * Makes the mount fetch a whole file. Of a large file, only a small piece per mebibyte is read: the mount
+ * fetches everything between, without passing it through the kernel. The cache shows whether it is
+ * complete.
  */
 export async function readThrough(reading: Reading): Promise<void> {
   const { bytes, backPressure } = reading;
@@ -29,7 +30,7 @@ export async function readThrough(reading: Reading): Promise<void> {
   );
   try {
     for (let at = 0; at < bytes; at += SLICE_BYTES) {
-      // What the mount reads ahead of an open file would go on beside the others.
+      // The mount would go on reading ahead of an open file while others read.
       if (backPressure.isBusy) await file.close();
       await backPressure.turn(() => readSlice(file, buffer, at, Math.min(bytes, at + SLICE_BYTES)));
     }
@@ -42,7 +43,7 @@ async function readSlice(file: Reopened, buffer: Buffer, from: number, to: numbe
   const handle = await file.handle();
   for (let at = from; at < to; at += PIECE_BYTES)
     await readAt(handle, buffer, at, Math.min(buffer.length, to - at));
-  // The last byte: all before it is there, or on its way.
+  // The last byte: everything before it is cached or being fetched.
   if (buffer.length === LOOK_BYTES) await readAt(handle, buffer, to - 1, 1);
 }
 

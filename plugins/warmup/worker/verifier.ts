@@ -1,7 +1,8 @@
+import { pause } from 'mountkeeper/sdk';
 import type { CacheView, Clock } from 'mountkeeper';
 
 const LOOK_EVERY_MS = 250;
-/** A mount may write down what it holds only some seconds after the last reader has gone. */
+/** A mount may save its metadata only some seconds after the last reader has closed the file. */
 const WRITTEN_WITHIN_MS = 12_000;
 
 export interface Awaited {
@@ -17,7 +18,7 @@ export interface VerifierParts {
   readonly onMissing: (file: Awaited) => void;
 }
 
-/** A file counts as cached once it is seen whole in the cache on the disk, not before. */
+/** Counts a file as cached only when it is complete in the cache on disk. */
 export class Verifier {
   readonly #parts: VerifierParts;
   readonly #waiting = new Map<Awaited, number>();
@@ -30,7 +31,7 @@ export class Verifier {
     return this.#waiting.size === 0;
   }
 
-  /** For a file that was read to its end. */
+  /** Call it for a file that was read to its end. */
   expect(file: Awaited): void {
     this.#waiting.set(file, this.#parts.clock.monotonic() + WRITTEN_WITHIN_MS);
   }
@@ -49,7 +50,7 @@ export class Verifier {
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.look();
-      await this.#parts.clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
+      await pause(this.#parts.clock, LOOK_EVERY_MS, signal);
     }
   }
 }

@@ -1,10 +1,11 @@
 /**
- * The helper process of one warmup: lists beside the mount, reads through it, tells what came of it. It may
- * hang in the mount, so the daemon never waits for its end; it ends by itself when its input does, that is,
- * when the daemon is gone.
+ * The helper process of one warmup: lists the remote directly, reads through the mount, reports the
+ * results. It may hang in the mount, so the daemon never waits for its end; it ends by itself when its
+ * input closes, that is, when the daemon has ended.
  */
 import { constants } from 'node:fs';
 import { setPriority } from 'node:os';
+import { pause } from 'mountkeeper/sdk';
 import { createClock } from 'mountkeeper';
 import type { CacheView } from 'mountkeeper';
 import { AwayError } from './unreachable.ts';
@@ -17,21 +18,21 @@ import { Counters } from '../scheduler/counters.ts';
 
 const REPORT_EVERY_MS = 200;
 const ANSWER_WITHIN_MS = 10_000;
-/** Users, and the daemon's answers to them, come first. */
+/** Lower priority than users and the daemon. */
 const NICENESS = 10;
-/** Past the page cache, which others need more. */
+/** Bypasses the page cache, which others need more. */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_DIRECT;
 
 const clock = createClock();
 const tell = (report: Report): void => void process.stdout.write(`${JSON.stringify(report)}\n`);
 
-/** Threads that hang in the mount keep `process.exit` waiting. */
+/** Ends the process by a signal, because `process.exit` waits for threads that hang in the mount. */
 function end(): never {
   process.kill(process.pid, 'SIGKILL');
   throw new Error('ended');
 }
 
-/** What the daemon may say anew at any time. */
+/** What the daemon may change at any time. */
 interface Present {
   concurrency: number;
   readonly otherReaders: OtherReaders;
@@ -43,7 +44,7 @@ async function begin(order: Order, present: Present): Promise<Ending> {
   try {
     view = views.openCacheView(order.parameters);
   } catch (error) {
-    // Its mount has ended since the order was given.
+    // Its mount has ended since the order was sent.
     return { outcome: 'away', reason: (error as Error).message };
   }
   return work(order, view, present);
@@ -80,7 +81,7 @@ async function work(order: Order, view: CacheView, present: Present): Promise<En
 async function reportOften(counters: Counters, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     counters.report();
-    await clock.sleep(REPORT_EVERY_MS, signal).catch(() => undefined);
+    await pause(clock, REPORT_EVERY_MS, signal);
   }
 }
 
@@ -103,6 +104,7 @@ function tellEnd(ending: Ending): void {
   process.stdout.write(`${JSON.stringify(report)}\n`, end);
 }
 
+// An end without a report is what the daemon takes for a failure.
 void main()
   .catch(() => undefined)
   .finally(end);

@@ -1,14 +1,14 @@
 import type { Clock, Logger, Mount, Processes, ShareSpec } from 'mountkeeper';
-import { SeparateBackend, ENGINE_PREFIX } from './separate-backend.ts';
+import { SeparateBackend, BACKEND_PREFIX } from './separate-backend.ts';
 import type { Backend } from '../proxy/state.ts';
 import { instanceOf } from '../proxy/instance.ts';
-import { preparePlace } from '../exporter/paths.ts';
-import type { Place } from '../exporter/paths.ts';
+import { preparePaths } from '../exporter/paths.ts';
+import type { WebdavPaths } from '../exporter/paths.ts';
 
-/** Two calls of the remote control of a process that may hang. */
+/** Limit for two calls of the remote control of a process that may hang. */
 const INSIDE_MS = 2_000;
-/** A process beside takes a fraction of a second to start. */
-const BESIDE_MS = 3_000;
+/** Limit for a separate process, which takes a fraction of a second to start. */
+const SEPARATE_MS = 3_000;
 const LOOK_MS = 20;
 const GRACE_MS = 1_500;
 
@@ -16,17 +16,17 @@ export interface BackendsTools {
   readonly clock: Clock;
   readonly log: Logger;
   readonly processes: Processes;
-  readonly place: Place;
+  readonly paths: WebdavPaths;
   readonly rclone: () => string;
-  /** No client may begin to write to the share. Resolves once that holds. */
-  readonly onSeal: (share: string) => Promise<void>;
-  /** The share's backend serves, perhaps elsewhere than before. */
+  /** Called when no client may begin to write to the share any more. Resolves once that is so. */
+  readonly onFreeze: (share: string) => Promise<void>;
+  /** Called when the share's backend serves, perhaps at a new address. */
   readonly onReady: (share: string) => void;
 }
 
 /**
- * What serves the files of each share to the proxy: the process behind its mount where that can, else one
- * beside it.
+ * The backends of all shares: the process behind a share's mount where it can serve, otherwise a separate
+ * one.
  */
 export class Backends {
   readonly #tools: BackendsTools;
@@ -39,12 +39,12 @@ export class Backends {
 
   /** Rejects with a plain sentence when the share cannot be served now. */
   async obtain({ share: { name } }: ShareSpec, mount: Mount): Promise<Backend> {
-    const { clock, place, onSeal } = this.#tools;
-    await preparePlace(place);
-    const socket = place.socket(name);
+    const { clock, paths, onFreeze } = this.#tools;
+    await preparePaths(paths);
+    const socket = paths.socket(name);
     const signal = clock.deadline(INSIDE_MS);
     const isInside = await mount
-      .serve?.({ protocol: 'webdav', socket, baseUrl: `/${name}`, onSeal: () => onSeal(name), signal })
+      .serve?.({ protocol: 'webdav', socket, baseUrl: `/${name}`, onFreeze: () => onFreeze(name), signal })
       .catch((error: unknown) =>
         Promise.reject(
           new Error(`its mount does not take it up (${(error as Error).message})`, { cause: error }),
@@ -55,16 +55,17 @@ export class Backends {
     return { instance: instanceOf(mount.pid), socketPath: socket, takesProperties: true };
   }
 
-  /** Ends processes beside mounts that are not among the shares any more. */
+  /** Ends separate processes of mounts whose shares no longer exist. */
   async keepOnly(shares: ReadonlySet<string>): Promise<void> {
     const { processes } = this.#tools;
     await Promise.all(
       [...this.#separate.keys()].filter((name) => !shares.has(name)).map((name) => this.drop(name)),
     );
-    // Those of a former daemon that nobody has claimed.
-    const unclaimed = (await processes.recorded(ENGINE_PREFIX)).filter(
+    // Processes of a former daemon that no share has claimed.
+    const unclaimed = (await processes.recorded(BACKEND_PREFIX)).filter(
       (key) =>
-        !shares.has(key.slice(ENGINE_PREFIX.length)) && !this.#separate.has(key.slice(ENGINE_PREFIX.length)),
+        !shares.has(key.slice(BACKEND_PREFIX.length)) &&
+        !this.#separate.has(key.slice(BACKEND_PREFIX.length)),
     );
     await Promise.all(
       unclaimed.map(async (key) => (await processes.adopt(key))?.stop({ graceMs: GRACE_MS })),
@@ -77,21 +78,21 @@ export class Backends {
     await backend?.stop();
   }
 
-  /** Nothing is begun any more. What runs is left to the next daemon, or ended. */
+  /** Starts nothing any more. Running processes are left for the next daemon, or ended. */
   async close(keepsRunning: boolean): Promise<void> {
     this.#isClosed = true;
     if (keepsRunning) await Promise.all([...this.#separate.values()].map((backend) => backend.release()));
     else await this.keepOnly(new Set());
   }
 
-  /** Resolves with what serves beside the mount, once it does. */
+  /** Resolves with the separate backend once it serves. */
   async #separateOf(share: string, { pid, plan: { mountPoint } }: Mount): Promise<Backend> {
     const { clock } = this.#tools;
     const former = this.#separate.get(share);
     if (former?.isFor(mountPoint, pid) === false) await this.drop(share);
     if (this.#isClosed) throw new Error('WebDAV is switched off just now');
     const backend = this.#separate.get(share) ?? this.#start(share, mountPoint, pid);
-    const end = clock.monotonic() + BESIDE_MS;
+    const end = clock.monotonic() + SEPARATE_MS;
     while (!backend.backend && clock.monotonic() < end) await clock.sleep(LOOK_MS);
     if (!backend.backend) throw new Error(`its server does not run: ${backend.problem}`);
     return backend.backend;

@@ -2,14 +2,14 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { keepServer } from 'mountkeeper';
-import type { Clock, KeptServer, Logger, ManagedProcess, Processes, ProcessSpec } from 'mountkeeper';
+import { manageServer, pause } from 'mountkeeper';
+import type { Clock, ManagedServer, Logger, ManagedProcess, Processes, ProcessSpec } from 'mountkeeper';
 import { isShown } from '../exporter/health-check.ts';
 import type { Backend } from '../proxy/state.ts';
 import { formatPath } from '../proxy/requests/path.ts';
 import { instanceOf } from '../proxy/instance.ts';
 
-export const ENGINE_PREFIX = 'webdav/engine/';
+export const BACKEND_PREFIX = 'webdav/engine/';
 const USER = 'front';
 const GRACE_MS = 1_500;
 const READY_MS = 10_000;
@@ -21,29 +21,29 @@ export interface SeparateBackendOptions {
   readonly processes: Processes;
   readonly share: string;
   readonly mountPoint: string;
-  /** The process behind the mount. */
+  /** The process id of the mount's rclone. */
   readonly mountPid: number;
   readonly rclone: string;
-  /** It serves, perhaps elsewhere than before. */
+  /** Called when it serves, perhaps at a new address. */
   readonly onReady: () => void;
 }
 
 /**
- * A server beside the mount, for tools that cannot serve from inside it: a process of its own, so that one
- * that hangs holds up no other.
+ * A backend process next to the mount, for tools that cannot serve from inside it. One process per share,
+ * so that one that hangs delays no other.
  */
 export class SeparateBackend {
   readonly #options: SeparateBackendOptions;
-  readonly #server: KeptServer;
+  readonly #server: ManagedServer;
   #backend: Backend | undefined;
 
   constructor(options: SeparateBackendOptions) {
     this.#options = options;
-    this.#server = keepServer({
+    this.#server = manageServer({
       clock: options.clock,
       log: options.log,
       processes: options.processes,
-      key: `${ENGINE_PREFIX}${options.share}`,
+      key: `${BACKEND_PREFIX}${options.share}`,
       graceMs: GRACE_MS,
       plan: () => this.#plan(),
       ready: async (process, signal) => {
@@ -86,7 +86,7 @@ export class SeparateBackend {
       .update(JSON.stringify([share, mountPoint, rclone]))
       .digest('hex')
       .slice(0, 32);
-    const key = `${ENGINE_PREFIX}${share}`;
+    const key = `${BACKEND_PREFIX}${share}`;
     const former = await processes.adopt(key);
     const [port, password] = former
       ? [Number(former.notes['port']), String(former.notes['password'])]
@@ -103,9 +103,9 @@ export class SeparateBackend {
 }
 
 /**
- * Sizes of files that other protocols have changed are old for as long as a listing is kept. The time limits
- * are for whole transfers. With a buffer smaller than rclone's own, random reads take two thirds of the time;
- * with none, writing takes half as long again.
+ * Sizes of files changed through other protocols are outdated for as long as a listing is cached, so that
+ * is short. The time limits apply to whole transfers. With a smaller buffer than rclone's default, random
+ * reads take two thirds of the time; without a buffer, writing takes half as long again.
  */
 export function backendArguments(share: string, mountPoint: string, port: number): readonly string[] {
   return [
@@ -148,6 +148,7 @@ async function awaitReady(
   const [, encoded = ''] = authorization.split(' ');
   const [name = '', password = ''] = Buffer.from(encoded, 'base64').toString().split(':');
   while (!deadline.aborted) {
+    // Not yet.
     const isThere = await isShown(
       { host: '127.0.0.1', port },
       `${formatPath({ share, parts: [] })}/`,
@@ -155,7 +156,7 @@ async function awaitReady(
       clock.deadline(2_000, deadline),
     ).catch(() => false);
     if (isThere) return;
-    await clock.sleep(LOOK_MS, deadline).catch(() => undefined);
+    await pause(clock, LOOK_MS, deadline);
   }
   signal.throwIfAborted();
   throw new Error('its rclone does not serve');

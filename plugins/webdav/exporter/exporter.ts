@@ -1,9 +1,10 @@
 import { join } from 'node:path';
-import { keepServer, ownAddress, showShares, sizeBytes } from 'mountkeeper';
+import { manageServer, ownAddress, createExportTable, sizeBytes } from 'mountkeeper';
 import type {
+  ListenAddress,
   Config,
   ExporterTools,
-  KeptServer,
+  ManagedServer,
   Mount,
   Notice,
   Offer,
@@ -11,7 +12,7 @@ import type {
   Secrets,
   ServingExporter,
   ShareSpec,
-  ShownShares,
+  ExportTable,
 } from 'mountkeeper';
 import { isAnswering, isShown } from './health-check.ts';
 import type { Address } from './health-check.ts';
@@ -27,34 +28,36 @@ import {
   tell,
 } from './proxy-process.ts';
 import type { ProxyShare, ProxyState } from '../proxy/state.ts';
-import { placeIn, placeProblem, preparePlace } from './paths.ts';
+import { webdavPaths, pathsProblem, preparePaths } from './paths.ts';
 import { resolveUsers } from './users.ts';
 
 const ANSWER_MS = 2_000;
-/** The core gives an exporter 5 s. */
+/** Less than the 5 s that the core gives an exporter. */
 const TELL_MS = 4_000;
-/** A front that is alive and answers nobody for so many looks is ended. */
+/** A proxy that is alive but answers nobody in this many checks in a row is ended. */
 const PATIENCE = 5;
-/** A share that goes mostly comes back at once: so long its clients are let wait. */
+/** Clients wait this long, because a share that was removed usually returns. */
 const RETURN_MS = 15_000;
 
 export interface WebdavTools extends ExporterTools {
   readonly secrets: Secrets;
   readonly settings: WebdavConfig;
   readonly config: () => Config;
+  /** The program that shares are mounted with. */
+  readonly rclone: () => string;
 }
 
 export class WebdavExporter implements ServingExporter {
   readonly #tools: WebdavTools;
-  readonly #place;
+  readonly #paths;
   readonly #address: Address;
-  readonly #server: KeptServer;
-  readonly #shown: ShownShares<ProxyShare>;
+  readonly #server: ManagedServer;
+  readonly #shown: ExportTable<ProxyShare>;
   readonly #backends: Backends;
-  readonly #sealed = new Set<string>();
-  /** What each share was last shown with. */
+  readonly #frozen = new Set<string>();
+  /** The spec and mount that each share was last shown with. */
   readonly #given = new Map<string, { readonly spec: ShareSpec; readonly mount: Mount }>();
-  /** Until when a share's clients are let wait for it. */
+  /** Until when the clients of a removed share wait for it. */
   readonly #returning = new Map<string, number>();
   #userProblems: readonly string[] = [];
   #told: string | undefined;
@@ -67,18 +70,18 @@ export class WebdavExporter implements ServingExporter {
   constructor(tools: WebdavTools) {
     const { clock, log, processes } = tools;
     this.#tools = tools;
-    this.#place = placeIn(tools.paths.stateDir);
+    this.#paths = webdavPaths(tools.paths.stateDir);
     this.#address = { host: tools.settings.listen, port: tools.settings.port };
     this.#backends = new Backends({
       clock,
       log,
       processes,
-      place: this.#place,
-      rclone: () => rcloneIn(tools.config()),
-      onSeal: (share) => this.#seal(share),
+      paths: this.#paths,
+      rclone: tools.rclone,
+      onFreeze: (share) => this.#freeze(share),
       onReady: (share) => this.#addAgain(share),
     });
-    this.#shown = showShares<ProxyShare>({
+    this.#shown = createExportTable<ProxyShare>({
       clock,
       log,
       mountTable: tools.mountTable,
@@ -87,7 +90,7 @@ export class WebdavExporter implements ServingExporter {
       describe: (spec, mount, former) => this.#describe(spec, mount, former),
       apply: () => this.#apply(),
     });
-    this.#server = keepServer({
+    this.#server = manageServer({
       clock,
       log,
       processes,
@@ -95,7 +98,7 @@ export class WebdavExporter implements ServingExporter {
       graceMs: GRACE_MS,
       plan: () => this.#plan(),
       ready: async (process, signal) => {
-        await awaitReady(this.#place, process, { clock, signal });
+        await awaitReady(this.#paths, process, { clock, signal });
         this.#isReady = true;
         await this.#shown.inTurn(() => this.#tell());
         await this.#ask(signal);
@@ -108,7 +111,7 @@ export class WebdavExporter implements ServingExporter {
     });
   }
 
-  /** True while a client that may come in would be served, every share that is shown included. */
+  /** True while a client with access would be served, for every share that is shown. */
   get isServing(): boolean {
     return (
       this.#tools.settings.enabled &&
@@ -146,7 +149,7 @@ export class WebdavExporter implements ServingExporter {
 
   async remove(share: string): Promise<void> {
     const { clock, config } = this.#tools;
-    this.#sealed.delete(share);
+    this.#frozen.delete(share);
     this.#given.delete(share);
     const isWanted = config().shares.some(
       ({ name, protocols }) => name === share && protocols.includes('webdav'),
@@ -155,7 +158,7 @@ export class WebdavExporter implements ServingExporter {
     await this.#shown.remove(share);
   }
 
-  /** Asks the proxy as a client would, and sees to what is overdue. */
+  /** Asks the proxy as a client would, and does overdue work. */
   async look(signal: AbortSignal): Promise<void> {
     if (!this.#tools.settings.enabled) return;
     await this.#shown.dropUnclaimed();
@@ -163,6 +166,14 @@ export class WebdavExporter implements ServingExporter {
     await this.#shown.inTurn(() => this.#tell());
     if (this.#server.process && this.#isReady) await this.#ask(signal);
     else this.#isAnswering = false;
+  }
+
+  get isEnabled(): boolean {
+    return this.#tools.settings.enabled;
+  }
+
+  get listensAt(): ListenAddress {
+    return { port: this.#address.port, addresses: [this.#address.host] };
   }
 
   offers(): readonly Offer[] {
@@ -210,13 +221,13 @@ export class WebdavExporter implements ServingExporter {
   // ------------------------------------------------------------ the proxy
 
   async #plan(): Promise<ProcessSpec> {
-    const problem = placeProblem(this.#place);
+    const problem = pathsProblem(this.#paths);
     if (problem !== undefined) throw new Error(problem);
-    const spec = await proxySpec(this.#place, this.#address);
+    const spec = await proxySpec(this.#paths, this.#address);
     const running = this.#server.process ?? (await this.#tools.processes.adopt(PROCESS_KEY));
     const taken = running ? undefined : await listenProblem(this.#address);
     if (taken !== undefined) throw new Error(taken);
-    await preparePlace(this.#place);
+    await preparePaths(this.#paths);
     return spec;
   }
 
@@ -242,8 +253,8 @@ export class WebdavExporter implements ServingExporter {
   }
 
   /**
-   * Resolves once the proxy has taken what is wanted now, or is not there. What it did not take is told again
-   * at the next look.
+   * Resolves once the proxy has accepted the current state, or is not running. A state that it did not
+   * accept is sent again at the next check.
    */
   async #tell(): Promise<void> {
     if (!this.#isReady || this.#isClosed || !this.#server.process) return;
@@ -251,13 +262,13 @@ export class WebdavExporter implements ServingExporter {
     const text = JSON.stringify(state);
     if (text === this.#told) return;
     this.#told = undefined;
-    await tell(this.#place, state, this.#tools.clock.deadline(TELL_MS));
+    await tell(this.#paths, state, this.#tools.clock.deadline(TELL_MS));
     this.#told = text;
   }
 
   async #apply(): Promise<void> {
     await this.#tell().catch((error: unknown) =>
-      this.#tools.log.error({ err: error }, 'WebDAV front did not take what is to be shown'),
+      this.#tools.log.error({ err: error }, 'the WebDAV proxy did not accept the list of shares'),
     );
     await this.#backends.keepOnly(new Set(this.#shown.entries.keys()));
   }
@@ -274,17 +285,19 @@ export class WebdavExporter implements ServingExporter {
       this.#silences += 1;
       log.warn(
         { reason: (error as Error).message, silences: this.#silences },
-        'WebDAV front does not answer',
+        'the WebDAV proxy does not answer',
       );
       if (this.#silences < PATIENCE) return;
       this.#silences = 0;
-      // Guessing from this machine slows its own question down, too: one that says so is not deaf.
+      // Wrong passwords from this machine slow down the daemon's own request, too: an answer that says so
+      // still counts.
       const isDeaf = !(await isAnswering(ownAddress(this.#address), clock.deadline(ANSWER_MS, signal)));
       if (isDeaf && !signal.aborted) this.#server.process?.signal('SIGKILL');
       return;
     }
     const names = [...this.#shown.entries.keys()];
     const found = await Promise.all(
+      // Lost for its clients, however it fails.
       names.map((name) => this.#isLetIn(`/${encodeURIComponent(name)}/`, deadline).catch(() => false)),
     );
     if (!signal.aborted)
@@ -300,7 +313,7 @@ export class WebdavExporter implements ServingExporter {
 
   // ------------------------------------------------------------ shares
 
-  /** Healthy shares that are to be shown and are not. */
+  /** Healthy shares that should be shown and are not. */
   #missing(): readonly string[] {
     const wanted = this.#tools.shares
       .list()
@@ -313,23 +326,23 @@ export class WebdavExporter implements ServingExporter {
   async #describe(spec: ShareSpec, mount: Mount, former: ProxyShare | undefined): Promise<ProxyShare> {
     const { name, read_only: readOnly } = spec.share;
     this.#given.set(name, { spec, mount });
-    // One that hangs or starts again is not taken away from clients: they wait for it.
+    // A backend that hangs or restarts stays visible to clients: they wait for it.
     const backend = await this.#backends
       .obtain(spec, mount)
       .catch((error: unknown) => (former ? former.backend : Promise.reject(error as Error)));
-    if (former && former.backend.instance !== backend.instance) this.#sealed.delete(name);
+    if (former && former.backend.instance !== backend.instance) this.#frozen.delete(name);
     return {
       name,
       path: mount.plan.mountPoint,
       readOnly,
-      isSealed: this.#sealed.has(name),
-      backend: backend,
+      isFrozen: this.#frozen.has(name),
+      backend,
     };
   }
 
-  async #seal(share: string): Promise<void> {
+  async #freeze(share: string): Promise<void> {
     if (this.#isClosed) return;
-    this.#sealed.add(share);
+    this.#frozen.add(share);
     this.#addAgain(share);
     await this.#shown.inTurn(() => Promise.resolve());
   }
@@ -343,19 +356,14 @@ export class WebdavExporter implements ServingExporter {
         .catch((error: unknown) => this.#tools.log.error({ share, err: error }, 'share not shown'));
   }
 
-  /** What a front that a former daemon left shows. */
+  /** The shares that the proxy of a former daemon shows. */
   async #former(): Promise<ReadonlyMap<string, ProxyShare>> {
     const { processes, clock } = this.#tools;
     if (!(await processes.adopt(PROCESS_KEY))) return new Map();
-    const shares = await report(this.#place, clock.deadline(ANSWER_MS)).then(
+    const shares = await report(this.#paths, clock.deadline(ANSWER_MS)).then(
       (one) => one.shares,
       () => [],
     );
     return new Map(shares.map((share) => [share.name, share]));
   }
-}
-
-/** The tool that the shares are mounted with. */
-function rcloneIn(config: Config): string {
-  return (config as unknown as { mount?: { rclone?: string } }).mount?.rclone ?? 'rclone';
 }

@@ -14,7 +14,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** One question on a connection of its own. */
+/** Sends one request on its own connection. */
 export function ask(options: RequestOptions, body: string, signal: AbortSignal): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(
@@ -39,7 +39,7 @@ export function ask(options: RequestOptions, body: string, signal: AbortSignal):
   });
 }
 
-/** Whether a client that logs in is shown this path. `user` is undefined where everybody is let in. */
+/** Whether a client that logs in can see this path. `user` is undefined when no password is needed. */
 export async function isShown(
   { host, port }: Address,
   path: string,
@@ -57,7 +57,7 @@ export async function isShown(
 }
 
 /**
- * Whether there is an answer at all, be it a refusal. One that is too busy may cut off, which who is deaf
+ * Whether there is any answer, even a refusal. A busy server may also close the connection; one that hangs
  * does not.
  */
 export async function isAnswering(address: Address, signal: AbortSignal): Promise<boolean> {

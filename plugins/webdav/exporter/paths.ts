@@ -2,36 +2,39 @@ import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Everything that the proxy owns. */
-export interface Place {
+/** The paths of everything that the proxy owns. */
+export interface WebdavPaths {
   readonly root: string;
-  /** Where the daemon steers the proxy. */
+  /** Socket on which the daemon controls the proxy. */
   readonly control: string;
-  /** Where a share's own process serves it. */
+  /** Socket on which the mount's own process serves a share. */
   socket(share: string): string;
 }
 
-/** The kernel allows so many bytes for a socket's path. */
+/** Longest path of a socket in bytes, set by the kernel. */
 const LONGEST_SOCKET = 107;
 
-export function placeIn(stateDir: string): Place {
+export function webdavPaths(stateDir: string): WebdavPaths {
   const root = join(stateDir, 'webdav');
   return {
     root,
     control: join(root, 'control.sock'),
-    // Short: names of shares may be long, and the kernel allows little.
+    // A hash, because names of shares may be longer than the kernel allows.
     socket: (share) => join(root, 's', createHash('sha256').update(share).digest('hex').slice(0, 12)),
   };
 }
 
-/** Why no server can live there; undefined when one can. */
-export function placeProblem(place: Place): string | undefined {
-  const excess = Buffer.byteLength(place.socket('')) - LONGEST_SOCKET;
+/** Why no server can use these paths; undefined when one can. */
+export function pathsProblem(paths: WebdavPaths): string | undefined {
+  const excess = Buffer.byteLength(paths.socket('')) - LONGEST_SOCKET;
   if (excess <= 0) return undefined;
-  return `the path ${place.root} is too long for the server's sockets; choose a supervisor.state_dir that is ${excess} bytes shorter`;
+  return (
+    `the path ${paths.root} is too long for the server's sockets; ` +
+    `choose a supervisor.state_dir that is ${excess} bytes shorter`
+  );
 }
 
-export async function preparePlace(place: Place): Promise<void> {
-  for (const folder of [place.root, join(place.root, 's')])
+export async function preparePaths(paths: WebdavPaths): Promise<void> {
+  for (const folder of [paths.root, join(paths.root, 's')])
     await mkdir(folder, { recursive: true, mode: 0o700 });
 }

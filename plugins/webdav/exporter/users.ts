@@ -2,7 +2,7 @@ import type { Secrets } from 'mountkeeper';
 import type { WebdavUser } from '../config.ts';
 import type { ProxyUser } from '../proxy/state.ts';
 
-/** Users whose password is known, and a sentence for each whose is not. */
+/** Users whose password is known, and a sentence for each of the others. */
 export interface KnownUsers {
   readonly users: readonly ProxyUser[];
   readonly problems: readonly string[];

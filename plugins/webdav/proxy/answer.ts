@@ -7,8 +7,8 @@ export interface Refusal {
 }
 
 /**
- * A whole answer in plain words, or XML. A body that nobody wants may come for a while: the connection pool
- * sees to that.
+ * Sends a complete answer as plain text or XML. A client may still be sending an unwanted body: the
+ * connection pool handles that.
  */
 export function answer(
   request: IncomingMessage,

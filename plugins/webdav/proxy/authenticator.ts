@@ -4,7 +4,6 @@ import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import {
   clientAddress,
-  createClock,
   CredentialDigest,
   parseBasicCredentials,
   Throttle,
@@ -12,6 +11,7 @@ import {
 } from 'mountkeeper/sdk';
 import type { BasicCredentials } from 'mountkeeper/sdk';
 import type { Refusal } from './answer.ts';
+import { clock } from './clock.ts';
 import type { ProxyState } from './state.ts';
 
 const CHALLENGE: Refusal = {
@@ -29,9 +29,9 @@ const FOREIGN_NAME: Refusal = {
   text: 'This server does not answer to that name. Use its address, or add the name to web.hostnames.',
 };
 
-/** Tells who may come in. */
+/** Decides which requests are accepted. */
 export class Authenticator {
-  readonly #throttle = new Throttle({ clock: createClock() });
+  readonly #throttle = new Throttle({ clock });
   /** The users as they were told last: another password makes all digests mean nothing. */
   #users = '';
   #digest = new CredentialDigest();
@@ -60,9 +60,9 @@ export class Authenticator {
     return this.#proxies.has(address);
   }
 
-  /** Undefined: come in. `gone` aborts when the client goes away. */
+  /** Undefined accepts the request. `gone` aborts when the client leaves. */
   async refusal(request: IncomingMessage, gone: AbortSignal): Promise<Refusal | undefined> {
-    // Without a password a page in somebody's browser must not get in by a name that it makes lead here.
+    // Without passwords, a web page must not get in through a host name that its own DNS points here.
     if (this.#isOpen) return this.#isOwnName(request.headers.host) ? undefined : FOREIGN_NAME;
     const credentials = parseBasicCredentials(request.headers.authorization);
     if (!credentials) return CHALLENGE;
@@ -74,7 +74,7 @@ export class Authenticator {
     return verdict === 'wrong' ? CHALLENGE : TOO_OFTEN;
   }
 
-  /** Every one is compared, so that the time taken tells nothing. */
+  /** Compares with every user, so that the time taken reveals nothing. */
   #isRight(credentials: BasicCredentials): boolean {
     const digest = this.#digest.of(credentials);
     return this.#right.reduce((found, right) => timingSafeEqual(right, digest) || found, false);

@@ -1,36 +1,39 @@
 import { Agent, request as httpRequest } from 'node:http';
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { endsWithin } from 'mountkeeper/sdk';
+import { clock } from './clock.ts';
 import { isLiving } from './instance.ts';
 import type { Backend, ProxyShare } from './state.ts';
 
 const MAX_IDLE_CONNECTIONS = 16;
-/**
- * Work that is under way when the share has to go may take this long to end by itself, and then this long to
- * be taken back.
- */
+/** How long running work may take to end when the share is removed, and then how long undoing it may take. */
 const LET_GO_MS = 1_800;
 const TAKE_BACK_MS = 1_200;
-/** The connection could not be had: nothing of the request has reached the backend. */
+/** Connection errors after which nothing of the request can have reached the backend. */
 const NEVER_REACHED = new Set(['ECONNREFUSED', 'ENOENT', 'EACCES', 'EAGAIN']);
 
-/** An backend that refuses a body says so before it comes. */
+/** Makes a backend that refuses a body say so before the body is sent. */
 export const WAITING = { expect: '100-continue' } as const;
 
 export interface Begun {
   readonly request: ClientRequest;
   readonly answered: Promise<IncomingMessage>;
   /**
-   * With `WAITING`: resolves with true when the body may come, with false when the answer is there already.
+   * With `WAITING`: resolves with true when the body may be sent, with false when the answer has already
+   * come.
    */
   readonly continued: Promise<boolean>;
 }
 
 export interface BeginOptions {
-  /** Ends the request. */
+  /** Aborts the request. */
   readonly signal?: AbortSignal | undefined;
-  /** On a connection of its own. */
+  /** Use a new connection. */
   readonly fresh?: boolean;
-  /** Goes on as long as there is an backend, also when the share has to go: half of it would be worse. */
+  /**
+   * Continue as long as the backend exists, even when the share is being removed: half of it would be
+   * worse.
+   */
   readonly lasting?: boolean;
 }
 
@@ -46,7 +49,7 @@ export class Attached {
   share: ProxyShare;
   readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS });
   readonly #running = new Set<ClientRequest>();
-  /** Work that changes something, and had better be let end. */
+  /** Running work that changes something and should be allowed to end. */
   readonly #working = new Set<Promise<unknown>>();
   readonly #leaving = new AbortController();
   #isOver = false;
@@ -55,22 +58,22 @@ export class Attached {
     this.share = share;
   }
 
-  get engine(): Backend {
+  get backend(): Backend {
     return this.share.backend;
   }
 
-  /** Aborts when uploads are to be taken back, since the share has to go. */
+  /** Aborts when uploads must be undone because the share is being removed. */
   get leaving(): AbortSignal {
     return this.#leaving.signal;
   }
 
-  /** False while what it serves is gone, though it answers. */
+  /** False while the mount that it serves is gone, although it answers. */
   get isWhole(): boolean {
-    const { behind } = this.engine;
+    const { behind } = this.backend;
     return behind === undefined || isLiving(behind);
   }
 
-  /** Sends a request whose body is at hand. Rejects when there is no answer. */
+  /** Sends a request with a known body. Rejects when there is no answer. */
   ask(call: BackendCall, signal?: AbortSignal): Promise<IncomingMessage> {
     const { request, answered } = this.begin(call, { signal });
     request.end(call.body);
@@ -93,12 +96,12 @@ export class Attached {
     return begun;
   }
 
-  async #settled(enough: Promise<void>): Promise<void> {
-    if (this.#working.size > 0) await Promise.race([Promise.allSettled(this.#working), enough]);
+  async #settled(ms: number): Promise<void> {
+    if (this.#working.size > 0) await endsWithin(clock, ms, Promise.allSettled(this.#working));
   }
 
   #open({ method, path, headers }: BackendCall, fresh: boolean): ClientRequest {
-    const { socketPath, port, authorization } = this.engine;
+    const { socketPath, port, authorization } = this.backend;
     const where = socketPath === undefined ? { host: '127.0.0.1', port } : { socketPath };
     const login = authorization === undefined ? {} : { authorization };
     const request = httpRequest({
@@ -112,7 +115,7 @@ export class Attached {
     return request;
   }
 
-  /** Notes work that is let end before the share goes. */
+  /** Registers work that should end before the share is removed. */
   track<T>(work: Promise<T>): Promise<T> {
     this.#working.add(work);
     const done = (): void => void this.#working.delete(work);
@@ -120,14 +123,11 @@ export class Attached {
     return work;
   }
 
-  /**
-   * Resolves once nothing of this share is held any more. `pause`: a wait that ends early when it is of no
-   * use.
-   */
-  async letGo(pause: (ms: number) => Promise<void>): Promise<void> {
-    await this.#settled(pause(LET_GO_MS));
+  /** Resolves once nothing of this share is held any more. */
+  async letGo(): Promise<void> {
+    await this.#settled(LET_GO_MS);
     this.#leaving.abort();
-    await this.#settled(pause(TAKE_BACK_MS));
+    await this.#settled(TAKE_BACK_MS);
     this.#isOver = true;
     for (const request of this.#running) request.destroy();
     this.#agent.destroy();
@@ -141,8 +141,9 @@ function answerOf(request: ClientRequest): Promise<IncomingMessage> {
       resolve(response);
     });
     request.on('error', reject);
-    request.once('close', () => reject(new Error('the engine closed the connection')));
+    request.once('close', () => reject(new Error('the backend closed the connection')));
   });
+  // Whoever needs the answer waits for it; one that is left behind may fail unheard.
   answered.catch(() => undefined);
   return answered;
 }
@@ -155,7 +156,7 @@ function continuationOf(request: ClientRequest): Promise<boolean> {
   });
 }
 
-/** Nothing can have come of it. */
+/** True when the request cannot have had any effect. */
 export function wasNeverReached(error: unknown): boolean {
   return NEVER_REACHED.has((error as NodeJS.ErrnoException | undefined)?.code ?? '');
 }

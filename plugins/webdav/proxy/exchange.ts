@@ -5,24 +5,24 @@ import type { Upstream } from './upstream.ts';
 import { formatPath } from './requests/path.ts';
 import { toClient } from './requests/headers.ts';
 
-/** A client that takes nothing of an answer, or sends nothing of its body, for so long is cut off. */
+/** A client that reads nothing of an answer, or sends nothing of its body, for so long is disconnected. */
 const IDLE_BODY_MS = 120_000;
 const IDLE_ANSWER_MS = 1_800_000;
 
-/** One request of a client who is in, for one share. */
+/** One request of an authenticated client, for one share. */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly upstream: Upstream;
   readonly parts: readonly string[];
-  /** The path as the backend is asked for it. */
+  /** The path in the backend's notation. */
   readonly path: string;
-  /** Aborts when the client goes away. */
+  /** Aborts when the client leaves. */
   readonly gone: AbortSignal;
   readonly expectsContinue: boolean;
 }
 
-/** Until the body is there: what is made of it may take its time. */
+/** Limits the time only until the body has arrived: processing it may take long. */
 export function limitIdle(request: IncomingMessage): void {
   request.setTimeout(IDLE_BODY_MS, () => request.destroy());
 }
@@ -36,12 +36,12 @@ export class Refused extends Error {
   }
 }
 
-export function backendPath(gate: Upstream, parts: readonly string[], isFolder: boolean): string {
-  const path = formatPath({ share: gate.name, parts });
+export function backendPath(upstream: Upstream, parts: readonly string[], isFolder: boolean): string {
+  const path = formatPath({ share: upstream.name, parts });
   return isFolder || parts.length === 0 ? `${path}/` : path;
 }
 
-/** Passes the backend's answer on as it comes. */
+/** Forwards the backend's answer as it arrives. */
 export function passOn(
   from: IncomingMessage,
   { request, response, gone }: Exchange,
@@ -57,7 +57,7 @@ export function passOn(
   }
   response.setTimeout(IDLE_ANSWER_MS);
   (rewrite ? from.pipe(rewrite) : from).pipe(response);
-  // Cut short by the backend: the client must not take it for the whole.
+  // The backend ended the answer too early: the client must notice that it is incomplete.
   from.once('close', () => {
     if (!from.complete) response.destroy();
   });

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 
-/** A process by its number and start: the number alone comes again. */
+/** Identifies a process by its id and start time, because ids are reused. */
 export function instanceOf(pid: number): string {
   const stat = statOf(pid);
   return stat === undefined ? `gone ${pid}` : `${bootId()} ${pid} ${stat[START_FIELD]}`;
 }
 
-/** Whether that very process lives. */
+/** Whether exactly that process is alive. */
 export function isLiving(instance: string): boolean {
   const [boot, pid, start] = instance.split(' ');
   const stat = statOf(Number(pid));
@@ -21,12 +21,13 @@ export function isLiving(instance: string): boolean {
 
 const START_FIELD = 19;
 
-/** The fields behind the name, which may hold anything. */
+/** The fields after the name, which may contain anything. */
 function statOf(pid: number): readonly string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
+    // The process is gone.
     return undefined;
   }
 }

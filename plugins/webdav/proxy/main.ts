@@ -1,5 +1,5 @@
 /**
- * The proxy's own process: clients on one side, the backends of the shares on the other. It outlives the
+ * The proxy's own process: clients on one side, the backends of the shares on the other. It survives the
  * daemon that started it.
  */
 import { chmod, rm } from 'node:fs/promises';
@@ -11,7 +11,10 @@ import { bodyOf } from './requests/stat.ts';
 import type { ProxyState } from './state.ts';
 
 const MAX_STATE_BYTES = 16 * 1_048_576;
-/** Beyond it the kernel lets whoever comes in a crowd wait for a second. */
+/**
+ * Length of the accept queue; beyond it the kernel drops connection attempts, which clients repeat after a
+ * second.
+ */
 const MAX_COMING = 4_096;
 const log = (sentence: string): void => console.error(sentence);
 
@@ -49,7 +52,7 @@ async function main([folder = '', host = '', port = '']: readonly string[]): Pro
   await rm(socket, { force: true });
   const desk = createServer((request, response) => void control(proxy, request, response));
   await new Promise<void>((resolve) => desk.once('error', fail).listen(socket, resolve));
-  // Later ones, as when no descriptor is left for who comes, end nothing.
+  // Later errors, for example when no file descriptor is left for a new connection, do not end the process.
   desk.off('error', fail).on('error', (error) => log(error.message));
   await chmod(socket, 0o600);
   process.once('SIGTERM', () => process.exit(0));

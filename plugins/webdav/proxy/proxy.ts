@@ -8,7 +8,7 @@ import type { ProxyLimits } from './server.ts';
 import { prepareSpool } from './writes/spool.ts';
 import type { ProxyReport, ProxyState } from './state.ts';
 
-/** What the daemon has said last, and all that follows from it. */
+/** The last state from the daemon, and everything derived from it. */
 export class WebdavProxy {
   readonly upstreams = new Map<string, Upstream>();
   readonly authenticator = new Authenticator();
@@ -35,9 +35,9 @@ export class WebdavProxy {
     return { shares: [...this.upstreams.values()].flatMap(({ attached }) => attached?.share ?? []) };
   }
 
-  /** Resolves once nothing is held of what is no more. */
+  /** Resolves once everything that is not in the new state has been let go of. */
   async take(state: ProxyState): Promise<void> {
-    // Only what a former front left: never what is being received.
+    // Removes only what a former proxy left, never what is being received.
     if (!this.#cleared.has(state.spool)) await prepareSpool(state.spool, this.#bodies);
     this.#cleared.add(state.spool);
     this.#state = state;
@@ -46,17 +46,17 @@ export class WebdavProxy {
     for (const name of wanted.keys())
       if (!this.upstreams.has(name)) this.upstreams.set(name, new Upstream(name));
     await Promise.all(
-      [...this.upstreams.values()].map(async (gate) => {
-        const share = wanted.get(gate.name);
-        if (!share) return gate.detach(state.returning.includes(gate.name));
-        const attaching = gate.attach(share);
-        this.clearUp.run(gate);
+      [...this.upstreams.values()].map(async (upstream) => {
+        const share = wanted.get(upstream.name);
+        if (!share) return upstream.detach(state.returning.includes(upstream.name));
+        const attaching = upstream.attach(share);
+        this.clearUp.run(upstream);
         await attaching;
       }),
     );
   }
 
-  /** A server without a state lets nobody in. */
+  /** Without a state the server refuses everybody. */
   createServer(limits?: ProxyLimits): ReturnType<typeof createProxy> {
     const put = { journal: this.journal, spool: () => this.#spool(), clearUp: this.clearUp };
     return createProxy(

@@ -1,10 +1,11 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { ConnectionPool, createClock } from 'mountkeeper/sdk';
+import { ConnectionPool } from 'mountkeeper/sdk';
 import type { ConnectionPoolOptions } from 'mountkeeper/sdk';
 import { answer } from './answer.ts';
 import type { Refusal } from './answer.ts';
 import type { Authenticator } from './authenticator.ts';
+import { clock } from './clock.ts';
 import { backendPath, Refused } from './exchange.ts';
 import { NOT_HERE, Unavailable } from './upstream.ts';
 import type { Upstream } from './upstream.ts';
@@ -14,12 +15,12 @@ import { serveRoot } from './requests/share-list.ts';
 import { METHODS, serve } from './requests/share-request.ts';
 
 const HEAD_MS = 20_000;
-/** Of a connection on which there have been requests. */
+/** For a connection that has already sent requests. */
 const LATER_HEAD_MS = 60_000;
 const LOOK_FOR_LATE_MS = 500;
 /**
- * Each takes some 12 kB. Where one address opens more, each makes another one go: that costs more than to
- * hold it.
+ * A connection takes about 12 kB. Beyond the limit per address each new connection closes another one,
+ * which costs more than keeping it.
  */
 const LIMITS: ProxyLimits = { maxConnections: 2_500, maxPerAddress: 2_100 };
 const KEEP_ALIVE_MS = 65_000;
@@ -34,15 +35,15 @@ export interface ProxyTools {
   readonly log: (sentence: string) => void;
 }
 
-/** The server that clients see. */
+/** The server for clients. */
 export function createProxy(tools: ProxyTools, limits = LIMITS): Server {
   const connections = new ConnectionPool({
-    clock: createClock(),
+    clock,
     headMs: HEAD_MS,
     ...limits,
     isTrustedProxy: (address) => tools.authenticator.isTrustedProxy(address),
   });
-  // A transfer may take days; what must not is the head of a request.
+  // A transfer may take days; only the head of a request has a time limit.
   const server = createServer({
     maxHeaderSize: MAX_HEAD_BYTES,
     headersTimeout: LATER_HEAD_MS,

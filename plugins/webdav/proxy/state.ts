@@ -1,19 +1,19 @@
-/** What the daemon tells the proxy. Goes over a private socket alone, never to the disk. */
+/** The state that the daemon sends to the proxy, over a private socket; never written to disk. */
 export interface ProxyState {
-  /** Who may come in. */
+  /** Who may log in. */
   readonly users: readonly ProxyUser[];
-  /** Nobody is asked for a password: then only names that belong to this machine are answered to. */
+  /** True: no password is needed; then only host names of this machine are accepted. */
   readonly isOpen: boolean;
-  /** Names, beside localhost and addresses, that clients may call this machine by. */
+  /** Host names, besides localhost and addresses, by which clients may address this machine. */
   readonly hostnames: readonly string[];
-  /** Addresses and ranges of the proxies that say who their clients are. */
+  /** Addresses and ranges of trusted proxies. */
   readonly trustedProxies: readonly string[];
-  /** Where what overwrites a file is kept until all of it is there. */
+  /** Folder for bodies that overwrite a file, until they are complete. */
   readonly spool: string;
-  /** Room that uploads leave on that disk. */
+  /** Free bytes that uploads must leave on that disk. */
   readonly minFreeBytes: number;
   readonly shares: readonly ProxyShare[];
-  /** Shares that are away for a moment: whoever asks for them is let wait. */
+  /** Shares that are away for a moment: their clients wait. */
   readonly returning: readonly string[];
 }
 
@@ -26,27 +26,27 @@ export interface ProxyShare {
   readonly name: string;
   readonly path: string;
   readonly readOnly: boolean;
-  /** It is about to be taken down: nobody may begin to write. */
-  readonly isSealed: boolean;
+  /** It will be unmounted soon: nobody may begin to write. */
+  readonly isFrozen: boolean;
   readonly backend: Backend;
 }
 
-/** The server behind the proxy that knows the share's files. */
+/** The server behind the proxy that has the share's files. */
 export interface Backend {
-  /** Other for every process: a connection to a former one is of no use. */
+  /** Differs for every process: connections to a former one are useless. */
   readonly instance: string;
-  /** The process that it needs to have any files: while that is dead they look gone. */
+  /** The process of the mount that it reads from: while that one is dead, the files look deleted. */
   readonly behind?: string;
   readonly socketPath?: string;
   readonly port?: number;
   readonly authorization?: string;
-  /** False: it refuses to set properties, which Explorer and Finder take for a failed upload. */
+  /** False: it refuses to set properties, which Explorer and Finder treat as a failed upload. */
   readonly takesProperties: boolean;
-  /** True: it does not give a file the time that its client wants it to have. */
+  /** True: it ignores the modification time that a client sets. */
   readonly overlooksTimes?: boolean;
 }
 
-/** What the proxy answers the daemon. */
+/** The proxy's answer to the daemon. */
 export interface ProxyReport {
   readonly shares: readonly ProxyShare[];
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { createKeyedQueue, pause } from 'mountkeeper/sdk';
 import type { Refusal } from './answer.ts';
-import { now, pause } from './clock.ts';
+import { clock } from './clock.ts';
 import { Attached, wasNeverReached } from './backend.ts';
 import type { BackendCall } from './backend.ts';
 import type { ProxyShare } from './state.ts';
@@ -20,17 +21,17 @@ export class Unavailable extends Error {
 }
 
 export interface AskOptions {
-  /** Ends the waiting and the request. */
+  /** Aborts the wait and the request. */
   readonly signal?: AbortSignal | undefined;
-  /** It may be sent again although the first one may have done its work. */
+  /** The request may be sent again even if the first one may have taken effect. */
   readonly isRepeatable?: boolean;
 }
 
-/** One share's way in, over all comings and goings of its backend. */
+/** The stable entry point of one share, while its backends are replaced. */
 export class Upstream {
   readonly name: string;
   readonly #waiting = new Set<() => void>();
-  readonly #paths = new Map<string, Promise<void>>();
+  readonly #paths = createKeyedQueue();
   #attached: Attached | undefined;
   #isReturning = false;
 
@@ -42,49 +43,49 @@ export class Upstream {
     return this.#attached;
   }
 
-  /** Whether clients find the share, now or in a moment. */
+  /** Whether clients can reach the share, now or in a moment. */
   get isKnown(): boolean {
     return this.#attached !== undefined || this.#isReturning;
   }
 
-  /** Resolves once nothing of a former backend is held any more. */
+  /** Resolves once nothing of a former backend is in use. */
   async attach(share: ProxyShare): Promise<void> {
     this.#isReturning = false;
     const former = this.#attached;
-    if (former?.engine.instance === share.backend.instance) {
+    if (former?.backend.instance === share.backend.instance) {
       former.share = share;
       return;
     }
     this.#attached = new Attached(share);
     this.#wake();
-    await former?.letGo((ms) => pause(ms));
+    await former?.letGo();
   }
 
-  /** Resolves once nothing of the share is held any more. */
+  /** Resolves once nothing of the share is in use. */
   async detach(isReturning: boolean): Promise<void> {
     this.#isReturning = isReturning;
     const former = this.#attached;
     this.#attached = undefined;
     if (!isReturning) this.#wake();
-    await former?.letGo((ms) => pause(ms));
+    await former?.letGo();
   }
 
   /**
-   * The backend's answer. Waits for a share that is away for a moment; rejects with `Unavailable` when it
-   * does not come back.
+   * Resolves with the backend's answer. Waits for a share that is away for a moment; rejects with
+   * `Unavailable` when it does not come back.
    */
   async ask(
     call: BackendCall,
     { signal, isRepeatable = REPEATABLE.has(call.method) }: AskOptions = {},
   ): Promise<IncomingMessage> {
-    const end = now() + AWAY_MS;
+    const end = clock.now() + AWAY_MS;
     for (;;) {
       const attached = await this.ready(end, signal);
       try {
         return await (isRepeatable ? attached.ask(call, signal) : attached.track(attached.ask(call, signal)));
       } catch (error) {
         signal?.throwIfAborted();
-        if (now() >= end || !(isRepeatable || wasNeverReached(error)))
+        if (clock.now() >= end || !(isRepeatable || wasNeverReached(error)))
           throw new Unavailable(
             { status: 502, text: 'The share stopped answering in the middle of this.' },
             error,
@@ -100,34 +101,26 @@ export class Upstream {
       if (attached?.isWhole === true) return attached;
       signal?.throwIfAborted();
       if (!attached && !this.#isReturning) throw new Unavailable(NOT_HERE);
-      if (now() >= end) throw new Unavailable(AWAY);
-      await this.changed(attached ? TRY_AGAIN_MS : end - now(), signal);
+      if (clock.now() >= end) throw new Unavailable(AWAY);
+      await this.changed(attached ? TRY_AGAIN_MS : end - clock.now(), signal);
     }
   }
 
-  /** Resolves when the share comes or goes, at the latest after `ms`. */
+  /** Resolves when the share is attached or detached, at the latest after `ms`. */
   async changed(ms: number, signal?: AbortSignal): Promise<void> {
     const stop = new AbortController();
     const wake = (): void => stop.abort();
     this.#waiting.add(wake);
     signal?.addEventListener('abort', wake, { once: true });
-    await pause(ms, stop.signal);
+    // Woken.
+    await pause(clock, ms, stop.signal);
     signal?.removeEventListener('abort', wake);
     this.#waiting.delete(wake);
   }
 
   /** Whoever writes a file does so alone. Resolves with its release. */
-  async alone(path: string): Promise<() => void> {
-    const before = this.#paths.get(path);
-    let release: () => void = () => undefined;
-    const mine = new Promise<void>((resolve) => (release = resolve));
-    const all = (before ?? Promise.resolve()).then(() => mine);
-    this.#paths.set(path, all);
-    await before;
-    return () => {
-      release();
-      if (this.#paths.get(path) === all) this.#paths.delete(path);
-    };
+  alone(path: string): Promise<() => void> {
+    return this.#paths.enter(path);
   }
 
   #wake(): void {

@@ -1,7 +1,7 @@
 /**
- * Where notifications may go. Whoever may set the address must not reach through the daemon what only this
- * machine reaches: its own services, and those of the cloud that hand out credentials. Judged is the address
- * that is connected to.
+ * Where notifications may be sent. Somebody who may set the address must not reach services through the
+ * daemon that only this machine can reach: its own, and the cloud's, which hand out credentials. The
+ * address that is really connected to is checked.
  */
 import { lookup } from 'node:dns';
 import { BlockList, isIP } from 'node:net';
@@ -10,10 +10,7 @@ import { embeddedAddresses } from './embedded-address.ts';
 
 export const ALLOW = 'notifications.allow_private = true in the configuration file allows it';
 
-/**
- * Networks of the LAN (RFC 1918, fd00::/8) are not among them: there the receivers of most homes and offices
- * live.
- */
+/** Networks of the LAN (RFC 1918, fd00::/8) are allowed: most receivers in homes and offices are there. */
 const REFUSED: readonly (readonly [kind: string, list: BlockList])[] = [
   [
     'a metadata address',
@@ -43,7 +40,7 @@ function blockList(networks: readonly string[]): BlockList {
 }
 
 /**
- * What kind of refused address it is, also inside an IPv6 address that carries an IPv4 one; undefined for any
+ * The kind of a refused address, also for an IPv6 address that contains an IPv4 one; undefined for any
  * other.
  */
 export function refusedKind(address: string): string | undefined {
@@ -57,7 +54,7 @@ export function refusedKind(address: string): string | undefined {
     .find((found) => found !== undefined);
 }
 
-/** Why a text cannot be the address of a receiver; undefined when it can, or is empty. */
+/** Why a text is not a valid address of a receiver; undefined when it is valid or empty. */
 export function addressProblem(text: string): string | undefined {
   if (text === '') return undefined;
   if (!URL.canParse(text)) return 'is not an address such as "https://example.org/hook"';
@@ -69,8 +66,8 @@ export function addressProblem(text: string): string | undefined {
 }
 
 /**
- * Why nothing may be sent to an address as it is written; undefined when it may, or cannot be told before its
- * name is looked up. A URL has one notation for each address left: `http://0x7f.1/` is read as 127.0.0.1.
+ * Why nothing may be sent to an address as written; undefined when it may, or when its name must be looked
+ * up first. The URL parser normalises addresses: `http://0x7f.1/` becomes 127.0.0.1.
  */
 export function targetProblem(url: URL): string | undefined {
   const host = hostOf(url.hostname).toLowerCase();
@@ -84,16 +81,17 @@ function isDecodable(text: string): boolean {
     decodeURIComponent(text);
     return true;
   } catch {
+    // Not a text in an address.
     return false;
   }
 }
 
-/** As `http.request` and `isIP` take it. */
+/** In the form that `http.request` and `isIP` accept. */
 export function hostOf(hostname: string): string {
   return hostname.startsWith('[') && hostname.endsWith(']') ? hostname.slice(1, -1) : hostname;
 }
 
-/** The name of a receiver leads to where nothing may be sent. */
+/** A receiver's name resolves to a refused address. */
 export class RefusedName extends Error {
   constructor(kind: string) {
     super(`the name leads to ${kind}, which gets no notifications; ${ALLOW}`);
@@ -101,8 +99,9 @@ export class RefusedName extends Error {
 }
 
 /**
- * Looks a name up for one connection, and refuses it when any of its addresses is refused: what is judged is
- * what is connected to, so that an answer that changes between a check and the connection changes nothing.
+ * Resolves a name for one connection and refuses it when any of its addresses is refused. The checked
+ * address is the one that is connected to, so a DNS answer that changes between check and connection has no
+ * effect.
  */
 export function safeLookup(resolve: typeof lookup = lookup): LookupFunction {
   return (hostname, options, callback) => {

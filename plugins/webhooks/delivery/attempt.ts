@@ -11,11 +11,11 @@ import { askedWaitMs } from './retry-times.ts';
 export interface AttemptOptions {
   readonly clock: Clock;
   readonly secrets: Secrets;
-  /** As it is at each attempt. */
+  /** Called at each attempt. */
   readonly config: () => Readonly<WebhooksConfig>;
 }
 
-/** One attempt to hand a delivery to the receiver that is configured now. */
+/** One attempt to send a delivery to the currently configured receiver. */
 export function createAttempt({ clock, secrets, config }: AttemptOptions): OutboxOptions['attempt'] {
   return async (delivery, signal) => {
     try {

@@ -1,11 +1,11 @@
 /**
- * IPv4 addresses that stand inside IPv6 ones: the network, or the kernel, hands a connection to the former on
- * to the latter.
+ * IPv4 addresses inside IPv6 addresses: the network, or the kernel, forwards a connection to the IPv6
+ * address to the IPv4 one.
  */
 
 /**
- * The IPv4 addresses that an IPv6 address leads to, or may lead to, in dotted form; empty for most. `address`
- * has no zone.
+ * The IPv4 addresses that an IPv6 address leads to, or may lead to, in dotted form; empty for most.
+ * `address` has no zone.
  */
 export function embeddedAddresses(address: string): readonly string[] {
   const words = wordsOf(address);
@@ -36,7 +36,8 @@ const FORMS: readonly Form[] = [
     holds: startsWith(0x64, 0xff9b, 1),
     read: (words) => [...lastWords(words), ...insideNat64(words)].filter(isFilled),
   },
-  // 6to4 (RFC 3056) and Teredo, whose server stands plain and whose client is inverted (RFC 4380).
+  // 6to4 (RFC 3056) and Teredo (RFC 4380), which contains its server's address as it is and its client's
+  // inverted.
   { holds: startsWith(0x2002), read: (words) => [dotted(at(words, 1), at(words, 2))] },
   {
     holds: startsWith(0x2001, 0),
@@ -45,11 +46,11 @@ const FORMS: readonly Form[] = [
       dotted(0xffff - at(words, 6), 0xffff - at(words, 7)),
     ],
   },
-  // ISATAP (RFC 5214), below any prefix.
+  // ISATAP (RFC 5214), after any prefix.
   { holds: (words) => (words[4] === 0 || words[4] === 0x200) && words[5] === 0x5efe, read: lastWords },
 ];
 
-/** Behind 48, 56 and 64 bits of prefix; bits 64 to 71 belong to no address. */
+/** After a prefix of 48, 56 or 64 bits; bits 64 to 71 belong to no address. */
 function insideNat64(words: Words): readonly string[] {
   const bytes = words.flatMap((word) => [Math.floor(word / 256), word % 256]);
   return [6, 7, 8].map((start) => {
@@ -58,7 +59,7 @@ function insideNat64(words: Words): readonly string[] {
   });
 }
 
-/** Where the length of the prefix is not known, zeros are only what is left over. */
+/** With an unknown prefix length, zeros are only padding. */
 function isFilled(address: string): boolean {
   return !address.startsWith('0.');
 }
@@ -72,8 +73,8 @@ function dotted(high: number, low: number): string {
 }
 
 /**
- * The eight words of an address in any notation. The URL parser writes each in one way: hexadecimal, with
- * `::` for a run of zeros.
+ * The eight words of an address. The URL parser normalises every notation: hexadecimal, with `::` for a run
+ * of zeros.
  */
 function wordsOf(address: string): Words {
   const [head = '', tail] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split('::');

@@ -7,7 +7,7 @@ export type Format = (typeof FORMATS)[number];
 export interface MessageOrigin {
   /** Name of this machine. */
   readonly host: string;
-  /** In clear; empty when there is none. */
+  /** Clear text; empty when there is none. */
   readonly secret: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -19,12 +19,12 @@ export interface Outgoing {
   readonly body: string;
 }
 
-/** Bytes of text that these take; more is refused, or becomes an attachment. */
+/** Limits of the receivers, in bytes of text; longer texts are refused or become attachments. */
 const MOST_BYTES = { wecom: 2_048, ntfy: 4_096 } as const;
 const JSON_TYPE = 'application/json; charset=utf-8';
 const PRIORITIES = { info: 'low', warning: 'default', error: 'high' } as const;
 
-/** By the receiver's address; whatever is not known gets the documented payload. */
+/** Chosen by the receiver's address; unknown ones get the documented payload. */
 export function formatOf(url: URL): Format {
   const { hostname } = url;
   if (hostname === 'hooks.slack.com') return 'slack';
@@ -50,7 +50,7 @@ export function payloadOf({ id, event, createdAt }: Delivery, host: string): obj
   };
 }
 
-/** Standard Webhooks: a secret `whsec_…` is base64, any other is taken as it is. */
+/** Standard Webhooks: a secret `whsec_…` is base64, any other is used as it is. */
 export function signatureOf(
   id: string,
   seconds: number,
@@ -68,7 +68,7 @@ function sentence({ event }: Delivery, { host }: MessageOrigin): string {
   return `Mountkeeper (${host}): ${event.message}`;
 }
 
-/** As much of a text as fits, whole characters only. */
+/** As much of a text as fits, in whole characters. */
 function within(bytes: number, long: string): string {
   if (Buffer.byteLength(long) <= bytes) return long;
   const cut = Buffer.from(long)
@@ -121,7 +121,7 @@ const wecom: Writer = (delivery, url, around) =>
 const text: Writer = (delivery, url, around) =>
   json(url, { msgtype: 'text', text: { content: sentence(delivery, around) } });
 
-/** 加签: the time and its signature stand in the address. */
+/** 加签: the time and its signature are part of the address. */
 const dingtalk: Writer = (delivery, url, around) => {
   const { secret, now } = around;
   if (secret === '') return text(delivery, url, around);
@@ -131,7 +131,7 @@ const dingtalk: Writer = (delivery, url, around) => {
   return text(delivery, signed, around);
 };
 
-/** 签名校验: the key is made of time and secret, and nothing is signed with it. */
+/** 签名校验: the key consists of time and secret, and the signed message is empty. */
 const feishu: Writer = (delivery, url, around) => {
   const { secret, now } = around;
   const seconds = String(Math.floor(now / 1000));
@@ -152,7 +152,7 @@ export function outgoing(
   return WRITERS[format](delivery, to.url, to.around);
 }
 
-/** These answer 200 also when they refuse, and say so in the body. */
+/** These receivers answer 200 even when they refuse, and say so in the body. */
 export function refusalIn(format: Format, body: string): string | undefined {
   if (format !== 'wecom' && format !== 'dingtalk' && format !== 'feishu') return undefined;
   try {
@@ -167,6 +167,7 @@ export function refusalIn(format: Format, body: string): string | undefined {
       ? undefined
       : `the receiver refused it: ${number} ${errmsg ?? msg ?? ''}`.slice(0, 150).trim();
   } catch {
+    // Said in the answer's own terms.
     return 'the receiver answered something that is no JSON';
   }
 }

@@ -3,14 +3,14 @@ import type { Clock, Logger, NotificationEvent } from 'mountkeeper';
 import type { Attempt, Delivery } from './delivery.ts';
 import { waitAfter } from './retry-times.ts';
 
-/** Deliveries kept; the oldest that are done go first. */
+/** Deliveries that are kept; the oldest finished ones are dropped first. */
 const KEPT = 200;
 const ATTEMPTS_KEPT = 12;
 const ATTEMPT_TIMEOUT_MS = 10_000;
-/** A clock that is behind by less was only corrected. */
+/** When the clock falls back by less, it was only corrected. */
 const SET_BACK_MS = 1_000;
 
-/** What came of one attempt. */
+/** The result of one attempt. */
 export type Outcome =
   | { readonly ok: true; readonly status: number }
   | {
@@ -23,25 +23,25 @@ export type Outcome =
 export interface OutboxOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  /** False while there is nowhere to send to. */
+  /** False while no receiver is configured. */
   readonly isOn: () => boolean;
   /** Never rejects. */
   readonly attempt: (delivery: Delivery, signal: AbortSignal) => Promise<Outcome>;
   readonly onChange: () => void;
-  /** Resolves when every change so far would outlive the daemon. */
+  /** Resolves when every change so far is on disk. */
   readonly saved: () => Promise<void>;
   readonly signal: AbortSignal;
   /** In [0, 1). */
   readonly random: () => number;
 }
 
-/** Sends events one after the other, each as often as it takes. Nobody waits for it. */
+/** Sends events one after the other, with repeats. Nobody waits for it. */
 export class Outbox {
   readonly #options: OutboxOptions;
   readonly #watchers = new Map<string, (delivery: Delivery) => void>();
   #deliveries: Delivery[];
   #isSending = false;
-  /** The two clocks at the last look. */
+  /** Both clocks at the last check. */
   #at: { readonly now: number; readonly monotonic: number };
 
   constructor(options: OutboxOptions, former: readonly Delivery[]) {
@@ -56,7 +56,7 @@ export class Outbox {
     return this.#deliveries;
   }
 
-  /** Undefined when there is nowhere to send to, or an event of this key was taken already. */
+  /** Undefined when no receiver is configured, or an event with this key was already accepted. */
   add(event: NotificationEvent): Delivery | undefined {
     const { clock, isOn, onChange } = this.#options;
     if (!isOn() || this.#deliveries.some((one) => one.event.key === event.key)) return undefined;
@@ -78,7 +78,7 @@ export class Outbox {
     return delivery;
   }
 
-  /** Sends a delivery once more, whatever became of it. False when it is not known. */
+  /** Sends a delivery again, whatever its state. False for an unknown one. */
   resend(id: string): boolean {
     const delivery = this.#deliveries.find((one) => one.id === id);
     if (!delivery) return false;
@@ -108,7 +108,7 @@ export class Outbox {
     });
   }
 
-  /** Sends what is due. Returns when nothing is due any more. */
+  /** Sends what is due. Resolves when nothing is due any more. */
   async work(): Promise<void> {
     if (this.#isSending) return;
     this.#isSending = true;
@@ -121,8 +121,8 @@ export class Outbox {
   }
 
   /**
-   * Where the clock was set back, what waits must not wait for that time to come again. Set forward, it goes
-   * at once.
+   * After the clock was set back, waiting deliveries must not wait for the old time. After it was set
+   * forward, they are sent at once.
    */
   #followClock(): void {
     const [now, monotonic] = [this.#options.clock.now(), this.#options.clock.monotonic()];
@@ -144,7 +144,7 @@ export class Outbox {
 
   async #send(delivery: Delivery): Promise<void> {
     const { clock, signal, attempt, saved } = this.#options;
-    // First kept, then sent: after a crash it goes out again under the same id, never under another.
+    // Saved first, then sent: after a crash it is sent again under the same id, never under another.
     await saved();
     if (signal.aborted) return;
     const end = new AbortController();
@@ -180,7 +180,7 @@ export class Outbox {
       'notification delivered',
     );
     const now = this.#options.clock.now();
-    // The receiver is there: what waits only because it was not, goes now.
+    // The receiver answers again, so deliveries that waited only for it are sent now.
     this.#deliveries = this.#deliveries.map((one) =>
       one.state === 'waiting' && !one.isAskedToWait ? { ...one, nextAt: Math.min(one.nextAt, now) } : one,
     );
@@ -226,7 +226,7 @@ export class Outbox {
   }
 }
 
-/** A delivery of a former daemon whose clock was ahead of the one of now. */
+/** A delivery of a former daemon whose clock was ahead of the current one. */
 function broughtBack(delivery: Delivery, now: number): Delivery {
   const aheadMs = (delivery.attempts.at(-1)?.at ?? delivery.createdAt) - now;
   return delivery.state === 'waiting' && aheadMs > 0

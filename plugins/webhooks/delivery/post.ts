@@ -7,13 +7,13 @@ import type { Outgoing } from './formats.ts';
 
 const MOST_BODY_BYTES = 64 * 1_024;
 const MOST_REDIRECTS = 3;
-/** The method stays POST for these. */
+/** Redirects that keep the method POST. */
 const REDIRECTS = new Set([301, 302, 307, 308]);
 
 export interface Reply {
   readonly status: number;
   readonly retryAfter: string | undefined;
-  /** The beginning of it. */
+  /** The beginning of the body. */
   readonly body: string;
 }
 
@@ -23,14 +23,14 @@ interface Raw extends Reply {
 
 export interface PostOptions {
   readonly signal: AbortSignal;
-  /** Whether loopback, link-local and metadata addresses may be connected to. */
+  /** Whether loopback, link-local and metadata addresses are allowed. */
   readonly allowPrivate: boolean;
-  /** Default: the system's. */
+  /** Default: the system's resolver. */
   readonly resolve?: typeof lookup;
 }
 
 /**
- * One POST, with redirects on the same host followed; each address is judged, and each name where it is
+ * Sends one POST and follows redirects on the same host; each address is checked, and each name when it is
  * connected to. Rejects with a plain sentence, or the signal's reason.
  */
 export async function post(outgoing: Outgoing, options: PostOptions): Promise<Reply> {
@@ -103,7 +103,7 @@ async function read(response: IncomingMessage): Promise<Raw> {
   };
 }
 
-/** Never the address itself: with some receivers it is the secret. */
+/** Never contains the address: some receivers' addresses are secret. */
 function wordsOf(error: NodeJS.ErrnoException): string {
   if (error.code === 'ECONNREFUSED') return 'the receiver refuses connections';
   if (error.code === 'ENOTFOUND' || error.code === 'EAI_AGAIN')

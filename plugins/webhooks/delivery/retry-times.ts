@@ -2,7 +2,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Waits after each failed attempt; after the last one it is given up. Over 16 hours in all. */
+/** Waits after each failed attempt; after the last one the delivery is given up. Over 16 hours in all. */
 export const WAITS_MS: readonly number[] = [
   5 * SECOND,
   30 * SECOND,
@@ -26,8 +26,7 @@ export function waitAfter(tries: number, askedMs: number | undefined, random: nu
 }
 
 /**
- * Milliseconds of a Retry-After header, in seconds or as a date; undefined when there is none to be
- * understood.
+ * Milliseconds of a Retry-After header, given in seconds or as a date; undefined when it cannot be parsed.
  */
 export function askedWaitMs(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined;

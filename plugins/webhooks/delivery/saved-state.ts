@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
-import { writeWhole } from 'mountkeeper';
+import { createLatestQueue, undefinedWhenMissing, writeWhole } from 'mountkeeper';
 import type { Logger } from 'mountkeeper';
 import { NOTHING_CROSSED } from '../events/thresholds.ts';
 import type { Crossed } from '../events/thresholds.ts';
 import type { Delivery } from './delivery.ts';
 
 /**
- * What outlives the daemon: deliveries and crossings in one file, so that neither is ever ahead of the other.
+ * State that survives the daemon: deliveries and passed thresholds, in one file, so that the two always
+ * match.
  */
 export interface Remembered {
   readonly version: 1;
@@ -14,20 +15,20 @@ export interface Remembered {
   readonly crossed: Crossed;
 }
 
-/** Rests this long before it writes, so that a burst is one write. */
+/** Waits this long before it writes, so that a burst becomes one write. */
 export interface Memory {
   readonly initial: Remembered;
-  /** Reads what is to be kept when it gets to it. */
+  /** Called when it is time to write. */
   save(): void;
-  /** Everything saved so far is on the disk. */
+  /** Resolves when everything saved so far is on disk. */
   settled(): Promise<void>;
 }
 
 export async function readMemory(file: string, log: Logger): Promise<Remembered> {
-  const text = await readFile(file, 'utf8').catch(() => undefined);
   const nothing: Remembered = { version: 1, deliveries: [], crossed: NOTHING_CROSSED };
-  if (text === undefined) return nothing;
   try {
+    const text = await readFile(file, 'utf8').catch(undefinedWhenMissing);
+    if (text === undefined) return nothing;
     const read = JSON.parse(text) as Partial<Remembered>;
     if (read.version !== 1 || !Array.isArray(read.deliveries)) throw new Error('it is of another version');
     return {
@@ -41,7 +42,7 @@ export async function readMemory(file: string, log: Logger): Promise<Remembered>
   }
 }
 
-/** One that somebody has damaged must not keep the others from going out. */
+/** A damaged delivery must not keep the others from being sent. */
 function isDelivery(one: Partial<Delivery> | null): one is Delivery {
   return (
     typeof one?.id === 'string' &&
@@ -52,30 +53,16 @@ function isDelivery(one: Partial<Delivery> | null): one is Delivery {
   );
 }
 
-/** Writes the latest state, one writer at a time; what changes meanwhile is in the next write. */
+/** Writes the latest state, one write at a time; changes during a write go into the next one. */
 export function createSaver(
   file: string,
   state: () => Remembered,
   log: Logger,
 ): Pick<Memory, 'save' | 'settled'> {
-  let writing: Promise<void> | undefined;
-  let isDue = false;
-  const run = async (): Promise<void> => {
-    while (isDue) {
-      isDue = false;
-      await writeWhole(file, JSON.stringify(state())).catch((error: unknown) =>
-        log.error({ file, err: error }, 'deliveries not saved'),
-      );
-    }
-    writing = undefined;
-  };
-  return {
-    save: () => {
-      isDue = true;
-      writing ??= run();
-    },
-    settled: async () => {
-      await writing;
-    },
-  };
+  const writing = createLatestQueue<undefined>(async () => {
+    await writeWhole(file, JSON.stringify(state())).catch((error: unknown) =>
+      log.error({ file, err: error }, 'deliveries not saved'),
+    );
+  });
+  return { save: () => void writing.push(undefined), settled: () => writing.idle() };
 }

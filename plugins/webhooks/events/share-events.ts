@@ -2,7 +2,7 @@ import { formatDuration } from 'mountkeeper';
 import type { Hooks, NotificationEvent } from 'mountkeeper';
 import type { Crossed, Crossing } from './thresholds.ts';
 
-/** A share that is healed by then was not worth a word. */
+/** A share that recovers within this time is not reported. */
 const LASTING_MS = 10_000;
 
 type Change = Hooks['shareHealthChanged']['args'][0];
@@ -16,7 +16,7 @@ interface Failure {
 export class ShareNews {
   readonly #fresh = new Map<string, Failure>();
 
-  /** A failed share goes through probes and fails again: that is one failure, with the latest reason. */
+  /** A failed share is probed and fails again: that is one failure, with the latest reason. */
   changed(change: Change, crossed: Crossed, now: number): Crossing {
     if (change.to === 'failed') {
       this.#fresh.set(change.share, {
@@ -33,14 +33,14 @@ export class ShareNews {
       : { crossed: { ...crossed, failedShares }, events: [healed(change.share, since, now)] };
   }
 
-  /** Failures that have lasted by now. `shares`: those that are configured; the others are forgotten. */
+  /** Failures that have lasted long enough by now. `shares`: the configured ones; others are forgotten. */
   look(crossed: Crossed, shares: ReadonlySet<string>, now: number): Crossing {
     for (const share of [...this.#fresh.keys()].filter((name) => !shares.has(name)))
       this.#fresh.delete(share);
     const known = Object.fromEntries(
       Object.entries(crossed.failedShares).filter(([share]) => shares.has(share)),
     );
-    // Also when the clock was set back meanwhile.
+    // Also handles a clock that was set back.
     const lasting = [...this.#fresh].filter(
       ([share, { since }]) => Math.abs(now - since) >= LASTING_MS && known[share] === undefined,
     );

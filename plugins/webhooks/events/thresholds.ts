@@ -1,17 +1,17 @@
 import { formatBytes } from 'mountkeeper';
-import type { NotificationEvent } from 'mountkeeper';
+import type { CacheFill, NotificationEvent } from 'mountkeeper';
 
-/** Below this part of the limit a depth counts as normal again. */
+/** Below this fraction of the limit a queue counts as normal again. */
 const NORMAL_DEPTH = 0.8;
 /** Percentage points below the threshold at which a cache may cross it again. */
 const CACHE_HYSTERESIS_PCT = 5;
 
-/** Thresholds that have been passed and told of. */
+/** Thresholds that were passed and reported. */
 export interface Crossed {
   readonly writeback: boolean;
-  /** Names of caches: shares, or `''` for the file system of all. */
+  /** Names of caches: shares, or `''` for the file system that all share. */
   readonly caches: readonly string[];
-  /** Shares told to have failed, with the time since when. */
+  /** Shares that were reported as failed, with the time of the failure. */
   readonly failedShares: Readonly<Record<string, number>>;
 }
 
@@ -24,20 +24,15 @@ export interface Limits {
   readonly cacheThresholdPct: number;
 }
 
-/** How full a cache is. `share` is undefined for the file system that all caches lie on. */
-export interface Fill {
-  readonly share: string | undefined;
-  /** Undefined while it is not known: what has been told of it stays as it is. */
-  readonly usedBytes: number | undefined;
-  readonly limitBytes: number;
-}
+/** Where it is not known, what has been told of it stays as it is. */
+export type Fill = CacheFill;
 
 export interface Crossing {
   readonly crossed: Crossed;
   readonly events: readonly NotificationEvent[];
 }
 
-/** Once per crossing: going up tells, and only after having come down clearly can it tell again. */
+/** One event per crossing: going up is reported, and again only after it has clearly come down. */
 export function crossDepth(
   crossed: Crossed,
   depth: number,

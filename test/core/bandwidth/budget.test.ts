@@ -51,6 +51,43 @@ describe('division of the bandwidth budget', () => {
     );
   });
 
+  describe('with limits of single shares', () => {
+    const limited = (total: number, ...limits: readonly number[]): number[] => {
+      const all = limits.map((up, index) => ({
+        share: `s${index}`,
+        up: true,
+        down: false,
+        limit: { up, down: 0 },
+      }));
+      return [...divideBandwidth({ up: total, down: 0 }, all).values()].map(({ up }) => up);
+    };
+
+    it('gives the others what a share may not use', () => {
+      assert.deepEqual(limited(900, 0, 100, 0), [400, 100, 400]);
+      assert.deepEqual(limited(900, 350, 100, 0), [350, 100, 450]);
+    });
+
+    it('holds them where the whole is unlimited, and leaves alone who is below its own', () => {
+      assert.deepEqual(limited(0, 100, 0), [100, 0]);
+      assert.deepEqual(limited(100, 80, 70), [50, 50]);
+    });
+
+    it('never exceeds the budget or a limit, and leaves nobody at 0', () => {
+      const limit = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 2 ** 30 }));
+      fc.assert(
+        fc.property(
+          fc.integer({ min: 64, max: 2 ** 30 }),
+          fc.array(limit, { minLength: 1, maxLength: 64 }),
+          (total, limits) => {
+            const parts = limited(total, ...limits);
+            assert.ok(parts.every((part, at) => part > 0 && (limits[at] === 0 || part <= limits[at]!)));
+            assert.ok(parts.reduce((sum, part) => sum + part, 0) <= total);
+          },
+        ),
+      );
+    });
+  });
+
   it('takes 0 for unlimited when it compares', () => {
     assert.deepEqual(slower({ up: 0, down: 5 }, { up: 7, down: 0 }), { up: 7, down: 5 });
     assert.deepEqual(slower({ up: 3, down: 0 }, { up: 7, down: 0 }), { up: 3, down: 0 });

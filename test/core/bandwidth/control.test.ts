@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createKit, spec } from '../fake-shares.ts';
-import type { Kit } from '../fake-shares.ts';
-import { loaded, start } from '../fake-supervisor.ts';
+import { createKit, spec } from '../../support/shares/fake-shares.ts';
+import type { Kit } from '../../support/shares/fake-shares.ts';
+import { loaded, start } from '../../support/shares/fake-supervisor.ts';
 
 describe('bandwidth over mounts', () => {
   const limited = (up: string, down = '0') =>
@@ -70,6 +70,25 @@ describe('bandwidth over mounts', () => {
     assert.ok(kit.mounter.of('video').limits.every(({ up }) => up <= 500));
   });
 
+  it('holds the least limit that plugins give a share, as long as they give it', async (t) => {
+    const kit = createKit();
+    await start(t, kit, limited('1000B'));
+    const { hooks, clock } = kit;
+    hooks.shareLimits = [
+      { share: 'photos', up: 100, down: 0 },
+      { share: 'photos', up: 0, down: 70 },
+      { share: 'photos', up: 300, down: 90 },
+      { share: 'nobody', up: 1, down: 1 },
+    ];
+    await clock.advance(5_000);
+    assert.deepEqual(lastUp(kit), [100, 900]);
+    assert.equal(kit.mounter.of('photos').limits.at(-1)?.down, 70);
+    hooks.shareLimits = [];
+    await clock.advance(5_000);
+    assert.deepEqual(lastUp(kit), [500, 500]);
+    assert.equal(kit.mounter.of('photos').limits.at(-1)?.down, 0);
+  });
+
   it('changes nothing for a limit that cannot be read', async (t) => {
     const kit = createKit();
     const { supervisor } = await start(t, kit, limited('1000B'));
@@ -78,7 +97,7 @@ describe('bandwidth over mounts', () => {
     supervisor.setBandwidth({ up: 'fast', down: '0' });
     await kit.clock.advance(5_000);
     assert.equal(kit.mounter.of('photos').limits.length, before);
-    assert.ok(kit.lines.texts().includes('bandwidth limit not understood, nothing changed'));
+    assert.ok(kit.lines.messages().includes('bandwidth limit not understood, nothing changed'));
   });
 
   it('takes a new limit and gives it up again for a new configuration', async (t) => {

@@ -70,7 +70,7 @@ describe('client of the command line', () => {
 
   const named = { env: { MOUNTKEEPER_URL: 'http://127.0.0.1:9' } };
 
-  it('takes the password of the file for an address that is given, also one that is named relative to it', async (t) => {
+  it("takes the file's password for a given address, also one from a file beside it", async (t) => {
     assert.equal(
       (await findTarget(await options(t, '[web]\npassword = "geheim"\nusername = "me"\n', named)))
         .authorization,
@@ -218,7 +218,7 @@ describe('client of the command line', () => {
       assert.equal((await request({ ...found, env: { MOUNTKEEPER_URL: url } }, get)).body, 'tcp');
     });
 
-    it('asks nobody at the usual address where the socket is gone, left behind, or in the hands of others', async (t) => {
+    it("does not try the usual address when the socket is gone, stale or another user's", async (t) => {
       const found = await both(t);
       const noDaemon = (): Promise<void> =>
         assert.rejects(

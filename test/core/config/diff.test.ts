@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ConfigDiff } from '../../../core/contract/config.ts';
-import { NAS, PHOTOS, openRoom } from './fixture.ts';
+import { NAS, PHOTOS, openRoom } from '../../support/config/config-fixture.ts';
 
 async function difference(before: string, after: string): Promise<ConfigDiff> {
   const room = openRoom({ env: { WORD: 'x' } });
@@ -17,7 +17,9 @@ async function difference(before: string, after: string): Promise<ConfigDiff> {
 
 describe('the difference of two documents', () => {
   it('is none when only the spelling differs', async () => {
-    const spelled = `# a comment\nshares = [{ connection = "nas", name = "photos", read_only = false, mount_point = "/mnt/mountkeeper/photos" }]\n${NAS}[web]\nport = 8090\n`;
+    const spelled =
+      '# a comment\nshares = [{ connection = "nas", name = "photos", read_only = false, ' +
+      `mount_point = "/mnt/mountkeeper/photos" }]\n${NAS}[web]\nport = 8090\n`;
     assert.deepEqual(await difference(PHOTOS, spelled), {
       changes: [],
       tier: undefined,
@@ -41,7 +43,8 @@ describe('the difference of two documents', () => {
     assert.equal(diff.tier, 'protocol');
     assert.equal(
       diff.summary,
-      'shares.photos.protocols: ["smb", "nfs", "webdav"] → ["nfs"]\nshares.photos.dir_refresh_interval: added "5m"\nweb.port: 8090 → 1',
+      'shares.photos.protocols: ["smb", "nfs", "webdav"] → ["nfs"]\n' +
+        'shares.photos.dir_refresh_interval: added "5m"\nweb.port: 8090 → 1',
     );
   });
 
@@ -70,7 +73,9 @@ describe('the difference of two documents', () => {
 
   it('matches shares by name, whatever their place', async () => {
     const before = `${PHOTOS}[[shares]]\nname = "b"\nconnection = "nas"\n`;
-    const after = `${NAS}[[shares]]\nname = "new one"\nconnection = "nas"\nremote_path = "/n"\n[[shares]]\nname = "b"\nconnection = "nas"\nread_only = true\n`;
+    const after =
+      `${NAS}[[shares]]\nname = "new one"\nconnection = "nas"\nremote_path = "/n"\n` +
+      '[[shares]]\nname = "b"\nconnection = "nas"\nread_only = true\n';
     const diff = await difference(before, after);
     assert.equal(
       diff.summary,
@@ -105,12 +110,14 @@ describe('the difference of two documents', () => {
     assert.doesNotMatch(JSON.stringify(diff), /horse|staple/);
     assert.equal(
       diff.summary,
-      'connections.nas.options.pass: changed\nconnections.nas.options.odd_one: added\nweb.password: set\nsmb.users.u: added',
+      'connections.nas.options.pass: changed\nconnections.nas.options.odd_one: added\n' +
+        'web.password: set\nsmb.users.u: added',
     );
     const back = await difference(after, after.replaceAll('battery staple', 'x'));
     assert.equal(
       back.summary,
-      'connections.nas.options.odd_one: changed\nconnections.nas.options.pass: changed\nweb.password: changed\nsmb.users.u.password: changed',
+      'connections.nas.options.odd_one: changed\nconnections.nas.options.pass: changed\n' +
+        'web.password: changed\nsmb.users.u.password: changed',
     );
     assert.equal(
       (await difference(after, `${after}`.replace(/\[web\]\npassword = .*\n/, ''))).summary,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { seeded, strangeDocument } from '../../support/mutations.ts';
-import { PHOTOS, openRoom } from './fixture.ts';
+import { seeded, strangeDocument } from '../../support/config/random-documents.ts';
+import { PHOTOS, openRoom } from '../../support/config/config-fixture.ts';
 
 const BASE = `${PHOTOS}remote_path = "/volume1"
 protocols = ["smb", "nfs"]

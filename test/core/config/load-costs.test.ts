@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { schema as smb } from '../../../plugins/smb/config.ts';
 import { schema as webdav } from '../../../plugins/webdav/config.ts';
-import { NAS, openRoom, PHOTOS, refused } from './fixture.ts';
+import { NAS, openRoom, PHOTOS, refused } from '../../support/config/config-fixture.ts';
 
 const LETTERS = 'abcdefgh';
 const numbered = (count: number, line: (index: number) => string): string =>

@@ -18,6 +18,7 @@ const DEFAULTS = {
   stateDir: '/var/lib/mountkeeper',
   pluginDirs: [],
   switched: new Map<string, boolean>(),
+  inProcess: new Set<string>(),
   logFile: '',
   logLevel: 'info',
 };
@@ -26,12 +27,14 @@ describe('first look at the configuration', () => {
   it('takes relative paths from the folder of the file', async (t) => {
     const { dir, path } = await file(
       t,
-      '[supervisor]\nstate_dir = "state"\n[plugins]\ndirs = ["mine", "/opt/theirs"]\n[log]\nfile = "d.log"\nlevel = "debug"\n',
+      '[supervisor]\nstate_dir = "state"\n[plugins]\ndirs = ["mine", "/opt/theirs"]\n' +
+        '[log]\nfile = "d.log"\nlevel = "debug"\n',
     );
     assert.deepEqual(await peekConfig(path), {
       stateDir: join(dir, 'state'),
       pluginDirs: [join(dir, 'mine'), '/opt/theirs'],
       switched: new Map(),
+      inProcess: new Set(),
       logFile: join(dir, 'd.log'),
       logLevel: 'debug',
     });
@@ -40,7 +43,8 @@ describe('first look at the configuration', () => {
   it('tells which plugins are switched on or off', async (t) => {
     const { path } = await file(
       t,
-      '[plugins]\ndirs = []\n[plugins.example]\nenabled = true\n[plugins.smb]\nenabled = false\n[plugins.nfs]\nenabled = "no"\n',
+      '[plugins]\ndirs = []\n[plugins.example]\nenabled = true\n[plugins.smb]\n' +
+        'enabled = false\n[plugins.nfs]\nenabled = "no"\n',
     );
     assert.deepEqual(
       [...(await peekConfig(path)).switched],

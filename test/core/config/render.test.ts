@@ -5,8 +5,8 @@ import { copy, parseDocument } from '../../../core/sdk/toml/document.ts';
 import { comment, renderDocument } from '../../../core/config/render.ts';
 import { assemble } from '../../../core/config/schema/schema.ts';
 import { inlineValue } from '../../../core/sdk/toml/value.ts';
-import { NAS, accepted, openRoom, sampleEntries } from './fixture.ts';
-import type { Room } from './fixture.ts';
+import { NAS, accepted, openRoom, sampleEntries } from '../../support/config/config-fixture.ts';
+import type { Room } from '../../support/config/config-fixture.ts';
 
 const rooms: Room[] = [];
 function closeRooms(): void {

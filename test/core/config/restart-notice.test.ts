@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { restartNotice } from '../../../core/config/restart-notice.ts';
-import { NAS, accepted, openRoom } from './fixture.ts';
-import type { Room } from './fixture.ts';
+import { NAS, accepted, openRoom } from '../../support/config/config-fixture.ts';
+import type { Room } from '../../support/config/config-fixture.ts';
 
 describe('the notice of what waits for the restart', () => {
   const rooms: Room[] = [];

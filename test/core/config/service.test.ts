@@ -2,8 +2,16 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterEach, describe, it } from 'node:test';
 import { Joi } from '../../../core/sdk/index.ts';
-import { NAS, PHOTOS, accepted, entry, openRoom, refused, sampleEntries } from './fixture.ts';
-import type { Room } from './fixture.ts';
+import {
+  NAS,
+  PHOTOS,
+  accepted,
+  entry,
+  openRoom,
+  refused,
+  sampleEntries,
+} from '../../support/config/config-fixture.ts';
+import type { Room } from '../../support/config/config-fixture.ts';
 
 const rooms: Room[] = [];
 

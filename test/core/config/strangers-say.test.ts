@@ -6,8 +6,15 @@ import type { Config, ConfigContribution } from '../../../core/contract/config.t
 import { createSecrets } from '../../../core/config/secrets/secrets.ts';
 import type { Clock, Processes } from '../../../core/contract/platform.ts';
 import { createClock } from '../../../core/platform/clock.ts';
-import { PHOTOS, accepted, entry, openRoom, refused, sampleEntries } from './fixture.ts';
-import type { Room } from './fixture.ts';
+import {
+  PHOTOS,
+  accepted,
+  entry,
+  openRoom,
+  refused,
+  sampleEntries,
+} from '../../support/config/config-fixture.ts';
+import type { Room } from '../../support/config/config-fixture.ts';
 
 const rooms: Room[] = [];
 
@@ -68,10 +75,21 @@ describe("a third party's plugin and the document", () => {
       [['photos', '/mnt/mountkeeper/photos']],
     );
     assert.deepEqual([config.connections.length, config.web.port], [1, 8090]);
-    assert.deepEqual(config.plugins['odd'], { enabled: true, colour: 'blue', shade: 'dark' });
+    assert.deepEqual(config.plugins['odd'], {
+      enabled: true,
+      isolation: 'own',
+      colour: 'blue',
+      shade: 'dark',
+    });
   });
 
-  const clock: Clock = { ...createClock(), sleep: () => Promise.resolve() };
+  const clock: Clock = {
+    ...createClock(),
+    after: (_ms, fn) => {
+      setImmediate(fn);
+      return () => undefined;
+    },
+  };
   const services = { clock, secrets: createSecrets({ env: {} }), processes: {} as Processes };
   for (const [what, contribution, reason] of [
     [

@@ -11,11 +11,11 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { askOverSocket } from '../../../core/cli/command-socket.ts';
 import { COMMAND_SOCKET } from '../../../core/http/command-socket.ts';
 import { isFromCommandSocket } from '../../../core/sdk/http/command-connections.ts';
-import { letPass } from '../../support/let-pass.ts';
-import { until } from '../../support/until.ts';
-import { ask, createServer, ledger } from './server.ts';
-import type { TestServer } from './server.ts';
-import { unlessRoot } from '../../support/skips.ts';
+import { letOthersEnter } from '../../support/platform/folder-access.ts';
+import { until } from '../../support/platform/wait.ts';
+import { ask, createServer, ledger } from '../../support/http/test-server.ts';
+import type { TestServer } from '../../support/http/test-server.ts';
+import { unlessRoot } from '../../runner/skips.ts';
 
 const NOBODY = 65_534;
 const asRoot = { skip: unlessRoot };
@@ -67,7 +67,9 @@ describe('the command socket', () => {
     );
   /** What a process of the user `nobody` gets when it connects. */
   const asNobody = async (): Promise<string> => {
-    const code = `require('node:net').connect(${JSON.stringify(socket())}).on('connect', () => console.log('in')).on('error', (e) => console.log(e.code)).unref()`;
+    const code =
+      `require('node:net').connect(${JSON.stringify(socket())})` +
+      ".on('connect', () => console.log('in')).on('error', (e) => console.log(e.code)).unref()";
     const child = spawn(
       process.execPath,
       ['-e', `${code}; setTimeout(() => {}, 2000).unref(); setTimeout(() => process.exit(), 500)`],
@@ -109,7 +111,7 @@ describe('the command socket', () => {
     async () => {
       await server.http.listenForCommands(dir);
       assert.equal(await asNobody(), 'EACCES');
-      await letPass(dir);
+      await letOthersEnter(dir);
       assert.equal(await asNobody(), 'EACCES');
       await chmod(socket(), 0o666);
       assert.equal(await asNobody(), 'in', 'the test can fail');

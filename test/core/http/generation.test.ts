@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Server } from '@hapi/hapi';
-import { until, within } from '../../support/until.ts';
-import { ask, createServer, dial, ledger, textRoute } from './server.ts';
-import type { TestServer } from './server.ts';
+import { until, within } from '../../support/platform/wait.ts';
+import { ask, createServer, dial, ledger, textRoute } from '../../support/http/test-server.ts';
+import type { TestServer } from '../../support/http/test-server.ts';
 
 interface Gate {
   readonly opened: Promise<void>;
@@ -194,7 +194,7 @@ describe('a generation', () => {
     );
   });
 
-  it('refuses a plugin whose routes clash or whose native plugin throws, by its name, and serves on as before', async () => {
+  it('names a plugin whose routes clash or whose hapi plugin throws, and serves on as before', async () => {
     await server.swap(ledger('a', { routes: [textRoute('/a', 'a')] }));
     const clash = server.http.projector.build(
       [ledger('a', { routes: [textRoute('/a', 'x')] }), ledger('b', { routes: [textRoute('/a', 'y')] })],
@@ -265,7 +265,8 @@ describe('a generation', () => {
     const body = JSON.stringify('x'.repeat(1000));
     const wire = await dial(server.port);
     wire.socket.write(
-      `POST /a HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n`,
+      'POST /a HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\nconnection: close\r\n' +
+        `content-length: ${body.length}\r\n\r\n`,
     );
     await until('it is asked to go on', () => wire.text().startsWith('HTTP/1.1 100 '), {
       timeoutMs: 20_000,

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { describe, it } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { until } from '../../support/until.ts';
-import { createServer, dial, ledger, textRoute } from './server.ts';
+import { until } from '../../support/platform/wait.ts';
+import { createServer, dial, ledger, textRoute } from '../../support/http/test-server.ts';
 
 const REQUESTS_PER_ROUND = 10_000;
 /** Between two swaps. */
@@ -94,7 +94,8 @@ describe('many requests and many swaps', () => {
     await server.http.close();
     assert.ok(
       grown < 2_000_000,
-      `the heap grew by ${grown} bytes over ${2 * REQUESTS_PER_ROUND} requests and ${(2 * REQUESTS_PER_ROUND) / BATCH} swaps`,
+      `the heap grew by ${grown} bytes over ${2 * REQUESTS_PER_ROUND} requests and ` +
+        `${(2 * REQUESTS_PER_ROUND) / BATCH} swaps`,
     );
   });
 });

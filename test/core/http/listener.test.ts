@@ -5,11 +5,11 @@ import { createServer as createTcpServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { freePort } from '../../support/ports.ts';
-import { until, within } from '../../support/until.ts';
-import { ask, createServer, dial, ledger, textRoute } from './server.ts';
-import type { TestServer } from './server.ts';
-import { SKIPS } from '../../support/skips.ts';
+import { freePort } from '../../support/platform/free-port.ts';
+import { until, within } from '../../support/platform/wait.ts';
+import { ask, createServer, dial, ledger, textRoute } from '../../support/http/test-server.ts';
+import type { TestServer } from '../../support/http/test-server.ts';
+import { SKIPS } from '../../runner/skips.ts';
 
 const LIMITS = { maxHeaderBytes: 2_048, maxConnections: 20, letGoMs: 10_000 };
 /** For the slow alone: elsewhere a pause of the machine would be one of the client. */

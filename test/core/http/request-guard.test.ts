@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { hostOf, refusalOf } from '../../../core/http/request-guard.ts';
-import { ask, createServer, dial, ledger, textRoute } from './server.ts';
-import type { TestServer } from './server.ts';
+import { ask, createServer, dial, ledger, textRoute } from '../../support/http/test-server.ts';
+import type { TestServer } from '../../support/http/test-server.ts';
 
 function refusal(
   headers: Record<string, string>,
@@ -203,7 +203,8 @@ describe('a guarded listener', () => {
   it('closes the connection of a refused request with a body instead of reading it as the next request', async () => {
     const wire = await dial(server.port);
     wire.socket.write(
-      'POST /change HTTP/1.1\r\nhost: evil.example\r\ncontent-length: 60\r\n\r\nGET / HTTP/1.1\r\nhost: localhost\r\n\r\n',
+      'POST /change HTTP/1.1\r\nhost: evil.example\r\ncontent-length: 60\r\n\r\n' +
+        'GET / HTTP/1.1\r\nhost: localhost\r\n\r\n',
     );
     await wire.ended;
     assert.equal(wire.text().split('HTTP/1.1 ').length - 1, 1);

@@ -2,22 +2,39 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
+import { createManualClock } from 'mountkeeper/testing';
 import { createClock } from '../../../core/platform/clock.ts';
 import { createScheduler } from '../../../core/platform/scheduler.ts';
 import type { ScheduledJob } from '../../../core/platform/scheduler.ts';
 import { createWorkerJobs } from '../../../core/platform/worker-jobs.ts';
-import { createScratch } from '../../support/scratch.ts';
-import type { Scratch } from '../../support/scratch.ts';
-import { until, within } from '../../support/until.ts';
-import { collectLog } from './collected-log.ts';
-import { manualClock } from './manual-clock.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { until, within } from '../../support/platform/wait.ts';
+import { collectLog } from '../../support/platform/collected-log.ts';
 
 const MINUTE = 60_000;
 
 function open(start = '2026-11-21T05:00:30Z') {
-  const clock = manualClock(start);
+  const clock = createManualClock(Date.parse(start));
+  let setByMs = 0;
   const collected = collectLog();
-  return { clock, ...collected, scheduler: createScheduler({ clock, log: collected.log }) };
+  const scheduler = createScheduler({
+    clock: {
+      now: () => clock.now() + setByMs,
+      monotonic: () => clock.monotonic(),
+      after: (ms, fn) => clock.after(ms, fn),
+      sleep: (ms, signal) => clock.sleep(ms, signal),
+      deadline: (ms, parent) => clock.deadline(ms, parent),
+    },
+    log: collected.log,
+  });
+  return {
+    clock,
+    ...collected,
+    scheduler,
+    /** Sets the wall clock alone, as an administrator or a machine's sleep does. */
+    setWallClock: (time: string) => void (setByMs = Date.parse(time) - clock.now()),
+  };
 }
 
 function job(given: Partial<ScheduledJob> = {}): ScheduledJob & { times: number } {
@@ -47,7 +64,7 @@ describe('scheduler', () => {
     await scheduler.close();
     await clock.advance(5 * MINUTE);
     assert.equal(counted.times, 6);
-    assert.equal(clock.timers, 0);
+    assert.equal(clock.pending, 0);
   });
 
   it('keeps to the time zone', async () => {
@@ -62,13 +79,13 @@ describe('scheduler', () => {
   });
 
   it('runs once, late, what came while the machine slept, and goes by a clock that was set back', async () => {
-    const { clock, scheduler } = open('2026-11-21T05:00:30Z');
+    const { clock, scheduler, setWallClock } = open('2026-11-21T05:00:30Z');
     const counted = job({ cron: () => '0 6 * * *' });
     await scheduler.add(counted);
-    clock.set(Date.parse('2026-11-23T09:00:00Z'));
+    setWallClock('2026-11-23T09:00:00Z');
     await clock.advance(MINUTE);
     assert.equal(counted.times, 1);
-    clock.set(Date.parse('2026-11-21T05:58:00Z'));
+    setWallClock('2026-11-21T05:58:00Z');
     await clock.advance(3 * MINUTE);
     assert.equal(counted.times, 2);
     await scheduler.close();
@@ -144,12 +161,13 @@ describe('scheduler', () => {
 
   it('does not wait for ever for a job that heeds no signal', async () => {
     const { clock, log, messages } = open();
-    const impatient = { ...clock, sleep: async () => undefined };
-    const scheduler = createScheduler({ clock: impatient, log });
+    const scheduler = createScheduler({ clock, log });
     const release = await scheduler.add(job({ run: () => new Promise(() => undefined) }));
     await clock.advance(MINUTE);
-    await within('release', 20_000, Promise.resolve(release()));
-    assert.ok(messages().includes('job does not stop and is left behind'));
+    const released = Promise.resolve(release());
+    await clock.advance(MINUTE);
+    await within('release', 20_000, released);
+    assert.ok(messages().includes('job does not stop and is abandoned'));
     await within('close', 20_000, scheduler.close());
   });
 
@@ -164,7 +182,7 @@ describe('scheduler', () => {
       /time zone "Mars\/X" is not known/,
     );
     const off = await scheduler.add(job({ cron: () => '' }));
-    assert.equal(clock.timers, 0);
+    assert.equal(clock.pending, 0);
     await assert.rejects(scheduler.add(job()), /already scheduled/);
     await off();
     await scheduler.add(job());
@@ -225,18 +243,22 @@ describe('worker files', () => {
   it('lets a worker that is asked to stop end by itself, and ends one that does not', async () => {
     const impatient = {
       ...clock,
-      sleep: (ms: number, signal?: AbortSignal) => clock.sleep(Math.min(ms, 200), signal),
+      after: (ms: number, fn: () => void) => clock.after(Math.min(ms, 200), fn, { keepAlive: true }),
     };
     const jobs = createWorkerJobs({ clock: impatient, log: collectLog().log });
     const kind = await worker(
       'kind.mjs',
       `import { parentPort } from 'node:worker_threads'; import { writeFileSync } from 'node:fs';
       writeFileSync(${JSON.stringify(scratch.path('kind-began'))}, '');
-      parentPort.on('message', (message) => { writeFileSync(${JSON.stringify(scratch.path('asked'))}, String(message)); process.exit(0); });`,
+      parentPort.on('message', (message) => {
+        writeFileSync(${JSON.stringify(scratch.path('asked'))}, String(message));
+        process.exit(0);
+      });`,
     );
     const stubborn = await worker(
       'stubborn.mjs',
-      `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(scratch.path('stubborn-began'))}, ''); while (true);`,
+      "import { writeFileSync } from 'node:fs'; " +
+        `writeFileSync(${JSON.stringify(scratch.path('stubborn-began'))}, ''); while (true);`,
     );
     for (const [name, file] of [
       ['kind', kind],

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ShortCommand, Snapshot } from 'mountkeeper';
 import { createManualClock } from 'mountkeeper/testing';
-import { emptyRecord, emptyShareStatus } from '../../../core/status.ts';
+import { emptyRecord, emptyShareStatus } from '../../support/shares/status-records.ts';
 import { SystemdNotifier } from '../../../core/platform/systemd-notifier.ts';
-import { listeningLog } from '../plugins/fixtures.ts';
+import { collectLog } from '../../support/platform/collected-log.ts';
 
 const OK = { code: 0, signal: null, stdout: '', stderr: '' };
 
 function start(env: Record<string, string> = { NOTIFY_SOCKET: '/run/notify', WATCHDOG_USEC: '30000000' }) {
   const clock = createManualClock();
   const said: string[] = [];
-  const { log, lines } = listeningLog();
+  const { log, entries } = collectLog();
   const looked = { atMs: clock.monotonic() };
   const run = async (spec: ShortCommand) => {
     assert.deepEqual([spec.command, spec.env], ['systemd-notify', { NOTIFY_SOCKET: '/run/notify' }]);
@@ -24,7 +24,17 @@ function start(env: Record<string, string> = { NOTIFY_SOCKET: '/run/notify', WAT
     await clock.advance(0);
     return said.splice(0);
   };
-  return { clock, manager, news, lines, looked };
+  return { clock, manager, news, entries, looked };
+}
+
+function createDeferred() {
+  let resolve = (): void => undefined;
+  let reject: (error: Error) => void = () => undefined;
+  const promise = new Promise<void>((done, failed) => {
+    resolve = done;
+    reject = failed;
+  });
+  return { promise, resolve: () => resolve(), reject: (error: Error) => reject(error) };
 }
 
 function snapshot(dirty: number, allSynced = dirty === 0): Snapshot {
@@ -79,6 +89,34 @@ describe('what the service manager is told', () => {
     await manager.close();
     await clock.advance(60_000);
     assert.deepEqual(await news(), []);
+  });
+
+  it('is that a configuration is read, with a time after the signal, and when that has ended', async () => {
+    const { manager, news } = start({ NOTIFY_SOCKET: '/run/notify' });
+    const beginUsec = process.hrtime.bigint() / 1000n;
+    const [first, second] = [createDeferred(), createDeferred()];
+    const both = [manager.reloading(() => first.promise), manager.reloading(() => second.promise)];
+    const said = await news();
+    assert.deepEqual(
+      said.map((one) => one.replace(/\d+$/, 'N')),
+      Array(2).fill('RELOADING=1 MONOTONIC_USEC=N'),
+    );
+    const usec = BigInt(/\d+$/.exec(said[0] ?? '')?.[0] ?? 0);
+    assert.ok(usec >= beginUsec && usec <= process.hrtime.bigint() / 1000n);
+    first.resolve();
+    await both[0];
+    assert.deepEqual(await news(), [], 'another one is under way');
+    second.reject(new Error('not valid'));
+    await assert.rejects(both[1] ?? Promise.resolve(), /not valid/);
+    assert.deepEqual(await news(), ['READY=1']);
+    await manager.close();
+  });
+
+  it('is not that it is up, once it stops', async () => {
+    const { manager, news } = start({ NOTIFY_SOCKET: '/run/notify' });
+    await manager.reloading(async () => manager.stopping(1_000));
+    assert.ok(!(await news()).includes('READY=1'));
+    await manager.close();
   });
 
   it('is how far a drain is, and that it needs more time', async () => {

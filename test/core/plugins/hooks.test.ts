@@ -6,7 +6,7 @@ import { createHooks } from '../../../core/plugins/hooks.js';
 import type { HookRunner } from '../../../core/plugins/hooks.js';
 import { emptyLedger } from '../../../core/plugins/instance/ledger.js';
 import type { Ledger, TapEntry } from '../../../core/plugins/instance/ledger.js';
-import { listeningLog } from './fixtures.ts';
+import { collectLog } from '../../support/platform/collected-log.ts';
 
 type Taps = readonly (readonly [hook: keyof Hooks, fn: (...args: never[]) => unknown, stage?: number])[];
 
@@ -20,19 +20,19 @@ function ledger(plugin: string, taps: Taps): Ledger {
 interface Bench {
   readonly runner: HookRunner;
   readonly clock: ReturnType<typeof createManualClock>;
-  readonly lines: () => Record<string, unknown>[];
+  readonly entries: readonly Record<string, unknown>[];
   readonly down: Set<string>;
   project(...ledgers: Ledger[]): Promise<void>;
 }
 
 function bench(): Bench {
   const clock = createManualClock();
-  const { log, lines } = listeningLog();
+  const { log, entries } = collectLog();
   const down = new Set<string>();
   const { projector, runner } = createHooks({ clock, log, timeoutMs: 1_000 });
   const project = async (...ledgers: Ledger[]): Promise<void> =>
     (await projector.build(ledgers, (plugin) => !down.has(plugin))).commit();
-  return { runner, clock, lines, down, project };
+  return { runner, clock, entries, down, project };
 }
 
 const change = { share: 'photos', from: 'pending', to: 'healthy', reason: null } as const;
@@ -91,7 +91,7 @@ describe('hooks', () => {
   });
 
   it('skip a veto that throws or is no text, name its plugin in the log and hear the next one', async () => {
-    const { runner, project, lines } = bench();
+    const { runner, project, entries } = bench();
     await project(
       ledger('broken', [
         [
@@ -106,7 +106,7 @@ describe('hooks', () => {
     );
     assert.equal(await runner.veto('beforeMount', 'photos'), 'no');
     assert.deepEqual(
-      lines().map((line) => [line['plugin'], line['hook']]),
+      entries.map((line) => [line['plugin'], line['hook']]),
       [
         ['broken', 'beforeMount'],
         ['chatty', 'beforeMount'],
@@ -115,7 +115,7 @@ describe('hooks', () => {
   });
 
   it('leave a tap behind that hangs, and do not call it again while it still hangs', async () => {
-    const { runner, project, clock, lines } = bench();
+    const { runner, project, clock, entries } = bench();
     let calls = 0;
     let wake: () => void = () => undefined;
     const hang = () => {
@@ -140,7 +140,7 @@ describe('hooks', () => {
     await clock.advance(1_000);
     await observed;
     assert.equal(reached, 1);
-    assert.match(JSON.stringify(lines()), /"plugin":"hangs".*did not finish within 1 s/);
+    assert.match(JSON.stringify(entries), /"plugin":"hangs".*did not finish within 1 s/);
     await runner.observe('afterMount', 'photos');
     assert.deepEqual([calls, reached], [1, 2], 'the second round did not wait');
     wake();
@@ -174,7 +174,7 @@ describe('hooks', () => {
   });
 
   it('pass a value on through all transforming taps and skip the ones that fail', async () => {
-    const { runner, project, lines } = bench();
+    const { runner, project, entries } = bench();
     type Budget = { up: number; down: number };
     await project(
       ledger('a', [['resolveBandwidth', (budget: Budget) => ({ ...budget, up: budget.up / 2 })]]),
@@ -192,13 +192,13 @@ describe('hooks', () => {
     );
     assert.deepEqual(runner.resolve('resolveBandwidth', { up: 100, down: 100 }), { up: 50, down: 7 });
     assert.deepEqual(
-      lines().map((line) => line['plugin']),
+      entries.map((line) => line['plugin']),
       ['b', 'c', 'd'],
     );
   });
 
   it('gather lists from all in their order, without those that fail', async () => {
-    const { runner, project, clock, lines } = bench();
+    const { runner, project, clock, entries } = bench();
     const notice = (message: string) => [{ level: 'info', message }];
     await project(
       ledger('a', [
@@ -220,7 +220,7 @@ describe('hooks', () => {
       (await collected).map((one) => one.message),
       ['slow but first', 'quick'],
     );
-    assert.deepEqual(new Set(lines().map((line) => line['plugin'])), new Set(['b', 'c']));
+    assert.deepEqual(new Set(entries.map((line) => line['plugin'])), new Set(['b', 'c']));
   });
 
   it('skip plugins that are not up', async () => {
@@ -262,7 +262,7 @@ describe('hooks', () => {
 
   it('that were built but not committed, change nothing', async () => {
     const { clock } = bench();
-    const { log } = listeningLog();
+    const { log } = collectLog();
     const { projector, runner } = createHooks({ clock, log });
     const built = await projector.build([ledger('a', [['beforeMount', () => 'no']])], () => true);
     await built.discard();

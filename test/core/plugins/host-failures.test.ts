@@ -5,9 +5,10 @@ import { Joi } from 'mountkeeper';
 import { createClock } from '../../../core/platform/clock.js';
 import { createTestHost } from 'mountkeeper/testing';
 import type { AnyPlugin, TestHost, TestHostOptions } from 'mountkeeper/testing';
-import { listeningLog, small } from './fixtures.ts';
-import type { Diary } from './fixtures.ts';
-import { stepUntil } from '../../support/until.ts';
+import { small } from '../../support/plugins/small-plugins.ts';
+import type { Diary } from '../../support/plugins/small-plugins.ts';
+import { stepUntil } from '../../support/platform/wait.ts';
+import { collectLog } from '../../support/platform/collected-log.ts';
 
 async function open(
   t: TestContext,
@@ -230,7 +231,7 @@ describe('a plugin whose effect fails', () => {
   });
 
   it('at its release is named in the log; the change goes on', async (t) => {
-    const { log, lines } = listeningLog();
+    const { log, entries } = collectLog();
     const test = await open(
       t,
       [
@@ -246,7 +247,7 @@ describe('a plugin whose effect fails', () => {
     );
     await test.configure({ plugins: { a: { enabled: false } } });
     assert.deepEqual(states(test), { a: 'disabled', b: 'active' });
-    assert.match(JSON.stringify(lines()), /"plugin":"a".*release \\"sticky\\".*busy/);
+    assert.match(JSON.stringify(entries), /"plugin":"a".*release \\"sticky\\".*busy/);
   });
 });
 
@@ -308,6 +309,10 @@ describe('plugins in conflict', () => {
   for (const [what, declare] of [
     ['provides the service "lamp"', (ctx) => ctx.provide('lamp', () => ({ color: 'red' }))],
     ['fills the status field "nasOffline"', (ctx) => ctx.status('nasOffline', () => true)],
+    [
+      'fills the field "warmupDone" of each share',
+      (ctx) => ctx.shareStatus({ defaults: { warmupDone: 0 }, read: () => ({}) }),
+    ],
     ['handles the command "blink"', (ctx) => ctx.handle('blink', async () => undefined)],
     [
       'adds the subcommand "blink"',
@@ -315,7 +320,7 @@ describe('plugins in conflict', () => {
     ],
     ['adds the metric "m"', (ctx) => ctx.metric({ name: 'm', help: '', read: () => 1 })],
   ] satisfies [string, NonNullable<NonNullable<Parameters<typeof small>[2]>['declare']>][]) {
-    it(`fails the later of two that ${what.split(' ')[0]} one ${what.split(' ').slice(2, -1).join(' ')}, naming both`, async (t) => {
+    it(`fails the later of two plugins of which each ${what}, naming both`, async (t) => {
       const test = await open(t, [small('b', [], { declare }), small('a', [], { declare }), small('c', [])]);
       assert.deepEqual(states(test), { a: 'active', b: 'failed', c: 'active' });
       assert.equal(

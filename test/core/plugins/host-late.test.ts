@@ -4,9 +4,9 @@ import type { TestContext } from 'node:test';
 import { createClock } from '../../../core/platform/clock.js';
 import { createTestHost } from 'mountkeeper/testing';
 import type { AnyPlugin, TestHost, TestHostOptions } from 'mountkeeper/testing';
-import { small } from './fixtures.ts';
-import type { Diary } from './fixtures.ts';
-import { until } from '../../support/until.ts';
+import { small } from '../../support/plugins/small-plugins.ts';
+import type { Diary } from '../../support/plugins/small-plugins.ts';
+import { until } from '../../support/platform/wait.ts';
 
 async function open(
   t: TestContext,

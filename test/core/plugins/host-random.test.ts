@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { createTestHost } from 'mountkeeper/testing';
 import type { AnyPlugin, TestHost } from 'mountkeeper/testing';
-import { small } from './fixtures.ts';
-import type { Diary } from './fixtures.ts';
+import { small } from '../../support/plugins/small-plugins.ts';
+import type { Diary } from '../../support/plugins/small-plugins.ts';
 
 /** What one plugin is like in one plugin set. */
 interface Shape {

@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { Joi } from 'mountkeeper';
+import type { Exporter } from 'mountkeeper';
+import { GuardedExporters } from '../../../core/plugins/guarded-exporters.ts';
 import { createTestHost } from 'mountkeeper/testing';
 import type { AnyPlugin, TestHost } from 'mountkeeper/testing';
-import { small } from './fixtures.ts';
-import type { Diary } from './fixtures.ts';
+import { small } from '../../support/plugins/small-plugins.ts';
+import type { Diary } from '../../support/plugins/small-plugins.ts';
+import { collectLog } from '../../support/platform/collected-log.ts';
 
 async function open(t: TestContext, plugins: readonly AnyPlugin[]): Promise<TestHost> {
   const test = await createTestHost({ plugins });
@@ -14,7 +17,9 @@ async function open(t: TestContext, plugins: readonly AnyPlugin[]): Promise<Test
 }
 
 const states = (test: TestHost) => Object.fromEntries(test.list().map((info) => [info.name, info.state]));
-const off = (name: string) => ({ plugins: { [name]: { enabled: false } } });
+const off = (...names: string[]) => ({
+  plugins: Object.fromEntries(names.map((name) => [name, { enabled: false }])),
+});
 const lamp = (name: string, diary: Diary, color: string, version = '1.0.0') =>
   small(name, diary, { version, declare: (ctx) => ctx.provide('lamp', () => ({ color })) });
 const reader = (name: string, diary: Diary, colors: string[]) =>
@@ -45,6 +50,122 @@ describe('services', () => {
     const test = await open(t, [reader('a', [], [])]);
     assert.deepEqual(states(test), { a: 'waiting' });
     assert.equal(test.info('a').reason, 'it waits for the service "lamp", which no plugin provides');
+  });
+
+  it('that a plugin can do without are found while somebody provides them', async (t) => {
+    const finds = small('a', [], {
+      declare: (ctx) => {
+        assert.throws(() => ctx.find('lamp'), /reached for ctx\.find\("lamp"\) before it was active/);
+        ctx.tap('beforeMount', () => ctx.find('lamp')?.color ?? 'dark');
+      },
+    });
+    const test = await open(t, [finds, lamp('z', [], 'red')]);
+    assert.equal(await test.hooks.veto('beforeMount', 'files'), 'red');
+    await test.configure(off('z'));
+    assert.equal(await test.hooks.veto('beforeMount', 'files'), 'dark');
+  });
+
+  it('that show shares are listed by protocol, whoever brings them', async (t) => {
+    const exporter = { isEnabled: false, add: async () => undefined, remove: async () => undefined };
+    const listed: string[][] = [];
+    const serving: boolean[][] = [];
+    const test = await open(t, [
+      // Its plugin is on and cannot come up: a server of before may still run.
+      small('ftp', [], {
+        requires: ['exporter:none'],
+        declare: (ctx) => ctx.provide('exporter:ftp', () => exporter),
+      }),
+      small('http', [], { declare: (ctx) => ctx.provide('exporter:http', () => exporter) }),
+      small('reader', [], {
+        declare: (ctx) =>
+          ctx.tap('afterMount', () => {
+            const all = ctx.use('exporters').list();
+            listed.push(all.map((one) => `${one.protocol} ${String(one.exporter.isEnabled)}`));
+            serving.push(['http', 'ftp', 'gopher'].map((name) => ctx.use('exporters').mayServe(name)));
+          }),
+      }),
+    ]);
+    await test.hooks.observe('afterMount', 'files');
+    await test.configure(off('http'));
+    await test.hooks.observe('afterMount', 'files');
+    await test.configure(off('http', 'ftp'));
+    await test.hooks.observe('afterMount', 'files');
+    assert.deepEqual(listed, [['http false'], [], []]);
+    assert.deepEqual(serving, [
+      [false, true, false],
+      [false, true, false],
+      [false, false, false],
+    ]);
+    assert.deepEqual(test.host.protocols(), [
+      { name: 'ftp', plugin: 'ftp', isProvided: true, isNameable: true },
+      { name: 'http', plugin: 'http', isProvided: true, isNameable: true },
+    ]);
+  });
+
+  it('that show shares never throw to those who ask them, and say only what can be used', async (t) => {
+    const silent = { add: async () => undefined, remove: async () => undefined };
+    const broken = {
+      ...silent,
+      get isEnabled(): boolean {
+        throw new Error('defect');
+      },
+      listensAt: { port: 'x' as never, addresses: [] },
+      offers: () => {
+        throw new Error('defect');
+      },
+    };
+    const good = { service: '_http._tcp', port: 80, addresses: ['192.0.2.1'], details: { path: '/' } };
+    const odd = [
+      null,
+      { ...good, service: '_HTTP' },
+      { ...good, port: 0 },
+      { ...good, port: 65_536 },
+      { ...good, addresses: '::' },
+      { ...good, addresses: [1] },
+      { ...good, details: { path: 1 } },
+      good,
+    ];
+    const strange = { ...silent, isEnabled: false, offers: () => odd as never };
+    const late = { ...strange, offers: () => Promise.reject(new Error('late')) as never };
+    const provider = (name: string, exporter: Exporter) =>
+      small(name, [], { declare: (ctx) => ctx.provide(`exporter:${name}`, () => exporter) });
+    const test = await open(t, [provider('a', broken), provider('b', strange), provider('c', late)]);
+    const list = () => test.host.service('exporters')?.list() ?? [];
+    for (let look = 0; look < 3; look += 1)
+      assert.deepEqual(
+        list().map(({ protocol, exporter }) => [
+          protocol,
+          exporter.isEnabled,
+          exporter.listensAt,
+          exporter.offers?.(),
+        ]),
+        [
+          ['a', undefined, undefined, []],
+          ['b', false, undefined, [good]],
+          ['c', false, undefined, []],
+        ],
+      );
+    assert.equal(list()[0]?.exporter, list()[0]?.exporter);
+    const mayServe = (protocol: string) => test.host.service('exporters')?.mayServe(protocol);
+    assert.deepEqual(['a', 'b', 'd'].map(mayServe), [true, false, false]);
+  });
+
+  it('that show shares and fail are named in the log once, until it is another problem', () => {
+    const { log, entries } = collectLog();
+    let problem = 'first';
+    const offers = () => {
+      throw new Error(problem);
+    };
+    const exporter: Exporter = { add: async () => undefined, remove: async () => undefined, offers };
+    const guarded = new GuardedExporters(log).guard({ plugin: 'stranger', protocol: 'http', exporter });
+    for (problem of ['first', 'first', 'second', 'second']) assert.deepEqual(guarded.exporter.offers?.(), []);
+    assert.deepEqual(
+      entries.map(({ plugin, what, reason }) => [plugin, what, reason]),
+      [
+        ['stranger', 'offers', 'first'],
+        ['stranger', 'offers', 'second'],
+      ],
+    );
   });
 
   it('that go take their dependants to waiting, and bring them back when they return', async (t) => {

@@ -4,9 +4,10 @@ import type { TestContext } from 'node:test';
 import { Joi } from 'mountkeeper';
 import { createTestHost } from 'mountkeeper/testing';
 import type { AnyPlugin, TestHost, TestHostOptions } from 'mountkeeper/testing';
-import { listeningLog, small } from './fixtures.ts';
-import type { Diary } from './fixtures.ts';
-import { stepUntil } from '../../support/until.ts';
+import { small } from '../../support/plugins/small-plugins.ts';
+import type { Diary } from '../../support/plugins/small-plugins.ts';
+import { stepUntil } from '../../support/platform/wait.ts';
+import { collectLog } from '../../support/platform/collected-log.ts';
 
 async function open(
   t: TestContext,
@@ -211,7 +212,7 @@ describe('plugin host', () => {
     const test = await open(t, [
       small('a', [], {
         declare: (ctx) => {
-          ctx.status('nasOffline', () => true);
+          ctx.status('nasOffline', { default: false, read: () => true });
           ctx.shareStatus((share) => ({ warmupTotal: share.length }));
           ctx.handle('blink', async (times) => {
             blinks.push(times);
@@ -273,13 +274,11 @@ describe('plugin host', () => {
   });
 
   it('says in the log which plugin changed its state', async (t) => {
-    const { log, lines } = listeningLog();
+    const { log, entries } = collectLog();
     const test = await open(t, [small('a', []), small('b', [])], { log });
-    const before = lines().length;
+    const before = entries.length;
     await test.configure(off('b'));
-    const said = lines()
-      .slice(before)
-      .filter((line) => line['state'] !== undefined);
+    const said = entries.slice(before).filter((line) => line['state'] !== undefined);
     assert.deepEqual(
       said.map((line) => [line['plugin'], line['state']]),
       [['b', 'disabled']],

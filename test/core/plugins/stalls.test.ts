@@ -4,7 +4,8 @@ import type { TestContext } from 'node:test';
 import { createTestHost } from 'mountkeeper/testing';
 import type { AnyPlugin } from 'mountkeeper/testing';
 import { createClock } from '../../../core/platform/clock.js';
-import { listeningLog, small } from './fixtures.ts';
+import { small } from '../../support/plugins/small-plugins.ts';
+import { collectLog } from '../../support/platform/collected-log.ts';
 
 /** Nothing else runs meanwhile. */
 function block(ms: number): void {
@@ -12,11 +13,11 @@ function block(ms: number): void {
 }
 
 async function open(t: TestContext, plugin: AnyPlugin) {
-  const { log, lines } = listeningLog();
+  const { log, entries } = collectLog();
   const test = await createTestHost({ plugins: [plugin], clock: createClock(), log });
   t.after(() => test.close());
   const said = () =>
-    lines()
+    entries
       .filter((line) => String(line['msg']).startsWith('plugin held up everything else'))
       .map(({ plugin: name, at, ms }) => ({ name, at, isRight: Number(ms) >= 300 }));
   return { test, said };

@@ -48,7 +48,9 @@ describe('configuration types', () => {
   it('refuse the mask in place of a secret', () => {
     assert.equal(
       problem(secret(), '********'),
-      'key holds the mask "********" in place of a secret; write the secret itself, { env = "NAME" }, { file = "/path" } or { credential = "name" }',
+      'key holds the mask "********" in place of a secret; ' +
+        'write the secret itself, { env = "NAME" }, { file = "/path" } ' +
+        'or { credential = "name" }',
     );
   });
 

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ShareWatch } from '../../../core/shares/monitor.js';
-import { createKit, FakeMount, planOf, spec } from '../fake-shares.ts';
-import type { Kit } from '../fake-shares.ts';
+import { ShareMonitor } from '../../../core/shares/monitor.js';
+import { createKit, FakeMount, planOf, spec } from '../../support/shares/fake-shares.ts';
+import type { Kit } from '../../support/shares/fake-shares.ts';
 
-async function watched(kit: Kit): Promise<{ watch: ShareWatch; mount: FakeMount }> {
+async function watched(kit: Kit): Promise<{ watch: ShareMonitor; mount: FakeMount }> {
   const mount = new FakeMount(planOf(spec('photos')), 'photos');
-  const watch = new ShareWatch({
+  const watch = new ShareMonitor({
     mount,
     clock: kit.clock,
     log: kit.lines.log,
     pending: () => Promise.resolve(0),
-    isSealed: () => false,
+    isFrozen: () => false,
     onHung: () => undefined,
     onChange: () => undefined,
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { OrphanScan } from '../../../core/shares/orphans.js';
-import { createKit } from '../fake-shares.ts';
+import { createKit } from '../../support/shares/fake-shares.ts';
 
 function create(mountedShares = new Set<string>()) {
   const kit = createKit();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { FakeMount, createKit, never, planOf, spec } from '../fake-shares.ts';
-import type { Kit } from '../fake-shares.ts';
+import { FakeMount, createKit, never, planOf, spec } from '../../support/shares/fake-shares.ts';
+import type { Kit } from '../../support/shares/fake-shares.ts';
 
 const photos = spec('photos');
 
@@ -43,7 +43,7 @@ describe('share runner, bringing up', () => {
     await runner.release();
   });
 
-  it('tells what failures show about the remote: of the prober, of a mounter without one, and of the light check', async () => {
+  it('reports what a failed probe, mount or light check shows about the remote', async () => {
     const kit = createKit();
     const told: (string | undefined)[] = [];
     const { observe } = kit.hooks;
@@ -233,7 +233,7 @@ describe('share runner, letting go', () => {
     await kit.clock.advance(60_000);
     assert.deepEqual(
       kit.mounter.last.calls.filter((call) => call !== 'flush'),
-      ['seal', 'release'],
+      ['freeze', 'release'],
     );
   });
 
@@ -252,9 +252,9 @@ describe('share runner, letting go', () => {
     assert.deepEqual(former.calls, ['release']);
   });
 
-  it('mounts an adopted mount anew that a former daemon had sealed', async () => {
+  it('mounts an adopted mount anew that a former daemon had frozen', async () => {
     const kit = createKit();
-    const former = new FakeMount(planOf(photos), 'photos', { adopted: true, isSealed: true });
+    const former = new FakeMount(planOf(photos), 'photos', { adopted: true, isFrozen: true });
     const runner = kit.run(photos, former);
     await kit.clock.advance(0);
     assert.deepEqual([former.calls, runner.mount === kit.mounter.last], [['unmount'], true]);

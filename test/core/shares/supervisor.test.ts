@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { FakeMount, createKit, never, planOf, spec } from '../fake-shares.ts';
-import { create, loaded, start } from '../fake-supervisor.ts';
+import { FakeMount, createKit, never, planOf, spec } from '../../support/shares/fake-shares.ts';
+import { create, loaded, start } from '../../support/shares/fake-supervisor.ts';
 
 const two = loaded([spec('photos'), spec('video')]);
 
@@ -97,7 +97,10 @@ describe('supervisor', () => {
       status.snapshot.record.shares.map(({ name }) => name),
       ['photos'],
     );
-    assert.deepEqual([kept.calls, stray.calls.filter((call) => call !== 'flush')], [[], ['seal', 'unmount']]);
+    assert.deepEqual(
+      [kept.calls, stray.calls.filter((call) => call !== 'flush')],
+      [[], ['freeze', 'unmount']],
+    );
   });
 
   it('starts though adopting never ends', async () => {
@@ -204,7 +207,7 @@ describe('supervisor', () => {
     await kit.clock.advance(60_000);
     assert.deepEqual(
       kit.mounter.mounts.map((mount) => mount.calls.filter((call) => call !== 'flush')),
-      [['release'], ['seal', 'release']],
+      [['release'], ['freeze', 'release']],
     );
     assert.equal(kit.clock.pending, 0);
   });

@@ -63,7 +63,7 @@ describe('the rules of adaptive bandwidth', () => {
     assert.deepEqual([more.verdict, more.limit.current], ['congested', 3 * MIB]);
   });
 
-  it('keep a limit that stable uploads are near, raise one that they are not by a tenth, at most to the configured one', () => {
+  it('keep a limit that stable uploads are near, else raise it by a tenth up to the configured one', () => {
     const limit = { current: 5 * MIB, cap: 8 * MIB };
     assert.deepEqual(judge([4, 4, 4, 4, 4, 4], limit, 8 * MIB), {
       verdict: 'near the limit',

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import { createTestHost } from 'mountkeeper/testing';
 import type { LiveShare } from 'mountkeeper';
 import adaptiveBandwidth from '../../../plugins/adaptive-bandwidth/index.ts';
-import { CLEAN, FakeMount, planOf, spec } from '../../core/fake-shares.ts';
+import { CLEAN, FakeMount, planOf, spec } from '../../support/shares/fake-shares.ts';
 
 const MIB = 1_048_576;
 
@@ -69,7 +69,7 @@ describe('adaptive bandwidth', () => {
     assert.equal(budget().toFixed(2), '2.53');
   });
 
-  it('does not judge while there is nothing to upload, the remote is silent, nothing gets through, or up and down cannot be told apart', async (t) => {
+  it('does not judge while nothing uploads, the remote is silent, or the directions mix', async (t) => {
     for (const spoil of ['idle', 'silent', 'stalled', 'mixed', 'mounted anew']) {
       const { photos, seconds, budget } = await start(t);
       await seconds(8);

@@ -178,7 +178,10 @@ describe('exposure', () => {
     );
     assert.match(
       found?.notice.message ?? '',
-      /runs as root: every local user of this machine may change its configuration.*Set web\.password; the command line of root does not need it/,
+      new RegExp(
+        'runs as root: every local user of this machine may change its configuration.*' +
+          'Set web\\.password; the command line of root does not need it',
+      ),
     );
     assert.deepEqual(
       [

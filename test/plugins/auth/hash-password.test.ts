@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, it } from 'node:test';
 import { matchesHash, parseHash } from '../../../plugins/auth/password-hash.ts';
-import { MAIN } from '../../support/daemon.ts';
+import { MAIN } from '../../support/daemon/daemon.ts';
 
 const PASSWORD = 'Grüße-4412 词';
 

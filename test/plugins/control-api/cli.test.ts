@@ -6,7 +6,7 @@ import { createApi } from '../../api/fixture.ts';
 import type { ApiFixture } from '../../api/fixture.ts';
 import { runCommand } from '../../api/cli.ts';
 import type { CliOptions, RequestFunction } from '../../api/cli.ts';
-import { stepUntil, turn } from '../../support/until.ts';
+import { stepUntil, turn } from '../../support/platform/wait.ts';
 
 describe('the subcommands of the control API', () => {
   let api: ApiFixture;

@@ -1,6 +1,6 @@
 /** Living shares in memory whose refreshes the test ends. */
 import type { LiveShare, RefreshResult } from 'mountkeeper';
-import { FakeMount, planOf, spec } from '../../core/fake-shares.ts';
+import { FakeMount, planOf, spec } from '../../support/shares/fake-shares.ts';
 
 export class SlowMount extends FakeMount {
   readonly waiting: {

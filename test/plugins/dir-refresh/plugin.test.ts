@@ -6,7 +6,7 @@ import dirRefresh from '../../../plugins/dir-refresh/index.ts';
 import { folderOf } from '../../../plugins/dir-refresh/routes.ts';
 import { runCommand } from '../../api/cli.ts';
 import { testShare } from './fixture.ts';
-import { stepUntil, turn } from '../../support/until.ts';
+import { stepUntil, turn } from '../../support/platform/wait.ts';
 
 const document = (dir: object, share: object = {}) => ({
   connections: [{ name: 'nas', type: 'sftp' }],

@@ -3,12 +3,27 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import type { Config } from 'mountkeeper';
 import { checks } from '../../../plugins/discovery/doctor.ts';
 import { powerless, wsddSpec } from '../../../plugins/discovery/wsdd.ts';
 
-const doctor = async (sections: object): Promise<readonly string[]> =>
-  (await checks(sections as Config)).map(({ title, detail }) => `${title}: ${detail}`);
+interface Section {
+  readonly enabled: boolean;
+  readonly port?: number;
+  readonly listen: string | readonly string[];
+}
+
+const doctor = async (sections: Readonly<Record<string, Section>>): Promise<readonly string[]> => {
+  const exporters = Object.entries(sections).map(([protocol, { enabled, port = 1, listen }]) => ({
+    protocol,
+    exporter: {
+      isEnabled: enabled,
+      listensAt: { port, addresses: [listen].flat() },
+      add: async () => undefined,
+      remove: async () => undefined,
+    },
+  }));
+  return (await checks(exporters)).map(({ title, detail }) => `${title}: ${detail}`);
+};
 
 describe('the helper that shows this machine in Explorer', () => {
   it('is told its name and networks, and is another one when they change', () => {

@@ -30,7 +30,10 @@ describe('the files of a share', () => {
   after(() => rmSync(folder, { recursive: true }));
 
   it('are listed by a process beside the daemon, in order, folders first', async () => {
-    const body = `return { folders: ['b', 'a'], files: [{ name: 'x10', bytes: 1, modifiedMs: 2, isCached: true }, { name: 'x9', bytes: given.word.length, modifiedMs: 0, isCached: folder === 'sub' }] };`;
+    const body =
+      "return { folders: ['b', 'a'], files: [{ name: 'x10', bytes: 1, modifiedMs: 2, " +
+      "isCached: true }, { name: 'x9', bytes: given.word.length, modifiedMs: 0, " +
+      "isCached: folder === 'sub' }] };";
     const answer = await listFolder(contextOf(body), 'files', 'sub');
     assert.deepEqual(
       [answer.folders, answer.files.map(({ name }) => name), answer.hidden],
@@ -40,7 +43,10 @@ describe('the files of a share', () => {
   });
 
   it('are cut off where nobody reads on', async () => {
-    const body = `return { folders: Array.from({ length: 600 }, (_, i) => 'd' + i), files: Array.from({ length: 600 }, (_, i) => ({ name: 'f' + i, bytes: 0, modifiedMs: 0, isCached: false })) };`;
+    const body =
+      "return { folders: Array.from({ length: 600 }, (_, i) => 'd' + i), files: " +
+      "Array.from({ length: 600 }, (_, i) => ({ name: 'f' + i, bytes: 0, modifiedMs: 0, " +
+      'isCached: false })) };';
     const answer = await listFolder(contextOf(body), 'files', '');
     assert.deepEqual([answer.folders.length, answer.files.length, answer.hidden], [600, 400, 200]);
   });

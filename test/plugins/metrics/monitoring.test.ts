@@ -9,7 +9,7 @@ import { pino } from 'pino';
 import type { Plugin } from 'mountkeeper';
 import { dryRun } from '../../../core/plugins/instance/instance.ts';
 import metrics from '../../../plugins/metrics/index.ts';
-import { dashboardQueries } from '../../support/grafana.ts';
+import { dashboardQueries } from '../../support/metrics/grafana-queries.ts';
 
 const MONITORING = fileURLToPath(new URL('../../../../config/monitoring/', import.meta.url));
 const run = promisify(execFile);

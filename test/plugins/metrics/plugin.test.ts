@@ -5,10 +5,10 @@ import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { createTestHost } from 'mountkeeper/testing';
 import type { LiveShare, MetricFamily, ShareStatus } from 'mountkeeper';
-import { emptyRecord, emptyShareStatus } from '../../../core/status.ts';
+import { emptyRecord, emptyShareStatus } from '../../support/shares/status-records.ts';
 import metrics from '../../../plugins/metrics/index.ts';
 import { render } from '../../../plugins/metrics/render.ts';
-import { small } from '../../core/plugins/fixtures.ts';
+import { small } from '../../support/plugins/small-plugins.ts';
 
 interface Figures {
   readonly dirtyBytes?: number;
@@ -31,6 +31,7 @@ async function start(
   const status = {
     snapshot: { version: 7, takenAt: 5_000, record },
     onPublish: () => () => undefined,
+    owners: () => ({ daemon: new Map(), share: new Map() }),
     notices: [{ level: 'warning', message: 'm' } as const],
   };
   const live = Object.entries(figures).map(
@@ -99,7 +100,8 @@ describe('/metrics', () => {
         warmupDone: 8,
         lastDirRefreshAt: 2_000,
       },
-      { name: '照片', health: 'failed' },
+      // A default of null says no kind: while its plugin is off, another may give anything.
+      { name: '照片', health: 'failed', lastDirRefreshAt: 'x' as never },
     ]);
     const expected = {
       mounted: 1,

@@ -5,7 +5,7 @@ import { createManualClock } from 'mountkeeper/testing';
 import type { Health, LiveShare, Mount } from 'mountkeeper';
 import { NasWatcher } from '../../../plugins/nas-watch/watcher.ts';
 import { onReturn } from '../../../plugins/nas-watch/on-return.ts';
-import { spec } from '../../core/fake-shares.ts';
+import { spec } from '../../support/shares/fake-shares.ts';
 
 function live(name: string, health: Health, connection = 'nas'): LiveShare {
   const own = spec(name);
@@ -18,7 +18,7 @@ function live(name: string, health: Health, connection = 'nas'): LiveShare {
 }
 
 describe('the welcome of a NAS', () => {
-  it('probes what failed or hangs in its probe, reads the folders of what is mounted, and leaves the rest alone', async () => {
+  it('probes failed shares, reads the folders of mounted ones, and leaves the rest alone', async () => {
     const shares = [
       live('failed', 'failed'),
       live('stuck', 'probing'),

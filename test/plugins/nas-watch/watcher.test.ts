@@ -6,7 +6,7 @@ import type { LiveShare, Mount, NotificationEvent, ShareStatus } from 'mountkeep
 import { evidenceOf, verdictOfChange } from '../../../plugins/nas-watch/evidence.ts';
 import type { Outages } from '../../../plugins/nas-watch/outage-file.ts';
 import { NasWatcher } from '../../../plugins/nas-watch/watcher.ts';
-import { spec } from '../../core/fake-shares.ts';
+import { spec } from '../../support/shares/fake-shares.ts';
 
 const SILENT = 'the remote refuses connections; is its service running, and is the port right? (dial tcp)';
 

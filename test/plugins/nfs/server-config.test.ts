@@ -7,12 +7,12 @@ import type { Config } from 'mountkeeper';
 import { allows, schema } from '../../../plugins/nfs/config.ts';
 import { checks } from '../../../plugins/nfs/doctor.ts';
 import { ExportBook } from '../../../plugins/nfs/export-ids.ts';
-import { placeIn } from '../../../plugins/nfs/paths.ts';
+import { nfsPaths } from '../../../plugins/nfs/paths.ts';
 import { pathProblem, renderConfig, standing } from '../../../plugins/nfs/server-config.ts';
 import type { ServedExport } from '../../../plugins/nfs/server-config.ts';
 
 const settings = {
-  place: placeIn('/var/lib/mountkeeper'),
+  paths: nfsPaths('/var/lib/mountkeeper'),
   port: 2049,
   listen: '127.0.0.1',
   allowedClients: ['127.0.0.0/8', '::1'],

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { isHandWritten } from '../../../plugins/presets/backup.ts';
+import { isHandWritten, keepHandWritten } from '../../../plugins/presets/backup.ts';
 import { escapeHtml, fragmentOf, readFragment } from '../../../plugins/presets/fragment.ts';
 import presets from '../../../plugins/presets/index.ts';
 import { parseProfile, PROFILES, withProfile } from '../../../plugins/presets/profiles.ts';
@@ -58,6 +61,27 @@ describe('a hand-written file', () => {
     assert.equal(isHandWritten('# Comment.\n\n  a = 1\n', rendered), false);
     assert.equal(isHandWritten('# Comment.\na = 1 # why\n', rendered), true);
     assert.equal(isHandWritten('# Note\na = 1\n', rendered), true);
+  });
+
+  it('is never lost for a later copy, as after an upgrade that words comments otherwise', async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), 'mk-presets-'));
+    t.after(() => rm(folder, { recursive: true, force: true }));
+    const file = join(folder, 'config.toml');
+    const keep = async (text: string, rendered: string): Promise<boolean> => {
+      await writeFile(file, text);
+      return keepHandWritten(file, [rendered]);
+    };
+    const [own, noted] = ['a = 1 # mine\n', 'a = 1 # new note\n'];
+    assert.equal(await keep(own, '# Old words.\na = 1\n'), true);
+    for (const text of ['# Old words.\na = 1\n', noted, own, noted])
+      assert.equal(await keep(text, '# New words.\na = 1\n'), true);
+    const names = (await readdir(folder)).filter((name) => name !== 'config.toml').sort();
+    const kept = names.map(async (name) => [name, await readFile(join(folder, name), 'utf8')]);
+    assert.deepEqual(Object.fromEntries(await Promise.all(kept)), {
+      'config.toml.bak': own,
+      'config.toml.bak.1': '# Old words.\na = 1\n',
+      'config.toml.bak.2': noted,
+    });
   });
 });
 

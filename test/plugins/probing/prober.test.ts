@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import type { Mounter, ShareSpec } from 'mountkeeper';
 import { createClock } from '../../../core/platform/clock.ts';
 import { schema } from '../../../plugins/probing/config.ts';
-import { createPlaces } from '../../../plugins/probing/slots.ts';
+import { createSemaphore } from '../../../core/platform/semaphore.ts';
 import { createProber } from '../../../plugins/probing/prober.ts';
 
 const clock = createClock();
@@ -13,7 +13,7 @@ const prober = (probe: Mounter['probe'], timeoutMs = 60): ReturnType<typeof crea
   createProber({
     clock,
     mounter: () => ({ probe }) as Mounter,
-    places: createPlaces(2, 20, clock),
+    places: createSemaphore({ places: 2, heldAtMostMs: 20, clock }),
     timeoutMs: () => timeoutMs,
   });
 const signal = new AbortController().signal;

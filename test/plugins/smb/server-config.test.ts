@@ -3,13 +3,13 @@ import { describe, it } from 'node:test';
 import type { Secrets } from 'mountkeeper';
 import { renderGroup, renderPasswd, userNumbers } from '../../../plugins/smb/accounts.ts';
 import { resolveListen } from '../../../plugins/smb/addresses.ts';
-import { placeIn, placeProblem } from '../../../plugins/smb/paths.ts';
+import { smbPaths, pathsProblem } from '../../../plugins/smb/paths.ts';
 import { pathProblem, renderConfig } from '../../../plugins/smb/server-config.ts';
 import { resolveUsers } from '../../../plugins/smb/users.ts';
 import type { ServedShare, ServerSettings } from '../../../plugins/smb/server-config.ts';
 
 const settings: ServerSettings = {
-  place: placeIn('/var/lib/mountkeeper'),
+  paths: smbPaths('/var/lib/mountkeeper'),
   port: 445,
   listen: ['127.0.0.1', 'eth0'],
   guest: false,
@@ -135,8 +135,8 @@ describe('configuration of smbd', () => {
   });
 
   it('says that a state folder is too deep for sockets', () => {
-    assert.equal(placeProblem(placeIn('/var/lib/mountkeeper')), undefined);
-    assert.match(placeProblem(placeIn(`/${'d'.repeat(90)}`)) ?? '', /too long/);
+    assert.equal(pathsProblem(smbPaths('/var/lib/mountkeeper')), undefined);
+    assert.match(pathsProblem(smbPaths(`/${'d'.repeat(90)}`)) ?? '', /too long/);
   });
 });
 

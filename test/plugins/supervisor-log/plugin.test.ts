@@ -8,8 +8,8 @@ import { pino } from 'pino';
 import { createManualClock, createTestHost } from 'mountkeeper/testing';
 import type { TestHostOptions } from 'mountkeeper/testing';
 import type { ShareStatus, StatusRecord } from 'mountkeeper';
-import { emptyRecord, emptyShareStatus } from '../../../core/status.ts';
-import { CacheFills } from '../../../plugins/supervisor-log/cache-fills.ts';
+import { emptyRecord, emptyShareStatus } from '../../support/shares/status-records.ts';
+import { CacheFills } from '../../../core/sdk/cache-fills.ts';
 import { FillLevels } from '../../../plugins/supervisor-log/fill-levels.ts';
 import supervisorLog from '../../../plugins/supervisor-log/index.ts';
 
@@ -38,6 +38,7 @@ async function start(
     },
     onPublish: () => () => undefined,
     notices: [],
+    owners: () => ({ daemon: new Map(), share: new Map() }),
   };
   const host = await createTestHost({
     plugins: [supervisorLog],
@@ -198,7 +199,7 @@ describe("the supervisor's log", () => {
       await clock.advance(30_000);
       fills.of([]);
       await clock.advance(1);
-      return levels.look(fills.of([]));
+      return levels.look(fills.of([]).map(({ share, ...fill }) => ({ name: share ?? '', ...fill })));
     };
     assert.deepEqual(await look(), []);
     usedBytes = 85;

@@ -4,6 +4,9 @@ import { describe, it } from 'node:test';
 import Hapi from '@hapi/hapi';
 import { createClock } from '../../../core/platform/clock.ts';
 import { routes } from '../../../plugins/uploads/routes.ts';
+import type { VerifyBody } from '../../../plugins/uploads/proof/verify-jobs.ts';
+import { VerifyJobs } from '../../../plugins/uploads/proof/verify-jobs.ts';
+import { ReceiptJobs } from '../../../plugins/uploads/proof/receipt-jobs.ts';
 import type { ManagedUploads } from '../../../plugins/uploads/transfer/managed.ts';
 
 const clock = createClock();
@@ -40,6 +43,7 @@ function stage(): {
       return keep === 'theirs' ? Promise.reject(new Error('It cannot be done now.')) : Promise.resolve();
     },
     verify: (path) => Promise.resolve([{ path: `${path}a`, result: 'differs', bytes: 1, modifiedMs: 0 }]),
+    receipt: () => Promise.reject(new Error('not asked')),
     queue: () => [
       {
         path: 'p',
@@ -61,6 +65,10 @@ function stage(): {
     routes(
       () => new Map([['files', uploads]]),
       () => clock,
+      {
+        receipt: new ReceiptJobs({ clock: () => clock, version: '1.2.3' }),
+        verify: new VerifyJobs(() => clock),
+      },
     ),
   );
   const post = async (
@@ -78,7 +86,7 @@ function stage(): {
 }
 
 describe('the routes of the queue', () => {
-  it('tell how much waits and since when, of each thing why, how often it was tried and when it goes again', async () => {
+  it("tell how much waits and since when, and each entry's reason, attempts and next attempt", async () => {
     const { result } = await stage().server.inject('/api/queue/files');
     const body = result as {
       dirty_bytes: number;
@@ -120,9 +128,18 @@ describe('the routes of the queue', () => {
   });
 
   it('are not well when the remote has something else', async () => {
-    const { body } = await stage().post('files/verify', { path: 'd' });
-    assert.equal(body.ok, false);
-    assert.equal(body.message, '1 files held against the remote, 1 differ');
+    const { post, server } = stage();
+    const { body } = await post('files/verify', { path: 'd' });
+    assert.equal(body.ok, true);
+    await new Promise((resolve) => setImmediate(resolve));
+    const { result } = await server.inject(`/api/queue/files/verify/${(body as { id?: string }).id}`);
+    const { state, is_equal, message, results } = result as VerifyBody;
+    assert.deepEqual(
+      [state, is_equal, message],
+      ['done', false, '1 files held against the remote, 1 differ'],
+    );
+    assert.deepEqual(results, [{ path: 'da', result: 'differs', bytes: 1 }]);
+    assert.equal((await server.inject('/api/queue/files/verify/none')).statusCode, 404);
   });
 
   it('refuse what makes no sense, and shares that have no queue', async () => {

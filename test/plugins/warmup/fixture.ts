@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { createManualClock } from 'mountkeeper/testing';
 import type { LiveShare } from 'mountkeeper';
-import { FakeMount, planOf, spec } from '../../core/fake-shares.ts';
+import { FakeMount, planOf, spec } from '../../support/shares/fake-shares.ts';
 import type { WarmupConfig } from '../../../plugins/warmup/config.ts';
 import type { StartHelper } from '../../../plugins/warmup/scheduler/worker-process.ts';
 import { NO_COUNTS } from '../../../plugins/warmup/job-description.ts';

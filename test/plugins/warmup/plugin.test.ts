@@ -7,7 +7,7 @@ import { createRateMeter, progressLine } from '../../../plugins/warmup/progress.
 import type { TaskView, WarmupAnswer } from '../../../plugins/warmup/routes.ts';
 import { runCommand } from '../../api/cli.ts';
 import { openShare } from './fixture.ts';
-import { stepUntil } from '../../support/until.ts';
+import { stepUntil } from '../../support/platform/wait.ts';
 
 const document = (section: object = {}) => ({
   connections: [{ name: 'nas', type: 'sftp' }],

@@ -12,7 +12,7 @@ import webhooks from '../../../plugins/webhooks/index.ts';
 import { createSaver, readMemory } from '../../../plugins/webhooks/delivery/saved-state.ts';
 import type { Remembered } from '../../../plugins/webhooks/delivery/saved-state.ts';
 import { runCommand } from '../../api/cli.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/platform/wait.ts';
 
 const log = pino({ level: 'silent' });
 

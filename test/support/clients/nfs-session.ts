@@ -17,6 +17,7 @@ export interface Source {
   read(buffer: Buffer, offset: number, length: number, position: number): Promise<{ bytesRead: number }>;
 }
 
+/** One NFS 4.0 client with its lease, which it renews. Calls reject with an `NfsFault`. */
 export class NfsClient {
   readonly wire: NfsWire;
   /** The number that the server gave it. */
@@ -31,6 +32,7 @@ export class NfsClient {
     this.timer.unref();
   }
 
+  /** Connects to a server on loopback and makes itself known to it. */
   static async connect(port: number): Promise<NfsClient> {
     const wire = new NfsWire(port);
     const answer = (
@@ -41,11 +43,13 @@ export class NfsClient {
     return new NfsClient(wire, client);
   }
 
+  /** Ends the connection without giving anything back, as a client that was switched off. */
   close(): void {
     clearInterval(this.timer);
     this.wire.close();
   }
 
+  /** Names in a folder, in the order of the server. */
   async list(path: string): Promise<string[]> {
     const folder = await this.handle(path);
     const names: string[] = [];
@@ -73,6 +77,9 @@ export class NfsClient {
     }
   }
 
+  /**
+   * Creates or opens a file and writes `bytes` of the source, four blocks at a time, committed at the end.
+   */
   async write(path: string, source: Source, bytes: number): Promise<void> {
     const file = await this.open(path, 'make');
     let offset = 0;
@@ -92,6 +99,7 @@ export class NfsClient {
     await this.wire.call(say.putHandle(file.handle), say.close(file.state, 2));
   }
 
+  /** The content of a file, one block ahead of the reader. */
   async *read(path: string): AsyncGenerator<Buffer> {
     const file = await this.open(path, 'open');
     const ask = (offset: number) =>
@@ -128,6 +136,7 @@ export class NfsClient {
     await this.wire.call(say.putHandle(file.handle), say.close(file.state, 2));
   }
 
+  /** Deletes a file or an empty folder. */
   async remove(path: string): Promise<void> {
     const names = path.split('/');
     await this.wire.call(...way(names.slice(0, -1)), say.remove(names.at(-1) ?? ''));

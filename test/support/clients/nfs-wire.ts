@@ -9,6 +9,7 @@ import { compoundCall, opaque, operation, uint } from '../../../plugins/nfs/xdr.
 const LAST_FRAGMENT = 0x8000_0000;
 const ANSWER_MS = 60_000;
 
+/** An error of the server; `status` is its number (nfsstat4). */
 export class NfsFault extends Error {
   readonly status: number;
 
@@ -27,21 +28,25 @@ export class Results {
     this.bytes = bytes;
   }
 
+  /** The next unsigned 32-bit number. */
   uint(): number {
     this.at += 4;
     return this.bytes.readUInt32BE(this.at - 4);
   }
 
+  /** The next `length` bytes, without padding. */
   raw(length: number): Buffer {
     const from = this.at;
     this.at += Math.ceil(length / 4) * 4;
     return this.bytes.subarray(from, from + length);
   }
 
+  /** The next bytes that carry their own length. */
   opaque(): Buffer {
     return this.raw(this.uint());
   }
 
+  /** Passes over a bitmap. */
   words(): void {
     this.raw(4 * this.uint());
   }
@@ -53,6 +58,7 @@ export class Results {
   }
 }
 
+/** A TCP connection that carries compound calls. Calls reject when it ends or after 60 s. */
 export class NfsWire {
   private readonly socket: Socket;
   private readonly waiting = new Map<
@@ -71,6 +77,7 @@ export class NfsWire {
     this.socket.on('close', () => this.fail(new Error('the NFS server closes the connection')));
   }
 
+  /** Ends the connection; calls that wait are rejected. */
   close(): void {
     this.socket.destroy();
   }
@@ -140,6 +147,7 @@ function resultsOf(record: Buffer): Results {
   return reply;
 }
 
+/** A number as 64 bits. */
 export function long(value: number): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeBigUInt64BE(BigInt(value));

@@ -1,7 +1,11 @@
+/**
+ * NFS for the table of protocols: a client of our own for files, `nfs-ls` and `nfs-cat` of libnfs beside
+ * it.
+ */
 import { open, readdir, stat } from 'node:fs/promises';
-import { streamOf, sumOfStream } from './child.ts';
-import type { Client } from './clients.ts';
-import { runClient } from '../exports/exports.ts';
+import { streamOf, sumOfStream } from './program-output.ts';
+import type { Client } from './protocols.ts';
+import { runClient } from '../exports/client-programs.ts';
 import { NfsClient } from './nfs-session.ts';
 
 const url = (port: number, path: string): string => `nfs://127.0.0.1/${path}?version=4&nfsport=${port}`;
@@ -24,6 +28,7 @@ async function withClient<T>(port: number, use: (client: NfsClient) => Promise<T
   }
 }
 
+/** The row for NFS. */
 export const nfs: Client = {
   label: 'NFS',
   protocol: 'nfs',

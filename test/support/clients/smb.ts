@@ -1,8 +1,9 @@
+/** SMB for the table of protocols: Samba's smbclient. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { checksumOf } from '../nas.ts';
-import { streamOf } from './child.ts';
-import type { Access, Client } from './clients.ts';
-import { SmbSession, runClient, smb as smbclient } from '../exports/exports.ts';
+import { checksumOf } from '../nas/nas.ts';
+import { streamOf } from './program-output.ts';
+import type { Access, Client } from './protocols.ts';
+import { SmbSession, runClient, smb as smbclient } from '../exports/client-programs.ts';
 
 const DEADLINE_MS = 90_000;
 const TROUBLE = /NT_STATUS_\w+|Not connected|session setup failed|Connection to \S+ failed/;
@@ -25,6 +26,7 @@ async function run(access: Access, share: string, commands: string): Promise<voi
   if (code !== 0 || TROUBLE.test(output)) throw new Error(output.trim().slice(-300));
 }
 
+/** The row for SMB. */
 export const smb: Client = {
   label: 'SMB',
   protocol: 'smb',

@@ -1,9 +1,10 @@
+/** WebDAV for the table of protocols: curl. */
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { checksumOf } from '../nas.ts';
-import { streamOf } from './child.ts';
-import type { Access, Client } from './clients.ts';
-import { runClient } from '../exports/exports.ts';
-import type { ClientResult } from '../exports/exports.ts';
+import { checksumOf } from '../nas/nas.ts';
+import { streamOf } from './program-output.ts';
+import type { Access, Client } from './protocols.ts';
+import { runClient } from '../exports/client-programs.ts';
+import type { ClientResult } from '../exports/client-programs.ts';
 
 const DEADLINE_MS = 90_000;
 const MULTI_STATUS = '207';
@@ -72,6 +73,7 @@ const list = (access: Access, path: string): Transfer => ({
   url: `${url(access, path)}/`,
 });
 
+/** The row for WebDAV. */
 export const webdav: Client = {
   label: 'WebDAV',
   protocol: 'webdav',

@@ -6,11 +6,11 @@ import { spawn } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Daemon } from '../daemon.ts';
-import { freePort } from '../ports.ts';
-import type { Scratch } from '../scratch.ts';
-import { until } from '../until.ts';
-import { smb } from './exports.ts';
+import type { Daemon } from '../daemon/daemon.ts';
+import { freePort } from '../platform/free-port.ts';
+import type { Scratch } from '../platform/scratch-folder.ts';
+import { until } from '../platform/wait.ts';
+import { smb } from './client-programs.ts';
 
 export interface TortureTarget {
   readonly share: string;

@@ -5,9 +5,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
-import { detachAll, mountsBelow } from '../mounts.ts';
-import type { Scratch } from '../scratch.ts';
-import { until } from '../until.ts';
+import { detachAll, mountsBelow } from '../platform/mounted-file-systems.ts';
+import type { Scratch } from '../platform/scratch-folder.ts';
+import { until } from '../platform/wait.ts';
 
 /** The ioctl that shuts a file system down at once, without giving its journal to the disk. */
 const SHUT_DOWN =
@@ -27,6 +27,7 @@ async function run(command: string, ...args: string[]): Promise<void> {
 /** This machine lends no loop devices. */
 export class NoLoopDevice extends Error {}
 
+/** A mounted ext4 on a loop device. Unmounted with the scratch folder. */
 export class LoopDisk {
   readonly folder: string;
   private image: string;

@@ -6,6 +6,7 @@ import { createLogger } from '../../../core/platform/log/logger.ts';
 import { createMountReader } from '../../../core/platform/mounts/mount-reader.ts';
 import { createMountTable } from '../../../core/platform/mounts/mount-table.ts';
 import { createProcesses } from '../../../core/platform/processes/processes.ts';
+import { createConnectionMonitors } from '../../../plugins/probing/connection-monitor.ts';
 import { createMounter } from '../../../plugins/mount/lifecycle/mounter.ts';
 import type { RcloneMounter } from '../../../plugins/mount/lifecycle/mounter.ts';
 import { schema } from '../../../plugins/mount/config.ts';
@@ -14,8 +15,8 @@ import { createRcloneFinder } from '../../../plugins/mount/rclone/installed.ts';
 import type { MountTools } from '../../../plugins/mount/lifecycle/tools.ts';
 import { readFile } from 'node:fs/promises';
 import { mkdirSync } from 'node:fs';
-import type { Nas } from '../nas.ts';
-import type { Scratch } from '../scratch.ts';
+import type { Nas } from '../nas/nas.ts';
+import type { Scratch } from '../platform/scratch-folder.ts';
 
 export interface Workbench {
   readonly mounter: RcloneMounter;
@@ -34,6 +35,7 @@ export interface WorkbenchTraits {
   readonly uploader?: Uploader;
 }
 
+/** Makes a mounter with its own folders and settings. Its mounts end with the scratch folder. */
 export function createWorkbench(
   scratch: Scratch,
   { rclone, nas, mount = {}, cache = {}, name = 'bench', uploader }: WorkbenchTraits,
@@ -41,6 +43,7 @@ export function createWorkbench(
   const room = scratch.path(name);
   mkdirSync(`${room}/state`, { recursive: true, mode: 0o700 });
   const clock = createClock();
+  const connections = createConnectionMonitors(clock);
   const logFile = `${room}/log`;
   const logger = createLogger({ file: logFile, level: 'debug', json: false });
   const processes = createProcesses({ stateDir: `${room}/state`, clock, log: logger.log });
@@ -63,6 +66,7 @@ export function createWorkbench(
     paths: { stateDir: `${room}/state`, packageDir: '/' },
     finder: createRcloneFinder(processes),
     config: () => config,
+    connections: () => connections,
     uploader: () => uploader ?? assert.fail('this bench has no uploader'),
   };
   const mounter = createMounter(tools);

@@ -1,6 +1,6 @@
 /**
- * Marks of folders in the upper layer of a mounted overlay: where what lies below them is, and whether it
- * shows.
+ * Rewrites overlayfs attributes ("marks") of folders in the upper layer of a mounted overlay: where their
+ * lower folder is, and whether it is visible.
  */
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -15,13 +15,13 @@ import { inSeconds, isUnchanged, parentOf, placesOf } from './entry-check.ts';
 export interface AttributeUpkeepOptions {
   readonly paths: LayerPaths;
   readonly mountPoint: string;
-  /** What the lower layer has in folders of these names, read anew, whatever the upper one makes of it. */
+  /** Lists these folders of the lower layer, freshly read, regardless of the upper layer. */
   readonly listLower: (
     folders: readonly string[],
   ) => Promise<ReadonlyMap<string, readonly RemoteEntry[] | undefined>>;
   /**
-   * The lower layer reads these folders anew when they are next asked for. `change`: done right before; it
-   * tells which.
+   * Makes the lower layer read these folders again when they are next asked for. `change` runs right before
+   * and returns which ones.
    */
   readonly forget: (folders: readonly string[], change?: () => Promise<Outdated>) => Promise<void>;
   readonly dropNames: () => Promise<void>;
@@ -35,11 +35,11 @@ export interface AttributeUpkeepOptions {
 const MARK_TIMEOUT_MS = 10_000;
 const LOOK_TIMEOUT_MS = 20_000;
 const MARKS_AT_ONCE = 50;
-/** Entries in one child. */
+/** Most entries per child process. */
 const MOST_AT_ONCE = 100;
 /**
- * For each folder or file without data: what it is open as, its time of change (a rename by its user changes
- * that), the new mark. One that has no such mark is no failure. Prints a letter for each.
+ * For each folder or file without data, three arguments: the path of its open descriptor, its ctime (which
+ * a rename by a user changes), the new mark. A missing mark is not an error. Prints one letter for each.
  */
 const ON_EACH = (change: string): string => `
 while [ $# -gt 0 ]; do
@@ -57,10 +57,10 @@ export class AttributeUpkeep {
   }
 
   /**
-   * The marks of folders (and of files without data) that the remote has moved are written anew. They are
-   * never removed: overlayfs keeps the former one in memory, and a folder without any would lose what lies
-   * below it at its user's next rename. Between the mark and the listings there must be no time: a folder
-   * whose mark leads nowhere shows empty, and its user may remove it.
+   * Rewrites the marks of folders (and of files without data) that have moved on the remote. Marks are
+   * never removed: overlayfs caches the former one, and a folder without a mark would lose its lower
+   * content at the next rename. Mark and listings must change together: a folder whose mark leads nowhere
+   * looks empty, and a user might delete it.
    */
   async rewrite(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     if (entries.length === 0) return [];
@@ -71,26 +71,26 @@ export class AttributeUpkeep {
     return this.#shown(done);
   }
 
-  /** Few at once: until their listings are read anew, they show nothing of below. */
+  /** In small groups: until their listings are refreshed, these folders hide their lower content. */
   async #rewriteSome(entries: readonly LeavingEntry[]): Promise<readonly LeavingEntry[]> {
     const { dropNames, forget } = this.#options;
     let done: readonly LeavingEntry[] = [];
     await forget(placesOf(entries), async () => {
       done = await this.#onEntries(entries, REWRITE, ({ nowAt = '' }) => `/${nowAt}`);
-      // Of one that its user has just renamed, the former mark is to lead to something until the next try.
+      // If a user has just renamed one, its former mark must lead to something until the next attempt.
       return { folders: placesOf(done), trees: treesOf(done) };
     });
     await dropNames();
     return done;
   }
 
-  /** The marks alone: nobody sees what lies below just now. */
+  /** Only the marks, while no overlay is mounted. */
   async rewriteUnseen(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const done = await this.#onEntries(entries, REWRITE, ({ nowAt = '' }) => `/${nowAt}`);
     return done.map(({ path }) => path);
   }
 
-  /** Paths of those that the overlay sees by now; of a folder with what is in it. */
+  /** Paths of the entries that the overlay shows at the new place by now; for a folder with its content. */
   async #shown(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const { mountPoint, processes } = this.#options;
     const { found } = await findMany(
@@ -104,7 +104,10 @@ export class AttributeUpkeep {
       .map(({ path }) => path);
   }
 
-  /** Folders that users made hide nothing any more; what is in them is taken out another time. */
+  /**
+   * Makes folders that users created show their lower content again; their entries are removed another
+   * time.
+   */
   async bare(folders: readonly LeavingEntry[]): Promise<readonly string[]> {
     if (folders.length === 0) return [];
     const { dropNames, listLower, mountPoint, paths } = this.#options;
@@ -130,15 +133,15 @@ export class AttributeUpkeep {
     return done.map(({ path }) => path);
   }
 
-  /** All that lies below in the folder of this name lies in the upper folder, too. */
+  /** Whether everything in the lower folder is also in the upper one. */
   async #hidesNothing(folder: string, below: readonly RemoteEntry[]): Promise<boolean> {
     const here = new Set(await readdir(join(this.#options.paths.upper, folder)));
     return below.every(({ name }) => here.has(name));
   }
 
   /**
-   * These very entries, wherever their users move them meanwhile. Resolves with those that were as they had
-   * been looked at.
+   * Runs a command on exactly these entries, even if users move them meanwhile. Resolves with those that
+   * had not changed since the scan.
    */
   async #onEntries(
     entries: readonly LeavingEntry[],
@@ -180,7 +183,7 @@ export class AttributeUpkeep {
     }
   }
 
-  /** Undefined when it is not what was looked at any more. */
+  /** Undefined when it is no longer the entry that was scanned. */
   #open(entry: LeavingEntry): number | undefined {
     if (!isUnchanged(entry, this.#options.paths.upper)) return undefined;
     const handle = openSync(
@@ -194,7 +197,7 @@ export class AttributeUpkeep {
   }
 }
 
-/** rclone keeps what it knows of a folder when another one has taken its place in the meantime. */
+/** Needed because rclone keeps the listing of a folder even when another folder has taken its path. */
 function treesOf(entries: readonly LeavingEntry[]): readonly string[] {
   const folders = entries.filter(({ kind }) => kind === 'folder');
   return [

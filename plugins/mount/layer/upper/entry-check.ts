@@ -1,4 +1,4 @@
-/** Whether an entry of the upper folder is as it was when the uploader looked at it. */
+/** Checks whether an entry of the upper folder is unchanged since the uploader's scan. */
 import { lstatSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import { join, posix } from 'node:path';
@@ -17,7 +17,7 @@ function lookAt(path: string): BigIntStats | undefined {
   return lstatSync(path, { bigint: true, throwIfNoEntry: false });
 }
 
-/** The same thing with the same content. Its time of change does not count: moving it changes that. */
+/** The same inode with the same content. The ctime does not count, because moving the entry changes it. */
 export function isStill({ bytes, inode, kind, modifiedNs }: LeavingEntry, stats: BigIntStats): boolean {
   if (kind === 'whiteout') return stats.isCharacterDevice();
   if (stats.ino !== inode) return false;
@@ -26,7 +26,7 @@ export function isStill({ bytes, inode, kind, modifiedNs }: LeavingEntry, stats:
     : stats.size === BigInt(bytes) && stats.mtimeNs === modifiedNs;
 }
 
-/** Folders in which the remote has changed something by moving these. */
+/** Folders whose listing on the remote has changed by moving these entries. */
 export function placesOf(entries: readonly LeavingEntry[]): readonly string[] {
   return [
     ...new Set(
@@ -35,7 +35,7 @@ export function placesOf(entries: readonly LeavingEntry[]): readonly string[] {
   ];
 }
 
-/** As `find` prints it, with nine digits of a fraction. */
+/** In the format of `find`: seconds with nine decimal digits. */
 export function inSeconds(ns: bigint): string {
   return `${ns / 1_000_000_000n}.${String(ns % 1_000_000_000n).padStart(9, '0')}`;
 }

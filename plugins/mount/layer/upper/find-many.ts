@@ -1,13 +1,10 @@
-/**
- * Looks at many paths with one child of `find` for as many as fit, since starting a child costs more than
- * most looks.
- */
+/** Looks up many paths with few `find` processes, because starting a process costs more than most lookups. */
 import { dirname } from 'node:path';
 import type { Processes } from 'mountkeeper';
 
-/** One thing that `find` saw. */
+/** One entry reported by `find`. */
 export interface Seen {
-  /** `f`, `d` and the like. */
+  /** `f`, `d` and so on. */
   readonly type: string;
   readonly bytes: number;
   /** Seconds since the epoch, with a fraction. */
@@ -16,14 +13,14 @@ export interface Seen {
   readonly name: string;
 }
 
-/** What was seen at one path. */
+/** The result for one path. */
 export interface FoundAt {
   readonly self: Seen;
   readonly inside: readonly Seen[];
 }
 
 export interface FoundMany {
-  /** Undefined where nothing is. */
+  /** Undefined where there is nothing. */
   readonly found: ReadonlyMap<string, FoundAt | undefined>;
   /** Why a path could not be looked at, by path. */
   readonly failed: ReadonlyMap<string, string>;
@@ -31,7 +28,7 @@ export interface FoundMany {
 
 export interface FindManyOptions {
   readonly processes: Pick<Processes, 'run'>;
-  /** With what is in the folders among them. */
+  /** Also list the entries of the folders among them. */
   readonly isInside: boolean;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
@@ -40,22 +37,22 @@ export interface FindManyOptions {
 const FORMAT = '%d\\0%y\\0%s\\0%T@\\0%C@\\0%f\\0%H\\0';
 const FIELDS = 7;
 const MAX_OUTPUT_BYTES = 256 * 1_048_576;
-/** Of the arguments of one child, in bytes: the kernel takes more. */
+/** Most bytes of arguments per process; below the kernel's limit. */
 const MOST_BYTES = 96 * 1_024;
-/** Each may wait for the remote. */
+/** Limited because each path may wait for the remote. */
 const MOST_PATHS = 200;
 const MISSING = /: (No such file or directory|Not a directory)$/;
 
 /**
- * Whole paths, which begin with a slash. Where one of many fails, those of which nothing was seen are asked
- * for again by folder.
+ * Takes absolute paths. When one of many fails, the paths without a result are asked for again, grouped by
+ * folder.
  */
 export async function findMany(paths: readonly string[], options: FindManyOptions): Promise<FoundMany> {
   const found = new Map<string, FoundAt | undefined>();
   const failed = new Map<string, string>();
   for (const chunk of chunksOf([...new Set(paths)])) {
     const { seen, trouble } = await find(chunk, options);
-    // What was seen of a folder in a run with an error may be half of it.
+    // After an error, the listing of a folder may be incomplete.
     const isSure = (path: string): boolean =>
       trouble === undefined || (seen.has(path) && !(options.isInside && seen.get(path)?.self.type === 'd'));
     for (const path of chunk.filter(isSure)) found.set(path, seen.get(path));
@@ -82,14 +79,15 @@ function note(paths: readonly string[], { seen, trouble }: Run, { found, failed 
   }
 }
 
-/** One child. */
+/** The output of one process. */
 interface Run {
   readonly seen: ReadonlyMap<string, FoundAt>;
   readonly trouble: string | undefined;
 }
 
 /**
- * Each folder whose content counts stands for itself; else what lies in one folder fails or answers alike.
+ * A folder whose entries are wanted forms its own group; other paths are grouped by parent folder, because
+ * they fail or succeed together.
  */
 function groupsOf(paths: readonly string[], isInside: boolean): readonly (readonly string[])[] {
   if (isInside) return paths.map((path) => [path]);

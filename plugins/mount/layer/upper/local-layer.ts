@@ -1,7 +1,16 @@
-/** The local half of a share: its upper folder, what lies below it, and who writes. */
+/** The local half of a share: its upper folder, its lower layer, and which files are open for writing. */
 import { createSerialQueue } from 'mountkeeper';
 import { join } from 'node:path';
-import type { Clock, LeavingEntry, Logger, LookBelow, Processes, RemoteEntry, WriteLayer } from 'mountkeeper';
+import type {
+  Clock,
+  LeavingEntry,
+  Logger,
+  LookBelow,
+  Processes,
+  RemoteEntry,
+  RemoteVersion,
+  WriteLayer,
+} from 'mountkeeper';
 import { findMany } from './find-many.ts';
 import type { FoundAt, Seen } from './find-many.ts';
 import { foldersInUse, openForWriting } from './open-for-writing.ts';
@@ -10,7 +19,7 @@ import type { LayerPaths } from '../paths.ts';
 import { TakeOut } from './take-out.ts';
 import { UpperMarks } from './overlay-attributes.ts';
 
-/** A look below may wait for the remote: for its listing, never for content. */
+/** A lookup in the lower layer may wait for a listing of the remote, never for content. */
 const LOOK_TIMEOUT_MS = 30_000;
 
 export interface LocalLayerOptions {
@@ -22,11 +31,13 @@ export interface LocalLayerOptions {
   readonly processes: Processes;
   readonly clock: Clock;
   readonly log: Logger;
-  /** rclone reads these folders anew. `change`: done right before; tells which. */
+  /** Makes rclone read these folders again. `change` runs right before and returns which ones. */
   readonly forget: (folders: readonly string[], change?: () => Promise<Outdated>) => Promise<void>;
-  /** The kernel drops the names that it keeps of the overlay. */
+  /** Versions of files that were open when their listings were read again. */
+  readonly heldVersion: (path: string, openedAtMs: number) => RemoteVersion | undefined;
+  /** Makes the kernel drop the names that it caches for the overlay. */
   readonly dropNames: () => Promise<void>;
-  /** How far two times of one file may lie apart. */
+  /** Two times of one file that differ by at most this many milliseconds count as equal. */
   readonly precisionMs: () => number;
   /** Whether rclone has content of a file of that size in its own cache, or may have. */
   readonly isCached: (path: string, bytes: number) => boolean;
@@ -69,6 +80,10 @@ export class LocalLayer implements WriteLayer {
     return this.#look(paths, { isInside: false, signal, read: ({ self }) => entryOf(self) });
   }
 
+  heldVersion(path: string, openedAtMs: number): RemoteVersion | undefined {
+    return this.#options.heldVersion(path, openedAtMs);
+  }
+
   listBelow(
     folders: readonly string[],
     { signal }: { readonly signal: AbortSignal },
@@ -77,8 +92,8 @@ export class LocalLayer implements WriteLayer {
   }
 
   /**
-   * Has rclone read the listings that it does not have just now. One that cannot be read is read when it is
-   * next asked for.
+   * Makes rclone read the listings that it does not have cached. One that fails is read when it is next
+   * asked for.
    */
   async readListings(folders: readonly string[], signal: AbortSignal): Promise<void> {
     await this.listBelow(folders, { signal });
@@ -92,7 +107,7 @@ export class LocalLayer implements WriteLayer {
     return this.#taking.run(() => this.#takeOut.take(entries));
   }
 
-  /** Rejects where one cannot be read. */
+  /** Rejects when one cannot be read. */
   async #listLower(
     folders: readonly string[],
   ): Promise<ReadonlyMap<string, readonly RemoteEntry[] | undefined>> {

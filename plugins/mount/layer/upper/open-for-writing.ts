@@ -1,7 +1,4 @@
-/**
- * Files of a share that somebody has open for writing, and folders in use, as the kernel tells of every
- * process. Nothing of a mount is touched.
- */
+/** Finds files of a share that are open for writing, and folders in use, from `/proc`. Touches no mount. */
 import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -13,9 +10,9 @@ export interface OpenFilesPlace {
 }
 
 /**
- * Paths relative to the share. A file that is open in an overlay that is no longer mounted is shown by its
- * path from the overlay's root, and so is one of another mount that has the same path: better one too many,
- * which only waits a little longer.
+ * Paths relative to the share. The kernel shows a file that is open in an unmounted overlay by its path
+ * from the overlay's root, and it may also be a file of another mount with the same path. Such a false
+ * match is harmless: the file only waits a little longer.
  */
 export function openForWriting({ mountPoint, upper }: OpenFilesPlace, proc = '/proc'): ReadonlySet<string> {
   const found = new Set<string>();
@@ -31,18 +28,18 @@ export function openForWriting({ mountPoint, upper }: OpenFilesPlace, proc = '/p
   return found;
 }
 
-/** Folders that somebody has open or stands in, those of open files, and all above them. */
+/** Folders that are open or somebody's working directory, folders of open files, and all their parents. */
 export function foldersInUse(mountPoint: string, proc = '/proc'): ReadonlySet<string> {
   const found = new Set<string>();
   for (const path of usedPaths(mountPoint, proc)) {
     const names = path.split('/');
-    // A file's own name is no folder's; it does no harm here.
+    // This adds the file's own path, too, which is harmless.
     for (let length = 1; length <= names.length; length += 1) found.add(names.slice(0, length).join('/'));
   }
   return found;
 }
 
-/** Paths that somebody has open in whatever way, stands in, runs, or has mapped into memory. */
+/** Paths that are open in any way, somebody's working directory, executed, or mapped into memory. */
 export function usedPaths(mountPoint: string, proc = '/proc'): ReadonlySet<string> {
   const found = new Set<string>();
   const add = (target: string | undefined): void => {
@@ -88,6 +85,7 @@ function isWriter(info: string): boolean {
     const flags = /^flags:\s*([0-7]+)$/m.exec(readFileSync(info, 'utf8'))?.[1];
     return flags !== undefined && (Number.parseInt(flags, 8) & ACCESS_MODES) !== 0;
   } catch {
+    // Closed, or its process is gone.
     return false;
   }
 }
@@ -96,6 +94,7 @@ function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch {
+    // The process is gone.
     return [];
   }
 }

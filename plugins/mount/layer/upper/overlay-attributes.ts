@@ -1,26 +1,29 @@
-/** What overlayfs notes on folders of the upper layer, and where a path of the share therefore lies below. */
+/**
+ * Reads the attributes that overlayfs stores on folders of the upper layer, to find the lower path of a
+ * path of the share.
+ */
 import { lstat } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import type { BigIntStats } from 'node:fs';
 import type { Processes, ShortCommandResult } from 'mountkeeper';
 
 export interface FolderMarks {
-  /** Nothing that lies below shows. */
+  /** Nothing of the lower folder is visible. */
   readonly isOpaque: boolean;
-  /** As the kernel notes it: from the root with a slash before, or a name in the same folder. */
+  /** In the kernel's notation: a path from the root with a leading slash, or a name in the same folder. */
   readonly redirect?: string | undefined;
 }
 
 const ASK_TIMEOUT_MS = 10_000;
 const MAX_KEPT = 10_000;
 const FOLDERS_AT_ONCE = 200;
-/** getfattr prints some characters otherwise; folders with such names are asked for one by one. */
+/** getfattr escapes some characters; folders with such names are queried one by one. */
 const PLAIN = /^[^\\\p{Cc}]*$/u;
 
 export class UpperMarks {
   readonly #upper: string;
   readonly #processes: Pick<Processes, 'run'>;
-  /** By inode and time of change: a folder's marks change with that. */
+  /** By inode and ctime, which changes with the attributes. */
   readonly #kept = new Map<string, FolderMarks>();
 
   constructor(upper: string, processes: Pick<Processes, 'run'>) {
@@ -29,8 +32,8 @@ export class UpperMarks {
   }
 
   /**
-   * Where the lower layers hold what is below this path; undefined when nothing there shows. Marks of the
-   * path itself count only with `isInside`: they concern what is in the folder.
+   * The path of this path's content in the lower layers; undefined when nothing of them is visible there.
+   * The attributes of the path itself count only with `isInside`, because they concern its entries.
    */
   async lowerPath(path: string, { isInside }: { readonly isInside: boolean }): Promise<string | undefined> {
     const names = path === '' ? [] : path.split('/');
@@ -41,7 +44,7 @@ export class UpperMarks {
       lower = posix.join(lower, name);
       if (index === names.length - 1 && !isInside) return lower;
       const stats = await lstat(join(this.#upper, upper), { bigint: true }).catch(missing);
-      // Not in the upper layer, so nothing in it is.
+      // Not in the upper layer, so nothing below it is either.
       if (!stats) return posix.join(lower, ...names.slice(index + 1));
       if (!stats.isDirectory()) return undefined;
       const marks = await this.of(upper, stats);
@@ -55,7 +58,8 @@ export class UpperMarks {
   }
 
   /**
-   * Reads the marks of all folders above these paths with few children; `lowerPath` asks for what is left.
+   * Reads the attributes of all ancestors of these paths with few processes; `lowerPath` reads the missing
+   * ones.
    */
   async prepare(paths: readonly string[]): Promise<void> {
     const unknown: { readonly key: string; readonly folder: string }[] = [];
@@ -67,7 +71,7 @@ export class UpperMarks {
     for (let start = 0; start < unknown.length; start += FOLDERS_AT_ONCE) {
       const some = unknown.slice(start, start + FOLDERS_AT_ONCE);
       const { code, stdout } = await this.#getfattr(some.map(({ folder }) => folder));
-      // One of them has gone: they are asked for one by one.
+      // One of them is gone: they are queried one by one.
       if (code !== 0) return;
       const blocks = new Map(
         stdout.split('\n\n').map((block) => [/^# file: (.*)$/m.exec(block)?.[1], block]),

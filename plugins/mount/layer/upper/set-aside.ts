@@ -1,46 +1,48 @@
 /**
- * What is being taken out of an upper folder lies aside for a while, with notes for the daemon that comes
- * after a kill.
+ * The aside folder: entries that are being removed from the upper folder stay there for a while, with notes
+ * for the daemon that comes after a crash.
  */
 import { link, lstat, mkdir, readFile, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import type { BigIntStats } from 'node:fs';
+import { undefinedWhenMissing } from 'mountkeeper';
 import type { Logger } from 'mountkeeper';
 import type { LayerPaths } from '../paths.ts';
 
 export const NAMES = 'names.json';
 
-/** Of one thing that lies aside, for the next daemon. The time says that it had been taken out. */
+/** Note about one entry, for the next daemon. With a time, it had been removed completely. */
 export interface Note {
   readonly path: string;
   readonly changedNs?: string;
 }
 
-/** What a take-out that was cut off has left. */
+/** One entry that an interrupted removal left. */
 export interface Left {
   readonly path: string;
   readonly aside: string;
-  /** It had been taken out, and nobody has touched it since: its time of change. */
+  /**
+   * Set when the removal was complete: the entry's ctime then. An unchanged ctime means that nobody has
+   * touched it since.
+   */
   readonly changedNs?: bigint;
   readonly stats: BigIntStats;
 }
 
-/** In each folder of a take-out. */
+/** The entries of all removals in the aside folder. */
 export async function leftAside({
   aside,
 }: Pick<LayerPaths, 'aside'>): Promise<ReadonlyMap<string, readonly Left[]>> {
   const found = new Map<string, readonly Left[]>();
-  for (const name of await readdir(aside).catch((): string[] => [])) {
+  for (const name of (await readdir(aside).catch(undefinedWhenMissing)) ?? []) {
     const folder = join(aside, name);
-    const notes = await readFile(join(folder, NAMES), 'utf8').then(
-      (text) => JSON.parse(text) as readonly Note[],
-      () => undefined,
-    );
-    if (!notes) continue;
+    const text = await readFile(join(folder, NAMES), 'utf8').catch(undefinedWhenMissing);
+    if (text === undefined) continue;
+    const notes = JSON.parse(text) as readonly Note[];
     const left: Left[] = [];
     for (const [index, { path, changedNs = '' }] of notes.entries()) {
       const place = join(folder, String(index));
-      const stats = await lstat(place, { bigint: true }).catch(() => undefined);
+      const stats = await lstat(place, { bigint: true }).catch(undefinedWhenMissing);
       if (!stats) continue;
       const isOut = changedNs !== '' && !isTouchedSince(stats, BigInt(changedNs));
       left.push({ path, aside: place, stats, ...(isOut && { changedNs: BigInt(changedNs) }) });
@@ -51,10 +53,10 @@ export async function leftAside({
 }
 
 /**
- * Brings back what a former daemon left in the middle, and what was changed while it lay aside. The rest has
- * been taken out: it goes, but while the overlay is mounted (`isLive`), since somebody may still be about to
- * write through a name that the kernel keeps. To be called before an uploader looks. Resolves with how many
- * are in the upper folder again.
+ * Restores entries that a former daemon left half-removed, and entries that were changed in the aside
+ * folder. The others were removed completely and are deleted, but not while the overlay is mounted
+ * (`isLive`), because somebody may still write through a name that the kernel caches. Call it before an
+ * uploader scans. Resolves with the number of restored entries.
  */
 export async function recoverAside(paths: LayerPaths, log: Logger, { isLive = false } = {}): Promise<number> {
   let count = 0;
@@ -66,31 +68,32 @@ export async function recoverAside(paths: LayerPaths, log: Logger, { isLive = fa
     for (const { aside, stats } of left.filter(isOut))
       await (stats.isDirectory() ? rmdir(aside) : unlink(aside));
     await rm(join(folder, NAMES), { force: true });
+    // Something that no note names lies in it: it stays for a person to look at.
     await rmdir(folder).catch(() => undefined);
   }
   return count;
 }
 
 /**
- * The kernel makes all whiteouts links of one: their time changes with each that comes or goes, and nothing
- * can be written to them.
+ * Whether the entry was changed. All whiteouts are hard links of one file: their ctime changes with each
+ * one that is added or removed, and nothing can be written to them.
  */
 export function isTouchedSince(now: BigIntStats, changedNs: bigint): boolean {
   return !now.isCharacterDevice() && now.ctimeNs !== changedNs;
 }
 
-/** Into the upper folder again. Where something new has its name by then, both stay. */
+/** Moves it back to the upper folder. When something new has its name by then, both are kept. */
 export async function restoreAside(
   aside: string,
   path: string,
   { upper }: LayerPaths,
   log: Logger,
 ): Promise<boolean> {
-  const stats = await lstat(aside).catch(() => undefined);
+  const stats = await lstat(aside).catch(undefinedWhenMissing);
   if (!stats) return false;
   await mkdir(dirname(join(upper, path)), { recursive: true });
   if (stats.isDirectory()) {
-    // Empty, so nothing is lost where one of its name is there by now.
+    // An empty folder, so nothing is lost when its name is taken by now.
     await rename(aside, join(upper, path)).catch(() => rmdir(aside));
     return true;
   }
@@ -99,7 +102,9 @@ export async function restoreAside(
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     if (stats.isFile()) {
-      const name = `${basename(path, extname(path))} (recovered ${new Date(stats.mtimeMs).toISOString().slice(0, 16).replace('T', ' ').replace(':', '-')})${extname(path)}`;
+      const name =
+        `${basename(path, extname(path))} (recovered ` +
+        `${new Date(stats.mtimeMs).toISOString().slice(0, 16).replace('T', ' ').replace(':', '-')})${extname(path)}`;
       log.warn({ path, recovered: name }, 'two versions of a file were found, both are kept');
       await link(aside, join(upper, dirname(path), name));
     }

@@ -1,6 +1,6 @@
 /**
- * Whether what lies below, or what the overlay shows, is what is to show when something leaves the upper
- * folder.
+ * Decides whether the lower layer, or the overlay, shows what users should see once an entry leaves the
+ * upper folder.
  */
 import type { BigIntStats } from 'node:fs';
 import type { LeavingEntry, RemoteEntry, RemoteVersion } from 'mountkeeper';
@@ -8,13 +8,13 @@ import type { Seen } from './find-many.ts';
 import { inSeconds } from './entry-check.ts';
 
 export interface BelowRules {
-  /** How far two times of one file may lie apart. */
+  /** Two times of one file that differ by at most this many milliseconds count as equal. */
   readonly precisionMs: () => number;
   /** Whether rclone has content of a file of that size in its own cache, or may have. */
   readonly isCached: (path: string, bytes: number) => boolean;
 }
 
-/** `below`: what the lower layer has there. */
+/** `below`: the lower layer's entry. */
 export function isShownBelow(
   entry: LeavingEntry,
   below: RemoteEntry | undefined,
@@ -40,7 +40,7 @@ function isVersionShown({ copy, path }: LeavingEntry, { wanted, below }: Pair, r
   if (Number.isFinite(precisionMs)) {
     return Math.abs(below.modifiedMs - wanted.modifiedMs) <= Math.max(precisionMs, 1);
   }
-  // rclone tells versions in its own cache by size and time: where there are no times, it might show a former
+  // rclone identifies versions in its own cache by size and time: without times it might show a former
   // content.
   return copy !== undefined || !rules.isCached(path, below.bytes);
 }
@@ -50,9 +50,9 @@ function wantedBelow({ bytes, modifiedNs, theirs }: LeavingEntry): RemoteEntry |
   return { name: '', kind: 'file', version: { bytes, modifiedMs: Number(modifiedNs / 1_000_000n) } };
 }
 
-/** `stats`: of the file as it lies aside. `shown`: what the overlay shows in its place. */
+/** `stats`: of the file in the aside folder. `shown`: what the overlay shows at its path. */
 export function isInPlace(entry: LeavingEntry, stats: BigIntStats, shown: Seen | undefined): boolean {
-  // Somebody keeps its name in the kernel.
+  // The overlay still shows the file itself, because the kernel caches its name.
   if (shown?.changed.startsWith(inSeconds(stats.ctimeNs)) === true) return false;
   const { bytes, copy, hasNoData, theirs } = entry;
   if (theirs !== undefined)

@@ -1,8 +1,8 @@
 /**
- * Takes out of the upper folder what the remote has, too, while users are at work. A name that is removed
- * below a mounted overlay lives on in the kernel's cache, and what is written through it would be lost with
- * it. So nothing is ever deleted at once: it is moved aside, the kernel drops the names, and only when it has
- * lain there untouched and unused for a while does it go. Else it comes back.
+ * Removes from the upper folder what the remote has, too, while users are working. A name that is removed
+ * below a mounted overlay stays in the kernel's cache, and writes through it would be lost. So nothing is
+ * deleted at once: the entry is moved aside, the kernel drops its names, and only when the entry has been
+ * there untouched and unused for a while, it is deleted. Otherwise it is moved back.
  */
 import { lstat, readdir, rm, unlink } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
@@ -20,12 +20,13 @@ import { foldersInUse, openForWriting } from './open-for-writing.ts';
 import { isStill, isUnchanged, parentOf, placesOf } from './entry-check.ts';
 import type { UpperMarks } from './overlay-attributes.ts';
 
-/** An open call that was under way while names were dropped has ended long since. */
+/** An open() that was running while names were dropped has ended long before this. */
 const REST_MS = 60_000;
 const LOOK_TIMEOUT_MS = 20_000;
 /**
- * A write lease is refused while anybody has the file open or mapped, by whatever way and in whatever
- * namespace. One line of perl, which every Debian has, since Node has no word for it: a letter for each path.
+ * The kernel refuses a write lease while anybody has the file open or mapped, through any path and
+ * namespace. Written in perl, which every Debian has, because Node has no call for leases. Prints a letter
+ * for each path.
  */
 const LEASES = `
 use strict; local $/ = "\\0";
@@ -38,16 +39,16 @@ while (my $path = <STDIN>) {
 
 export interface TakeOutOptions extends AttributeUpkeepOptions {
   readonly marks: UpperMarks;
-  /** How far two times of one file may lie apart. */
+  /** Two times of one file that differ by at most this many milliseconds count as equal. */
   readonly precisionMs: () => number;
 }
 
-/** One thing that lies aside. */
+/** One entry in the aside folder. */
 interface Taken {
   readonly path: string;
   readonly aside: string;
   readonly entry: LeavingEntry;
-  /** As it was when it had just been moved. */
+  /** Its stats right after it was moved. */
   readonly stats: BigIntStats;
   readonly sinceMs: number;
 }
@@ -68,7 +69,7 @@ export class TakeOut {
     return this.#marks.rewriteUnseen(entries);
   }
 
-  /** Resolves with the paths that were taken out. */
+  /** Resolves with the paths that were removed. */
   async take(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const { paths } = this.#options;
     await this.#resume();
@@ -105,9 +106,7 @@ export class TakeOut {
     return [...marked, ...out.map(({ path }) => path)];
   }
 
-  /**
-   * Those that may go: as they were when they were looked at, used by nobody, and shown by what lies below.
-   */
+  /** Entries that can be removed: unchanged since the scan, unused, and equal in the lower layer. */
   async #fit(entries: readonly LeavingEntry[]): Promise<readonly LeavingEntry[]> {
     if (entries.length === 0) return [];
     const { marks, mountPoint, paths } = this.#options;
@@ -123,12 +122,12 @@ export class TakeOut {
     return home.filter((entry) => isFitAnyway(entry) || isShownBelow(entry, below(entry), this.#options));
   }
 
-  /** In a folder that hides or borrows what lies below, it would be gone from view. */
+  /** False in a folder that is opaque or redirected: there the lower version would not be visible. */
   async #isHome({ path, hasNoData }: LeavingEntry): Promise<boolean> {
     return hasNoData === true || (await this.#options.marks.lowerPath(path, { isInside: false })) === path;
   }
 
-  /** By folder and name. */
+  /** Lower entries by folder and name. */
   async #listed(folders: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, RemoteEntry>>> {
     if (folders.length === 0) return new Map();
     const listings = await this.#options.listLower(folders);
@@ -141,8 +140,8 @@ export class TakeOut {
   }
 
   /**
-   * Undefined when something else has come there. Looked at, moved and looked at again without a pause: users
-   * go on meanwhile, and what they have put there is in its place again before they could miss it.
+   * Undefined when the entry was replaced. Checked, moved and checked again without a pause: if a user has
+   * put something else there meanwhile, it is moved back before anybody can miss it.
    */
   #moveAside(entry: LeavingEntry, aside: string): Taken | undefined {
     const { clock, log, paths } = this.#options;
@@ -160,8 +159,8 @@ export class TakeOut {
   }
 
   /**
-   * Shows what lies below instead. Paths of those that are to come back; when that cannot be told, all of
-   * them do.
+   * Makes the overlay show the lower version. Returns paths that must be moved back; all of them when that
+   * cannot be determined.
    */
   async #settled(taken: readonly Taken[]): Promise<ReadonlySet<string>> {
     const { dropNames, forget } = this.#options;
@@ -175,10 +174,7 @@ export class TakeOut {
     }
   }
 
-  /**
-   * Paths of those that somebody uses, or has changed since they were moved, and of those in whose place
-   * nothing shows.
-   */
+  /** Paths of entries that are in use, were changed since they were moved, or have no visible replacement. */
   async #wanted(taken: readonly Taken[]): Promise<ReadonlySet<string>> {
     const used = foldersInUse(this.#options.mountPoint);
     const held = await this.#aside(taken);
@@ -192,7 +188,7 @@ export class TakeOut {
     return wanted;
   }
 
-  /** Paths of what somebody has open. */
+  /** Paths of entries that somebody has open. */
   async #aside(taken: readonly Taken[]): Promise<ReadonlySet<string>> {
     const { mountPoint, paths, processes } = this.#options;
     const files = taken.filter(({ entry }) => entry.kind === 'file');
@@ -211,9 +207,9 @@ export class TakeOut {
   }
 
   /**
-   * Paths under which the overlay still shows what lies aside, since somebody keeps the name in the kernel
-   * however he does; and of files in whose place the remote's does not show, as in a folder that somebody has
-   * stood in since before it was there.
+   * Paths at which the overlay still shows the entry that was moved aside, because somebody keeps its name
+   * in the kernel; and of files whose remote version is not visible, for example in a folder that was
+   * somebody's working directory before the file existed.
    */
   async #unshown(taken: readonly Taken[]): Promise<ReadonlySet<string>> {
     const { mountPoint, processes } = this.#options;
@@ -240,7 +236,7 @@ export class TakeOut {
     return back.map(({ path }) => path);
   }
 
-  /** What a former daemon took out of the overlay that is still mounted rests on. */
+  /** Takes over what a former daemon removed from an overlay that is still mounted. */
   async #resume(): Promise<void> {
     if (this.#isResumed) return;
     this.#isResumed = true;
@@ -263,7 +259,7 @@ export class TakeOut {
     }
   }
 
-  /** What has rested long enough goes for good; what was touched comes back. */
+  /** Deletes what has waited long enough; moves back what was touched. */
   async #endRest(): Promise<void> {
     const { clock } = this.#options;
     const due = this.#resting.filter(({ sinceMs }) => clock.monotonic() - sinceMs >= REST_MS);
@@ -273,7 +269,7 @@ export class TakeOut {
     const touched = new Set<string>();
     for (const one of due) if (held.has(one.path) || (await isTouched(one))) touched.add(one.path);
     await this.#bringBack(due, touched);
-    // Gone by another way already: that is what was wanted.
+    // Already gone, which is the goal.
     for (const { aside, path } of due) if (!touched.has(path)) await unlink(aside).catch(() => undefined);
     for (const folder of new Set(due.map(({ aside }) => dirname(aside)))) {
       const left = await readdir(folder);
@@ -283,8 +279,8 @@ export class TakeOut {
 }
 
 /**
- * Holds nothing of the user's, or hides what others had made of something that users deleted: that is to show
- * again.
+ * True for entries without user data, and for whiteouts that hide what others changed: that must become
+ * visible again.
  */
 function isFitAnyway({ hasNoData, kind, copy }: LeavingEntry): boolean {
   return hasNoData === true || (kind === 'whiteout' && copy !== undefined);
@@ -295,6 +291,7 @@ function shownAt({ copy, path }: LeavingEntry): string {
 }
 
 async function isTouched({ aside, stats }: Taken): Promise<boolean> {
+  // Counts as touched: then it comes back.
   const now = await lstat(aside, { bigint: true }).catch(() => undefined);
   return now === undefined || isTouchedSince(now, stats.ctimeNs);
 }

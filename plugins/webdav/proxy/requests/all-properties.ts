@@ -1,6 +1,6 @@
 import { Transform } from 'node:stream';
 
-/** All that backends tell of a file; of a folder some of it. */
+/** All properties that backends report for a file; for a folder they report some of them. */
 const NAMES = [
   'resourcetype',
   'displayname',
@@ -10,28 +10,32 @@ const NAMES = [
   'getetag',
   'supportedlock',
 ] as const;
-/** What backends tell beside that who take properties. */
+/** A further property of backends that can store properties. */
 const OWN = ['lastmodified'] as const;
 const LONGEST_WISH_BYTES = 1_024;
-/**
- * In the two spellings that there are of a namespace, without and with a prefix. Whatever else a client says
- * goes to the backend as it is.
- */
-const WISH =
-  /^\s*(?:<\?xml[^>]*\?>\s*)?(?:<propfind\s+xmlns\s*=\s*["']DAV:["']\s*>\s*<allprop\s*\/>\s*<\/propfind\s*>|<(\w+):propfind\s+xmlns:\1\s*=\s*["']DAV:["']\s*>\s*<\1:allprop\s*\/>\s*<\/\1:propfind\s*>)\s*$/;
+const PROLOG = /^\s*(?:<\?xml[^>]*\?>)?/;
+/** The two notations of the namespace, without and with a prefix. Any other request is forwarded as it is. */
+const BARE = /^<propfind\s+xmlns\s*=\s*["']DAV:["']\s*>\s*<allprop\s*\/>\s*<\/propfind\s*>$/;
+const PREFIXED =
+  /^<(\w+):propfind\s+xmlns:\1\s*=\s*["']DAV:["']\s*>\s*<\1:allprop\s*\/>\s*<\/\1:propfind\s*>$/;
 
 const ABSENT_END = '<D:status>HTTP/1.1 404 Not Found</D:status></D:propstat>';
 const PART = '<D:propstat>';
 const ENTRY_END = '</D:response>';
-/** No entry is as long: the answer is written in another way than it was. */
+/** No entry is longer: beyond this the answer has an unexpected form. */
 const LONGEST_ENTRY_BYTES = 131_072;
 
-/** Whether a client wants to know all that there is to be told, and nothing else. */
+/** Whether a client asks for all properties and nothing else. */
 export function asksForAll(body: Buffer): boolean {
-  return body.length === 0 || (body.length <= LONGEST_WISH_BYTES && WISH.test(body.toString('utf8')));
+  if (body.length > LONGEST_WISH_BYTES) return false;
+  const wish = body.toString('utf8').replace(PROLOG, '').trim();
+  return body.length === 0 || BARE.test(wish) || PREFIXED.test(wish);
 }
 
-/** The same question by names. Asked for all, an backend opens each entry twice: once for the names. */
+/**
+ * The same request with explicit names. When asked for all, a backend opens each entry twice, once to find
+ * the names.
+ */
 export function allByName(takesProperties: boolean): Buffer {
   const names = [...NAMES, ...(takesProperties ? OWN : [])].map((name) => `<D:${name}/>`);
   return Buffer.from(
@@ -40,8 +44,8 @@ export function allByName(takesProperties: boolean): Buffer {
 }
 
 /**
- * Leaves out what the client has not asked for by name: that a folder has no length. Names of files cannot
- * hold what is looked for.
+ * Removes the "not found" parts for properties that the client has not named, such as a folder's length.
+ * File names cannot contain the text that is searched for.
  */
 export class WithoutAbsent extends Transform {
   #held: Buffer = Buffer.alloc(0);
@@ -58,7 +62,7 @@ export class WithoutAbsent extends Transform {
     done(null, this.#release(this.#held));
   }
 
-  /** What can be passed on now that this piece has come. */
+  /** Returns what can be forwarded after this piece. */
   #take(piece: Buffer): Buffer {
     const all = this.#held.length === 0 ? piece : Buffer.concat([this.#held, piece]);
     const last = all.lastIndexOf(ENTRY_END);
@@ -80,7 +84,7 @@ function withoutAbsent(entries: Buffer): Buffer {
   for (let end = entries.indexOf(ABSENT_END); end >= 0; end = entries.indexOf(ABSENT_END, from)) {
     const start = entries.lastIndexOf(PART, end);
     const after = end + ABSENT_END.length;
-    // Without its beginning it is no part of ours.
+    // Without its beginning it is not a part that we know.
     kept.push(entries.subarray(from, start < from ? after : start));
     from = after;
   }

@@ -1,10 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Found } from './stat.ts';
 
-/**
- * Whether one of the conditions that a client set on what lies there does not hold. The backends look at none
- * of them.
- */
+/** Whether a condition of the client on the existing file does not hold. The backends ignore all of them. */
 export function preconditionFails(headers: IncomingHttpHeaders, found: Found | undefined): boolean {
   const match = headers['if-match'];
   if (match !== undefined && !matches(match, found)) return true;

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 
-/** Headers of clients that mean something to an backend; nothing else gets through. */
+/** Request headers that mean something to a backend; no others are forwarded. */
 const REQUEST = [
   'accept',
   'content-type',
@@ -18,7 +18,7 @@ const REQUEST = [
   'timeout',
   'x-oc-mtime',
 ] as const;
-/** Between two neighbours only, or none of the clients' business. */
+/** Hop-by-hop headers, and headers that do not concern clients. */
 const ANSWER_DROPPED = new Set([
   'connection',
   'keep-alive',
@@ -31,17 +31,17 @@ const ANSWER_DROPPED = new Set([
   'set-cookie',
 ]);
 
-/** Clients that live renew theirs. */
+/** Longest lock; living clients renew theirs. */
 const LONGEST_LOCK_S = 3_600;
 
 export function toBackend(headers: IncomingHttpHeaders, isLock = false): OutgoingHttpHeaders {
   const passed: OutgoingHttpHeaders = Object.fromEntries(
     REQUEST.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
   );
-  // A lock without an end would outlive a client that crashes: nobody could write the file until the share is
-  // mounted anew.
+  // A lock without an end would survive a client that crashes: nobody could write the file until the share
+  // is mounted again.
   if (isLock) passed['timeout'] = `Second-${lockSeconds(headers['timeout'])}`;
-  // The older spelling of the same wish.
+  // An older header with the same meaning.
   if (headers['oc-mtime'] !== undefined) passed['x-oc-mtime'] = headers['oc-mtime'];
   return passed;
 }
@@ -51,7 +51,7 @@ function lockSeconds(timeout: string | string[] | undefined): number {
   return Math.min(wished[0] ?? LONGEST_LOCK_S, LONGEST_LOCK_S);
 }
 
-/** Pages that lie in a share must not act in the name of whoever looks at them. */
+/** HTML pages in a share must not act in the name of the person who opens them. */
 export function toClient(headers: IncomingHttpHeaders, method: string): OutgoingHttpHeaders {
   const passed: OutgoingHttpHeaders = Object.fromEntries(
     Object.entries(headers).filter(([name]) => !ANSWER_DROPPED.has(name)),

@@ -1,6 +1,6 @@
-/** A path as clients name it, taken apart: every part decoded, none of them able to lead out of its share. */
+/** A path from a client, split and decoded; no part can lead out of the share. */
 export interface Place {
-  /** Undefined: the list of shares itself. */
+  /** Undefined for the list of shares itself. */
   readonly share: string | undefined;
   readonly parts: readonly string[];
 }
@@ -8,7 +8,7 @@ export interface Place {
 const LONGEST = 8_192;
 const ABSOLUTE = /^https?:\/\/([^/?#]*)/i;
 
-/** Undefined when it is not one that may be asked for. */
+/** Undefined for an invalid path. */
 export function parsePath(target: string): Place | undefined {
   if (target.length > LONGEST) return undefined;
   const path = target.replace(ABSOLUTE, '').replace(/[?#].*$/s, '');
@@ -26,6 +26,7 @@ function decode(part: string): string | undefined {
   try {
     return decodeURIComponent(part);
   } catch {
+    // Not a path: the request is refused.
     return undefined;
   }
 }
@@ -34,7 +35,7 @@ function isPlain(part: string): boolean {
   return part !== '.' && part !== '..' && !/[/\0]/.test(part);
 }
 
-/** Where a copy or move leads to; `elsewhere` is another server. */
+/** The target of a copy or move; `elsewhere` is another server. */
 export function parseDestination(
   header: string | undefined,
   host: string | undefined,
@@ -53,8 +54,8 @@ function hostOf(authority: string): string {
 }
 
 /**
- * As it goes over the wire, in the one spelling that rclone itself would choose: asked in another one, it
- * does not find what lies in a share whose name needs escaping.
+ * Encoded exactly as rclone itself would: with another encoding it does not find files in a share whose
+ * name needs escaping.
  */
 export function formatPath({ share, parts }: Place): string {
   return `/${[share ?? '', ...parts].map(encodePart).join('/')}`;

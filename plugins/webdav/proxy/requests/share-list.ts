@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 const READING = 'OPTIONS, GET, HEAD, PROPFIND';
 
-/** The list of shares: a folder that cannot be written to. */
+/** The list of shares: a read-only folder. */
 export function serveRoot(
   request: IncomingMessage,
   response: ServerResponse,
@@ -42,7 +42,10 @@ function listing(shares: readonly string[]): string {
 }
 
 function entry(path: string, name: string): string {
-  return `<D:response><D:href>${path}</D:href><D:propstat><D:prop><D:displayname>${escape(name)}</D:displayname><D:resourcetype><D:collection/></D:resourcetype></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>`;
+  const prop =
+    `<D:displayname>${escape(name)}</D:displayname>` + '<D:resourcetype><D:collection/></D:resourcetype>';
+  const propstat = `<D:prop>${prop}</D:prop><D:status>HTTP/1.1 200 OK</D:status>`;
+  return `<D:response><D:href>${path}</D:href><D:propstat>${propstat}</D:propstat></D:response>`;
 }
 
 function page(shares: readonly string[]): string {

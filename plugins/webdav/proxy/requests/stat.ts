@@ -5,10 +5,12 @@ import { formatPath } from './path.ts';
 
 const MAX_ANSWER_BYTES = 1_048_576;
 const ASKED = Buffer.from(
-  '<?xml version="1.0" encoding="utf-8"?><D:propfind xmlns:D="DAV:"><D:prop><D:resourcetype/><D:getcontentlength/><D:getetag/><D:getlastmodified/></D:prop></D:propfind>',
+  '<?xml version="1.0" encoding="utf-8"?><D:propfind ' +
+    'xmlns:D="DAV:"><D:prop><D:resourcetype/><D:getcontentlength/><D:getetag/>' +
+    '<D:getlastmodified/></D:prop></D:propfind>',
 );
 
-/** What lies at a path now. */
+/** What is at a path now. */
 export interface Found {
   readonly isFolder: boolean;
   readonly bytes: number;
@@ -19,14 +21,14 @@ export interface Found {
 
 /** Undefined when there is nothing. */
 export async function statOf(
-  gate: Upstream,
+  upstream: Upstream,
   parts: readonly string[],
   host: string,
   signal?: AbortSignal,
 ): Promise<Found | undefined> {
   const headers = { host, depth: '0', 'content-type': 'application/xml', 'content-length': ASKED.length };
-  const response = await gate.ask(
-    { method: 'PROPFIND', path: formatPath({ share: gate.name, parts }), headers, body: ASKED },
+  const response = await upstream.ask(
+    { method: 'PROPFIND', path: formatPath({ share: upstream.name, parts }), headers, body: ASKED },
     { signal },
   );
   const text = await bodyOf(response, MAX_ANSWER_BYTES);
@@ -48,7 +50,7 @@ export function parseFound(xml: string): Found {
   };
 }
 
-/** Undefined when it is larger. Rejects when it ends too early. */
+/** Undefined when it is larger than `maxBytes`. Rejects when the message ends too early. */
 export function bodyOf(message: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];

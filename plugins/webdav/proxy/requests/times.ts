@@ -1,33 +1,33 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { IncomingMessage } from 'node:http';
-import { after } from '../clock.ts';
+import { clock } from '../clock.ts';
 import type { ProxyShare } from '../state.ts';
 
 const SET_MS = 3_000;
 const SECONDS = /^\d{1,11}(?:\.\d{1,9})?$/;
 
-/** The time that a client wants its file to have, in seconds since the epoch. */
+/** The modification time that a client sets for its file, in seconds since the epoch. */
 export function wantedTime({ headers }: IncomingMessage): string | undefined {
   const wanted = headers['x-oc-mtime'] ?? headers['oc-mtime'];
   return typeof wanted === 'string' && SECONDS.test(wanted) ? wanted : undefined;
 }
 
 /**
- * True when the file at these parts has that time now. Older backends overlook the wish: then a process of
- * its own sets the time in the mounted folder, since whoever touches one may hang with it.
+ * True when the file has that time now. Older backends ignore the header: then a child process sets the
+ * time in the mounted folder, because any call into a mount may hang.
  */
 export async function keepTime(
-  { backend: engine, path }: ProxyShare,
+  { backend, path }: ProxyShare,
   parts: readonly string[],
   seconds: string,
 ): Promise<boolean> {
-  if (engine.overlooksTimes !== true) return true;
+  if (backend.overlooksTimes !== true) return true;
   const child = spawn('touch', ['--no-create', '-m', `--date=@${seconds}`, '--', join(path, ...parts)], {
     stdio: 'ignore',
   });
   return new Promise((resolve) => {
-    const cancel = after(SET_MS, () => {
+    const cancel = clock.after(SET_MS, () => {
       child.kill('SIGKILL');
       resolve(false);
     });

@@ -1,5 +1,5 @@
 import { rm, stat } from 'node:fs/promises';
-import { pause } from '../clock.ts';
+import { clock } from '../clock.ts';
 import { Commit } from './commit.ts';
 import type { Upstream } from '../upstream.ts';
 import type { Journal, LeftUpload } from './journal.ts';
@@ -7,7 +7,7 @@ import { formatPath } from '../requests/path.ts';
 import { statOf } from '../requests/stat.ts';
 import type { Found } from '../requests/stat.ts';
 
-/** Times of files come in whole seconds. */
+/** File times have whole seconds. */
 const SLACK_MS = 1_000;
 const TRY_AGAIN_MS = 15_000;
 const MAX_TRIES = 40;
@@ -18,7 +18,7 @@ export interface ClearUpTools {
   readonly log: (sentence: string) => void;
 }
 
-/** Brings to their end what uploads have left torn, as soon as their share is there. */
+/** Finishes or undoes interrupted uploads as soon as their share is available. */
 export class ClearUp {
   readonly #tools: ClearUpTools;
   readonly #pending = new Map<string, LeftUpload>();
@@ -32,38 +32,41 @@ export class ClearUp {
     this.#pending.set(upload.id, upload);
   }
 
-  /** For who has the path to himself already: no other client comes in between. Never rejects. */
-  async now(gate: Upstream, upload: LeftUpload): Promise<void> {
+  /**
+   * For a caller that already has the lock of the path, so that no other client interferes. Never rejects.
+   */
+  async now(upstream: Upstream, upload: LeftUpload): Promise<void> {
     this.add(upload);
-    await this.#try(gate, upload);
-    if (this.#pending.has(upload.id)) void this.#settle(gate, upload);
+    await this.#try(upstream, upload);
+    if (this.#pending.has(upload.id)) void this.#settle(upstream, upload);
   }
 
-  /** The share is there. */
-  run(gate: Upstream): void {
+  /** Called when the share is available. */
+  run(upstream: Upstream): void {
     for (const upload of this.#pending.values())
-      if (upload.share === gate.name) void this.#settle(gate, upload);
+      if (upload.share === upstream.name) void this.#settle(upstream, upload);
   }
 
-  /** What lies at this path now is meant to. */
+  /** The file now at this path is complete, so older entries for it are dropped. */
   async forget(share: string, parts: readonly string[]): Promise<void> {
     const path = parts.join('/');
     for (const upload of this.#pending.values())
       if (upload.share === share && upload.parts.join('/') === path) await this.#end(upload);
   }
 
-  async #settle(gate: Upstream, upload: LeftUpload): Promise<void> {
-    for (let tries = 0; tries < MAX_TRIES && gate.attached; tries += 1) {
-      const done = await gate.alone(formatPath(upload));
-      await this.#try(gate, upload).finally(done);
+  async #settle(upstream: Upstream, upload: LeftUpload): Promise<void> {
+    for (let tries = 0; tries < MAX_TRIES && upstream.attached; tries += 1) {
+      const done = await upstream.alone(formatPath(upload));
+      await this.#try(upstream, upload).finally(done);
       if (!this.#pending.has(upload.id)) return;
-      await pause(TRY_AGAIN_MS);
+      await clock.sleep(TRY_AGAIN_MS);
     }
   }
 
-  async #try(gate: Upstream, upload: LeftUpload): Promise<void> {
+  async #try(upstream: Upstream, upload: LeftUpload): Promise<void> {
     if (!this.#pending.has(upload.id)) return;
-    const isDone = await this.#mend(gate, formatPath(upload), upload).catch(() => false);
+    // Tried again.
+    const isDone = await this.#mend(upstream, formatPath(upload), upload).catch(() => false);
     if (isDone) await this.#end(upload);
   }
 
@@ -74,15 +77,16 @@ export class ClearUp {
   }
 
   /** True when nothing is left to do. */
-  async #mend(gate: Upstream, path: string, upload: LeftUpload): Promise<boolean> {
-    const found = await statOf(gate, upload.parts, upload.headers['host'] ?? 'localhost');
+  async #mend(upstream: Upstream, path: string, upload: LeftUpload): Promise<boolean> {
+    const found = await statOf(upstream, upload.parts, upload.headers['host'] ?? 'localhost');
     if (!found || !isTornBy(upload, found)) return true;
     this.#tools.log(
-      `upload of ${path} did not come to its end: ${upload.kind === 'whole' ? 'its content is put in place' : 'it is taken back'}`,
+      `upload of ${path} did not come to its end: ` +
+        `${upload.kind === 'whole' ? 'its content is put in place' : 'it is taken back'}`,
     );
-    if (upload.kind === 'whole') return this.#complete(gate, path, upload);
+    if (upload.kind === 'whole') return this.#complete(upstream, path, upload);
     const method = upload.kind === 'new' ? 'DELETE' : 'PUT';
-    const response = await gate.ask(
+    const response = await upstream.ask(
       { method, path, headers: { ...upload.headers, 'content-length': 0 } },
       { isRepeatable: true },
     );
@@ -91,7 +95,7 @@ export class ClearUp {
     return status < 300 || status === 404;
   }
 
-  async #complete(gate: Upstream, path: string, upload: LeftUpload): Promise<boolean> {
+  async #complete(upstream: Upstream, path: string, upload: LeftUpload): Promise<boolean> {
     const file = upload.body ?? '';
     const size = await stat(file).then(
       (one) => one.size,
@@ -100,7 +104,7 @@ export class ClearUp {
     if (size === undefined) return true;
     const { journal } = this.#tools;
     const commit = new Commit({
-      upstream: gate,
+      upstream,
       parts: upload.parts,
       path,
       headers: upload.headers,
@@ -114,8 +118,8 @@ export class ClearUp {
 }
 
 /**
- * Whether what lies there was last written by the upload: a file that somebody has written since is left
- * alone.
+ * Whether the upload was the last to write the existing file: a file that somebody has written since is
+ * left alone.
  */
 export function isTornBy(
   upload: LeftUpload,

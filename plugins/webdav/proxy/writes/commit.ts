@@ -4,7 +4,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Refusal } from '../answer.ts';
-import { now } from '../clock.ts';
+import { clock } from '../clock.ts';
 import { WAITING, wasNeverReached } from '../backend.ts';
 import type { Attached } from '../backend.ts';
 import { Unavailable } from '../upstream.ts';
@@ -14,7 +14,7 @@ import { failure, wasRefused } from './put-answers.ts';
 import { roomIn } from './spool.ts';
 import type { Spooled } from './spool.ts';
 
-/** A share that goes in the middle is waited for: it hangs for half a minute at most. */
+/** How long to wait for a share that goes away meanwhile: it hangs for half a minute at most. */
 const COMMIT_MS = 40_000;
 const TRY_AGAIN_MS = 200;
 const SPARE_BYTES = 16 * 1_048_576;
@@ -27,29 +27,29 @@ export interface CommitOptions {
   readonly body: Spooled;
   readonly spool: string;
   readonly journal: Journal;
-  /** The note of an upload that is done again: it and its body are its owner's. */
+  /** The journal entry of an upload that is repeated; the caller owns the entry and the body. */
   readonly noted?: Upload;
 }
 
-/** Puts a body that is here to its last byte over a file. What was begun is done again until it is whole. */
+/** Writes a completely received body over a file. Once begun, it is repeated until it succeeds. */
 export class Commit {
   readonly #options: CommitOptions;
   #upload: Upload | undefined;
   #wasTouched = false;
   #left: LeftUpload | undefined;
-  readonly #begunMs = now();
+  readonly #begunMs = clock.now();
 
   constructor(options: CommitOptions) {
     this.#options = options;
     this.#upload = options.noted;
   }
 
-  /** What was begun and did not come to its end; undefined when all is well. */
+  /** The upload that was begun and not finished; undefined when all is well. */
   get left(): LeftUpload | undefined {
     return this.#left;
   }
 
-  /** Undefined when it is in place. */
+  /** Undefined when the file is in place. */
   async run(): Promise<Refusal | undefined> {
     const { body } = this.#options;
     const noRoom = await this.#noRoom();
@@ -60,7 +60,7 @@ export class Commit {
     return status !== undefined && status < 300 ? undefined : failure(status);
   }
 
-  /** What was begun and has not come to its end is noted for whoever clears up. */
+  /** An upload that was begun and not finished is passed on to the clean-up. */
   async #close(status: number | Refusal | undefined): Promise<void> {
     const { body, journal, noted } = this.#options;
     if (noted) return;
@@ -77,14 +77,14 @@ export class Commit {
   /** The backend's answer, or why there is none. */
   async #try(): Promise<number | Refusal | undefined> {
     const { upstream } = this.#options;
-    const end = now() + COMMIT_MS;
+    const end = clock.now() + COMMIT_MS;
     for (;;) {
       try {
         const attached = await upstream.ready(end);
         return await attached.track(this.#send(attached));
       } catch (error) {
         if (!wasNeverReached(error) && !(error instanceof Unavailable)) this.#wasTouched = true;
-        if (now() >= end || error instanceof Unavailable)
+        if (clock.now() >= end || error instanceof Unavailable)
           return error instanceof Unavailable ? error.refusal : undefined;
         await upstream.changed(TRY_AGAIN_MS);
       }
@@ -106,6 +106,7 @@ export class Commit {
       const upload = this.#upload;
       const source = createReadStream(body.file, { highWaterMark: 262_144 });
       if (upload) source.on('data', () => journal.touch(upload));
+      // The answer tells what became of it.
       await pipeline(source, request).catch(() => undefined);
     }
     const response = await answered;
@@ -114,7 +115,7 @@ export class Commit {
     return response.statusCode;
   }
 
-  /** What was in memory alone. */
+  /** Writes a body to disk that was only in memory. */
   async #keep(): Promise<Upload> {
     const { journal, upstream, parts, headers, body, spool } = this.#options;
     const file = 'file' in body ? body.file : join(spool, `${randomUUID()}.part`);
@@ -122,7 +123,7 @@ export class Commit {
     return journal.begin({ kind: 'whole', share: upstream.name, parts, headers, body: file }, this.#begunMs);
   }
 
-  /** Begun and not brought to its end, the file would be torn. */
+  /** Checked before it begins: an upload that cannot be finished would leave the file incomplete. */
   async #noRoom(): Promise<Refusal | undefined> {
     const { body, spool } = this.#options;
     const needed = ('bytes' in body ? body.bytes.length : body.size) + SPARE_BYTES;

@@ -1,16 +1,17 @@
-import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
-import { now } from '../clock.ts';
+import { writeWhole } from 'mountkeeper/sdk';
+import { clock } from '../clock.ts';
 
 const TOUCH_MS = 2_000;
-/** Nobody remembers what was meant by then. */
+/** After this time an interrupted upload no longer matters to anybody. */
 const FORGET_MS = 7 * 86_400_000;
 
 /**
- * An upload that is under way in a share: what must be made of it when it does not come to its end.
- * `new`: there was nothing, the torn file goes. `empty`: there was an empty file, so there is again. `whole`:
- * all of the content is in `body`, the file gets it.
+ * A running upload in a share, with what to do if it is interrupted. `new`: there was no file, so the
+ * incomplete one is deleted. `empty`: there was an empty file, so it is emptied again. `whole`: the
+ * complete content is in `body` and is written to the file.
  */
 export interface Upload {
   readonly id: string;
@@ -19,16 +20,16 @@ export interface Upload {
   readonly parts: readonly string[];
   readonly body?: string;
   readonly begunMs: number;
-  /** Headers that the backend needs to see again. */
+  /** Headers that the backend needs again. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** With the last moment at which it is known to have been under way. */
+/** With the last moment at which the upload is known to have been running. */
 export interface LeftUpload extends Upload {
   readonly seenMs: number;
 }
 
-/** Notes on the disk, so that a front that was killed knows what it was at. */
+/** Journal on disk, so that the next proxy knows what a killed one was doing. */
 export class Journal {
   readonly #folder: string;
   readonly #active = new Map<string, number>();
@@ -37,26 +38,25 @@ export class Journal {
     this.#folder = folder;
   }
 
-  /** What former proxies did not bring to an end. */
+  /** Uploads that former proxies did not finish. */
   async open(): Promise<readonly LeftUpload[]> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const names = await readdir(this.#folder);
     const left: LeftUpload[] = [];
     for (const name of names) {
       const upload = name.endsWith('.json') ? await this.#read(name) : undefined;
-      if (upload && now() - upload.seenMs < FORGET_MS) left.push(upload);
+      if (upload === 'unread') continue;
+      if (upload && clock.now() - upload.seenMs < FORGET_MS) left.push(upload);
       else await rm(join(this.#folder, name), { force: true });
     }
     return left;
   }
 
   /** On the disk before it resolves. */
-  async begin(upload: Omit<Upload, 'id' | 'begunMs'>, begunMs = now()): Promise<Upload> {
+  async begin(upload: Omit<Upload, 'id' | 'begunMs'>, begunMs = clock.now()): Promise<Upload> {
     const noted: Upload = { ...upload, id: randomUUID(), begunMs };
-    const file = this.#file(noted.id);
-    await writeFile(`${file}.new`, JSON.stringify(noted), { mode: 0o600 });
-    await rename(`${file}.new`, file);
-    this.#active.set(noted.id, now());
+    await writeWhole(this.#file(noted.id), JSON.stringify(noted));
+    this.#active.set(noted.id, clock.now());
     return noted;
   }
 
@@ -65,29 +65,31 @@ export class Journal {
     await rm(this.#file(id), { force: true });
   }
 
-  /** Called while an upload goes on: tells how long it lived. */
+  /** Called while an upload is running, so that the entry shows how long it lived. */
   touch({ id }: Upload): void {
     const touchedMs = this.#active.get(id);
-    if (touchedMs === undefined || now() - touchedMs < TOUCH_MS) return;
-    this.#active.set(id, now());
+    if (touchedMs === undefined || clock.now() - touchedMs < TOUCH_MS) return;
+    this.#active.set(id, clock.now());
     const time = new Date();
+    // Its upload ends, and the note with it; or the upload seems to have ended sooner than it did.
     void utimes(this.#file(id), time, time).catch(() => undefined);
   }
 
-  /** Its end is left to whoever clears up. */
+  /** Leaves the entry to the clean-up. */
   leave(upload: Upload): LeftUpload {
     this.#active.delete(upload.id);
-    return { ...upload, seenMs: now() };
+    return { ...upload, seenMs: clock.now() };
   }
 
-  async #read(name: string): Promise<LeftUpload | undefined> {
+  /** Undefined for what is no note. One that the disk does not give now stays for a later proxy. */
+  async #read(name: string): Promise<LeftUpload | 'unread' | undefined> {
     try {
       const file = join(this.#folder, name);
       const upload = JSON.parse(await readFile(file, 'utf8')) as Upload;
-      // It may have gone on until the next touch.
+      // The upload may have been running until the next touch.
       return { ...upload, seenMs: (await stat(file)).mtimeMs + 2 * TOUCH_MS };
-    } catch {
-      return undefined;
+    } catch (error) {
+      return error instanceof SyntaxError ? undefined : 'unread';
     }
   }
 

@@ -2,12 +2,12 @@ import type { Refusal } from '../answer.ts';
 
 const REFUSALS = new Set([400, 401, 403, 404, 409, 412, 423]);
 
-/** Before a byte of the file was touched. */
+/** True when the backend refused before it touched the file. */
 export function wasRefused(status: number | undefined): boolean {
   return status !== undefined && REFUSALS.has(status);
 }
 
-/** What a client is told when the backend did not take a file. */
+/** The answer for a client when the backend did not accept a file. */
 export function failure(status: number | undefined): Refusal {
   if (status === 423) return { status, text: 'The file is locked.' };
   if (status === 409 || status === 404) return { status: 409, text: 'There is no such folder.' };

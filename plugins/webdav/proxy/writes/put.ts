@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { answer } from '../answer.ts';
 import type { Refusal } from '../answer.ts';
-import { now, pause } from '../clock.ts';
+import { clock } from '../clock.ts';
 import type { ClearUp } from './clear-up.ts';
 import { Commit } from './commit.ts';
 import { WAITING } from '../backend.ts';
@@ -28,18 +28,18 @@ export interface PutTools {
 }
 
 /**
- * What is new in a share goes to the backend as it comes and is taken away when it does not come to its end.
- * What would overwrite a file that holds something is received to the last byte first: a client that goes
- * away leaves the file as it was.
+ * A new file is streamed to the backend and deleted again when the upload is interrupted. A body that would
+ * overwrite a file with content is first received completely: a client that disconnects leaves the file as
+ * it was.
  */
 export async function put(exchange: Exchange, tools: PutTools): Promise<void> {
-  const { request, response, upstream: gate, parts, gone } = exchange;
+  const { request, response, upstream, parts, gone } = exchange;
   if (exchange.path.endsWith('/')) throw new Refused(405, 'A folder is no file.');
   if (request.headers['content-range'] !== undefined)
     throw new Refused(400, 'Parts of a file cannot be written; send the whole file.');
-  const done = await gate.alone(exchange.path);
+  const done = await upstream.alone(exchange.path);
   try {
-    const found = await statOf(gate, parts, request.headers.host ?? '', gone);
+    const found = await statOf(upstream, parts, request.headers.host ?? '', gone);
     if (found?.isFolder === true) throw new Refused(405, 'There is a folder of that name.');
     const failed = preconditionFails(request.headers, found);
     if (failed) throw new Refused(412, 'The file is not in the state that was asked for.');
@@ -55,7 +55,7 @@ export async function put(exchange: Exchange, tools: PutTools): Promise<void> {
 }
 
 async function checkRoom(request: IncomingMessage, { spool }: PutTools): Promise<void> {
-  // Finder sends no length, and says in a word of its own what it is going to send.
+  // Finder sends no length, but announces it in a header of its own.
   const length =
     Number(request.headers['content-length'] ?? request.headers['x-expected-entity-length']) || 0;
   const { folder, minFreeBytes } = spool();
@@ -64,13 +64,13 @@ async function checkRoom(request: IncomingMessage, { spool }: PutTools): Promise
 }
 
 async function overwrite(exchange: Exchange, tools: PutTools): Promise<void> {
-  const { request, response, upstream: gate, parts, path, gone } = exchange;
+  const { request, response, upstream, parts, path, gone } = exchange;
   const { folder, minFreeBytes } = tools.spool();
   const body = await receive(request, folder, minFreeBytes);
   request.setTimeout(0);
   if (!body || gone.aborted) return;
   const commit = new Commit({
-    upstream: gate,
+    upstream,
     parts,
     path,
     headers: backendHeaders(request),
@@ -79,29 +79,29 @@ async function overwrite(exchange: Exchange, tools: PutTools): Promise<void> {
     journal: tools.journal,
   });
   const refusal = await commit.run();
-  if (!refusal) await tools.clearUp.forget(gate.name, parts);
+  if (!refusal) await tools.clearUp.forget(upstream.name, parts);
   answer(request, response, refusal ?? { status: 204, text: '', headers: await timed(exchange) });
-  if (commit.left) await tools.clearUp.now(gate, commit.left);
+  if (commit.left) await tools.clearUp.now(upstream, commit.left);
 }
 
-/** Sees to the time that the client wants the file to have, and what it is told of that. */
-async function timed({ request, upstream: gate, parts }: Exchange): Promise<OutgoingHttpHeaders> {
+/** Sets the modification time that the client wants, and returns the header that confirms it. */
+async function timed({ request, upstream, parts }: Exchange): Promise<OutgoingHttpHeaders> {
   const seconds = wantedTime(request);
   const isKept =
     seconds !== undefined &&
-    gate.attached !== undefined &&
-    (await keepTime(gate.attached.share, parts, seconds));
+    upstream.attached !== undefined &&
+    (await keepTime(upstream.attached.share, parts, seconds));
   return isKept ? { 'x-oc-mtime': 'accepted' } : {};
 }
 
-/** Straight on to the backend. */
+/** Streams the body to the backend. */
 async function pass(exchange: Exchange, tools: PutTools, found: Found | undefined): Promise<void> {
-  const { request, response, upstream: gate, parts, path, gone } = exchange;
-  const attached = await gate.ready(now() + READY_MS, gone);
+  const { request, response, upstream, parts, path, gone } = exchange;
+  const attached = await upstream.ready(clock.now() + READY_MS, gone);
   const headers = backendHeaders(request);
   const upload = await tools.journal.begin({
     kind: found ? 'empty' : 'new',
-    share: gate.name,
+    share: upstream.name,
     parts,
     headers,
   });
@@ -123,7 +123,7 @@ async function pass(exchange: Exchange, tools: PutTools, found: Found | undefine
   request.setTimeout(0);
   const left = outcome === 'torn' ? tools.journal.leave(upload) : undefined;
   if (!left) await tools.journal.end(upload);
-  if (outcome === 'taken') await tools.clearUp.forget(gate.name, parts);
+  if (outcome === 'taken') await tools.clearUp.forget(upstream.name, parts);
   const taken = (headers: OutgoingHttpHeaders): Refusal => ({
     status: found ? 204 : 201,
     text: found ? '' : 'Created.',
@@ -134,7 +134,7 @@ async function pass(exchange: Exchange, tools: PutTools, found: Found | undefine
     response,
     outcome === 'taken' ? taken(await timed(exchange)) : failure(room.full.aborted ? 507 : status),
   );
-  if (left) await tools.clearUp.now(gate, left);
+  if (left) await tools.clearUp.now(upstream, left);
 }
 
 interface Passing {
@@ -144,7 +144,7 @@ interface Passing {
   readonly headers: Readonly<Record<string, string>>;
   readonly upload: Upload;
   readonly onPiece: (bytes: number) => void;
-  /** Aborts when the upload is to be taken back. */
+  /** Aborts when the upload must be undone. */
   readonly stop: AbortSignal;
 }
 
@@ -153,11 +153,13 @@ async function passBody(
   passing: Passing,
 ): Promise<{ outcome: 'taken' | 'none' | 'torn'; status: number | undefined }> {
   const { attached, body, path, headers, onPiece, stop } = passing;
-  // No length: then the body can be ended at any byte, and the backend has closed the file when it answers.
+  // Without a length the body can be ended at any byte, and the backend has closed the file when it
+  // answers.
   const call = { method: 'PUT', path, headers: { ...headers, 'transfer-encoding': 'chunked', ...WAITING } };
   const { request: sink, answered, continued } = attached.begin(call, { fresh: true });
   const isWhole = (await continued) && (await pour(body, sink, { onPiece, stop }));
   sink.end();
+  // No answer: nobody knows what came of it, so it counts as torn below.
   const result = await answered.catch(() => undefined);
   result?.resume();
   const status = result?.statusCode;
@@ -168,13 +170,14 @@ async function passBody(
 }
 
 /**
- * Makes the path what it was before the upload. The file is closed, and no other client of ours writes it
- * now.
+ * Restores the path to what it was before the upload. The file is closed, and no other client of this proxy
+ * is writing it.
  */
 async function takeBack({ attached, path, headers, upload }: Passing): Promise<boolean> {
   // What serves from beside a mount has closed the file, the mount itself does so a moment later.
-  if (attached.engine.port !== undefined) await pause(RELEASE_MS);
+  if (attached.backend.port !== undefined) await clock.sleep(RELEASE_MS);
   const method = upload.kind === 'new' ? 'DELETE' : 'PUT';
+  // No answer: not mended, and tried again.
   const response = await attached
     .ask({ method, path, headers: { ...headers, 'content-length': 0 } })
     .catch(() => undefined);
@@ -184,8 +187,8 @@ async function takeBack({ attached, path, headers, upload }: Passing): Promise<b
 }
 
 /**
- * Resolves with true when the client has sent all of it. Ends early when the backend closes, or when it has
- * to stop.
+ * Resolves with true when the client has sent everything. Ends early when the backend closes the
+ * connection, or on `stop`.
  */
 function pour(
   from: IncomingMessage,
@@ -193,7 +196,7 @@ function pour(
   { onPiece, stop }: Pick<Passing, 'onPiece' | 'stop'>,
 ): Promise<boolean> {
   return new Promise((resolve) => {
-    // What had come and was not read is lost with the connection.
+    // Data that was received but not read is lost with the connection.
     if (from.destroyed || stop.aborted) return resolve(false);
     let isOver = false;
     const finish = (isWhole: boolean): void => {
@@ -216,7 +219,7 @@ function pour(
   });
 }
 
-/** Kept beside the upload: a file that its writer has locked can be mended only with the lock's token. */
+/** Kept with the upload: a file that its writer has locked can be repaired only with the lock's token. */
 function backendHeaders({ headers }: IncomingMessage): Readonly<Record<string, string>> {
   const {
     host,

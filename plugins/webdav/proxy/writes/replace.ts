@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { answer } from '../answer.ts';
-import { now, pause } from '../clock.ts';
+import { clock } from '../clock.ts';
 import { Commit } from './commit.ts';
 import { backendPath, passOn, Refused } from '../exchange.ts';
 import type { Exchange } from '../exchange.ts';
@@ -16,35 +16,34 @@ import { keepTime } from '../requests/times.ts';
 const SPARE_BYTES = 16 * 1_048_576;
 const SEEN_AFTER_MS = 1_200;
 /**
- * To an backend this is a mistake that it finds only after it has looked at locks and conditions, and before
- * it does anything.
+ * A backend rejects this depth only after it has checked locks and conditions, and before it does anything.
  */
 const ONLY_ASKING = { depth: '1' } as const;
 const WOULD_DO = 400;
 
-/** A copy or move over a file that holds something. */
+/** A copy or move over a file with content. */
 interface Replacing {
   readonly exchange: Exchange;
   readonly target: readonly string[];
   readonly targetPath: string;
   readonly source: Found;
   readonly begunMs: number;
-  /** Lock tokens that the client has shown. */
+  /** Lock tokens that the client has sent. */
   readonly tokens: readonly string[];
 }
 
 /**
- * An backend takes the target away from the NAS before it copies or renames: if it died in between, nothing
- * would stand there. So the new content is put over the old as an upload is, and what was moved is taken away
- * afterwards. False: there is nothing to be lost, the backend may do it.
+ * A backend deletes the target from the NAS before it copies or renames: if it died in between, nothing
+ * would be left there. So the new content is written over the old file as an upload is, and a moved source
+ * is deleted afterwards. Resolves with false when there is nothing to lose and the backend may do it.
  */
 export async function replace(
   exchange: Exchange,
   target: readonly string[],
   tools: PutTools,
 ): Promise<boolean> {
-  const { request, upstream: gate, path } = exchange;
-  const targetPath = backendPath(gate, target, false);
+  const { request, upstream, path } = exchange;
+  const targetPath = backendPath(upstream, target, false);
   if (
     request.headers['overwrite'] === 'F' ||
     targetPath === path ||
@@ -52,11 +51,14 @@ export async function replace(
   )
     return false;
   const [first = '', second = ''] = [path, targetPath].sort();
-  const [doneFirst, doneSecond] = [await gate.alone(first), await gate.alone(second)];
+  const [doneFirst, doneSecond] = [await upstream.alone(first), await upstream.alone(second)];
   try {
     const source = await filesOf(exchange, target);
     if (!source) return false;
-    await run({ exchange, target, targetPath, source, begunMs: now(), tokens: tokensIn(request) }, tools);
+    await run(
+      { exchange, target, targetPath, source, begunMs: clock.now(), tokens: tokensIn(request) },
+      tools,
+    );
     return true;
   } finally {
     doneSecond();
@@ -64,25 +66,23 @@ export async function replace(
   }
 }
 
-/**
- * The file that is to be copied or moved, when there is one and it would take the place of another with
- * content.
- */
+/** The file to be copied or moved, if it is one and would replace another file with content. */
 async function filesOf(
-  { request, upstream: gate, parts, gone }: Exchange,
+  { request, upstream, parts, gone }: Exchange,
   target: readonly string[],
 ): Promise<Found | undefined> {
   const host = request.headers.host ?? '';
-  const there = await statOf(gate, target, host, gone);
+  const there = await statOf(upstream, target, host, gone);
   if (!there) return undefined;
-  const source = await statOf(gate, parts, host, gone);
+  const source = await statOf(upstream, parts, host, gone);
   if (source && isSame(parts.join('/'), target.join('/'), source.etag === there.etag))
     throw new Refused(403, 'That is one and the same file.');
   return source && !source.isFolder && !there.isFolder && there.bytes > 0 ? source : undefined;
 }
 
 /**
- * Two spellings of one name, as a Mac's and another's: taking the target away would take away the only one.
+ * Two Unicode forms of one name (a Mac's and another's) may be one file: deleting the target would then
+ * delete the only copy.
  */
 function isSame(one: string, other: string, looksSame: boolean): boolean {
   const [a, b] = [one.normalize('NFC'), other.normalize('NFC')];
@@ -91,7 +91,7 @@ function isSame(one: string, other: string, looksSame: boolean): boolean {
 
 async function run(replacing: Replacing, tools: PutTools): Promise<void> {
   const { exchange, target, targetPath } = replacing;
-  const { request, response, upstream: gate } = exchange;
+  const { request, response, upstream } = exchange;
   const refused = await refusal(exchange, targetPath);
   if (refused) return passOn(refused, exchange);
   const body = await fetch(replacing, tools);
@@ -100,7 +100,7 @@ async function run(replacing: Replacing, tools: PutTools): Promise<void> {
     throw error;
   });
   const commit = new Commit({
-    upstream: gate,
+    upstream,
     parts: target,
     path: targetPath,
     headers,
@@ -111,19 +111,19 @@ async function run(replacing: Replacing, tools: PutTools): Promise<void> {
   const failed = await commit.run();
   if (commit.left) {
     answer(request, response, failed ?? { status: 502, text: '' });
-    return tools.clearUp.now(gate, commit.left);
+    return tools.clearUp.now(upstream, commit.left);
   }
   if (failed) return answer(request, response, failed);
-  await tools.clearUp.forget(gate.name, target);
+  await tools.clearUp.forget(upstream.name, target);
   const seconds = headers['x-oc-mtime'];
-  if (gate.attached && seconds !== undefined) await keepTime(gate.attached.share, target, seconds);
+  if (upstream.attached && seconds !== undefined) await keepTime(upstream.attached.share, target, seconds);
   if (request.method === 'MOVE') await takeAway(replacing, tools);
   answer(request, response, { status: 204, text: '' });
 }
 
-/** The backend's answer when it would not do it: a lock, or a condition that does not hold. */
+/** The backend's refusal because of a lock or a failed condition, if any. */
 async function refusal(
-  { request, upstream: gate, path }: Exchange,
+  { request, upstream, path }: Exchange,
   targetPath: string,
 ): Promise<IncomingMessage | undefined> {
   const { host = 'localhost' } = request.headers;
@@ -134,24 +134,23 @@ async function refusal(
     destination: `http://${host}${targetPath}`,
     'content-length': 0,
   };
-  const answered = await gate.ask({ method: request.method ?? '', path, headers });
+  const answered = await upstream.ask({ method: request.method ?? '', path, headers });
   if (answered.statusCode !== WOULD_DO) return answered;
   answered.resume();
   return undefined;
 }
 
 /**
- * The client's tokens, where what is to be written has a lock: an backend takes a token for what has none as
- * a mistake.
+ * The client's tokens, if the target has a lock: a backend treats a token for an unlocked file as an error.
  */
 async function key(
-  { exchange: { request, upstream: gate }, tokens }: Replacing,
+  { exchange: { request, upstream }, tokens }: Replacing,
   from: string,
   to: string,
 ): Promise<{ if?: string }> {
   if (tokens.length === 0) return {};
   const { host = 'localhost' } = request.headers;
-  const answered = await gate.ask({
+  const answered = await upstream.ask({
     method: 'COPY',
     path: from,
     headers: {
@@ -167,8 +166,8 @@ async function key(
 }
 
 function tokensIn({ headers }: IncomingMessage): readonly string[] {
-  // No bracket within brackets: looked for from each opening one to the end, thousands of them would hold up
-  // everybody.
+  // No bracket within brackets: otherwise thousands of opening brackets would make the search quadratic and
+  // block everybody.
   const lists = [...String(headers['if'] ?? '').matchAll(/\(([^()]*)\)/g)].map(([, list = '']) => list);
   return [
     ...new Set(lists.flatMap((list) => [...list.matchAll(/<([^<>]+)>/g)].map(([, token = '']) => token))),
@@ -176,12 +175,12 @@ function tokensIn({ headers }: IncomingMessage): readonly string[] {
 }
 
 async function fetch(
-  { exchange: { request, upstream: gate, path, gone }, source }: Replacing,
+  { exchange: { request, upstream, path, gone }, source }: Replacing,
   { spool }: PutTools,
 ): Promise<Spooled> {
   const { folder, minFreeBytes } = spool();
   if (source.bytes + SPARE_BYTES > (await roomIn(folder, minFreeBytes))) throw new Refused(507, NO_ROOM);
-  const answered = await gate.ask(
+  const answered = await upstream.ask(
     { method: 'GET', path, headers: { host: request.headers.host ?? 'localhost' } },
     { signal: gone },
   );
@@ -192,19 +191,17 @@ async function fetch(
   throw new Refused(502, 'The file could not be read to its end; nothing was changed.');
 }
 
-/**
- * What the backend is told with the new content. Rejects when the content is not what now stands at the
- * source.
- */
+/** Headers for writing the new content. Rejects when the source has changed since it was read. */
 async function headersFor(replacing: Replacing): Promise<Readonly<Record<string, string>>> {
   const {
-    exchange: { request, upstream: gate, path },
+    exchange: { request, upstream, path },
     targetPath,
     begunMs,
   } = replacing;
   // A server beside a mount sees what other protocols write up to a second late: it may have given an old
   // length of the file.
-  if (gate.attached?.engine.behind !== undefined) await pause(begunMs + SEEN_AFTER_MS - now());
+  if (upstream.attached?.backend.behind !== undefined)
+    await clock.sleep(begunMs + SEEN_AFTER_MS - clock.now());
   const { modifiedMs } = await expectUnchanged(
     replacing,
     'The file was changed while it was read; nothing was done.',
@@ -214,27 +211,27 @@ async function headersFor(replacing: Replacing): Promise<Readonly<Record<string,
 }
 
 async function expectUnchanged(
-  { exchange: { request, upstream: gate, parts }, source, begunMs }: Replacing,
+  { exchange: { request, upstream, parts }, source, begunMs }: Replacing,
   sentence: string,
 ): Promise<Found> {
-  const found = await statOf(gate, parts, request.headers.host ?? 'localhost');
-  // The tag is another one also when an upload to the NAS, which knows whole seconds alone, has ended, or a
-  // time was set.
+  const found = await statOf(upstream, parts, request.headers.host ?? 'localhost');
+  // The ETag also changes when an upload to the NAS ends (which stores only whole seconds), or when a time
+  // is set.
   const isUnchanged =
     found?.bytes === source.bytes && (found.etag === source.etag || found.modifiedMs + 1_000 < begunMs);
   if (!isUnchanged) throw new Refused(409, sentence);
   return found;
 }
 
-/** What somebody has written there meanwhile stays. */
+/** Deletes the source; what somebody has written there meanwhile stays. */
 async function takeAway(replacing: Replacing, { clearUp }: PutTools): Promise<void> {
   const {
-    exchange: { request, upstream: gate, parts, path },
+    exchange: { request, upstream, parts, path },
     targetPath,
   } = replacing;
   const host = request.headers.host ?? 'localhost';
   await expectUnchanged(replacing, 'The file was changed while it was moved; it stands in both places.');
-  const answered = await gate.ask(
+  const answered = await upstream.ask(
     {
       method: 'DELETE',
       path,
@@ -246,5 +243,5 @@ async function takeAway(replacing: Replacing, { clearUp }: PutTools): Promise<vo
   const status = answered.statusCode ?? 0;
   if (status >= 300 && status !== 404)
     throw new Refused(502, 'The file is in its new place, and could not be taken away from the old one.');
-  await clearUp.forget(gate.name, parts);
+  await clearUp.forget(upstream.name, parts);
 }

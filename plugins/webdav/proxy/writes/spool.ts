@@ -7,9 +7,9 @@ import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { Refused } from '../exchange.ts';
 
-/** Up to here a body goes over the backend's socket in one piece: nothing can come in between. */
+/** Up to this size a body is sent to the backend's socket in one piece, so that nothing can interrupt it. */
 export const IN_MEMORY_BYTES = 65_536;
-/** What may come while the disk is written. */
+/** Bytes that may arrive while the disk is being written. */
 const AHEAD_BYTES = 2 * 1_048_576;
 const LOOK_AT_ROOM_BYTES = 64 * 1_048_576;
 export const NO_ROOM = 'There is no room for this file on the cache disk.';
@@ -22,7 +22,10 @@ export async function roomIn(folder: string, minFreeBytes: number): Promise<numb
   return bavail * bsize - minFreeBytes;
 }
 
-/** Watches the disk while a body of unknown length goes through to an backend, whose cache lies there. */
+/**
+ * Watches the free space while a body of unknown length is streamed to a backend, whose cache is on that
+ * disk.
+ */
 export class RoomWatch {
   readonly #spool: () => { readonly folder: string; readonly minFreeBytes: number };
   readonly #full = new AbortController();
@@ -32,7 +35,7 @@ export class RoomWatch {
     this.#spool = spool;
   }
 
-  /** Aborts when nothing more may come. */
+  /** Aborts when there is no more space. */
   get full(): AbortSignal {
     return this.#full.signal;
   }
@@ -49,7 +52,7 @@ export class RoomWatch {
   }
 }
 
-/** Takes in a whole body. Undefined when the client went away in the middle: then nothing is left of it. */
+/** Receives a whole body. Undefined when the client disconnected: then nothing of it is kept. */
 export async function receive(
   request: IncomingMessage,
   folder: string,
@@ -67,7 +70,7 @@ export async function receive(
   }
 }
 
-/** A body that is growing: in memory first, on the disk once it is large. */
+/** A body that is being received: in memory first, on disk once it is large. */
 class Spool {
   readonly #folder: string;
   readonly #minFreeBytes: number;
@@ -83,7 +86,7 @@ class Spool {
     this.#minFreeBytes = minFreeBytes;
   }
 
-  /** More may come while what has come is written. */
+  /** The next piece may arrive while this one is being written. */
   async take(piece: Buffer): Promise<void> {
     this.#size += piece.length;
     this.#pieces.push(piece);
@@ -125,6 +128,7 @@ class Spool {
     this.#sink = undefined;
     if (!sink || sink.closed) return;
     sink.end();
+    // Its failure is kept and told by whoever writes.
     await once(sink, 'close').catch(() => undefined);
   }
 }
@@ -132,8 +136,8 @@ class Spool {
 class TornOff extends Error {}
 
 /**
- * The body's pieces; throws when the client goes away before the end. The request is left alone when the
- * reader stops early.
+ * The pieces of the body; throws when the client disconnects before the end. The request stays open when
+ * the reader stops early.
  */
 async function* whole(request: IncomingMessage): AsyncGenerator<Buffer> {
   const iterator = request.iterator({ destroyOnReturn: false });
@@ -145,7 +149,7 @@ async function* whole(request: IncomingMessage): AsyncGenerator<Buffer> {
   if (!request.complete) throw new TornOff('the client went away');
 }
 
-/** Clears what a front that was killed had not received to the end. */
+/** Removes incomplete bodies that a killed proxy left. */
 export async function prepareSpool(folder: string, wanted: ReadonlySet<string>): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   for (const name of await readdir(folder)) {

@@ -8,6 +8,7 @@ import type { TestContext } from 'node:test';
 import type { CliContext } from 'mountkeeper';
 import { checkPlugin, renderPluginTable } from '../../../../core/cli/plugin/author.js';
 import { scaffold } from '../../../../core/cli/plugin/scaffold.js';
+import type { Language } from '../../../../core/cli/plugin/scaffold.js';
 import { packageDir } from '../../../../core/plugins/discovery/stage.js';
 
 function terminal(): { cli: CliContext; out: string[]; err: string[] } {
@@ -27,10 +28,14 @@ async function scratch(t: TestContext): Promise<string> {
   return root;
 }
 
-async function scaffolded(root: string, changes: Record<string, string | undefined> = {}): Promise<string> {
+async function scaffolded(
+  root: string,
+  changes: Record<string, string | undefined> = {},
+  language: Language = 'js',
+): Promise<string> {
   const folder = path.join(root, 'garden');
   await mkdir(folder);
-  for (const [file, content] of Object.entries({ ...scaffold('garden', '0.1.0'), ...changes })) {
+  for (const [file, content] of Object.entries({ ...scaffold('garden', '0.1.0', language), ...changes })) {
     if (content !== undefined) await writeFile(path.join(folder, file), content);
   }
   return folder;
@@ -54,7 +59,7 @@ describe('plugin list', () => {
     const base = { version: '1.0.0', description: 'Waters.', effects: [] };
     assert.deepEqual(
       renderPluginTable([
-        { ...base, name: 'garden', state: 'active', reason: undefined, thirdParty: true },
+        { ...base, name: 'garden', state: 'active', reason: undefined, thirdParty: true, isolation: 'own' },
         { ...base, name: 'mount', state: 'failed', reason: 'no rclone', thirdParty: false },
         {
           name: 'pond',
@@ -66,47 +71,73 @@ describe('plugin list', () => {
         },
       ]),
       [
-        ['plugin', 'version', 'state', 'about'],
-        ['garden *', '1.0.0', 'active', 'Waters.'],
-        ['mount', '1.0.0', 'failed', 'no rclone'],
-        ['pond *', '', 'invalid', 'it cannot be loaded'],
+        ['plugin', 'version', 'state', 'process', 'about'],
+        ['garden *', '1.0.0', 'active', 'its own', 'Waters.'],
+        ['mount', '1.0.0', 'failed', 'daemon', 'no rclone'],
+        ['pond *', '', 'invalid', 'daemon', 'it cannot be loaded'],
       ],
     );
   });
 });
 
-describe('a scaffolded plugin', () => {
-  it('passes the check, which says what it contributes', async (t) => {
-    const { cli, out, err } = terminal();
-    assert.equal(await checkPlugin(await scaffolded(await scratch(t)), cli), 0);
-    assert.deepEqual(err, []);
-    assert.deepEqual(out, [
-      'garden 0.1.0: The plugin garden for Mountkeeper.',
-      '  hooks: afterMount',
-      '  routes: GET /api/garden',
-      'garden is fine',
-    ]);
-  });
+for (const language of ['js', 'ts'] as const)
+  describe(`a scaffolded plugin in ${language}`, () => {
+    it('passes the check, which says what it contributes', async (t) => {
+      const { cli, out, err } = terminal();
+      assert.equal(await checkPlugin(await scaffolded(await scratch(t), {}, language), cli), 0);
+      assert.deepEqual(err, []);
+      assert.deepEqual(out, [
+        'garden 0.1.0: The plugin garden for Mountkeeper.',
+        '  hooks: afterMount',
+        '  routes: GET /ext/garden/greeting',
+        '  dashboard: garden (card)',
+        '  runs: in a process of its own',
+        '  may: read the status',
+        'garden is fine',
+      ]);
+    });
 
-  it('keeps the contract by the test it brings', async (t) => {
-    const root = await scratch(t);
-    const folder = await scaffolded(root);
-    await mkdir(path.join(root, 'node_modules'));
-    await symlink(packageDir, path.join(root, 'node_modules/mountkeeper'), 'dir');
-    const { code, output } = await run('contract.test.js', folder);
-    assert.equal(code, 0, output);
-    assert.match(output, /# pass 5/);
+    it('keeps the contract by the test it brings', async (t) => {
+      const root = await scratch(t);
+      const folder = await scaffolded(root, {}, language);
+      await mkdir(path.join(root, 'node_modules'));
+      await symlink(packageDir, path.join(root, 'node_modules/mountkeeper'), 'dir');
+      const { code, output } = await run('contract.test.js', folder);
+      assert.equal(code, 0, output);
+      assert.match(output, /# pass 5/);
+    });
+
+    if (language === 'ts')
+      it('has right types, which its compiler checks', async (t) => {
+        const root = await scratch(t);
+        const folder = await scaffolded(root, {}, language);
+        await mkdir(path.join(root, 'node_modules/@types'), { recursive: true });
+        for (const name of ['mountkeeper', '@types/node'])
+          await symlink(
+            name === 'mountkeeper' ? packageDir : path.join(packageDir, 'node_modules', name),
+            path.join(root, 'node_modules', name),
+            'dir',
+          );
+        const compiler = path.join(packageDir, 'node_modules/typescript/bin/tsc');
+        assert.deepEqual(await run(compiler, folder), { code: 0, output: '' });
+        const entry = path.join(folder, 'index.ts');
+        await writeFile(entry, (await readFile(entry, 'utf8')).replace("'afterMount'", "'afterMounting'"));
+        assert.match(
+          (await run(compiler, folder)).output,
+          /^index\.ts\(\d+,\d+\): error TS\d+: .*"afterMounting"/m,
+        );
+      });
   });
-});
 
 describe('plugin check', () => {
   it('says everything there is to mend', async (t) => {
     const { cli, out, err } = terminal();
     const index = scaffold('garden', '0.1.0')
-      ['index.js']!.replace(".description('What is said when a share is mounted.')", '')
+      ['index.js']!.replace(".description('What is shown, and said when a share is mounted.')", '')
       .replace(
         "ctx.tap('afterMount'",
-        "if (globalThis.again) ctx.tap('afterUnmount', () => {});\n    globalThis.again = true;\n    ctx.tap('afterMount'",
+        "if (globalThis.again) ctx.tap('afterUnmount', () => {});\n" +
+          "    globalThis.again = true;\n    ctx.tap('afterMount'",
       );
     const folder = await scaffolded(await scratch(t), {
       'index.js': index,
@@ -144,6 +175,32 @@ describe('plugin check', () => {
     ]);
   });
 
+  it('refuses what cannot be carried, unless its sample vouches for it', async (t) => {
+    const { cli, out, err } = terminal();
+    const index = scaffold('garden', '0.1.0')['index.js']!.replace(
+      "ctx.tap('afterMount'",
+      "ctx.provide('gardener', () => ({}));\n    ctx.tap('afterMount'",
+    );
+    const folder = await scaffolded(await scratch(t), { 'index.js': index });
+    assert.equal(await checkPlugin(folder, cli), 1);
+    assert.match(
+      err.join('\n'),
+      /^garden: it cannot run in a process of its own: ctx\.provide\(\) cannot be carried, .*set isolation = "none"/,
+    );
+    await writeFile(
+      path.join(folder, 'sample.toml'),
+      '[plugins.garden]\nenabled = true\nisolation = "none"\ngreeting = "hello"\n',
+    );
+    out.length = err.length = 0;
+    assert.equal(await checkPlugin(folder, cli), 0);
+    const closing = [
+      '  runs: inside the daemon',
+      '  may: do everything: it runs inside the daemon',
+      'garden is fine',
+    ];
+    assert.deepEqual([err, out.slice(-3)], [[], closing]);
+  });
+
   it('says why a plugin cannot be loaded at all', async (t) => {
     const { cli, err } = terminal();
     const folder = await scaffolded(await scratch(t), { 'index.js': 'export default {' });
@@ -153,7 +210,7 @@ describe('plugin check', () => {
 });
 
 describe('the contract suite', () => {
-  it('fails a plugin that leaves timers, servers, children or routes of chance behind, or lacks its papers', async (t) => {
+  it('fails a plugin that leaves timers, servers or children behind, or lacks its papers', async (t) => {
     const root = await scratch(t);
     const index = scaffold('garden', '0.1.0')
       ['index.js']!.replace('import {', "import { spawn } from 'node:child_process';\nimport {")
@@ -172,7 +229,10 @@ describe('the contract suite', () => {
       `${await readFile(path.join(folder, 'contract.test.js'), 'utf8')}
 import { after } from 'node:test';
 import { readFileSync } from 'node:fs';
-after(() => { for (const pid of readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8').split(' ').filter(Boolean)) process.kill(Number(pid)); });\n`,
+after(() => {
+  const children = readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8');
+  for (const pid of children.split(' ').filter(Boolean)) process.kill(Number(pid));
+});\n`,
     );
     const { code, output } = await run('contract.test.js', folder);
     assert.equal(code, 1);
@@ -203,10 +263,13 @@ after(() => { for (const pid of readFileSync('/proc/self/task/' + process.pid + 
 import { after } from 'node:test';
 import { readFileSync } from 'node:fs';
 contractSuite(import.meta.dirname);
-after(() => { for (const pid of readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8').split(' ').filter(Boolean)) process.kill(Number(pid)); });\n`,
+after(() => {
+  const children = readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8');
+  for (const pid of children.split(' ').filter(Boolean)) process.kill(Number(pid));
+});\n`,
     );
     const { code, output } = await run('contract.test.js', folder);
     assert.equal(code, 1);
-    assert.match(output, /this is left behind[^]*child process/);
+    assert.match(output, /this was not released[^]*child process/);
   });
 });

@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { Joi, secret } from '../../../../core/sdk/index.ts';
-import { accepted, entry, openRoom, PHOTOS, refused, sampleEntries } from '../fixture.ts';
-import type { Room } from '../fixture.ts';
+import {
+  accepted,
+  entry,
+  openRoom,
+  PHOTOS,
+  refused,
+  sampleEntries,
+} from '../../../support/config/config-fixture.ts';
+import type { Room } from '../../../support/config/config-fixture.ts';
 
 const text = (description: string) => Joi.string().allow('').default('').description(description);
 

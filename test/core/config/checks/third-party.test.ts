@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { Joi } from '../../../../core/sdk/index.ts';
 import { dormantContribution } from '../../../../core/plugins/discovery/found.ts';
-import { entry, openRoom, PHOTOS, sampleEntries } from '../fixture.ts';
-import type { Room } from '../fixture.ts';
+import { entry, openRoom, PHOTOS, sampleEntries } from '../../../support/config/config-fixture.ts';
+import type { Room } from '../../../support/config/config-fixture.ts';
 
 const OFF = `${PHOTOS}
 [plugins.garden]
@@ -19,8 +19,10 @@ const ON = OFF.replace('enabled = false', 'enabled = true');
 
 describe("third parties' plugins in a document", () => {
   let room: Room;
+  const rooms: Room[] = [];
   let loads: string[][];
   let isLoaded: boolean;
+  let vouchedFor: readonly string[];
   const dormant = entry('garden', dormantContribution({ guard: false, shareKeys: [] }), {
     thirdParty: true,
     enabledByDefault: false,
@@ -39,18 +41,23 @@ describe("third parties' plugins in a document", () => {
   const open = (): void => {
     loads = [];
     isLoaded = false;
-    room = openRoom({
+    const opened = openRoom({
       entries: () => [...sampleEntries(), isLoaded ? loaded : dormant, beds],
       strangers: () => ({
         comesWithUs: (name) => sampleEntries().some(({ owner }) => owner === name),
-        load: async (names) => {
+        load: async (names, inProcess) => {
           loads.push([...names]);
+          vouchedFor = inProcess;
           if (names.includes('garden')) isLoaded = true;
         },
       }),
     });
+    rooms.push(opened);
+    room = opened;
   };
-  afterEach(() => room.close());
+  afterEach(() => {
+    for (const opened of rooms.splice(0)) opened.close();
+  });
 
   it('that are off are not imported, and their keys pass unchecked but for the switch', async () => {
     open();
@@ -71,6 +78,7 @@ describe("third parties' plugins in a document", () => {
     await room.run(OFF);
     assert.deepEqual((room.service.redacted()['plugins'] as { garden: object }).garden, {
       enabled: false,
+      isolation: 'own',
       token: '********',
       depth: '********',
     });
@@ -84,6 +92,26 @@ describe("third parties' plugins in a document", () => {
     const check = await room.service.check(ON, 'file');
     assert.deepEqual(loads, [['garden']]);
     assert.match(check.ok ? 'it was taken' : check.message, /plugins\.garden\.depth must be a number/);
+  });
+
+  it('are imported into the daemon only where the file vouches for them', async () => {
+    for (const [line, expected] of [
+      ['', []],
+      ['isolation = "own"', []],
+      ['isolation = "nine"', []],
+      ['isolation = "none"', ['garden']],
+    ] as const) {
+      open();
+      await room.service.check(`${ON}${line}\n`, 'file');
+      assert.deepEqual(vouchedFor, expected, line);
+    }
+  });
+
+  it('are vouched for in the file alone', async () => {
+    open();
+    await room.run(OFF);
+    const check = await room.service.check(`${OFF}isolation = "none"\n`, 'http');
+    assert.match(check.ok ? 'it was taken' : check.message, /plugins\.garden\.isolation/);
   });
 
   it('cannot be switched on over HTTP, and nothing of them is imported for the answer', async () => {

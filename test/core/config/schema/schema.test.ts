@@ -4,9 +4,9 @@ import { describe, it } from 'node:test';
 import { Joi } from '../../../../core/sdk/index.ts';
 import { listKeys } from '../../../../core/config/schema/key-tree.ts';
 import { assemble, contributionProblems } from '../../../../core/config/schema/schema.ts';
-import { accepted, openRoom, PHOTOS, refused } from '../fixture.ts';
+import { accepted, openRoom, PHOTOS, refused } from '../../../support/config/config-fixture.ts';
 import { foldName, shareNameProblem } from '../../../../core/config/schema/share-name.ts';
-import { entry, sampleEntries } from '../fixture.ts';
+import { entry, sampleEntries } from '../../../support/config/config-fixture.ts';
 
 /** A second copy of Joi in this process, as a plugin that brings its own would have. */
 function foreignJoi(): typeof Joi {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { MASK } from '../../../../core/sdk/index.ts';
-import { openRoom, sampleEntries } from '../fixture.ts';
+import { openRoom, sampleEntries } from '../../../support/config/config-fixture.ts';
 
 const TEXT = `
 [[connections]]

@@ -3,9 +3,17 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Joi } from '../../../../core/sdk/index.ts';
-import { checkUntrusted } from '../../../../plugins/mount/options/over-http.ts';
-import { NAS, PHOTOS, accepted, entry, openRoom, refused, sampleEntries } from '../fixture.ts';
-import type { Room } from '../fixture.ts';
+import { checkUntrusted } from '../../../../plugins/mount/options/untrusted-options.ts';
+import {
+  NAS,
+  PHOTOS,
+  accepted,
+  entry,
+  openRoom,
+  refused,
+  sampleEntries,
+} from '../../../support/config/config-fixture.ts';
+import type { Room } from '../../../support/config/config-fixture.ts';
 
 const rooms: Room[] = [];
 
@@ -109,7 +117,10 @@ describe('the text as it is shown', () => {
         fc.constantFrom('# ', '# pass = ', '# see '),
         async (first, second, lead) => {
           const note = lead + second.replaceAll(/[\x00-\x1f\x7f]/g, '');
-          const text = `${NAS.replace('"correct horse"', () => JSON.stringify(first).replaceAll('\x7f', ''))}\n[[smb.users]]\nname = "a"\npassword = ${JSON.stringify(second).replaceAll('\x7f', '')} ${note}\n`;
+          const text =
+            `${NAS.replace('"correct horse"', () => JSON.stringify(first).replaceAll('\x7f', ''))}` +
+            '\n[[smb.users]]\nname = "a"\n' +
+            `password = ${JSON.stringify(second).replaceAll('\x7f', '')} ${note}\n`;
           const shown = opened.service.shown(text);
           assert.doesNotMatch(shown, /S3cret/);
         },
@@ -120,7 +131,8 @@ describe('the text as it is shown', () => {
 
   it('puts a secret back at its own key alone, whatever comes back', async () => {
     const service = await running(
-      `${NOTED}\n[[smb.users]]\nname = "a"\npassword = "second secret"\n[[smb.users]]\nname = "b"\npassword = "third secret"\n`,
+      `${NOTED}\n[[smb.users]]\nname = "a"\npassword = "second secret"\n[[smb.users]]\n` +
+        'name = "b"\npassword = "third secret"\n',
     );
     const lines = service.shown().split('\n');
     const extra = [

@@ -4,10 +4,10 @@ import { appendFile, mkdir, rename, rm, symlink, unlink, utimes, writeFile } fro
 import { after, before, describe, it } from 'node:test';
 import { createClock } from '../../../../core/platform/clock.ts';
 import { watchFiles } from '../../../../core/platform/files/watcher.ts';
-import { createScratch } from '../../../support/scratch.ts';
-import type { Scratch } from '../../../support/scratch.ts';
-import { until } from '../../../support/until.ts';
-import { collectLog } from '../collected-log.ts';
+import { createScratch } from '../../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../../support/platform/scratch-folder.ts';
+import { until } from '../../../support/platform/wait.ts';
+import { collectLog } from '../../../support/platform/collected-log.ts';
 
 const clock = createClock();
 const DEBOUNCE_MS = 100;

@@ -5,8 +5,8 @@ import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, symlinkSync }
 import { after, before, describe, it } from 'node:test';
 import { createLogger } from '../../../../core/platform/log/logger.ts';
 import type { LoggerHandle, LoggerOptions } from '../../../../core/platform/log/logger.ts';
-import { createScratch } from '../../../support/scratch.ts';
-import type { Scratch } from '../../../support/scratch.ts';
+import { createScratch } from '../../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../../support/platform/scratch-folder.ts';
 
 const LOGGER = new URL('../../../../core/platform/log/logger.js', import.meta.url).href;
 

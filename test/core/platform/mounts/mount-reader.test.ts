@@ -5,12 +5,12 @@ import { createClock } from '../../../../core/platform/clock.ts';
 import { createMountReader } from '../../../../core/platform/mounts/mount-reader.ts';
 import { createMountTable } from '../../../../core/platform/mounts/mount-table.ts';
 import type { MountReader } from '../../../../core/contract/platform.ts';
-import { createScratch } from '../../../support/scratch.ts';
-import type { Scratch } from '../../../support/scratch.ts';
-import { until, within } from '../../../support/until.ts';
-import { collectLog } from '../collected-log.ts';
-import { CAN_HANG_A_MOUNT, mountToHang } from '../hung-mount.ts';
-import { SKIPS, unlessRoot } from '../../../support/skips.ts';
+import { createScratch } from '../../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../../support/platform/scratch-folder.ts';
+import { until, within } from '../../../support/platform/wait.ts';
+import { collectLog } from '../../../support/platform/collected-log.ts';
+import { CAN_HANG_A_MOUNT, mountToHang } from '../../../support/platform/hung-mount.ts';
+import { SKIPS, unlessRoot } from '../../../runner/skips.ts';
 
 const clock = createClock();
 const table = createMountTable();
@@ -144,7 +144,7 @@ describe('mount reader', () => {
       await assert.rejects(reader.list(`${mountPoint}/folder`, { timeoutMs: 200 }), { name: 'TimeoutError' });
     });
 
-    it("is detached while its process still hangs, and then freed by the kernel's abort with every helper", async () => {
+    it("is detached while its process hangs, and the kernel's abort then frees every helper", async () => {
       const controls = await controlFileSystems();
       const entry = await table.find(mountPoint);
       await within('detach', 25_000, reader.detach(mountPoint, { timeoutMs: 20_000 }));

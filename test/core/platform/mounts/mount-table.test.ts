@@ -3,13 +3,14 @@ import { writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { createMountTable, parseMountInfo } from '../../../../core/platform/mounts/mount-table.ts';
-import { createScratch } from '../../../support/scratch.ts';
-import type { Scratch } from '../../../support/scratch.ts';
+import { createScratch } from '../../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../../support/platform/scratch-folder.ts';
 
 const LINES = [
   '22 27 0:21 / /proc rw,relatime - proc proc rw',
   '27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw',
-  '90 27 0:52 / /mnt/照\\040片 rw,nosuid,nodev,relatime shared:40 master:2 - fuse.rclone nas\\134x: rw,user_id=0,group_id=0',
+  '90 27 0:52 / /mnt/照\\040片 rw,nosuid,nodev,relatime shared:40 master:2 - fuse.rclone ' +
+    'nas\\134x: rw,user_id=0,group_id=0',
   '91 27 0:53 / /mnt/a\\011b\\012c\\134d ro,relatime - fuse.rclone nas: rw',
   '92 27 0:54 / /mnt/e rw,relatime - ext4 /dev/vdb ro,errors=continue',
   '',

@@ -5,12 +5,12 @@ import { after, before, describe, it } from 'node:test';
 import { createClock } from '../../../../core/platform/clock.ts';
 import { createProcesses } from '../../../../core/platform/processes/processes.ts';
 import type { ManagedProcess, ProcessSpec } from '../../../../core/contract/platform.ts';
-import { isAlive, processesNaming } from '../../../support/processes.ts';
-import { createScratch } from '../../../support/scratch.ts';
-import type { Scratch } from '../../../support/scratch.ts';
-import { until, within } from '../../../support/until.ts';
-import { collectLog } from '../collected-log.ts';
-import { unlessRoot } from '../../../support/skips.ts';
+import { isAlive, processesNaming } from '../../../support/platform/processes.ts';
+import { createScratch } from '../../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../../support/platform/scratch-folder.ts';
+import { until, within } from '../../../support/platform/wait.ts';
+import { collectLog } from '../../../support/platform/collected-log.ts';
+import { unlessRoot } from '../../../runner/skips.ts';
 
 const clock = createClock();
 /** For what comes within milliseconds where nothing else runs: only a failure takes this long. */
@@ -291,7 +291,8 @@ describe('processes', () => {
     const pidFile = scratch.path('left');
     const managed = await start(
       shell(
-        `trap 'exit 0' TERM; sh -c 'trap "" TERM; echo $$ > ${pidFile}; sleep 602; sleep 602' & while :; do sleep 0.05; done`,
+        `trap 'exit 0' TERM; sh -c 'trap "" TERM; echo $$ > ${pidFile}; sleep 602; ` +
+          "sleep 602' & while :; do sleep 0.05; done",
       ),
     );
     const left = Number(

@@ -4,11 +4,11 @@ import { after, before, describe, it } from 'node:test';
 import { createClock } from '../../../../core/platform/clock.ts';
 import { createProcesses } from '../../../../core/platform/processes/processes.ts';
 import type { Processes } from '../../../../core/contract/platform.ts';
-import { processesNaming } from '../../../support/processes.ts';
-import { createScratch } from '../../../support/scratch.ts';
-import type { Scratch } from '../../../support/scratch.ts';
-import { until } from '../../../support/until.ts';
-import { collectLog } from '../collected-log.ts';
+import { processesNaming } from '../../../support/platform/processes.ts';
+import { createScratch } from '../../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../../support/platform/scratch-folder.ts';
+import { until } from '../../../support/platform/wait.ts';
+import { collectLog } from '../../../support/platform/collected-log.ts';
 
 describe('run', () => {
   let scratch: Scratch;

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -6,13 +7,17 @@ import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { Joi } from 'mountkeeper';
 import { discoverPlugins } from '../../../../core/plugins/discovery/discover.js';
+import { assemble } from '../../../../core/config/schema/schema.js';
+import { entryOf } from '../../../../core/plugins/discovery/found.js';
 import type { FoundPlugin } from '../../../../core/plugins/discovery/found.js';
-import { listeningLog } from '../fixtures.ts';
+import { isCarried } from '../../../../core/plugins/runner/runners.js';
+import { collectLog } from '../../../support/platform/collected-log.ts';
 
 const shell = (name: string, body = '', more = '') => `
 import { definePlugin, Joi } from 'mountkeeper';
 ${body}
-export default definePlugin({ name: '${name}', version: '1.2.3', apiVersion: 1, description: 'd', ${more} register(ctx) { ctx.tap('afterMount', () => {}); } });
+export default definePlugin({ name: '${name}', version: '1.2.3', apiVersion: 1, description: 'd', ${more}
+  register(ctx) { ctx.tap('afterMount', () => {}); } });
 `;
 
 interface Folders {
@@ -21,13 +26,17 @@ interface Folders {
   write(file: string, content: string): Promise<void>;
   plugin(name: string, entry: string, json?: object): Promise<void>;
   /** All that was written with `plugin` is on, unless said otherwise. */
-  discover(importMs?: number, enabled?: readonly string[]): Promise<readonly FoundPlugin[]>;
+  discover(
+    importMs?: number,
+    enabled?: readonly string[],
+    inProcess?: readonly string[],
+  ): Promise<readonly FoundPlugin[]>;
 }
 
 async function folders(t: TestContext): Promise<Folders> {
   const root = await mkdtemp(path.join(tmpdir(), 'mountkeeper-discover-'));
   t.after(() => rm(root, { recursive: true, force: true }));
-  const { log, lines } = listeningLog();
+  const { log, entries } = collectLog();
   await mkdir(path.join(root, 'tree'));
   await mkdir(path.join(root, 'third'));
   const write = async (file: string, content: string) => {
@@ -38,7 +47,7 @@ async function folders(t: TestContext): Promise<Folders> {
   return {
     root,
     write,
-    logged: lines,
+    logged: () => entries,
     async plugin(name, entry, json = {}) {
       written.add(name);
       await write(
@@ -47,12 +56,14 @@ async function folders(t: TestContext): Promise<Folders> {
       );
       await write(`third/${name}/index.js`, entry);
     },
-    discover: (importMs = 20_000, enabled) =>
+    discover: (importMs = 20_000, enabled, inProcess) =>
       discoverPlugins({
         inTree: path.join(root, 'tree'),
         thirdPartyDirs: [path.join(root, 'third')],
         stateDir: path.join(root, 'state'),
         enabled: enabled ? new Set(enabled) : written,
+        // What the daemon imports itself is the subject here.
+        inProcess: inProcess ? new Set(inProcess) : written,
         log,
         importMs,
       }),
@@ -64,6 +75,56 @@ const problem = (found: readonly FoundPlugin[], name: string): string => {
   assert.ok(one?.problem !== undefined, `${name} should be refused`);
   return one.problem;
 };
+
+describe("a third party's plugin that nobody vouches for", () => {
+  const whereItRuns = (name: string): string => shell(name, `(globalThis.imported ??= []).push('${name}');`);
+  const imported = (): readonly string[] => (globalThis as { imported?: string[] }).imported ?? [];
+
+  it('is loaded in a process of its own; one that is vouched for, in this one', async (t) => {
+    const at = await folders(t);
+    t.after(() => delete (globalThis as { imported?: string[] }).imported);
+    await at.plugin('apart', whereItRuns('apart'));
+    await at.plugin('inside', whereItRuns('inside'));
+    const found = await at.discover(20_000, undefined, ['inside']);
+    assert.deepEqual(
+      found.map(({ name, isolation, plugin }) => [name, isolation, plugin && isCarried(plugin)]),
+      [
+        ['apart', 'own', true],
+        ['inside', 'none', false],
+      ],
+    );
+    assert.deepEqual(imported(), ['inside']);
+  });
+
+  it('is refused with what cannot be carried and what to do; its keys leave the document valid', async (t) => {
+    const at = await folders(t);
+    await at.plugin(
+      'garden',
+      shell(
+        'garden',
+        '',
+        "config: { section: 'beds', schema: Joi.object({ rows: Joi.number() }), " +
+          'share: Joi.object({ bed: Joi.any() }), check: () => [] },',
+      ),
+      { mountkeeper: { section: 'beds', shareKeys: ['bed'] } },
+    );
+    const found = await at.discover(20_000, undefined, []);
+    assert.equal(
+      problem(found, 'garden'),
+      'it cannot run in a process of its own: config.check cannot be carried, since it is asked inside the ' +
+        'daemon; if you trust it, set isolation = "none" in its table of the file',
+    );
+    const { schema } = assemble(found.flatMap(entryOf));
+    const { error } = schema.validate({
+      connections: [],
+      shares: [],
+      beds: { rows: 'many' },
+      plugins: { garden: { enabled: true } },
+    });
+    assert.equal(error, undefined);
+    assert.equal((await at.discover(20_000, undefined, ['garden']))[0]?.problem, undefined);
+  });
+});
 
 describe('discovery', () => {
   it("finds a stranger's plugin, gives it the host's own Joi, and leaves it off", async (t) => {
@@ -111,7 +172,7 @@ describe('discovery', () => {
     assert.equal((await at.discover())[0]?.plugin, found.plugin);
   });
 
-  it('gives the same object for the same content, another for changed content, and the first again for the first content', async (t) => {
+  it('imports each content once: the same object for the same content, also after a change back', async (t) => {
     const at = await folders(t);
     await at.plugin(
       'garden',
@@ -201,10 +262,10 @@ describe('discovery', () => {
     const here = (file: string) => path.join(at.root, 'third', file);
     assert.equal(
       problem(found, 'syntax'),
-      `it cannot be loaded: SyntaxError: Missing initializer in const declaration (${here('syntax/index.js')}:2)`.replace(
-        'Missing initializer in const declaration',
-        "Unexpected token '='",
-      ),
+      (
+        'it cannot be loaded: SyntaxError: Missing initializer in const declaration ' +
+        `(${here('syntax/index.js')}:2)`
+      ).replace('Missing initializer in const declaration', "Unexpected token '='"),
     );
     assert.equal(
       problem(found, 'throws'),
@@ -230,7 +291,9 @@ describe('discovery', () => {
       "export default { name: 'mount', version: '1.0.0', apiVersion: 1, description: 'd', register() {} };",
     );
     await at.write('tree/package.json', '{ "type": "module" }');
-    await at.plugin('mount', shell('mount'));
+    const mark = path.join(at.root, 'its code was run');
+    const leaves = `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(mark)}, '');`;
+    await at.plugin('mount', shell('mount', leaves));
     await at.plugin('old', shell('old').replace('apiVersion: 1', 'apiVersion: 0'));
     await at.plugin('heavy', shell('heavy'), { dependencies: { mountkeeper: '1' } });
     await at.plugin('empty', shell('empty'), { main: 'dist/index.js' });
@@ -251,9 +314,13 @@ describe('discovery', () => {
       problem(found, `mount (${path.join(at.root, 'third')})`),
       /the name "mount" is taken by a plugin that comes with Mountkeeper; rename/,
     );
+    assert.equal(existsSync(mark), false, 'the switch means the plugin of the package');
     assert.match(problem(found, 'old'), /written for apiVersion 0/);
     assert.match(problem(found, 'heavy'), /lists mountkeeper under dependencies/);
-    assert.match(problem(found, 'empty'), /its entry dist\/index\.js does not exist; name the built/);
+    assert.match(
+      problem(found, 'empty'),
+      /its entry dist\/index\.js does not exist; name a \.js, \.mjs or \.ts file/,
+    );
     assert.match(problem(found, 'nosy'), /clash.*web\.port/);
     assert.match(problem(found, 'share'), /clash.*name/);
     assert.match(problem(found, 'notes'), /has no readable package\.json; add one/);

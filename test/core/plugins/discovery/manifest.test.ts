@@ -7,7 +7,7 @@ import {
   readPackage,
   thirdPartyProblem,
 } from '../../../../core/plugins/discovery/manifest.js';
-import { small } from '../fixtures.ts';
+import { small } from '../../../support/plugins/small-plugins.ts';
 
 const good = {
   name: 'garden',
@@ -158,7 +158,7 @@ describe('package.json of a stranger', () => {
   it('that is no ES module, no JSON or points outside is refused', () => {
     assert.throws(() => readPackage('{ "main": "index.js" }'), /lacks "type": "module"/);
     assert.doesNotThrow(() => readPackage('{ "main": "index.mjs" }'));
-    assert.throws(() => read({ main: 'index.ts' }), /is not an ES module/);
+    assert.throws(() => read({ main: 'index.cjs' }), /is not an ES module/);
     assert.throws(() => read({ main: '../other/index.js' }), /outside the plugin's folder/);
     assert.throws(() => readPackage('{'), /not valid JSON/);
   });

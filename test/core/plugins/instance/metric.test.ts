@@ -5,7 +5,8 @@ import { createMetricReadings } from '../../../../core/plugins/metric-readings.t
 import { emptyLedger } from '../../../../core/plugins/instance/ledger.ts';
 import { declareMetric } from '../../../../core/plugins/instance/metric.ts';
 import { createTestHost } from 'mountkeeper/testing';
-import { listeningLog, small } from '../fixtures.ts';
+import { small } from '../../../support/plugins/small-plugins.ts';
+import { collectLog } from '../../../support/platform/collected-log.ts';
 
 const base = { name: 'garden_beds', help: 'Beds.' };
 const declare = (metric: object) => declareMetric(metric as Metric);
@@ -33,6 +34,29 @@ describe('ctx.metric', () => {
       { value: 1, labels: { bed: 'a', side: 'n' } },
       { value: 2, labels: { bed: 'a', side: 's' } },
     ]);
+  });
+
+  it('shares the copy of labels that can never change, and takes no others for known', () => {
+    const frozen = Object.freeze({ side: 'n', bed: 'a' });
+    const open = { side: 'n', bed: 'b' };
+    const samples = [
+      { value: 1, labels: frozen },
+      { value: 2, labels: open },
+    ];
+    const [beds, weeds] = [0, 1].map(() =>
+      declare({ ...base, labels: ['side', 'bed'], read: () => samples }),
+    );
+    const first = beds?.declared.read().samples[0]?.labels;
+    assert.deepEqual(Object.entries(first ?? {}), [
+      ['bed', 'a'],
+      ['side', 'n'],
+    ]);
+    assert.equal(weeds?.declared.read().samples[0]?.labels, first);
+    open.bed = 'c';
+    assert.deepEqual(beds?.declared.read().samples[1]?.labels, { bed: 'c', side: 'n' });
+    const one = samples.slice(0, 1);
+    assert.throws(() => read({ ...base, labels: ['bed'], read: () => one }), /exactly the labels bed/);
+    assert.throws(() => read({ ...base, read: () => one }), /exactly the labels/);
   });
 
   it('counts from 0 on, and by label', () => {
@@ -109,7 +133,7 @@ describe('the metrics of all plugins', () => {
     let answer: unknown = 'nonsense';
     const good = declare({ name: 'good', help: '', read: () => 1 }).declared;
     const bad = declare({ name: 'bad', help: '', read: () => answer }).declared;
-    const { log, lines } = listeningLog();
+    const { log, entries } = collectLog();
     const service = createMetricReadings({
       ledgers: () => [{ ...emptyLedger('garden', false), metrics: [bad, good] }],
       log,
@@ -117,14 +141,14 @@ describe('the metrics of all plugins', () => {
     const names = () => service.read().map(({ name }) => name);
     assert.deepEqual([names(), names()], [['good'], ['good']]);
     assert.deepEqual(
-      lines().map(({ plugin, metric }) => [plugin, metric]),
+      entries.map(({ plugin, metric }) => [plugin, metric]),
       [['garden', 'bad']],
     );
     answer = 2;
     assert.deepEqual(names(), ['bad', 'good']);
     answer = 'nonsense';
     names();
-    assert.equal(lines().length, 2, 'told again once it was well between');
+    assert.equal(entries.length, 2, 'told again once it was well between');
   });
 
   it('come and go with their plugin', async (t) => {

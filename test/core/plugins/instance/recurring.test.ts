@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createManualClock } from 'mountkeeper/testing';
 import { startInterval, startJob } from '../../../../core/plugins/instance/recurring.js';
-import { listeningLog } from '../fixtures.ts';
+import { collectLog } from '../../../support/platform/collected-log.ts';
 
 function bench() {
   const clock = createManualClock();
-  const { log, lines } = listeningLog();
-  return { clock, lines, options: { clock, log, signal: new AbortController().signal } };
+  const { log, entries } = collectLog();
+  return { clock, entries, options: { clock, log, signal: new AbortController().signal } };
 }
 
 describe('interval', () => {
@@ -34,7 +34,7 @@ describe('interval', () => {
   });
 
   it('goes on after a run that failed and says so', async () => {
-    const { clock, options, lines } = bench();
+    const { clock, options, entries } = bench();
     let runs = 0;
     const interval = startInterval(
       {
@@ -49,7 +49,7 @@ describe('interval', () => {
     );
     await clock.advance(30);
     assert.equal(runs, 3);
-    assert.equal(lines()[0]?.['interval'], 'i');
+    assert.equal(entries[0]?.['interval'], 'i');
     await interval.release();
   });
 

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createManualClock } from 'mountkeeper/testing';
 import { createScope } from '../../../../core/plugins/instance/scope.js';
-import { listeningLog } from '../fixtures.ts';
+import { collectLog } from '../../../support/platform/collected-log.ts';
 
 function bench() {
   const clock = createManualClock();
-  const { log, lines } = listeningLog();
+  const { log, entries } = collectLog();
   const diary: string[] = [];
   const scope = createScope({ clock, log, acquireMs: 1_000, releaseMs: 1_000 });
   const hold = (label: string) =>
@@ -16,7 +16,7 @@ function bench() {
         diary.push(`-${label}`);
       };
     });
-  return { clock, lines, diary, scope, hold };
+  return { clock, entries, diary, scope, hold };
 }
 
 describe('scope', () => {
@@ -96,7 +96,7 @@ describe('scope', () => {
   });
 
   it('releases an effect that comes up after its deadline', async () => {
-    const { scope, diary, clock, lines } = bench();
+    const { scope, diary, clock, entries } = bench();
     const acquired = assert.rejects(
       scope.acquire('late', async () => {
         await clock.sleep(5_000);
@@ -111,7 +111,7 @@ describe('scope', () => {
     assert.deepEqual(scope.labels, []);
     await clock.advance(4_000);
     assert.deepEqual(diary, ['-late']);
-    assert.equal(lines()[0]?.['effect'], 'late');
+    assert.equal(entries[0]?.['effect'], 'late');
   });
 
   it('is disposed once only', async () => {

@@ -4,10 +4,11 @@ import { after, before, describe, it } from 'node:test';
 import { createTestHost } from 'mountkeeper/testing';
 import type { StoredDocument, StoreService } from 'mountkeeper';
 import { createClock } from '../../../../core/platform/clock.js';
-import { StoreRoom } from '../../../../core/plugins/instance/store.ts';
-import { createScratch } from '../../../support/scratch.ts';
-import type { Scratch } from '../../../support/scratch.ts';
-import { listeningLog, small } from '../fixtures.ts';
+import { PluginStore } from '../../../../core/plugins/instance/store.ts';
+import { createScratch } from '../../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../../support/platform/scratch-folder.ts';
+import { small } from '../../../support/plugins/small-plugins.ts';
+import { collectLog } from '../../../support/platform/collected-log.ts';
 
 interface Visits {
   readonly count: number;
@@ -17,14 +18,14 @@ const NONE: Visits = { count: 0, names: [] };
 
 describe('what a plugin keeps', () => {
   let scratch: Scratch;
-  const { log, lines } = listeningLog();
+  const { log, entries } = collectLog();
   before(async () => {
     scratch = await createScratch('store');
   });
   after(() => scratch.close());
 
   const store = (plugin = 'garden'): StoreService =>
-    new StoreRoom({ stateDir: scratch.path('state'), clock: createClock(), log }).of(plugin);
+    new PluginStore({ stateDir: scratch.path('state'), clock: createClock(), log }).of(plugin);
   const file = (name: string): string => scratch.path(`state/store/garden/${name}.json`);
 
   it('is there again after a restart, and no other plugin sees it', async () => {
@@ -101,10 +102,9 @@ describe('what a plugin keeps', () => {
       '{"version":1,"val',
     );
     assert.ok(
-      lines().some(
+      entries.some(
         (line) =>
-          line['plugin'] === 'garden' &&
-          String(line['msg']).startsWith('a document of a plugin cannot be read'),
+          line['plugin'] === 'garden' && String(line['msg']).startsWith('a document of a plugin is damaged'),
       ),
     );
   });

@@ -7,7 +7,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { ConnectionPool, createClock } from '../../../../core/sdk/standalone.ts';
 import { createManualClock } from '../../../../core/testing/manual-clock.ts';
-import { until } from '../../../support/until.ts';
+import { until } from '../../../support/platform/wait.ts';
 
 const SOON = { timeoutMs: 20_000, everyMs: 5 };
 const [MAX, MAX_PER_ADDRESS] = [12, 8];

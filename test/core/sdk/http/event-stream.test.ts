@@ -4,9 +4,9 @@ import type { IncomingMessage } from 'node:http';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { eventStream } from '../../../../core/sdk/index.ts';
 import type { EventSink, EventStreamOptions } from '../../../../core/sdk/index.ts';
-import { until, within } from '../../../support/until.ts';
-import { ask, createServer, dial, ledger } from '../../http/server.ts';
-import type { TestServer } from '../../http/server.ts';
+import { until, within } from '../../../support/platform/wait.ts';
+import { ask, createServer, dial, ledger } from '../../../support/http/test-server.ts';
+import type { TestServer } from '../../../support/http/test-server.ts';
 
 interface Listening {
   readonly response: IncomingMessage;

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { createManualClock } from 'mountkeeper/testing';
 import type { LiveShare, Mount, MountEntry } from 'mountkeeper';
-import { showShares } from '../../../../core/sdk/servers/export-table.ts';
-import { FakeMount, planOf, spec } from '../../fake-shares.ts';
+import { createExportTable } from '../../../../core/sdk/servers/export-table.ts';
+import { FakeMount, planOf, spec } from '../../../support/shares/fake-shares.ts';
 
 interface Entry {
   readonly path: string;
@@ -16,7 +16,7 @@ function setUp(mountedPaths: readonly string[] = []) {
   const living: LiveShare[] = [];
   const done: string[] = [];
   const refusals = new Map<string, string>();
-  const shown = showShares<Entry>({
+  const shown = createExportTable<Entry>({
     clock,
     log: pino({ level: 'silent' }),
     protocol: 'smb',
@@ -144,7 +144,7 @@ describe('the shares that a protocol shows', () => {
     assert.deepEqual([...shown.entries.keys()], ['a']);
   });
 
-  it('keep what a former daemon showed while it is mounted, and drop it when it fails or nobody claims it', async () => {
+  it('keep what a former daemon exported while it is mounted, and drop what nobody claims', async () => {
     const entry = (name: string): [string, Entry] => [name, { path: `/mnt/${name}`, readOnly: false }];
     const { shown, living, clock, done } = setUp(['/mnt/claimed', '/mnt/failing', '/mnt/forgotten']);
     await shown.open(() =>

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { createTestHost } from 'mountkeeper/testing';
 import { definePlugin, exporterOf, provideExporter } from 'mountkeeper';
-import type { ExporterParts, KeptServer, Mount, ShownShares } from 'mountkeeper';
-import { FakeMount, planOf, spec } from '../../fake-shares.ts';
+import type { ExporterParts, ManagedServer, Mount, ExportTable } from 'mountkeeper';
+import { FakeMount, planOf, spec } from '../../../support/shares/fake-shares.ts';
 
 interface Entry {
   readonly path: string;
@@ -16,7 +16,7 @@ function setUp(change: Partial<ExporterParts<Entry>> = {}) {
   const done: string[] = [];
   const state = { problem: undefined as string | undefined, isStarting: false, isAnswering: true };
   const did = (what: string) => async (): Promise<void> => void done.push(what);
-  const server: KeptServer = {
+  const server: ManagedServer = {
     process: undefined,
     get problem() {
       return state.problem;
@@ -33,7 +33,7 @@ function setUp(change: Partial<ExporterParts<Entry>> = {}) {
     release: did('release'),
     stop: did('stop'),
   };
-  const shown: ShownShares<Entry> = {
+  const shown: ExportTable<Entry> = {
     entries: new Map(),
     inTurn: (work) => work(),
     redescribe: did('redescribe'),
@@ -82,7 +82,7 @@ describe('an exporter with a server', () => {
     assert.deepEqual([exporter.notices(), exporter.offers?.(), exporter.isServing], [[], [], false]);
   });
 
-  it('says why its server does not serve, then what is particular to it, and offers nothing while clients would be refused', () => {
+  it('says why its server does not serve, and offers nothing while clients would be refused', () => {
     let isComplete = true;
     const offer = { service: '_ftp._tcp', port: 21, addresses: ['0.0.0.0'] };
     const { exporter, state } = setUp({

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { createClock } from '../../../../core/platform/clock.ts';
-import { keepServer } from '../../../../core/sdk/servers/managed-server.ts';
-import type { KeptServer, KeptServerOptions } from '../../../../core/sdk/servers/managed-server.ts';
+import { manageServer } from '../../../../core/sdk/servers/managed-server.ts';
+import type { ManagedServer, ManagedServerOptions } from '../../../../core/sdk/servers/managed-server.ts';
 import { createProcesses } from '../../../../core/platform/processes/processes.ts';
-import { isAlive } from '../../../support/processes.ts';
-import { until } from '../../../support/until.ts';
+import { isAlive } from '../../../support/platform/processes.ts';
+import { until } from '../../../support/platform/wait.ts';
 
 const KEY = 'test/server';
 const PATIENCE = { timeoutMs: 30_000, everyMs: 10 };
@@ -19,7 +19,7 @@ const log = pino({ level: 'silent' });
 describe('a server that is kept running', () => {
   let stateDir: string;
   let processes: ReturnType<typeof createProcesses>;
-  const kept: KeptServer[] = [];
+  const kept: ManagedServer[] = [];
 
   before(async () => {
     stateDir = await mkdtemp(join(tmpdir(), 'mountkeeper-kept-'));
@@ -31,9 +31,9 @@ describe('a server that is kept running', () => {
     await rm(stateDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
-  function keep(changes: Partial<KeptServerOptions> & { fingerprint?: () => string } = {}): KeptServer {
+  function keep(changes: Partial<ManagedServerOptions> & { fingerprint?: () => string } = {}): ManagedServer {
     const { fingerprint = () => 'one', ...rest } = changes;
-    const server = keepServer({
+    const server = manageServer({
       clock,
       log,
       processes,
@@ -48,7 +48,7 @@ describe('a server that is kept running', () => {
     server.start();
     return server;
   }
-  const up = (server: KeptServer) =>
+  const up = (server: ManagedServer) =>
     until('it serves', () => (server.problem === undefined ? server.process : undefined), PATIENCE);
 
   it('comes back when it is killed, after it was cleaned up behind', async () => {
@@ -161,7 +161,7 @@ describe('a server that is kept running', () => {
   it('ends what a former daemon left, though it was never started here', async () => {
     const former = await processes.start({ key: KEY, command: 'sleep', args: ['60'], fingerprint: 'old' });
     former.release();
-    const server = keepServer({
+    const server = manageServer({
       clock,
       log,
       processes,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import pino from 'pino';
 import type { ShareStatus, StatusRecord } from 'mountkeeper';
-import { emptyRecord, emptyShareStatus } from '../../../../core/status.ts';
+import { emptyRecord, emptyShareStatus } from '../../../support/shares/status-records.ts';
 import { createManualClock } from '../../../../core/testing/manual-clock.ts';
 import { eventsFrom, ShareEvents } from '../../../../plugins/dashboard/live/events.ts';
 import { Memory } from '../../../../plugins/dashboard/live/saved-state.ts';

@@ -4,8 +4,8 @@ import { after, before, describe, it } from 'node:test';
 import type { MountEntry } from 'mountkeeper';
 import { createManualClock } from 'mountkeeper/testing';
 import { ReadOnlyLook } from '../../../../plugins/mount/cache/file-system.ts';
-import { createScratch } from '../../../support/scratch.ts';
-import type { Scratch } from '../../../support/scratch.ts';
+import { createScratch } from '../../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../../support/platform/scratch-folder.ts';
 
 describe('the look whether the disk of a cache can be read only', () => {
   let scratch: Scratch;

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { settlePlace } from '../../../../plugins/mount/cache/identity.ts';
+import { settleIdentity } from '../../../../plugins/mount/cache/identity.ts';
 import { createCacheRoots } from '../../../../plugins/mount/cache/cache-folders.ts';
 import { pendingIn, pendingOf } from '../../../../plugins/mount/cache/scan.ts';
 
@@ -26,30 +26,30 @@ describe('the place that a cache folder belongs to', () => {
   };
   const isDirty = async (): Promise<boolean> => (await pendingIn(cache)).count > 0;
 
-  it('keeps what is in it when its mark was cut off: files in a folder without a name would be found by nobody', async () => {
+  it('keeps what is in it when its identity file was truncated', async () => {
     await dirtyFile();
     await writeFile(join(cache, 'place'), '');
-    assert.deepEqual(await settlePlace(cache, 'first', isDirty), { setAside: false });
+    assert.deepEqual(await settleIdentity(cache, 'first', isDirty), { setAside: false });
     assert.equal((await pendingIn(cache)).count, 1);
     assert.equal(await readFile(join(cache, 'place'), 'utf8'), 'first\n');
   });
 
   it('is left as it was when the new mark cannot be written', async () => {
-    await settlePlace(cache, 'first', isDirty);
+    await settleIdentity(cache, 'first', isDirty);
     await mkdir(join(cache, 'place.new'));
-    await assert.rejects(settlePlace(cache, 'second', isDirty));
+    await assert.rejects(settleIdentity(cache, 'second', isDirty));
     assert.equal(await readFile(join(cache, 'place'), 'utf8'), 'first\n');
   });
 
   it('may have had another name before: nothing is set aside, and what was under that name comes back', async () => {
     await dirtyFile();
     await writeFile(join(cache, 'place'), 'old\n');
-    assert.deepEqual(await settlePlace(cache, 'new', isDirty, ['old']), { setAside: false });
+    assert.deepEqual(await settleIdentity(cache, 'new', isDirty, ['old']), { setAside: false });
     assert.equal((await pendingIn(cache)).count, 1);
     await rm(join(cache, 'vfs'), { recursive: true });
     await rm(join(cache, 'vfsMeta'), { recursive: true });
     await dirtyFile(join(cache, 'aside', 'old'));
-    await settlePlace(cache, 'new', isDirty, ['old']);
+    await settleIdentity(cache, 'new', isDirty, ['old']);
     assert.equal((await pendingIn(cache)).count, 1);
     assert.deepEqual(await readdir(join(cache, 'aside')), []);
   });

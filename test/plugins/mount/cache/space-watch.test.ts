@@ -23,7 +23,6 @@ function bench(): {
     clock,
     log: pino({ level: 'silent' }),
     measure,
-    reserve: () => Promise.resolve(true),
   });
   return { look: (isOutOfSpace = false) => watch(isOutOfSpace), pass: (ms) => clock.advance(ms), state };
 }
@@ -49,7 +48,6 @@ describe('the watch over the space for a cache', () => {
       clock,
       log: pino({ level: 'silent' }),
       measure: () => Promise.resolve(500 * MB),
-      reserve: () => Promise.resolve(true),
       isReadOnly: () => isReadOnly,
     });
     const said: (string | undefined)[] = [];

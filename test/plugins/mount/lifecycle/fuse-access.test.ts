@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod, writeFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import { fuseProblem } from '../../../../plugins/mount/lifecycle/fuse-access.ts';
-import { createScratch } from '../../../support/scratch.ts';
+import { createScratch } from '../../../support/platform/scratch-folder.ts';
 
 const found = (): Promise<string> => Promise.resolve('/usr/bin/fusermount3');
 

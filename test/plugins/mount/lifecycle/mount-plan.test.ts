@@ -3,7 +3,12 @@ import { describe, it } from 'node:test';
 import type { Config, ShareSpec } from 'mountkeeper';
 import { mountArguments } from '../../../../plugins/mount/rclone/arguments.ts';
 import { schema } from '../../../../plugins/mount/config.ts';
-import { placeOf, planMount } from '../../../../plugins/mount/lifecycle/mount-plan.ts';
+import {
+  createPlans,
+  planBy,
+  remoteIdentity,
+  planMount,
+} from '../../../../plugins/mount/lifecycle/mount-plan.ts';
 
 const secrets = { resolve: (): string => 'clear' };
 const config = {
@@ -60,16 +65,33 @@ describe('the plan of a mount', () => {
     assert.notEqual(plan(spec(), { ...config, cache: { ...config.cache, dir: '/d' } }).identity, identity);
   });
 
+  it('names the plan of the other way of writing, which is the one that is made when that is set', () => {
+    const layered = { ...config, mount: { ...config.mount, write_layer: true } };
+    const [cached, other] = [plan(spec()), plan(spec(), layered)];
+    assert.notEqual(cached.identity, other.identity);
+    assert.deepEqual(cached.otherWay, { identity: other.identity, fingerprint: other.fingerprint });
+    assert.deepEqual(other.otherWay, { identity: cached.identity, fingerprint: cached.fingerprint });
+    for (const [isLayered, { identity, fingerprint }] of [
+      [false, cached],
+      [true, other],
+    ] as const)
+      for (const [one, over] of [
+        [cached, config],
+        [other, layered],
+      ] as const)
+        assert.deepEqual(planBy(one, isLayered, over), { mountPoint: '/m/photos', identity, fingerprint });
+  });
+
   it('marks a cache by the place alone: it may be moved to another folder', () => {
-    const place = placeOf(spec(), secrets);
-    assert.equal(placeOf(spec({ pass: 'other' }, { mount_point: '/n' }), secrets), place);
+    const place = remoteIdentity(spec(), secrets);
+    assert.equal(remoteIdentity(spec({ pass: 'other' }, { mount_point: '/n' }), secrets), place);
     for (const other of [
       spec({ host: 'b' }),
       spec({ port: 2202 }),
       spec({ user: 'u' }),
       spec({}, { remote_path: 'q' }),
     ])
-      assert.notEqual(placeOf(other, secrets), place);
+      assert.notEqual(remoteIdentity(other, secrets), place);
   });
 
   it('names the same place while a secret of the connection is missing', () => {
@@ -79,8 +101,8 @@ describe('the plan of a mount', () => {
       },
     };
     assert.equal(
-      placeOf(spec({ pass: { env: 'X' } }), missing),
-      placeOf(spec({ pass: { env: 'X' } }), secrets),
+      remoteIdentity(spec({ pass: { env: 'X' } }), missing),
+      remoteIdentity(spec({ pass: { env: 'X' } }), secrets),
     );
   });
 
@@ -95,6 +117,28 @@ describe('the plan of a mount', () => {
       },
     };
     assert.ok(planMount(spec({ pass: { env: 'X' } }), config, missing).fingerprint);
+  });
+});
+
+describe('the plans of shares', () => {
+  it('are worked out once for each configuration, secrets included, and anew for each mount', () => {
+    let reads = 0;
+    let now = config;
+    const counting = { resolve: (): string => `clear-${(reads += 1)}` };
+    const plans = createPlans(() => now, counting);
+    const one = spec({ pass: { env: 'X' } });
+    const first = plans.of(one);
+    const after = reads;
+    assert.equal(plans.of(one), first);
+    assert.equal(reads, after, 'no secret was read again');
+    now = { ...config };
+    const second = plans.of(one);
+    assert.notEqual(second.mount.fingerprint, first.mount.fingerprint);
+    assert.equal(second.place, first.place);
+    const renewed = plans.renewed(one);
+    assert.notEqual(renewed.mount.fingerprint, second.mount.fingerprint);
+    assert.equal(plans.of(one), renewed);
+    assert.notEqual(plans.of({ ...one, connection: { ...one.connection } }), renewed);
   });
 });
 

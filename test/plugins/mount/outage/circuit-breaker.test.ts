@@ -22,6 +22,7 @@ function createWorld({ looks = true } = {}): World {
   const clock = {
     monotonic: () => world.nowMs,
     sleep: () => Promise.resolve(),
+    after: () => () => undefined,
     deadline: () => signal,
   } as unknown as Clock;
   const rc: RcClient = {
@@ -42,7 +43,8 @@ function createWorld({ looks = true } = {}): World {
       log: silent,
       end: signal,
       onShut: () => undefined,
-      look: looks ? () => Promise.resolve(world.isThere ? undefined : 'connection refused') : undefined,
+      monitor: () =>
+        looks ? { dial: () => Promise.resolve(world.isThere ? undefined : 'connection refused') } : undefined,
       ask: () => (world.answers ? Promise.resolve() : Promise.reject(new Error('no answer'))),
     }),
     settle: () => new Promise((resolve) => setTimeout(resolve, 5)),

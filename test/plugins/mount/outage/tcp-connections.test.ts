@@ -9,7 +9,7 @@ import type { ShortCommand, ShortCommandResult } from 'mountkeeper';
 import { createTcpConnections, parseConnections } from '../../../../plugins/mount/outage/tcp-connections.ts';
 import type { TcpConnections } from '../../../../plugins/mount/outage/tcp-connections.ts';
 import { tcpConnectionsCheck } from '../../../../plugins/mount/outage/tcp-connections-check.ts';
-import { unlessRoot } from '../../../support/skips.ts';
+import { unlessRoot } from '../../../runner/skips.ts';
 
 const run = ({ command, args }: ShortCommand): Promise<ShortCommandResult> =>
   new Promise((resolve, reject) => {
@@ -104,7 +104,8 @@ describe('connections that stand', { skip: unlessRoot }, () => {
 describe('what ss prints', () => {
   it('is read with counters that are left out while they are zero', () => {
     const text = [
-      'ESTAB 0 0 127.0.0.1:50000 127.0.0.1:445 ino:11 sk:1 <-> cubic rto:204 bytes_sent:900 bytes_acked:901 bytes_received:77 segs_out:5',
+      'ESTAB 0 0 127.0.0.1:50000 127.0.0.1:445 ino:11 sk:1 <-> cubic rto:204 ' +
+        'bytes_sent:900 bytes_acked:901 bytes_received:77 segs_out:5',
       'SYN-SENT 0 1 [::ffff:192.0.2.1]:50001 [::ffff:192.0.2.7]:445 timer:(on,1sec,0) ino:12 sk:2 <-> cubic rto:1000',
       'TIME-WAIT 0 0 127.0.0.1:50002 127.0.0.1:445 ino:0 sk:3',
       '',

@@ -5,7 +5,9 @@ import { inPlainWords, remoteFailure } from '../../../../plugins/mount/rclone/er
 describe('what rclone says', () => {
   const cases: readonly (readonly [string, RegExp])[] = [
     [
-      '2026/11/21 05:51:33 CRITICAL: Failed to create file system for "nas:": NewFs: couldn\'t connect SSH: ssh: handshake failed: ssh: unable to authenticate, attempted methods [none password]',
+      '2026/11/21 05:51:33 CRITICAL: Failed to create file system for "nas:": NewFs: ' +
+        "couldn't connect SSH: ssh: handshake failed: ssh: unable to authenticate, " +
+        'attempted methods [none password]',
       /refused the user name or password/,
     ],
     [

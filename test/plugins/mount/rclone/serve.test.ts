@@ -27,7 +27,7 @@ describe('a mount that serves its files', () => {
         protocol: 'webdav',
         socket: join(folder, 's.sock'),
         baseUrl: '/照片',
-        onSeal: () => Promise.resolve(),
+        onFreeze: () => Promise.resolve(),
         signal: new AbortController().signal,
       },
       rc,

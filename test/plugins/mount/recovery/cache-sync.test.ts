@@ -3,7 +3,8 @@ import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import type { ShortCommand, ShortCommandResult } from 'mountkeeper';
 import { createManualClock } from 'mountkeeper/testing';
-import { endsWithin, WriteOut } from '../../../../plugins/mount/recovery/cache-sync.ts';
+import { endsWithin } from 'mountkeeper';
+import { WriteOut } from '../../../../plugins/mount/recovery/cache-sync.ts';
 
 /**
  * What docs/operations.md promises, in figures of its own: a longer interval in the code has to fail here.
@@ -182,7 +183,7 @@ describe('the writing out of what lies in memory', () => {
     writeOut.watch({ pid: 1, cacheDir: '/a/photos' });
     for (let round = 0; round < 30; round += 1) await due();
     assert.deepEqual([runs.length, said.length], [1, 1]);
-    assert.match(writeOut.troubles.join(), /does not come to an end/);
+    assert.match(writeOut.troubles.join(), /does not finish writing/);
     runs[0]?.end();
     written.set(1, 2);
     await due();
@@ -212,7 +213,7 @@ describe('the writing out of what lies in memory', () => {
     written.set(1, 1);
     const leave = writeOut.watch({ pid: 1, cacheDir: '/a/photos' });
     await due();
-    const isDone = endsWithin(leave(), 1_000, clock);
+    const isDone = endsWithin(clock, 1_000, leave());
     const end = writeOut.letGo(5_000);
     await clock.advance(1_000);
     assert.equal(await isDone, false);

@@ -11,11 +11,11 @@ import {
   noteBoot,
   noteOnDisk,
   readBootNote,
-} from '../../../../plugins/mount/recovery/boot-record.ts';
+} from '../../../../plugins/mount/recovery/boot-note.ts';
 import { filesBelow, readMeta, treesOf, writeMeta } from '../../../../plugins/mount/cache/metadata.ts';
 import type { CacheTrees } from '../../../../plugins/mount/cache/metadata.ts';
 import { clearAfterPowerCut } from '../../../../plugins/mount/recovery/power-cut.ts';
-import { sleep } from '../../../support/until.ts';
+import { sleep } from '../../../support/platform/wait.ts';
 
 const HOUR_MS = 3_600_000;
 const BYTES = 100_000;
@@ -97,7 +97,7 @@ describe('a cache after a power cut', () => {
       assert.deepEqual(await left(room), ['clean.bin', 'dirty.bin', 'empty']);
     }));
 
-  it('sends nothing up whose content is shorter than its record tells, unless it was made so before all was on the disk', () =>
+  it('uploads no file shorter than its metadata says, unless a program truncated it', () =>
     inRoom(async (room) => {
       const [short, empty] = [await cached(room.trees, 'a/short.bin'), await cached(room.trees, 'empty.bin')];
       await sleep(2 * STAMPS_MS);

@@ -6,13 +6,13 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Logger, ShortCommand } from 'mountkeeper';
 import { blocksOf, writtenZeros } from '../../../../plugins/mount/cache/disk-blocks.ts';
 import type { FileMeta } from '../../../../plugins/mount/cache/metadata.ts';
-import { settlePlace } from '../../../../plugins/mount/cache/identity.ts';
+import { settleIdentity } from '../../../../plugins/mount/cache/identity.ts';
 import { contentRanges, covers, unite } from '../../../../plugins/mount/cache/ranges.ts';
 import { markClean, repairCache } from '../../../../plugins/mount/recovery/repair.ts';
 import { cachedShares, pendingIn, pendingOf } from '../../../../plugins/mount/cache/scan.ts';
 import { createClock } from '../../../../core/platform/clock.ts';
 import { runShortCommand } from '../../../../core/platform/processes/short-command.ts';
-import { SKIPS } from '../../../support/skips.ts';
+import { SKIPS } from '../../../runner/skips.ts';
 
 const silent = {
   debug: () => undefined,
@@ -45,7 +45,7 @@ describe('a cache that a killed rclone left', () => {
   });
   afterEach(() => rm(root, { recursive: true, force: true }));
 
-  it("has all of a file that replaced the remote's taken for the writer's, though its record was made before the writing", async () => {
+  it("marks all of a file that replaced the remote's as written, though its metadata is older", async () => {
     await put(data('a'), 'twelve bytes');
     await put(meta('a'), record({ Size: 0, Rs: null, Fingerprint: '500,2026' }));
     assert.deepEqual(await repair(), ['a']);
@@ -131,19 +131,19 @@ describe('a cache that a killed rclone left', () => {
   });
 
   it('sets dirty files of another place aside and brings them back with it', async () => {
-    await settlePlace(cache, 'first', () => Promise.resolve(false));
+    await settleIdentity(cache, 'first', () => Promise.resolve(false));
     await put(data('a'), '12345');
     await put(meta('a'), record({}));
-    assert.deepEqual(await settlePlace(cache, 'second', async () => (await pendingIn(cache)).count > 0), {
+    assert.deepEqual(await settleIdentity(cache, 'second', async () => (await pendingIn(cache)).count > 0), {
       setAside: true,
     });
     assert.equal((await pendingIn(cache)).count, 0);
     assert.equal((await pendingOf(cache)).count, 1);
-    await settlePlace(cache, 'first', () => Promise.resolve(false));
+    await settleIdentity(cache, 'first', () => Promise.resolve(false));
     assert.deepEqual(await pendingIn(cache), { count: 1, bytes: 5, paths: ['a'] });
   });
 
-  it('keeps zeros that were written over what the remote has, where the file system tells blocks from holes', async (t) => {
+  it("keeps zeros that were written over the remote's data, where blocks can be told from holes", async (t) => {
     const clean = { run: (command: ShortCommand) => runShortCommand(command, clock) };
     await put(data('a'), '');
     await truncate(data('a'), 400_000);
@@ -165,10 +165,10 @@ describe('a cache that a killed rclone left', () => {
   });
 
   it('forgets clean files of another place', async () => {
-    await settlePlace(cache, 'first', () => Promise.resolve(false));
+    await settleIdentity(cache, 'first', () => Promise.resolve(false));
     await put(data('a'), '12345');
     await put(meta('a'), record({ Dirty: false }));
-    await settlePlace(cache, 'second', () => Promise.resolve(false));
+    await settleIdentity(cache, 'second', () => Promise.resolve(false));
     await assert.rejects(readFile(data('a')), { code: 'ENOENT' });
   });
 });
@@ -228,7 +228,10 @@ describe('byte ranges', () => {
           code: 0,
           signal: null,
           stderr: '',
-          stdout: `File size of f is 6000000\n ext: logical\n   0:  8192..  16383: 1..     8192: 8192:   0: ${flags}\n   1: 16384.. 20479: 9..    4104: 4096:            \nf: 2 extents found\n`,
+          stdout:
+            'File size of f is 6000000\n ext: logical\n' +
+            `   0:  8192..  16383: 1..     8192: 8192:   0: ${flags}\n` +
+            '   1: 16384.. 20479: 9..    4104: 4096:            \nf: 2 extents found\n',
         }),
       });
     assert.deepEqual(await extents('last,eof'), [{ Pos: 8_192, Size: 12_288 }]);

@@ -5,10 +5,10 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Logger } from 'mountkeeper';
 import type { FileMeta } from '../../../../plugins/mount/cache/metadata.ts';
-import { settlePlace } from '../../../../plugins/mount/cache/identity.ts';
+import { settleIdentity } from '../../../../plugins/mount/cache/identity.ts';
 import { repairCache } from '../../../../plugins/mount/recovery/repair.ts';
 import { pendingIn } from '../../../../plugins/mount/cache/scan.ts';
-import { hold } from '../../../../plugins/mount/recovery/quarantine.ts';
+import { quarantine } from '../../../../plugins/mount/recovery/quarantine.ts';
 import { createClock } from '../../../../core/platform/clock.ts';
 
 const silent = {
@@ -52,7 +52,7 @@ describe('changes that rclone gave up', () => {
   const held = async (path: string, version: { content: Buffer; meta: FileMeta }): Promise<void> => {
     await put(join(root, 'content'), version.content);
     await put(join(root, 'record'), JSON.stringify(version.meta));
-    await hold(cache, path, { content: join(root, 'content'), meta: join(root, 'record') });
+    await quarantine(cache, path, { content: join(root, 'content'), meta: join(root, 'record') });
   };
   const recovered = async (): Promise<readonly string[]> => readdir(join(cache, 'recovered')).catch(() => []);
 
@@ -62,7 +62,7 @@ describe('changes that rclone gave up', () => {
   });
   afterEach(() => rm(root, { recursive: true, force: true }));
 
-  it('count as waiting, and are dirty files of the cache at the next start, zeros that were written included', async () => {
+  it('count as waiting, and are dirty at the next start, written zeros included', async () => {
     await held('d/a', { ...partly('x', 50), meta: record({ Rs: [{ Pos: 40, Size: 20 }] }) });
     assert.deepEqual(await pendingIn(cache), { count: 1, bytes: REMOTE_BYTES, paths: ['d/a'] });
     assert.deepEqual(await repairCache(cache, silent, clock), ['d/a']);
@@ -126,13 +126,13 @@ describe('changes that rclone gave up', () => {
   });
 
   it('wait with the place that they belong to', async () => {
-    await settlePlace(cache, 'first', () => Promise.resolve(false));
+    await settleIdentity(cache, 'first', () => Promise.resolve(false));
     await held('a', partly('mine', 60));
-    assert.deepEqual(await settlePlace(cache, 'second', async () => (await pendingIn(cache)).count > 0), {
+    assert.deepEqual(await settleIdentity(cache, 'second', async () => (await pendingIn(cache)).count > 0), {
       setAside: true,
     });
     assert.equal((await pendingIn(cache)).count, 0);
-    await settlePlace(cache, 'first', () => Promise.resolve(false));
+    await settleIdentity(cache, 'first', () => Promise.resolve(false));
     assert.equal((await pendingIn(cache)).count, 1);
   });
 });

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { pino } from 'pino';
-import { createTruncateFix } from '../../../../plugins/mount/recovery/truncate-fix.ts';
+import { TruncateFix } from '../../../../plugins/mount/recovery/truncate-fix.ts';
 import type { FileMeta } from '../../../../plugins/mount/cache/metadata.ts';
 import { treesOf } from '../../../../plugins/mount/cache/metadata.ts';
+import { until } from '../../../support/platform/wait.ts';
 
 const AT = '2026-11-21T05:00:00.000Z';
 const never = new AbortController().signal;
@@ -17,14 +18,22 @@ describe('a file that was made shorter and has its old end again', () => {
   const gone: { name: string; completed_at: string; error: string }[] = [];
   let calls = 0;
   let cut = async (name: string, bytes: number): Promise<void> => void done.push(`${name} to ${bytes}`);
-  const look = () =>
-    createTruncateFix({
+  const make = (): TruncateFix =>
+    new TruncateFix({
       rc: { call: async <T>() => ((calls += 1), { transferred: [...gone] } as T), close: () => undefined },
       trees: treesOf(cache),
       fs: 'nas:team',
       log: pino({ level: 'silent' }),
       cut: (name, bytes) => cut(name, bytes),
     });
+  const look = (): ((works: boolean, signal: AbortSignal) => Promise<number>) => {
+    const fix = make();
+    return async (works, signal) => {
+      const count = await fix.look(works, signal);
+      await fix.mend();
+      return count;
+    };
+  };
   const hasGoneUp = async (name: string, bytes: number, meta: Partial<FileMeta> = {}): Promise<void> => {
     const trees = treesOf(cache);
     const record: FileMeta = {
@@ -85,7 +94,31 @@ describe('a file that was made shorter and has its old end again', () => {
       counts.push(await again(true, never));
       await new Promise((resolve) => setImmediate(resolve));
     }
-    assert.deepEqual([tries, counts], [3, [1, 1, 1, 0, 0]]);
+    assert.deepEqual([tries, counts], [3, [1, 1, 1, 1, 0]]);
+  });
+
+  it('counts while it is cut, and once more, since other figures may not have it yet', async () => {
+    let finish: () => void = () => undefined;
+    cut = async () => {
+      await writeFile(record, JSON.stringify({ ...JSON.parse(await readFile(record, 'utf8')), Dirty: true }));
+      await new Promise<void>((resolve) => (finish = resolve));
+    };
+    const record = join(treesOf(cache).meta, 'team', 'a');
+    const fix = make();
+    await hasGoneUp('a', 3_000, { Size: 1_000 });
+    assert.equal(await fix.look(true, never), 1);
+    const settled = fix.settle();
+    await until(
+      'the record is dirty',
+      async () => (await readFile(record, 'utf8')).includes('"Dirty":true'),
+      {
+        timeoutMs: 10_000,
+      },
+    );
+    assert.equal(await fix.look(true, never), 1);
+    finish();
+    await settled;
+    assert.deepEqual([await fix.look(true, never), await fix.look(true, never)], [1, 0]);
   });
 
   it('costs no call while nothing goes up, but for one look in sixteen', async () => {

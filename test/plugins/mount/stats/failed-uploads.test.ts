@@ -8,7 +8,8 @@ import { createFailedUploads, failedUploadsTrouble } from '../../../../plugins/m
 import type { FailedUploads } from '../../../../plugins/mount/stats/failed-uploads.ts';
 
 const line = (name: string, reason: string): string =>
-  `2026/03/01 10:00:05 ERROR : ${name}: vfs cache: failed to upload try #2, will retry in 4s: vfs cache: failed to transfer file from cache to remote: ${reason}`;
+  `2026/03/01 10:00:05 ERROR : ${name}: vfs cache: failed to upload try #2, ` +
+  `will retry in 4s: vfs cache: failed to transfer file from cache to remote: ${reason}`;
 const before = new Date('2026-03-01T10:00:01').toISOString();
 const after = new Date('2026-03-01T10:00:09').toISOString();
 

@@ -7,15 +7,24 @@ import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import type { Order, Report } from '../../../../plugins/warmup/job-description.ts';
 import { startHelper } from '../../../../plugins/warmup/scheduler/worker-process.ts';
-import { allProcesses } from '../../../support/processes.ts';
-import { until } from '../../../support/until.ts';
+import { allProcesses } from '../../../support/platform/processes.ts';
+import { until } from '../../../support/platform/wait.ts';
 
 const LISTS = `export const openCacheView = ({ word }) => ({ aheadBytes: 1, answers: async () => true,
-  list: async () => ({ folders: [], files: [{ name: 'a', bytes: 3, modifiedMs: 1, isCached: true }, { name: word, bytes: 4, modifiedMs: 1, isCached: false }] }) });`;
-const SEPARATED = `export const openCacheView = () => ({ aheadBytes: 1, isWhole: () => true, holds: () => true, answers: async () => true, refresh: async () => {},
-  roomBytes: async () => 1e9, transfers: async () => [], list: async () => ({ folders: [], files: ['a\\u2028b', 'c\\u2029d', 'e\\nf', 'g\\rh'].map((name) => ({ name, bytes: 4, modifiedMs: 1, isCached: false })) }) });`;
+  list: async () => ({ folders: [], files: [
+    { name: 'a', bytes: 3, modifiedMs: 1, isCached: true },
+    { name: word, bytes: 4, modifiedMs: 1, isCached: false },
+  ] }) });`;
+const SEPARATED = `const names = ['a\\u2028b', 'c\\u2029d', 'e\\nf', 'g\\rh'];
+const files = names.map((name) => ({ name, bytes: 4, modifiedMs: 1, isCached: false }));
+export const openCacheView = () => ({
+  aheadBytes: 1, isWhole: () => true, holds: () => true, answers: async () => true, refresh: async () => {},
+  roomBytes: async () => 1e9, transfers: async () => [], list: async () => ({ folders: [], files }),
+});`;
 const BABBLES =
-  'process.stdout.write("babble\\n"); export const openCacheView = () => ({ list: () => new Promise(() => setInterval(() => undefined, 1000)) });';
+  'process.stdout.write("babble\\n"); ' +
+  'export const openCacheView = () => ({ list: () => ' +
+  'new Promise(() => setInterval(() => undefined, 1000)) });';
 const HANGS =
   'export const openCacheView = () => ({ list: () => new Promise(() => setInterval(() => undefined, 1000)) });';
 const GONE = 'export const openCacheView = () => { throw new Error("no such process"); };';

@@ -38,7 +38,7 @@ describe('manners', () => {
     const manners = new BackPressure(new FakeView(), manual, () => [silent, near]);
     const seen = async (path: string, bytes: number, isUpload?: true): Promise<boolean> => {
       near.moving = [{ path, bytes, ...(isUpload && { isUpload }) }];
-      void manners.lookBeside();
+      void manners.checkOthers();
       await manual.advance(10);
       return manners.isBusy;
     };

@@ -9,7 +9,7 @@ import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { safeLookup } from '../../../../plugins/webhooks/delivery/address.ts';
 import { post } from '../../../../plugins/webhooks/delivery/post.ts';
-import { SKIPS } from '../../../support/skips.ts';
+import { SKIPS } from '../../../runner/skips.ts';
 
 async function serve(
   t: TestContext,

@@ -1,0 +1,231 @@
+/** `mountkeeper plugin install | update | remove | search`. None of them switches a plugin on. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { enabledIn, peekConfig } from '../../../config/peek.ts';
+import type { Peeked } from '../../../config/peek.ts';
+import type { CliContext } from '../../../contract/cli.ts';
+import type { Permission } from '../../../contract/services.ts';
+import { EXIT } from '../../exit-codes.ts';
+import { mayOf } from '../author.ts';
+import { fetchPackage, provenanceOf, searchPackages } from './fetch.ts';
+import { judgePackage } from './judge.ts';
+import type { Judged } from './judge.ts';
+import { NpmFault } from './npm.ts';
+import type { Npm } from './npm.ts';
+import { inWords } from '../../../plugins/permissions.ts';
+import { isPinned, sourceOf } from './source.ts';
+import type { Source } from './source.ts';
+import { PluginStore } from './store.ts';
+import type { Fetched, Installed } from './store.ts';
+
+interface Workshop {
+  readonly cli: CliContext;
+  readonly configFile: string;
+  readonly peeked: Peeked;
+  readonly store: PluginStore;
+}
+
+async function workshopOf(configFile: string, cli: CliContext): Promise<Workshop> {
+  const peeked = await peekConfig(configFile);
+  return { cli, configFile, peeked, store: new PluginStore(peeked.stateDir) };
+}
+
+function npmIn(project: string, { clock, signal }: CliContext): Npm {
+  return { project, clock, signal };
+}
+
+/** Rejects with a sentence; nothing has changed then. */
+export async function installPlugin(what: string, configFile: string, cli: CliContext): Promise<number> {
+  const workshop = await workshopOf(configFile, cli);
+  const source = await sourceOf(what);
+  const { store } = workshop;
+  await store.alone(() =>
+    store.withDraft(source, async (project) => {
+      const npm = npmIn(project, cli);
+      cli.progress(`npm fetches ${source.spec} …`);
+      const fetched = await fetchPackage(source, npm).catch((error: unknown) => orFolder(error, what));
+      const { name, former, permissions } = await judged(fetched, project, workshop);
+      const provenance = source.kind === 'registry' ? await provenanceOf(fetched, npm) : undefined;
+      cli.signal.throwIfAborted();
+      await store.putInPlace(name, fetched);
+      report({ name, fetched, former, source, provenance, permissions }, workshop);
+    }),
+  );
+  return EXIT.ok;
+}
+
+/** As in npm, a folder is told from a package by its slash; after `plugin new` that is easily forgotten. */
+function orFolder(error: unknown, what: string): never {
+  if (error instanceof NpmFault && error.code === 'E404')
+    throw new Error(`${error.message}; a folder is written with a slash: ./${what}`, { cause: error });
+  throw error;
+}
+
+async function judged(
+  fetched: Fetched,
+  project: string,
+  { peeked, store }: Workshop,
+): Promise<Judged & { readonly former: Installed | undefined }> {
+  const installed = await store.list();
+  const { name, permissions } = await judgePackage(fetched, project, { peeked, installed });
+  return { name, permissions, former: installed.find((one) => one.name === name) };
+}
+
+interface Result {
+  readonly name: string;
+  readonly fetched: Fetched;
+  readonly former: Installed | undefined;
+  readonly source: Source;
+  readonly provenance: string | undefined;
+  readonly permissions: readonly Permission[];
+}
+
+function report(
+  { name, fetched, former, source, provenance, permissions }: Result,
+  { cli, configFile, peeked }: Workshop,
+): void {
+  const { version, integrity, hasScripts } = fetched;
+  const isOn = enabledIn(peeked).has(name);
+  if (cli.json) {
+    const { package: packageName } = fetched;
+    const known = { name, version, package: packageName, integrity, provenance, permissions, enabled: isOn };
+    cli.print(JSON.stringify({ ...known, former: former?.version }));
+    return;
+  }
+  cli.print(`${name} ${version} is installed${former ? `, in place of ${former.version}` : ''}`);
+  const rows = [
+    ['  package', `${fetched.package}@${version}`],
+    ...(source.kind === 'registry' ? [] : [['  from', source.spec]]),
+    ['  integrity', integrity ?? 'npm names none'],
+    ...(source.kind === 'registry' ? [['  provenance', provenanceText(provenance)]] : []),
+    ['  it may', mayOf({ permissions, isolation: peeked.inProcess.has(name) ? 'none' : 'own' })],
+    ...(hasScripts ? [['  scripts', 'the package has scripts for its installation; they were not run']] : []),
+  ];
+  cli.table(rows);
+  if (isOn) return cli.print(`It is on: ${configFile} says so.`);
+  cli.print(`It is off. To switch it on, write into ${configFile}:\n`);
+  cli.print(`  [plugins.${name}]\n  enabled = true`);
+}
+
+function provenanceText(provenance: string | undefined): string {
+  if (provenance === undefined) return 'the registry did not say';
+  return provenance === '' ? 'the registry shows none' : `shown by the registry, not verified: ${provenance}`;
+}
+
+/** All of them when no name is given. What cannot be updated stays as it is, and others go on. */
+export async function updatePlugins(
+  only: string | undefined,
+  configFile: string,
+  cli: CliContext,
+): Promise<number> {
+  const workshop = await workshopOf(configFile, cli);
+  const { store } = workshop;
+  return store.alone(async () => {
+    const meant = meantBy(only, await store.list());
+    if (meant.length === 0 && !cli.json) cli.print('no plugin is installed from the registry');
+    let code: number = EXIT.ok;
+    for (const one of meant) if (!(await updated(one, workshop))) code = EXIT.failure;
+    return code;
+  });
+}
+
+/** Those from the registry, or the one named. Throws a sentence where the registry knows nothing of it. */
+function meantBy(only: string | undefined, installed: readonly Installed[]): readonly Installed[] {
+  if (only === undefined) return installed.filter(({ source }) => source.kind === 'registry');
+  const one = installed.find(({ name }) => name === only);
+  if (one === undefined) throw notInstalled(only, installed);
+  const { kind, spec } = one.source;
+  if (kind === 'registry') return [one];
+  throw new Error(
+    `${only} was installed from ${spec}; install it from there again: mountkeeper plugin install ${spec}`,
+  );
+}
+
+async function updated(former: Installed, workshop: Workshop): Promise<boolean> {
+  const { cli, store } = workshop;
+  const { name, source } = former;
+  try {
+    return await store.withDraft(source, async (project) => {
+      cli.progress(`npm looks for ${source.spec} …`);
+      const fetched = await fetchPackage(source, npmIn(project, cli));
+      if (fetched.version === former.version && fetched.integrity === former.integrity) {
+        const why = isPinned(source.spec) ? `; it was installed as ${source.spec}` : '';
+        tellUpdate({ name, former: former.version, version: former.version }, `stays${why}`, cli);
+        return true;
+      }
+      const found = await judged(fetched, project, workshop);
+      if (found.name !== name) throw new Error(`it calls itself "${found.name}" now; install it anew`);
+      cli.signal.throwIfAborted();
+      await store.putInPlace(name, fetched);
+      const { version, integrity = '' } = fetched;
+      const may = found.permissions.length > 0 ? `; it may ${inWords(found.permissions)}` : '';
+      tellUpdate(
+        { name, former: former.version, version },
+        `-> ${version}  ${integrity}`.trimEnd() + may,
+        cli,
+      );
+      return true;
+    });
+  } catch (error) {
+    cli.signal.throwIfAborted();
+    cli.printError(`${name} stays at ${former.version}: ${(error as Error).message}`);
+    return false;
+  }
+}
+
+interface Update {
+  readonly name: string;
+  readonly former: string;
+  readonly version: string;
+}
+
+function tellUpdate(update: Update, words: string, cli: CliContext): void {
+  cli.print(cli.json ? JSON.stringify(update) : `${update.name} ${update.former} ${words}`);
+}
+
+export async function removePlugin(
+  name: string,
+  isForced: boolean,
+  configFile: string,
+  cli: CliContext,
+): Promise<number> {
+  const { peeked, store } = await workshopOf(configFile, cli);
+  return store.alone(async () => {
+    if (!(await store.has(name))) throw notInstalled(name, await store.list());
+    if (enabledIn(peeked).has(name) && !isForced)
+      throw new Error(
+        `${name} is on; first set plugins.${name}.enabled = false in ${configFile}, ` +
+          'or take it away all the same with --force',
+      );
+    await store.remove(name);
+    if (cli.json) cli.print(JSON.stringify({ name, removed: true }));
+    else cli.print(`${name} is removed; what ${configFile} has for it in [plugins.${name}] is kept`);
+    return EXIT.ok;
+  });
+}
+
+function notInstalled(name: string, installed: readonly Installed[]): Error {
+  const names = installed.map((one) => one.name).join(', ');
+  return new Error(
+    `no plugin "${name}" was installed by 'plugin install'; ` +
+      (names === '' ? 'none is' : `installed are: ${names}`),
+  );
+}
+
+export async function searchPlugins(words: readonly string[], cli: CliContext): Promise<number> {
+  const project = await mkdtemp(path.join(tmpdir(), 'mountkeeper-search-'));
+  try {
+    const found = await searchPackages(words, npmIn(project, cli));
+    if (cli.json) cli.print(JSON.stringify(found));
+    else if (found.length === 0) cli.print('the registry has no plugin for these words');
+    else
+      cli.table([
+        ['package', 'version', 'about'],
+        ...found.map(({ name, version, description }) => [name, version, description]),
+      ]);
+    return EXIT.ok;
+  } finally {
+    await rm(project, { recursive: true, force: true });
+  }
+}

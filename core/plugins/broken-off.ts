@@ -1,0 +1,81 @@
+/**
+ * Third parties' plugins that are switched off since they broke off: by an error that nobody caught, or by a
+ * process of their own that ended too often. Each stays off until its files change or somebody
+ * brings it back: by `mountkeeper plugin enable`, or by switching it off and on.
+ */
+import type { Config } from '../contract/config.ts';
+import type { Logger } from '../contract/platform.ts';
+import type { Plugin } from '../contract/plugin.ts';
+import { pluginToBlame } from './blame.ts';
+import type { FoundPlugin } from './discovery/found.ts';
+import { isEnabled } from './instance/own-config.ts';
+import { sentence } from './plugin-set.ts';
+
+export interface BrokenOffOptions {
+  readonly log: Logger;
+  /** Told of each with the reason, and with undefined once that is over. */
+  readonly onSwitchedOff?: ((plugin: string, reason: string | undefined) => void) | undefined;
+}
+
+export class BrokenOff {
+  readonly #options: BrokenOffOptions;
+  readonly #reasons = new Map<Plugin, string>();
+  #told: ReadonlySet<string> = new Set();
+
+  constructor(options: BrokenOffOptions) {
+    this.#options = options;
+  }
+
+  /** Why each is off; a plugin whose files have changed is another one. */
+  get reasons(): ReadonlyMap<Plugin, string> {
+    return this.#reasons;
+  }
+
+  /** Puts aside the plugin that caused an uncaught error. Its name; undefined when it was none of these. */
+  blame(error: unknown, found: readonly FoundPlugin[]): string | undefined {
+    const folders = found.flatMap((one) =>
+      one.plugin && one.stagedFolder !== undefined ? [[one.name, one.stagedFolder] as const] : [],
+    );
+    const name = pluginToBlame(error, new Map(folders));
+    const plugin = found.find((one) => one.name === name)?.plugin;
+    if (name === undefined || !plugin) return undefined;
+    this.#reasons.set(plugin, `it caused an uncaught error: ${sentence(error)}; ${wayBack(name)}`);
+    return name;
+  }
+
+  /** Puts aside one whose process has ended too often. */
+  giveUp(plugin: Plugin, reason: string): void {
+    this.#reasons.set(plugin, `${reason}; ${wayBack(plugin.name)}`);
+    this.#options.log.error({ plugin: plugin.name, reason }, 'a plugin is switched off');
+  }
+
+  /** Brings back the one of this name. False where it is not off: one whose files have changed is another one. */
+  enable(name: string, found: readonly FoundPlugin[]): boolean {
+    const plugin = found.find((one) => one.name === name)?.plugin;
+    return plugin !== undefined && this.#reasons.delete(plugin);
+  }
+
+  /** One that the configuration switches off may come back when it is switched on. */
+  forgive(config: Config): void {
+    // One that is off is found without its code: it is known by its name alone.
+    for (const plugin of this.#reasons.keys())
+      if (!isEnabled(plugin.name, false, config)) this.#reasons.delete(plugin);
+  }
+
+  /** Tells people what has changed since the last call. */
+  tell(found: readonly FoundPlugin[]): void {
+    const now = new Map(
+      found.flatMap(({ name, plugin }) => {
+        const reason = plugin && this.#reasons.get(plugin);
+        return reason === undefined ? [] : [[name, reason] as const];
+      }),
+    );
+    for (const name of new Set([...now.keys(), ...this.#told]))
+      this.#options.onSwitchedOff?.(name, now.get(name));
+    this.#told = new Set(now.keys());
+  }
+}
+
+function wayBack(name: string): string {
+  return `mend it, or bring it back with 'mountkeeper plugin enable ${name}'`;
+}

@@ -1,0 +1,253 @@
+/**
+ * A stranger's plugin as the daemon holds it while its code is in a process of its own: it declares what the
+ * runner declared, and each of its functions asks the runner. To the host it is a plugin like any other.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import Boom from '@hapi/boom';
+import type { Lifecycle, Request, ResponseToolkit, RouteOptions, ServerRoute } from '@hapi/hapi';
+import type { Tab, View } from '../../contract/dashboard.ts';
+import type { Bandwidth } from '../../contract/mount.ts';
+import type { Hooks } from '../../contract/hooks.ts';
+import type { Plugin, PluginContext } from '../../contract/plugin.ts';
+import type { MetricFamily } from '../../contract/metrics.ts';
+import type { Clock } from '../../contract/platform.ts';
+import { timeBox } from '../../platform/deadline.ts';
+import { makeFolder } from '../../platform/files/make-folder.ts';
+import { answerWith, requestOf } from './carried-route.ts';
+import { contentOf, outcomeOf } from './carried-tab.ts';
+import type { CarriedTab, TabCall } from './carried-tab.ts';
+import { builtSchema } from './carried-schema.ts';
+import { ownFolder } from './confinement.ts';
+import type { Confinement } from './confinement.ts';
+import type { Declaration } from './declaration.ts';
+import { NotRunning, RunnerSupervisor } from './runner-supervisor.ts';
+import type { Crashes } from './runner-supervisor.ts';
+import { MOST_BODY_BYTES } from './protocol.ts';
+import type { Begin, Read, State } from './protocol.ts';
+import { followDaemon, daemonSnapshot, secretsNow } from './daemon-snapshot.ts';
+
+const DRAW_MS = 10_000;
+const HOLDS = 'a process of its own';
+
+export interface CarriedOptions {
+  readonly declaration: Declaration;
+  readonly begin: Pick<Begin, 'entry' | 'name' | 'declared'>;
+  readonly confinement: Pick<Confinement, 'entry' | 'folder' | 'permissions'>;
+  readonly onGivenUp: (reason: string) => void;
+  /** Its process has ended by itself, with what comes now; undefined once it is there again, or is not wanted. */
+  readonly onAbsence: (why: string | undefined) => void;
+}
+
+/** Throws when a schema in it cannot be built. */
+export function carriedPlugin(options: CarriedOptions): Plugin {
+  const { name, version, description, requires, config } = options.declaration;
+  const crashes: Crashes = [];
+  return Object.freeze({
+    name,
+    version,
+    apiVersion: 1 as const,
+    description,
+    requires: requires as Plugin['requires'] & readonly [],
+    ...(config && {
+      config: {
+        ...(config.section !== undefined && { section: config.section }),
+        schema: builtSchema(config.schema),
+        ...(config.share && { share: builtSchema(config.share) }),
+      },
+    }),
+    register: (ctx: PluginContext) => new Carried(ctx, options, crashes).declare(),
+  });
+}
+
+/** Names of fields came as texts. */
+type AnyVerb = (...args: unknown[]) => void;
+
+class Carried {
+  readonly #ctx: PluginContext;
+  readonly #options: CarriedOptions;
+  readonly #crashes: Crashes;
+  /** From activation on. */
+  #supervisor: RunnerSupervisor | undefined;
+
+  constructor(ctx: PluginContext, options: CarriedOptions, crashes: Crashes) {
+    this.#ctx = ctx;
+    this.#options = options;
+    this.#crashes = crashes;
+  }
+
+  declare(): void {
+    const ctx = this.#ctx;
+    const { taps, commands, statusFields, shareStatus, routes, metrics, tabs, labels } =
+      this.#options.declaration;
+    taps.forEach(({ hook, stage }, index) => this.#tap(hook as keyof Hooks, stage, index));
+    commands.forEach((command, index) =>
+      ctx.handle(command as 'notify', async (...args) => {
+        await this.#call('handle', index, args);
+      }),
+    );
+    statusFields.forEach(({ field, ...entry }, index) =>
+      (ctx.status as AnyVerb)(field, { ...entry, read: () => this.#value(({ status }) => status[index]) }),
+    );
+    shareStatus.forEach((entry, index) =>
+      (ctx.shareStatus as AnyVerb)({ ...entry, read: (share: string) => this.#shareStatus(index, share) }),
+    );
+    routes.forEach(({ method, path, options }, index) =>
+      ctx.route(this.#route(method, path, options, index)),
+    );
+    metrics.forEach((metric, index) =>
+      ctx.metric({ ...metric, read: () => samplesOf(this.#value((state) => state.metrics[index])) }),
+    );
+    tabs.forEach((tab, index) => ctx.tab(this.#tab(tab, index)));
+    ctx.onConfigChange((next) => {
+      this.#supervisor?.send({ is: 'world', world: secretsNow(ctx, this.#options.declaration) });
+      this.#supervisor?.send({ is: 'config', config: next });
+    });
+    ctx.effect(HOLDS, () => this.#begin());
+    for (const label of labels) ctx.effect(label, () => () => undefined);
+  }
+
+  async #begin(): Promise<() => Promise<void>> {
+    const ctx = this.#ctx;
+    const { declaration, begin, confinement, onGivenUp, onAbsence } = this.#options;
+    const clock = ctx.use('clock');
+    const { stateDir, packageDir } = ctx.use('paths');
+    const { name } = declaration;
+    // Its parents are not the plugin's.
+    await makeFolder(ownFolder({ stateDir, name }));
+    const supervisor = new RunnerSupervisor({
+      ctx,
+      clock,
+      crashes: this.#crashes,
+      onGivenUp,
+      onAbsence,
+      confinement: { ...confinement, name, stateDir, packageDir },
+      begin: () => ({
+        is: 'begin',
+        ...begin,
+        task: 'run',
+        config: ctx.config,
+        paths: { stateDir, packageDir },
+        logLevel: ctx.log.level,
+        world: daemonSnapshot(ctx, declaration),
+      }),
+    });
+    const stop = async (): Promise<void> => supervisor.stop(String(ctx.signal.reason));
+    ctx.signal.addEventListener('abort', () => void stop(), { once: true });
+    await supervisor.start();
+    this.#supervisor = supervisor;
+    const leave = followDaemon(ctx, declaration, (world) => supervisor.send({ is: 'world', world }));
+    return async () => {
+      leave();
+      await stop();
+    };
+  }
+
+  /** Undefined while its process is not there: the log has said so. */
+  async #call(kind: 'tap' | 'handle', index: number, args: readonly unknown[]): Promise<unknown> {
+    if (!this.#supervisor?.isUp) return undefined;
+    return this.#supervisor.call(kind, index, args).catch((error: unknown) => {
+      if (error instanceof NotRunning) return undefined;
+      throw error;
+    });
+  }
+
+  #value(pick: (state: State) => Read | undefined): unknown {
+    if (!this.#supervisor?.isUp) throw new Error('its process is not running now');
+    return this.#supervisor.value(pick);
+  }
+
+  #shareStatus(index: number, share: string): object {
+    const shares = this.#supervisor?.state?.shareStatus[index];
+    if (!shares || !Object.hasOwn(shares, share)) return {};
+    return this.#value(() => shares[share]) as object;
+  }
+
+  #tap(hook: keyof Hooks, stage: number, index: number): void {
+    const fn =
+      hook === 'resolveBandwidth'
+        ? this.#bandwidthTap(index)
+        : (...args: unknown[]) => this.#call('tap', index, args);
+    this.#ctx.tap(hook as 'afterCycle', fn as () => void, stage);
+  }
+
+  /** The budget cannot wait: the answer is the one that was last given for the same budget. */
+  #bandwidthTap(index: number): (budget: Bandwidth) => unknown {
+    let last: { readonly budget: Bandwidth; readonly answer: unknown } | undefined;
+    let isAsking = false;
+    const ask = async (budget: Bandwidth): Promise<void> => {
+      isAsking = true;
+      try {
+        last = { budget, answer: await this.#call('tap', index, [budget]) };
+      } catch (error) {
+        last = undefined;
+        this.#ctx.log.error({ err: error }, 'plugin failed in a hook and was skipped');
+      }
+      isAsking = false;
+    };
+    return (budget) => {
+      // What another process said before is not this one's word.
+      if (!this.#supervisor?.isUp) return (last = undefined);
+      if (!isAsking) void ask(budget);
+      return last && isDeepStrictEqual(last.budget, budget) ? last.answer : undefined;
+    };
+  }
+
+  /** Drawn anew with every status: its own `watch` stays in its process. */
+  #tab({ parts, actions, ...tab }: CarriedTab, index: number): Tab {
+    const ask = async (fn: TabCall['fn'], name: string, view: View): Promise<unknown> => {
+      const { language, host, share, query, form } = view;
+      const call: TabCall = { fn, name, view: { language, host, share, query, form } };
+      const drawn = this.#supervisor?.call('tab', index, [call]);
+      if (!drawn) throw new NotRunning('its process is not running now');
+      return timeBox(this.#clock, DRAW_MS, drawn);
+    };
+    return {
+      ...tab,
+      render: async (view) => contentOf(await ask('render', '', view), view),
+      parts: Object.fromEntries(
+        parts.map((name) => [name, async (view: View) => contentOf(await ask('part', name, view), view)]),
+      ),
+      actions: Object.fromEntries(
+        actions.map((name) => [name, async (view: View) => outcomeOf(await ask('action', name, view), view)]),
+      ),
+    };
+  }
+
+  #route(
+    method: string | readonly string[],
+    path: string,
+    options: Declaration['routes'][number]['options'],
+    index: number,
+  ): ServerRoute {
+    const takesBody = [method].flat().every((one) => !['GET', 'HEAD'].includes(one.toUpperCase()));
+    const payload = { parse: false, output: 'data', maxBytes: MOST_BODY_BYTES } as const;
+    return {
+      method: method as 'GET',
+      path,
+      options: { ...options, ...(takesBody && { payload }) } as RouteOptions,
+      handler: (request, h) => this.#serve(request, h, index),
+    };
+  }
+
+  async #serve(request: Request, h: ResponseToolkit, index: number): Promise<Lifecycle.ReturnValue> {
+    try {
+      const call = this.#supervisor?.call('route', index, [requestOf(request)]);
+      if (!call) throw new NotRunning('its process is not running now');
+      return answerWith(await call, h);
+    } catch (error) {
+      if (error instanceof NotRunning)
+        throw Boom.serverUnavailable(
+          `The plugin "${this.#options.declaration.name}" is just starting. Try again in a moment.`,
+        );
+      throw error;
+    }
+  }
+
+  get #clock(): Clock {
+    return this.#ctx.use('clock');
+  }
+}
+
+function samplesOf(family: unknown): MetricFamily['samples'] & readonly [] {
+  return (family as MetricFamily | undefined)?.samples as never;
+}

@@ -1,0 +1,61 @@
+/** A route of a plugin in its own process, as the daemon serves it: what is asked of the runner, and its answer. */
+import Joi from 'joi';
+import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
+import type { RouteAnswer, RouteRequest } from './protocol.ts';
+
+/** Passwords are for the guard of the door, not for a stranger. */
+const KEPT_BACK: ReadonlySet<string> = new Set(['authorization', 'cookie', 'proxy-authorization']);
+
+export function requestOf(request: Request): RouteRequest {
+  const headers = Object.entries(request.headers as Record<string, string | undefined>).flatMap(
+    ([name, value]) => (KEPT_BACK.has(name) || value === undefined ? [] : [[name, String(value)] as const]),
+  );
+  const { payload, method, url, client } = request;
+  return {
+    method,
+    url: `${url.pathname}${url.search}`,
+    headers: Object.fromEntries(headers),
+    body: Buffer.isBuffer(payload) ? payload.toString('base64') : '',
+    remoteAddress: client.address,
+  };
+}
+
+const text = Joi.string().allow('');
+/** hapi never ends a request whose content type is no text. */
+const shape = Joi.object({
+  status: Joi.number().integer().min(200).max(599).required(),
+  headers: Joi.object()
+    .pattern(text, Joi.alternatives(text, Joi.array().items(text)))
+    .required(),
+  body: text.required(),
+}).required();
+
+/** What belongs to the connection is not the plugin's. */
+const OF_CONNECTION: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'date',
+  'keep-alive',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Throws for what is no answer. */
+export function answerWith(given: unknown, h: ResponseToolkit): Lifecycle.ReturnValue {
+  const { status, headers, body } = plainAnswer(given);
+  const response = h.response(Buffer.from(body, 'base64')).code(status);
+  // Else hapi names a type of its own.
+  if (headers['content-type'] === undefined) response.type('application/octet-stream');
+  for (const [name, value] of Object.entries(headers)) {
+    if (OF_CONNECTION.has(name.toLowerCase())) continue;
+    for (const [index, one] of [value].flat().entries()) response.header(name, one, { append: index > 0 });
+  }
+  return response;
+}
+
+function plainAnswer(given: unknown): RouteAnswer {
+  const { error, value } = shape.validate(given, { convert: false, stripUnknown: true });
+  if (error) throw new Error(`the plugin gave an answer that cannot be sent: ${error.message}`);
+  return value as RouteAnswer;
+}

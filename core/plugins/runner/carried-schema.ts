@@ -1,0 +1,147 @@
+/**
+ * Schemas that cross from a runner into the daemon: as Joi's own description, of which the same is built
+ * again. Functions cannot cross; durations, sizes and rates of the SDK, which have one, cross by their name.
+ */
+import Joi from 'joi';
+import type { Description, ObjectSchema, Root } from 'joi';
+import { duration, rate, size } from '../../sdk/config-types.ts';
+import type { Limits } from '../../sdk/config-types.ts';
+import { isTable } from '../../sdk/toml/document.ts';
+import { timePatterns } from './timed-patterns.ts';
+
+/** Something that cannot be carried. The message is a whole sentence. */
+export class NotCarried extends Error {
+  constructor(what: string, why: string) {
+    super(
+      `it cannot run in a process of its own: ${what} cannot be carried, ${why}; ` +
+        'if you trust it, set isolation = "none" in its table of the file',
+    );
+  }
+}
+
+const AMOUNTS = { duration, size, rate } as const;
+type Amount = keyof typeof AMOUNTS;
+
+interface Node {
+  readonly type?: unknown;
+  readonly rules?: readonly { readonly name?: unknown }[];
+  readonly metas?: readonly Meta[];
+}
+interface Meta {
+  readonly type?: unknown;
+  readonly limits?: Limits;
+}
+
+/** In the runner: throws a `NotCarried`. */
+export function carriedSchema(what: string, schema: ObjectSchema): object {
+  const carried = withoutFunctions(what, named(schema.describe()));
+  try {
+    const built = JSON.stringify(named(builtSchema(carried).describe()));
+    if (built === JSON.stringify(carried)) return carried;
+  } catch (error) {
+    throw new NotCarried(what, `since it cannot be built again: ${(error as Error).message}`);
+  }
+  throw new NotCarried(what, 'since it is another one after it was built again');
+}
+
+/**
+ * In the daemon: throws what Joi throws for what is no description, and where a reference leads out of the
+ * schema: the plugin's section stands in the whole document, with the secrets of all others.
+ */
+export function builtSchema(carried: object): ObjectSchema {
+  const built = joi.build(carried as Description) as ObjectSchema;
+  // Joi notes on a schema which references lead above it, but not those to the root, nor those in messages.
+  const { refs } = (built as unknown as { _refs: { refs: readonly unknown[] } })._refs;
+  if (refs.length > 0 || leadsOut(carried)) throw new Error('a reference in it leads out of its own section');
+  timePatterns(built);
+  return built;
+}
+
+/** Texts for people, which Joi takes nothing from. */
+const WORDS = new Set(['description', 'examples', 'metas', 'notes', 'tags', 'unit']);
+
+function leadsOut(value: unknown): boolean {
+  if (typeof value === 'string')
+    return expressionsIn(value).some((one) => one.includes('[/') || one.includes('...'));
+  if (typeof value !== 'object' || value === null) return false;
+  if ((value as { ancestor?: unknown }).ancestor === 'root') return true;
+  // A key of the plugin's own may be called so, too, but that is a schema.
+  const isForPeople = (key: string, part: unknown): boolean =>
+    WORDS.has(key) && (typeof part === 'string' || Array.isArray(part));
+  return Object.entries(value).some(([key, part]) => !isForPeople(key, part) && leadsOut(part));
+}
+
+/** Of a template: to the root of a document leads `[/`, to a table above `...`. */
+function expressionsIn(template: string): readonly string[] {
+  return template
+    .split('{')
+    .slice(1)
+    .map((from) => from.split('}', 1)[0] ?? '');
+}
+
+/** Joi's description, with the SDK's amounts by their names, and marks as Joi takes them back. */
+function named(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(named);
+  if (!isTable(value)) return value;
+  const { metas = [], rules = [] } = value as Node;
+  const isNode = typeof value['type'] === 'string';
+  const amount = isNode ? amountIn(metas) : undefined;
+  const kept = amount === undefined ? rules : rules.filter(({ name }) => name !== 'custom');
+  const parts = Object.entries(value).map(([key, part]): [string, unknown] => {
+    if (key === 'type' && amount !== undefined) return [key, amount];
+    if (key === 'metas' && isNode) return [key, metas.map((meta) => ({ value: meta }))];
+    return [key, named(key === 'rules' && isNode ? kept : part)];
+  });
+  // A key of the plugin's own may be called "rules", too.
+  const isEmpty = ([key, part]: readonly [string, unknown]): boolean =>
+    isNode && key === 'rules' && (part as unknown[]).length === 0;
+  return Object.fromEntries(parts.filter((part) => !isEmpty(part)));
+}
+
+function amountIn(metas: readonly Meta[]): Amount | undefined {
+  const type = metas.find((meta) => typeof meta.type === 'string')?.type;
+  return typeof type === 'string' && Object.hasOwn(AMOUNTS, type) ? (type as Amount) : undefined;
+}
+
+/** As JSON. */
+function withoutFunctions(what: string, description: unknown): object {
+  const own = functionIn(description, '');
+  if (own !== undefined)
+    throw new NotCarried(`${what}${own}`, 'since a function of its own (custom, default, external) is in it');
+  return JSON.parse(JSON.stringify(description)) as object;
+}
+
+/** Where a function is. Joi names those of `.custom()` and `.external()`, and leaves them out. */
+function functionIn(value: unknown, at: string): string | undefined {
+  if (typeof value === 'function') return at;
+  if (typeof value !== 'object' || value === null) return undefined;
+  const isCustom = at.endsWith(']') && (value as { name?: unknown }).name === 'custom';
+  if (Object.hasOwn(value, 'externals') || isCustom) return at.replace(/\[\d+\]$/, '');
+  for (const [key, item] of Object.entries(value)) {
+    const found = functionIn(item, placeOf(at, key, Array.isArray(value)));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function placeOf(at: string, key: string, isList: boolean): string {
+  if (isList) return `${at}[${key}]`;
+  return key === 'keys' || key === 'rules' ? at : `${at}.${key}`;
+}
+
+/** Joi with the SDK's amounts as types of its own: each asks the SDK's schema. */
+const joi = Joi.extend(
+  ...Object.entries(AMOUNTS).map(([type, make]) => (base: Root) => ({
+    type,
+    base: base.string(),
+    validate(value: unknown, helpers: Joi.CustomHelpers) {
+      const { metas = [] } = (helpers.schema as unknown as { $_terms: { metas?: Meta[] } }).$_terms;
+      const limits = metas.find((meta) => meta.type === type)?.limits ?? {};
+      const label = { errors: { wrap: { label: false as const } } };
+      const { error } = make(limits).label('\0').validate(value, label);
+      if (!error) return undefined;
+      const reason = error.message.replace(/^\0:? /, '');
+      return { value, errors: helpers.message({ custom: '{{#label}}: {{#reason}}' }, { reason }) };
+    },
+  })),
+) as Root;

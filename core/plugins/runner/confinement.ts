@@ -1,0 +1,113 @@
+/**
+ * What a runner is kept from, by its plugin's permissions: Node's permission model for files, processes, threads
+ * and native code; a network of its own, in which there is nobody, for one that may not use ours. What it asks of
+ * the daemon is judged there. Node's model is a seat belt, by its own documentation: it does not hold code that
+ * is out to break it, and knows no sockets, so the daemon's command socket stays in reach of its user.
+ */
+import { existsSync, realpathSync } from 'node:fs';
+import path from 'node:path';
+import type { Permission } from '../../contract/services.ts';
+import { howToAsk } from '../permissions.ts';
+import type { Declaration } from './declaration.ts';
+
+export interface Confinement {
+  readonly permissions: readonly Permission[];
+  /** Where the plugin's copy lies. */
+  readonly folder: string;
+  readonly name: string;
+  /** The plugin's entry, in its copy. */
+  readonly entry: string;
+  readonly stateDir: string;
+  readonly packageDir: string;
+}
+
+const has = (flag: string): boolean => process.allowedNodeEnvironmentFlags.has(flag);
+
+/** Where a plugin's documents are, and whatever else it keeps. */
+export function ownFolder({ stateDir, name }: Pick<Confinement, 'stateDir' | 'name'>): string {
+  return path.join(stateDir, 'store', name);
+}
+
+/** Arguments for the runner's Node. */
+export function nodeFlags(confinement: Confinement): readonly string[] {
+  const { permissions } = confinement;
+  const may = (permission: Permission): boolean => permissions.includes(permission);
+  const isAllowed = (flag: string, permission: Permission): readonly string[] =>
+    may(permission) && has(flag) ? [flag] : [];
+  return [
+    has('--permission') ? '--permission' : '--experimental-permission',
+    // Node says with every start that its model is new, and that what was allowed is allowed.
+    '--disable-warning=ExperimentalWarning',
+    '--disable-warning=SecurityWarning',
+    ...fileFlags(confinement, may('files'), may('own-files')),
+    ...isAllowed('--allow-child-process', 'processes'),
+    ...(needsWorker(confinement) ? ['--allow-worker'] : isAllowed('--allow-worker', 'workers')),
+    ...isAllowed('--allow-addons', 'addons'),
+    // From Node 25 on; before, the model knows no network.
+    ...isAllowed('--allow-net', 'network'),
+  ];
+}
+
+/** An older Node reads TypeScript by hooks that have a thread; what a thread may is no more than the rest. */
+function needsWorker({ entry }: Confinement): boolean {
+  return /\.m?ts$/.test(entry) && (process.features as { typescript?: unknown }).typescript !== 'strip';
+}
+
+function fileFlags(confinement: Confinement, mayAll: boolean, mayOwn: boolean): readonly string[] {
+  if (mayAll) return ['--allow-fs-read=*', '--allow-fs-write=*'];
+  const own = mayOwn ? [ownFolder(confinement)] : [];
+  return [
+    ...places([...readable(confinement), ...own]).map((one) => `--allow-fs-read=${one}`),
+    ...places(own).map((one) => `--allow-fs-write=${one}`),
+  ];
+}
+
+/** The copy, the link to `mountkeeper` beside it, and that with its packages: npm puts them above it, too. */
+function readable({ folder, packageDir }: Confinement): readonly string[] {
+  const modules = foldersAbove(packageDir).map((one) =>
+    path.basename(one) === 'node_modules' ? one : path.join(one, 'node_modules'),
+  );
+  const host = [path.join(packageDir, 'package.json'), path.join(packageDir, 'dist'), ...modules];
+  return [folder, path.join(path.dirname(folder), 'node_modules'), ...host];
+}
+
+function foldersAbove(at: string): readonly string[] {
+  const above = path.dirname(at);
+  return above === at ? [at] : [at, ...foldersAbove(above)];
+}
+
+/**
+ * Those that are there, each with where its links lead, and none that is within another: Node takes a folder for all
+ * in it, and breaks off where one is said twice.
+ */
+function places(files: readonly string[]): readonly string[] {
+  const there = new Set(files.filter((one) => existsSync(one)).flatMap((one) => [one, realpathSync(one)]));
+  return [...there].filter((one) => ![...there].some((other) => one.startsWith(`${other}/`)));
+}
+
+/** Of the daemon's own status: what tells of shares. */
+const TELLING_SERVICES: ReadonlySet<string> = new Set(['status', 'shares', 'config']);
+const SAYING_HOOKS: ReadonlySet<string> = new Set([
+  'collectNotices',
+  'collectShareLimits',
+  'resolveBandwidth',
+]);
+
+/** Why what it declares goes beyond what it may; undefined where it does not. */
+export function beyondPermissions(
+  { requires, taps, commands, shareStatus }: Declaration,
+  permissions: readonly Permission[],
+): string | undefined {
+  if (permissions.includes('read-status')) return undefined;
+  const service = requires.find((one) => TELLING_SERVICES.has(one));
+  const tap = taps.find(({ hook }) => !SAYING_HOOKS.has(hook));
+  const [what] = [
+    service === undefined ? [] : `the service "${service}"`,
+    tap ? `ctx.tap("${tap.hook}")` : [],
+    commands.map((one) => `ctx.handle("${one}")`),
+    shareStatus.length > 0 ? 'ctx.shareStatus()' : [],
+  ].flat();
+  return what === undefined
+    ? undefined
+    : `it uses ${what} without the permission "read-status"; ${howToAsk('read-status')}`;
+}

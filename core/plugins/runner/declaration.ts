@@ -1,0 +1,222 @@
+/**
+ * What a plugin declares, as plain data that crosses into the daemon; and what cannot cross, each with the
+ * sentence why. Made in the runner, checked again in the daemon.
+ */
+import Joi from 'joi';
+import type { ServerRoute } from '@hapi/hapi';
+import type { Plugin } from '../../contract/plugin.ts';
+import type { Ledger } from '../instance/ledger.ts';
+import { carriedTab } from './carried-tab.ts';
+import type { CarriedTab } from './carried-tab.ts';
+import { carriedSchema, NotCarried } from './carried-schema.ts';
+
+export interface CarriedRoute {
+  readonly method: string | readonly string[];
+  readonly path: string;
+  readonly options: { readonly auth?: false | string; readonly description?: string };
+}
+
+export interface Declaration {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  readonly requires: readonly string[];
+  readonly config?: { readonly section?: string; readonly schema: object; readonly share?: object };
+  readonly taps: readonly { readonly hook: string; readonly stage: number }[];
+  readonly commands: readonly string[];
+  readonly statusFields: readonly { readonly field: string; readonly default?: unknown }[];
+  /** One for each `ctx.shareStatus`. */
+  readonly shareStatus: readonly { readonly defaults?: Readonly<Record<string, unknown>> }[];
+  readonly routes: readonly CarriedRoute[];
+  readonly metrics: readonly {
+    readonly name: string;
+    readonly help: string;
+    readonly type: 'gauge' | 'counter';
+    readonly labels: readonly string[];
+  }[];
+  readonly tabs: readonly CarriedTab[];
+  /** What it holds while it runs: effects, intervals, jobs. */
+  readonly labels: readonly string[];
+}
+
+/** Services that the runner has a likeness of. */
+export const CARRIED_SERVICES: ReadonlySet<string> = new Set([
+  'clock',
+  'paths',
+  'store',
+  'status',
+  'shares',
+  'config',
+  'secrets',
+]);
+/** Commands whose arguments are plain data. */
+export const CARRIED_COMMANDS: ReadonlySet<string> = new Set(['bwlimit', 'reconnect', 'notify']);
+export const CARRIED_HOOKS: ReadonlySet<string> = new Set([
+  'beforeMount',
+  'afterMount',
+  'afterUnmount',
+  'shareHealthChanged',
+  'notification',
+  'afterCycle',
+  'resolveBandwidth',
+  'collectShareLimits',
+  'collectNotices',
+]);
+const WHOLE_DOCUMENT = 'which is given the whole configuration with its secrets';
+
+/** Throws a `NotCarried`. */
+export function declarationOf(plugin: Plugin, ledger: Ledger): Declaration {
+  refuse(plugin, ledger);
+  const { name, version, description, requires = [], config } = plugin;
+  const { section, schema, share } = config ?? {};
+  return {
+    name,
+    version,
+    description,
+    requires,
+    ...(schema && {
+      config: {
+        ...(section !== undefined && { section }),
+        schema: carriedSchema('config.schema', schema),
+        ...(share && { share: carriedSchema('config.share', share) }),
+      },
+    }),
+    taps: ledger.taps.map(({ hook, stage }) => ({ hook, stage })),
+    commands: ledger.handlers.map(({ command }) => command),
+    statusFields: ledger.statusFields.map(({ field, default: standard }) => ({
+      field,
+      ...(standard !== undefined && { default: standard }),
+    })),
+    shareStatus: ledger.shareStatus.map(({ defaults }) => ({ ...(defaults && { defaults }) })),
+    routes: ledger.routes.map(carriedRoute),
+    metrics: ledger.metrics.map(({ name: metric, help, type, labels }) => ({
+      name: metric,
+      help,
+      type: type as 'gauge',
+      labels,
+    })),
+    tabs: ledger.tabs.map(carriedTab),
+    labels: [
+      ...ledger.effects.map(({ label }) => label),
+      ...ledger.intervals.map((one) => `every ${one.name}`),
+      ...ledger.jobs.map((one) => `job ${one.name}`),
+    ],
+  };
+}
+
+function refuse({ guard, config, requires = [] }: Plugin, ledger: Ledger): void {
+  const demand = (isCarried: boolean, what: string, why: string): void => {
+    if (!isCarried) throw new NotCarried(what, why);
+  };
+  demand(guard !== true, 'guard', 'since a guard decides about every request inside the daemon');
+  demand(ledger.hapi.length === 0, 'ctx.hapi()', 'since a native hapi plugin lives inside the web server');
+  demand(ledger.services.length === 0, 'ctx.provide()', 'since others call a service inside the daemon');
+  demand(ledger.cli.length === 0, 'ctx.cli()', 'since the command line runs it by itself');
+  demand(
+    ledger.jobs.every((job) => !job.worker),
+    'ctx.job() with a worker file',
+    'give the job a function, which runs outside the daemon anyway',
+  );
+  demand(
+    ledger.metrics.every(({ type }) => type !== 'histogram'),
+    'ctx.metric() of the type histogram',
+    'use a gauge or a counter',
+  );
+  for (const { hook } of ledger.taps) demand(CARRIED_HOOKS.has(hook), `ctx.tap("${hook}")`, WHOLE_DOCUMENT);
+  for (const { command } of ledger.handlers)
+    demand(CARRIED_COMMANDS.has(command), `ctx.handle("${command}")`, WHOLE_DOCUMENT);
+  const known = [...CARRIED_SERVICES].join(', ');
+  for (const name of requires)
+    demand(CARRIED_SERVICES.has(name), `the service "${name}"`, `only ${known} can`);
+  for (const key of ['complete', 'check', 'checkUntrusted', 'harmless'] as const)
+    demand(config?.[key] === undefined, `config.${key}`, 'since it is asked inside the daemon');
+}
+
+const CARRIED_ROUTE_OPTIONS = new Set([
+  'auth',
+  'description',
+  'handler',
+  'validate',
+  'payload',
+  'notes',
+  'tags',
+]);
+
+function carriedRoute(route: ServerRoute): CarriedRoute {
+  const { method, path } = route;
+  const problem = routeProblem(route);
+  if (problem !== undefined) throw new NotCarried(`the route ${String(method)} ${path}`, problem);
+  const { auth, description } = (route.options ?? {}) as CarriedRoute['options'];
+  return {
+    method: method as string | string[],
+    path,
+    options: {
+      ...(auth !== undefined && { auth }),
+      ...(typeof description === 'string' && { description }),
+    },
+  };
+}
+
+function routeProblem({ handler, options = {}, rules }: ServerRoute): string | undefined {
+  if (typeof options === 'function' || rules !== undefined) return 'its options are made by the web server';
+  if (typeof (handler ?? options.handler) !== 'function') return 'its handler is no plain function';
+  const odd = Object.keys(options).find((key) => !CARRIED_ROUTE_OPTIONS.has(key));
+  if (odd !== undefined) return `it has the option "${odd}"`;
+  const { auth } = options;
+  const isPlain = auth === undefined || auth === false || typeof auth === 'string';
+  return isPlain ? undefined : 'its option "auth" is neither false nor a name';
+}
+
+const text = (most = 1_000): Joi.StringSchema => Joi.string().allow('').max(most);
+const list = (item: Joi.Schema, most = 200): Joi.ArraySchema => Joi.array().items(item).max(most).required();
+const localText = Joi.alternatives(text(), Joi.object().pattern(text(20), text()));
+const shape = Joi.object({
+  name: text().required(),
+  version: text().required(),
+  description: text().required(),
+  requires: list(Joi.valid(...CARRIED_SERVICES)),
+  config: Joi.object({ section: text(), schema: Joi.object().unknown().required(), share: Joi.object() }),
+  taps: list(Joi.object({ hook: Joi.valid(...CARRIED_HOOKS).required(), stage: Joi.number().required() })),
+  commands: list(Joi.valid(...CARRIED_COMMANDS)),
+  statusFields: list(Joi.object({ field: text(100).required(), default: Joi.any() })),
+  shareStatus: list(Joi.object({ defaults: Joi.object().unknown() }), 20),
+  routes: list(
+    Joi.object({
+      method: Joi.alternatives(text(20), Joi.array().items(text(20)).min(1).max(20)).required(),
+      path: text().required(),
+      options: Joi.object({
+        auth: Joi.alternatives(Joi.valid(false), text()),
+        description: text(),
+      }).required(),
+    }),
+  ),
+  metrics: list(
+    Joi.object({
+      name: text(200).required(),
+      help: text().required(),
+      type: Joi.valid('gauge', 'counter').required(),
+      labels: list(text(100), 20),
+    }),
+  ),
+  tabs: list(
+    Joi.object({
+      id: text(100).required(),
+      title: localText.required(),
+      icon: text(10_000),
+      place: text(10),
+      order: Joi.number(),
+      texts: Joi.object().pattern(text(20), Joi.object().pattern(text(200), text(10_000))),
+      parts: list(text(100)),
+      actions: list(text(100)),
+    }),
+    20,
+  ),
+  labels: list(text()),
+});
+
+/** What a runner has sent, as it may be used. Throws a sentence. */
+export function checkedDeclaration(sent: unknown): Declaration {
+  const { error, value } = shape.validate(sent, { convert: false });
+  if (error) throw new Error(`what it declares cannot be used: ${error.message}`);
+  return value as Declaration;
+}

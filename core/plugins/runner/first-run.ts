@@ -1,0 +1,68 @@
+/** The first, short run of a plugin's process, in which it says what it declares. */
+import { createClock } from '../../platform/clock.ts';
+import type { Declared } from '../discovery/manifest.ts';
+import { packageDir } from '../discovery/stage.ts';
+import { beyondPermissions } from './confinement.ts';
+import { checkedDeclaration } from './declaration.ts';
+import type { Declaration } from './declaration.ts';
+import { textOf } from './protocol.ts';
+import { RunnerProcess } from './runner-process.ts';
+
+export interface RunnerRequest {
+  readonly entry: string;
+  readonly name: string;
+  /** Where its copy lies. */
+  readonly folder: string;
+  /** What its package.json says. */
+  readonly declared: Declared;
+  readonly stateDir: string;
+  readonly timeoutMs: number;
+}
+
+/** Rejects with the sentence why the plugin cannot be carried. */
+export async function declarationFrom(request: RunnerRequest): Promise<Declaration> {
+  const { entry, name, folder, declared, stateDir, timeoutMs } = request;
+  const { permissions } = declared;
+  const clock = createClock();
+  const sent = await new Promise<unknown>((resolve, reject) => {
+    const runner = new RunnerProcess({
+      clock,
+      confinement: { permissions, entry, folder, name, stateDir, packageDir },
+      onLine: () => undefined,
+      onMessage: (message) => {
+        if (message.is === 'declared') resolve(message.declaration);
+        else if (message.is === 'refused') reject(new Error(textOf(message.reason)));
+        else return;
+        runner.kill('it has said what was asked');
+      },
+      onEnd: (reason) => {
+        cancel();
+        reject(new Error(reason));
+      },
+    });
+    const cancel = clock.after(
+      timeoutMs,
+      () =>
+        runner.kill(
+          `it did not finish loading within ${timeoutMs / 1_000} s; ` +
+            'a module must not loop or wait while it is imported',
+        ),
+      { keepAlive: true },
+    );
+    runner.send({
+      is: 'begin',
+      task: 'declare',
+      entry,
+      name,
+      declared,
+      config: {},
+      paths: { stateDir, packageDir },
+      logLevel: 'silent',
+      world: {},
+    });
+  });
+  const declaration = checkedDeclaration(sent);
+  const problem = beyondPermissions(declaration, permissions);
+  if (problem !== undefined) throw new Error(problem);
+  return declaration;
+}

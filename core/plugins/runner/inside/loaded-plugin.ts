@@ -1,0 +1,158 @@
+/** A plugin inside its runner: the same instance as in the daemon, called over the socket. */
+import type { Server } from '@hapi/hapi';
+import type { Tab } from '../../../contract/dashboard.ts';
+import type { Plugin } from '../../../contract/plugin.ts';
+import type { Clock, Logger, Release } from '../../../contract/platform.ts';
+import { createClock } from '../../../platform/clock.ts';
+import { UnfitValue } from '../../instance/given-values.ts';
+import { createInstance } from '../../instance/instance.ts';
+import type { Instance } from '../../instance/instance.ts';
+import type { JobScheduler } from '../../instance/recurring.ts';
+import type { DisposeReason } from '../../instance/scope.ts';
+import { drawTab } from '../carried-tab.ts';
+import type { TabCall } from '../carried-tab.ts';
+import { told } from './denied.ts';
+import { createServiceCopies } from './service-copies.ts';
+import type { ServiceCopies } from './service-copies.ts';
+import { MOST_MESSAGE_BYTES } from '../protocol.ts';
+import type { Begin, FromRunner, Read, RouteRequest, State, ToRunner } from '../protocol.ts';
+import { answerOf, routeServer } from './route-server.ts';
+
+const READ_MS = 1_000;
+/** Less than the daemon waits for the whole. */
+const ACQUIRE_MS = 25_000;
+const RELEASE_MS = 4_000;
+
+interface Voice {
+  readonly log: Logger;
+  readonly say: (message: FromRunner) => void;
+}
+
+type AnyFn = (...args: unknown[]) => unknown;
+type Heard = Exclude<ToRunner, { is: 'begin' | 'ping' | 'end' }>;
+
+export class LoadedPlugin {
+  readonly #voice: Voice;
+  readonly #clock: Clock = createClock();
+  readonly #instance: Instance;
+  readonly #copies: ServiceCopies;
+  readonly #sent = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
+  #server: Server | undefined;
+  #lastSent = 0;
+  #lastState = '';
+  #cancelRead: () => void = () => undefined;
+
+  constructor(plugin: Plugin, begin: Begin, voice: Voice) {
+    this.#voice = voice;
+    const clock = this.#clock;
+    this.#copies = createServiceCopies(begin, clock, voice.log);
+    this.#instance = createInstance(plugin, begin.config, {
+      clock,
+      log: voice.log,
+      isThirdParty: () => true,
+      limits: { acquireMs: ACQUIRE_MS, releaseMs: RELEASE_MS },
+      scheduler: lateScheduler(clock, voice.log),
+      service: (name, of) => this.#copies.service(name, of),
+      send: (command, args) => this.#send(command, args),
+    });
+  }
+
+  async activate(): Promise<void> {
+    const { routes } = this.#instance.ledger;
+    if (routes.length > 0) this.#server = await routeServer(routes, this.#voice.log);
+    await this.#instance.activate();
+    this.#tell();
+  }
+
+  async dispose(reason: string): Promise<void> {
+    this.#cancelRead();
+    await this.#instance.dispose(reason as DisposeReason);
+  }
+
+  take(message: Heard): void {
+    if (message.is === 'call') void this.#answer(message);
+    else if (message.is === 'world') this.#copies.show(message.world);
+    else if (message.is === 'config') {
+      this.#instance.changeConfig(message.config);
+      void this.#instance.refresh();
+    } else {
+      const { id, problem, value } = message;
+      const waiting = this.#sent.get(id);
+      this.#sent.delete(id);
+      if (problem === undefined) waiting?.resolve(value);
+      else waiting?.reject(new Error(problem));
+    }
+  }
+
+  async #answer(call: Extract<ToRunner, { is: 'call' }>): Promise<void> {
+    const { id } = call;
+    const { say } = this.#voice;
+    try {
+      say({ is: 'answer', id, value: await this.#call(call) });
+    } catch (error) {
+      say({ is: 'answer', id, problem: told(error) });
+    }
+  }
+
+  async #call({ kind, index, args }: Extract<ToRunner, { is: 'call' }>): Promise<unknown> {
+    const { taps, handlers, tabs } = this.#instance.ledger;
+    if (kind === 'route') return answerOf(this.#server as Server, args[0] as RouteRequest);
+    if (kind === 'tab') return drawTab(tabs[index] as Tab, args[0] as TabCall);
+    const { fn } = (kind === 'tap' ? taps : handlers)[index] as { fn: unknown };
+    return (fn as AnyFn)(...args);
+  }
+
+  #send(command: string, args: readonly unknown[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const id = (this.#lastSent += 1);
+      this.#sent.set(id, { resolve, reject });
+      this.#voice.say({ is: 'send', id, command, args });
+    });
+  }
+
+  /** Reads everything and says so, where something is another than before. */
+  #tell(): void {
+    const state = this.#read();
+    const text = JSON.stringify(state);
+    if (text !== this.#lastState) this.#voice.say({ is: 'state', ...state });
+    this.#lastState = text;
+    this.#cancelRead = this.#clock.after(READ_MS, () => this.#tell());
+  }
+
+  #read(): State {
+    const { statusFields, shareStatus, metrics } = this.#instance.ledger;
+    const { shares } = this.#copies;
+    return {
+      status: statusFields.map((entry) => read(() => entry.read())),
+      shareStatus: shareStatus.map((of) =>
+        Object.fromEntries(shares.map((share) => [share, read(() => of.read(share))])),
+      ),
+      metrics: metrics.map((metric) => read(() => metric.read())),
+    };
+  }
+}
+
+/** The value as it can be sent, or why it cannot. */
+function read(of: () => unknown): Read {
+  try {
+    const text = JSON.stringify(of()) as string | undefined;
+    if (text === undefined) return {};
+    if (text.length > MOST_MESSAGE_BYTES / 16) throw new UnfitValue('is too large');
+    return { value: JSON.parse(text) as unknown };
+  } catch (error) {
+    return { problem: told(error) };
+  }
+}
+
+/** The scheduler with its libraries is loaded for plugins with jobs alone. */
+function lateScheduler(clock: Clock, log: Logger): JobScheduler {
+  let made: Promise<JobScheduler> | undefined;
+  return {
+    add: async (job): Promise<Release> => {
+      made ??= import('../../../platform/scheduler.ts').then(({ createScheduler }) =>
+        createScheduler({ clock, log }),
+      );
+      return (await made).add(job);
+    },
+  };
+}

@@ -1,0 +1,98 @@
+/**
+ * The processes of a runner: all of its session, and what they have started, also where that has made a
+ * session of its own.
+ */
+import { readFileSync, readdirSync } from 'node:fs';
+import { readProcStat } from '../../platform/processes/proc-stat.ts';
+import type { ProcessIdentity } from '../../platform/processes/proc-stat.ts';
+
+interface Seen extends ProcessIdentity {
+  readonly parent: number;
+  readonly session: number;
+}
+
+/** One look serves all runners that ask at about the same time. */
+const FRESH_MS = 500;
+let last: { readonly atMs: number; readonly seen: readonly Seen[] } | undefined;
+
+function seenNow(): readonly Seen[] {
+  const nowMs = performance.now();
+  if (!last || nowMs - last.atMs > FRESH_MS) last = { atMs: nowMs, seen: look() };
+  return last.seen;
+}
+
+function look(): readonly Seen[] {
+  return namesInProc().flatMap((name) => {
+    const pid = Number(name);
+    const stat = Number.isInteger(pid) ? readProcStat(pid) : undefined;
+    if (!stat || stat.state === 'Z' || stat.state === 'X') return [];
+    return [{ pid, parent: stat.parent, session: stat.session, startTicks: stat.startTicks }];
+  });
+}
+
+function namesInProc(): readonly string[] {
+  try {
+    return readdirSync('/proc');
+  } catch {
+    // The daemon can open no more files: it sees nothing then, and goes on.
+    return [];
+  }
+}
+
+/** Living processes below `leader`, itself among them. `isFresh`: not as they were half a second ago. */
+export function processTree(leader: number, isFresh = false): readonly ProcessIdentity[] {
+  if (isFresh) last = undefined;
+  const seen = seenNow();
+  const known = new Set(seen.filter((one) => one.session === leader).map(({ pid }) => pid));
+  for (let size = -1; size !== known.size;) {
+    size = known.size;
+    for (const { pid, parent } of seen) if (known.has(parent)) known.add(pid);
+  }
+  return seen.filter(({ pid }) => known.has(pid));
+}
+
+/** Memory that is the processes' own, in bytes: resident, without files and what they share. */
+export function memoryOf(processes: readonly ProcessIdentity[]): number {
+  return processes.reduce((sum, { pid }) => sum + ownMemory(pid), 0);
+}
+
+function ownMemory(pid: number): number {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+    const kib = /^RssAnon:\s+(\d+) kB/m.exec(status)?.[1] ?? /^VmRSS:\s+(\d+) kB/m.exec(status)?.[1];
+    return Number(kib ?? 0) * 1_024;
+  } catch {
+    // It has ended since it was seen.
+    return 0;
+  }
+}
+
+/**
+ * Living processes that have this in their environment, `NAME=value`: whoever their parent is by now. Older ones
+ * than `sinceTicks` are not looked at: the environment of one that hangs on a dead mount may not be readable.
+ */
+export function processesWith(variable: string, sinceTicks: string): readonly ProcessIdentity[] {
+  return look().filter(({ pid, startTicks }) => {
+    if (Number(startTicks) < Number(sinceTicks)) return false;
+    try {
+      return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(variable);
+    } catch {
+      // It is another user's, or has ended.
+      return false;
+    }
+  });
+}
+
+/** SIGKILL to the leader's group, and to each of these that still is the same process. */
+export function killTree(leader: number, processes: readonly ProcessIdentity[]): void {
+  kill(-leader);
+  for (const { pid, startTicks } of processes) if (readProcStat(pid)?.startTicks === startTicks) kill(pid);
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It is gone.
+  }
+}

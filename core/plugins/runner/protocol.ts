@@ -1,0 +1,180 @@
+/**
+ * What the daemon and a runner (the process of one stranger's plugin) say to each other over a socket: each
+ * message is JSON behind its length, four bytes, the highest first. A message that is too long ends the
+ * runner.
+ */
+import type { Writable } from 'node:stream';
+
+/** Longest message, in bytes: a route's answer of 1 MiB in base64, and what is around it. */
+export const MOST_MESSAGE_BYTES = 1_572_864;
+/** Longest body of a request and of an answer, in bytes. */
+export const MOST_BODY_BYTES = 1_048_576;
+const HEADER_BYTES = 4;
+
+/** One `ctx.tap` and so on, by its place in the ledger. */
+export type CallKind = 'tap' | 'handle' | 'route' | 'tab';
+
+export interface RouteRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** In base64. */
+  readonly body: string;
+  readonly remoteAddress: string;
+}
+
+export interface RouteAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  /** In base64. */
+  readonly body: string;
+}
+
+/** A value that was read, or why it could not be. */
+export type Read = { readonly value?: unknown } | { readonly problem: string };
+
+/** What the plugin's functions last gave, in the order of its ledger. */
+export interface State {
+  readonly status: readonly Read[];
+  /** For each `ctx.shareStatus`: fields by share. */
+  readonly shareStatus: readonly Readonly<Record<string, Read>>[];
+  readonly metrics: readonly Read[];
+}
+
+/** The daemon as the runner's services show it; each part is sent when it has changed. */
+export interface DaemonSnapshot {
+  readonly snapshot?: unknown;
+  readonly notices?: unknown;
+  readonly shares?: unknown;
+  /** The whole configuration, secrets masked. */
+  readonly config?: unknown;
+  /** What the references in the plugin's own section stand for. */
+  readonly secrets?: readonly ResolvedSecret[];
+}
+
+/** A reference with its clear text, or the sentence why there is none. */
+export type ResolvedSecret = { readonly reference: object } & (
+  { readonly value: string } | { readonly problem: string }
+);
+
+export interface Begin {
+  /** Absolute path of the plugin's entry. */
+  readonly entry: string;
+  readonly name: string;
+  /** What its package.json says. */
+  readonly declared: unknown;
+  /** `declare`: says what it declares, and ends. */
+  readonly task: 'declare' | 'run';
+  readonly config: object;
+  readonly paths: { readonly stateDir: string; readonly packageDir: string };
+  readonly logLevel: string;
+  readonly world: DaemonSnapshot;
+}
+
+export type ToRunner =
+  | ({ readonly is: 'begin' } & Begin)
+  | {
+      readonly is: 'call';
+      readonly id: number;
+      readonly kind: CallKind;
+      readonly index: number;
+      readonly args: readonly unknown[];
+    }
+  | { readonly is: 'answer'; readonly id: number; readonly value?: unknown; readonly problem?: string }
+  | { readonly is: 'config'; readonly config: object }
+  | { readonly is: 'world'; readonly world: DaemonSnapshot }
+  | { readonly is: 'ping' }
+  | { readonly is: 'end'; readonly reason: string };
+
+export type FromRunner =
+  | { readonly is: 'declared'; readonly declaration: unknown }
+  | { readonly is: 'refused'; readonly reason: string }
+  | { readonly is: 'up' }
+  | { readonly is: 'failed'; readonly reason: string }
+  | ({ readonly is: 'state' } & State)
+  | { readonly is: 'answer'; readonly id: number; readonly value?: unknown; readonly problem?: string }
+  | { readonly is: 'send'; readonly id: number; readonly command: string; readonly args: readonly unknown[] }
+  | { readonly is: 'log'; readonly level: string; readonly message: string; readonly fields: object }
+  | { readonly is: 'pong' }
+  /** The last word of a runner that ends by itself. */
+  | { readonly is: 'broke'; readonly reason: string };
+
+/** A message with its length in front. Throws for what is no JSON, and for what is too long. */
+export function frame(message: ToRunner | FromRunner): Buffer {
+  const body = Buffer.from(JSON.stringify(message));
+  if (body.length > MOST_MESSAGE_BYTES)
+    throw new Error(`it is larger than ${MOST_MESSAGE_BYTES} bytes (${body.length})`);
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.writeUInt32BE(body.length);
+  return Buffer.concat([header, body]);
+}
+
+/** The other side has sent what is no message. */
+export class BrokenProtocol extends Error {}
+
+/**
+ * Takes bytes as they come, gives whole messages. Throws a `BrokenProtocol` for one that is too long, is no
+ * JSON or has no kind; nothing more may be given to it then.
+ */
+export class FrameReader {
+  #chunks: Buffer[] = [];
+  #held = 0;
+
+  read(chunk: Buffer): readonly { readonly is: string }[] {
+    this.#chunks.push(chunk);
+    this.#held += chunk.length;
+    const messages: { readonly is: string }[] = [];
+    for (let body = this.#next(); body; body = this.#next()) messages.push(messageIn(body));
+    return messages;
+  }
+
+  #next(): Buffer | undefined {
+    if (this.#held < HEADER_BYTES) return undefined;
+    if ((this.#chunks[0] as Buffer).length < HEADER_BYTES) this.#join();
+    const length = (this.#chunks[0] as Buffer).readUInt32BE();
+    if (length > MOST_MESSAGE_BYTES) throw new BrokenProtocol(`it sent a message of ${length} bytes`);
+    const end = HEADER_BYTES + length;
+    if (this.#held < end) return undefined;
+    this.#join();
+    const all = this.#chunks[0] as Buffer;
+    this.#chunks = end < all.length ? [all.subarray(end)] : [];
+    this.#held -= end;
+    return all.subarray(HEADER_BYTES, end);
+  }
+
+  #join(): void {
+    this.#chunks = [Buffer.concat(this.#chunks)];
+  }
+}
+
+function messageIn(body: Buffer): { readonly is: string } {
+  let message: unknown;
+  try {
+    message = JSON.parse(body.toString());
+  } catch {
+    // Where it breaks off is nobody's business.
+    throw new BrokenProtocol('it sent a message that is no JSON');
+  }
+  if (typeof (message as { is?: unknown } | null)?.is !== 'string')
+    throw new BrokenProtocol('it sent a message of no kind');
+  return message as { readonly is: string };
+}
+
+/** Longest reason that is shown, in characters. */
+const MOST_REASON = 1_000;
+
+/** A text out of a message. Nothing else is made into one: what was sent may refuse that. */
+export function textOf(sent: unknown, most = MOST_REASON): string {
+  return typeof sent === 'string' ? sent.slice(0, most) : 'it gave no text';
+}
+
+/** Who does not read what is sent has this much waiting at most, in bytes. */
+const MOST_WAITING_BYTES = 4 * MOST_MESSAGE_BYTES;
+
+/** False when the other side is gone, or has not read what was sent before. Throws as `frame` does. */
+export function sendTo(stream: Writable, message: ToRunner | FromRunner): boolean {
+  if (stream.destroyed || !stream.writable || stream.writableLength > MOST_WAITING_BYTES) return false;
+  stream.write(frame(message));
+  return true;
+}

@@ -1,0 +1,317 @@
+/**
+ * One runner: the process that a stranger's plugin lives in. It has a session of its own, low priority, no
+ * capabilities where `setpriv` can drop them (root alone can empty the bounding set), five variables for its
+ * environment and one socket to the daemon. A shell beside it reads from a pipe that the daemon holds open:
+ * when the daemon is gone, however it went, the shell kills the whole session. Where the machine runs out of
+ * memory between two looks, the kernel ends the runner first, not the daemon or a mount.
+ */
+import { randomUUID } from 'node:crypto';
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import type { Duplex, Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import type { Clock } from '../../contract/platform.ts';
+import { childEnvironment } from '../../platform/processes/environment.ts';
+import { readProcStat } from '../../platform/processes/proc-stat.ts';
+import type { ProcessIdentity } from '../../platform/processes/proc-stat.ts';
+import { nodeFlags } from './confinement.ts';
+import type { Confinement } from './confinement.ts';
+import { killTree, memoryOf, processTree, processesWith } from './process-tree.ts';
+import { syntaxProblem } from '../discovery/preflight.ts';
+import { BrokenProtocol, FrameReader, sendTo, textOf } from './protocol.ts';
+import type { CallKind, FromRunner, ToRunner } from './protocol.ts';
+
+const MAIN = fileURLToPath(new URL('./inside/runner-main.js', import.meta.url));
+const CHANNEL = 3;
+const LIFELINE = 4;
+const WITH_LIFELINE = `{
+  read -r _ <&${LIFELINE}
+  kill -s KILL -- -$$
+} </dev/null >/dev/null 2>&1 ${CHANNEL}>&- &
+exec ${LIFELINE}<&-
+apart=
+[ "$1" = no-network ] && for apart in 'unshare --net' 'unshare --user --map-current-user --net' ''; do
+  [ -z "$apart" ] || $apart true </dev/null >/dev/null 2>&1 ${CHANNEL}>&- && break
+done
+shift
+echo 1000 2>/dev/null >/proc/self/oom_score_adj
+for drop in '--bounding-set=-all --ambient-caps=-all' --ambient-caps=-all; do
+  drop="setpriv --no-new-privs --inh-caps=-all $drop"
+  $apart $drop true </dev/null >/dev/null 2>&1 ${CHANNEL}>&- && exec $apart $drop "$@"
+done
+exec $apart "$@"`;
+
+/** Names the runner that a process comes from. */
+const MARK = 'MOUNTKEEPER_RUNNER';
+
+const HEAP_MIB = 128;
+/** Of the runner and all that it has started together. */
+const MOST_MEMORY_MIB = 256;
+/** The runner itself and its shell are two of them. */
+const MOST_PROCESSES = 20;
+const LOOK_MS = 2_000;
+/** Pings that may stay without an answer: about ten seconds in which nothing else had a turn. */
+const MOST_SILENT_LOOKS = 5;
+/** A second; who says more, floods. */
+const MOST_MESSAGES = 2_000;
+const MOST_BYTES = 8 * 1_048_576;
+const MOST_OPEN_CALLS = 200;
+/** Longer than anybody waits for one. */
+const CALL_MS = 60_000;
+const END_MS = 5_000;
+const LAST_WORDS_MS = 500;
+const KEPT_OUTPUT = 8_192;
+/** What is read of each of its outputs in a second; it waits where it prints more. */
+const MOST_PRINTED_BYTES = 1_048_576;
+const SECOND_MS = 1_000;
+
+export interface RunnerProcessOptions {
+  readonly clock: Clock;
+  readonly confinement: Confinement;
+  readonly onMessage: (message: FromRunner) => void;
+  /** Once, when it is gone: the sentence why; undefined after `end`. */
+  readonly onEnd: (reason: string | undefined) => void;
+  /** What it prints, in whole lines. */
+  readonly onLine: (line: string) => void;
+}
+
+interface OpenCall {
+  readonly sinceMs: number;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class RunnerProcess {
+  readonly #options: RunnerProcessOptions;
+  readonly #child: ChildProcess;
+  readonly #startTicks: string;
+  /** All that it starts inherits it, unless it is kept from them. */
+  readonly #mark = randomUUID();
+  readonly #channel: Duplex;
+  readonly #reader = new FrameReader();
+  readonly #calls = new Map<number, OpenCall>();
+  readonly #ended: Promise<void>;
+  #lastCall = 0;
+  #silentLooks = 0;
+  #said = { sinceMs: 0, messages: 0, bytes: 0 };
+  /** As the last look saw them: one that ends by itself leaves its children to nobody. */
+  #tree: readonly ProcessIdentity[] = [];
+  #reason: string | undefined;
+  #isEnding = false;
+  #isOver = false;
+  #output = '';
+  #cancelLook: () => void = () => undefined;
+
+  constructor(options: RunnerProcessOptions) {
+    this.#options = options;
+    const child = spawned(options.confinement, { [MARK]: this.#mark });
+    this.#child = child;
+    this.#startTicks = (child.pid === undefined ? undefined : readProcStat(child.pid))?.startTicks ?? '0';
+    this.#channel = child.stdio[CHANNEL] as Duplex;
+    this.#channel.on('error', () => undefined);
+    this.#channel.on('data', (chunk: Buffer) => this.#take(chunk));
+    (child.stdio[LIFELINE] as Duplex).on('error', () => undefined);
+    for (const stream of [child.stdout, child.stderr]) this.#listen(stream as Readable);
+    this.#ended = new Promise((resolve) => {
+      child.once('exit', (code, signal) => {
+        this.#sweep();
+        // What it said last may lie in the socket still.
+        const over = (): void => {
+          cancel();
+          this.#over(code, signal);
+          resolve();
+        };
+        // Where the daemon was busy meanwhile, it reads first.
+        const late = (): void => void setImmediate(over);
+        const cancel = options.clock.after(LAST_WORDS_MS, late, { keepAlive: true });
+        if (this.#channel.closed) over();
+        else this.#channel.once('close', over);
+      });
+      child.once('error', (error) => {
+        this.#reason ??= `it could not be started: ${error.message}`;
+        this.#over(null, null);
+        resolve();
+      });
+    });
+    this.#look();
+  }
+
+  /** False when it is gone or does not read what it is sent. Throws for what cannot be sent. */
+  send(message: ToRunner): boolean {
+    return sendTo(this.#channel, message);
+  }
+
+  /** Settles with its answer; rejects when it ends before. */
+  call(kind: CallKind, index: number, args: readonly unknown[]): Promise<unknown> {
+    if (this.#calls.size >= MOST_OPEN_CALLS)
+      return Promise.reject(new Error(`${MOST_OPEN_CALLS} calls before this one have no answer yet`));
+    return new Promise((resolve, reject) => {
+      const id = (this.#lastCall += 1);
+      this.#calls.set(id, { resolve, reject, sinceMs: this.#options.clock.monotonic() });
+      try {
+        if (this.send({ is: 'call', id, kind, index, args })) return;
+        throw new Error('its process does not take calls now');
+      } catch (error) {
+        this.#calls.delete(id);
+        reject(error as Error);
+      }
+    });
+  }
+
+  /** Resolves when nothing is left of it: it has five seconds to release what it holds. */
+  async end(reason: string): Promise<void> {
+    if (this.#isOver) return;
+    this.#isEnding = true;
+    if (!this.send({ is: 'end', reason })) this.#kill();
+    const cancel = this.#options.clock.after(END_MS, () => this.#kill(), { keepAlive: true });
+    await this.#ended;
+    cancel();
+  }
+
+  /** At once, and named as the cause. */
+  kill(reason: string): void {
+    this.#reason ??= reason;
+    this.#kill();
+  }
+
+  #kill(): void {
+    const { pid } = this.#child;
+    if (pid !== undefined && !this.#isOver) killTree(pid, processTree(pid, true));
+  }
+
+  #take(chunk: Buffer): void {
+    if (this.#reason !== undefined) return;
+    try {
+      const messages = this.#reader.read(chunk);
+      this.#count(messages.length, chunk.length);
+      for (const message of messages) this.#hear(message as FromRunner);
+    } catch (error) {
+      const { message } = error as Error;
+      // Whatever it sent must not end the daemon.
+      this.kill(error instanceof BrokenProtocol ? message : `it sent what cannot be taken: ${message}`);
+    }
+  }
+
+  #count(messages: number, bytes: number): void {
+    const nowMs = this.#options.clock.monotonic();
+    if (nowMs - this.#said.sinceMs > 1_000) this.#said = { sinceMs: nowMs, messages: 0, bytes: 0 };
+    // Each read of the socket costs as much as a message, also where it brings one byte.
+    this.#said.messages += Math.max(1, messages);
+    this.#said.bytes += bytes;
+    if (this.#said.messages > MOST_MESSAGES || this.#said.bytes > MOST_BYTES)
+      throw new BrokenProtocol('it sent more than the daemon can take');
+  }
+
+  #hear(message: FromRunner): void {
+    this.#silentLooks = 0;
+    if (message.is === 'broke') this.#reason ??= textOf(message.reason);
+    else if (message.is === 'answer') this.#answer(message);
+    else if (message.is !== 'pong') this.#options.onMessage(message);
+  }
+
+  #answer({ id, value, problem }: Extract<FromRunner, { is: 'answer' }>): void {
+    const call = this.#calls.get(id);
+    this.#calls.delete(id);
+    if (problem === undefined) call?.resolve(value);
+    else call?.reject(new Error(textOf(problem)));
+  }
+
+  #listen(stream: Readable): void {
+    let rest = '';
+    let printed = { sinceMs: 0, bytes: 0 };
+    const resume = (): void => void stream.resume();
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      const nowMs = this.#options.clock.monotonic();
+      if (nowMs - printed.sinceMs >= SECOND_MS) printed = { sinceMs: nowMs, bytes: 0 };
+      printed.bytes += Buffer.byteLength(text);
+      if (printed.bytes > MOST_PRINTED_BYTES) {
+        stream.pause();
+        this.#options.clock.after(SECOND_MS, resume);
+      }
+      this.#output = (this.#output + text).slice(-KEPT_OUTPUT);
+      const lines = (rest + text).slice(-KEPT_OUTPUT).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) if (line.trim() !== '') this.#options.onLine(line);
+    });
+  }
+
+  /** Every other second: does it answer, and what does it take? */
+  #look(): void {
+    this.#cancelLook = this.#options.clock.after(LOOK_MS, () => {
+      const { pid } = this.#child;
+      if (this.#isOver || pid === undefined) return;
+      this.#tree = processTree(pid);
+      const problem = this.#problem();
+      if (problem !== undefined && !this.#isEnding) return this.kill(problem);
+      this.#forgetCalls();
+      this.#silentLooks += 1;
+      this.send({ is: 'ping' });
+      this.#look();
+    });
+  }
+
+  /** Those that never settle there must not be in the way of others. */
+  #forgetCalls(): void {
+    const beforeMs = this.#options.clock.monotonic() - CALL_MS;
+    for (const [id, { sinceMs, reject }] of this.#calls) {
+      if (sinceMs > beforeMs) continue;
+      this.#calls.delete(id);
+      reject(new Error(`it did not answer a call within ${CALL_MS / 1_000} s`));
+    }
+  }
+
+  #problem(): string | undefined {
+    const mebibytes = Math.round(memoryOf(this.#tree) / 1_048_576);
+    if (mebibytes > MOST_MEMORY_MIB)
+      return `it took ${mebibytes} MiB of memory; ${MOST_MEMORY_MIB} MiB is the most`;
+    if (this.#tree.length > MOST_PROCESSES)
+      return `it started ${this.#tree.length} processes; ${MOST_PROCESSES} is the most`;
+    if (this.#silentLooks > MOST_SILENT_LOOKS)
+      return 'it did not answer for 10 s: something in it loops or blocks';
+    return undefined;
+  }
+
+  /** Its shell and all that it has started, also what has a session of its own and no parent any more. */
+  #sweep(): void {
+    const { pid } = this.#child;
+    if (pid === undefined) return;
+    const marked = processesWith(`${MARK}=${this.#mark}`, this.#startTicks);
+    killTree(pid, [...this.#tree, ...processTree(pid, true), ...marked]);
+  }
+
+  #over(code: number | null, signal: string | null): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#cancelLook();
+    const reason = this.#reason ?? this.#causeOf(code, signal);
+    for (const { reject } of this.#calls.values()) reject(new Error('its process has ended'));
+    this.#calls.clear();
+    for (const stream of this.#child.stdio) stream?.destroy();
+    this.#options.onEnd(this.#isEnding ? undefined : reason);
+  }
+
+  #causeOf(code: number | null, signal: string | null): string {
+    if (/heap out of memory|Reached heap limit/.test(this.#output))
+      return `it took more than ${HEAP_MIB} MiB of memory`;
+    const syntax = syntaxProblem(this.#output);
+    if (syntax !== undefined) return syntax;
+    if (signal !== null) return `it was ended by ${signal}`;
+    return `it ended with exit code ${code ?? 'unknown'}`;
+  }
+}
+
+/** Throws the sentence why there is none. */
+function spawned(confinement: Confinement, variables: Readonly<Record<string, string>>): ChildProcess {
+  const network = confinement.permissions.includes('network') ? 'network' : 'no-network';
+  const node = [process.execPath, `--max-old-space-size=${HEAP_MIB}`, ...nodeFlags(confinement), MAIN];
+  const child = spawn('/bin/sh', ['-c', WITH_LIFELINE, 'sh', network, ...node], {
+    cwd: '/',
+    env: childEnvironment(variables),
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+  });
+  // Where the daemon can open no more files, Node makes no streams, and emits the error later.
+  if (child.stdio as unknown) return child;
+  child.once('error', () => undefined);
+  throw new Error('it could not be started: the daemon can open no more files');
+}

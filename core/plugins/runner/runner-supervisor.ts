@@ -1,0 +1,233 @@
+/**
+ * Keeps one plugin's runner alive: started anew with back-off after it has ended by itself, and given up
+ * after the third time within an hour. Holds what the runner last said of itself.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import Joi from 'joi';
+import type { Clock } from '../../contract/platform.ts';
+import type { Commands } from '../../contract/commands.ts';
+import type { PluginContext } from '../../contract/plugin.ts';
+import { howToAsk } from '../permissions.ts';
+import type { Confinement } from './confinement.ts';
+import { CARRIED_COMMANDS } from './declaration.ts';
+import type { Begin, CallKind, FromRunner, Read, State, ToRunner } from './protocol.ts';
+import { textOf } from './protocol.ts';
+import { RunnerProcess } from './runner-process.ts';
+import { LogLines } from './log-lines.ts';
+
+const HOUR_MS = 3_600_000;
+const MOST_CRASHES = 3;
+/** As long as the host waits for one effect. */
+const START_MS = 30_000;
+const BACK_OFF_MS = [1_000, 10_000];
+
+/** Times (monotonic) at which a plugin's runners ended by themselves; of all its instances together. */
+export type Crashes = number[];
+
+export interface RunnerSupervisorOptions {
+  readonly ctx: PluginContext;
+  readonly clock: Clock;
+  readonly crashes: Crashes;
+  readonly confinement: Confinement;
+  /** The first message to each new runner. */
+  readonly begin: () => Extract<ToRunner, { is: 'begin' }>;
+  /** It has ended by itself too often. */
+  readonly onGivenUp: (reason: string) => void;
+  /** It has ended by itself, with what comes now; undefined once it is there again, or is not wanted any more. */
+  readonly onAbsence: (why: string | undefined) => void;
+}
+
+/** Nothing is known of a runner that does not run. */
+export class NotRunning extends Error {}
+
+export class RunnerSupervisor {
+  readonly #options: RunnerSupervisorOptions;
+  readonly #lines: LogLines;
+  #runner: RunnerProcess | undefined;
+  #isUp = false;
+  #isOver = false;
+  #state: State | undefined;
+  #cancelRestart: () => void = () => undefined;
+
+  constructor(options: RunnerSupervisorOptions) {
+    this.#options = options;
+    this.#lines = new LogLines(options.clock, options.ctx.log);
+  }
+
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  /** Resolves when the plugin is up in its process; rejects with the sentence why not. */
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const begin = this.#options.begin();
+      const { clock, confinement } = this.#options;
+      const runner: RunnerProcess = new RunnerProcess({
+        clock,
+        confinement,
+        onLine: (line) => this.#lines.printed(line),
+        onMessage: (message) => {
+          if (message.is === 'up') {
+            cancel();
+            this.#isUp = true;
+            this.#options.onAbsence(undefined);
+            this.#catchUp(begin);
+            resolve();
+          } else if (message.is === 'failed') {
+            runner.kill(textOf(message.reason));
+          } else this.#hear(message);
+        },
+        onEnd: (reason) => {
+          cancel();
+          const wasUp = this.#isUp;
+          this.#forget();
+          reject(new Error(reason ?? 'it was stopped while it started'));
+          if (wasUp && reason !== undefined) this.#crashed(reason);
+        },
+      });
+      this.#runner = runner;
+      const cancel = this.#options.clock.after(START_MS, () =>
+        runner.kill(`it did not come up within ${START_MS / 1_000} s`),
+      );
+      try {
+        runner.send(begin);
+      } catch (error) {
+        runner.kill(`it cannot be told what to run: ${(error as Error).message}`);
+      }
+    });
+  }
+
+  async stop(reason: string): Promise<void> {
+    this.#isOver = true;
+    this.#options.onAbsence(undefined);
+    this.#cancelRestart();
+    await this.#runner?.end(reason);
+  }
+
+  /** Tells the runner, where there is one. */
+  send(message: ToRunner): void {
+    if (!this.#isUp) return;
+    try {
+      this.#runner?.send(message);
+    } catch (error) {
+      this.#options.ctx.log.warn({ err: error }, 'the plugin was not told: its process takes no more');
+    }
+  }
+
+  /** Rejects with a `NotRunning` while there is none. */
+  call(kind: CallKind, index: number, args: readonly unknown[]): Promise<unknown> {
+    if (!this.#isUp || !this.#runner) return Promise.reject(new NotRunning('its process is not running now'));
+    return this.#runner.call(kind, index, args);
+  }
+
+  /** What the runner last read. Throws where it could not, or has not yet. */
+  value(pick: (state: State) => Read | undefined): unknown {
+    const read = this.#state && pick(this.#state);
+    if (!read) throw new Error('its process has not said it yet');
+    if ('problem' in read) throw new Error(textOf(read.problem));
+    return read.value;
+  }
+
+  get state(): State | undefined {
+    return this.#state;
+  }
+
+  /** It began with what was so then, and has heard of no change while it started. */
+  #catchUp(begin: Begin): void {
+    if (this.#isOver) return;
+    const { config, world } = this.#options.begin();
+    if (!isDeepStrictEqual(config, begin.config)) this.send({ is: 'config', config });
+    if (!isDeepStrictEqual(world, begin.world)) this.send({ is: 'world', world });
+  }
+
+  #forget(): void {
+    this.#isUp = false;
+    this.#state = undefined;
+    this.#runner = undefined;
+  }
+
+  #crashed(reason: string): void {
+    if (this.#isOver) return;
+    const { clock, crashes, ctx, onGivenUp, onAbsence } = this.#options;
+    const nowMs = clock.monotonic();
+    crashes.push(nowMs);
+    while ((crashes[0] ?? nowMs) < nowMs - HOUR_MS) crashes.shift();
+    if (crashes.length >= MOST_CRASHES) {
+      crashes.length = 0;
+      const sentence = `its process ended ${MOST_CRASHES} times within an hour, at last because ${reason}`;
+      onAbsence(sentence);
+      return onGivenUp(sentence);
+    }
+    const waitMs = BACK_OFF_MS[crashes.length - 1] ?? 0;
+    onAbsence(`its process ended (${reason}); it is started anew after ${waitMs / 1_000} s`);
+    ctx.log.error(
+      { reason, againInMs: waitMs },
+      `the process of the plugin has ended (${reason}) and is started anew`,
+    );
+    this.#cancelRestart = clock.after(waitMs, () => {
+      this.start().catch((error: unknown) => this.#crashed((error as Error).message));
+    });
+  }
+
+  #hear(message: FromRunner): void {
+    if (message.is === 'state') this.#state = stateIn(message) ?? this.#state;
+    else if (message.is === 'log') this.#lines.logged(message);
+    else if (message.is === 'send') void this.#carryOut(message);
+  }
+
+  async #carryOut({ id, command, args }: Extract<FromRunner, { is: 'send' }>): Promise<void> {
+    try {
+      if (!this.#options.confinement.permissions.includes('send-commands'))
+        throw new Error(
+          `ctx.send("${command}") needs the permission "send-commands"; ${howToAsk('send-commands')}`,
+        );
+      await this.#options.ctx.send(command as keyof Commands, ...(checkedArgs(command, args) as never));
+      this.#answer({ is: 'answer', id });
+    } catch (error) {
+      this.#answer({ is: 'answer', id, problem: (error as Error).message });
+    }
+  }
+
+  /** Also while it comes up: an effect may wait for it. */
+  #answer(message: Extract<ToRunner, { is: 'answer' }>): void {
+    this.#runner?.send(message);
+  }
+}
+
+/** By the contract of the commands. */
+const ARGS: Readonly<Record<string, Joi.Schema>> = {
+  bwlimit: Joi.object({ up: Joi.string().max(100).required(), down: Joi.string().max(100).required() }),
+  reconnect: Joi.string().max(1_000),
+  notify: Joi.object({
+    type: Joi.string().max(200).required(),
+    severity: Joi.valid('info', 'warning', 'error').required(),
+    message: Joi.string().max(4_096).required(),
+    data: Joi.object()
+      .pattern(
+        Joi.string().max(200),
+        Joi.alternatives(Joi.string().allow('').max(4_096), Joi.number(), Joi.boolean(), null),
+      )
+      .max(100)
+      .required(),
+    key: Joi.string().max(1_000).required(),
+  }),
+};
+
+function checkedArgs(command: string, args: unknown): readonly unknown[] {
+  const shape = CARRIED_COMMANDS.has(command) ? ARGS[command] : undefined;
+  if (!shape) throw new Error(`ctx.send("${command}") cannot be carried out of a process of its own`);
+  const { error, value } = Joi.array()
+    .ordered(shape.required())
+    .required()
+    .validate(args, { convert: false });
+  if (error) throw new Error(`ctx.send("${command}") was given what cannot be sent: ${error.message}`);
+  return value as unknown[];
+}
+
+/** Undefined for what is none. Values in it are checked where they are used. */
+function stateIn({ status, shareStatus, metrics }: State): State | undefined {
+  const areReads = (list: unknown): boolean =>
+    Array.isArray(list) && list.every((one) => typeof one === 'object' && one !== null);
+  return [status, shareStatus, metrics].every(areReads) ? { status, shareStatus, metrics } : undefined;
+}

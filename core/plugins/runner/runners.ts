@@ -1,0 +1,62 @@
+/**
+ * Plugins in processes of their own, as discovery asks for them: by what they declare in a first, short run.
+ */
+import type { Plugin } from '../../contract/plugin.ts';
+import { KEPT_CONTENTS } from '../discovery/stage.ts';
+import type { RunnerRequest } from './first-run.ts';
+
+/** Why the process of each is not there though the plugin is up; undefined while it is. */
+const carried = new WeakMap<Plugin, { absence: string | undefined }>();
+
+/** Whether the plugin's code is in a process of its own. */
+export function isCarried(plugin: Plugin): boolean {
+  return carried.has(plugin);
+}
+
+/** Why its process is not there though the plugin is up; undefined while it is. */
+export function absenceOf(plugin: Plugin): string | undefined {
+  return carried.get(plugin)?.absence;
+}
+
+export class Runners {
+  readonly #onGivenUp: (plugin: Plugin, reason: string) => void;
+  /** By entry, which is another for each content. */
+  readonly #known = new Map<string, Plugin>();
+
+  /** `onGivenUp`: the plugin's process has ended by itself too often; it is to be switched off. */
+  constructor(onGivenUp: (plugin: Plugin, reason: string) => void = () => undefined) {
+    this.#onGivenUp = onGivenUp;
+  }
+
+  /** The very same plugin for the same content. Rejects with the sentence why it cannot be carried. */
+  async load(request: RunnerRequest): Promise<Plugin> {
+    const { entry, name, folder, declared } = request;
+    const known = this.#known.get(entry);
+    if (known) return known;
+    // Loaded here: most daemons need none of it, and what draws pages comes with it.
+    const [{ carriedPlugin }, { declarationFrom }] = await Promise.all([
+      import('./carried-plugin.ts'),
+      import('./first-run.ts'),
+    ]);
+    const state = { absence: undefined as string | undefined };
+    const plugin: Plugin = carriedPlugin({
+      declaration: await declarationFrom(request),
+      begin: { entry, name, declared },
+      confinement: { entry, folder, permissions: declared.permissions },
+      onGivenUp: (reason) => this.#onGivenUp(plugin, reason),
+      onAbsence: (why) => {
+        state.absence = why;
+      },
+    });
+    this.#known.set(entry, plugin);
+    this.#forgetOlder(name);
+    carried.set(plugin, state);
+    return plugin;
+  }
+
+  /** As many contents of each plugin are remembered as there are copies of it. */
+  #forgetOlder(name: string): void {
+    const entries = [...this.#known].filter(([, plugin]) => plugin.name === name).map(([entry]) => entry);
+    for (const entry of entries.slice(0, -KEPT_CONTENTS)) this.#known.delete(entry);
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * A share's entry in the status, and the sentences that explain a share which is neither healthy nor
+ * failed.
+ */
+import type { MountStats } from '../contract/mount.ts';
+import type { ShareStatus } from '../contract/status.ts';
+import type { ShareState } from './state-machine.ts';
+import type { ActiveMount } from './active-mount.ts';
+import { emptyShareStatus } from '../status.ts';
+
+export const NOTES = {
+  hung: 'the mount hangs: neither it nor its remote control answers; it is killed and mounted again',
+  leaving: 'it is taken down as soon as its files are on the remote',
+  waiting:
+    'new settings wait until its files are on the remote; `mountkeeper reconnect` applies them at once',
+  former:
+    'it keeps its former settings until the files that were written with them are on the remote; ' +
+    '`mountkeeper reconnect` applies the new ones at once',
+  otherWay:
+    'another way of writing is set: it goes over to that at the first moment at which all of its files are ' +
+    'on the remote',
+  noMounter: 'no mounter is active: the mount goes on as it is and would not come back',
+} as const;
+
+const UNKNOWN: MountStats = {
+  cacheBytes: 0,
+  dirtyFiles: 0,
+  erroredFiles: 0,
+  speed: 0,
+  transfers: 0,
+  errors: 0,
+  uploading: false,
+};
+
+export interface ShareFacts {
+  readonly name: string;
+  readonly state: ShareState;
+  readonly active: ActiveMount | undefined;
+  /** Dirty files in its cache as last seen; used while no mount reports figures. */
+  readonly filesOnDisk: number;
+  readonly note: string | undefined;
+}
+
+export function describeShare(facts: ShareFacts): ShareStatus {
+  const { active, state } = facts;
+  const base = { ...emptyShareStatus(facts.name), health: state.health, healthMessage: message(facts) };
+  if (!active) return { ...base, dirtyCount: facts.filesOnDisk };
+  const { mount, watch } = active;
+  const { cacheBytes, dirtyFiles, erroredFiles, errors, speed, transfers } = watch.stats ?? {
+    ...UNKNOWN,
+    dirtyFiles: facts.filesOnDisk,
+  };
+  return {
+    ...base,
+    mounted: true,
+    rcPort: mount.rcPort,
+    dirtyCount: dirtyFiles + watch.strandedFiles,
+    cacheBytes,
+    erroredFiles,
+    errors,
+    // Speed and transfers are shown only while they are fresh.
+    ...(watch.isFresh ? { speed, transfers } : {}),
+  };
+}
+
+function message({ state, active, note }: ShareFacts): string | null {
+  const parts = [state.health === 'failed' ? state.reason : active?.watch.trouble, note].filter(
+    (part) => part !== undefined,
+  );
+  return parts.length > 0 ? parts.join('; ') : null;
+}

@@ -1,0 +1,3 @@
+import { contractSuite } from 'mountkeeper/testing';
+
+contractSuite(import.meta.dirname);

@@ -1,0 +1,111 @@
+/** GET /api/files/{share}/download: one file of a share, as users of the share see it now. */
+import type { Request, ResponseObject, ResponseToolkit, ServerRoute } from '@hapi/hapi';
+import { documented, isFromCommandSocket, Joi } from 'mountkeeper';
+import type { PluginContext } from 'mountkeeper';
+import { contentDisposition } from './content-disposition.ts';
+import { sendFile } from './sender.ts';
+
+const LONGEST_PATH = 4_096;
+/** Each is a process and may hold a thread of the NAS. */
+const MOST_AT_ONCE = 8;
+const NO_PASSWORD = 'set web.password first: without one, every user of this machine could read every share';
+
+/** The names on the way to the file; undefined for everything but a plain path. */
+export function namesOf(path: unknown): readonly string[] | undefined {
+  if (typeof path !== 'string' || path.length > LONGEST_PATH || path.includes('\0')) return undefined;
+  const names = path.split('/');
+  return names.every((name) => name !== '' && name !== '.' && name !== '..') ? names : undefined;
+}
+
+/** Files are for whoever has the password; what a share itself lets in is not asked here. */
+export function mayDownload(ctx: PluginContext): boolean {
+  const { password = '' } = ctx.use('config').current.config.web as { readonly password?: unknown };
+  return password !== '';
+}
+
+export function downloadAddress(share: string, path: string): string {
+  return `/api/files/${encodeURIComponent(share)}/download?path=${encodeURIComponent(path)}`;
+}
+
+export function downloadRoute(ctx: PluginContext): ServerRoute {
+  let running = 0;
+  return {
+    method: 'GET',
+    path: '/api/files/{share}/download',
+    options: documented({
+      summary: 'Sends a file of a share',
+      query: { path: Joi.string().required() },
+      answers: {
+        200: 'application/octet-stream',
+        400: 'text/plain',
+        403: 'text/plain',
+        404: 'text/plain',
+        503: 'text/plain',
+      },
+    }),
+    handler: async (request, h) => {
+      if (!mayDownload(ctx) && !isFromCommandSocket(request.raw.req)) return refuse(h, 403, NO_PASSWORD);
+      const names = namesOf(request.query['path']);
+      if (!names) return refuse(h, 400, 'path is no plain path of a file in the share');
+      const root = rootOf(ctx, String(request.params['share']));
+      if (root === undefined) return refuse(h, 404, 'there is no such share, or it is not mounted now');
+      if (running >= MOST_AT_ONCE)
+        return refuse(h, 503, `${MOST_AT_ONCE} downloads are running; try again later`);
+      running += 1;
+      let isOver = false;
+      const over = (): void => {
+        if (!isOver) running -= 1;
+        isOver = true;
+      };
+      try {
+        return await send(ctx, { root, names, request, over }, h);
+      } catch (error) {
+        over();
+        return refuse(h, 503, error instanceof Error ? error.message : String(error));
+      }
+    },
+  };
+}
+
+interface Download {
+  readonly root: string;
+  readonly names: readonly string[];
+  readonly request: Request;
+  readonly over: () => void;
+}
+
+async function send(
+  ctx: PluginContext,
+  { root, names, request, over }: Download,
+  h: ResponseToolkit,
+): Promise<ResponseObject> {
+  const { clock, signal } = { clock: ctx.use('clock'), signal: ctx.signal };
+  const { answer, content, stop } = await sendFile({ root, names }, { clock, signal });
+  content.once('close', over);
+  if (!answer.ok) stop();
+  if (!answer.ok)
+    return refuse(h, 404, answer.reason === 'missing' ? 'there is no such file' : 'it is no plain file');
+  request.raw.res.once('close', stop);
+  if (request.raw.res.destroyed) stop();
+  return h
+    .response(content)
+    .type('application/octet-stream')
+    .bytes(answer.bytes)
+    .header('content-disposition', contentDisposition(names.at(-1) ?? 'file'))
+    .header('last-modified', new Date(answer.modifiedMs).toUTCString())
+    .header('x-content-type-options', 'nosniff')
+    .header('content-security-policy', "default-src 'none'; sandbox")
+    .header('cache-control', 'no-store');
+}
+
+function rootOf(ctx: PluginContext, share: string): string | undefined {
+  const live = ctx
+    .use('shares')
+    .list()
+    .find(({ spec }) => spec.share.name === share);
+  return live?.mount?.plan.mountPoint;
+}
+
+function refuse(h: ResponseToolkit, status: number, message: string): ResponseObject {
+  return h.response(`${message}\n`).type('text/plain').code(status);
+}

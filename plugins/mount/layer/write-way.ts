@@ -1,0 +1,77 @@
+/**
+ * A share writes in one of two ways: by the write layer, or by rclone's own write cache. What waits in one
+ * would be hidden by the other, or sent over what is newer. So the disk decides: files that wait go up in
+ * the way in which they were written, and only then does the share go over to the one that is configured.
+ */
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makeFolder, undefinedWhenMissing, writeWhole } from 'mountkeeper';
+import type { Logger } from 'mountkeeper';
+import { pendingIn } from '../cache/scan.ts';
+import type { MountTools } from '../lifecycle/tools.ts';
+import { holdsLayer, pendingInLayer } from './layering.ts';
+import { layerPaths } from './paths.ts';
+import { recoverAside } from './upper/set-aside.ts';
+
+export type WriteWay = 'layer' | 'cache';
+
+/**
+ * This file exists from the first start of a read-only rclone on a cache without dirty files. From then on
+ * nothing in the cache was written by users, so what is torn in it is thrown away. In the layer's folder,
+ * since it goes aside with it, and comes back with it, after rclone's trees.
+ */
+const READ_ONLY_FILE = 'cache-is-read-only';
+
+/** Whether rclone has only read with this cache. */
+export async function isReadOnlyCache(cacheDir: string): Promise<boolean> {
+  return (await stat(markOf(cacheDir)).catch(undefinedWhenMissing)) !== undefined;
+}
+
+/** Call it before a read-only rclone starts, when nothing in its cache is dirty. */
+export async function beginReadOnlyCache(cacheDir: string): Promise<void> {
+  await makeFolder(layerPaths(cacheDir).folder);
+  if (!(await isReadOnlyCache(cacheDir))) await writeWhole(markOf(cacheDir), '', { isDurable: true });
+}
+
+function markOf(cacheDir: string): string {
+  return join(layerPaths(cacheDir).folder, READ_ONLY_FILE);
+}
+
+/**
+ * How the share must be mounted now. Call it while nothing of it is mounted. Rejects with a plain sentence
+ * when files wait for both ways.
+ */
+export async function chooseWay(
+  cacheDir: string,
+  log: Logger,
+  tools: Pick<MountTools, 'config' | 'uploader'>,
+): Promise<WriteWay> {
+  const configured = tools.config().mount.write_layer ? 'layer' : 'cache';
+  // Also where the upper folder is empty: its only file may be the one that was being taken out.
+  await recoverAside(layerPaths(cacheDir), log);
+  // To count what waits in a large cache takes seconds, and nothing can wait in a layer that is not there.
+  if (configured === 'cache' && !(await holdsLayer(cacheDir))) return 'cache';
+  const [cached, written] = await Promise.all([pendingIn(cacheDir), pendingInLayer(cacheDir, tools)]);
+  if (cached.count > 0 && written.count > 0)
+    throw new Error(
+      `${cached.count} files wait in rclone's cache in ${cacheDir} and ${written.count} in the write layer in ` +
+        `${layerPaths(cacheDir).folder}: neither can be uploaded without hiding the other; ` +
+        'move one of the two folders away and start the share again',
+    );
+  const way = cached.count > 0 ? 'cache' : written.count > 0 ? 'layer' : configured;
+  if (way !== configured)
+    log.warn(
+      { files: cached.count + written.count, writeLayer: way === 'layer' },
+      'share is mounted as before mount.write_layer was changed, until its files are on the remote',
+    );
+  return way;
+}
+
+/** Whether the next mount has a write layer, as far as the disk tells: such a one needs no remote. */
+export async function isLayerDue(
+  cacheDir: string,
+  tools: Pick<MountTools, 'config' | 'uploader'>,
+): Promise<boolean> {
+  if (!tools.config().mount.write_layer) return (await pendingInLayer(cacheDir, tools)).count > 0;
+  return (await isReadOnlyCache(cacheDir)) || (await pendingIn(cacheDir)).count === 0;
+}

@@ -1,0 +1,72 @@
+import { rest } from 'mountkeeper';
+import type { Clock, MountEntry, MountTable } from 'mountkeeper';
+import { FREEZE_SOURCE } from './mount-point.ts';
+
+export interface PathCheckOptions {
+  readonly mountPoint: string;
+  /** Source of the mount as the kernel shows it. */
+  readonly device: string;
+  readonly mountTable: Pick<MountTable, 'list' | 'find'>;
+  /** False where the mount is moved to its path only after the check has begun. */
+  readonly isThere: boolean;
+  /** Called once, when the mount is known to be off its path. */
+  readonly onLost: () => void;
+}
+
+/** While the table changes, as for seconds when many shares are mounted, a reader may miss a line of it. */
+const CHECKS_WITHOUT = 3;
+const CHECK_EVERY_MS = 1_000;
+
+/**
+ * Checks whether the mount is where it was made. One that somebody took off the path while a file of it was
+ * open lives and answers on, though nobody can come to it any more; and something else may be mounted over
+ * it.
+ */
+export class PathCheck {
+  readonly #options: PathCheckOptions;
+  #checksWithout = 0;
+  #wasThere: boolean;
+  #trouble: string | undefined;
+
+  constructor(options: PathCheckOptions) {
+    this.#options = options;
+    this.#wasThere = options.isThere;
+  }
+
+  /** What is mounted over it, as was last seen; undefined when nothing is. */
+  get trouble(): string | undefined {
+    return this.#trouble;
+  }
+
+  /**
+   * Checks once a second until `end` aborts, all shares at the same moment, so that they share one read of the
+   * table. Never rejects: a table that cannot be read tells nothing.
+   */
+  async run(clock: Clock, end: AbortSignal): Promise<void> {
+    while (!end.aborted) {
+      // The next check is a second away.
+      await this.check().catch(() => undefined);
+      await rest(clock, CHECK_EVERY_MS - (clock.monotonic() % CHECK_EVERY_MS), end);
+    }
+  }
+
+  async check(): Promise<void> {
+    const { mountPoint, device, mountTable, onLost } = this.#options;
+    const top = await mountTable.find(mountPoint);
+    const isThere =
+      top?.source === device ||
+      (await mountTable.list()).some((entry) => entry.mountPoint === mountPoint && entry.source === device);
+    this.#wasThere ||= isThere;
+    this.#checksWithout = isThere ? 0 : this.#checksWithout + 1;
+    if (this.#wasThere && this.#checksWithout === CHECKS_WITHOUT) onLost();
+    this.#trouble = isThere && top !== undefined ? coverOf(top, device) : undefined;
+  }
+}
+
+function coverOf({ source, fsType }: MountEntry, device: string): string | undefined {
+  if (source === device || source === FREEZE_SOURCE) return undefined;
+  return (
+    `something else (${fsType}, ${source}) is mounted over it, ` +
+    'and whoever comes by its path gets that; unmount it'
+  );
+}

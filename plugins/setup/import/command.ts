@@ -1,0 +1,136 @@
+/** `mountkeeper import`: a remote of rclone, or an entry of fstab, as a connection and a share. */
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { CliCommand, CliContext, ShareSpec } from 'mountkeeper';
+import { createPrompter, INTERRUPTED } from '../terminal/prompter.ts';
+import { readSmallFile } from '../terminal/small-file.ts';
+import { credentialFiles } from './credential-files.ts';
+import { draftOf, writeDraft } from './draft.ts';
+import type { Draft } from './draft.ts';
+import { importFstab } from './fstab.ts';
+import type { Imported } from './imported.ts';
+import { importRemote } from './rclone-conf.ts';
+
+const USAGE = 'rclone REMOTE[:PATH] | fstab MOUNTPOINT [--from FILE] [--name SHARE] [--untried] [--yes]';
+const EXIT = { done: 0, failed: 1, usage: 64 } as const;
+const TRY_MS = 20_000;
+
+interface Wish {
+  readonly kind: 'rclone' | 'fstab';
+  readonly what: string;
+  readonly from: string;
+  readonly name: string | undefined;
+  readonly untried: boolean;
+  readonly yes: boolean;
+}
+
+/** Returns a sentence when the arguments are wrong. */
+export function wishOf(args: readonly string[]): Wish | string {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        from: { type: 'string' },
+        name: { type: 'string' },
+        untried: { type: 'boolean' },
+        yes: { type: 'boolean' },
+      },
+    });
+    const [kind, what, ...more] = positionals;
+    if ((kind !== 'rclone' && kind !== 'fstab') || what === undefined || more.length > 0)
+      return `usage: ${USAGE}`;
+    const usual = kind === 'fstab' ? '/etc/fstab' : rcloneConfig();
+    const { from = usual, name, untried = false, yes = false } = values;
+    return { kind, what, from: resolve(from), name, untried, yes };
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+function rcloneConfig(): string {
+  return process.env['RCLONE_CONFIG'] ?? join(homedir(), '.config/rclone/rclone.conf');
+}
+
+async function run(cli: CliContext): Promise<number> {
+  const wish = wishOf(cli.args);
+  if (typeof wish === 'string') {
+    cli.printError(`mountkeeper import: ${wish}`);
+    return EXIT.usage;
+  }
+  if (!wish.yes && process.stdin.isTTY !== true) {
+    cli.printError('mountkeeper import: nobody can be asked here; --yes writes without asking');
+    return EXIT.usage;
+  }
+  const config = await cli.offline('config');
+  const imported = await read(cli, wish);
+  const draft = await draftOf(imported, config, wish.name);
+  if (!wish.untried) await tryNas(cli, draft);
+  cli.print(`To be added to ${cli.configFile}:\n\n${draft.toml.trimEnd()}\n`);
+  for (const { path } of draft.secrets) cli.print(`Secret, to be written with mode 0600: ${path}`);
+  for (const note of imported.notes) cli.printError(`note: ${note}`);
+  if (!wish.yes && !(await isAgreed(cli))) {
+    cli.printError('Nothing was changed.');
+    return EXIT.failed;
+  }
+  cli.signal.throwIfAborted();
+  const applied = await writeDraft(draft, config);
+  if (!applied.ok) {
+    cli.printError(applied.message);
+    return EXIT.failed;
+  }
+  cli.print(`${cli.configFile} is written; a daemon that runs on it reads it by itself.`);
+  return EXIT.done;
+}
+
+async function read(cli: CliContext, { kind, what, from }: Wish): Promise<Imported> {
+  if (kind === 'fstab')
+    return importFstab(await readSmallFile(from, from, 4 * 1_048_576), what, credentialFiles());
+  const [{ command }, processes] = [await cli.offline('rclone'), await cli.offline('processes')];
+  return importRemote(from, what, { command, processes, signal: cli.signal });
+}
+
+/** Rejects with what the NAS said, and how to go on all the same. */
+async function tryNas(cli: CliContext, { clear, share }: Draft): Promise<void> {
+  const mounter = await cli.offline('mounter');
+  const spec = {
+    connection: clear,
+    share: { remote_path: '', mount_point: '', read_only: true, protocols: [], ...share },
+  } as unknown as ShareSpec;
+  cli.progress('Asking the NAS …');
+  try {
+    await mounter.probe(spec, cli.clock.deadline(TRY_MS, cli.signal));
+  } catch (cause) {
+    cli.signal.throwIfAborted();
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`the NAS refuses: ${reason}; --untried takes it over all the same`, { cause });
+  }
+}
+
+async function isAgreed(cli: CliContext): Promise<boolean> {
+  const prompter = createPrompter({ input: process.stdin, output: process.stderr, signal: cli.signal });
+  try {
+    return await prompter.confirm('Write this?', true);
+  } finally {
+    prompter.close();
+  }
+}
+
+async function orInterrupted(cli: CliContext): Promise<number> {
+  try {
+    return await run(cli);
+  } catch (error) {
+    if (cli.signal.aborted) throw new Error(INTERRUPTED, { cause: error });
+    throw error;
+  }
+}
+
+export const importCommand: CliCommand = {
+  name: 'import',
+  usage: USAGE,
+  summary:
+    'Take a remote from a configuration of rclone, or an entry of fstab (cifs, davfs, sshfs), into the ' +
+    'configuration; its secrets go into files of their own.',
+  run: orInterrupted,
+};

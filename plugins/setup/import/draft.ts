@@ -1,0 +1,118 @@
+/** What an import adds to the configuration: the tables, and a file of its own for each secret. */
+import type { Stats } from 'node:fs';
+import { chown, lstat, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { editToml, makeFolder, MASK, readToml, undefinedWhenMissing } from 'mountkeeper';
+import type { ConfigApplied, ConfigService, ConnectionConfig, TomlEdit } from 'mountkeeper';
+import { freeConnectionName, shareNames } from '../answers.ts';
+import { prepareFile } from '../offline.ts';
+import type { Imported } from './imported.ts';
+
+export interface Draft {
+  /** With its secrets in clear, to try the NAS with. */
+  readonly clear: ConnectionConfig;
+  readonly share: { readonly name: string; readonly remote_path?: string };
+  /** What is added, as TOML; secrets are references to files. */
+  readonly toml: string;
+  /** Absolute paths and clear text. */
+  readonly secrets: readonly { readonly path: string; readonly value: string }[];
+  readonly edits: readonly TomlEdit[];
+}
+
+const PLAIN_OPTION = /^[a-z0-9_]{1,64}$/i;
+
+/** Throws a sentence. `name`: of the share, where somebody has said one. */
+export async function draftOf(imported: Imported, config: ConfigService, name?: string): Promise<Draft> {
+  const { connections, shares } = config.current.config;
+  const [shareName = 'files'] = shareNames(
+    [name ?? imported.name],
+    shares.map((one) => one.name),
+  );
+  const connectionName = freeConnectionName(imported.name, connections);
+  for (const option of imported.options.keys())
+    if (!PLAIN_OPTION.test(option)) throw new Error('an option has a name that no backend of rclone has');
+  const clear: ConnectionConfig = {
+    name: connectionName,
+    type: imported.type,
+    options: Object.fromEntries(imported.options),
+  };
+  const share = {
+    name: shareName,
+    connection: connectionName,
+    ...(imported.remotePath !== '' && { remote_path: imported.remotePath }),
+    ...(imported.readOnly && { read_only: true }),
+  };
+  const secrets = new Map<string, { readonly path: string; readonly value: string }>();
+  for (const option of secretOptions(clear, config))
+    secrets.set(option, {
+      path: await freePath(join(dirname(config.file), 'secrets', `${connectionName}-${option}`)),
+      value: imported.options.get(option) ?? '',
+    });
+  const options = Object.fromEntries(
+    [...imported.options].map(([option, value]) => {
+      const secret = secrets.get(option);
+      return [option, secret ? { file: secret.path } : value];
+    }),
+  );
+  const tables = [{ ...clear, options }, share] as const;
+  const at = (first: number, second: number): readonly TomlEdit[] => [
+    { path: ['connections', first], value: tables[0] },
+    { path: ['shares', second], value: tables[1] },
+  ];
+  return {
+    clear,
+    share,
+    toml: editToml('', at(0, 0)),
+    secrets: [...secrets.values()],
+    edits: at(connections.length, shares.length),
+  };
+}
+
+/** What the configuration itself would not show to those who may read it. */
+function secretOptions(connection: ConnectionConfig, config: ConfigService): readonly string[] {
+  const shown = readToml(config.shown(editToml('', [{ path: ['connections', 0], value: connection }])));
+  const [masked] = shown['connections'] as readonly ConnectionConfig[];
+  return Object.entries(masked?.options ?? {}).flatMap(([option, value]) => (value === MASK ? [option] : []));
+}
+
+async function freePath(wanted: string): Promise<string> {
+  let path = wanted;
+  for (let number = 2; (await lstat(path).catch(undefinedWhenMissing)) !== undefined; number += 1)
+    path = `${wanted}-${number}`;
+  return path;
+}
+
+/**
+ * All of it, or nothing: secrets whose configuration was refused are removed again. They are there first, for
+ * a check of the configuration reads them.
+ */
+export async function writeDraft(draft: Draft, config: ConfigService): Promise<ConfigApplied> {
+  const written: string[] = [];
+  const undo = (): Promise<unknown> => Promise.all(written.map((path) => rm(path, { force: true })));
+  try {
+    const owner = await stat(config.file).catch(undefinedWhenMissing);
+    for (const { path, value } of draft.secrets) {
+      await makeFolder(dirname(path));
+      // Exclusive: a file that somebody put there meanwhile is neither followed nor filled.
+      await writeFile(path, `${value}\n`, { mode: 0o600, flag: 'wx' });
+      written.push(path);
+      if (owner) await giveTo(owner, [dirname(path), path]);
+    }
+    const applied = await config.apply({
+      text: ({ text }) => editToml(text, draft.edits),
+      origin: 'file',
+      beforeWrite: () => prepareFile(config.file),
+    });
+    if (!applied.ok) await undo();
+    return applied;
+  } catch (error) {
+    await undo();
+    throw error;
+  }
+}
+
+/** The daemon reads them as the user who has the configuration. */
+async function giveTo({ uid, gid }: Stats, paths: readonly string[]): Promise<void> {
+  if (process.getuid?.() !== 0) return;
+  for (const path of paths) await chown(path, uid, gid);
+}

@@ -1,0 +1,161 @@
+/** Takes an entry of fstab: cifs, davfs or sshfs. Nothing of it is run, and nothing of it is a pattern. */
+import { posix } from 'node:path';
+import { assertPlain } from './imported.ts';
+import type { Imported } from './imported.ts';
+
+/** What other files hold: read only when the entry refers to them. */
+export interface CredentialFiles {
+  /** Of a `credentials=` option of cifs. */
+  readonly cifs: (path: string) => Promise<ReadonlyMap<string, string>>;
+  /** Of davfs2, for a URL or a mount point. */
+  readonly davfs: (
+    url: string,
+    mountPoint: string,
+  ) => Promise<{ readonly user: string; readonly pass: string } | undefined>;
+}
+
+interface Entry {
+  readonly source: string;
+  readonly mountPoint: string;
+  readonly type: string;
+  readonly options: readonly (readonly [name: string, value: string])[];
+}
+
+type Read = Omit<Imported, 'name' | 'readOnly'>;
+const READERS: Readonly<Record<string, (entry: Entry, files: CredentialFiles) => Promise<Read>>> = {
+  cifs: readCifs,
+  smb3: readCifs,
+  davfs: readDavfs,
+  'fuse.davfs': readDavfs,
+  sshfs: readSshfs,
+  'fuse.sshfs': readSshfs,
+};
+
+/** The entry with this mount point; the last one, as mount takes it. Rejects with a sentence. */
+export async function importFstab(
+  text: string,
+  mountPoint: string,
+  files: CredentialFiles,
+): Promise<Imported> {
+  const wanted = trimmed(mountPoint);
+  const entry = text
+    .split('\n')
+    .flatMap((line) => entryOf(line) ?? [])
+    .findLast((one) => trimmed(one.mountPoint) === wanted);
+  if (!entry) throw new Error(`there is no entry for ${mountPoint}`);
+  const { type, source } = entry.source.startsWith('sshfs#')
+    ? { type: 'sshfs', source: entry.source.slice('sshfs#'.length) }
+    : entry;
+  const reader = Object.hasOwn(READERS, type) ? READERS[type] : undefined;
+  if (!reader)
+    throw new Error(`the entry for ${mountPoint} is of type ${type}; cifs, davfs and sshfs can be imported`);
+  const found = await reader({ ...entry, source }, files);
+  for (const [name, value] of found.options) assertPlain(`the option ${name}`, value);
+  assertPlain('the path', found.remotePath);
+  return {
+    ...found,
+    readOnly: entry.options.some(([name]) => name === 'ro'),
+    name: posix.basename(wanted) || 'files',
+  };
+}
+
+function trimmed(path: string): string {
+  return path.replace(/(?<=[^/])\/+$/, '');
+}
+
+function entryOf(line: string): Entry | undefined {
+  const fields = line.trim().split(/[ \t]+/);
+  const [source = '', mountPoint = '', type = '', options = ''] = fields.map(unescaped);
+  if (source === '' || source.startsWith('#') || type === '') return undefined;
+  return {
+    source,
+    mountPoint,
+    type,
+    options: options.split(',').map((option) => {
+      const at = option.indexOf('=');
+      return at === -1 ? [option, ''] : [option.slice(0, at), option.slice(at + 1)];
+    }),
+  };
+}
+
+/** fstab writes spaces and the like as octal numbers. */
+function unescaped(field: string): string {
+  return field.replaceAll(/\\([0-3][0-7]{2})/g, (_all, octal: string) =>
+    String.fromCharCode(Number.parseInt(octal, 8)),
+  );
+}
+
+const CIFS_NAMES: Readonly<Record<string, string>> = {
+  username: 'user',
+  user: 'user',
+  password: 'pass',
+  pass: 'pass',
+  domain: 'domain',
+  dom: 'domain',
+  workgroup: 'domain',
+  port: 'port',
+};
+
+async function readCifs({ source, options }: Entry, files: CredentialFiles): Promise<Read> {
+  const [host, share] = sharePlace(source);
+  const found = new Map([['host', host]]);
+  // The later one counts, wherever it stands: so does mount.cifs.
+  for (const [name, value] of options) {
+    const isFile = name === 'credentials' || name === 'cred';
+    for (const [key, given] of isFile ? await files.cifs(value) : [[name, value] as const]) {
+      const option = Object.hasOwn(CIFS_NAMES, key) ? CIFS_NAMES[key] : undefined;
+      if (option !== undefined && given !== '') found.set(option, given);
+    }
+  }
+  const isKerberos = options.some(([name, value]) => name === 'sec' && value.startsWith('krb5'));
+  const notes = isKerberos
+    ? ['the entry signs in by Kerberos, which is not taken over: give the connection a password']
+    : [];
+  return { type: 'smb', options: found, remotePath: share, notes };
+}
+
+function sharePlace(source: string): readonly [host: string, share: string] {
+  const [host = '', ...path] = source.replaceAll('\\', '/').replace(/^\/\//, '').split('/');
+  const share = path.filter((part) => part !== '').join('/');
+  if (host === '' || share === '') throw new Error(`"${source}" names no share as //HOST/SHARE`);
+  return [host, share];
+}
+
+async function readDavfs({ source, mountPoint }: Entry, files: CredentialFiles): Promise<Read> {
+  if (!/^https?:\/\//i.test(source) || !URL.canParse(source))
+    throw new Error(`"${source}" is no URL of WebDAV`);
+  const account = await files.davfs(source, mountPoint);
+  const options = new Map([
+    ['url', source],
+    ['vendor', 'other'],
+    ...(account
+      ? ([
+          ['user', account.user],
+          ['pass', account.pass],
+        ] as const)
+      : []),
+  ]);
+  const notes = account
+    ? []
+    : ['no account for it was found: add user and pass to the connection where it wants them'];
+  return { type: 'webdav', options, remotePath: '', notes };
+}
+
+async function readSshfs({ source, options }: Entry): Promise<Read> {
+  const [, user, bracketed, plain, path = ''] =
+    /^(?:([^@/]+)@)?(?:\[([0-9a-f:.]+)\]|([^:/[\]]+)):(.*)$/i.exec(source) ?? [];
+  const host = bracketed ?? plain;
+  if (host === undefined) throw new Error(`"${source}" names no folder as USER@HOST:FOLDER`);
+  const given = new Map(options.map(([name, value]) => [name.toLowerCase(), value]));
+  const key = given.get('identityfile');
+  const found = new Map([
+    ['host', host],
+    ...(user === undefined ? [] : ([['user', user]] as const)),
+    ...(given.get('port') ? ([['port', given.get('port') ?? '']] as const) : []),
+    ...(key ? ([['key_file', key]] as const) : []),
+  ]);
+  const notes = key
+    ? []
+    : ['the entry names no key: give the connection key_file or pass, or its ssh-agent to the daemon'];
+  return { type: 'sftp', options: found, remotePath: path, notes };
+}

@@ -1,0 +1,107 @@
+/** Takes a remote from a configuration file of rclone. rclone itself reads the file. */
+import type { Processes } from 'mountkeeper';
+import { readSmallFile } from '../terminal/small-file.ts';
+import { plainFolder } from '../init/flags.ts';
+import { assertPlain } from './imported.ts';
+import type { Imported } from './imported.ts';
+import { reveal } from './reveal.ts';
+
+const MOST_BYTES = 1_048_576;
+const LONGEST_MS = 20_000;
+const MOST_PROVIDER_BYTES = 16 * 1_048_576;
+
+/** They lead to other remotes of the same file, which a connection cannot name. */
+const WRAPPERS = new Set([
+  'alias',
+  'cache',
+  'chunker',
+  'combine',
+  'compress',
+  'crypt',
+  'hasher',
+  'union',
+  'memory',
+]);
+
+interface Provider {
+  readonly Name?: string;
+  readonly Prefix?: string;
+  readonly Options?: readonly { readonly Name: string; readonly IsPassword?: boolean }[];
+}
+
+export interface Rclone {
+  readonly command: string;
+  readonly processes: Processes;
+  readonly signal: AbortSignal;
+}
+
+/** `from`: `REMOTE` or `REMOTE:PATH`. Rejects with a sentence. */
+export async function importRemote(file: string, from: string, rclone: Rclone): Promise<Imported> {
+  const [, name = '', path = ''] = /^([^:]+)(?::(.*))?$/s.exec(from) ?? [];
+  assertPlain('the path', path);
+  await readSmallFile(file, `the configuration of rclone ${file}`, MOST_BYTES);
+  const remotes = await ask<Readonly<Record<string, Readonly<Record<string, string>>>>>(rclone, [
+    'config',
+    'dump',
+    '--config',
+    file,
+    '--ask-password=false',
+  ]);
+  const { type = '', ...options } = remoteOf(remotes, name, file);
+  if (WRAPPERS.has(type))
+    throw new Error(`"${name}" is a remote of type ${type}, which leads to another one; import that one`);
+  const passwords = await passwordsOf(type, rclone);
+  const given = Object.entries(options).filter(([, value]) => value !== '');
+  const clear = new Map(
+    given.map(([option, value]) => [option, passwords.has(option) ? revealed(option, value) : value]),
+  );
+  for (const [option, value] of clear)
+    assertPlain(`the option ${option} of "${name}"`, value, { mayHaveLines: true });
+  const root = path.startsWith('/') ? `/${plainFolder(path)}` : plainFolder(path);
+  return { type, options: clear, remotePath: root, readOnly: false, name, notes: [] };
+}
+
+function remoteOf(
+  remotes: Readonly<Record<string, Readonly<Record<string, string>>>>,
+  name: string,
+  file: string,
+): Readonly<Record<string, string>> {
+  const remote = Object.hasOwn(remotes, name) ? remotes[name] : undefined;
+  if (remote) return remote;
+  const known = Object.keys(remotes).slice(0, 20).join(', ');
+  throw new Error(`${file} has no remote "${name}"; it has ${known === '' ? 'none' : known}`);
+}
+
+function revealed(option: string, value: string): string {
+  try {
+    return reveal(value);
+  } catch (cause) {
+    throw new Error(`the option ${option} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** Which options of a backend rclone keeps obscured; it says so itself. */
+async function passwordsOf(type: string, rclone: Rclone): Promise<ReadonlySet<string>> {
+  const providers = await ask<readonly Provider[]>(rclone, ['config', 'providers', '--config=']);
+  const provider = providers.find(({ Name: name, Prefix: prefix }) => name === type || prefix === type);
+  if (!provider) throw new Error(`the installed rclone knows no backend "${type}"`);
+  return new Set((provider.Options ?? []).filter((one) => one.IsPassword).map((one) => one.Name));
+}
+
+async function ask<T>({ command, processes, signal }: Rclone, args: readonly string[]): Promise<T> {
+  const password = process.env['RCLONE_CONFIG_PASS'];
+  const { code, stdout, stderr } = await processes.run({
+    command,
+    args,
+    ...(password !== undefined && { env: { RCLONE_CONFIG_PASS: password } }),
+    timeoutMs: LONGEST_MS,
+    maxOutputBytes: MOST_PROVIDER_BYTES,
+    signal,
+  });
+  if (code === 0) return JSON.parse(stdout) as T;
+  if (/decrypt|password/i.test(stderr))
+    throw new Error('the configuration of rclone is encrypted; give its password in RCLONE_CONFIG_PASS');
+  throw new Error(
+    `rclone cannot read its configuration: ${stderr.trim().split('\n').at(-1)?.slice(-300) ?? ''}`,
+  );
+}

@@ -1,0 +1,67 @@
+/** The set-up before the first start: in the command line's own process, writing the file itself. */
+import { chmod, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { makeFolder, undefinedWhenMissing } from 'mountkeeper';
+import type { CliContext, ConfigAnswer, ConfigChanges, ConfigService } from 'mountkeeper';
+import { callsOf } from './requests.ts';
+import type { SetupCalls } from './requests.ts';
+import { Setup } from './service.ts';
+
+const OTHERS = 0o007;
+
+export async function offlineCalls(cli: CliContext): Promise<SetupCalls> {
+  const [config, clock] = [await cli.offline('config'), cli.clock];
+  const mounter = await cli.offline('mounter');
+  // Nobody looks around in the network where that plugin is off.
+  const finder = await cli.offline('nasFinder').catch(() => undefined);
+  const setup = new Setup({
+    clock: () => clock,
+    config: () => config,
+    mounter: () => mounter,
+    changes: () => changesOf(config),
+    signal: cli.signal,
+  });
+  return callsOf(setup, () => finder, 'file', cli.signal);
+}
+
+/** Held to the rules of documents over HTTP, as the daemon holds the same answers to them. */
+function changesOf(config: ConfigService): Pick<ConfigChanges, 'check' | 'submit' | 'version'> {
+  return {
+    version: '',
+    check: async (text, options) => {
+      const { keepSecrets = false } = options ?? {};
+      const check = await config.check(text, 'http', { keepSecrets });
+      if (!check.ok) return check;
+      const { diff, loaded } = check;
+      return {
+        ok: true,
+        summary: diff.summary,
+        changes: diff.changes,
+        interrupts: { shares: [], servers: false, restart: false },
+        warnings: loaded.warnings,
+      };
+    },
+    submit: ({ text, keepSecrets }) => submit(config, text, keepSecrets === true),
+  };
+}
+
+async function submit(config: ConfigService, text: string, keepSecrets: boolean): Promise<ConfigAnswer> {
+  const applied = await config.apply({
+    text,
+    origin: 'http',
+    keepSecrets,
+    beforeWrite: () => prepareFile(config.file),
+  });
+  const answer = { summary: applied.ok ? applied.diff.summary : null, version: '' };
+  if (applied.ok) return { status: 200, ok: true, message: `${config.file} is written`, ...answer };
+  const { stage, message } = applied;
+  const attempt = stage === 'write' ? 'the configuration cannot be written: ' : '';
+  return { status: stage === 'write' ? 500 : 400, ok: false, message: `${attempt}${message}`, ...answer };
+}
+
+/** A new file gets mode 0600. One that every user may read is closed before passwords are added to it. */
+export async function prepareFile(file: string): Promise<void> {
+  await makeFolder(dirname(file));
+  const found = await stat(file).catch(undefinedWhenMissing);
+  if (found && (found.mode & OTHERS) !== 0) await chmod(file, found.mode & 0o7770);
+}

@@ -1,0 +1,151 @@
+/**
+ * Runs before an overlay is mounted again: its cache of marks is gone, so entries that were kept only for
+ * it can be removed. Marks are rewritten to where the remote has the folders, or removed where that is
+ * their own path; files without data whose move is done are removed, and so are empty folders.
+ */
+import { lstat, rmdir, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Processes, SettleOptions } from 'mountkeeper';
+import { ancestors, parentOf } from '../../compare/paths.ts';
+import { findPlaces, originsOf } from '../../compare/places.ts';
+import type { PendingMove } from '../../compare/places.ts';
+import { Records } from '../../compare/records.ts';
+import { createScanner } from '../../compare/scan.ts';
+import type { Scan, ScanEntry } from '../../compare/scan.ts';
+import { adoptMoves } from '../planner.ts';
+
+const TIMEOUT_MS = 10_000;
+const MARK = 'trusted.overlay.redirect';
+
+interface Settling {
+  readonly options: SettleOptions;
+  readonly processes: Pick<Processes, 'run'>;
+  readonly records: Records;
+  readonly scan: Scan;
+}
+
+export async function settleUpper(options: SettleOptions, processes: Pick<Processes, 'run'>): Promise<void> {
+  const stats = await lstat(options.upper, { bigint: true });
+  const records = await Records.open(options.records, `${stats.ino} ${stats.birthtimeNs}`);
+  try {
+    const scan = await createScanner(options.upper, processes).scan(options.signal);
+    adoptMoves(scan, records);
+    const settling = { options, processes, records, scan };
+    await findOut(settling);
+    await records.saved();
+    const left = await clear(settling);
+    const origins = originsOf(scan, records.moves);
+    const { pure } = findPlaces(scan, records.moves);
+    for (const origin of origins.values())
+      if (!left.has(origin.entry.path)) await renewMark(origin, { origins, pure }, settling);
+    await records.saved();
+  } finally {
+    await records.close();
+  }
+}
+
+/**
+ * Finds out the result of moves whose answer was never received. What the remote does not answer now is
+ * asked again later.
+ */
+async function findOut({ options: { remote, signal }, records }: Settling): Promise<void> {
+  for (const [key, { at, going, ...rest }] of records.moves) {
+    if (going === undefined) continue;
+    try {
+      const [from, to] = [await remote.stat(at, { signal }), await remote.stat(going, { signal })];
+      if (from !== undefined || to === undefined) continue;
+      records.setMove(key, { ...rest, at });
+      records.renamed(at, going);
+      records.set(
+        going,
+        to.kind === 'folder' ? { remote: { kind: 'folder' }, folder: key, isShown: true } : { remote: to },
+      );
+    } catch {
+      // The remote does not answer: the share is mounted anyway.
+      signal.throwIfAborted();
+    }
+  }
+}
+
+/**
+ * Resolves with the removed paths. They are recorded first, because their absence would look like a
+ * deletion.
+ */
+async function clear(settling: Settling): Promise<ReadonlySet<string>> {
+  const {
+    options: { upper },
+    records,
+  } = settling;
+  const leaving = spent(settling);
+  for (const { path } of leaving) {
+    const record = records.places.get(path);
+    if (record !== undefined) records.set(path, { ...record, isLeaving: true });
+  }
+  await records.saved();
+  for (const { path, kind } of leaving)
+    await (kind === 'folder' ? rmdir(join(upper, path)) : unlink(join(upper, path)));
+  for (const { path } of leaving) records.drop(path);
+  return new Set(leaving.map(({ path }) => path));
+}
+
+/** The innermost first. */
+function spent({ records, scan }: Settling): ScanEntry[] {
+  const { pure } = findPlaces(scan, records.moves);
+  const origins = originsOf(scan, records.moves);
+  const filled = new Set<string>();
+  const isPlain = ({ kind, path }: ScanEntry): boolean =>
+    kind === 'folder' && !origins.has(path) && !pure.has(path) && !filled.has(path);
+  const isArrived = (entry: ScanEntry): boolean => {
+    const origin = entry.hasNoData === true ? origins.get(entry.path) : undefined;
+    return origin?.source === entry.path && origin.going === undefined && !pure.has(parentOf(entry.path));
+  };
+  const found: ScanEntry[] = [];
+  for (const entry of [...scan.entries.values()].reverse()) {
+    if (isArrived(entry) || isPlain(entry)) found.push(entry);
+    else filled.add(parentOf(entry.path));
+  }
+  return found;
+}
+
+interface Around {
+  readonly origins: ReadonlyMap<string, PendingMove>;
+  readonly pure: ReadonlySet<string>;
+}
+
+/**
+ * In a folder that is elsewhere on the remote, or hides its lower folder, even an entry at its own name
+ * needs a mark.
+ */
+async function renewMark(
+  { entry, source, going }: PendingMove,
+  { origins, pure }: Around,
+  settling: Settling,
+): Promise<void> {
+  const { records } = settling;
+  const { key = '', path, movedFrom } = entry;
+  if (going !== undefined) return;
+  const isHome =
+    source === path &&
+    !pure.has(parentOf(path)) &&
+    ancestors(path).every((above) => (origins.get(above)?.source ?? above) === above);
+  if (!isHome && movedFrom !== source) await setMark(path, `/${source}`, settling);
+  else if (isHome && movedFrom !== undefined) await setMark(path, undefined, settling);
+  records.setMove(key, isHome ? null : { at: source });
+}
+
+async function setMark(
+  path: string,
+  value: string | undefined,
+  { options: { upper, signal }, processes }: Settling,
+): Promise<void> {
+  const change =
+    value === undefined ? ['-x', MARK] : ['-n', MARK, '-v', `0x${Buffer.from(value).toString('hex')}`];
+  const { code, stderr } = await processes.run({
+    command: 'setfattr',
+    args: ['-h', ...change, '--', join(upper, path)],
+    timeoutMs: TIMEOUT_MS,
+    signal,
+  });
+  if (code !== 0)
+    throw new Error(`the mark of ${path} in the upper folder cannot be written: ${stderr.trim()}`);
+}

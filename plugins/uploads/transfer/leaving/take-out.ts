@@ -1,0 +1,109 @@
+/**
+ * Removes from the upper folder what would only hide the remote from now on, and updates marks of folders.
+ */
+import type { LeavingEntry } from 'mountkeeper';
+import { NOTHING } from '../../compare/records.ts';
+import type { ScanEntry } from '../../compare/scan.ts';
+import { ask, localStats } from '../step-tools.ts';
+import type { StepTools } from '../step-tools.ts';
+
+/**
+ * First the share's mount refreshes these folders, so that the remote's version becomes visible. Files are
+ * recorded as leaving before, because their absence would look like a deletion. Resolves with the removed
+ * paths.
+ */
+export async function takeOutDone(
+  entries: readonly LeavingEntry[],
+  folders: readonly string[],
+  tools: StepTools,
+): Promise<ReadonlySet<string>> {
+  const { records, remote, signal } = tools;
+  await remote.forget(folders, { signal });
+  if (entries.length === 0) return new Set();
+  const leaving = entries.filter(leavesItself);
+  for (const { path } of leaving) setLeaving(path, true, tools);
+  await records.saved();
+  const taken = await taking(entries, leaving, tools);
+  for (const entry of entries) {
+    if (!taken.has(entry.path)) await stays(entry, tools);
+    else if (leavesItself(entry)) left(entry, tools);
+    else setShown(entry.path, tools);
+  }
+  await records.saved();
+  return taken;
+}
+
+/**
+ * For entries that users still look for at a former place: rewrites their mark; removes files without data.
+ * The mount refreshes the folders at the right moment. Resolves with the keys of entries that users now see
+ * at their place on the remote.
+ */
+export async function renewMoved(
+  entries: readonly ScanEntry[],
+  tools: StepTools,
+): Promise<{ readonly keys: readonly string[]; readonly isChanged: boolean }> {
+  const { records } = tools;
+  for (const { path } of entries.filter(leavesItself)) setLeaving(path, true, tools);
+  await records.saved();
+  const taken = await taking(entries, entries.filter(leavesItself), tools);
+  for (const entry of entries.filter(leavesItself)) {
+    if (taken.has(entry.path)) left(entry, tools);
+    else setLeaving(entry.path, false, tools);
+  }
+  await records.saved();
+  const keys = entries
+    .filter((entry) => taken.has(entry.path) && !leavesItself(entry))
+    .flatMap(({ key }) => key ?? []);
+  return { keys, isChanged: taken.size > 0 };
+}
+
+/**
+ * When it fails, all of them are in the upper folder again: one that is missing later was deleted by users.
+ */
+async function taking(
+  entries: readonly LeavingEntry[],
+  leaving: readonly LeavingEntry[],
+  tools: StepTools,
+): Promise<ReadonlySet<string>> {
+  try {
+    return new Set(await tools.layer.takeOut(entries));
+  } catch (error) {
+    for (const { path } of leaving)
+      if ((await localStats(tools.layer, path)) !== undefined) setLeaving(path, false, tools);
+    await tools.records.saved();
+    throw error;
+  }
+}
+
+function left({ path, key }: ScanEntry, { records }: StepTools): void {
+  records.drop(path);
+  if (key !== undefined) records.setMove(key, null);
+}
+
+/** For an entry with a mark, only the mark changes. */
+function leavesItself({ kind, nowAt }: LeavingEntry): boolean {
+  return kind !== 'folder' && nowAt === undefined;
+}
+
+/**
+ * A whiteout that stays although the deletion is done may hide what others have put there since: that must
+ * become visible.
+ */
+async function stays({ path, kind, copy }: LeavingEntry, tools: StepTools): Promise<void> {
+  setLeaving(path, false, tools);
+  const record = tools.records.places.get(path) ?? { remote: NOTHING };
+  const isHiding = kind === 'whiteout' && copy === undefined && record.remote.kind === 'nothing';
+  if (isHiding && (await ask(tools, path)).kind !== 'nothing')
+    tools.records.set(path, { ...record, isKept: true });
+}
+
+function setShown(path: string, { records }: StepTools): void {
+  const record = records.places.get(path);
+  if (record !== undefined) records.set(path, { ...record, isShown: true });
+}
+
+function setLeaving(path: string, isLeaving: boolean, { records }: StepTools): void {
+  const record = records.places.get(path);
+  if (record !== undefined && (record.isLeaving ?? false) !== isLeaving)
+    records.set(path, { ...record, isLeaving });
+}

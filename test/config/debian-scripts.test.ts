@@ -1,0 +1,157 @@
+/** The maintainer scripts of the Debian package, each on a machine that is nothing but a folder. */
+import assert from 'node:assert/strict';
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
+import { PROJECT } from '../runner/test-files.ts';
+import { MAIN } from '../support/daemon/daemon.ts';
+import { run } from '../support/package/build-packages.ts';
+
+const DEBIAN = `${PROJECT}config/debian/`;
+
+describe('the scripts of the Debian package', () => {
+  /** Commands that maintainer scripts call are there and do nothing. */
+  async function machine(t: TestContext): Promise<{
+    at(path: string): string;
+    script(
+      which: string,
+      args: readonly string[],
+      env?: Record<string, string>,
+    ): Promise<{ code: number; said: string }>;
+  }> {
+    const house = await mkdtemp(join(tmpdir(), 'mountkeeper-scripts-'));
+    t.after(() => rm(house, { recursive: true, force: true }));
+    await mkdir(`${house}/bin`, { recursive: true });
+    for (const command of [
+      'systemctl',
+      'systemd-sysusers',
+      'systemd-tmpfiles',
+      'deb-systemd-helper',
+      'deb-systemd-invoke',
+    ]) {
+      await writeFile(`${house}/bin/${command}`, '#!/bin/sh\n');
+      await chmod(`${house}/bin/${command}`, 0o755);
+    }
+    for (const folder of ['etc', 'var/lib', 'var/cache', 'mnt', 'usr/share/mountkeeper'])
+      await mkdir(`${house}/${folder}`, { recursive: true });
+    await writeFile(
+      `${house}/usr/share/mountkeeper/mountkeeper.toml`,
+      await readFile(`${DEBIAN}mountkeeper.toml`),
+    );
+    return {
+      at: (path) => `${house}/${path}`,
+      async script(which, args, env = {}) {
+        const text = await readFile(`${DEBIAN}${which}`, 'utf8');
+        await writeFile(
+          `${house}/${which}`,
+          text
+            .replaceAll(/\/(etc|var\/lib|var\/cache|mnt|run\/systemd)(?=\/)/g, `${house}/$1`)
+            .replaceAll('/usr/share/mountkeeper', `${house}/usr/share/mountkeeper`),
+        );
+        const done = await run('sh', [`${house}/${which}`, ...args], {
+          env: { PATH: `${house}/bin:/usr/bin:/bin`, ...env },
+        }).catch((error: { code: number; stderr: string }) => error);
+        return { code: 'code' in done ? done.code : 0, said: done.stderr };
+      },
+    };
+  }
+  const exists = (path: string): Promise<boolean> =>
+    stat(path).then(
+      () => true,
+      () => false,
+    );
+  const cacheFile = async (at: (path: string) => string, isDirty: boolean): Promise<string> => {
+    const content = at('var/cache/mountkeeper/files/vfs/files/a.txt');
+    for (const [tree, text] of [
+      ['vfs', 'words'],
+      ['vfsMeta', `{"ModTime":"x","Dirty": ${String(isDirty)}}`],
+    ]) {
+      await mkdir(at(`var/cache/mountkeeper/files/${tree}/files`), { recursive: true });
+      await writeFile(at(`var/cache/mountkeeper/files/${tree}/files/a.txt`), text ?? '');
+    }
+    return content;
+  };
+
+  it('write a configuration that is closed by a password once, and never touch it again', async (t) => {
+    const { at, script } = await machine(t);
+    assert.deepEqual(await script('postinst', ['configure', '']), { code: 0, said: '' });
+    assert.match(await readFile(at('etc/mountkeeper/web-password'), 'utf8'), /^[0-9a-f]{32}$/);
+    assert.equal((await stat(at('etc/mountkeeper/mountkeeper.toml'))).mode & 0o777, 0o600);
+    const text = await readFile(at('etc/mountkeeper/mountkeeper.toml'), 'utf8');
+    await writeFile(
+      at('etc/mountkeeper/mountkeeper.toml'),
+      text.replace('/etc/mountkeeper/', `${at('etc/mountkeeper')}/`),
+    );
+    assert.match(
+      (await run(process.execPath, [MAIN, 'check', '--config', at('etc/mountkeeper/mountkeeper.toml')]))
+        .stdout,
+      /valid/,
+    );
+    await writeFile(at('etc/mountkeeper/mountkeeper.toml'), 'changed');
+    await script('postinst', ['configure', '0.0.9']);
+    assert.equal(await readFile(at('etc/mountkeeper/mountkeeper.toml'), 'utf8'), 'changed');
+  });
+
+  it('refuse a purge while files wait, and never delete them', async (t) => {
+    const { at, script } = await machine(t);
+    await script('postinst', ['configure', '']);
+    const file = await cacheFile(at, true);
+    const refused = await script('postrm', ['purge']);
+    assert.equal(refused.code, 1);
+    assert.match(refused.said, /not purged[^]*a\.txt/);
+    assert.ok((await exists(file)) && (await exists(at('etc/mountkeeper/mountkeeper.toml'))));
+    const told = await script('postrm', ['purge'], { MOUNTKEEPER_PURGE: 'leave' });
+    assert.equal(told.code, 0, told.said);
+    assert.deepEqual([await exists(file), await exists(at('etc/mountkeeper'))], [true, false]);
+  });
+
+  it('refuse a purge for whatever is not known to be on the NAS', async (t) => {
+    for (const path of [
+      'files/held/000001/vfs/a',
+      'files/layer/upper/new.txt',
+      'files/aside/x/vfs/a',
+      'files/vfs/files/no-document',
+      'files/layer/upper/folder/.',
+    ]) {
+      const { at, script } = await machine(t);
+      const file = at(`var/cache/mountkeeper/${path}`);
+      await mkdir(join(file, '..'), { recursive: true });
+      if (path.endsWith('/.')) await mkdir(file, { recursive: true });
+      else await writeFile(file, 'x');
+      assert.equal((await script('postrm', ['purge'])).code, 1, path);
+      assert.ok(await exists(file), path);
+    }
+  });
+
+  it('leave nothing behind when all is on the NAS, and a cache elsewhere alone', async (t) => {
+    const { at, script } = await machine(t);
+    await script('postinst', ['configure', '']);
+    const file = await cacheFile(at, false);
+    await mkdir(at('mnt/mountkeeper/files'));
+    for (const own of ['place', 'in-use', 'reserve', 'boot']) {
+      await writeFile(at(`var/cache/mountkeeper/files/${own}`), '');
+    }
+    await mkdir(at('elsewhere'));
+    await writeFile(
+      at('etc/mountkeeper/mountkeeper.toml'),
+      `[web]\nport = 1\n[cache]\n# where\ndir = "${at('elsewhere')}"\n`,
+    );
+    assert.deepEqual(await script('postrm', ['remove']), { code: 0, said: '' });
+    assert.ok(await exists(file), 'a removal touches no file');
+    assert.deepEqual(await script('postrm', ['purge']), { code: 0, said: '' });
+    for (const path of ['etc/mountkeeper', 'var/lib/mountkeeper', 'var/cache/mountkeeper', 'mnt/mountkeeper'])
+      assert.equal(await exists(at(path)), false, path);
+    assert.ok(await exists(at('elsewhere')));
+  });
+
+  it('look into a cache that lies elsewhere, too', async (t) => {
+    const { at, script } = await machine(t);
+    await script('postinst', ['configure', '']);
+    await mkdir(at('ssd/files/vfs'), { recursive: true });
+    await writeFile(at('ssd/files/vfs/a'), 'x');
+    await writeFile(at('etc/mountkeeper/mountkeeper.toml'), `[cache]\ndir = "${at('ssd')}"\n`);
+    assert.equal((await script('postrm', ['purge'])).code, 1);
+  });
+});

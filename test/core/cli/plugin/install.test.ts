@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
+import { pluginName } from '../../../../core/cli/plugin/install/judge.ts';
+import { runNpm } from '../../../../core/cli/plugin/install/npm.ts';
+import { isPinned, sourceOf } from '../../../../core/cli/plugin/install/source.ts';
+import { PluginStore } from '../../../../core/cli/plugin/install/store.ts';
+import { createClock } from '../../../../core/platform/clock.ts';
+import { searchedFolders } from '../../../../core/plugins/discovery/installed.ts';
+
+async function scratch(t: TestContext): Promise<string> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'mountkeeper-install-')));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+const SOURCE = { kind: 'registry', spec: 'garden' } as const;
+
+/** What npm leaves in a project. */
+async function fetchInto(project: string, packages: readonly string[]): Promise<void> {
+  for (const name of packages) await mkdir(join(project, 'node_modules', name), { recursive: true });
+  const locked = packages.map((name) => [
+    `node_modules/${name}`,
+    { version: '1.0.0', integrity: 'sha512-x' },
+  ]);
+  await writeFile(
+    join(project, 'package-lock.json'),
+    JSON.stringify({ packages: { '': {}, ...Object.fromEntries(locked) } }),
+  );
+}
+
+describe('what is to be installed', () => {
+  it('is a package, a folder or a tarball, and never an option or an address', async (t) => {
+    const folder = await scratch(t);
+    await writeFile(join(folder, 'garden-1.0.0.tgz'), '');
+    for (const spec of ['garden', 'garden@1.2.3', 'garden@^1 || 2', '@friend/garden@next'])
+      assert.deepEqual(await sourceOf(spec), { kind: 'registry', spec });
+    assert.deepEqual(await sourceOf(folder), { kind: 'folder', spec: folder });
+    const tarball = join(folder, 'garden-1.0.0.tgz');
+    assert.deepEqual(await sourceOf(tarball), { kind: 'tarball', spec: tarball });
+    for (const spec of [
+      '--git=x',
+      'git+ssh://host/garden',
+      'a@npm:b',
+      'user/garden',
+      'a@file:b',
+      '',
+      'a.tgz',
+    ])
+      await assert.rejects(
+        sourceOf(spec),
+        /neither a package nor a path|there is no folder or tarball/,
+        spec,
+      );
+  });
+
+  it('is pinned by an exact version alone', () => {
+    assert.deepEqual(['a@1.2.3', '@b/a@=1.2.3-rc.1'].map(isPinned), [true, true]);
+    assert.deepEqual(['a', '@b/a', 'a@1', 'a@^1.2.3', 'a@next'].map(isPinned), Array(5).fill(false));
+  });
+
+  it('is called after its package, unless it says how', () => {
+    const own = { mountkeeper: {} };
+    assert.equal(pluginName(own, '@friend/mountkeeper-plugin-garden'), 'garden');
+    assert.equal(pluginName(own, 'garden'), 'garden');
+    assert.equal(pluginName({ mountkeeper: { name: 'pond' } }, 'garden'), 'pond');
+    assert.throws(() => pluginName({}, 'garden'), /it is no plugin for Mountkeeper/);
+    for (const name of ['../x', '.packages', 'A', 5])
+      assert.throws(() => pluginName({ mountkeeper: { name } }, 'garden'), /cannot be the name/);
+  });
+
+  it('needs npm, which is named where it is missing', async (t) => {
+    const npm = {
+      project: await scratch(t),
+      command: 'no-npm-here',
+      clock: createClock(),
+      signal: new AbortController().signal,
+    };
+    await assert.rejects(
+      runNpm(['install'], 'garden', npm),
+      /^Error: npm is not on this machine; install it/,
+    );
+  });
+});
+
+describe('the folder of installed plugins', () => {
+  it('has the former version until the new one is there, and then no more', async (t) => {
+    const stateDir = await scratch(t);
+    const store = new PluginStore(stateDir);
+    assert.deepEqual(await searchedFolders(['/dirs'], stateDir), ['/dirs']);
+    for (const round of [1, 2])
+      await store.alone(() =>
+        store.withDraft(SOURCE, async (project) => {
+          await fetchInto(project, ['garden']);
+          assert.equal((await store.list()).length, round - 1);
+          const fetched = { package: 'garden', version: '1.0.0', integrity: 'x', hasScripts: false };
+          await store.putInPlace('garden', { ...fetched, folder: join(project, 'node_modules', 'garden') });
+        }),
+      );
+    assert.deepEqual(
+      (await store.list()).map(({ name, version, source }) => [name, version, source]),
+      [['garden', '1.0.0', SOURCE]],
+    );
+    assert.equal((await readdir(join(store.folder, '.packages'))).length, 1);
+    assert.deepEqual(await searchedFolders(['/dirs'], stateDir), ['/dirs', store.folder]);
+  });
+
+  it('forgets an attempt that failed, and what one that was killed has left', async (t) => {
+    const store = new PluginStore(await scratch(t));
+    const fail = (): Promise<never> => Promise.reject(new Error('no'));
+    await assert.rejects(
+      store.alone(() => store.withDraft(SOURCE, fail)),
+      /no/,
+    );
+    assert.deepEqual(await readdir(join(store.folder, '.packages')), []);
+    await mkdir(join(store.folder, '.packages', 'abcdef'));
+    await store.alone(async () => undefined);
+    assert.deepEqual(await readdir(join(store.folder, '.packages')), []);
+  });
+
+  it('is not used where others may write, or by two at a time', async (t) => {
+    const store = new PluginStore(await scratch(t));
+    const inner = (): Promise<unknown> => store.alone(async () => undefined);
+    await assert.rejects(store.alone(inner), /another command changes .* try again/);
+    await chmod(store.folder, 0o777);
+    await assert.rejects(inner(), /may be written by everybody/);
+  });
+});

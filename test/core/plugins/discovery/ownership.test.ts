@@ -1,0 +1,373 @@
+/** Plugin folders of others: nothing that somebody else could write is imported, nor what is switched off. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import {
+  chmod,
+  chown,
+  lchown,
+  mkdir,
+  mkdtemp,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { pino } from 'pino';
+import { discoverPlugins } from '../../../../core/plugins/discovery/discover.js';
+import type { FoundPlugin } from '../../../../core/plugins/discovery/found.js';
+import { judgeContent, resolveTrusted, Untrusted } from '../../../../core/platform/files/ownership.js';
+import { pluginFiles } from '../../../../core/plugins/discovery/plugin-files.js';
+import { unlessRoot } from '../../../runner/skips.ts';
+
+const NOBODY = 65_534;
+/** Who is not root can give nothing away. */
+const asRoot = { skip: unlessRoot };
+
+interface Room {
+  readonly root: string;
+  at(...parts: string[]): string;
+  /** A plugin that leaves a mark when it is imported. */
+  plugin(name: string, json?: object): Promise<void>;
+  discover(enabled: readonly string[], dirs?: readonly string[]): Promise<readonly FoundPlugin[]>;
+  wasImported(name: string): boolean;
+}
+
+async function room(t: TestContext): Promise<Room> {
+  const root = await realpath(await mkdtemp(path.join(tmpdir(), 'mountkeeper-owner-')));
+  t.after(() => rm(root, { recursive: true, force: true }));
+  const at = (...parts: string[]): string => path.join(root, ...parts);
+  await mkdir(at('dirs'));
+  return {
+    root,
+    at,
+    async plugin(name, json = {}) {
+      await mkdir(at('dirs', name, 'deep'), { recursive: true });
+      await writeFile(
+        at('dirs', name, 'package.json'),
+        JSON.stringify({
+          type: 'module',
+          version: '1.2.3',
+          description: 'Waters.',
+          // For its mark.
+          mountkeeper: { permissions: ['files'] },
+          ...json,
+        }),
+      );
+      await writeFile(at('dirs', name, 'deep', 'text.js'), "export const text = 'Waters.';");
+      await writeFile(
+        at('dirs', name, 'index.js'),
+        `import { writeFileSync } from 'node:fs';
+import { text } from './deep/text.js';
+writeFileSync(${JSON.stringify(at(`imported-${name}`))}, '');
+export default { name: '${name}', version: '1.2.3', apiVersion: 1, description: text, register() {} };`,
+      );
+    },
+    discover: (enabled, dirs = [at('dirs')]) =>
+      discoverPlugins({
+        inTree: at('none'),
+        thirdPartyDirs: dirs,
+        stateDir: at('state'),
+        enabled: new Set(enabled),
+        log: pino({ level: 'silent' }),
+        importMs: 20_000,
+      }),
+    wasImported: (name) => existsSync(at(`imported-${name}`)),
+  };
+}
+
+async function assertRefused(place: Room, sentence: RegExp): Promise<void> {
+  const found = (await place.discover(['garden'])).find((one) => one.name === 'garden');
+  assert.match(found?.problem ?? 'it was taken', sentence);
+  assert.equal(place.wasImported('garden'), false);
+  assert.equal(existsSync(place.at('state/plugins/garden')), false);
+  assert.equal(found?.guard, true, 'what others can write may be a guard');
+}
+
+describe('a plugin that is off', () => {
+  it('is not imported: its name, version and description come from its package.json', async (t) => {
+    const place = await room(t);
+    await place.plugin('garden', { description: 'As the package says.' });
+    const [found] = await place.discover([]);
+    assert.deepEqual(
+      [found?.name, found?.version, found?.description, found?.plugin, found?.problem],
+      ['garden', '1.2.3', 'As the package says.', undefined, undefined],
+    );
+    assert.equal(place.wasImported('garden'), false);
+    await place.discover(['garden']);
+    assert.equal(place.wasImported('garden'), true, 'and is, once it is on');
+  });
+
+  it('that belongs to somebody else says what will be in the way', asRoot, async (t) => {
+    const place = await room(t);
+    await place.plugin('garden');
+    await chown(place.at('dirs/garden'), NOBODY, NOBODY);
+    const [found] = await place.discover([]);
+    assert.match(found?.problem ?? '', /garden belongs to user 65534, not to root, .* run: chown -R root/);
+    assert.equal(found?.guard, false);
+  });
+});
+
+describe('a plugin that is on is not imported when', () => {
+  for (const [what, spoil, sentence] of [
+    [
+      'its folder belongs to somebody else',
+      (at: Room['at']) => chown(at('dirs/garden'), NOBODY, NOBODY),
+      /dirs\/garden belongs to user 65534.*chown -R root \S+dirs\/garden$/,
+    ],
+    [
+      'a file in it does',
+      (at: Room['at']) => chown(at('dirs/garden/deep/text.js'), NOBODY, NOBODY),
+      /deep\/text\.js belongs to user 65534.*chown -R root \S+dirs\/garden$/,
+    ],
+    [
+      'a link in it does',
+      (at: Room['at']) =>
+        symlink('deep', at('dirs/garden/link')).then(() => lchown(at('dirs/garden/link'), NOBODY, NOBODY)),
+      /garden\/link belongs to user 65534/,
+    ],
+    [
+      'a folder in it does',
+      (at: Room['at']) => chown(at('dirs/garden/deep'), NOBODY, NOBODY),
+      /garden\/deep belongs to user 65534/,
+    ],
+    [
+      'the folder around it does',
+      (at: Room['at']) => chown(at('dirs'), NOBODY, NOBODY),
+      /dirs belongs to user 65534.*run: chown root \S+\/dirs$/,
+    ],
+    [
+      'a folder further up does',
+      (at: Room['at']) => chown(at('.'), NOBODY, NOBODY),
+      /mountkeeper-owner-\w+ belongs to user 65534/,
+    ],
+    [
+      'its package.json does',
+      (at: Room['at']) => chown(at('dirs/garden/package.json'), NOBODY, NOBODY),
+      /package\.json belongs to user 65534/,
+    ],
+  ] as const) {
+    it(what, asRoot, async (t) => {
+      const place = await room(t);
+      await place.plugin('garden');
+      await spoil(place.at);
+      await assertRefused(place, sentence);
+    });
+  }
+
+  for (const [what, file, mode, sentence] of [
+    [
+      'everybody may write its folder',
+      'dirs/garden',
+      0o777,
+      /garden may be written by everybody.*chmod -R go-w \S+dirs\/garden$/,
+    ],
+    ['its group may', 'dirs/garden', 0o775, /garden may be written by its group/],
+    [
+      'everybody may write it, the sticky bit notwithstanding',
+      'dirs/garden',
+      0o1777,
+      /garden may be written by everybody/,
+    ],
+    [
+      'its group may write a file in it',
+      'dirs/garden/deep/text.js',
+      0o664,
+      /deep\/text\.js may be written by its group/,
+    ],
+    ['everybody may write a folder further up', '.', 0o777, /may be written by everybody/],
+  ] as const) {
+    it(what, async (t) => {
+      const place = await room(t);
+      await place.plugin('garden');
+      await chmod(place.at(file), mode);
+      await assertRefused(place, sentence);
+    });
+  }
+
+  it('a link of somebody else leads to it, however well kept it is', asRoot, async (t) => {
+    const place = await room(t);
+    await place.plugin('well-kept');
+    await rename(place.at('dirs/well-kept'), place.at('well-kept'));
+    await symlink(place.at('well-kept'), place.at('dirs/garden'));
+    await lchown(place.at('dirs/garden'), NOBODY, NOBODY);
+    await assertRefused(place, /dirs\/garden belongs to user 65534/);
+  });
+
+  it('a link of root leads to what belongs to somebody else', asRoot, async (t) => {
+    const place = await room(t);
+    await place.plugin('garden');
+    await mkdir(place.at('home'));
+    await rename(place.at('dirs/garden'), place.at('home/garden'));
+    await chown(place.at('home'), NOBODY, NOBODY);
+    await symlink('../home/garden', place.at('dirs/garden'));
+    await assertRefused(place, /home belongs to user 65534/);
+  });
+
+  it('a link in it leads out to what everybody may write', async (t) => {
+    const place = await room(t);
+    await place.plugin('garden');
+    await writeFile(place.at('text.js'), "export const text = 'theirs';");
+    await chmod(place.at('text.js'), 0o666);
+    await rm(place.at('dirs/garden/deep/text.js'));
+    await symlink('../../../text.js', place.at('dirs/garden/deep/text.js'));
+    await assertRefused(place, /text\.js may be written by everybody/);
+  });
+
+  it('its copies could be swapped', async (t) => {
+    const place = await room(t);
+    await place.plugin('garden');
+    await mkdir(place.at('open'));
+    await chmod(place.at('open'), 0o777);
+    const [found] = await discoverPlugins({
+      inTree: place.at('none'),
+      thirdPartyDirs: [place.at('dirs')],
+      stateDir: place.at('open/state'),
+      enabled: new Set(['garden']),
+      log: pino({ level: 'silent' }),
+      importMs: 20_000,
+    });
+    assert.match(found?.problem ?? '', /open may be written by everybody/);
+    await mkdir(place.at('state/plugins/node_modules'), { recursive: true });
+    await chmod(place.at('state/plugins/node_modules'), 0o777);
+    assert.match(
+      (await place.discover(['garden']))[0]?.problem ?? '',
+      /node_modules may be written by everybody/,
+    );
+    assert.equal(place.wasImported('garden'), false);
+  });
+});
+
+describe('a plugin that is on is imported', () => {
+  it("from below a folder where everybody may make folders and none may take away another's", async (t) => {
+    const place = await room(t);
+    await place.plugin('garden');
+    await chmod(place.at('dirs'), 0o1777);
+    const [found] = await place.discover(['garden']);
+    assert.ok(found?.plugin, found?.problem);
+  });
+
+  it('with what its links lead out to, copied at their places, and links inside kept', async (t) => {
+    const place = await room(t);
+    await place.plugin('garden');
+    await mkdir(place.at('shared'));
+    await writeFile(place.at('shared/text.js'), "export const text = 'Waters.';");
+    await rm(place.at('dirs/garden/deep'), { recursive: true });
+    await symlink(place.at('shared'), place.at('dirs/garden/shared'));
+    await symlink('shared', place.at('dirs/garden/deep'));
+    const [found] = await place.discover(['garden']);
+    assert.ok(found?.plugin && found.stagedFolder, found?.problem);
+    await rm(place.at('shared'), { recursive: true });
+    assert.equal(
+      await readFile(path.join(found.stagedFolder, 'deep/text.js'), 'utf8'),
+      "export const text = 'Waters.';",
+    );
+    assert.equal((await stat(path.join(found.stagedFolder, 'index.js'))).mode & 0o077, 0);
+  });
+
+  it('though another folder of its name comes first and cannot be trusted', async (t) => {
+    const place = await room(t);
+    await place.plugin('garden');
+    await mkdir(place.at('first/garden'), { recursive: true });
+    await chmod(place.at('first'), 0o1777);
+    await chmod(place.at('first/garden'), 0o777);
+    const found = await place.discover(['garden'], [place.at('first'), place.at('dirs')]);
+    assert.ok(found.find((one) => one.name === 'garden')?.plugin);
+    assert.equal(found.length, 2);
+  });
+});
+
+describe('a folder of plugins that everybody may write', () => {
+  it('is refused as a whole, by name, and nothing in it is looked at', async (t) => {
+    const place = await room(t);
+    await place.plugin('garden');
+    await place.plugin('pond');
+    await chmod(place.at('dirs'), 0o777);
+    const found = await place.discover(['garden']);
+    assert.deepEqual(
+      found.map(({ name, guard }) => [name, guard]),
+      [
+        [place.at('dirs'), false],
+        ['garden', true],
+      ],
+    );
+    for (const { problem } of found)
+      assert.match(problem ?? '', /dirs may be written by everybody, .*run: chmod go-w \S+dirs$/);
+    assert.equal(place.wasImported('garden'), false);
+  });
+
+  it('is read though sticky for 200 folders at the most, those that are on first', asRoot, async (t) => {
+    const place = await room(t);
+    await place.plugin('zebra');
+    await chmod(place.at('dirs'), 0o1777);
+    for (let index = 0; index < 250; index += 1) {
+      await mkdir(place.at(`dirs/a${String(index)}`));
+      await chown(place.at(`dirs/a${String(index)}`), NOBODY, NOBODY);
+    }
+    const found = await place.discover(['zebra']);
+    assert.equal(found.length, 200);
+    assert.ok(found.find((one) => one.name === 'zebra')?.plugin);
+  });
+});
+
+describe('the files of a plugin', () => {
+  it('are those that were judged, though names are swapped meanwhile', async (t) => {
+    const place = await room(t);
+    await place.plugin('garden');
+    const files = pluginFiles(place.at('dirs/garden'));
+    const texts = new Map<string, string>();
+    for await (const { name, kind, content } of files) {
+      if (kind === 'file') texts.set(name, content.toString());
+      if (name !== 'deep') continue;
+      await rename(place.at('dirs/garden'), place.at('dirs/away'));
+      await mkdir(place.at('dirs/garden/deep'), { recursive: true });
+      await writeFile(place.at('dirs/garden/deep/text.js'), 'evil');
+      await writeFile(place.at('dirs/garden/index.js'), 'evil');
+    }
+    assert.deepEqual([...texts.keys()], ['deep/text.js', 'index.js', 'package.json']);
+    assert.deepEqual(
+      [...texts.values()].filter((text) => text.includes('evil')),
+      [],
+    );
+  });
+
+  it('are no pipes, which would keep the reader for ever, and no endless links', async (t) => {
+    const place = await room(t);
+    await place.plugin('garden');
+    await promisify(execFile)('mkfifo', [place.at('dirs/garden/pipe')]);
+    const walk = async (): Promise<void> => {
+      for await (const file of pluginFiles(place.at('dirs/garden'))) assert.ok(file.name);
+    };
+    await assert.rejects(walk(), /pipe is neither a file nor a folder/);
+    await rm(place.at('dirs/garden/pipe'));
+    await symlink(place.at('dirs/garden'), place.at('dirs/garden/again'));
+    await assert.rejects(walk(), /deeper than 64 folders/);
+    await rm(place.at('dirs/garden/again'));
+    await symlink('/nowhere/at/all', place.at('dirs/garden/lost'));
+    await assert.rejects(walk(), /the link \S+lost leads to \/nowhere\/at\/all, which is not there/);
+  });
+
+  it('are followed through links as the kernel does, parents of links included', async (t) => {
+    const place = await room(t);
+    await mkdir(place.at('a/b'), { recursive: true });
+    await writeFile(place.at('a/end'), '');
+    await symlink('a/b', place.at('link'));
+    assert.equal(await resolveTrusted(`${place.at('link')}/../end`), place.at('a/end'));
+    await symlink('loop', place.at('loop'));
+    await assert.rejects(resolveTrusted(place.at('loop')), /more than 40 links/);
+  });
+
+  it("may belong to root or to the daemon's user", () => {
+    judgeContent('/x', { uid: 0, mode: 0o644 });
+    judgeContent('/x', { uid: process.geteuid?.() ?? 0, mode: 0o755 });
+    assert.throws(() => judgeContent('/x', { uid: NOBODY - 1, mode: 0o644 }), Untrusted);
+  });
+});

@@ -1,0 +1,44 @@
+/** What a runner answers for a route is sent by the real web server, or refused; no request is left open. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { server as createServer } from '@hapi/hapi';
+import { answerWith } from '../../../../core/plugins/runner/carried-route.ts';
+
+describe('the answer of a route in a process of its own', { timeout: 20_000 }, () => {
+  async function sent(answer: unknown) {
+    const server = createServer({ debug: false });
+    server.route({ method: 'GET', path: '/', handler: (_request, h) => answerWith(answer, h) });
+    return server.inject('/');
+  }
+  const answer = (headers: unknown): object => ({ status: 200, headers, body: 'aGk=' });
+
+  it('is sent with its headers, but for those of the connection', async () => {
+    const { statusCode, headers, payload } = await sent(
+      answer({
+        'x-garden': ['a', 'b'],
+        'Content-Length': '999',
+        'transfer-encoding': 'x',
+        ['__proto__']: 'p',
+      }),
+    );
+    assert.deepEqual([statusCode, payload], [200, 'hi']);
+    assert.equal(headers['x-garden'], 'a,b');
+    assert.equal(headers['content-length'], 2);
+    assert.equal(headers['transfer-encoding'], undefined);
+    assert.equal(headers['content-type'], 'application/octet-stream');
+  });
+
+  it('is refused where it is none', async () => {
+    const odd = [5, null, { a: 1 }, [['a']], [5]].flatMap((value) => [
+      answer({ 'content-type': value }),
+      answer({ 'x-garden': value }),
+    ]);
+    const shapes = [null, 'x', [], answer(null), answer([]), { ...answer({}), status: 99 }, { status: 200 }];
+    for (const bad of [...odd, ...shapes])
+      assert.equal((await sent(bad)).statusCode, 500, JSON.stringify(bad));
+    for (const headers of [{ 'x-garden': 'a\r\nb: c' }, { 'x garden': 'a' }])
+      assert.equal((await sent(answer(headers))).statusCode, 500, JSON.stringify(headers));
+    for (const type of ['', ' ', 'x', ';', 'text/html;charset', ['text/html', 'x/y']])
+      assert.equal((await sent(answer({ 'content-type': type }))).statusCode, 200, String(type));
+  });
+});

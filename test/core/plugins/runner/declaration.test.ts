@@ -1,0 +1,229 @@
+/** What a plugin declares crosses as data, or is refused with the sentence why. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import Joi from 'joi';
+import { pino } from 'pino';
+import type { ConfigContribution } from '../../../../core/contract/config.ts';
+import type { Plugin, PluginContext } from '../../../../core/contract/plugin.ts';
+import { buildNode } from '../../../../core/config/schema/key-tree.ts';
+import { describeLedger } from '../../../../core/plugins/describe-ledger.ts';
+import { dryRun } from '../../../../core/plugins/instance/instance.ts';
+import { carriedPlugin } from '../../../../core/plugins/runner/carried-plugin.ts';
+import { checkedDeclaration, declarationOf } from '../../../../core/plugins/runner/declaration.ts';
+import type { Declaration } from '../../../../core/plugins/runner/declaration.ts';
+import { duration, filePath, secret, size } from '../../../../core/sdk/config-types.ts';
+
+const log = pino({ level: 'silent' });
+
+function plugin(register: (ctx: PluginContext) => void, more: Partial<Plugin> = {}): Plugin {
+  return { name: 'garden', version: '1.2.3', apiVersion: 1, description: 'A garden.', register, ...more };
+}
+
+/** As the daemon gets it. */
+function sentBy(one: Plugin): Declaration {
+  return checkedDeclaration(JSON.parse(JSON.stringify(declarationOf(one, dryRun(one, log)))));
+}
+
+function carried(one: Plugin): Plugin {
+  const begin = { entry: '/none.js', name: one.name, declared: {} };
+  return carriedPlugin({
+    declaration: sentBy(one),
+    begin,
+    onGivenUp: () => undefined,
+    onAbsence: () => undefined,
+    confinement: { entry: '/none.js', folder: '/', permissions: [] },
+  });
+}
+
+const none = async (): Promise<void> => undefined;
+const nothing = (): void => undefined;
+
+describe('a plugin that is carried', () => {
+  const whole = plugin(
+    (ctx) => {
+      ctx.tap('afterCycle', none, 7);
+      ctx.tap('resolveBandwidth', (budget) => budget);
+      ctx.handle('bwlimit', none);
+      ctx.status('nasOffline', { default: false, read: () => false });
+      ctx.shareStatus({ defaults: {}, read: () => ({}) });
+      ctx.route({
+        method: ['GET', 'POST'],
+        path: '/api/garden',
+        options: { auth: false },
+        handler: () => 'x',
+      });
+      ctx.metric({ name: 'garden_beds', help: 'Beds.', labels: ['kind'], read: () => 1 });
+      ctx.metric({ name: 'garden_total', help: 'All.', type: 'counter' }).add(0);
+      ctx.tab({
+        id: 'garden',
+        title: { en: 'Garden' },
+        place: 'card',
+        texts: { en: { a: 'b' } },
+        render: () => 'x',
+        parts: {},
+        actions: { dig: () => ({ ok: true, message: '' }) },
+      });
+      ctx.every({ name: 'tick', ms: () => 1, run: none });
+      ctx.job({ name: 'daily', cron: () => '', run: none });
+      ctx.effect('a bed', () => none);
+    },
+    { requires: ['status', 'store'] },
+  );
+
+  it('declares in the daemon what it declared in its process', () => {
+    const there = dryRun(whole, log);
+    const here = dryRun(carried(whole), log);
+    for (const list of ['taps', 'handlers', 'statusFields', 'shareStatus', 'tabs'] as const)
+      assert.deepEqual(
+        describeLedger({ [list]: here[list] } as never),
+        describeLedger({ [list]: there[list] } as never),
+      );
+    assert.deepEqual(
+      here.routes.map(({ method, path }) => [method, path]),
+      [[['GET', 'POST'], '/api/garden']],
+    );
+    assert.deepEqual(
+      here.metrics.map(({ name, type, labels }) => [name, type, labels]),
+      [
+        ['garden_beds', 'gauge', ['kind']],
+        ['garden_total', 'counter', []],
+      ],
+    );
+    assert.deepEqual(
+      here.effects.map(({ label }) => label),
+      ['a process of its own', 'a bed', 'every tick', 'job daily'],
+    );
+    assert.deepEqual([here.jobs, here.intervals, here.services], [[], [], []]);
+    assert.deepEqual(carried(whole).requires, ['status', 'store']);
+  });
+
+  it('gives no value while its process does not run', () => {
+    const ledger = dryRun(carried(whole), log);
+    assert.throws(() => ledger.statusFields[0]?.read(), /its process is not running now/);
+    assert.throws(() => ledger.metrics[0]?.read(), /its process is not running now/);
+    assert.deepEqual(ledger.shareStatus[0]?.read('files'), {});
+    const tap = ledger.taps[1]?.fn as ((budget: object) => unknown) | undefined;
+    assert.equal(tap?.({ up: 1, down: 1 }), undefined);
+  });
+
+  it('has the same schema', () => {
+    const schema = Joi.object({
+      word: Joi.string().pattern(/^a+$/i).default('a').description('A word.').meta({ tier: 'live' }),
+      beds: Joi.array()
+        .items(Joi.object({ width: Joi.number().integer().min(1).default(2) }))
+        .default([]),
+      rules: Joi.array().items(Joi.string()).default([]),
+      kind: Joi.string().valid('x', 'y').default('x'),
+      least: Joi.number().default(1),
+      every: duration({ min: '5s', max: '1h' })
+        .default('10s')
+        .description('How often.')
+        .meta({ tier: 'live' }),
+      large: size().default('1M'),
+      folder: filePath().default(''),
+      password: secret().default(''),
+      most: Joi.number().min(Joi.ref('least')).default(9),
+    });
+    const rebuilt = carried(plugin(nothing, { config: { schema } })).config?.schema as Joi.ObjectSchema;
+    const types = (of: Joi.ObjectSchema) => [
+      ...buildNode(of.describe(), { path: '', owner: 'x', tier: 'global' }).children.values(),
+    ];
+    assert.deepEqual(types(rebuilt), types(schema), 'documented alike');
+    for (const value of [
+      {},
+      { word: 'b' },
+      { beds: [{}] },
+      { beds: [{ width: 0 }] },
+      { kind: 'y' },
+      { rules: ['a'] },
+      { rules: 1 },
+      { least: 5, most: 4 },
+      { every: '1s' },
+      { every: '2h' },
+      { every: 'often' },
+      { every: 5 },
+      { every: '' },
+      { large: '5X' },
+      { password: '********' },
+      { password: { env: 'X' } },
+      { password: { env: 'X', file: 'y' } },
+      { folder: '\0' },
+      { odd: 1 },
+    ])
+      assert.deepEqual(
+        [rebuilt.validate(value).value, rebuilt.validate(value).error?.message],
+        [schema.validate(value).value, schema.validate(value).error?.message],
+      );
+  });
+});
+
+describe('what cannot be carried', () => {
+  const schema = (keys: Joi.SchemaMap): { config: ConfigContribution } => ({
+    config: { schema: Joi.object(keys) },
+  });
+  const cases: readonly (readonly [
+    sentence: RegExp,
+    register: (ctx: PluginContext) => void,
+    more?: Partial<Plugin>,
+  ])[] = [
+    [/ctx\.hapi\(\) cannot/, (ctx) => ctx.hapi({ name: 'x', register: none }, {})],
+    [/ctx\.provide\(\) cannot/, (ctx) => void ctx.provide('exporter:x', () => ({}) as never)],
+    [/ctx\.cli\(\) cannot/, (ctx) => ctx.cli({ name: 'x', usage: '', summary: '', run: async () => 0 })],
+    [
+      /controls of ctx\.tab\("x"\) cannot/,
+      (ctx) => ctx.tab({ id: 'x', title: 'X', render: () => 'x', controls: () => 'x' }),
+    ],
+    [/worker file cannot/, (ctx) => ctx.job({ name: 'x', cron: () => '', worker: { file: '/x.js' } })],
+    [/histogram cannot/, (ctx) => void ctx.metric({ name: 'x', help: '', type: 'histogram', buckets: [1] })],
+    [/ctx\.tap\("beforeReload"\) cannot .*secrets/, (ctx) => ctx.tap('beforeReload', () => undefined)],
+    [/ctx\.handle\("reload"\) cannot/, (ctx) => ctx.handle('reload', none)],
+    [/the service "processes" cannot/, nothing, { requires: ['processes'] }],
+    [/guard cannot/, nothing, { guard: true }],
+    [/config\.check cannot/, nothing, { config: { schema: Joi.object(), check: () => [] } }],
+    [
+      /config\.schema\.odd cannot .*function/,
+      nothing,
+      schema({ odd: Joi.any().custom((value: unknown) => value) }),
+    ],
+    [/config\.schema\.at\.flags\.default cannot/, nothing, schema({ at: Joi.number().default(() => 1) })],
+    [/config\.schema\.at cannot/, nothing, schema({ at: Joi.number().external(() => undefined) })],
+    [
+      /GET \/x cannot .*plain function/,
+      (ctx) => ctx.route({ method: 'GET', path: '/x', handler: { proxy: {} } as never }),
+    ],
+    [
+      /GET \/x cannot .*"pre"/,
+      (ctx) => ctx.route({ method: 'GET', path: '/x', options: { pre: [] }, handler: () => 'x' }),
+    ],
+    [
+      /GET \/x cannot .*"auth"/,
+      (ctx) =>
+        ctx.route({ method: 'GET', path: '/x', options: { auth: { mode: 'try' } }, handler: () => 'x' }),
+    ],
+  ];
+  for (const [expected, register, more] of cases)
+    it(`says ${expected.source}`, () => {
+      assert.throws(
+        () => sentBy(plugin(register, more)),
+        (error: Error) => {
+          assert.match(error.message, expected);
+          return error.message.startsWith('it cannot run in a process of its own: ');
+        },
+      );
+    });
+
+  it('is no declaration that a hostile runner made up', () => {
+    const good = sentBy(plugin(() => undefined));
+    for (const bad of [
+      null,
+      {},
+      { ...good, requires: ['processes'] },
+      { ...good, taps: [{ hook: 'beforeReload', stage: 0 }] },
+      { ...good, commands: ['reload'] },
+      { ...good, labels: Array.from({ length: 201 }, () => 'x') },
+      { ...good, shareStatus: Array.from({ length: 21 }, () => ({})) },
+      { ...good, routes: [{ method: 'GET', path: '/x', options: { cors: true } }] },
+    ])
+      assert.throws(() => checkedDeclaration(bad), /what it declares cannot be used/);
+  });
+});

@@ -1,0 +1,208 @@
+/** A real runner under its supervisor; its plugin may write to the socket by itself. */
+import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+import { after, before, describe, it } from 'node:test';
+import type { PluginContext } from '../../../../core/contract/plugin.ts';
+import type { Permission } from '../../../../core/contract/services.ts';
+import { createClock } from '../../../../core/platform/clock.ts';
+import { readProcStat } from '../../../../core/platform/processes/proc-stat.ts';
+import { packageDir as hostDir } from '../../../../core/plugins/discovery/stage.ts';
+import { RunnerSupervisor } from '../../../../core/plugins/runner/runner-supervisor.ts';
+import { collectLog } from '../../../support/platform/collected-log.ts';
+import { createScratch } from '../../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../../support/platform/scratch-folder.ts';
+import { until } from '../../../support/platform/wait.ts';
+
+/** A plugin's file whose `say` writes a message of any kind to the socket. */
+const source = (body: string): string => `import { spawn } from 'node:child_process';
+import { readFileSync, writeSync } from 'node:fs';
+import { once } from 'node:events';
+const write = (bytes) => {
+  for (let at = 0; at < bytes.length;) {
+    try {
+      at += writeSync(3, bytes, at);
+    } catch (error) {
+      if (error.code !== 'EAGAIN') throw error;
+    }
+  }
+};
+const say = (message) => {
+  const body = Buffer.from(typeof message === 'string' ? message : JSON.stringify(message));
+  const header = Buffer.alloc(4);
+  header.writeUInt32BE(body.length);
+  write(Buffer.concat([header, body]));
+};
+void [once, readFileSync, spawn, write, say];
+export default { name: 'odd', version: '1.0.0', apiVersion: 1, description: 'Odd.',
+  register(ctx) { ${body} } };
+`;
+
+/** What these do is meant to reach further than their permissions. */
+const ALL: readonly Permission[] = ['send-commands', 'network', 'own-files', 'files', 'processes'];
+const PATIENCE = { timeoutMs: 20_000 };
+
+describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
+  let scratch: Scratch;
+  let made = 0;
+  before(async () => {
+    scratch = await createScratch('runner');
+  });
+  after(() => scratch.close());
+
+  async function supervised(body: string, config: () => object = () => ({}), permissions = ALL) {
+    const packageDir = scratch.path(`plugin-${(made += 1)}`);
+    const entry = `${packageDir}/index.js`;
+    await mkdir(dirname(entry));
+    await writeFile(`${packageDir}/package.json`, '{ "type": "module" }');
+    await writeFile(entry, source(body));
+    const collected = collectLog();
+    const { log } = collected;
+    const ctx = { log, send: async () => undefined } as unknown as PluginContext;
+    const supervisor = new RunnerSupervisor({
+      ctx,
+      clock: createClock(),
+      crashes: [],
+      onGivenUp: () => undefined,
+      onAbsence: () => undefined,
+      confinement: {
+        permissions,
+        entry,
+        folder: packageDir,
+        name: 'odd',
+        stateDir: scratch.root,
+        packageDir: hostDir,
+      },
+      begin: () => ({
+        is: 'begin',
+        task: 'run',
+        entry,
+        name: 'odd',
+        declared: { guard: false, shareKeys: [], permissions },
+        config: config(),
+        paths: { stateDir: scratch.root, packageDir },
+        logLevel: 'info',
+        world: {},
+      }),
+    });
+    scratch.defer(() => supervisor.stop('shutdown'));
+    const started = supervisor.start();
+    return { supervisor, started, ...collected };
+  }
+
+  it('may send no text where a text belongs', async () => {
+    const odd = '{ toString: 1 }';
+    const { supervisor, started, messages } = await supervised(`ctx.tap('afterCycle', (what) => {
+      if (what === 'log') say({ is: 'log', level: ${odd}, message: ${odd}, fields: {} });
+      if (what === 'deep')
+        say('{"is":"log","level":"info","fields":{},"message":' + '['.repeat(2e5) + ']'.repeat(2e5) + '}');
+      if (what === 'answer') say({ is: 'answer', id: 3, problem: ${odd} });
+      if (what === 'fail') say({ is: 'failed', reason: ${odd} });
+      return new Promise((resolve) => setTimeout(resolve, what === 'fail' ? 20_000 : 100, what));
+    });`);
+    await started;
+    assert.equal(await supervisor.call('tap', 0, ['log']), 'log');
+    assert.equal(await supervisor.call('tap', 0, ['deep']), 'deep');
+    await assert.rejects(supervisor.call('tap', 0, ['answer']), /it gave no text/);
+    await assert.rejects(supervisor.call('tap', 0, ['fail']), /its process has ended/);
+    assert.deepEqual(messages().slice(0, 2), ['it gave no text', 'it gave no text']);
+    assert.match(messages().at(-1) ?? '', /has ended \(it gave no text\) and is started anew/);
+  });
+
+  it('is not heard byte by byte', async () => {
+    const { started, messages } = await supervised(`ctx.effect('drips', () => {
+      setTimeout(() => {
+        write(Buffer.from([0, 16, 0, 0]));
+        for (let left = 1_048_576; left > 0; left -= 1) write(Buffer.from(' '));
+      }, 50);
+      return () => undefined;
+    });`);
+    await started;
+    await until(
+      'it is ended',
+      () => messages().some((one) => /more than the daemon can take/.test(one)),
+      PATIENCE,
+    );
+  });
+
+  it('is read at a pace when it prints', async () => {
+    const { supervisor, started, entries } = await supervised(`ctx.effect('prints', () => {
+      const child = spawn('yes', ['x'.repeat(100)], { stdio: ['ignore', 'inherit', 'ignore'] });
+      return () => void child.kill();
+    });`);
+    await started;
+    await until('it prints', () => entries.length > 0, PATIENCE);
+    const from = process.cpuUsage();
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    const { user, system } = process.cpuUsage(from);
+    assert.ok(user + system < 1_000_000, `${user + system} µs of 3 s went into reading it`);
+    assert.equal(supervisor.isUp, true);
+  });
+
+  it('hears what has changed while it started', async () => {
+    let config = { beds: 1 };
+    const { supervisor, started } = await supervised(
+      `ctx.effect('slow', () => new Promise((resolve) => setTimeout(resolve, 500, () => undefined)));
+      ctx.tap('afterCycle', () => ctx.config.beds);`,
+      () => config,
+    );
+    config = { beds: 2 };
+    supervisor.send({ is: 'config', config });
+    await started;
+    assert.equal(await supervisor.call('tap', 0, []), 2);
+  });
+
+  it('is the first process that the kernel ends when memory runs out', async () => {
+    const { supervisor, started } = await supervised(
+      "ctx.tap('afterCycle', () => readFileSync('/proc/self/oom_score_adj', 'latin1').trim());",
+    );
+    await started;
+    assert.equal(await supervisor.call('tap', 0, []), '1000');
+  });
+
+  it('is nothing where the daemon can open no more files, and the daemon lives', async () => {
+    const at = (file: string): string => new URL(`../../../../core/${file}`, import.meta.url).href;
+    const script = `
+      import { openSync } from 'node:fs';
+      import { RunnerProcess } from ${JSON.stringify(at('plugins/runner/runner-process.js'))};
+      import { createClock } from ${JSON.stringify(at('platform/clock.js'))};
+      process.stdout.write('');
+      const clock = createClock();
+      const nothing = () => undefined;
+      const onEnd = (reason) => console.log(reason);
+      const places = { entry: '', folder: '/', stateDir: '/', packageDir: '/' };
+      const confinement = { ...places, permissions: ['files', 'network'], name: '' };
+      const runner = new RunnerProcess({ clock, confinement, onMessage: nothing, onLine: nothing, onEnd });
+      try { for (;;) openSync('/dev/null'); } catch {}
+      try { new RunnerProcess({ clock, confinement }); } catch (error) { console.log(error.message); }
+      setTimeout(() => runner.kill('it was looked at'), 3_000);
+      setTimeout(() => console.log('lives'), 4_000);`;
+    const node = [process.execPath, '--input-type=module', '-e', script];
+    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', 'ulimit -n 60; exec "$@"', 'sh', ...node]);
+    assert.equal(
+      stdout,
+      'it could not be started: the daemon can open no more files\nit was looked at\nlives\n',
+    );
+  });
+
+  it('leaves nothing that it has started, however soon it ends and whoever its parent is by then', async () => {
+    const child = "sh -c 'echo \\$\\$; exec sleep 60.4'";
+    const { supervisor, started } = await supervised(`ctx.effect('children', async () => {
+      const shell = spawn('sh', ['-c', "${child} & setsid ${child} & (setsid ${child} &) ; wait"], {
+        detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
+      let text = '';
+      while (text.split('\\n').length < 4) text += String((await once(shell.stdout, 'data'))[0]);
+      globalThis.children = text.trim().split('\\n').map(Number);
+      return () => undefined;
+    });
+    ctx.tap('afterCycle', () => globalThis.children);`);
+    await started;
+    const children = (await supervisor.call('tap', 0, [])) as number[];
+    const living = () => children.filter((pid) => ![undefined, 'Z', 'X'].includes(readProcStat(pid)?.state));
+    assert.equal(new Set(living()).size, 3);
+    await supervisor.stop('disable');
+    await until('all have ended', () => living().length === 0, { timeoutMs: 5_000 });
+  });
+});

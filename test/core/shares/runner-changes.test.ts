@@ -1,0 +1,311 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createKit, FakeMount, planOf, spec } from '../../support/shares/fake-shares.ts';
+import type { Kit } from '../../support/shares/fake-shares.ts';
+
+const photos = spec('photos');
+const elsewhere = spec('photos', { host: 'other.lan' });
+const readOnly = spec('photos', { readOnly: true });
+
+async function mounted(kit: Kit = createKit()) {
+  const runner = kit.run(photos);
+  await kit.clock.advance(0);
+  return { kit, runner, first: kit.mounter.last };
+}
+
+/** Calls of a mount without the repeated requests to let the queue go. */
+const steps = (mount: FakeMount) => mount.calls.filter((call) => call !== 'flush');
+
+describe('share runner, changes of settings', () => {
+  it('touches no mount for settings that it does not depend on', async () => {
+    const { kit, runner, first } = await mounted();
+    runner.change(spec('photos', { protocols: ['smb', 'nfs'] }));
+    await kit.clock.advance(10_000);
+    assert.deepEqual([runner.mount === first, first.calls], [true, []]);
+    assert.deepEqual(kit.exporter.calls, ['add photos smb', 'add photos smb,nfs']);
+    await runner.release();
+  });
+
+  it('does not interrupt a mount under way for settings that it does not depend on', async () => {
+    const kit = createKit();
+    let come: () => void = () => undefined;
+    kit.mounter.mountCall = (mount) =>
+      new Promise((resolve) => {
+        come = () => resolve(mount);
+      });
+    const runner = kit.run(photos);
+    await kit.clock.advance(0);
+    runner.change(spec('photos', { protocols: ['nfs'] }));
+    await kit.clock.advance(1_000);
+    come();
+    await kit.clock.advance(0);
+    assert.deepEqual([kit.mounter.tried.length, runner.health], [1, 'healthy']);
+    assert.deepEqual(kit.exporter.calls.at(-1), 'add photos nfs');
+    await runner.release();
+  });
+
+  it('mounts anew with the newest of a burst of changes', async () => {
+    const { kit, runner, first } = await mounted();
+    for (const host of ['a.lan', 'b.lan', 'c.lan']) runner.change(spec('photos', { host }));
+    await kit.clock.advance(2_000);
+    assert.deepEqual([kit.mounter.mounts.length, kit.mounter.last.plan.identity], [2, 'c.lan:photos']);
+    assert.deepEqual(steps(first), ['freeze', 'unmount']);
+    await runner.release();
+  });
+
+  it('starts over with the newest settings while it is being brought up', async () => {
+    const kit = createKit();
+    kit.prober.hangs.add('photos');
+    const runner = kit.run(photos);
+    await kit.clock.advance(1_000);
+    kit.prober.hangs.clear();
+    runner.change(elsewhere);
+    await kit.clock.advance(0);
+    assert.equal(kit.mounter.last.plan.identity, 'other.lan:photos');
+    await runner.release();
+  });
+
+  it('leaves dirty files in the cache when they go to the same place after the change', async () => {
+    const { kit, runner, first } = await mounted();
+    first.dirty(1);
+    runner.change(readOnly);
+    await kit.clock.advance(9_000);
+    assert.deepEqual(steps(first), []);
+    await kit.clock.advance(12_000);
+    assert.deepEqual([steps(first), kit.mounter.mounts.length], [['freeze', 'unmount'], 2]);
+    await runner.release();
+  });
+
+  it('waits for dirty files as long as it takes when they would go to another place', async () => {
+    const { kit, runner, first } = await mounted();
+    first.dirty(1);
+    runner.change(elsewhere);
+    await kit.clock.advance(3_600_000);
+    assert.deepEqual([runner.mount === first, steps(first)], [true, ['freeze']]);
+    assert.match(runner.status().healthMessage ?? '', /new settings wait until its files are on the remote/);
+    first.dirty(0);
+    await kit.clock.advance(1_000);
+    assert.deepEqual(
+      [kit.mounter.last.plan.identity, runner.status().healthMessage],
+      ['other.lan:photos', null],
+    );
+    await runner.release();
+  });
+
+  it('replaces a connection that is dead at once when it is told to reconnect', async () => {
+    const { kit, runner, first } = await mounted();
+    first.dirty(1);
+    first.remoteProblem = 'no route to host';
+    runner.change(elsewhere);
+    await kit.clock.advance(30_000);
+    runner.reconnect();
+    await kit.clock.advance(0);
+    assert.deepEqual(
+      [steps(first), kit.mounter.last.plan.identity],
+      [['freeze', 'unmount'], 'other.lan:photos'],
+    );
+    await runner.release();
+  });
+
+  it('replaces a connection that is dead by itself when nothing waits for it', async () => {
+    const { kit, runner, first } = await mounted();
+    first.remoteProblem = 'no route to host';
+    runner.change(elsewhere);
+    await kit.clock.advance(2_000);
+    assert.equal(kit.mounter.last.plan.identity, 'other.lan:photos');
+    await runner.release();
+  });
+
+  it('comes back with the former settings when its mount dies while dirty files wait', async () => {
+    const { kit, runner, first } = await mounted();
+    first.dirty(2);
+    runner.change(elsewhere);
+    await kit.clock.advance(5_000);
+    kit.mounter.prepare = (mount) => mount.dirty(2);
+    first.exit('killed');
+    await kit.clock.advance(1);
+    const second = kit.mounter.last;
+    assert.equal(second.plan.identity, 'nas.lan:photos');
+    kit.mounter.prepare = () => undefined;
+    second.dirty(0);
+    await kit.clock.advance(12_000);
+    assert.equal(kit.mounter.last.plan.identity, 'other.lan:photos');
+    await runner.release();
+  });
+
+  it('lets a reconnect carry out the change when the former place cannot be reached any more', async () => {
+    const { kit, runner, first } = await mounted();
+    first.dirty(2);
+    runner.change(elsewhere);
+    kit.prober.problems.set('photos', 'host is down');
+    first.exit('killed');
+    await kit.clock.advance(100);
+    assert.match(runner.status().healthMessage ?? '', /host is down; it keeps its former settings/);
+    kit.prober.problems.clear();
+    runner.reconnect();
+    await kit.clock.advance(0);
+    assert.equal(kit.mounter.last.plan.identity, 'other.lan:photos');
+    await runner.release();
+  });
+
+  it('stays forced when the new place cannot be reached at first either', async () => {
+    const { kit, runner, first } = await mounted();
+    first.dirty(2);
+    runner.change(elsewhere);
+    kit.prober.problems.set('photos', 'host is down');
+    first.exit('killed');
+    await kit.clock.advance(100);
+    runner.reconnect();
+    await kit.clock.advance(100);
+    runner.reconnect();
+    await kit.clock.advance(100);
+    kit.prober.problems.clear();
+    await kit.clock.advance(10_000);
+    assert.deepEqual(
+      kit.mounter.mounts.map(({ plan }) => plan.identity),
+      ['nas.lan:photos', 'other.lan:photos'],
+    );
+    await runner.release();
+  });
+
+  it('keeps the mount when the change is taken back before writers were refused', async () => {
+    const { kit, runner, first } = await mounted();
+    first.dirty(1);
+    runner.change(elsewhere);
+    await kit.clock.advance(5_000);
+    runner.change(photos);
+    await kit.pass(60_000, runner);
+    assert.deepEqual([runner.mount === first, steps(first), runner.status().healthMessage], [true, [], null]);
+    await runner.release();
+  });
+
+  it('takes writes again when the change is taken back after writers were refused', async () => {
+    const { kit, runner, first } = await mounted();
+    first.dirty(1);
+    runner.change(elsewhere);
+    await kit.clock.advance(20_000);
+    runner.change(photos);
+    await kit.clock.advance(0);
+    assert.deepEqual(
+      [steps(first), kit.mounter.last.plan.identity],
+      [['freeze', 'unmount'], 'nas.lan:photos'],
+    );
+    await runner.release();
+  });
+
+  it('keeps a living mount when no mounter is active any more', async () => {
+    const { kit, runner, first } = await mounted();
+    kit.present.mounter = undefined;
+    runner.change(elsewhere);
+    await kit.clock.advance(60_000);
+    assert.deepEqual([runner.mount === first, first.calls], [true, []]);
+    assert.match(runner.status().healthMessage ?? '', /would not come back/);
+    await runner.release();
+  });
+
+  it('is let go without being taken down while a change waits', async () => {
+    const { kit, runner, first } = await mounted();
+    first.dirty(1);
+    runner.change(elsewhere);
+    await kit.clock.advance(20_000);
+    await runner.release();
+    assert.deepEqual(steps(first), ['freeze', 'release']);
+  });
+});
+
+/** A mounter that can write in two ways. While files `wait` for one, mounts have that one. */
+function twoWays(kit: Kit) {
+  const ways = { wanted: 'one', waits: undefined as string | undefined };
+  const hashes = (way: string) => ({ identity: `${way} nas.lan`, fingerprint: `${way} nas.lan rw` });
+  kit.mounter.plan = (share) => ({
+    ...planOf(share),
+    ...hashes(ways.wanted),
+    otherWay: hashes(ways.wanted === 'one' ? 'two' : 'one'),
+  });
+  kit.mounter.mount = async (share) => {
+    const mount = new FakeMount({ ...planOf(share), ...hashes(ways.waits ?? ways.wanted) }, 'photos');
+    kit.mounter.prepare(mount);
+    kit.mounter.mounts.push(mount);
+    return mount;
+  };
+  return ways;
+}
+
+describe('share runner, another way of writing', () => {
+  const turned = async () => {
+    const kit = createKit();
+    const ways = twoWays(kit);
+    const { runner, first } = await mounted(kit);
+    first.dirty(1);
+    ways.wanted = 'two';
+    runner.change(spec('photos'));
+    await kit.clock.advance(0);
+    return { kit, ways, runner, first };
+  };
+
+  it('refuses no writes while files wait, asks for no haste, and says why', async () => {
+    const { kit, runner, first } = await turned();
+    await kit.pass(3_600_000, runner);
+    assert.deepEqual([runner.mount === first, first.calls], [true, []]);
+    assert.match(runner.status().healthMessage ?? '', /another way of writing is set/);
+    assert.equal(runner.isSynced, false);
+    first.dirty(0);
+    await kit.clock.advance(10_000);
+    assert.deepEqual(first.calls, ['freeze', 'unmount']);
+    assert.deepEqual([kit.mounter.last.plan.identity, runner.status().healthMessage], ['two nas.lan', null]);
+    await runner.release();
+  });
+
+  it('tells the servers of changes that no mount depends on, also while it waits', async () => {
+    const { kit, runner } = await turned();
+    runner.change(spec('photos', { protocols: ['nfs'] }));
+    await kit.clock.advance(1_000);
+    assert.equal(kit.exporter.calls.at(-1), 'add photos nfs');
+    await runner.release();
+  });
+
+  it('waits again with a mount that came up in the way that was set before', async () => {
+    const { kit, ways, runner, first } = await turned();
+    ways.waits = 'one';
+    kit.mounter.prepare = (mount) => mount.dirty(1);
+    first.exit('killed');
+    await kit.clock.advance(1_000);
+    const second = kit.mounter.last;
+    assert.deepEqual(
+      [second === first, second.plan.identity, runner.health],
+      [false, 'one nas.lan', 'healthy'],
+    );
+    assert.match(runner.status().healthMessage ?? '', /another way of writing is set/);
+    kit.mounter.prepare = () => undefined;
+    ways.waits = undefined;
+    second.dirty(0);
+    await kit.clock.advance(10_000);
+    assert.equal(kit.mounter.last.plan.identity, 'two nas.lan');
+    await runner.release();
+  });
+
+  it('interrupts its users seldom for files that no mount uploads', async () => {
+    const { kit, ways, runner, first } = await turned();
+    ways.waits = 'one';
+    first.dirty(0);
+    await kit.pass(3_600_000, runner);
+    assert.ok(kit.mounter.mounts.length > 2 && kit.mounter.mounts.length < 9, `${kit.mounter.mounts.length}`);
+    await runner.release();
+  });
+
+  it('mounts again at once what a former daemon had frozen', async () => {
+    const kit = createKit();
+    const ways = twoWays(kit);
+    ways.wanted = 'two';
+    ways.waits = 'one';
+    const plan = { ...planOf(photos), identity: 'one nas.lan', fingerprint: 'one nas.lan rw' };
+    const former = new FakeMount(plan, 'photos', { adopted: true, isFrozen: true });
+    former.dirty(1);
+    kit.mounter.prepare = (mount) => mount.dirty(1);
+    const runner = kit.run(photos, former);
+    await kit.clock.advance(1_000);
+    assert.deepEqual(former.calls, ['unmount']);
+    assert.deepEqual([kit.mounter.last.plan.identity, kit.mounter.last.calls], ['one nas.lan', []]);
+    await runner.release();
+  });
+});

@@ -1,0 +1,149 @@
+/** `mountkeeper support`: secrets are planted wherever one can stand, and none is in the archive. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { appendFile, mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Daemon } from '../../support/daemon/daemon.ts';
+import { NAS_PASSWORD, Nas } from '../../support/nas/nas.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { until } from '../../support/platform/wait.ts';
+
+const run = promisify(execFile);
+const WEB = 'web-planted-3fK9';
+const FROM_FILE = 'file-planted-q81Z';
+const FROM_ENV = 'env-planted-77aB';
+const URL_TOKEN = 'url-planted-55Xy';
+const PLANTED = [WEB, FROM_FILE, FROM_ENV, URL_TOKEN, NAS_PASSWORD];
+const inEachForm = (secret: string): readonly string[] => [
+  secret,
+  Buffer.from(secret).toString('base64').replace(/=+$/, ''),
+  Buffer.from(secret).toString('hex'),
+  encodeURIComponent(secret),
+];
+
+describe('the archive for support', () => {
+  let scratch: Scratch;
+  let daemon: Daemon;
+
+  before(async () => {
+    scratch = await createScratch('support');
+    const nas = await Nas.create(scratch, { files: { 'files/a.bin': 10 } });
+    await writeFile(scratch.path('nas-secret'), FROM_FILE, { mode: 0o600 });
+    daemon = await Daemon.create(scratch, {
+      connections: [
+        nas.connection('nas'),
+        {
+          name: 'spare',
+          type: 'webdav',
+          options: { url: 'https://nas.example', pass: { file: scratch.path('nas-secret') } },
+        },
+        {
+          name: 'more',
+          type: 'webdav',
+          options: { url: 'https://nas.example', bearer_token: { env: 'PLANTED' } },
+        },
+      ],
+      shares: [{ name: 'files', connection: 'nas', remote_path: 'files' }],
+      sections: {
+        web: { username: 'ada', password: WEB },
+        notifications: { webhook_url: `https://hooks.example/${URL_TOKEN}` },
+      },
+      env: { PLANTED: FROM_ENV },
+    });
+    daemon.spawn().catch(() => undefined);
+  });
+  after(() => scratch.close());
+
+  async function gather(
+    name: string,
+  ): Promise<{ readonly folder: string; readonly files: readonly string[]; readonly text: string }> {
+    const archive = scratch.path(`${name}.tar.gz`);
+    process.env['PLANTED'] = FROM_ENV;
+    const { code, stdout, stderr } = await daemon.cli('support', archive);
+    assert.equal(code, 0, stderr);
+    assert.ok(stdout.startsWith(archive));
+    assert.equal((await stat(archive)).mode & 0o777, 0o600);
+    const folder = scratch.path(name);
+    await mkdir(folder);
+    await run('tar', ['-xzf', archive, '-C', folder]);
+    const files = (await readdir(folder, { recursive: true, withFileTypes: true }))
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name));
+    const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')));
+    return {
+      folder,
+      files: files.map((file) => file.slice(folder.length).replace(/^\/[^/]+\//, '')),
+      text: [...files, ...texts].join('\n'),
+    };
+  }
+
+  function assertClean(text: string): void {
+    for (const secret of PLANTED)
+      for (const form of inEachForm(secret))
+        assert.ok(
+          !text.includes(form),
+          `${form} in ${text.slice(Math.max(0, text.indexOf(form) - 200), text.indexOf(form) + 60)}`,
+        );
+  }
+
+  it('holds what helps, and no secret in any form, while the daemon runs', async () => {
+    const authorization = `Basic ${Buffer.from(`ada:${WEB}`).toString('base64')}`;
+    await until(
+      'the share is healthy',
+      async () => {
+        const { text } = await daemon.request('GET', '/api/status', undefined, { authorization });
+        return text.includes('"health":"healthy"');
+      },
+      { timeoutMs: 60_000 },
+    );
+    const planted = PLANTED.flatMap(inEachForm)
+      .map(
+        (secret) =>
+          `planted: ${secret} "${secret}" https://u:${secret}@x/ Authorization: ` +
+          `Basic ${Buffer.from(`ada:${secret}`).toString('base64')}\n`,
+      )
+      .join('');
+    await appendFile(daemon.logFile, planted);
+    const logs = `${daemon.stateDir}/processes`;
+    for (const name of (await readdir(logs)).filter((one) => one.endsWith('.log')))
+      await appendFile(`${logs}/${name}`, planted);
+    const { files, text } = await gather('running');
+    for (const name of [
+      'README.txt',
+      'versions.txt',
+      'doctor.txt',
+      'configuration.json',
+      'status.json',
+      'notices.json',
+      'logs/daemon.log',
+    ])
+      assert.ok(files.includes(name), name);
+    assert.ok(
+      files.some((name) => name.startsWith('logs/processes-mount_files')),
+      files.join(),
+    );
+    assert.match(text, /"health":"healthy"/);
+    assert.match(text, /mountkeeper is up/);
+    assert.match(text, /planted: \*{8}/);
+    assert.match(text, /rclone v1/);
+    assertClean(text);
+  });
+
+  it('is gathered without a daemon, and from a configuration that is not valid', async () => {
+    await daemon.stop();
+    const stopped = await gather('stopped');
+    assert.match(stopped.text, /notAnswered/);
+    assertClean(stopped.text);
+    await writeFile(
+      daemon.configFile,
+      `${await readFile(daemon.configFile, 'utf8')}\n[nonsense]\nkey = "x"\n`,
+    );
+    const broken = await gather('broken');
+    assert.match(broken.text, /not valid, so it is left out/);
+    assert.ok(!broken.files.includes('configuration.json'));
+    for (const secret of [WEB, URL_TOKEN, NAS_PASSWORD]) assert.ok(!broken.text.includes(secret), secret);
+  });
+});

@@ -1,0 +1,104 @@
+// @load loud
+/** The files of a share on its page: what is safe, what waits, and a download, in real Chromium. */
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import type { Browser } from 'playwright-core';
+import { SKIPS } from '../../runner/skips.ts';
+import { Daemon } from '../../support/daemon/daemon.ts';
+import { hasBrowser, openBrowser } from '../../support/dashboard/chromium.ts';
+import { WatchedPage } from '../../support/dashboard/watched-page.ts';
+import { Nas } from '../../support/nas/nas.ts';
+import { Files } from '../../support/platform/file-worker.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { until } from '../../support/platform/wait.ts';
+
+const NAME = 'plan "<b>" 照片.bin';
+const PASSWORD = 'page-pass-4711';
+
+describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.reason }, () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let daemon: Daemon;
+  let browser: Browser;
+  let page: WatchedPage;
+  const origin = (): string => `http://127.0.0.1:${daemon.port}`;
+  const authorization = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}`;
+  const get = (path: string, headers: Record<string, string> = { authorization }) =>
+    fetch(`${origin()}/api/files/team/download?path=${encodeURIComponent(path)}`, { headers });
+
+  before(async () => {
+    scratch = await createScratch('page-files');
+    nas = await Nas.create(scratch, { files: { [`sub/${NAME}`]: 700_000, 'a.txt': 10 } });
+    daemon = await Daemon.create(scratch, {
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'team', connection: 'nas' }],
+      // What is written waits until the test says otherwise.
+      sections: { web: { password: PASSWORD }, mount: { write_back: '1h' } },
+    });
+    void daemon.spawn();
+    await until('the daemon answers', async () => (await get('a.txt')).status === 200, { timeoutMs: 40_000 });
+    browser = await openBrowser(scratch);
+    page = await WatchedPage.open(browser, origin(), {
+      httpCredentials: { username: 'admin', password: PASSWORD },
+      acceptDownloads: true,
+    });
+  });
+  after(() => scratch.close());
+
+  const browse = () => page.page.locator('#frame-team .browser, .browser').first();
+  const row = (name: string) => browse().locator('tr', { hasText: name });
+  const shows = (what: string, look: () => Promise<boolean>) => until(what, look, { timeoutMs: 20_000 });
+
+  it('says of each file whether it is on the NAS', async () => {
+    await new Files(scratch).write(`${daemon.mountPoint('team')}/fresh.bin`, 50_000);
+    await page.page.goto(`${origin()}/shares/team`);
+    await browse().scrollIntoViewIfNeeded();
+    await shows('the new file', async () => (await row('fresh.bin').count()) === 1);
+    assert.match(await row('fresh.bin').innerText(), /Not on the NAS yet/);
+    await row('sub').locator('button').click();
+    await shows('what is below', async () => (await row('plan').count()) === 1);
+    assert.match(await row('plan').innerText(), /On the NAS/);
+  });
+
+  it('saves a file under its name, and one that is not on the NAS yet', async () => {
+    const fetched = async (name: string): Promise<{ readonly path: string; readonly called: string }> => {
+      const download = page.page.waitForEvent('download');
+      await row(name).locator('a').click();
+      const got = await download;
+      return { path: await got.path(), called: got.suggestedFilename() };
+    };
+    const one = await fetched('plan');
+    assert.deepEqual(await readFile(one.path), await readFile(nas.path('sub', NAME)));
+    assert.match(one.called, /^plan ._b_. 照片\.bin$|^plan _<b>_ 照片\.bin$/);
+    await browse().locator('.crumbs button').first().click();
+    await shows('the root', async () => (await row('fresh.bin').count()) === 1);
+    assert.equal((await readFile((await fetched('fresh.bin')).path)).length, 50_000);
+    await page.assertAccessible('files');
+    await page.page.setViewportSize({ width: 360, height: 800 });
+    const tooWide = await page.page.evaluate<number>(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    );
+    assert.ok(tooWide <= 0, `${tooWide} px too wide`);
+    page.assertClean();
+  });
+
+  it('sends nothing to strangers, nothing from outside, and nothing without a password', async () => {
+    assert.equal((await get('a.txt', {})).status, 401);
+    for (const path of ['../../etc/passwd', '/etc/passwd', 'sub/../../x', ''])
+      assert.equal((await get(path)).status, 400, path);
+    assert.equal((await get('nowhere')).status, 404);
+    const sent = await get(`sub/${NAME}`);
+    assert.deepEqual(
+      ['content-length', 'x-content-type-options', 'cache-control'].map((name) => sent.headers.get(name)),
+      ['700000', 'nosniff', 'no-store'],
+    );
+    assert.match(sent.headers.get('content-security-policy') ?? '', /sandbox/);
+    await sent.body?.cancel();
+    await writeFile(daemon.configFile, daemon.text().replace(/^password = .*$/m, ''));
+    await until('the password is gone', async () => (await get('a.txt', {})).status === 403, {
+      timeoutMs: 20_000,
+    });
+  });
+});

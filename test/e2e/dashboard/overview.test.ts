@@ -1,0 +1,360 @@
+// @load loud
+/**
+ * The dashboard in real Chromium beside the real daemon: what happens to the shares shows at once, and
+ * nothing shown is untrue.
+ */
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import type { Browser } from 'playwright-core';
+import { hasBrowser, openBrowser } from '../../support/dashboard/chromium.ts';
+import { Daemon } from '../../support/daemon/daemon.ts';
+import { Nas } from '../../support/nas/nas.ts';
+import { freePort } from '../../support/platform/free-port.ts';
+import { WatchedPage } from '../../support/dashboard/watched-page.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { SKIPS } from '../../runner/skips.ts';
+import { sleep, until } from '../../support/platform/wait.ts';
+
+/** A poll cycle of these daemons, and a second. */
+const SOON_MS = 2_500;
+const FILE = 'large <b>"文件"\u202E.bin';
+
+interface Status {
+  readonly all_synced: boolean;
+  readonly nas_offline: boolean;
+}
+
+describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => {
+  let scratch: Scratch;
+  let daemon: Daemon;
+  let nas: Nas;
+  let browser: Browser;
+  let watched: WatchedPage;
+  const origin = (): string => `http://127.0.0.1:${daemon.port}`;
+
+  before(async () => {
+    scratch = await createScratch('dashboard');
+    nas = await Nas.create(scratch, { files: { 'a.txt': 500, 'sub/b.txt': 700 } });
+    daemon = await Daemon.create(scratch, {
+      connections: [nas.connection('nas')],
+      shares: [
+        { name: 'files', connection: 'nas' },
+        { name: '团队 team', connection: 'nas', remote_path: 'sub' },
+      ],
+      sections: { webdav: { enabled: true, port: await freePort() } },
+    });
+    await daemon.start();
+    await daemon.healthy();
+    browser = await openBrowser(scratch);
+    watched = await WatchedPage.open(browser, origin());
+    await watched.page.goto(`${origin()}/`);
+  });
+  after(() => scratch.close());
+
+  const shows = (what: string, condition: () => Promise<boolean>, timeoutMs = SOON_MS): Promise<boolean> =>
+    until(what, condition, { timeoutMs, everyMs: 20 });
+  const status = async (): Promise<Status> => (await daemon.get<Status>('/api/status')).body;
+
+  it('says that all is saved, by the same truth as the API, and shows every share', async () => {
+    await until('all is synced', async () => (await status()).all_synced, { timeoutMs: 10_000 });
+    await shows('the sentence', async () => (await watched.sentence()) === 'saved');
+    assert.match(await watched.page.locator('.headline').innerText(), /All saved, safe to disconnect/);
+    assert.deepEqual(await watched.page.locator('.share h3').allInnerTexts(), ['files', '团队 team']);
+    assert.deepEqual([await watched.tone('files'), await watched.tone('团队 team')], ['good', 'good']);
+    await shows(
+      'the address',
+      async () =>
+        /http:\/\/127\.0\.0\.1:\d+\/files\//.test(
+          await watched.page.locator('.share[data-share="files"]').innerText(),
+        ),
+      10_000,
+    );
+    watched.assertClean();
+  });
+
+  it('never says so while a written file is being uploaded, and says so again afterwards', async () => {
+    await daemon.request('POST', '/api/bwlimit', { up: '2M', down: '0' });
+    await writeFile(`${daemon.mountPoint('files')}/${FILE}`, Buffer.alloc(6 * 1024 * 1024, 7));
+    await shows('the file waits', async () => (await watched.sentence()) === 'unsaved');
+    assert.match(await watched.page.locator('.headline').innerText(), /1 file.* not yet on the NAS/);
+    await shows(
+      'its size',
+      async () => /1 file, 6\.0 MiB/.test(await watched.page.locator('.headline').innerText()),
+      5_000,
+    );
+    await until('it is said to be saved', async () => (await watched.sentence()) === 'saved', {
+      timeoutMs: 30_000,
+      everyMs: 10,
+    });
+    assert.ok(await nas.has(FILE), 'the page promised what was not true');
+    assert.equal((await status()).all_synced, true);
+    watched.assertClean();
+  });
+
+  it('shows a limit that is set on the page, and says so where it was clicked', async () => {
+    const form = watched.page.locator('form.limit');
+    await form.locator('input[name=up]').fill('3M');
+    await form.locator('input[name=down]').fill('nonsense');
+    await form.locator('button').click();
+    await shows('the refusal', async () => /is not a rate/.test(await form.locator('output').innerText()));
+    await form.locator('input[name=down]').fill('0');
+    await form.locator('button').press('Enter');
+    await shows('the outcome', async () => /limit is set/.test(await form.locator('output').innerText()));
+    await shows('the limit', async () =>
+      /3\.0 MiB\/s/.test(await watched.page.locator('#card-limit').innerText()),
+    );
+    assert.equal(await form.locator('input[name=up]').inputValue(), '3M', "nobody's typing is written over");
+    watched.assertClean();
+  });
+
+  it('shows a mount that is killed and heals, and reconnects by keyboard after asking', async () => {
+    process.kill(await daemon.rclonePid('files'), 'SIGKILL');
+    await shows('the share is down', async () => (await watched.tone('files')) !== 'good', 4_000);
+    await shows('the share is healed', async () => (await watched.tone('files')) === 'good', 20_000);
+    const card = watched.page.locator('article', { has: watched.page.locator('.share[data-share="files"]') });
+    watched.page.once('dialog', (dialog) => void dialog.accept());
+    await card.locator('button', { hasText: 'Reconnect' }).focus();
+    await watched.page.keyboard.press('Enter');
+    await shows('the outcome', async () =>
+      /Reconnecting/.test(await card.locator('output').first().innerText()),
+    );
+    await shows(
+      'the share is up again',
+      async () => (await watched.tone('files')) === 'good' && (await daemon.share('files')).mounted,
+      20_000,
+    );
+    watched.assertClean();
+  });
+
+  it('shows a share that an edit of the file adds, and one that it takes away', async () => {
+    const shares = [
+      { name: 'files', connection: 'nas' },
+      { name: '团队 team', connection: 'nas', remote_path: 'sub' },
+    ];
+    await daemon.writeConfig(daemon.text({ shares: [...shares, { name: 'new.one', connection: 'nas' }] }));
+    await until('the API has it', async () => (await daemon.get('/api/status/new.one')).status === 200, {
+      timeoutMs: 10_000,
+    });
+    await shows(
+      'its card',
+      async () => (await watched.page.locator('.share[data-share="new.one"]').count()) === 1,
+    );
+    await shows('its health', async () => (await watched.tone('new.one')) === 'good', 20_000);
+    await daemon.writeConfig(daemon.text({ shares }));
+    await until(
+      'the API has it no more',
+      async () => (await daemon.get('/api/status/new.one')).status === 404,
+      { timeoutMs: 30_000 },
+    );
+    await shows(
+      'no card',
+      async () => (await watched.page.locator('.share[data-share="new.one"]').count()) === 0,
+    );
+    watched.assertClean();
+  });
+
+  it('says that the NAS is away and since when, what is usable, and that it is back', async () => {
+    await nas.stop();
+    await until('the daemon knows', async () => (await status()).nas_offline, { timeoutMs: 40_000 });
+    await shows('the sentence', async () => (await watched.sentence()) === 'offline-cached');
+    assert.match(
+      await watched.page.locator('.headline').innerText(),
+      /NAS offline since \d+:\d\d [AP]M; cached files are usable/,
+    );
+    await nas.start();
+    await until('the daemon knows of the return', async () => !(await status()).nas_offline, {
+      timeoutMs: 40_000,
+    });
+    await shows('all is saved', async () => (await watched.sentence()) === 'saved', 20_000);
+    watched.assertClean();
+  });
+
+  it('follows the log, by level, share and words, and stops when told to', async () => {
+    const page = await WatchedPage.open(browser, origin());
+    await page.page.goto(`${origin()}/tabs/logs`);
+    const lines = page.page.locator('#log-lines li');
+    await shows('lines', async () => (await lines.count()) > 5, 5_000);
+    await page.page.locator('input[name=search]').fill('bandwidth limit');
+    await shows(
+      'those that hold the words',
+      async () => (await lines.allInnerTexts()).every((line) => /bandwidth limit/i.test(line)),
+      5_000,
+    );
+    const before = await lines.count();
+    await daemon.request('POST', '/api/bwlimit', { up: '4M', down: '0' });
+    await shows('the next one', async () => (await lines.count()) === before + 1, 5_000);
+    await page.page.locator('input[name=follow]').uncheck();
+    await shows('it has stopped', async () => (await page.page.locator('#log-more').count()) === 0, 5_000);
+    await page.page.locator('input[name=search]').fill('');
+    await page.page.locator('select[name=share]').selectOption('团队 team');
+    await shows(
+      'those of a share',
+      async () =>
+        (await lines.count()) > 0 &&
+        (await lines.allInnerTexts()).every((line) => line.includes('share="团队 team"')),
+      5_000,
+    );
+    await page.page.locator('select[name=level]').selectOption('error');
+    await shows('errors alone', async () => (await lines.count()) === 0, 5_000);
+    page.assertClean();
+    await page.context.close();
+  });
+
+  it('switches a plugin off and on, keeps notes in the file, and its tab goes and comes', async () => {
+    const text = `# Ada's notes\n${daemon.text()}\n[plugins.warmup] # mine\n# it is on\nenabled = true\n`;
+    const version = async (): Promise<string | null> =>
+      (await fetch(`${origin()}/api/config`)).headers.get('etag');
+    const before = await version();
+    await daemon.writeConfig(text);
+    await until('it is in force', async () => (await version()) !== before, { timeoutMs: 10_000 });
+    const page = await WatchedPage.open(browser, origin());
+    await page.page.goto(`${origin()}/tabs/plugins`);
+    const card = page.page.locator('#plugin-warmup');
+    page.page.on('dialog', (dialog) => void dialog.accept());
+    const click = async (label: string): Promise<void> => {
+      await until(
+        `the page offers: ${label}`,
+        async () => {
+          await card.locator('button', { hasText: label }).click({ timeout: 1_000 });
+          return true;
+        },
+        { timeoutMs: 15_000 },
+      );
+    };
+    await click('Switch off');
+    await shows('it is off', async () => /^Off$/.test(await card.locator('.badge').innerText()), 10_000);
+    assert.equal((await daemon.get('/tabs/warmup')).status, 404);
+    assert.equal(
+      await readFile(daemon.configFile, 'utf8'),
+      text.replace('# it is on\nenabled = true', '# it is on\nenabled = false'),
+    );
+    await click('Switch on');
+    await shows('it is on', async () => /^On$/.test(await card.locator('.badge').innerText()), 10_000);
+    await page.page.goto(`${origin()}/tabs/warmup`);
+    assert.match(await page.page.locator('main').innerText(), /There is no warmup rule/);
+    page.assertClean();
+    await page.context.close();
+  });
+
+  it('tells what the doctor finds, and looks again', async () => {
+    const page = await WatchedPage.open(browser, origin());
+    await page.page.goto(`${origin()}/tabs/doctor`);
+    await shows('findings', async () => /Node\.js/.test(await page.page.locator('main').innerText()), 30_000);
+    await page.page.locator('button', { hasText: 'Look again' }).click();
+    await shows(
+      'the outcome',
+      async () => /Done/.test(await page.page.locator('main output').innerText()),
+      30_000,
+    );
+    page.assertClean();
+    await page.context.close();
+  });
+
+  it('has a page for each share, with what has happened to it and charts', async () => {
+    const page = await WatchedPage.open(browser, origin());
+    await page.page.goto(`${origin()}/`);
+    await page.page.locator('.share h3 a', { hasText: 'files' }).click();
+    await page.page.waitForURL(/\/shares\/files$/);
+    const history = await page.page.locator('.events').innerText();
+    assert.match(
+      history,
+      /The NAS is back[^]*The NAS went offline[^]*Failed[^]*Nothing waits any more[^]*1 file waits to be uploaded/,
+    );
+    await shows('charts', async () => (await page.page.locator('.chart canvas').count()) === 3, 5_000);
+    await page.page.locator('button', { hasText: '7 days' }).click();
+    await shows(
+      'the week',
+      async () => (await page.page.locator('[data-choose=week]').getAttribute('aria-pressed')) === 'true',
+    );
+    page.assertClean();
+    await page.context.close();
+  });
+
+  it('shows the files of a share, which of them are cached, and fetches a folder', async () => {
+    const page = await WatchedPage.open(browser, origin());
+    await page.page.goto(`${origin()}/shares/files`);
+    const browse = page.page.locator('#frame-files .browser');
+    await browse.scrollIntoViewIfNeeded();
+    const row = (name: string) => browse.locator('tr', { hasText: name });
+    await shows('the root', async () => (await row('a.txt').count()) === 1, 15_000);
+    assert.match(await row('large <b>').innerText(), /large <b>"文件"/, 'a name is text');
+    await row('sub').locator('button').click();
+    await shows('what is below', async () => (await row('b.txt').count()) === 1, 15_000);
+    assert.match(await row('b.txt').innerText(), /On the NAS/);
+    await browse.locator('button', { hasText: 'Warm up this folder' }).click();
+    await shows('the outcome', async () => /being fetched/.test(await browse.innerText()), 10_000);
+    await until(
+      'it lies in the cache',
+      async () => {
+        await browse.locator('.crumbs button', { hasText: 'sub' }).click();
+        await sleep(500);
+        return /In the cache/.test(await row('b.txt').innerText());
+      },
+      { timeoutMs: 40_000 },
+    );
+    const outside = await daemon.get(
+      `/dashboard/parts/files/folder?share=files&path=${encodeURIComponent('../..')}`,
+    );
+    assert.match(outside.text, /There is no such folder/);
+    page.assertClean();
+    await page.context.close();
+  });
+
+  it('is accessible in both themes and languages, on narrow and wide screens', async () => {
+    for (const [colorScheme, locale, width] of [
+      ['light', 'en', 1440],
+      ['dark', 'zh-CN', 360],
+    ] as const) {
+      const other = await WatchedPage.open(browser, origin(), {
+        colorScheme,
+        locale,
+        viewport: { width, height: 800 },
+      });
+      await other.page.goto(`${origin()}/`);
+      const paths = await other.page
+        .locator('.top nav a')
+        .evaluateAll((links) =>
+          links.map((link) =>
+            (link as unknown as { getAttribute(name: string): string }).getAttribute('href'),
+          ),
+        );
+      for (const path of [...paths, '/shares/files']) {
+        await other.page.goto(`${origin()}${path}`);
+        await other.assertAccessible(`${path} ${colorScheme} ${locale}`);
+        const overflow = await other.page.evaluate<number>(
+          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+        );
+        assert.ok(overflow <= 0, `${path} is ${overflow} px too wide at ${width} px`);
+      }
+      other.assertClean();
+      await other.context.close();
+    }
+  });
+
+  it('says that it has lost the daemon instead of showing old figures, and goes on by itself', async () => {
+    daemon.signal('SIGSTOP');
+    const banner = watched.page.locator('#lost');
+    await banner.waitFor({ state: 'visible', timeout: 15_000 });
+    await until(
+      'it says what is wrong',
+      async () => /No word from Mountkeeper for 1\d seconds/.test(await banner.innerText()),
+      { timeoutMs: 5_000 },
+    );
+    assert.equal(await watched.page.locator('html').getAttribute('data-stale'), '');
+    daemon.signal('SIGCONT');
+    await banner.waitFor({ state: 'hidden', timeout: 15_000 });
+    // The line itself is cut: what has changed meanwhile is there when it is back.
+    await watched.context.setOffline(true);
+    await daemon.request('POST', '/api/bwlimit', { up: '7M', down: '0' });
+    await sleep(500);
+    await watched.context.setOffline(false);
+    await shows(
+      'what was missed',
+      async () => /7\.0 MiB\/s/.test(await watched.page.locator('#card-limit').innerText()),
+      15_000,
+    );
+    watched.takeFaults();
+  });
+});

@@ -1,0 +1,273 @@
+// @load loud
+/**
+ * The settings page in real Chromium beside the real daemon: form and text, what a change does, two
+ * administrators, trial and history.
+ */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import type { Browser } from 'playwright-core';
+import { hasBrowser, openBrowser } from '../../support/dashboard/chromium.ts';
+import { Daemon } from '../../support/daemon/daemon.ts';
+import { Nas } from '../../support/nas/nas.ts';
+import { WatchedPage } from '../../support/dashboard/watched-page.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { SKIPS } from '../../runner/skips.ts';
+import { until } from '../../support/platform/wait.ts';
+
+describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, () => {
+  let scratch: Scratch;
+  let daemon: Daemon;
+  let nas: Nas;
+  let browser: Browser;
+  let text: string;
+  const origin = (): string => `http://127.0.0.1:${daemon.port}`;
+
+  before(async () => {
+    scratch = await createScratch('settings');
+    nas = await Nas.create(scratch, { files: { 'a.txt': 500 } });
+    daemon = await Daemon.create(scratch, {
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'files', connection: 'nas' }],
+    });
+    text = `# Ada's notes\n${daemon.text()}\n[bandwidth] # of the office\nup = "5M" # not more\n`;
+    await daemon.writeConfig(text);
+    await daemon.start();
+    await daemon.healthy();
+    browser = await openBrowser(scratch);
+  });
+  after(() => scratch.close());
+
+  const open = async (): Promise<WatchedPage> => {
+    const watched = await WatchedPage.open(browser, origin());
+    watched.page.on('dialog', (dialog) => void dialog.accept());
+    await watched.page.goto(`${origin()}/tabs/settings`);
+    return watched;
+  };
+  const file = (): Promise<string> => readFile(daemon.configFile, 'utf8');
+  const field = ({ page }: WatchedPage, path: string) =>
+    page.locator(`[data-field="${path}"] :is(input, select)`);
+  /** As by keyboard: the value, and on to the next field. */
+  const put = async (watched: WatchedPage, path: string, value: string): Promise<void> => {
+    await watched.page
+      .locator('details')
+      .evaluateAll((all) =>
+        all.forEach((one) =>
+          (one as unknown as { setAttribute(name: string, value: string): void }).setAttribute('open', ''),
+        ),
+      );
+    await field(watched, path).fill(value);
+    await field(watched, path).press('Tab');
+  };
+  const verdict = ({ page }: WatchedPage, kind: string) =>
+    page.locator(`#settings-verdict [data-verdict="${kind}"]`).waitFor({ timeout: 10_000 });
+  const applied = async ({ page }: WatchedPage): Promise<void> => {
+    await page.locator('button.primary').click();
+    await page.locator('#settings-outcome .outcome[data-tone="good"]').first().waitFor({ timeout: 10_000 });
+  };
+
+  it('shows no secret, and everything else as it stands in the file', async () => {
+    const watched = await open();
+    const shown = await watched.page.locator('#settings-text').inputValue();
+    assert.ok(shown.startsWith("# Ada's notes\n") && shown.includes('up = "5M" # not more'));
+    assert.match(shown, /"pass" = "\*{8}"/);
+    assert.equal(await field(watched, 'connections[0].options.pass').inputValue(), '********');
+    watched.assertClean();
+    await watched.context.close();
+  });
+
+  it('shows a bad value at its field, and a good one in the text with what it interrupts', async () => {
+    const watched = await open();
+    await put(watched, 'supervisor.poll_interval', 'soon');
+    await verdict(watched, 'bad');
+    await until(
+      'it stands at the field',
+      async () => (await field(watched, 'supervisor.poll_interval').getAttribute('aria-invalid')) === 'true',
+      { timeoutMs: 3_000 },
+    );
+    assert.match(
+      await watched.page.locator('[data-field="supervisor.poll_interval"] .problem').innerText(),
+      /is not a duration/,
+    );
+    await watched.page.locator('button[data-line]').click();
+    assert.match(
+      await watched.page.evaluate<string>(
+        '(() => { const t = document.querySelector("#settings-text"); ' +
+          'return t.value.slice(t.selectionStart, t.selectionEnd); })()',
+      ),
+      /poll_interval = "soon"/,
+    );
+    await put(watched, 'supervisor.poll_interval', '2s');
+    await verdict(watched, 'good');
+    await until(
+      'the field is good',
+      async () => (await field(watched, 'supervisor.poll_interval').getAttribute('aria-invalid')) === null,
+      { timeoutMs: 3_000 },
+    );
+    assert.match(
+      await watched.page.locator('#settings-verdict').innerText(),
+      /poll_interval: "1s" → "2s"[^]*Interrupts nobody/,
+    );
+    await field(watched, 'shares[0].read_only').selectOption('true');
+    await until(
+      'whom it interrupts',
+      async () =>
+        /Interrupts whoever works on this share: files/.test(
+          await watched.page.locator('#settings-verdict').innerText(),
+        ),
+      { timeoutMs: 10_000 },
+    );
+    assert.equal(await file(), text, 'nothing is applied');
+    watched.assertClean();
+    await watched.context.close();
+  });
+
+  it('follows the text with the form, and applies with notes, layout and secrets kept', async () => {
+    const watched = await open();
+    const box = watched.page.locator('#settings-text');
+    await box.fill((await box.inputValue()).replace('up = "5M"', 'up = "7M"'));
+    await verdict(watched, 'good');
+    await until(
+      'the form follows',
+      async () => (await field(watched, 'bandwidth.up').inputValue()) === '7M',
+      { timeoutMs: 3_000 },
+    );
+    await put(watched, 'bandwidth.down', '9M');
+    await until(
+      'both changes',
+      async () => /up:[^]*down:/.test(await watched.page.locator('#settings-verdict').innerText()),
+      { timeoutMs: 10_000 },
+    );
+    await applied(watched);
+    assert.equal(await file(), text.replace('up = "5M" # not more\n', 'up = "7M" # not more\ndown = "9M"\n'));
+    await until(
+      'it is in force',
+      async () =>
+        (await daemon.get<{ limit: { down: number } }>('/api/bwlimit')).body.limit.down === 9 * 1024 * 1024,
+      { timeoutMs: 10_000 },
+    );
+    await until(
+      'the page reaches the daemon',
+      async () => /still reaches/.test(await watched.page.locator('#settings-outcome').innerText()),
+      { timeoutMs: 10_000 },
+    );
+    await until(
+      'it is on trial',
+      async () => /Stays, unless a share fails/.test(await watched.page.locator('#trial').innerText()),
+      { timeoutMs: 10_000 },
+    );
+    watched.assertClean();
+    await watched.context.close();
+  });
+
+  it('takes back what is on trial when asked, and puts a former version into the editor', async () => {
+    const watched = await open();
+    await watched.page.locator('#trial button', { hasText: 'Take it back' }).click();
+    await until('the former text is back', async () => (await file()) === text, { timeoutMs: 10_000 });
+    await until(
+      'it is told',
+      async () => /taken back/.test(await watched.page.locator('.versions li').first().innerText()),
+      { timeoutMs: 10_000 },
+    );
+    await watched.page.reload();
+    await watched.page.locator('.versions > li', { hasText: 'from this page' }).locator('button').click();
+    await verdict(watched, 'good');
+    assert.match(await watched.page.locator('#settings-text').inputValue(), /down = "9M"/);
+    assert.equal(await file(), text);
+    watched.assertClean();
+    await watched.context.close();
+  });
+
+  it('tells the second of two administrators what the first has changed', async () => {
+    const [first, second] = [await open(), await open()];
+    await put(first, 'bandwidth.up', '3M');
+    await verdict(first, 'good');
+    await applied(first);
+    await put(second, 'supervisor.poll_interval', '2s');
+    await verdict(second, 'good');
+    await second.page.locator('button.primary').click();
+    await until(
+      'the second is told',
+      async () =>
+        /Somebody else has changed[^]*bandwidth\.up: "5M" → "3M"/.test(
+          await second.page.locator('#settings-outcome').innerText(),
+        ),
+      { timeoutMs: 10_000 },
+    );
+    assert.doesNotMatch(await file(), /poll_interval = "2s"/);
+    for (const watched of [first, second]) {
+      watched.assertClean();
+      await watched.context.close();
+    }
+  });
+
+  it('adds and removes, and sets a preset', async () => {
+    const watched = await open();
+    await watched.page.locator('details[data-section="smb.users"] summary').click();
+    await watched.page.locator('details[data-section="smb.users"] button', { hasText: 'Add' }).click();
+    await until(
+      'the text has it',
+      async () => (await watched.page.locator('#settings-text').inputValue()).includes('[[smb.users]]'),
+      { timeoutMs: 10_000 },
+    );
+    await put(watched, 'smb.users[0].password', 'of ada "\u2019s');
+    await until(
+      'the password is in the text',
+      async () => (await watched.page.locator('#settings-text').inputValue()).includes('of ada'),
+      { timeoutMs: 10_000 },
+    );
+    await watched.page.locator('details[data-section="smb.users"] button', { hasText: 'Remove' }).click();
+    await verdict(watched, 'same');
+    await watched.page.locator('button', { hasText: 'Office' }).click();
+    await until(
+      'the preset',
+      async () => /mount\.buffer_size/.test(await watched.page.locator('#settings-verdict').innerText()),
+      { timeoutMs: 10_000 },
+    );
+    watched.assertClean();
+    await watched.context.close();
+  });
+
+  it('leads a connection elsewhere only with its password given again', async () => {
+    const watched = await open();
+    await put(watched, 'connections[0].options.host', 'evil.example');
+    await verdict(watched, 'bad');
+    assert.match(await watched.page.locator('#settings-verdict').innerText(), /cannot be changed over HTTP/);
+    await put(watched, 'connections[0].options.pass', 'another');
+    await until(
+      'it may',
+      async () => (await watched.page.locator('#settings-verdict [data-verdict=good]').count()) === 1,
+      { timeoutMs: 10_000 },
+    );
+    watched.assertClean();
+    await watched.context.close();
+  });
+
+  it('offers to set a password while there is none, and comes in with it', async () => {
+    const password = 'a longer "password"';
+    const known = await WatchedPage.open(browser, origin(), {
+      httpCredentials: { username: 'admin', password },
+    });
+    await known.page.goto(`${origin()}/`);
+    const card = known.page.locator('#frame-password');
+    assert.match(await card.innerText(), /Everybody with an account on this machine/);
+    await card.locator('input').fill(password);
+    await card.locator('button').click();
+    await until('it is asked for', async () => (await daemon.get('/api/status')).status === 401, {
+      timeoutMs: 10_000,
+    });
+    await until(
+      'the page came in',
+      async () => /still reaches/.test(await card.locator('output').innerText()),
+      {
+        timeoutMs: 15_000,
+      },
+    );
+    known.takeFaults();
+    await known.page.reload();
+    assert.equal(await card.isVisible(), false, 'there is nothing to say any more');
+    assert.ok(!(await file()).includes('********'));
+    await known.context.close();
+  });
+});

@@ -1,0 +1,123 @@
+// @load loud
+/**
+ * From an empty configuration to a file read over SMB, by the page alone, in real Chromium beside the real
+ * daemon.
+ */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import type { Browser } from 'playwright-core';
+import { hasBrowser, openBrowser } from '../../support/dashboard/chromium.ts';
+import { Daemon } from '../../support/daemon/daemon.ts';
+import { smb } from '../../support/exports/client-programs.ts';
+import { Nas, NAS_PASSWORD, NAS_USER } from '../../support/nas/nas.ts';
+import { WatchedPage } from '../../support/dashboard/watched-page.ts';
+import { freePort } from '../../support/platform/free-port.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { SKIPS } from '../../runner/skips.ts';
+import { until } from '../../support/platform/wait.ts';
+
+/** A new owner has five minutes; the page and the daemon take none of them away. */
+const LONGEST_MS = 60_000;
+
+describe('the first run', { skip: !hasBrowser && SKIPS.chromium.reason }, () => {
+  let scratch: Scratch;
+  let daemon: Daemon;
+  let nas: Nas;
+  let browser: Browser;
+  let port: number;
+  const origin = (): string => `http://127.0.0.1:${daemon.port}`;
+
+  before(async () => {
+    scratch = await createScratch('first-run');
+    nas = await Nas.create(scratch, {
+      files: { 'Photos/2024/a.raw': 3_000, 'Team <b>/plan.pdf': 900, 'other/x': 1 },
+    });
+    port = await freePort();
+    daemon = await Daemon.create(scratch, {
+      connections: [],
+      shares: [],
+      sections: { smb: { port, listen: ['127.0.0.1'] } },
+    });
+    await daemon.writeConfig(`# mine\nconnections = []\n${daemon.text()}`);
+    await daemon.start();
+    browser = await openBrowser(scratch);
+  });
+  after(() => scratch.close());
+
+  it('leads from the address of a NAS to a file over SMB within a minute', async () => {
+    const began = performance.now();
+    const watched = await WatchedPage.open(browser, origin());
+    const { page } = watched;
+    await page.goto(`${origin()}/`);
+    await page.locator('main a.primary').click();
+    const outcome = page.locator('#guide-outcome');
+    const heading = (text: string) =>
+      page.locator('#guide h2', { hasText: text }).waitFor({ timeout: 30_000 });
+    await page.locator('input[name=kind][value=sftp]').check();
+    await page.locator('input[name=address]').fill(`127.0.0.1:${nas.port}`);
+    await page.locator('input[name=user]').fill(NAS_USER);
+    await page.locator('input[name=password]').fill('wrong');
+    await page.locator('button.primary').click();
+    await until(
+      'the reason of the refusal',
+      async () => /password|auth|login|denied|unable/i.test(await outcome.innerText()),
+      { timeoutMs: 30_000 },
+    );
+    await page.locator('input[name=password]').fill(NAS_PASSWORD);
+    await page.locator('input[name=password]').press('Enter');
+    await heading('Which folders?');
+    assert.deepEqual(await page.locator('.folders label bdi').allInnerTexts(), [
+      'other',
+      'Photos',
+      'Team <b>',
+    ]);
+    await watched.assertAccessible('folders');
+    await page.locator('.folders li', { hasText: 'Team' }).locator('input').check();
+    await page.locator('.folders li', { hasText: 'Photos' }).locator('button').click();
+    await until(
+      'the folder below',
+      async () => (await page.locator('.folders label bdi').allInnerTexts()).join() === '2024',
+      { timeoutMs: 30_000 },
+    );
+    await page.locator('.folders input').check();
+    await page.locator('button.primary').click();
+    await heading('Who may use them?');
+    await page.locator('input[name=user]').fill('ada');
+    await page.locator('input[name=password]').fill('love lace');
+    await page.locator('button.primary').click();
+    await heading('Is this right?');
+    assert.ok(
+      !(await page.content()).includes(NAS_PASSWORD) && !(await page.content()).includes('love lace'),
+      'no password comes back',
+    );
+    await page.locator('button.primary').click();
+    await heading('It is being set up');
+    assert.match(await page.locator('#guide').innerText(), new RegExp(`smb://127\\.0\\.0\\.1:${port}/2024`));
+    await until(
+      'the file over SMB',
+      async () => (await smb('2024', 'ls a.raw', { port, user: 'ada%love lace' })).code === 0,
+      { timeoutMs: 40_000 },
+    );
+    const tookMs = performance.now() - began;
+    assert.ok(tookMs < LONGEST_MS, `it took ${tookMs} ms`);
+    await page.goto(`${origin()}/`);
+    assert.deepEqual((await page.locator('.share h3').allInnerTexts()).sort(), ['2024', 'Team -b-']);
+    assert.match(await readFile(daemon.configFile, 'utf8'), /^# mine\n/);
+    watched.assertClean();
+    await watched.context.close();
+  });
+
+  it('asks nothing of a NAS that the API may not bring in', async () => {
+    const ask = (address: string, kind: string) =>
+      daemon.request(
+        'POST',
+        '/dashboard/do/setup/try',
+        new URLSearchParams({ kind, address, user: 'u', password: 'p' }).toString(),
+        { 'content-type': 'application/x-www-form-urlencoded' },
+      );
+    assert.match((await ask('/etc', 'local')).text, /data-tone="bad"/);
+    assert.match((await ask('a b', 'sftp')).text, /give a name or an address/);
+  });
+});

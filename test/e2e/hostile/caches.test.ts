@@ -1,0 +1,193 @@
+/** What becomes of files that wait when the cache itself is moved, left behind, or claimed by two. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdir, rename, symlink } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import { runs } from '../../support/config/applied-config.ts';
+import { Daemon } from '../../support/daemon/daemon.ts';
+import type { DaemonTraits } from '../../support/daemon/daemon.ts';
+import { Files } from '../../support/platform/file-worker.ts';
+import { Nas } from '../../support/nas/nas.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { until } from '../../support/platform/wait.ts';
+import { Relay } from '../../support/nas/tcp-relay.ts';
+import { unlessRoot } from '../../runner/skips.ts';
+
+/**
+ * Bytes per second: all goes at once, or 50 kB take longer than a stop waits and a probe still gets through.
+ */
+const [LINE, THIN_LINE] = [50_000_000, 8_000];
+
+describe('a cache in which files wait', () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let files: Files;
+  before(async () => {
+    scratch = await createScratch('caches');
+    nas = await Nas.create(scratch, { files: { 'x.bin': 1_000 } });
+    files = new Files(scratch);
+  });
+  after(() => scratch.close());
+
+  const create = (name: string, sections: DaemonTraits['sections'] = {}, port = nas.port): Promise<Daemon> =>
+    Daemon.create(scratch, {
+      name,
+      connections: [nas.connection('nas', port)],
+      shares: [{ name: 'work', connection: 'nas' }],
+      sections: { supervisor: { stop_timeout: '500ms' }, mount: { write_back: '5m' }, ...sections },
+    });
+  const soon = (daemon: Daemon, dir: string): string =>
+    daemon.text({ sections: { cache: { dir }, mount: { write_back: '1s' } } });
+
+  it('uploads from its new folder when it is moved, and is counted and named when it is left behind', async () => {
+    const relay = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: LINE });
+    const daemon = await create('moved', {}, relay.port);
+    await daemon.start();
+    await daemon.healthy();
+    // What is written now is not up before the daemon has ended.
+    relay.setRate(THIN_LINE);
+    const moved = await files.write(`${daemon.mountPoint('work')}/moved.bin`, 50_000);
+    assert.equal((await daemon.stop()).code, 75);
+    await rename(daemon.cacheDir, `${daemon.cacheDir}-2`);
+    await daemon.writeConfig(soon(daemon, `${daemon.cacheDir}-2`));
+    relay.setRate(LINE);
+    await daemon.start();
+    await daemon.synced(60_000);
+    assert.equal(await nas.checksum('moved.bin'), moved);
+
+    const late = daemon.text({ sections: { cache: { dir: `${daemon.cacheDir}-2` } } });
+    await daemon.writeConfig(late);
+    await runs(daemon, late);
+    relay.setRate(THIN_LINE);
+    const left = await files.write(`${daemon.mountPoint('work')}/left.bin`, 50_000);
+    const isCounted = async (): Promise<boolean> =>
+      (await daemon.share('work')).dirty_count === 1 && (await daemon.share('work')).health === 'healthy';
+    await daemon.writeConfig(soon(daemon, `${daemon.cacheDir}-3`));
+    await until(
+      'the change waits for the file',
+      async () => /new settings wait/.test((await daemon.share('work')).health_message ?? ''),
+      { timeoutMs: 20_000 },
+    );
+    await daemon.request('POST', '/api/reconnect/work');
+    await until(
+      'the file left behind is counted, once',
+      async () =>
+        (await isCounted()) && /former settings/.test((await daemon.share('work')).health_message ?? ''),
+      { timeoutMs: 20_000 },
+    );
+    assert.equal((await daemon.stop()).code, 75);
+    await daemon.start();
+    await daemon.healthy();
+    await until('it is counted by the next daemon, too', isCounted, { timeoutMs: 30_000 });
+    assert.equal((await daemon.status()).all_synced, false);
+    relay.setRate(LINE);
+    await daemon.writeConfig(soon(daemon, `${daemon.cacheDir}-2`));
+    await until(
+      'it is up',
+      async () => (await nas.has('left.bin')) && (await nas.checksum('left.bin')) === left,
+      { timeoutMs: 30_000 },
+    );
+    await daemon.synced(60_000);
+    assert.equal((await daemon.stop()).code, 0);
+  });
+
+  it('is used by one rclone: a second daemon with the same cache folder says whose it is', async () => {
+    const first = await create('first');
+    await first.start();
+    await first.healthy();
+    await files.write(`${first.mountPoint('work')}/once.bin`, 50_000);
+    const second = await create('second', { cache: { dir: first.cacheDir } });
+    await second.start();
+    // It tries again and again, and says so only while it is failed.
+    const refusal = await until(
+      'the second refuses',
+      async () => {
+        const { health, health_message: message } = await second.share('work');
+        return health === 'failed' ? message : undefined;
+      },
+      { timeoutMs: 30_000 },
+    );
+    assert.match(refusal, new RegExp(`process ${await first.rclonePid('work')}.*${first.cacheDir}/work`));
+    await until(
+      'the first goes on',
+      async () => {
+        const { health, dirty_count: dirty } = await first.share('work');
+        return health === 'healthy' && dirty === 1;
+      },
+      { timeoutMs: 20_000 },
+    );
+  });
+
+  it(
+    'on a disk that turned read-only: the status says so until the disk is mended',
+    { skip: unlessRoot },
+    async () => {
+      const daemon = await create('read-only');
+      // It fails while a file is being written there.
+      const remount = (...options: string[]): Promise<boolean> =>
+        until(
+          `mount ${options.join(' ')}`,
+          () => spawnSync('mount', [...options, daemon.cacheDir]).status === 0,
+          { timeoutMs: 20_000 },
+        );
+      await mkdir(daemon.cacheDir, { recursive: true });
+      await remount('-t', 'tmpfs', '-o', 'size=200m', 'none');
+      await daemon.start();
+      await daemon.healthy();
+      await remount('-o', 'remount,ro');
+      await until(
+        'the status tells',
+        async () => /cache is read-only/.test((await daemon.share('work')).health_message ?? ''),
+        { timeoutMs: 30_000 },
+      );
+      await daemon.request('POST', '/api/reconnect/work');
+      await until(
+        'it says what is in the way',
+        async () =>
+          /the cache folder .* cannot be used: .*read-only/.test(
+            (await daemon.share('work')).health_message ?? '',
+          ),
+        { timeoutMs: 30_000 },
+      );
+      assert.equal((await daemon.status()).all_synced, false);
+      await remount('-o', 'remount,rw');
+      await daemon.request('POST', '/api/reconnect/work');
+      await daemon.healthy();
+      await until(
+        'nothing is wrong any more',
+        async () => (await daemon.share('work')).health_message === null,
+        { timeoutMs: 20_000 },
+      );
+      assert.equal((await daemon.stop()).code, 0);
+    },
+  );
+
+  it('behind a symbolic link is watched as well; a mount point behind one is refused', async () => {
+    const daemon = await create('linked');
+    for (const name of ['cache', 'mnt']) await mkdir(scratch.path(`real-${name}`));
+    await symlink(scratch.path('real-cache'), daemon.cacheDir);
+    await symlink(scratch.path('real-mnt'), `${daemon.mountRoot}-link`);
+    await daemon.writeConfig(
+      daemon.text({
+        shares: [
+          { name: 'work', connection: 'nas' },
+          { name: 'astray', connection: 'nas', mount_point: `${daemon.mountRoot}-link/astray` },
+        ],
+      }),
+    );
+    await daemon.start();
+    await daemon.healthy(['work']);
+    const close = await files.holdForWriting(`${daemon.mountPoint('work')}/linked.bin`, 10_000);
+    await until('the open file is seen', async () => (await daemon.share('work')).dirty_count === 1, {
+      timeoutMs: 20_000,
+    });
+    const refusal = new RegExp(`through a symbolic link.* as ${scratch.path('real-mnt')}/astray`);
+    await until(
+      'the other mount point is refused',
+      async () => refusal.test((await daemon.share('astray')).health_message ?? ''),
+      { timeoutMs: 30_000 },
+    );
+    await close();
+  });
+});

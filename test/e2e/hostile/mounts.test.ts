@@ -1,0 +1,99 @@
+/** What somebody with root does to a living mount behind the daemon's back. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { after, before, describe, it } from 'node:test';
+import { applied, mountedAnew } from '../../support/config/applied-config.ts';
+import { Daemon } from '../../support/daemon/daemon.ts';
+import { Files } from '../../support/platform/file-worker.ts';
+import { Nas } from '../../support/nas/nas.ts';
+import { currentRclone } from '../../support/nas/rclone-binaries.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { until } from '../../support/platform/wait.ts';
+
+function run(command: string, ...args: string[]): void {
+  assert.equal(spawnSync(command, args).status, 0, `${command} ${args.join(' ')}`);
+}
+
+const rclone = currentRclone();
+
+describe("a mount behind the daemon's back", () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let daemon: Daemon;
+  let files: Files;
+  before(async () => {
+    scratch = await createScratch('behind');
+    nas = await Nas.create(scratch, { files: { 'x.bin': 50_000 } });
+    files = new Files(scratch);
+    daemon = await Daemon.create(scratch, {
+      rclone,
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'work', connection: 'nas' }],
+    });
+    await daemon.start();
+    await daemon.healthy();
+  });
+  after(() => scratch.close());
+
+  it('is unmounted with a file open: it is mounted again, and what was written is uploaded', async () => {
+    const mountPoint = daemon.mountPoint('work');
+    const rclone = await daemon.rclonePid('work');
+    const close = await files.holdForWriting(`${mountPoint}/held.bin`, 20_000);
+    run('umount', '-l', mountPoint);
+    await mountedAnew(daemon, 'work', rclone, 30_000);
+    assert.equal(await files.checksum(`${mountPoint}/x.bin`), await nas.checksum('x.bin'));
+    assert.match(await daemon.log(), /unmounted by somebody else/);
+    await close().catch(() => undefined);
+    await until('what was written is up', () => nas.has('held.bin'), { timeoutMs: 20_000 });
+    await daemon.synced(60_000);
+  });
+
+  it('is covered by another mount: the status says by which, until it is gone', async () => {
+    const message = async (): Promise<string> => (await daemon.share('work')).health_message ?? '';
+    run('mount', '-t', 'tmpfs', 'somebody', daemon.mountPoint('work'));
+    await until('the status tells', async () => /tmpfs, somebody/.test(await message()), {
+      timeoutMs: 20_000,
+    });
+    // Whoever looks into it in this very moment keeps it there.
+    await until('it is taken away', () => spawnSync('umount', [daemon.mountPoint('work')]).status === 0, {
+      timeoutMs: 20_000,
+    });
+    await until('nothing is wrong any more', async () => (await message()) === '', { timeoutMs: 20_000 });
+    assert.equal(await files.checksum(`${daemon.mountPoint('work')}/x.bin`), await nas.checksum('x.bin'));
+  });
+
+  // A mount is frozen in two ways: read-only, or covered as long as a file is open.
+  for (const isHeld of [false, true]) {
+    it(`is writable again after a kill of its daemon in a drain, ${isHeld ? 'a' : 'no'} file open`, async () => {
+      const mountPoint = daemon.mountPoint('work');
+      await applied(daemon, daemon.text({ sections: { mount: { write_back: '100s' } } }));
+      const close = await files.holdForWriting(`${mountPoint}/drained.bin`, 20_000);
+      if (!isHeld) await close().then(() => nas.stop());
+      daemon.signal('SIGTERM');
+      await until(
+        'writers are refused',
+        () =>
+          files.write(`${mountPoint}/late.bin`, 10).then(
+            () => false,
+            (error: NodeJS.ErrnoException) => error.code === 'EROFS',
+          ),
+        { timeoutMs: 30_000 },
+      );
+      await daemon.end();
+      if (!isHeld) await nas.start();
+      await daemon.start();
+      await daemon.healthy();
+      await until(
+        'writers are let in',
+        () =>
+          files.write(`${mountPoint}/again.bin`, 10).then(
+            () => true,
+            () => false,
+          ),
+        { timeoutMs: 20_000, everyMs: 300 },
+      );
+      if (isHeld) await close().catch(() => undefined);
+    });
+  }
+});

@@ -1,0 +1,106 @@
+// @load alone
+/** One rclone stands still: the daemon, its API and the other shares do not care, and the share is healed. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../../support/daemon/daemon.ts';
+import { Files } from '../../support/platform/file-worker.ts';
+import type { Tally } from '../../support/platform/file-worker.ts';
+import { Nas } from '../../support/nas/nas.ts';
+import { pressure, tooLong } from '../../support/platform/cpu-pressure.ts';
+import { currentRclone } from '../../support/nas/rclone-binaries.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { sleep, timed, until } from '../../support/platform/wait.ts';
+
+function percentile(values: readonly number[], share: number): number {
+  return (
+    [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ??
+    Number.NaN
+  );
+}
+
+interface Healing {
+  readonly answerMs: readonly number[];
+  readonly unhealthyMs: number | undefined;
+  readonly healedMs: number | undefined;
+}
+
+/**
+ * Asks for the status all the time until the hung share was shown failed and is mounted again, for a minute
+ * at most.
+ */
+async function watchHealing(daemon: Daemon): Promise<Healing> {
+  const answerMs: number[] = [];
+  const start = performance.now();
+  let unhealthyMs: number | undefined;
+  while (performance.now() - start < 60_000) {
+    answerMs.push(await timed(daemon.status()));
+    const share = await daemon.share('hung');
+    if (share.health !== 'healthy') unhealthyMs ??= performance.now() - start;
+    else if (unhealthyMs !== undefined && share.mounted)
+      return { answerMs, unhealthyMs, healedMs: performance.now() - start };
+    await sleep(40);
+  }
+  return { answerMs, unhealthyMs, healedMs: undefined };
+}
+
+const rclone = currentRclone();
+
+describe('SIGSTOP of one rclone', () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let daemon: Daemon;
+
+  before(async () => {
+    scratch = await createScratch('hang');
+    nas = await Nas.create(scratch, { files: { 'a/x.bin': 2_000_000, 'b/y.bin': 2_000_000 } });
+    daemon = await Daemon.create(scratch, {
+      rclone,
+      connections: [nas.connection('nas')],
+      shares: [
+        { name: 'hung', connection: 'nas', remote_path: 'a' },
+        { name: 'other', connection: 'nas', remote_path: 'b' },
+      ],
+    });
+    await daemon.start();
+    await daemon.healthy();
+  });
+  after(() => scratch.close());
+
+  it('is noticed within 20 s and healed within 30 s, while the daemon answers as before', async (t) => {
+    const other = new Files(scratch);
+    const stuck = [new Files(scratch), new Files(scratch), new Files(scratch)];
+    const reader = other.begin<Tally>({
+      op: 'read-again',
+      path: `${daemon.mountPoint('other')}/y.bin`,
+      sha256: await nas.checksum('b/y.bin'),
+    });
+    const sum = await nas.checksum('a/x.bin');
+    const pid = await daemon.rclonePid('hung');
+    process.kill(pid, 'SIGSTOP');
+    // Users who are caught in the hung mount, so that its healing has somebody to free.
+    const caught = stuck.map((files) =>
+      files.checksum(`${daemon.mountPoint('hung')}/x.bin`, 60_000).then(
+        () => 'read',
+        () => 'failed',
+      ),
+    );
+    const { answerMs, unhealthyMs, healedMs } = await watchHealing(daemon);
+    const tally = await reader.stop();
+    t.diagnostic(
+      `not healthy after ${Math.round(unhealthyMs ?? -1)} ms, ` +
+        `healed after ${Math.round(healedMs ?? -1)} ms, ` +
+        `p99 of the status ${percentile(answerMs, 0.99).toFixed(1)} ms over ` +
+        `${answerMs.length}; the other share was read ${tally.reads} times`,
+    );
+    assert.ok(unhealthyMs !== undefined && unhealthyMs <= 20_000, 'shown healthy for too long');
+    assert.ok(healedMs !== undefined && healedMs <= 30_000, 'not healed in time');
+    assert.deepEqual(tooLong([{ ms: percentile(answerMs, 0.99), pressure: pressure() }], 100), []);
+    assert.deepEqual(tally.failures, []);
+    assert.ok(tally.reads > 50);
+    const fresh = new Files(scratch);
+    assert.equal(await fresh.checksum(`${daemon.mountPoint('hung')}/x.bin`), sum);
+    assert.notEqual(await daemon.rclonePid('hung'), pid);
+    await until('who was caught is free', () => Promise.all(caught), { timeoutMs: 10_000 });
+  });
+});

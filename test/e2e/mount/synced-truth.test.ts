@@ -1,0 +1,90 @@
+/**
+ * `all_synced` and `dirty_count` say what is so: also for files that are open, and for a share that is not
+ * mounted.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../../support/daemon/daemon.ts';
+import { Files } from '../../support/platform/file-worker.ts';
+import { Nas } from '../../support/nas/nas.ts';
+import { currentRclone } from '../../support/nas/rclone-binaries.ts';
+import { Relay } from '../../support/nas/tcp-relay.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { sleep, until } from '../../support/platform/wait.ts';
+
+const rclone = currentRclone();
+
+describe('what the status says about files', () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let relay: Relay;
+  let daemon: Daemon;
+  let files: Files;
+
+  before(async () => {
+    scratch = await createScratch('truth');
+    nas = await Nas.create(scratch, { protocol: 'webdav', files: { 'x.bin': 50_000 } });
+    relay = await Relay.start(scratch, { targetPort: nas.port });
+    files = new Files(scratch);
+    daemon = await Daemon.create(scratch, {
+      rclone,
+      connections: [nas.connection('nas', relay.port), nas.connection('straight')],
+      shares: [
+        { name: 'work', connection: 'nas' },
+        { name: 'fixed', connection: 'straight', read_only: true },
+      ],
+      sections: { supervisor: { stop_timeout: '1s' } },
+    });
+    await daemon.start();
+    await daemon.healthy();
+  });
+  after(() => scratch.close());
+
+  const work = (path: string): string => `${daemon.mountPoint('work')}/${path}`;
+
+  it('says synced when nothing waits, not while a file is open with changes, and again when it is up', async () => {
+    await daemon.synced(60_000);
+    const close = await files.holdForWriting(work('held.bin'), 10_000);
+    await until(
+      'the open file is seen',
+      async () => !(await daemon.status()).all_synced && (await daemon.share('work')).dirty_count > 0,
+      { timeoutMs: 20_000 },
+    );
+    await sleep(4_000);
+    assert.equal((await daemon.status()).all_synced, false, 'still open');
+    await close();
+    await daemon.synced(60_000);
+    assert.equal((await daemon.share('work')).dirty_count, 0);
+    assert.ok(await nas.has('held.bin'));
+  });
+
+  it('refuses writes on a read-only share', async () => {
+    assert.equal(await files.checksum(`${daemon.mountPoint('fixed')}/x.bin`), await nas.checksum('x.bin'));
+    await assert.rejects(files.write(`${daemon.mountPoint('fixed')}/new.bin`, 10), { code: 'EROFS' });
+  });
+
+  it('counts the dirty files of a share that is not mounted, and uploads them when it is again', async () => {
+    await relay.cut();
+    const sum = await files.write(work('waits.bin'), 300_000);
+    assert.deepEqual(await daemon.stop('SIGTERM', 30_000), { code: 75, signal: null });
+    await daemon.start();
+    await until('the share is failed', async () => (await daemon.share('work')).health === 'failed', {
+      timeoutMs: 30_000,
+    });
+    await until('its file is counted', async () => (await daemon.share('work')).dirty_count === 1, {
+      timeoutMs: 20_000,
+    });
+    assert.equal((await daemon.status()).all_synced, false);
+    assert.equal((await daemon.share('work')).mounted, false);
+    await relay.restore();
+    await daemon.request('POST', '/api/reconnect/work');
+    await daemon.healthy();
+    await until(
+      'the file is up',
+      async () => (await nas.has('waits.bin')) && (await nas.checksum('waits.bin')) === sum,
+      { timeoutMs: 30_000 },
+    );
+    await daemon.synced(60_000);
+  });
+});

@@ -1,0 +1,183 @@
+// @load loud
+/**
+ * A third party's plugin that uses every verb is loaded, changed and unloaded, over and over: nothing may be
+ * left. `MOUNTKEEPER_TURNS` says how often all three are done; `npm run torture` does 334 of them.
+ */
+import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../../support/daemon/daemon.ts';
+import { holdings, probeEnv } from '../../support/daemon/heap-probe.ts';
+import type { Holdings } from '../../support/daemon/heap-probe.ts';
+import { Poll } from '../../support/http/poll.ts';
+import { Nas } from '../../support/nas/nas.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { until } from '../../support/platform/wait.ts';
+import { place, plugin, runnersOf, source } from '../../support/plugins/strangers.ts';
+
+/** After these rounds everything is warm, and the first measure is taken. */
+const WARM = 3;
+const ROUNDS = Number(process.env['MOUNTKEEPER_TURNS'] ?? 4);
+const MOST_MEMORY_BYTES = 10_000_000;
+/** A moment's work holds as many. */
+const SLACK = 3;
+const PATIENCE = { timeoutMs: 60_000, everyMs: 20 };
+
+/** Every verb that is carried; `word` makes it another content. */
+function wholePlugin(word: string): string {
+  return source(
+    'garden',
+    `let beats = 0;
+    ctx.tap('afterCycle', () => { beats += 1; });
+    ctx.tap('collectNotices', () => [{ level: 'info', message: 'the garden says ${word}' }]);
+    ctx.tap('resolveBandwidth', (budget) => budget);
+    ctx.handle('notify', async () => { beats += 1; });
+    ctx.status('garden', { default: 0, read: () => beats });
+    ctx.shareStatus({ defaults: { gardenMood: '' }, read: () => ({ gardenMood: '${word}' }) });
+    ctx.route({ method: 'GET', path: '/', handler: () => ({ word: '${word}' }) });
+    ctx.metric({ name: 'garden_beats', help: 'Beats.', read: () => beats });
+    ctx.tab({ id: 'garden', title: 'Garden', place: 'card', render: () => '${word}' });
+    ctx.every({ name: 'beat', ms: () => 50, run: async () => { beats += 1; } });
+    ctx.job({ name: 'daily', cron: () => '0 3 * * *', run: async () => undefined });
+    ctx.onConfigChange(() => undefined);
+    ctx.effect('a listener', () => ctx.use('status').onPublish(() => { beats += 1; }));
+    ctx.effect('left behind', () => {
+      setInterval(() => undefined, 10); spawn('sleep', ['300']); return () => undefined; });
+    ctx.effect('kept', async () => {
+      const kept = await ctx.use('store').open('words', { version: 1, initial: '' });
+      await kept.save('${word}'); return () => undefined; });`,
+    "requires: ['status', 'store'],",
+  );
+}
+
+describe(`${ROUNDS} loads, changes and unloads of a plugin in its own process`, () => {
+  let scratch: Scratch;
+  let daemon: Daemon;
+  let socket: string;
+
+  before(async () => {
+    scratch = await createScratch('turnover');
+    const nas = await Nas.create(scratch, { files: { 'x.bin': 1000 } });
+    socket = scratch.path('probe');
+    daemon = await Daemon.create(scratch, {
+      env: probeEnv(socket),
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'files', connection: 'nas' }],
+      sections: { plugins: { dirs: [scratch.path('plugins')] } },
+    });
+    await place(scratch, 'garden', wholePlugin('first'));
+    await daemon.start();
+    await daemon.healthy();
+  });
+  after(() => scratch.close());
+
+  const switched = (enabled: boolean): Promise<void> =>
+    daemon.writeConfig(
+      daemon.text({
+        sections: { plugins: { dirs: [scratch.path('plugins')] }, 'plugins.garden': { enabled } } as never,
+      }),
+    );
+  const says = (word: string): Promise<unknown> =>
+    until(
+      `it says ${word}`,
+      async () => (await daemon.get<{ word?: string }>('/ext/garden')).body.word === word,
+      PATIENCE,
+    );
+  const put = (word: string): Promise<void> =>
+    place(scratch, 'garden', wholePlugin(word), {
+      permissions: ['read-status', 'send-commands', 'own-files', 'processes'],
+    });
+
+  async function round(index: number): Promise<void> {
+    await put(`load ${index}`);
+    await switched(true);
+    await says(`load ${index}`);
+    await put(`change ${index}`);
+    await says(`change ${index}`);
+    await switched(false);
+    const isOff = async () => (await plugin(daemon, 'garden'))?.state === 'disabled';
+    await until(
+      'it is off',
+      async () => (await isOff()) && (await runnersOf(daemon.pid)).length === 0,
+      PATIENCE,
+    );
+  }
+
+  /** Once everything is at rest. */
+  async function settled(): Promise<Holdings> {
+    let last = await holdings(socket, daemon.pid);
+    await until(
+      'the holdings are at rest',
+      async () => {
+        const former = last;
+        last = await holdings(socket, daemon.pid);
+        return former.openFiles === last.openFiles && Math.abs(former.heapUsed - last.heapUsed) < 200_000;
+      },
+      { timeoutMs: 40_000, everyMs: 1_000 },
+    );
+    return last;
+  }
+
+  /** What is held beyond what was held first, by more than a moment's work takes. */
+  function excess(first: Holdings, last: Holdings): readonly string[] {
+    const kinds = Object.keys(last.resources).map(
+      (kind) => [kind, first.resources[kind] ?? 0, last.resources[kind] ?? 0] as const,
+    );
+    return [
+      ...[...kinds, ['open files', first.openFiles, last.openFiles] as const].filter(
+        ([, was, is]) => is > was + SLACK,
+      ),
+      ...(last.heapUsed - first.heapUsed < MOST_MEMORY_BYTES
+        ? []
+        : [['heap', first.heapUsed, last.heapUsed] as const]),
+    ].map(([what, was, is]) => `${what} ${was} → ${is}`);
+  }
+
+  it('leaves nothing, and no request fails', async (t) => {
+    for (let index = 0; index < WARM; index += 1) await round(-index);
+    const first = await settled();
+    const polls = ['/api/status', '/api/extensions', '/api/plugins'].map(
+      (path) =>
+        new Poll(async () => {
+          const { status } = await daemon.get(path);
+          return status === 200 ? undefined : `${path} answered ${status}`;
+        }),
+    );
+    const fromMs = performance.now();
+    for (let index = 1; index <= ROUNDS; index += 1) await round(index);
+    const tookMs = performance.now() - fromMs;
+    await Promise.all(polls.map((poll) => poll.end()));
+    const failures = polls.flatMap((poll) => poll.failures);
+    const answers = polls.reduce((sum, { tookMs: all }) => sum + all.length, 0);
+    let last = await settled();
+    // Connections that were kept alive for the questions above go after a while.
+    await until(
+      'no more is held than before',
+      async () => excess(first, (last = await holdings(socket, daemon.pid))).length === 0,
+      { timeoutMs: 30_000, everyMs: 500 },
+    ).catch(() => undefined);
+    const megabytes = [first, last].map(({ heapUsed }) => (heapUsed / 1e6).toFixed(1)).join(' → ');
+    t.diagnostic(
+      `${answers} answers, a round in ${Math.round(tookMs / ROUNDS)} ms; heap ${megabytes} MB; ` +
+        `files ${first.openFiles} → ${last.openFiles}`,
+    );
+    assert.deepEqual(failures.slice(0, 5), []);
+    assert.deepEqual(excess(first, last), []);
+  });
+
+  it('leaves no route, field, notice, metric, tab, process or copy', async () => {
+    assert.equal((await daemon.get('/ext/garden')).status, 404);
+    const { body } = await daemon.get<{ extensions: object }>('/api/extensions');
+    assert.equal('garden' in body.extensions, false);
+    for (const path of ['/api/notices', '/metrics', '/'])
+      assert.doesNotMatch((await daemon.get(path)).text, /garden says|garden_beats|id="card-garden/);
+    const copies = await readdir(`${daemon.stateDir}/plugins`);
+    assert.ok(copies.filter((one) => one.startsWith('garden@')).length <= 3, copies.join(', '));
+    assert.deepEqual(
+      copies.filter((one) => one.startsWith('.')),
+      [],
+    );
+    assert.deepEqual(await readdir(`${daemon.stateDir}/store/garden`), ['words.json']);
+  });
+});

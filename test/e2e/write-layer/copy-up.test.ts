@@ -1,0 +1,108 @@
+// @load loud
+/** Others replace a file on the NAS while it is being copied up for a user's change: both versions stay. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, readdirSync, renameSync, statSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { stackPaths } from '../../../plugins/mount/layer/paths.ts';
+import { Daemon } from '../../support/daemon/daemon.ts';
+import { runClient } from '../../support/exports/client-programs.ts';
+import { Nas } from '../../support/nas/nas.ts';
+import { usedPaths } from '../../../plugins/mount/layer/upper/open-for-writing.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { until } from '../../support/platform/wait.ts';
+
+const SHARE = 'team';
+/** Of file content; listings are as fast as ever. */
+const DOWN = '1M';
+const BYTES = 16_000_000;
+const SYNCED_MS = 60_000;
+
+describe('a file that others replace while it is copied up', () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let daemon: Daemon;
+  let root: string;
+
+  before(async () => {
+    scratch = await createScratch('copy-up');
+    nas = await Nas.create(scratch, {
+      files: { 'team/changed': BYTES, 'team/kept': BYTES, 'team/one': 10 },
+    });
+    daemon = await Daemon.create(scratch, {
+      connections: [nas.connection('nas')],
+      shares: [{ name: SHARE, connection: 'nas', remote_path: 'team' }],
+      env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
+      sections: { mount: { write_layer: true }, bandwidth: { down: DOWN } },
+    });
+    root = daemon.mountPoint(SHARE);
+    await daemon.start();
+    await daemon.healthy([SHARE]);
+    await runClient('ls', ['-l', root]);
+    await daemon.synced(SYNCED_MS);
+  });
+  after(() => scratch.close());
+
+  const conflicts = async (): Promise<readonly { readonly path: string; readonly copy: string }[]> =>
+    (
+      await daemon.get<{ readonly conflicts: readonly { readonly path: string; readonly copy: string }[] }>(
+        `/api/queue/${SHARE}`,
+      )
+    ).body.conflicts;
+
+  /** Runs a script on the share that has a file copied up, and `meanwhile` while the copy is under way. */
+  const duringCopy = async (name: string, script: string, meanwhile: () => Promise<void>): Promise<void> => {
+    const { source, place } = stackPaths(daemon.stateDir, SHARE);
+    assert.ok(existsSync(source), 'the stack is where the test looks');
+    const user = runClient('sh', ['-c', `cd "${root}" && ${script}`], 60_000);
+    await until(`${name} is being copied up`, () => usedPaths(place).has(name), { timeoutMs: 10_000 });
+    await meanwhile();
+    assert.ok(usedPaths(place).has(name), 'the copy was still under way');
+    const { code, output } = await user;
+    assert.equal(code, 0, output);
+    await daemon.synced(SYNCED_MS);
+  };
+  const replace = async (name: string): Promise<string> => {
+    await nas.put('others', BYTES + 4_000);
+    renameSync(nas.path('others'), nas.path('team', name));
+    return nas.checksum(`team/${name}`);
+  };
+  const refresh = async (): Promise<void> => {
+    const { body } = await daemon.request<{ ok: boolean }>('POST', `/api/refresh/${SHARE}`, {});
+    assert.equal(body.ok, true, JSON.stringify(body));
+  };
+
+  it('keeps its place, and what was written here lies beside it', async () => {
+    let theirs = '';
+    await duringCopy('changed', 'printf mine >> changed', async () => {
+      theirs = await replace('changed');
+      await refresh();
+    });
+    assert.equal(await nas.checksum('team/changed'), theirs, 'the version of the others');
+    const [conflict, ...more] = await conflicts();
+    assert.deepEqual([conflict?.path, more], ['changed', []]);
+    assert.match(readFileSync(nas.path('team', conflict!.copy), 'latin1').slice(-4), /mine/);
+  });
+
+  it('is no conflict when its listing alone is read again', async () => {
+    const before = (await conflicts()).length;
+    await duringCopy('kept', 'printf mine >> kept', refresh);
+    assert.equal((await conflicts()).length, before);
+    assert.equal(statSync(nas.path('team', 'kept')).size, BYTES + 4);
+    assert.deepEqual(
+      readdirSync(nas.path('team')).filter((name) => name.startsWith('kept')),
+      ['kept'],
+    );
+  });
+
+  it('is no conflict when it is opened after others had replaced it', async () => {
+    const before = (await conflicts()).length;
+    await nas.put('team/one', 4_000);
+    await refresh();
+    const { code, output } = await runClient('sh', ['-c', `printf mine >> "${root}/one"`]);
+    assert.equal(code, 0, output);
+    await daemon.synced(SYNCED_MS);
+    assert.equal((await conflicts()).length, before);
+    assert.equal(statSync(nas.path('team', 'one')).size, 4_004);
+  });
+});

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import pino from 'pino';
+import type { EventSink, StreamEvent } from 'mountkeeper';
+import { Feed } from '../../../../plugins/dashboard/live/feed.ts';
+import type { Part } from '../../../../plugins/dashboard/live/feed.ts';
+
+const log = pino({ level: 'silent' });
+
+class Page {
+  readonly texts = new Map<string, string>();
+  drawings = 0;
+  readonly feed = new Feed(
+    {
+      title: 'page',
+      parts: () =>
+        [...this.texts].map(([id, text]): Part => ({
+          id,
+          signature: () => text,
+          draw: () => {
+            this.drawings += 1;
+            return `<p>${text}</p>`;
+          },
+        })),
+      frame: (drawn) => `<main>${[...this.texts.keys()].map(drawn).join('')}</main>`,
+    },
+    log,
+  );
+}
+
+class Reader implements EventSink {
+  readonly got: StreamEvent[] = [];
+  send(event: StreamEvent): void {
+    this.got.push(event);
+  }
+  end(): void {
+    this.got.length = 0;
+  }
+  take(): readonly (readonly [string, string])[] {
+    return this.got.splice(0).map(({ event, data }) => [event, data] as const);
+  }
+}
+
+async function opened(texts: Readonly<Record<string, string>>): Promise<Page> {
+  const page = new Page();
+  for (const [id, text] of Object.entries(texts)) page.texts.set(id, text);
+  await page.feed.refresh();
+  return page;
+}
+
+describe('a feed', () => {
+  it('sends only what has changed, and draws nothing else', async () => {
+    const page = await opened({ a: '1', b: '1' });
+    const reader = new Reader();
+    page.feed.join(reader, page.feed.position);
+    await page.feed.refresh();
+    assert.deepEqual(reader.take(), []);
+    const before = page.drawings;
+    page.texts.set('b', '2');
+    await page.feed.refresh();
+    assert.deepEqual(reader.take(), [['b', '<p>2</p>']]);
+    assert.equal(page.drawings, before + 1);
+  });
+
+  it('keeps what it drew last, and never rejects, when the list of parts cannot be made', async () => {
+    let isBroken = true;
+    const feed = new Feed(
+      {
+        title: 'page',
+        frame: (drawn) => `<main>${drawn('a')}</main>`,
+        parts: () => {
+          if (isBroken) throw new Error('broken');
+          return [{ id: 'a', draw: () => 'A' }];
+        },
+      },
+      log,
+    );
+    await feed.refresh();
+    assert.equal(feed.html(), '');
+    isBroken = false;
+    await feed.refresh();
+    isBroken = true;
+    await feed.refresh();
+    assert.equal(feed.html(), '<main>A</main>');
+  });
+
+  it('draws once what is other and looks the same', async () => {
+    let signature = 'a';
+    let drawings = 0;
+    const feed = new Feed(
+      {
+        title: 'page',
+        frame: () => '',
+        parts: () => [
+          {
+            id: 'x',
+            signature: () => signature,
+            draw: () => {
+              drawings += 1;
+              return '<p>same</p>';
+            },
+          },
+        ],
+      },
+      log,
+    );
+    await feed.refresh();
+    const reader = new Reader();
+    feed.join(reader, feed.position);
+    signature = 'b';
+    for (let times = 0; times < 3; times += 1) await feed.refresh();
+    assert.deepEqual([drawings, reader.take()], [2, []]);
+  });
+
+  it('gives a reader who comes back what has changed since, and all of it to one of another time', async () => {
+    const page = await opened({ a: '1', b: '1' });
+    const seen = page.feed.position;
+    page.texts.set('a', '2');
+    await page.feed.refresh();
+    const [back, stranger, upToDate] = [new Reader(), new Reader(), new Reader()];
+    page.feed.join(back, seen);
+    page.feed.join(stranger, 'of-before');
+    page.feed.join(upToDate, page.feed.position);
+    assert.deepEqual(back.take(), [['a', '<p>2</p>']]);
+    assert.deepEqual(stranger.take(), [['frame', '<main><p>2</p><p>1</p></main>']]);
+    assert.deepEqual(upToDate.take(), []);
+  });
+
+  it('sends the page whole when a part comes or goes, also to who was away then', async () => {
+    const page = await opened({ a: '1', b: '1' });
+    const seen = page.feed.position;
+    const reader = new Reader();
+    page.feed.join(reader, seen);
+    page.texts.delete('b');
+    await page.feed.refresh();
+    assert.deepEqual(reader.take(), [['frame', '<main><p>1</p></main>']]);
+    const late = new Reader();
+    page.feed.join(late, seen);
+    assert.deepEqual(late.take(), [['frame', '<main><p>1</p></main>']]);
+  });
+
+  it('numbers its events so that the last one says all that was seen', async () => {
+    const page = await opened({ a: '1' });
+    const reader = new Reader();
+    page.feed.join(reader, page.feed.position);
+    page.texts.set('a', '2');
+    await page.feed.refresh();
+    assert.equal(reader.got.at(-1)?.id, page.feed.position);
+  });
+
+  it('has nobody to tell who has left', async () => {
+    const page = await opened({ a: '1' });
+    const reader = new Reader();
+    const leave = page.feed.join(reader, page.feed.position);
+    leave();
+    page.texts.set('a', '2');
+    await page.feed.refresh();
+    assert.deepEqual([reader.take(), page.feed.readers], [[], 0]);
+  });
+});

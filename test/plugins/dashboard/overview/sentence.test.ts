@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { ShareStatus, StatusRecord } from 'mountkeeper';
+import { emptyRecord, emptyShareStatus } from '../../../support/shares/status-records.ts';
+import { sentenceOf } from '../../../../plugins/dashboard/overview/sentence.ts';
+import type { Unsaved } from '../../../../plugins/dashboard/overview/sentence.ts';
+
+const NOTHING: Unsaved = { bytes: 0, oldestAt: undefined, cutOff: [], offlineSince: undefined };
+
+function share(name: string, traits: Partial<ShareStatus> = {}): ShareStatus {
+  return { ...emptyShareStatus(name), health: 'healthy', mounted: true, ...traits };
+}
+
+function record(shares: readonly ShareStatus[], traits: Partial<StatusRecord> = {}): StatusRecord {
+  return { ...emptyRecord(0), shares, ...traits };
+}
+
+describe('the sentence', () => {
+  it('promises that all is saved exactly when all_synced is true, whatever else is known', () => {
+    const states: Partial<ShareStatus>[] = [
+      {},
+      { dirtyCount: 3 },
+      { erroredFiles: 1 },
+      { health: 'failed', mounted: false },
+      { health: 'pending' },
+    ];
+    for (const state of states) {
+      for (const nasOffline of [false, true]) {
+        for (const allSynced of [false, true]) {
+          const { key, tone } = sentenceOf(
+            record([share('files', state)], { allSynced, nasOffline }),
+            NOTHING,
+          );
+          assert.equal(
+            key === 'saved' && tone === 'good',
+            allSynced,
+            JSON.stringify({ state, nasOffline, allSynced, key }),
+          );
+          assert.equal(tone === 'good', allSynced);
+        }
+      }
+    }
+    assert.equal(sentenceOf(record([]), NOTHING).tone, 'wait');
+  });
+
+  it('counts what is not on the NAS over all shares and names them', () => {
+    const shares = [share('files', { dirtyCount: 10 }), share('team', { dirtyCount: 2 }), share('calm')];
+    const sentence = sentenceOf(record(shares), { ...NOTHING, bytes: 3_400, oldestAt: 5 });
+    assert.deepEqual(
+      [sentence.key, sentence.tone, sentence.files, sentence.bytes, sentence.oldestAt, sentence.shares],
+      ['unsaved', 'warn', 12, 3_400, 5, ['files', 'team']],
+    );
+  });
+
+  it('puts files that the NAS refuses before those that wait', () => {
+    const sentence = sentenceOf(record([share('files', { dirtyCount: 4, erroredFiles: 1 })]), NOTHING);
+    assert.deepEqual([sentence.key, sentence.files, sentence.tone], ['refused', 1, 'bad']);
+  });
+
+  it('promises cached files only where every share that is cut off is still mounted', () => {
+    const shares = [share('files'), share('team', { health: 'failed', mounted: false })];
+    const away = (cutOff: readonly string[]) =>
+      sentenceOf(record(shares, { nasOffline: true }), { ...NOTHING, cutOff, offlineSince: 7 });
+    assert.deepEqual(
+      [away(['files']).key, away(['files']).since, away(['files']).shares],
+      ['offline-cached', 7, ['files']],
+    );
+    assert.equal(away(['team']).key, 'offline');
+    assert.deepEqual([away(['files', 'team']).key, away(['files', 'team']).shares], ['offline', []]);
+  });
+
+  it('says why it is not known', () => {
+    assert.equal(
+      sentenceOf(record([share('files', { health: 'failed', mounted: false })]), NOTHING).key,
+      'unreachable',
+    );
+    assert.equal(
+      sentenceOf(record([share('files', { health: 'probing', mounted: false })]), NOTHING).key,
+      'starting',
+    );
+    assert.equal(sentenceOf(record([share('files')]), NOTHING).key, 'unknown');
+  });
+});

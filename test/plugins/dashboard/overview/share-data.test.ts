@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Config } from 'mountkeeper';
+import { shareData } from '../../../../plugins/dashboard/overview/share-data.ts';
+import type { ProtocolOffer } from '../../../../plugins/dashboard/overview/share-data.ts';
+import { createView } from '../../../../plugins/dashboard/view.ts';
+import { emptyShareStatus } from '../../../support/shares/status-records.ts';
+
+const SMB = '_smb._tcp';
+
+function addresses(offers: readonly ProtocolOffer[]): readonly string[] {
+  const config = { cache: { max_size: '1G' }, shares: [{ name: 'files', protocols: ['smb'] }] };
+  const data = shareData(
+    { ...emptyShareStatus('files'), mounted: true },
+    {
+      config: config as unknown as Config,
+      live: new Map(),
+      offers,
+      since: () => undefined,
+      speeds: () => [],
+      host: 'keeper',
+    },
+  );
+  return data.addresses.map(({ address }) => address);
+}
+
+describe("a share's addresses", () => {
+  it('are those of the server of its protocol, not of another that offers the same service', () => {
+    const stranger = { protocol: 'other', service: SMB, port: 446, addresses: ['192.0.2.9'] };
+    assert.deepEqual(addresses([stranger]), []);
+    const smb = { protocol: 'smb', service: SMB, port: 445, addresses: ['0.0.0.0'] };
+    assert.deepEqual(addresses([stranger, smb]), ['smb://keeper/files']);
+  });
+});
+
+describe('a time', () => {
+  it('that is no moment is a dash, since a plugin may have given it', () => {
+    const view = createView({ language: 'en', host: 'keeper' });
+    assert.deepEqual(
+      ['x', NaN, 9e15].map((at) => view.time(at as never)),
+      ['–', '–', '–'],
+    );
+  });
+});

@@ -1,0 +1,265 @@
+/**
+ * The pages over HTTP, without a browser: policy, escaping, tabs of strangers, actions, and what a plugin
+ * that fails leaves.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { definePlugin, html } from '../../../../core/sdk/index.ts';
+import type { Tab, View } from '../../../../core/contract/dashboard.ts';
+import { createTestHost } from '../../../../core/testing/test-host.ts';
+import type { TestHost } from '../../../../core/testing/test-host.ts';
+import { createClock } from '../../../../core/platform/clock.ts';
+import dashboard from '../../../../plugins/dashboard/index.ts';
+import { safeBack } from '../../../../plugins/dashboard/pages/preferences.ts';
+import { takesGzip } from '../../../../plugins/dashboard/pages/answer.ts';
+import { addressOf, reachedAs } from '../../../../plugins/dashboard/overview/share-data.ts';
+
+const HOSTILE = '<script>alert(1)</script> "quoted" \u202E\u5BFF\u53F8 \u2019';
+const ESCAPED = '&lt;script>alert(1)&lt;/script>';
+
+const tabs: readonly Tab[] = [
+  {
+    id: 'garden',
+    title: { en: 'Garden', zh: '花园' },
+    order: 1,
+    texts: { en: { hello: 'Hello {name}' }, zh: { hello: '你好 {name}' } },
+    render: (view: View) => html`<p class="hello" title=${HOSTILE}>${view.t('hello', { name: HOSTILE })}</p>`,
+    parts: { piece: (view) => html`<b>${view.query['what']}</b>` },
+    actions: {
+      greet: (view) => ({ ok: true, message: `hello ${view.form['who'] ?? ''}` }),
+      fail: () => {
+        throw new Error('the pond is dry');
+      },
+    },
+  },
+  {
+    id: 'broken',
+    title: 'Broken',
+    order: 2,
+    render: () => {
+      throw new Error('no');
+    },
+  },
+  { id: 'greenhouse', title: 'Greenhouse', place: 'card', render: () => 'plain <b>text</b>' },
+];
+
+const garden = definePlugin({
+  name: 'garden',
+  version: '1.0.0',
+  apiVersion: 1,
+  description: 'Shows a garden.',
+  register(ctx) {
+    for (const tab of tabs) ctx.tab(tab);
+  },
+});
+
+describe('the pages', () => {
+  let host: TestHost;
+  const get = (url: string, headers: Readonly<Record<string, string>> = {}) => host.inject({ url, headers });
+  const post = (url: string, payload: string, headers: Readonly<Record<string, string>> = {}) =>
+    host.inject({
+      method: 'POST',
+      url,
+      payload,
+      headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+    });
+
+  before(async () => {
+    host = await createTestHost({ plugins: [dashboard, garden], clock: createClock() });
+  });
+  after(() => host.close());
+
+  it("allow nothing but the dashboard's own files", async () => {
+    const { headers, statusCode, payload } = await get('/');
+    assert.equal(statusCode, 200);
+    const policy = String(headers['content-security-policy']);
+    assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self'/);
+    assert.doesNotMatch(policy, /unsafe|data:|https?:|\*/);
+    assert.doesNotMatch(
+      payload,
+      /<script(?![^>]*src="\/dashboard\/assets\/)|<style|\sstyle=|\son[a-z]+=|https?:\/\/(?!127\.0\.0\.1|www\.w3\.org)/,
+    );
+    const files = [...payload.matchAll(/(?:src|href)="(\/dashboard\/assets\/[^"]+)"/g)].map(
+      ([, path = '']) => path,
+    );
+    assert.equal(files.length, 6);
+    for (const file of files) {
+      const answer = await get(file);
+      assert.deepEqual(
+        [answer.statusCode, /immutable/.test(String(answer.headers['cache-control']))],
+        [200, true],
+        file,
+      );
+    }
+  });
+
+  it("show a stranger's tab and card, in the reader's language, every value as text", async () => {
+    const english = (await get('/tabs/garden')).payload;
+    assert.match(english, /Hello &lt;script>/);
+    assert.ok(english.includes(ESCAPED) && !english.includes('<script>alert'));
+    assert.match(english, /title="&lt;script>alert\(1\)&lt;\/script> &quot;quoted&quot;/);
+    const chinese = (await get('/tabs/garden', { 'accept-language': 'zh-CN' })).payload;
+    assert.match(chinese, /<html lang="zh"/);
+    assert.match(chinese, /你好 &lt;script>/);
+    const overview = (await get('/', { 'accept-language': 'zh-CN' })).payload;
+    assert.match(overview, /plain &lt;b>text&lt;\/b>/);
+    assert.match(overview, />花园</);
+  });
+
+  it("say where a stranger's plugin runs", async (t) => {
+    const other = await createTestHost({
+      plugins: [dashboard, garden],
+      strangers: ['garden'],
+      config: { plugins: { garden: { enabled: true } } },
+      clock: createClock(),
+    });
+    t.after(() => other.close());
+    const { payload } = await other.inject('/tabs/plugins');
+    assert.match(payload, /\(from a third party; runs inside the daemon\)/);
+    assert.doesNotMatch((await get('/tabs/plugins')).payload, /runs (inside|in a process)/);
+  });
+
+  it('answer for a tab that fails, and go on', async () => {
+    const { statusCode, payload } = await get('/tabs/broken');
+    assert.equal(statusCode, 200);
+    assert.match(payload, /garden could not show this/);
+    assert.equal((await get('/')).statusCode, 200);
+  });
+
+  it('answer parts and actions of tabs, and no others', async () => {
+    assert.equal(
+      (await get(`/dashboard/parts/garden/piece?what=${encodeURIComponent('<i>')}`)).payload,
+      '<b>&lt;i></b>',
+    );
+    const greeted = await post(
+      '/dashboard/do/garden/greet',
+      `who=${encodeURIComponent('<img src=x onerror=alert(1)>')}`,
+    );
+    assert.match(greeted.payload, /data-tone="good".*hello &lt;img/);
+    const failed = await post('/dashboard/do/garden/fail', '');
+    assert.match(failed.payload, /data-tone="bad".*the pond is dry/);
+    for (const path of [
+      '/dashboard/parts/garden/none',
+      '/dashboard/parts/none/piece',
+      '/dashboard/parts/garden/constructor',
+      '/tabs/none',
+      '/tabs/greenhouse',
+      '/shares/none',
+      '/dashboard/assets/x/none',
+    ]) {
+      assert.equal((await get(path)).statusCode, 404, path);
+    }
+    assert.equal((await post('/dashboard/do/garden/constructor', '')).statusCode, 404);
+    assert.equal((await get('/dashboard/do/garden/greet')).statusCode, 404, 'nothing is done by a GET');
+  });
+
+  it('let no other site act, nor anybody with another kind of body', async () => {
+    for (const path of ['/dashboard/do/garden/greet', '/dashboard/preferences', '/dashboard/sign-out']) {
+      const refused = await post(path, '', { origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' });
+      assert.equal(refused.statusCode, 403, path);
+    }
+    assert.equal(
+      (await post('/dashboard/do/garden/greet', '{}', { 'content-type': 'application/json' })).statusCode,
+      415,
+    );
+  });
+
+  it('remember a language and a theme, and lead back to nowhere else', async () => {
+    const chosen = await post(
+      '/dashboard/preferences',
+      'language=zh&theme=dark&back=%2Ftabs%2Fgarden%3Fa%3D1',
+    );
+    assert.deepEqual([chosen.statusCode, chosen.headers.location], [303, '/tabs/garden?a=1']);
+    const cookies = chosen.headers['set-cookie'] ?? [];
+    assert.equal(cookies.length, 2);
+    const page = (await get('/', { cookie: cookies.map((cookie) => cookie.split(';')[0]).join('; ') }))
+      .payload;
+    assert.match(page, /<html lang="zh" data-theme="dark"/);
+    const nonsense = await post(
+      '/dashboard/preferences',
+      'language=%0d%0aset-cookie:x&theme=none&back=//evil.example',
+    );
+    assert.deepEqual([nonsense.headers.location, nonsense.headers['set-cookie']], ['/', undefined]);
+    for (const back of [
+      '//evil.example',
+      '/\\evil.example',
+      'https://evil.example',
+      '/a b',
+      '',
+      undefined,
+      ['/a'],
+    ])
+      assert.equal(safeBack(back), '/');
+  });
+
+  it('sign out by refusing what was right, once', async () => {
+    const { location = '' } = (await post('/dashboard/sign-out', '')).headers;
+    const refused = await get(location);
+    assert.deepEqual(
+      [refused.statusCode, refused.headers['www-authenticate']],
+      [401, 'Basic realm="mountkeeper", charset="UTF-8"'],
+    );
+    assert.deepEqual(
+      [(await get(location)).statusCode, (await get('/dashboard/sign-out')).statusCode],
+      [303, 303],
+    );
+  });
+
+  it('have one for the wall, when it is switched on: live, and without anything to press', async () => {
+    assert.equal((await get('/status')).statusCode, 404);
+    assert.equal((await get('/dashboard/events?:page=status')).statusCode, 404);
+    await host.configure({ plugins: { dashboard: { status_page: true } } });
+    const { statusCode, payload } = await get('/status');
+    assert.equal(statusCode, 200);
+    assert.match(payload, /class="sentence"/);
+    assert.match(payload, /sse-connect="\/dashboard\/events\?[^"]*status/);
+    assert.doesNotMatch(payload, /<form|<button|<nav/);
+    await host.configure({});
+    assert.equal((await get('/status')).statusCode, 404);
+  });
+
+  it('are gone with the plugin', async () => {
+    await host.configure({ plugins: { dashboard: { enabled: false } } });
+    assert.equal((await get('/')).statusCode, 404);
+    assert.deepEqual(host.effects(), []);
+    await host.configure({});
+    assert.equal((await get('/')).statusCode, 200);
+  });
+
+  it('compress where they may', () => {
+    const asking = (header: string) =>
+      takesGzip({ raw: { req: { headers: { 'accept-encoding': header } } } } as never);
+    assert.deepEqual(['gzip', 'br, gzip;q=0.5', 'gzip;q=0', 'identity', ''].map(asking), [
+      true,
+      true,
+      false,
+      false,
+      false,
+    ]);
+  });
+});
+
+describe('addresses', () => {
+  it('lead where the server listens', () => {
+    const offer = (addresses: readonly string[]) => ({ service: '_smb._tcp', port: 445, addresses });
+    assert.equal(reachedAs(offer(['0.0.0.0']), '192.168.1.5'), '192.168.1.5');
+    assert.equal(reachedAs(offer(['10.0.0.2', '192.168.1.5']), '192.168.1.5'), '192.168.1.5');
+    assert.equal(reachedAs(offer(['127.0.0.1']), '192.168.1.5'), '127.0.0.1');
+  });
+
+  it('are as Finder and Explorer want them', () => {
+    const smb = addressOf('SMB', '照片 a', { host: 'keeper', port: 445 });
+    assert.deepEqual(
+      [smb.address, smb.shown, smb.windows],
+      ['smb://keeper/%E7%85%A7%E7%89%87%20a', 'smb://keeper/照片 a', '\\\\keeper\\照片 a'],
+    );
+    assert.deepEqual(addressOf('SMB', 'a', { host: '::1', port: 1445 }), {
+      protocol: 'SMB',
+      address: 'smb://[::1]:1445/a',
+      shown: 'smb://[::1]:1445/a',
+      windows: undefined,
+    });
+    assert.equal(addressOf('WebDAV', 'a', { host: 'h', port: 8080 }).address, 'http://h:8080/a/');
+    assert.equal(addressOf('NFS', 'a', { host: 'h', port: 2049 }).address, 'nfs://h/a');
+  });
+});

@@ -1,0 +1,121 @@
+/** The form of the settings: what is typed as the schema wants it, and names that may hold anything. */
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { editToml, readToml } from '../../../../core/sdk/index.ts';
+import type { ConfigKey } from '../../../../core/contract/config.ts';
+import type { ConfigVerdict } from '../../../../core/contract/config-changes.ts';
+import { CATALOGUES } from '../../../../plugins/dashboard/languages.ts';
+import { loadLibraries } from '../../../../plugins/dashboard/pages/libraries.ts';
+import { toHtml } from '../../../../plugins/dashboard/pages/shell.ts';
+import { dotted, editOf, fieldsPanel, keyOf, typed } from '../../../../plugins/dashboard/settings/fields.ts';
+import { digest, verdictPanel } from '../../../../plugins/dashboard/settings/verdict.ts';
+import { createView } from '../../../../plugins/dashboard/view.ts';
+
+const HOSTILE = '<script>alert(1)</script> "x" \u202E';
+
+function key(path: string, type: string, traits: Partial<ConfigKey> = {}): ConfigKey {
+  return {
+    path,
+    type,
+    description: `About ${path}.`,
+    default: undefined,
+    tier: 'live',
+    secret: false,
+    fileOnly: false,
+    owner: 'core',
+    ...traits,
+  };
+}
+
+const KEYS: readonly ConfigKey[] = [
+  key('shares[].name', 'string', { tier: 'per-share' }),
+  key('shares[].read_only', 'boolean', { default: false }),
+  key('web.port', 'integer', { default: 8090 }),
+  key('web.hostnames', 'array of string', { default: [] }),
+  key('web.password', 'secret', { secret: true, default: '' }),
+  key('log.level', '"info" | "warn"', { default: 'info' }),
+  key('cache.dir', 'path', { fileOnly: true }),
+  key('connections[].options', 'table'),
+  key('plugins.logs.enabled', 'boolean'),
+];
+
+const view = createView({
+  language: 'en',
+  host: 'h',
+  tab: { id: 'settings', title: 'Settings', texts: CATALOGUES, render: () => null },
+});
+
+describe('the form of the settings', () => {
+  before(() => loadLibraries());
+
+  it('puts what is typed into the text as the schema wants it', () => {
+    const cases: readonly (readonly [text: string, type: string, wanted: unknown])[] = [
+      ['8091', 'integer', 8091],
+      ['many', 'integer', 'many'],
+      ['true', 'boolean', true],
+      ['false', 'boolean', false],
+      ['a, b,', 'array of string', ['a', 'b']],
+      ['30s', 'duration', '30s'],
+      ['', 'string', undefined],
+      ['22', 'string', '22'],
+    ];
+    for (const [text, type, wanted] of cases)
+      assert.deepEqual(typed(text, type, undefined), wanted, `${type}: ${text}`);
+    assert.equal(typed('23', 'string', 22), 23, 'an option that is a number stays one');
+    const text = '# mine\n[web]\nport = 1 # one\n';
+    const edit = editOf(['web', 'port'], '8091', { document: readToml(text), keys: KEYS });
+    assert.equal(editToml(text, [edit]), '# mine\n[web]\nport = 8091 # one\n');
+    assert.equal(
+      editToml(text, [editOf(['web', 'port'], '', { document: readToml(text), keys: KEYS })]),
+      '# mine\n[web]\n',
+    );
+  });
+
+  it('knows keys by the paths of the document', () => {
+    assert.equal(keyOf(['shares', 3, 'name'], KEYS)?.path, 'shares[].name');
+    assert.equal(dotted(['shares', 3, 'name']), 'shares[3].name');
+    assert.equal(keyOf(['shares', 3, 'none'], KEYS), undefined);
+  });
+
+  it('shows names, values and options as text, secrets as the mask, and no key of the file alone to type in', () => {
+    const document = {
+      shares: [{ name: HOSTILE }],
+      web: { password: '********' },
+      connections: [{ options: { host: HOSTILE, pass: '********' } }],
+    };
+    const drawn = toHtml(fieldsPanel(document, KEYS, view));
+    assert.ok(!drawn.includes('<script>') && drawn.includes('&lt;script>alert(1)&lt;/script>'));
+    assert.match(drawn, /type="password"[^>]*value="\*{8}"/);
+    assert.match(drawn, /data-field="connections\[0\]\.options\.pass"/);
+    assert.match(drawn, /<input(?=[^>]*id="field-cache_dir")(?=[^>]*disabled)/);
+    assert.match(drawn, /<option[^>]*>Default: info/);
+    assert.ok(!drawn.includes('plugins.logs'), 'switches have a page of their own');
+  });
+
+  it('says what a change does, whom it interrupts, and names the text that was looked at', () => {
+    const verdict: ConfigVerdict = {
+      ok: true,
+      summary: `shares.a: "${HOSTILE}"`,
+      changes: [{ path: 'shares.a', tier: 'per-share', before: 1, after: 2 }],
+      interrupts: { shares: [HOSTILE, 'b'], servers: true, restart: true },
+      warnings: [],
+    };
+    const drawn = toHtml(verdictPanel('text', verdict, view));
+    assert.ok(!drawn.includes('<script>'));
+    assert.match(drawn, /Interrupts whoever works on these 2 shares/);
+    assert.match(drawn, /hx-confirm="Whoever works on these 2 shares is interrupted/);
+    assert.match(drawn, /next start/);
+    assert.ok(drawn.includes(digest('text')) && digest('text') !== digest('other'));
+    const quiet = toHtml(
+      verdictPanel('t', { ...verdict, interrupts: { shares: [], servers: false, restart: false } }, view),
+    );
+    assert.ok(/Interrupts nobody/.test(quiet) && !quiet.includes('hx-confirm'));
+    const bad: ConfigVerdict = {
+      ok: false,
+      stage: 'validate',
+      message: 'no',
+      problems: [{ message: HOSTILE, path: 'web.port', line: 3 }],
+    };
+    assert.match(toHtml(verdictPanel('t', bad, view)), /data-problem="web\.port"[^]*data-line="3"/);
+  });
+});

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
+import type { MountEntry } from 'mountkeeper';
+import { PathCheck } from '../../../../plugins/mount/lifecycle/path-check.ts';
+import { FREEZE_SOURCE } from '../../../../plugins/mount/lifecycle/mount-point.ts';
+
+const entry = (source: string, fsType = 'fuse.rclone'): MountEntry => ({
+  mountPoint: '/m/a',
+  fsType,
+  source,
+  deviceMinor: 1,
+  readOnly: false,
+});
+
+describe('a mount at its path', () => {
+  let table: MountEntry[];
+  let lost: number;
+  let make: (isThere: boolean) => () => Promise<string | undefined>;
+  let look: () => Promise<string | undefined>;
+  beforeEach(() => {
+    table = [entry('mountkeeper:a')];
+    lost = 0;
+    const mountTable = { list: () => Promise.resolve(table), find: () => Promise.resolve(table.at(-1)) };
+    make = (isThere) => {
+      const check = new PathCheck({
+        mountPoint: '/m/a',
+        device: 'mountkeeper:a',
+        mountTable,
+        isThere,
+        onLost: () => (lost += 1),
+      });
+      return async () => {
+        await check.check();
+        return check.trouble;
+      };
+    };
+    look = make(true);
+  });
+
+  it('is in order as long as it is the topmost, or the daemon itself covers it', async () => {
+    assert.equal(await look(), undefined);
+    table.push(entry(FREEZE_SOURCE, 'tmpfs'));
+    assert.equal(await look(), undefined);
+    assert.equal(lost, 0);
+  });
+
+  it('is lost when it is missing three times in a row, and that is told once', async () => {
+    table = [];
+    await look();
+    table = [entry('mountkeeper:a')];
+    await look();
+    table = [entry('other', 'ext4')];
+    await look();
+    await look();
+    assert.equal(lost, 0);
+    for (let index = 0; index < 3; index += 1) await look();
+    assert.equal(lost, 1);
+  });
+
+  it('is not lost before it was moved there', async () => {
+    look = make(false);
+    table = [];
+    for (let index = 0; index < 3; index += 1) await look();
+    table = [entry('mountkeeper:a')];
+    await look();
+    assert.equal(lost, 0);
+    table = [];
+    for (let index = 0; index < 3; index += 1) await look();
+    assert.equal(lost, 1);
+  });
+
+  it('says what was mounted over it', async () => {
+    table.push(entry('none', 'tmpfs'));
+    assert.match((await look()) ?? '', /tmpfs, none.*unmount/);
+    assert.equal(lost, 0);
+  });
+});

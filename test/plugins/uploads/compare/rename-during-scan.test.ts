@@ -1,0 +1,87 @@
+/**
+ * A look at the upper folder takes its time, and users rename files meanwhile: a look that shows a file
+ * neither by its former name nor by its later one must not delete or replace what the NAS has of it, for that
+ * is all there is. On a real overlay.
+ */
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { Processes } from 'mountkeeper';
+import { processes, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
+
+describe('a look during which files are renamed', () => {
+  let share: TestShare;
+
+  beforeEach(() => {
+    share = new TestShare();
+    for (const path of ['a', 'f/x', 'f/y']) {
+      mkdirSync(join(share.nas, path, '..'), { recursive: true });
+      writeFileSync(join(share.nas, path), `first ${path}`);
+    }
+    share.up();
+    // Both folders are in the upper folder already.
+    writeFileSync(share.at('f/own'), 'own');
+  });
+  afterEach(() => share.close());
+
+  /** The first look reads the root, then users act, then it reads the folder `f`. */
+  const torn = (act: () => void): Pick<Processes, 'run'> => {
+    let isDone = false;
+    return {
+      run: async (spec) => {
+        const isLook = spec.command === 'find' && spec.args?.includes('-type') !== true;
+        if (!isLook || isDone) return processes.run(spec);
+        isDone = true;
+        const before = await processes.run(spec);
+        act();
+        const after = await processes.run(spec);
+        const isInF = (line: string): boolean => /^\S+ \S+ \S+ \S+ \S+ f(\/|$)/.test(line);
+        const [early, late] = [before, after].map(({ stdout }) =>
+          stdout.split('\0').filter((line) => line !== ''),
+        );
+        const lines = [...early!.filter((line) => !isInF(line)), ...late!.filter(isInF)];
+        return { ...after, stdout: lines.map((line) => `${line}\0`).join('') };
+      },
+    };
+  };
+  const run = async (act: () => void): Promise<void> => {
+    const uploader = share.uploader(undefined, { processes: torn(act) });
+    try {
+      await settle(uploader);
+    } finally {
+      await uploader.stop();
+    }
+    assert.deepEqual(share.conflicts, []);
+    await share.renew();
+    assert.deepEqual(treeOf(share.mount), treeOf(share.nas));
+  };
+
+  it('deletes nothing that was renamed out of a folder', async () => {
+    await run(() => renameSync(share.at('f/x'), share.at('moved')));
+    assert.equal(readFileSync(join(share.nas, 'moved'), 'utf8'), 'first f/x');
+  });
+
+  it('deletes nothing that was renamed over another file', async () => {
+    await run(() => renameSync(share.at('f/x'), share.at('a')));
+    assert.equal(readFileSync(join(share.nas, 'a'), 'utf8'), 'first f/x');
+  });
+
+  it('replaces nothing that was renamed while something new was put in its place', async () => {
+    await run(() => {
+      renameSync(share.at('f/x'), share.at('moved'));
+      writeFileSync(share.at('f/x'), 'new');
+    });
+    assert.equal(readFileSync(join(share.nas, 'moved'), 'utf8'), 'first f/x');
+    assert.equal(readFileSync(join(share.nas, 'f/x'), 'utf8'), 'new');
+  });
+
+  it('deletes nothing that was renamed while another file was renamed over it', async () => {
+    await run(() => {
+      renameSync(share.at('f/x'), share.at('moved'));
+      renameSync(share.at('f/y'), share.at('f/x'));
+    });
+    assert.equal(readFileSync(join(share.nas, 'moved'), 'utf8'), 'first f/x');
+    assert.equal(readFileSync(join(share.nas, 'f/x'), 'utf8'), 'first f/y');
+  });
+});

@@ -1,0 +1,200 @@
+/** What the scanner reads of a real upper folder, for each thing that users can do. */
+import assert from 'node:assert/strict';
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { createScanner } from '../../../../plugins/uploads/compare/scan.ts';
+import { processes, TestShare } from '../../../support/write-layer/uploader-share.ts';
+
+describe('the scanner', () => {
+  let share: TestShare;
+  beforeEach(() => {
+    share = new TestShare();
+    mkdirSync(join(share.nas, 'd/s'), { recursive: true });
+    mkdirSync(join(share.nas, 'e'));
+    for (const path of ['a', 'd/f', 'd/s/g']) writeFileSync(join(share.nas, path), 'on the NAS');
+    share.up();
+  });
+  afterEach(() => share.close());
+
+  const seen = async (): Promise<Record<string, string>> => {
+    const { entries } = await createScanner(share.upper, processes).scan(new AbortController().signal);
+    return Object.fromEntries(
+      [...entries.values()].map(({ path, kind, bytes, hasNoData, isOpaque, movedFrom }) => [
+        path,
+        `${kind}${kind === 'file' ? ` ${bytes}` : ''}` +
+          `${hasNoData === true ? ' without data' : ''}${isOpaque ? ' opaque' : ''}` +
+          `${movedFrom === undefined ? '' : ` from ${movedFrom}`}`,
+      ]),
+    );
+  };
+
+  const cases: Readonly<
+    Record<
+      string,
+      { readonly act: (at: (path: string) => string) => void; readonly shows: Record<string, string> }
+    >
+  > = {
+    nothing: { act: () => undefined, shows: {} },
+    'a new file': { act: (at) => writeFileSync(at('n'), '123'), shows: { n: 'file 3' } },
+    'a file that was overwritten': {
+      act: (at) => writeFileSync(at('d/f'), '1'),
+      shows: { d: 'folder', 'd/f': 'file 1' },
+    },
+    'a file that was appended to': { act: (at) => appendFileSync(at('a'), '!'), shows: { a: 'file 11' } },
+    'a file that was shortened': { act: (at) => truncateSync(at('a'), 2), shows: { a: 'file 2' } },
+    'a file that was renamed': {
+      act: (at) => renameSync(at('a'), at('b')),
+      shows: { a: 'whiteout', b: 'file 10 without data from a' },
+    },
+    'a file that was renamed and appended to': {
+      act: (at) => {
+        renameSync(at('a'), at('b'));
+        appendFileSync(at('b'), '!');
+      },
+      shows: { a: 'whiteout', b: 'file 11' },
+    },
+    'a file that was renamed in a folder that was renamed': {
+      act: (at) => {
+        renameSync(at('d'), at('m'));
+        renameSync(at('m/f'), at('m/g'));
+      },
+      shows: { d: 'whiteout', m: 'folder from d', 'm/f': 'whiteout', 'm/g': 'file 10 without data from d/f' },
+    },
+    'a file that got another mode': {
+      act: (at) => chmodSync(at('a'), 0o700),
+      shows: { a: 'file 10 without data' },
+    },
+    'a file that was deleted': { act: (at) => rmSync(at('d/f')), shows: { d: 'folder', 'd/f': 'whiteout' } },
+    'a new folder in a new one': {
+      act: (at) => mkdirSync(at('n/m'), { recursive: true }),
+      shows: { n: 'folder opaque', 'n/m': 'folder' },
+    },
+    'a folder that was removed': {
+      act: (at) => rmSync(at('d'), { recursive: true }),
+      shows: { d: 'whiteout' },
+    },
+    'a folder that was made anew': {
+      act: (at) => {
+        rmSync(at('d'), { recursive: true });
+        mkdirSync(at('d'));
+        writeFileSync(at('d/n'), '');
+      },
+      shows: { d: 'folder opaque', 'd/n': 'file 0' },
+    },
+    'a folder that was renamed': {
+      act: (at) => renameSync(at('d'), at('m')),
+      shows: { d: 'whiteout', m: 'folder from d' },
+    },
+    'a folder that was renamed in one that was renamed': {
+      act: (at) => {
+        renameSync(at('d/s'), at('d/t'));
+        renameSync(at('d'), at('m'));
+      },
+      shows: { d: 'whiteout', m: 'folder from d', 'm/s': 'whiteout', 'm/t': 'folder from d/s' },
+    },
+    'a folder that was moved out of one that was renamed': {
+      act: (at) => {
+        renameSync(at('d'), at('m'));
+        renameSync(at('m/s'), at('o'));
+      },
+      shows: { d: 'whiteout', m: 'folder from d', 'm/s': 'whiteout', o: 'folder from d/s' },
+    },
+    'a folder that was renamed and back': {
+      act: (at) => {
+        renameSync(at('d'), at('m'));
+        renameSync(at('m'), at('d'));
+      },
+      shows: { d: 'folder from d' },
+    },
+    'two folders that changed places': {
+      act: (at) => {
+        renameSync(at('d'), at('t'));
+        renameSync(at('e'), at('d'));
+        renameSync(at('t'), at('e'));
+      },
+      shows: { d: 'folder from e', e: 'folder from d' },
+    },
+    'a folder in the place of a file': {
+      act: (at) => {
+        rmSync(at('a'));
+        mkdirSync(at('a'));
+      },
+      shows: { a: 'folder opaque' },
+    },
+    'a file in the place of a folder': {
+      act: (at) => {
+        rmSync(at('d'), { recursive: true });
+        writeFileSync(at('d'), '12');
+      },
+      shows: { d: 'file 2' },
+    },
+    'hard names': {
+      act: (at) => {
+        for (const name of ['line\nbreak', ' lead', 'trail ', '-x', 'ü💾', '%s\\n', '"q"']) {
+          mkdirSync(at(name));
+          writeFileSync(at(`${name}/f`), '');
+        }
+      },
+      shows: Object.fromEntries(
+        ['line\nbreak', ' lead', 'trail ', '-x', 'ü💾', '%s\\n', '"q"'].flatMap((name) => [
+          [name, 'folder opaque'],
+          [`${name}/f`, 'file 0'],
+        ]),
+      ),
+    },
+    'a name of 250 bytes, far down': {
+      act: (at) => mkdirSync(at(`${'n'.repeat(250)}/${'m'.repeat(250)}`), { recursive: true }),
+      shows: { ['n'.repeat(250)]: 'folder opaque', [`${'n'.repeat(250)}/${'m'.repeat(250)}`]: 'folder' },
+    },
+    'a link': { act: (at) => symlinkSync('a', at('l')), shows: { l: 'other' } },
+    'a name that is no text': {
+      act: (at) => writeFileSync(Buffer.concat([Buffer.from(at('x')), Buffer.from([0xff])]), ''),
+      shows: { 'x\uFFFD': 'other' },
+    },
+  };
+
+  for (const [what, { act, shows }] of Object.entries(cases)) {
+    it(`shows ${what}`, async () => {
+      act((path) => share.at(path));
+      assert.deepEqual(await seen(), shows);
+    });
+  }
+
+  it('knows when folders were changed since', async () => {
+    const { signal } = new AbortController();
+    const scanner = createScanner(share.upper, processes);
+    mkdirSync(share.at('n'));
+    const scan = await scanner.scan(signal);
+    assert.equal(await scanner.isStill(scan, signal), true);
+    renameSync(share.at('n'), share.at('m'));
+    assert.equal(await scanner.isStill(scan, signal), false);
+  });
+
+  it('reads marks anew when they change', async () => {
+    const { signal } = new AbortController();
+    const scanner = createScanner(share.upper, processes);
+    renameSync(share.at('d'), share.at('m'));
+    assert.equal((await scanner.scan(signal)).entries.get('m')?.movedFrom, 'd');
+    assert.equal((await scanner.scan(signal)).entries.get('m')?.movedFrom, 'd');
+    mkdirSync(share.at('p'));
+    renameSync(share.at('m'), share.at('p/m'));
+    assert.equal((await scanner.scan(signal)).entries.get('p/m')?.movedFrom, 'd');
+  });
+
+  it('rejects when there is no such folder', async () => {
+    await assert.rejects(
+      createScanner(join(share.root, 'none'), processes).scan(new AbortController().signal),
+      /cannot be read/,
+    );
+  });
+});

@@ -1,0 +1,129 @@
+/**
+ * A move whose answer was never seen, of what users have removed or replaced since: whether the NAS has done
+ * it or not, it ends as they wanted, and nobody is told of a conflict.
+ */
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { refusal, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
+
+const MOVES = { a: 'b', d: 'D' } as const;
+type Source = keyof typeof MOVES;
+
+describe('a move whose answer was never seen', () => {
+  let share: TestShare;
+
+  beforeEach(() => {
+    share = new TestShare();
+    mkdirSync(join(share.nas, 'd'));
+    for (const path of ['a', 'd/x']) {
+      writeFileSync(join(share.nas, path), `first ${path}`);
+      utimesSync(join(share.nas, path), 1_700_000_000, 1_700_000_000);
+    }
+    share.up();
+  });
+  afterEach(() => share.close());
+
+  /** An uploader that is killed when it has asked for the move. */
+  const ask = async (): Promise<void> => {
+    let asked = (): void => undefined;
+    const isAsked = new Promise<void>((resolve) => (asked = resolve));
+    const uploader = share.uploader((call, when) => {
+      if (!call.startsWith('move') || when === 'after') return undefined;
+      asked();
+      return new Promise(() => undefined);
+    });
+    uploader.flush();
+    await uploader.look(new AbortController().signal);
+    await isAsked;
+  };
+  const run = async (): Promise<void> => {
+    const uploader = share.uploader();
+    try {
+      await settle(uploader);
+    } finally {
+      await uploader.stop();
+    }
+  };
+
+  it('is over a file of ours whose upload was not answered either: nobody else has put it there', async () => {
+    writeFileSync(share.at('b'), 'sent');
+    const uploader = share.uploader((call, when) => {
+      if (call === 'upload' && when === 'after') throw refusal('The answer was lost.', 'silent');
+    });
+    uploader.flush();
+    await uploader.look(new AbortController().signal);
+    await uploader.settled();
+    await uploader.stop();
+    assert.equal(readFileSync(join(share.nas, 'b'), 'utf8'), 'sent');
+    renameSync(share.at('a'), share.at('b'));
+    await run();
+    assert.deepEqual(
+      [...treeOf(share.nas)].filter(([, content]) => content !== '/'),
+      [
+        ['b', 'first a'],
+        ['d/x', 'first d/x'],
+      ],
+    );
+    assert.deepEqual(share.conflicts, []);
+  });
+
+  for (const source of Object.keys(MOVES) as Source[]) {
+    const target = MOVES[source];
+    const move = (): void => renameSync(share.at(source), share.at(target));
+    for (const isDone of [true, false]) {
+      const done = isDone ? 'the NAS has done it' : 'the NAS has not done it';
+      /** The share does not know of it yet. */
+      const onNas = (): void => {
+        if (isDone) renameSync(join(share.nas, source), join(share.nas, target));
+      };
+
+      it(`is of no account once it was removed (${target}, ${done})`, async () => {
+        move();
+        await ask();
+        rmSync(share.at(target), { recursive: true });
+        onNas();
+        await run();
+        assert.deepEqual(
+          [existsSync(join(share.nas, source)), existsSync(join(share.nas, target))],
+          [false, false],
+        );
+        assert.deepEqual(share.conflicts, []);
+      });
+
+      it(`leaves its place to what users put there since (${target}, ${done})`, async () => {
+        move();
+        await ask();
+        rmSync(share.at(target), { recursive: true });
+        if (source === 'd') mkdirSync(share.at(target));
+        const file = source === 'd' ? `${target}/new` : target;
+        writeFileSync(share.at(file), 'new');
+        onNas();
+        await run();
+        assert.equal(readFileSync(join(share.nas, file), 'utf8'), 'new');
+        assert.deepEqual(
+          [...treeOf(share.nas).keys()].filter((path) => path.startsWith(target)),
+          source === 'd' ? ['D', 'D/new'] : ['b'],
+        );
+        assert.equal(existsSync(join(share.nas, source)), false);
+        assert.deepEqual(share.conflicts, []);
+      });
+
+      it(`is done when they have renamed it once more (${target}, ${done})`, async () => {
+        move();
+        await ask();
+        renameSync(share.at(target), share.at('again'));
+        onNas();
+        await run();
+        const file = source === 'd' ? 'again/x' : 'again';
+        assert.equal(readFileSync(join(share.nas, file), 'utf8'), source === 'd' ? 'first d/x' : 'first a');
+        assert.deepEqual(
+          [existsSync(join(share.nas, source)), existsSync(join(share.nas, target))],
+          [false, false],
+        );
+        assert.deepEqual(share.conflicts, []);
+      });
+    }
+  }
+});

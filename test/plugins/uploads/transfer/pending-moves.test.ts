@@ -1,0 +1,87 @@
+/**
+ * Listings are read anew, and lower layers exchanged, only while users see each folder where the NAS has it.
+ * On a real overlay.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
+import { clock, settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
+
+describe('moves on the NAS', () => {
+  let share: TestShare;
+  const { signal } = new AbortController();
+
+  beforeEach(() => {
+    share = new TestShare();
+    mkdirSync(join(share.nas, 'd'));
+    writeFileSync(join(share.nas, 'd/x'), 'first');
+    share.up();
+    share.live = 'drops names';
+  });
+  afterEach(() => share.close());
+
+  const markOf = (path: string): string =>
+    execFileSync(
+      'getfattr',
+      ['--absolute-names', '--only-values', '-n', 'trusted.overlay.redirect', join(share.upper, path)],
+      { encoding: 'utf8' },
+    );
+  const look = async (uploader: ShareUploader): Promise<void> => {
+    uploader.flush();
+    await uploader.look(signal);
+  };
+
+  it('do not begin while listings are read anew', async () => {
+    const uploader = share.uploader();
+    await settle(uploader);
+    const release = await uploader.holdMoves(signal);
+    renameSync(share.at('d'), share.at('D'));
+    await look(uploader);
+    await uploader.settled();
+    assert.ok(existsSync(join(share.nas, 'd/x')));
+    release();
+    await settle(uploader);
+    assert.ok(existsSync(join(share.nas, 'D/x')));
+    await uploader.stop();
+  });
+
+  it('are waited for until users see them, as long as the asker likes', async () => {
+    let answer = (): void => undefined;
+    const asked = new Promise<void>((resolve) => (answer = resolve));
+    const uploader = share.uploader((call, when) =>
+      call === 'moveFolder' && when === 'after' ? asked : undefined,
+    );
+    renameSync(share.at('d'), share.at('D'));
+    await look(uploader);
+    await look(uploader);
+    await assert.rejects(uploader.holdMoves(clock.deadline(300)), /are being moved on the remote just now/);
+    const hold = uploader.holdMoves(signal);
+    answer();
+    await uploader.settled();
+    const looks = settle(uploader);
+    const release = await hold;
+    assert.equal(markOf('D'), '/D');
+    release();
+    await looks;
+    await uploader.stop();
+  });
+
+  it('whose answer was lost are found out before another lower layer is seen, and marks say so', async () => {
+    renameSync(share.at('d'), share.at('D'));
+    const former = share.uploader((call, when) =>
+      call === 'moveFolder' && when === 'after' ? new Promise(() => undefined) : undefined,
+    );
+    await look(former);
+    await look(former);
+    assert.equal(markOf('D'), 'd');
+    const uploader = share.uploader();
+    await uploader.settleMoves(signal);
+    assert.equal(markOf('D'), '/D');
+    assert.ok(existsSync(join(share.nas, 'D/x')));
+    await settle(uploader);
+    await uploader.stop();
+  });
+});

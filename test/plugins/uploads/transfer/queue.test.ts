@@ -1,0 +1,92 @@
+/** What goes next: pauses, what is to go now, and what changed while it went. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Queue } from '../../../../plugins/uploads/transfer/queue.ts';
+import type { Item, Plan } from '../../../../plugins/uploads/compare/plan-types.ts';
+
+const NOW = 1_800_000_000_000;
+
+function item(action: Item['action'], path: string, needs: readonly string[] = []): Item {
+  return { id: `${action} ${path}`, action, path, place: path, bytes: 10, needs: new Set(needs) };
+}
+
+function queueOf(...items: readonly Item[]): Queue {
+  const queue = new Queue();
+  const plan: Plan = {
+    items: new Map(items.map((one) => [one.id, one])),
+    lessons: [],
+    sources: [],
+    spent: [],
+    done: [],
+    stale: [],
+    clean: [],
+    cut: [],
+  };
+  queue.adopt(plan, NOW);
+  return queue;
+}
+
+const next = (queue: Queue, now = NOW): string[] => queue.next(now, 4).map(({ id }) => id);
+
+describe('the queue', () => {
+  it('starts nothing while it is paused, says so, and goes on by itself', () => {
+    const queue = queueOf(item('upload', 'a'), item('make folder', 'd'), item('delete', 'x'));
+    queue.pause(NOW + 3_600_000);
+    assert.deepEqual(next(queue), []);
+    assert.match(queue.entries(NOW)[0]?.reason ?? '', /paused until 2027-01-15T09:00:00/);
+    assert.equal(queue.pausedUntil(NOW), NOW + 3_600_000);
+    assert.deepEqual(next(queue, NOW + 3_600_000), ['make folder d', 'upload a', 'delete x']);
+    assert.equal(queue.pausedUntil(NOW + 3_600_000), undefined);
+  });
+
+  it('goes on at once when all is to go', () => {
+    const queue = queueOf(item('upload', 'a'));
+    queue.pause(NOW + 3_600_000);
+    queue.hurry();
+    assert.deepEqual(next(queue), ['upload a']);
+  });
+
+  it('sends what is to go now through a pause, with what it needs, and nothing else', () => {
+    const queue = queueOf(
+      item('upload', 'a'),
+      item('make folder', 'd'),
+      item('upload', 'd/b', ['make folder d']),
+      item('delete', 'x'),
+    );
+    queue.pause(NOW + 3_600_000);
+    queue.prefer('d/b');
+    const [first] = queue.next(NOW, 4);
+    assert.equal(first?.id, 'make folder d');
+    queue.succeeded(first);
+    assert.deepEqual(next(queue), ['upload d/b']);
+  });
+
+  it('sends what is to go now before all others, though its next try was later', () => {
+    const [a, b] = [item('upload', 'a'), item('upload', 'b')];
+    const queue = queueOf(a, b);
+    queue.failed(b, Object.assign(new Error('no'), { remote: 'answers' as const }), NOW);
+    queue.prefer('b');
+    queue.adopt(
+      {
+        items: new Map([a, b].map((one) => [one.id, one])),
+        lessons: [],
+        sources: [],
+        spent: [],
+        done: [],
+        stale: [],
+        clean: [],
+        cut: [],
+      },
+      NOW,
+    );
+    assert.deepEqual(next(queue), ['upload b', 'upload a']);
+  });
+
+  it('does not start again what changed while it went, before the next look', () => {
+    const one = item('upload', 'a');
+    const queue = queueOf(one);
+    assert.deepEqual(next(queue), ['upload a']);
+    queue.postponed(one);
+    assert.deepEqual(next(queue), []);
+  });
+});

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Secret } from 'mountkeeper';
+import { backendArguments } from '../../../../plugins/webdav/backends/separate-backend.ts';
+import { schema } from '../../../../plugins/webdav/config.ts';
+import { webdavPaths, pathsProblem } from '../../../../plugins/webdav/exporter/paths.ts';
+import { resolveUsers } from '../../../../plugins/webdav/exporter/users.ts';
+
+describe('settings of WebDAV', () => {
+  it('are off and on loopback until told otherwise', () => {
+    assert.deepEqual(schema.validate({}).value, {
+      enabled: false,
+      port: 8091,
+      listen: '127.0.0.1',
+      users: [],
+    });
+  });
+
+  it('know no user name with a colon, and none twice', () => {
+    const user = (name: string) => ({ name, password: 'p' });
+    assert.match(schema.validate({ users: [user('a:b')] }).error?.message ?? '', /without a colon/);
+    assert.ok(schema.validate({ users: [user('a'), user('a')] }).error);
+    assert.equal(schema.validate({ users: [user('a'), user('A'), user('王')] }).error, undefined);
+    for (const listen of ['eth0', '10.0.0.0/8'])
+      assert.match(
+        schema.validate({ listen }).error?.message ?? '',
+        /"?listen"? must be an address$/,
+        listen,
+      );
+  });
+
+  it('leave a user out whose password is not known, and never let everybody in for it', () => {
+    const secrets = {
+      resolve: (secret: Secret) =>
+        typeof secret === 'string' ? secret : assert.fail('the variable DAV is not set'),
+    };
+    const { users, problems } = resolveUsers(
+      [
+        { name: 'a', password: 'x' },
+        { name: 'b', password: { env: 'DAV' } },
+        { name: 'c', password: '' },
+      ],
+      secrets,
+    );
+    assert.deepEqual(users, [{ name: 'a', password: 'x' }]);
+    assert.deepEqual(
+      problems.map((one) => /user "(.)" cannot log in/.exec(one)?.[1]),
+      ['b', 'c'],
+    );
+  });
+
+  it('say when the state folder is too deep for the sockets', () => {
+    assert.equal(pathsProblem(webdavPaths('/var/lib/mountkeeper')), undefined);
+    assert.match(
+      pathsProblem(webdavPaths(`/${'x'.repeat(90)}`)) ?? '',
+      /supervisor\.state_dir that is \d+ bytes shorter/,
+    );
+    assert.notEqual(webdavPaths('/s').socket('Team'), webdavPaths('/s').socket('team'));
+  });
+
+  it('put no password on the command line of a server beside a mount', () => {
+    const args = backendArguments('照片', '/mnt/照片', 4_711);
+    assert.ok(args.includes('--addr=127.0.0.1:4711') && args.includes('--baseurl=/照片'));
+    assert.doesNotMatch(args.join(' '), /user|pass/);
+  });
+});

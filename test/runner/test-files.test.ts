@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { directivesOf, loadOf, PROJECT, selected, testFiles } from './test-files.ts';
+
+const RUN = join(PROJECT, 'dist/test/run.js');
+
+describe('the test files', () => {
+  it('say themselves how much they take and when they begin, and nothing that is not understood', () => {
+    assert.deepEqual(directivesOf('// @load quiet\n// @start 12\n/** x */\n'), { load: 'quiet', start: 12 });
+    assert.deepEqual(directivesOf('// @ts-expect-error\nconst a = 1; // @load later\n'), {
+      load: 'normal',
+      start: Infinity,
+    });
+    for (const wrong of [
+      '// @load',
+      '// @load huge',
+      '// @load toString',
+      '// @start 0',
+      '// @start soon',
+      '// @alone',
+      '//@lod quiet',
+    ]) {
+      assert.throws(
+        () => directivesOf(`${wrong}\n`),
+        new RegExp(`'${wrong}' is no directive; there are`),
+        wrong,
+      );
+    }
+    assert.deepEqual(
+      ['quiet', 'normal', 'loud', 'alone'].map((load) => loadOf(directivesOf(`// @load ${load}`))),
+      [0.5, 1, 1.5, 3],
+    );
+  });
+
+  it('are all found, begin in their order, and those that must be alone come last', async () => {
+    const files = await testFiles();
+    const sources = readdirSync(join(PROJECT, 'test/e2e'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.test.ts'))
+      .map((name) => `test/e2e/${name}`);
+    assert.deepEqual(files.map(({ source }) => source).sort(), [...sources, 'test/unit.ts'].sort());
+    const alone = files.filter(({ load }) => load === 'alone');
+    assert.ok(alone.length > 0);
+    assert.deepEqual(files.slice(-alone.length), alone);
+    const starts = files.slice(0, -alone.length).map(({ start }) => start);
+    assert.deepEqual(
+      starts,
+      starts.toSorted((a, b) => (a === b ? 0 : a - b)),
+    );
+    assert.equal(starts[0], 1);
+  });
+
+  it('have directives only where the runner reads them', () => {
+    const read = new Set(
+      readdirSync(join(PROJECT, 'test/e2e'), { recursive: true, encoding: 'utf8' })
+        .map((name) => `e2e/${name}`)
+        .concat('unit.ts'),
+    );
+    const others = readdirSync(join(PROJECT, 'test'), { recursive: true, encoding: 'utf8' }).filter(
+      (name) => name.endsWith('.ts') && !read.has(name),
+    );
+    const found = others.filter((name) =>
+      /^\/\/ ?@(load|start)\b/m.test(readFileSync(join(PROJECT, 'test', name), 'utf8')),
+    );
+    assert.deepEqual(found, []);
+  });
+
+  it('are chosen by words of which each has to name one', async () => {
+    const files = await testFiles();
+    assert.deepEqual(selected(files, []), files);
+    assert.deepEqual(
+      selected(files, ['e2e/mount/life', 'hanging-mount'])
+        .map(({ name }) => name)
+        .sort(),
+      ['daemon/hanging-mount', 'mount/life'],
+    );
+    assert.throws(
+      () => selected(files, ['mount/life', 'no-such-file']),
+      /^Error: no test file has 'no-such-file' in its path/,
+    );
+  });
+
+  it('make the run fail when none is meant, or an option is not known', () => {
+    for (const [word, sentence] of [
+      ['no-such-file', /^no test file has 'no-such-file'/],
+      ['--nonsense', /^'--nonsense' is not known here/],
+    ] as const) {
+      const { status, stderr, stdout } = spawnSync(process.execPath, [RUN, word], {
+        encoding: 'utf8',
+        timeout: 60_000,
+      });
+      assert.deepEqual([status, stdout], [1, '']);
+      assert.match(stderr, sentence);
+    }
+  });
+});

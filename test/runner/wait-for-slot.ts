@@ -1,0 +1,33 @@
+/**
+ * Loaded before a test file by `npm test`: waits for the file's turn, which is over when this process ends.
+ * See test/runner/load-slots.ts. From then on the process says what it waits for when it takes too long.
+ */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { sayWhatIsStillRunning } from './still-running.ts';
+import { nameOf } from './test-files.ts';
+
+/** On a slow machine with others beside it, the unit tests take up to 10 min, the longest other file 4 min. */
+const LIMIT_MIN = { unit: 15, endToEnd: 8 };
+
+const path = process.env['MOUNTKEEPER_TEST_SLOTS'];
+const file = process.argv[1] ?? '';
+// What the test starts has nothing to ask for.
+delete process.env['NODE_OPTIONS'];
+delete process.env['MOUNTKEEPER_TEST_SLOTS'];
+
+if (path !== undefined && /\/test\/(e2e\/.+\.test|unit)\.js$/.test(file)) {
+  const socket = connect(path);
+  socket.on('error', () => undefined);
+  socket.write(`${nameOf(file)}\n`);
+  await once(socket, 'data');
+  socket.unref();
+  const name = nameOf(file);
+  sayWhatIsStillRunning({
+    name,
+    limitMs: (name === 'unit' ? LIMIT_MIN.unit : LIMIT_MIN.endToEnd) * 60_000,
+    idleMs: 20_000,
+    idleLimitMs: 180_000,
+    say: (line) => void process.stderr.write(`${line}\n`),
+  });
+}

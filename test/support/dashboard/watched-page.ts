@@ -1,0 +1,82 @@
+/**
+ * A page of the dashboard in real Chromium, and everything that it must not do: errors in the console,
+ * requests to other hosts.
+ */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+
+interface Violation {
+  readonly id: string;
+  readonly impact: string;
+  readonly nodes: readonly { readonly html: string }[];
+}
+
+/** A page that records what it must not do. */
+export class WatchedPage {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  readonly #faults: string[];
+
+  private constructor(context: BrowserContext, page: Page, faults: string[]) {
+    this.context = context;
+    this.page = page;
+    this.#faults = faults;
+  }
+
+  /** `origin`: where everything has to come from. */
+  static async open(
+    browser: Browser,
+    origin: string,
+    options: BrowserContextOptions = {},
+  ): Promise<WatchedPage> {
+    const context = await browser.newContext({ locale: 'en', ...options });
+    const page = await context.newPage();
+    const faults: string[] = [];
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) faults.push(`console: ${message.text()}`);
+    });
+    page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
+    page.on('request', (request) => {
+      if (!request.url().startsWith(`${origin}/`)) faults.push(`request to ${request.url()}`);
+    });
+    return new WatchedPage(context, page, faults);
+  }
+
+  /** What was seen so far; whoever takes a daemon away expects some of it. */
+  takeFaults(): readonly string[] {
+    return this.#faults.splice(0);
+  }
+
+  /** Throws an AssertionError that names every error and foreign request since the last look. */
+  assertClean(): void {
+    assert.deepEqual(this.takeFaults(), []);
+  }
+
+  /** Nothing that keeps people out, by axe's rules. */
+  async assertAccessible(what: string): Promise<void> {
+    const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+    // Past the page's policy, as a debugger may.
+    await this.page.evaluate(axe);
+    const violations = await this.page.evaluate<readonly Violation[]>(
+      'axe.run().then(({ violations }) => violations)',
+    );
+    const serious = violations.filter(({ impact }) => ['serious', 'critical'].includes(impact));
+    assert.deepEqual(
+      serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`),
+      [],
+      what,
+    );
+  }
+
+  /** The sentence's state, such as `saved`. */
+  async sentence(): Promise<string> {
+    return (await this.page.locator('.sentence').getAttribute('data-key')) ?? '';
+  }
+
+  /** What a share's card says of its state. */
+  tone(share: string): Promise<string | null> {
+    return this.page.locator(`.share[data-share="${share}"]`).getAttribute('data-tone', { timeout: 2_000 });
+  }
+}

@@ -1,0 +1,32 @@
+/** Building what people install, for tests: the Debian package and npm's archive. */
+import { execFile } from 'node:child_process';
+import { mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { PROJECT } from '../../runner/test-files.ts';
+
+const BUILD = fileURLToPath(new URL('../../../config/package/build.js', import.meta.url));
+
+/** Runs a program; rejects with its output when it ends with another code than 0. */
+export const run = promisify(execFile);
+/** Debian's name for this machine. */
+export const ARCHITECTURE = process.arch === 'arm64' ? 'arm64' : 'amd64';
+
+/** The Debian package for this machine; `--fast` compresses little. */
+export async function buildDeb(output: string, ...options: readonly string[]): Promise<string> {
+  const args = [BUILD, '--arch', ARCHITECTURE, '--output', output, ...options];
+  const { stdout } = await run(process.execPath, args, { timeout: 540_000 });
+  return stdout.trim();
+}
+
+/** What `npm publish` would publish. */
+export async function packForNpm(output: string): Promise<string> {
+  await mkdir(output, { recursive: true });
+  await run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', output], {
+    cwd: PROJECT,
+    timeout: 120_000,
+  });
+  const [archive = ''] = await readdir(output);
+  return join(output, archive);
+}

@@ -1,0 +1,266 @@
+/**
+ * Sequences of operations on a share with a write layer, with a fault after each: at the end the NAS holds
+ * what was acknowledged, and nothing else. Each sequence has a folder of its own, and one fault strikes all
+ * of them.
+ */
+import assert from 'node:assert/strict';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stackPaths } from '../../../plugins/mount/layer/paths.ts';
+import { Daemon } from '../daemon/daemon.ts';
+import { ShareWorkerPool } from './share-worker-pool.ts';
+import { BEGINNING, carryOut, sequences } from './operations.ts';
+import type { Step } from './operations.ts';
+import { differences, treeOf } from './folder-tree.ts';
+import { Nas } from '../nas/nas.ts';
+import { allProcesses } from '../platform/processes.ts';
+import { currentRclone } from '../nas/rclone-binaries.ts';
+import { createScratch } from '../platform/scratch-folder.ts';
+import type { Scratch } from '../platform/scratch-folder.ts';
+import { until } from '../platform/wait.ts';
+
+export interface Choice {
+  /** Operations in a sequence. */
+  readonly length: number;
+  /** Every so many-th of all sequences, from this one on. */
+  readonly every: number;
+  readonly from?: number;
+  /** Those whose operations, joined by commas, this expression finds. */
+  readonly only?: RegExp;
+  /** Of the NAS. */
+  readonly protocol?: 'sftp' | 'webdav';
+}
+
+const CACHED = ['cached', 'partly cached', 'not cached'] as const;
+/** A machine that has other work takes its time. */
+const SYNCED_MS = 900_000;
+const rclone = currentRclone();
+
+interface Bench {
+  readonly nas: Nas;
+  readonly daemon: Daemon;
+  readonly hands: ShareWorkerPool;
+  readonly model: string;
+}
+
+export interface Fault {
+  readonly name: string;
+  /** After each operation but the last. */
+  readonly between: (bench: Bench) => Promise<void>;
+  /** After the last one. */
+  readonly atEnd: (bench: Bench) => Promise<void>;
+}
+
+const nothing = (): Promise<void> => Promise.resolve();
+
+async function killDaemon({ daemon }: Bench): Promise<void> {
+  await daemon.end();
+  await daemon.start();
+  await daemon.healthy(['s']);
+}
+
+function isMounted(path: string, source: string): boolean {
+  const lines = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' '));
+  return lines.some((fields) => fields[4] === path && fields.includes(source));
+}
+
+async function killRclone({ daemon }: Bench): Promise<void> {
+  const former = await daemon.rclonePid('s');
+  process.kill(former, 'SIGKILL');
+  const { place } = stackPaths(daemon.stateDir, 's');
+  // The former one is taken off before the next one starts.
+  await until(
+    'another rclone serves the share',
+    async () => (await daemon.rclonePid('s')) !== former && isMounted(place, 'mountkeeper:s'),
+    { timeoutMs: 60_000, everyMs: 20 },
+  );
+}
+
+async function reconnect({ daemon }: Bench): Promise<void> {
+  const { through } = stackPaths(daemon.stateDir, 's');
+  const bindfs = async (): Promise<number | undefined> =>
+    (await allProcesses()).find(({ args }) => args.includes(through))?.pid;
+  const former = await bindfs();
+  await daemon.request('POST', '/api/reconnect/s');
+  const isAnew = async (): Promise<boolean> =>
+    ![undefined, former].includes(await bindfs()) && isMounted(daemon.mountPoint('s'), 'mountkeeper-layer:s');
+  await until('the share is mounted anew', isAnew, { timeoutMs: 60_000 });
+  await daemon.healthy(['s']);
+}
+
+/** An end with exit 0 says that all is on the NAS. */
+async function stop(bench: Bench): Promise<void> {
+  const { daemon } = bench;
+  const { code } = await daemon.stop('SIGTERM', SYNCED_MS);
+  assert.equal(code, 0);
+  assertOnNas(bench, 'after a stop with exit 0');
+  await daemon.start();
+  await daemon.healthy(['s']);
+}
+
+/** What is done to the share after an operation. */
+export const FAULTS: readonly Fault[] = [
+  { name: 'no fault', between: nothing, atEnd: nothing },
+  { name: 'time to sync', between: ({ daemon }) => daemon.synced(SYNCED_MS), atEnd: nothing },
+  { name: 'rclone killed', between: killRclone, atEnd: killRclone },
+  { name: 'the daemon killed', between: killDaemon, atEnd: killDaemon },
+  { name: 'an orderly stop', between: stop, atEnd: stop },
+  { name: 'a reconnect', between: reconnect, atEnd: reconnect },
+  {
+    name: 'the NAS away',
+    between: async ({ nas }) => nas.stop(),
+    atEnd: async ({ nas, daemon }) => {
+      const { all_synced: isSynced } = await daemon.status();
+      assert.equal(isSynced, false, 'all_synced while the NAS is away');
+      await nas.start();
+    },
+  },
+];
+
+function assertOnNas({ nas, model }: Bench, when: string): void {
+  const wrong = differences(treeOf(nas.path('s')), treeOf(model));
+  assert.deepEqual(wrong.slice(0, 40), [], `${wrong.length} paths are wrong ${when}`);
+}
+
+interface Case {
+  readonly cached: string;
+  readonly operations: readonly string[];
+  /** Relative to the share. */
+  readonly folder: string;
+}
+
+/** The sequences that were chosen, each with all of them beginning cached, partly cached and not cached. */
+export class FaultSequences {
+  readonly #length: number;
+  readonly #protocol: 'sftp' | 'webdav';
+  readonly #all: readonly Case[];
+  readonly #scratches: Scratch[] = [];
+
+  constructor({ length, every, from = 0, only = /^/, protocol = 'sftp' }: Choice) {
+    this.#protocol = protocol;
+    this.#length = length;
+    this.#all = CACHED.flatMap((cached) =>
+      sequences(length).map((operations, index) => ({
+        cached,
+        operations,
+        folder: `${cached.replace(' ', '-')}/${index}`,
+      })),
+    ).filter(({ operations }, index) => index % every === from && only.test(operations.join(',')));
+  }
+
+  /** Ends daemon and workers, and removes their folder. */
+  async close(): Promise<void> {
+    for (const scratch of this.#scratches.splice(0)) await scratch.close();
+  }
+
+  /**
+   * Resolves with what was done; rejects when anything is on the NAS, or shown, that was not acknowledged, or
+   * is missing.
+   */
+  async run(fault: Fault): Promise<string> {
+    const times: string[] = [];
+    let since = performance.now();
+    const lap = (name: string): void => {
+      times.push(`${name} ${((performance.now() - since) / 1_000).toFixed(1)} s`);
+      since = performance.now();
+    };
+    const bench = await this.#setUp();
+    const { daemon, hands, model } = bench;
+    lap('set up');
+    const root = daemon.mountPoint('s');
+    await hands.read(root, this.#filesOf('cached'), 256 * 1024);
+    await hands.read(root, this.#filesOf('partly cached'), 500);
+    lap('read');
+    let done = 0;
+    for (let place = 0; place < this.#length; place += 1) {
+      done += await this.#carryOut(place, bench);
+      lap('operations');
+      await (place < this.#length - 1 ? fault.between(bench) : fault.atEnd(bench));
+      lap('fault');
+    }
+    await daemon.synced(SYNCED_MS);
+    lap('sync');
+    assertOnNas(bench, 'while all_synced is true');
+    // While a folder is moved on the NAS, what only lies there is out of sight for a moment.
+    const roots = [...new Set(this.#all.map(({ folder }) => folder.slice(0, folder.indexOf('/'))))];
+    const wanted = treeOf(model);
+    const wrong = async (): Promise<readonly string[]> => differences(await hands.trees(root, roots), wanted);
+    await until('the share shows the same', async () => (await wrong()).length === 0, {
+      timeoutMs: 30_000,
+      everyMs: 500,
+    }).catch(async () =>
+      assert.deepEqual((await wrong()).slice(0, 40), [], 'the share shows something else'),
+    );
+    lap('look');
+    return (
+      `${this.#all.length} sequences, ${done} operations done, ` +
+      `${this.#all.length * this.#length - done} refused; ${times.join(', ')}`
+    );
+  }
+
+  async #setUp(): Promise<Bench> {
+    const scratch = await createScratch('layer-all');
+    this.#scratches.push(scratch);
+    const nas = await Nas.create(scratch, { start: false, protocol: this.#protocol });
+    const model = scratch.path('model');
+    for (const { folder } of this.#all) {
+      for (const [path, bytes] of Object.entries(BEGINNING)) {
+        mkdirSync(join(nas.path('s'), folder, 'f'), { recursive: true });
+        writeFileSync(join(nas.path('s'), folder, path), Buffer.alloc(bytes, `${folder} ${path} `));
+      }
+    }
+    cpSync(nas.path('s'), model, { recursive: true });
+    await nas.start();
+    const daemon = await Daemon.create(scratch, {
+      rclone,
+      connections: [nas.connection('nas')],
+      shares: [{ name: 's', connection: 'nas', remote_path: 's' }],
+      env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
+      sections: {
+        mount: {
+          write_layer: true,
+          chunk_size: '64k',
+          chunk_limit: '64k',
+          read_ahead: '0',
+          buffer_size: '0',
+        },
+        supervisor: { stop_timeout: '900s' },
+      },
+    });
+    await daemon.start();
+    await daemon.healthy(['s'], 90_000);
+    return { nas, daemon, hands: new ShareWorkerPool(scratch), model };
+  }
+
+  #filesOf(cached: string): string[] {
+    return this.#all
+      .filter((one) => one.cached === cached)
+      .flatMap(({ folder }) => Object.keys(BEGINNING).map((path) => `${folder}/${path}`));
+  }
+
+  /**
+   * The operations at one place of all sequences, on the share and on the model. Resolves with how many were
+   * acknowledged.
+   */
+  async #carryOut(place: number, { daemon, hands, model }: Bench): Promise<number> {
+    const steps = this.#all.map(({ folder, operations }, index): Step => ({
+      folder,
+      operation: operations[place] ?? '',
+      seed: index * 10 + place,
+    }));
+    const answers = await hands.steps(daemon.mountPoint('s'), steps);
+    const acknowledged = steps.filter((_, index) => answers[index] === null);
+    for (const step of acknowledged) {
+      const error = carryOut(model, step);
+      const { operations } = this.#all[steps.indexOf(step)] ?? {};
+      assert.equal(
+        error,
+        undefined,
+        `${operations?.join(', ')}: done on the share, though the model says ${error}`,
+      );
+    }
+    return acknowledged.length;
+  }
+}

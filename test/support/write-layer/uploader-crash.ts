@@ -1,0 +1,43 @@
+/** Uploaders that are killed: from one call on, nothing that they asked for is ever answered. */
+import { setImmediate } from 'node:timers/promises';
+import { settle } from './uploader-share.ts';
+import type { Fault, TestShare } from './uploader-share.ts';
+
+export interface Crash {
+  readonly fault: Fault;
+  /** Settles when it has been struck. */
+  readonly struck: Promise<void>;
+}
+
+/**
+ * Before or after the effect, by turns: a call whose work was done and whose answer was lost is the hard one.
+ */
+export function crashAt(calls: number): Crash {
+  let left = calls;
+  let strike = (): void => undefined;
+  const struck = new Promise<void>((resolve) => (strike = resolve));
+  const fault: Fault = () => {
+    left -= 1;
+    if (left > 0) return undefined;
+    strike();
+    return new Promise(() => undefined);
+  };
+  return { fault, struck };
+}
+
+/** Lets an uploader work until it is killed, or until it is through. */
+export async function crashAfter(share: TestShare, calls: number): Promise<void> {
+  const { fault, struck } = crashAt(calls);
+  const uploader = share.uploader(fault);
+  await Promise.race([settle(uploader).catch(() => undefined), struck]);
+  // What it had in hand beside: a killed process would not have come as far, but nothing depends on that.
+  for (let turn = 0; turn < 20; turn += 1) await setImmediate();
+  await new Promise((resolve) => setTimeout(resolve, 30));
+}
+
+/** A look of an uploader that is killed before its first step. */
+export async function lookOnly(share: TestShare): Promise<void> {
+  const asked = new Set(['below', 'listBelow', 'openForWriting', 'inUse']);
+  const uploader = share.uploader((call) => (asked.has(call) ? undefined : new Promise(() => undefined)));
+  await uploader.look(new AbortController().signal);
+}

@@ -1,0 +1,123 @@
+/**
+ * A remote of a test of the uploader: a real rclone without a mount, over a server of the NAS folder or over
+ * the folder itself.
+ */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import type { RemoteFiles } from 'mountkeeper';
+import { createRcClient } from '../../../plugins/mount/rclone/remote-control.ts';
+import { RcloneFiles } from '../../../plugins/mount/rclone/remote-files.ts';
+import { NAS_PASSWORD, NAS_USER } from '../nas/nas.ts';
+import { freePort } from '../platform/free-port.ts';
+import { currentRclone, nasRclone } from '../nas/rclone-binaries.ts';
+import { until } from '../platform/wait.ts';
+import { clock } from './uploader-share.ts';
+
+/** `webdav` keeps no times; `local` has hashes. */
+export type RemoteType = 'sftp' | 'webdav' | 'local';
+
+export interface TestRemote {
+  readonly files: RemoteFiles;
+  close(): Promise<void>;
+}
+
+/** Starts rclone, and a server of the folder where the type has one. `close` ends both. */
+export async function startRemote(type: RemoteType, folder: string): Promise<TestRemote> {
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: `${folder}.home`,
+    RCLONE_USER: NAS_USER,
+    RCLONE_PASS: NAS_PASSWORD,
+    RCLONE_RC_USER: 'u',
+    RCLONE_RC_PASS: 'p',
+  };
+  const children: ChildProcess[] = [];
+  const run = (
+    command: string,
+    args: readonly string[],
+    more: Readonly<Record<string, string>> = {},
+  ): void => {
+    children.push(spawn(command, args, { stdio: 'ignore', env: { ...env, ...more } }));
+  };
+  const [nasPort, port] = [await freePort(), await freePort()];
+  if (type !== 'local')
+    run(nasRclone(), [
+      'serve',
+      type,
+      '--addr',
+      `127.0.0.1:${nasPort}`,
+      '--dir-cache-time',
+      '0s',
+      '--config=',
+      folder,
+    ]);
+  const rclone = currentRclone() ?? '';
+  const connection = await connectionTo(type, nasPort, rclone);
+  run(
+    rclone,
+    [
+      'rcd',
+      `--rc-addr=127.0.0.1:${port}`,
+      '--config=',
+      '--contimeout=3s',
+      '--timeout=10s',
+      '--low-level-retries=1',
+      '--retries=1',
+    ],
+    connection,
+  );
+  const address = { port, user: 'u', password: 'p' };
+  const fs = type === 'local' ? `nas:${folder}` : 'nas:';
+  const files = new RcloneFiles({ address, fs, type, clock });
+  const rc = createRcClient(address);
+  await until(
+    'the remote answers',
+    () => rc.call('operations/list', { fs, remote: '' }, clock.deadline(5_000)).then(() => true),
+    { timeoutMs: 30_000 },
+  );
+  rc.close();
+  return {
+    files: withoutMount(files),
+    close: async () => {
+      files.close();
+      for (const child of children) {
+        child.kill('SIGKILL');
+        await once(child, 'exit');
+      }
+    },
+  };
+}
+
+async function connectionTo(type: RemoteType, port: number, rclone: string): Promise<Record<string, string>> {
+  if (type === 'local') return { RCLONE_CONFIG_NAS_TYPE: 'local' };
+  const pass = await obscured(rclone);
+  const common = {
+    RCLONE_CONFIG_NAS_TYPE: type,
+    RCLONE_CONFIG_NAS_USER: NAS_USER,
+    RCLONE_CONFIG_NAS_PASS: pass,
+  };
+  if (type === 'sftp')
+    return { ...common, RCLONE_CONFIG_NAS_HOST: '127.0.0.1', RCLONE_CONFIG_NAS_PORT: String(port) };
+  return { ...common, RCLONE_CONFIG_NAS_URL: `http://127.0.0.1:${port}`, RCLONE_CONFIG_NAS_VENDOR: 'other' };
+}
+
+async function obscured(rclone: string): Promise<string> {
+  const child = spawn(rclone, ['obscure', '-'], { stdio: ['pipe', 'pipe', 'ignore'] });
+  child.stdin.end(NAS_PASSWORD);
+  let answer = '';
+  child.stdout.on('data', (piece: Buffer) => (answer += piece.toString()));
+  await once(child, 'close');
+  return answer.trim();
+}
+
+/** There is no mount that could forget anything. */
+function withoutMount(files: RcloneFiles): RemoteFiles {
+  return new Proxy<RemoteFiles>(files, {
+    get: (target, name) => {
+      if (name === 'forget') return () => Promise.resolve();
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? (value as (...all: unknown[]) => unknown).bind(target) : value;
+    },
+  });
+}

@@ -1,0 +1,341 @@
+/**
+ * A share for tests of the uploader: a real overlay over a plain folder, which is the NAS at the same time.
+ * Times on that NAS are whole seconds, as many keep them. Taking out is done while the overlay is unmounted,
+ * but where the test says `live`: then only marks are written anew, below a mounted overlay that remembers
+ * the former ones.
+ */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  unlinkSync,
+  utimesSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import type {
+  CleanRules,
+  Clock,
+  Conflict,
+  LeavingEntry,
+  Processes,
+  RemoteEntry,
+  RemoteFailure,
+  RemoteFiles,
+  WriteLayer,
+} from 'mountkeeper';
+import { createClock } from '../../../core/platform/clock.ts';
+import { runShortCommand } from '../../../core/platform/processes/short-command.ts';
+import type { Proof } from '../../../plugins/uploads/proof/same-content.ts';
+import { settleUpper } from '../../../plugins/uploads/transfer/leaving/settle.ts';
+import { ShareUploader } from '../../../plugins/uploads/transfer/share-uploads.ts';
+
+/** The real clock: uploaders are driven by the test, not by time. */
+export const clock: Clock = createClock();
+/** Runs short commands, as the daemon does. */
+export const processes: Pick<Processes, 'run'> = { run: (spec) => runShortCommand(spec, clock) };
+/**
+ * In memory where that can be had: what is written to the disk for good is not what these tests are about.
+ */
+const ROOM = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+const OPTIONS = 'index=off,nfs_export=off,redirect_dir=on';
+
+/** Asked before and after each call of the remote and of the layer; may throw, or never settle. */
+export type Fault = (call: string, when: 'before' | 'after') => Promise<void> | void;
+
+/** One share in a folder of its own; `close` removes it. Needs root. */
+export class TestShare {
+  readonly root = mkdtempSync(join(ROOM, 'mk-uploads-'));
+  readonly nas = join(this.root, 'nas');
+  readonly upper = join(this.root, 'upper');
+  readonly mount = join(this.root, 'mount');
+  readonly records = join(this.root, 'records');
+  readonly conflicts: Conflict[] = [];
+  precisionMs = 1_000;
+  /** Another way to the folder that is the NAS. */
+  files: RemoteFiles | undefined;
+  /** `remembers`: names are never dropped, so the kernel goes by the marks that it read first. */
+  live: 'no' | 'remembers' | 'drops names' = 'no';
+  #isMounted = false;
+
+  constructor() {
+    for (const folder of [this.nas, this.upper, this.mount, this.records, join(this.root, 'work')])
+      mkdirSync(folder, { recursive: true });
+  }
+
+  /** A path that users see. */
+  at(path: string): string {
+    return join(this.mount, path);
+  }
+
+  /** Mounts the overlay unless it is mounted. */
+  up(): void {
+    if (this.#isMounted) return;
+    execFileSync('mount', [
+      '-i',
+      '-t',
+      'overlay',
+      'uploads-test',
+      '-o',
+      `lowerdir=${this.nas},upperdir=${this.upper},workdir=${join(this.root, 'work')},` +
+        `${OPTIONS},metacopy=on`,
+      this.mount,
+    ]);
+    this.#isMounted = true;
+  }
+
+  /** Unmounts the overlay, lazily. */
+  down(): void {
+    if (!this.#isMounted) return;
+    execFileSync('umount', ['-i', '-l', this.mount]);
+    this.#isMounted = false;
+  }
+
+  /** Users see what is on the NAS now, as after a start. No uploader may run. */
+  async renew(): Promise<void> {
+    this.down();
+    await this.settle();
+    this.up();
+  }
+
+  /** Finishes what a killed uploader left, as each start does. */
+  settle(): Promise<void> {
+    return settleUpper(
+      {
+        upper: this.upper,
+        records: this.records,
+        remote: this.remote(),
+        signal: new AbortController().signal,
+      },
+      processes,
+    );
+  }
+
+  /** Unmounts it and removes its folder. */
+  close(): void {
+    this.down();
+    rmSync(this.root, { recursive: true, force: true });
+  }
+
+  /** A new uploader that the test drives; `fault` is asked around each call it makes. */
+  uploader(
+    fault: Fault = () => undefined,
+    more: {
+      readonly isOpen?: () => ReadonlySet<string>;
+      readonly clean?: CleanRules;
+      readonly restMs?: number;
+      readonly processes?: Pick<Processes, 'run'>;
+      readonly proof?: Proof;
+    } = {},
+  ): ShareUploader {
+    return new ShareUploader({
+      layer: guarded(this.#layer(more.isOpen ?? (() => new Set())), fault),
+      remote: guarded(this.remote(), fault),
+      writeBackMs: () => 0,
+      transfers: () => 4,
+      clock,
+      processes: more.processes ?? processes,
+      log: pino({ level: 'silent' }),
+      onConflict: (conflict) => void this.conflicts.push(conflict),
+      isSelfDriven: false,
+      restMs: more.restMs ?? 0,
+      clean: more.clean,
+      ...(more.proof !== undefined && { proof: () => more.proof! }),
+    });
+  }
+
+  #layer(isOpen: () => ReadonlySet<string>): WriteLayer {
+    const { nas } = this;
+    return {
+      shareName: 'test',
+      upper: this.upper,
+      aside: join(this.root, 'aside'),
+      records: this.records,
+      openForWriting: async () => isOpen(),
+      inUse: async () => new Set(),
+      below: async (paths) => ({
+        found: new Map(paths.map((path) => [path, entryAt(join(nas, path))])),
+        failed: new Map(),
+      }),
+      listBelow: async (folders) => ({
+        found: new Map(folders.map((folder) => [folder, listing(join(nas, folder))])),
+        failed: new Map(),
+      }),
+      takeOut: async (entries) => this.#takeOut(entries),
+      rewriteMarks: async (entries) =>
+        entries.filter((entry) => this.#takeOne(entry)).map(({ path }) => path),
+    };
+  }
+
+  #takeOut(entries: readonly LeavingEntry[]): string[] {
+    if (this.live !== 'no') return this.#remark(entries);
+    this.down();
+    const taken = entries.filter((entry) => this.#takeOne(entry)).map(({ path }) => path);
+    this.up();
+    return taken;
+  }
+
+  #remark(entries: readonly LeavingEntry[]): string[] {
+    const isMoved = ({ nowAt, hasNoData }: LeavingEntry): boolean =>
+      nowAt !== undefined || (hasNoData === true && this.live === 'drops names');
+    const marked = entries.filter((entry) => isMoved(entry) && this.#takeOne(entry)).map(({ path }) => path);
+    if (this.live === 'remembers' || marked.length === 0) return [];
+    this.dropNames();
+    return marked;
+  }
+
+  /** What the kernel remembers of names, and of those that were looked for in vain. */
+  dropNames(): void {
+    execFileSync('mount', ['-i', '-o', 'remount,rw', this.mount]);
+  }
+
+  #takeOne({ path, kind, inode, changedNs, isOpaque, copy, nowAt }: LeavingEntry): boolean {
+    const full = join(this.upper, path);
+    const stats = lstatSync(full, { bigint: true, throwIfNoEntry: false });
+    if (kind === 'whiteout') return this.#takeWhiteout(path, copy !== undefined);
+    if (stats?.ino !== inode || stats.ctimeNs !== changedNs) return false;
+    if (nowAt !== undefined) setMark(full, '-n', 'trusted.overlay.redirect', '-v', `/${nowAt}`);
+    else if (isOpaque) setMark(full, '-x', 'trusted.overlay.opaque');
+    else return remove(full, kind);
+    return true;
+  }
+
+  #takeWhiteout(path: string, isKept: boolean): boolean {
+    const isAgreed = isKept || !existsSync(join(this.nas, path));
+    if (
+      isAgreed &&
+      lstatSync(join(this.upper, path), { throwIfNoEntry: false })?.isCharacterDevice() === true
+    )
+      unlinkSync(join(this.upper, path));
+    return isAgreed;
+  }
+
+  /** The folder that is the NAS, or what the test put in its place. */
+  remote(): RemoteFiles {
+    if (this.files !== undefined) return this.files;
+    const at = (path: string): string => join(this.nas, path);
+    const precisionMs = (): number => this.precisionMs;
+    return {
+      get precisionMs() {
+        return precisionMs();
+      },
+      stat: async (path) => entryAt(at(path)),
+      readBack: async (path) => ({
+        kind: 'md5',
+        value: createHash('md5')
+          .update(readFileSync(at(path)))
+          .digest('hex'),
+      }),
+      list: async (folder) => listing(at(folder)),
+      clearLeftovers: async () => undefined,
+      upload: async (local, path) => {
+        const beside = join(this.root, `part-${Math.random()}`);
+        copyFileSync(local, beside);
+        const second = Math.floor(Number(lstatSync(local, { bigint: true }).mtimeNs / 1_000_000n) / 1_000);
+        utimesSync(beside, second, second);
+        if (lstatSync(at(path), { throwIfNoEntry: false })?.isDirectory() === true)
+          throw refusal(`${path} is a folder`);
+        renameSync(beside, at(path));
+      },
+      moveFile: async (from, to) => renameChecked(at(from), at(to), false),
+      moveFolder: async (from, to) => renameChecked(at(from), at(to), true),
+      deleteFile: async (path) => rmSync(at(path), { force: true }),
+      makeFolder: async (path) => void mkdirSync(at(path), { recursive: true }),
+      removeFolder: async (path) => {
+        if (existsSync(at(path))) rmdirSync(at(path));
+      },
+      forget: async () => undefined,
+    };
+  }
+}
+
+/** False for a folder that holds something. */
+function remove(full: string, kind: LeavingEntry['kind']): boolean {
+  if (kind === 'file') unlinkSync(full);
+  else if (readdirSync(full).length > 0) return false;
+  else rmdirSync(full);
+  return true;
+}
+
+function setMark(folder: string, ...change: string[]): void {
+  execFileSync('setfattr', ['-h', ...change, folder]);
+}
+
+function renameChecked(from: string, to: string, isFolder: boolean): void {
+  if (lstatSync(from).isDirectory() !== isFolder) throw refusal(`${from} is of another kind`);
+  if (existsSync(to)) throw refusal(`${to} is in the way`);
+  renameSync(from, to);
+}
+
+/** An error of the remote: it has answered, or it is silent. */
+export function refusal(message: string, remote: 'answers' | 'silent' = 'answers'): RemoteFailure {
+  return Object.assign(new Error(message), { remote });
+}
+
+function entryAt(path: string): RemoteEntry | undefined {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  if (stats === undefined) return undefined;
+  return stats.isDirectory()
+    ? { name, kind: 'folder' }
+    : { name, kind: 'file', version: { bytes: stats.size, modifiedMs: stats.mtimeMs } };
+}
+
+function listing(folder: string): RemoteEntry[] | undefined {
+  if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return undefined;
+  return readdirSync(folder)
+    .map((name) => entryAt(join(folder, name)))
+    .filter((entry) => entry !== undefined);
+}
+
+/** Asks the fault around each call that waits. */
+function guarded<T extends object>(target: T, fault: Fault): T {
+  return new Proxy(target, {
+    get: (object, name, receiver) => {
+      const value: unknown = Reflect.get(object, name, receiver);
+      if (typeof value !== 'function') return value;
+      return async (...args: unknown[]) => {
+        await fault(String(name), 'before');
+        const result: unknown = await (value as (...all: unknown[]) => unknown).apply(object, args);
+        await fault(String(name), 'after');
+        return result;
+      };
+    },
+  });
+}
+
+/** Path → content, `/` for a folder. */
+export function treeOf(folder: string, path = ''): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const name of readdirSync(join(folder, path)).sort()) {
+    // Folders on a detour are on the NAS for a moment.
+    if (name.startsWith('.mountkeeper-moving-')) continue;
+    const one = path === '' ? name : `${path}/${name}`;
+    const stats = lstatSync(join(folder, one));
+    if (stats.isDirectory())
+      for (const [key, value] of [[one, '/'] as const, ...treeOf(folder, one)]) found.set(key, value);
+    else found.set(one, stats.isFile() ? readFileSync(join(folder, one), 'latin1') : '?');
+  }
+  return found;
+}
+
+/** Looks and works until there is nothing to do; resolves with the number of looks. */
+export async function settle(uploader: ShareUploader, most = 40): Promise<number> {
+  for (let looks = 1; looks <= most; looks += 1) {
+    uploader.flush();
+    const figures = await uploader.look(new AbortController().signal);
+    await uploader.settled();
+    if (figures.dirtyFiles === 0 && !uploader.isLookDue) return looks;
+  }
+  throw new Error(`not settled: ${JSON.stringify(uploader.queue(), undefined, 1)}`);
+}
