@@ -12,7 +12,7 @@ import {
   harmlessOptions,
   isHarmlessOption,
 } from '../../../../plugins/mount/options/shown-options.ts';
-import { currentRclone } from '../../../support/nas/rclone-binaries.ts';
+import { currentRclone, nasRclone } from '../../../support/nas/rclone-binaries.ts';
 
 const providers = parseProviders(
   JSON.stringify([
@@ -94,7 +94,7 @@ describe('connection options', () => {
   });
 
   it('that are shown are none that an installed rclone calls a password', () => {
-    const commands = new Set(['rclone', currentRclone() ?? 'rclone']);
+    const commands = new Set([nasRclone(), currentRclone()]);
     const told = [...commands].flatMap((command) =>
       parseProviders(
         execFileSync(command, ['config', 'providers'], { encoding: 'utf8', maxBuffer: 64 * 1_048_576 }),
