@@ -95,7 +95,10 @@ function numbered(found: readonly FoundNas[], text: string): FoundNas | undefine
 
 /** The first line of a file, or of standard input. */
 export async function passwordFrom(file: string): Promise<string> {
-  const text = file === '-' ? await firstInput() : await readSmallFile(file, `the password file ${file}`);
+  const text =
+    file === '-'
+      ? await firstInput()
+      : await readSmallFile({ path: file, what: `the password file ${file}` });
   const password = text.split(/\r?\n/, 1)[0] ?? '';
   if (password === '')
     throw new Error(`the first line of ${file === '-' ? 'standard input' : file} is empty`);
