@@ -78,19 +78,27 @@ async function askNas(
 }
 
 async function askAddress(
-  { flags, prompter }: Guide,
+  { cli, flags, prompter }: Guide,
   found: readonly FoundNas[],
   former: NasAnswers | undefined,
 ): Promise<Pick<NasAnswers, 'kind' | 'address'>> {
   const { kind = 'smb', address = '' } = former ?? flags;
   if (!prompter || (!former && address !== '')) return splitAddress(address, kind);
-  const usual = former ?? found[0];
-  const text = await prompter.ask('Address of the NAS', usual ? joinAddress(usual) : '');
-  return numbered(found, text) ?? splitAddress(text, kind);
+  // Whoever is in the network may announce a NAS: none of them is taken, and sent a password, without being chosen.
+  const question = `Address of the NAS${found.length > 0 ? ', or its number above' : ''}`;
+  for (;;) {
+    const text = await prompter.ask(question, former ? joinAddress(former) : '');
+    if (/^\d+$/.test(text)) {
+      const chosen = found[Number(text) - 1];
+      if (chosen) return announced(cli, chosen);
+      cli.printError(`There is no number ${text} above.`);
+    } else if (text !== '') return splitAddress(text, kind);
+  }
 }
 
-function numbered(found: readonly FoundNas[], text: string): FoundNas | undefined {
-  return found[/^\d{1,2}$/.test(text) ? Number(text) - 1 : -1];
+function announced(cli: CliContext, { kind, name, address }: FoundNas): Pick<NasAnswers, 'kind' | 'address'> {
+  cli.print(`${name}: ${joinAddress({ kind, address })}`);
+  return { kind, address };
 }
 
 /** The first line of a file, or of standard input. */
