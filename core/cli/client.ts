@@ -27,6 +27,8 @@ export interface ClientOptions {
    */
   readonly isConfigNamed?: boolean;
   readonly url: string | undefined;
+  /** True: what is sent is for the socket, or the address that the user named, alone. */
+  readonly isPrivate?: boolean | undefined;
   readonly env: NodeJS.ProcessEnv;
   readonly secrets: Secrets;
   readonly signal: AbortSignal;
@@ -93,7 +95,13 @@ export async function request(options: ClientOptions, call: Call): Promise<Answe
     throw new NoDaemon(
       `no daemon answers over a socket of its own in ${stateDir}; is it running? Name another with --config or --url`,
     );
-  return answer === 'forbidden' ? requestOverTcp(options, call) : answer;
+  if (answer !== 'forbidden') return answer;
+  if (options.isPrivate === true)
+    throw new Error(
+      'what would be sent holds passwords, and this user may not open the socket of the daemon; run this as root or ' +
+        "as the daemon's user, or name the daemon's address with --url",
+    );
+  return requestOverTcp(options, call);
 }
 
 async function requestOverTcp(options: ClientOptions, call: Call): Promise<Answer> {

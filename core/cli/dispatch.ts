@@ -175,12 +175,13 @@ async function orSentence(terminal: Terminal, run: () => Promise<number>): Promi
 function contextOf({ args, configFile, terminal, offline }: Invocation): CliContext {
   const interrupt = new AbortController();
   process.once('SIGINT', () => interrupt.abort(new Error('interrupted')));
-  const ask: CliContext['request'] = (method, path, body) =>
+  const ask: CliContext['request'] = (method, path, body, { isPrivate } = {}) =>
     request(
       {
         configFile,
         isConfigNamed: args.config !== undefined,
         url: args.url,
+        isPrivate,
         env: process.env,
         secrets: offline.secrets,
         signal: interrupt.signal,

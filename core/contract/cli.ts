@@ -27,11 +27,17 @@ export interface CliContext {
   config(): Promise<Config>;
   /** Runs a short command to its end. Rejects where it cannot be started, and at the deadline. */
   run(spec: ShortCommand): Promise<ShortCommandResult>;
-  /** Rejects with a plain sentence when the daemon cannot be reached or refuses the password. */
+  /**
+   * Rejects with a plain sentence when the daemon cannot be reached or refuses the password. `isPrivate`: goes
+   * over the daemon's socket, or to an address that the user has named, and nowhere else; for what holds
+   * passwords. On the usual address, which others are asked at who may not open the socket, any local user
+   * could listen.
+   */
   request(
     method: 'GET' | 'POST',
     path: string,
     body?: unknown,
+    options?: { readonly isPrivate?: boolean },
   ): Promise<{ readonly status: number; readonly body: string }>;
   /** Absolute path of the configuration file that is meant; it may be missing. */
   readonly configFile: string;

@@ -52,7 +52,7 @@ export { createLatestQueue } from './latest.ts';
 export type { LatestQueue } from './latest.ts';
 export { makeFolder } from '../platform/files/make-folder.ts';
 export { undefinedWhenMissing } from '../platform/files/missing.ts';
-export { refuseForeignFolder } from '../platform/files/ownership.ts';
+export { refuseForeignFolder, refuseForeignPlace } from '../platform/files/ownership.ts';
 export { holdFolder } from '../platform/state-lock.ts';
 export { firstAccessible } from '../platform/files/first-accessible.ts';
 export { logIgnored } from '../platform/log/ignored.ts';

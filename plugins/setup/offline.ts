@@ -1,15 +1,26 @@
 /** The set-up before the first start: in the command line's own process, writing the file itself. */
-import { chmod, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { makeFolder, undefinedWhenMissing } from 'mountkeeper';
+import { makeFolder, refuseForeignPlace, undefinedWhenMissing } from 'mountkeeper';
 import type { CliContext, ConfigAnswer, ConfigChanges, ConfigService } from 'mountkeeper';
 import { callsOf } from './requests.ts';
 import type { SetupCalls } from './requests.ts';
 import { Setup } from './service.ts';
+import { untilDone } from './terminal/until-done.ts';
 
 const OTHERS = 0o007;
 
+/**
+ * The file names programs that this process runs: rejects with a sentence where it is not its user's own. To be
+ * called before anything that obeys the file.
+ */
+export function refuseForeignConfig(cli: CliContext): Promise<void> {
+  return refuseForeignPlace(cli.configFile);
+}
+
 export async function offlineCalls(cli: CliContext): Promise<SetupCalls> {
+  await refuseForeignConfig(cli);
   const [config, clock] = [await cli.offline('config'), cli.clock];
   const mounter = await cli.offline('mounter');
   // Nobody looks around in the network where that plugin is off.
@@ -41,7 +52,7 @@ function changesOf(config: ConfigService): Pick<ConfigChanges, 'check' | 'submit
         warnings: loaded.warnings,
       };
     },
-    submit: ({ text, keepSecrets }) => submit(config, text, keepSecrets === true),
+    submit: ({ text, keepSecrets }) => untilDone(() => submit(config, text, keepSecrets === true)),
   };
 }
 
@@ -59,9 +70,18 @@ async function submit(config: ConfigService, text: string, keepSecrets: boolean)
   return { status: stage === 'write' ? 500 : 400, ok: false, message: `${attempt}${message}`, ...answer };
 }
 
-/** A new file gets mode 0600. One that every user may read is closed before passwords are added to it. */
+/**
+ * A new file gets mode 0600. One that every user may read is closed before passwords are added to it. Rejects
+ * where somebody else could lead what is written to another place.
+ */
 export async function prepareFile(file: string): Promise<void> {
+  await refuseForeignPlace(file);
   await makeFolder(dirname(file));
-  const found = await stat(file).catch(undefinedWhenMissing);
-  if (found && (found.mode & OTHERS) !== 0) await chmod(file, found.mode & 0o7770);
+  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(undefinedWhenMissing);
+  try {
+    const found = await handle?.stat();
+    if (found && (found.mode & OTHERS) !== 0) await handle?.chmod(found.mode & 0o7770);
+  } finally {
+    await handle?.close();
+  }
 }

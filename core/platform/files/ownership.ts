@@ -16,7 +16,15 @@ const MOST_LINKS = 40;
 type Owned = Pick<Stats, 'uid' | 'mode'>;
 
 /** Thrown when somebody else could change what would be run; the message says where, who, and what to do. */
-export class Untrusted extends Error {}
+export class Untrusted extends Error {
+  /** Where and who, without the advice. */
+  readonly why: string;
+
+  constructor(why: string, advice: string) {
+    super(`${why}; ${advice}`);
+    this.why = why;
+  }
+}
 
 /** True for root and for the user of this process. */
 export function isTrustedUser(uid: number): boolean {
@@ -31,8 +39,8 @@ export function judgeOwner(file: string, { uid }: Owned, whole?: string): void {
   if (isTrustedUser(uid)) return;
   const ours = process.geteuid?.() === 0 ? 'root' : `root or to user ${String(process.geteuid?.())}`;
   throw new Untrusted(
-    `${file} belongs to user ${String(uid)}, not to ${ours}, so that user could change what runs here; ` +
-      `look at what is in it, then run: chown ${treeOr(file, 'root', whole)}`,
+    `${file} belongs to user ${String(uid)}, not to ${ours}, so that user could change what runs here`,
+    `look at what is in it, then run: chown ${treeOr(file, 'root', whole)}`,
   );
 }
 
@@ -42,8 +50,8 @@ export function judgeContent(file: string, stats: Owned, whole?: string): void {
   if ((stats.mode & OTHERS_WRITE) === 0) return;
   const who = (stats.mode & 0o002) !== 0 ? 'everybody' : 'its group';
   throw new Untrusted(
-    `${file} may be written by ${who}, who could change what runs here; ` +
-      `look at what is in it, then run: chmod ${treeOr(file, 'go-w', whole)}`,
+    `${file} may be written by ${who}, who could change what runs here`,
+    `look at what is in it, then run: chmod ${treeOr(file, 'go-w', whole)}`,
   );
 }
 
@@ -110,6 +118,32 @@ export async function readTrusted(file: string, mostBytes: number): Promise<stri
   } finally {
     await handle.close();
   }
+}
+
+/**
+ * For a file that is to be read, obeyed and written anew, and for folders beside it. Rejects with a sentence
+ * unless it, every folder and every link on the way belong to root or to this process's user and nobody else
+ * can write them: another user could lead what is written, and who gets it, to any place of this machine. What
+ * is missing may be missing; the folder that it would be made in is judged then.
+ */
+export async function refuseForeignPlace(file: string): Promise<void> {
+  try {
+    const real = await resolveTrusted(file);
+    judgeContent(real, await lstat(real));
+  } catch (error) {
+    if (error instanceof Untrusted) throw ownPlaceWanted(error);
+    const { code, path: missing } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOENT' || missing === undefined) throw error;
+    await refuseForeignPlace(path.dirname(missing));
+  }
+}
+
+function ownPlaceWanted(cause: Untrusted): Error {
+  return new Error(
+    `${cause.why}; run this as the user whom all of it belongs to, ` +
+      'or keep the configuration where nobody else can write',
+    { cause },
+  );
 }
 
 /**

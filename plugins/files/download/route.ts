@@ -4,10 +4,10 @@ import { documented, isFromCommandSocket, Joi } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
 import { contentDisposition } from './content-disposition.ts';
 import { sendFile } from './sender.ts';
+import type { SendRequest } from './send-process.ts';
+import { Slots } from './slots.ts';
 
 const LONGEST_PATH = 4_096;
-/** Each is a process and may hold a thread of the NAS. */
-const MOST_AT_ONCE = 8;
 const NO_PASSWORD = 'set web.password first: without one, every user of this machine could read every share';
 
 /** The names on the way to the file; undefined for everything but a plain path. */
@@ -28,7 +28,7 @@ export function downloadAddress(share: string, path: string): string {
 }
 
 export function downloadRoute(ctx: PluginContext): ServerRoute {
-  let running = 0;
+  const slots = new Slots();
   return {
     method: 'GET',
     path: '/api/files/{share}/download',
@@ -47,41 +47,32 @@ export function downloadRoute(ctx: PluginContext): ServerRoute {
       if (!mayDownload(ctx) && !isFromCommandSocket(request.raw.req)) return refuse(h, 403, NO_PASSWORD);
       const names = namesOf(request.query['path']);
       if (!names) return refuse(h, 400, 'path is no plain path of a file in the share');
-      const root = rootOf(ctx, String(request.params['share']));
+      const share = String(request.params['share']);
+      const root = await rootOf(ctx, share);
       if (root === undefined) return refuse(h, 404, 'there is no such share, or it is not mounted now');
-      if (running >= MOST_AT_ONCE)
-        return refuse(h, 503, `${MOST_AT_ONCE} downloads are running; try again later`);
-      running += 1;
-      let isOver = false;
-      const over = (): void => {
-        if (!isOver) running -= 1;
-        isOver = true;
-      };
+      const gone = slots.take(share);
+      if (typeof gone === 'string') return refuse(h, 503, gone);
       try {
-        return await send(ctx, { root, names, request, over }, h);
+        return await send(ctx, { root, names, request, gone }, h);
       } catch (error) {
-        over();
         return refuse(h, 503, error instanceof Error ? error.message : String(error));
       }
     },
   };
 }
 
-interface Download {
-  readonly root: string;
-  readonly names: readonly string[];
+interface Download extends SendRequest {
   readonly request: Request;
-  readonly over: () => void;
+  readonly gone: () => void;
 }
 
 async function send(
   ctx: PluginContext,
-  { root, names, request, over }: Download,
+  { root, names, request, gone }: Download,
   h: ResponseToolkit,
 ): Promise<ResponseObject> {
   const { clock, signal } = { clock: ctx.use('clock'), signal: ctx.signal };
-  const { answer, content, stop } = await sendFile({ root, names }, { clock, signal });
-  content.once('close', over);
+  const { answer, content, stop } = await sendFile({ root, names }, { clock, signal, gone });
   if (!answer.ok) stop();
   if (!answer.ok)
     return refuse(h, 404, answer.reason === 'missing' ? 'there is no such file' : 'it is no plain file');
@@ -98,12 +89,15 @@ async function send(
     .header('cache-control', 'no-store');
 }
 
-function rootOf(ctx: PluginContext, share: string): string | undefined {
+/** Undefined where nothing is mounted. */
+async function rootOf(ctx: PluginContext, share: string): Promise<SendRequest['root'] | undefined> {
   const live = ctx
     .use('shares')
     .list()
     .find(({ spec }) => spec.share.name === share);
-  return live?.mount?.plan.mountPoint;
+  const path = live?.mount?.plan.mountPoint;
+  const entry = path === undefined ? undefined : await ctx.use('mountTable').find(path);
+  return entry && { path: entry.mountPoint, deviceMinor: entry.deviceMinor };
 }
 
 function refuse(h: ResponseToolkit, status: number, message: string): ResponseObject {

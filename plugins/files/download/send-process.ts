@@ -10,8 +10,8 @@ import { text } from 'node:stream/consumers';
 import { constants } from 'node:fs';
 
 export interface SendRequest {
-  /** Where the share is mounted. */
-  readonly root: string;
+  /** Where the share is mounted, and the minor number of the mount's device. */
+  readonly root: { readonly path: string; readonly deviceMinor: number };
   /** Names from the root to the file; none is empty, `.` or `..`, and none holds a slash. */
   readonly names: readonly string[];
 }
@@ -27,13 +27,21 @@ const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** Steps from folder to folder by descriptor: no symbolic link leads out, whoever puts one there meanwhile. */
 async function openBelow({ root, names }: SendRequest): Promise<FileHandle> {
-  let at = await open(root, constants.O_RDONLY | constants.O_DIRECTORY);
+  let at = await open(root.path, constants.O_RDONLY | constants.O_DIRECTORY);
+  // Without the mount the folder below it would be read, which belongs to this machine.
+  if (minorOf((await at.stat({ bigint: true })).dev) !== root.deviceMinor)
+    throw new Error('the share is not mounted any more');
   for (const [index, name] of names.entries()) {
     const next = await open(`/proc/self/fd/${at.fd}/${name}`, index === names.length - 1 ? FILE : FOLDER);
     await at.close();
     at = next;
   }
   return at;
+}
+
+/** As the kernel splits a device number: the minor is on both sides of the major. */
+function minorOf(device: bigint): number {
+  return Number((device & 0xffn) | ((device >> 12n) & 0xffffff00n));
 }
 
 function answer(given: SendAnswer): void {

@@ -32,17 +32,14 @@ export interface SenderTools {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly limits?: SendLimits;
+  /** Called when no process works for the request any more, whatever became of it; never before, and once. */
+  readonly gone: () => void;
 }
 
 /** Rejects with a sentence when the mount does not answer in time or the file cannot be opened. */
 export async function sendFile(request: SendRequest, tools: SenderTools): Promise<Sending> {
   const { clock, signal, limits = USUAL } = tools;
-  const child = spawn(process.execPath, [HELPER], {
-    cwd: '/',
-    detached: true,
-    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'], LC_ALL: 'C' },
-  });
+  const child = startHelper(tools.gone);
   const kill = (): void => void child.kill('SIGKILL');
   const said = child.stdio[3] as Readable;
   // A process that ended has no more to say; its exit tells.
@@ -55,6 +52,26 @@ export async function sendFile(request: SendRequest, tools: SenderTools): Promis
     return { answer, content, stop: () => void content.destroy() };
   } catch (error) {
     kill();
+    throw error;
+  }
+}
+
+function startHelper(gone: () => void): ChildProcess {
+  try {
+    const child = spawn(process.execPath, [HELPER], {
+      cwd: '/',
+      detached: true,
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'], LC_ALL: 'C' },
+    });
+    child.once('exit', gone);
+    // One that never started never exits. Others may fail to be killed, and are there until they exit.
+    child.on('error', () => {
+      if (child.pid === undefined) gone();
+    });
+    return child;
+  } catch (error) {
+    gone();
     throw error;
   }
 }
@@ -86,7 +103,7 @@ async function endOf(deadline: AbortSignal): Promise<never> {
 function watched(
   child: ChildProcess,
   answer: SendAnswer,
-  { clock, signal, limits }: Required<SenderTools>,
+  { clock, signal, limits }: Omit<Required<SenderTools>, 'gone'>,
 ): Readable {
   let missing = answer.ok ? answer.bytes : 0;
   let cancel: () => void = () => undefined;

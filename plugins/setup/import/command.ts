@@ -3,11 +3,14 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { CliCommand, CliContext, ShareSpec } from 'mountkeeper';
+import { refuseForeignConfig } from '../offline.ts';
 import { createPrompter, INTERRUPTED } from '../terminal/prompter.ts';
 import { readSmallFile } from '../terminal/small-file.ts';
 import { credentialFiles } from './credential-files.ts';
+import { doubtsOf } from './doubts.ts';
 import { draftOf, writeDraft } from './draft.ts';
 import type { Draft } from './draft.ts';
+import { foreignProblem } from './foreign-file.ts';
 import { importFstab } from './fstab.ts';
 import type { Imported } from './imported.ts';
 import { importRemote } from './rclone-conf.ts';
@@ -15,6 +18,7 @@ import { importRemote } from './rclone-conf.ts';
 const USAGE = 'rclone REMOTE[:PATH] | fstab MOUNTPOINT [--from FILE] [--name SHARE] [--untried] [--yes]';
 const EXIT = { done: 0, failed: 1, usage: 64 } as const;
 const TRY_MS = 20_000;
+const LONGEST_FSTAB = 4 * 1_048_576;
 
 interface Wish {
   readonly kind: 'rclone' | 'fstab';
@@ -63,17 +67,15 @@ async function run(cli: CliContext): Promise<number> {
     cli.printError('mountkeeper import: nobody can be asked here; --yes writes without asking');
     return EXIT.usage;
   }
+  await refuseForeignConfig(cli);
   const config = await cli.offline('config');
   const imported = await read(cli, wish);
   const draft = await draftOf(imported, config, wish.name);
+  const doubts = await doubtsOf(draft, config);
+  show(cli, wish, { draft, notes: imported.notes, doubts });
+  if (!(await isAgreed(cli, wish, doubts.length > 0))) return EXIT.failed;
+  // Not before somebody has agreed: rclone uses the keys and runs the programs that the remote names.
   if (!wish.untried) await tryNas(cli, draft);
-  cli.print(`To be added to ${cli.configFile}:\n\n${draft.toml.trimEnd()}\n`);
-  for (const { path } of draft.secrets) cli.print(`Secret, to be written with mode 0600: ${path}`);
-  for (const note of imported.notes) cli.printError(`note: ${note}`);
-  if (!wish.yes && !(await isAgreed(cli))) {
-    cli.printError('Nothing was changed.');
-    return EXIT.failed;
-  }
   cli.signal.throwIfAborted();
   const applied = await writeDraft(draft, config);
   if (!applied.ok) {
@@ -84,9 +86,41 @@ async function run(cli: CliContext): Promise<number> {
   return EXIT.done;
 }
 
+interface Found {
+  readonly draft: Draft;
+  readonly notes: readonly string[];
+  readonly doubts: readonly string[];
+}
+
+function show(cli: CliContext, { from }: Wish, { draft, notes, doubts }: Found): void {
+  cli.print(`To be added to ${cli.configFile}:\n\n${draft.toml.trimEnd()}\n`);
+  for (const { path } of draft.secrets) cli.print(`Secret, to be written with mode 0600: ${path}`);
+  for (const note of notes) cli.printError(`note: ${note}`);
+  for (const doubt of doubts) cli.printError(`careful: ${doubt}`);
+  if (doubts.length > 0)
+    cli.printError(`What is there may use files and run programs of this machine; look at it in ${from}.`);
+}
+
+/** A program that asks nobody takes only what the dashboard would take, unless it says that it knows better. */
+async function isAgreed(cli: CliContext, { yes, untried }: Wish, isDoubtful: boolean): Promise<boolean> {
+  if (!yes) {
+    const question = untried ? 'Write this?' : 'Try this at the NAS, and write it?';
+    if (await confirmed(cli, question, !isDoubtful)) return true;
+    cli.printError('Nothing was changed.');
+    return false;
+  }
+  if (!isDoubtful || untried) return true;
+  cli.printError('Nothing was tried or changed; --untried takes it over without asking the NAS.');
+  return false;
+}
+
 async function read(cli: CliContext, { kind, what, from }: Wish): Promise<Imported> {
   if (kind === 'fstab')
-    return importFstab(await readSmallFile(from, from, 4 * 1_048_576), what, credentialFiles());
+    return importFstab(
+      await readSmallFile({ path: from, what: from, mostBytes: LONGEST_FSTAB, problem: foreignProblem }),
+      what,
+      credentialFiles(),
+    );
   const [{ command }, processes] = [await cli.offline('rclone'), await cli.offline('processes')];
   return importRemote(from, what, { command, processes, signal: cli.signal });
 }
@@ -108,10 +142,10 @@ async function tryNas(cli: CliContext, { clear, share }: Draft): Promise<void> {
   }
 }
 
-async function isAgreed(cli: CliContext): Promise<boolean> {
+async function confirmed(cli: CliContext, question: string, usual: boolean): Promise<boolean> {
   const prompter = createPrompter({ input: process.stdin, output: process.stderr, signal: cli.signal });
   try {
-    return await prompter.confirm('Write this?', true);
+    return await prompter.confirm(question, usual);
   } finally {
     prompter.close();
   }

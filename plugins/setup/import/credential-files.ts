@@ -6,10 +6,10 @@ const DAVFS_SECRETS = '/etc/davfs2/secrets';
 
 export function credentialFiles(davfsSecrets = DAVFS_SECRETS): CredentialFiles {
   return {
-    cifs: async (path) => readCifs(await readSmallFile(path, `the credentials file ${path}`)),
+    cifs: async (path) => readCifs(await readSmallFile({ path, what: `the credentials file ${path}` })),
     davfs: async (url, mountPoint) => {
       // Without the file, or the right to read it, the account has to be given by hand; the import says so.
-      const text = await readSmallFile(davfsSecrets, 'the secrets of davfs2').catch(() => '');
+      const text = await readSmallFile({ path: davfsSecrets, what: 'the secrets of davfs2' }).catch(() => '');
       return accountIn(text, url, mountPoint);
     },
   };

@@ -1,12 +1,14 @@
 /** What an import adds to the configuration: the tables, and a file of its own for each secret. */
-import type { Stats } from 'node:fs';
-import { chown, lstat, rm, stat, writeFile } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { editToml, makeFolder, MASK, readToml, undefinedWhenMissing } from 'mountkeeper';
+import { editToml, MASK, readToml, undefinedWhenMissing } from 'mountkeeper';
 import type { ConfigApplied, ConfigService, ConnectionConfig, TomlEdit } from 'mountkeeper';
 import { freeConnectionName, shareNames } from '../answers.ts';
 import { prepareFile } from '../offline.ts';
+import { untilDone } from '../terminal/until-done.ts';
 import type { Imported } from './imported.ts';
+import { writeSecrets } from './secret-files.ts';
+import type { SecretFile } from './secret-files.ts';
 
 export interface Draft {
   /** With its secrets in clear, to try the NAS with. */
@@ -14,8 +16,7 @@ export interface Draft {
   readonly share: { readonly name: string; readonly remote_path?: string };
   /** What is added, as TOML; secrets are references to files. */
   readonly toml: string;
-  /** Absolute paths and clear text. */
-  readonly secrets: readonly { readonly path: string; readonly value: string }[];
+  readonly secrets: readonly SecretFile[];
   readonly edits: readonly TomlEdit[];
 }
 
@@ -42,7 +43,7 @@ export async function draftOf(imported: Imported, config: ConfigService, name?: 
     ...(imported.remotePath !== '' && { remote_path: imported.remotePath }),
     ...(imported.readOnly && { read_only: true }),
   };
-  const secrets = new Map<string, { readonly path: string; readonly value: string }>();
+  const secrets = new Map<string, SecretFile>();
   for (const option of secretOptions(clear, config))
     secrets.set(option, {
       path: await freePath(join(dirname(config.file), 'secrets', `${connectionName}-${option}`)),
@@ -86,33 +87,20 @@ async function freePath(wanted: string): Promise<string> {
  * All of it, or nothing: secrets whose configuration was refused are removed again. They are there first, for
  * a check of the configuration reads them.
  */
-export async function writeDraft(draft: Draft, config: ConfigService): Promise<ConfigApplied> {
-  const written: string[] = [];
-  const undo = (): Promise<unknown> => Promise.all(written.map((path) => rm(path, { force: true })));
-  try {
-    const owner = await stat(config.file).catch(undefinedWhenMissing);
-    for (const { path, value } of draft.secrets) {
-      await makeFolder(dirname(path));
-      // Exclusive: a file that somebody put there meanwhile is neither followed nor filled.
-      await writeFile(path, `${value}\n`, { mode: 0o600, flag: 'wx' });
-      written.push(path);
-      if (owner) await giveTo(owner, [dirname(path), path]);
+export function writeDraft(draft: Draft, config: ConfigService): Promise<ConfigApplied> {
+  return untilDone(async () => {
+    const undo = await writeSecrets(draft.secrets);
+    try {
+      const applied = await config.apply({
+        text: ({ text }) => editToml(text, draft.edits),
+        origin: 'file',
+        beforeWrite: () => prepareFile(config.file),
+      });
+      if (!applied.ok) await undo();
+      return applied;
+    } catch (error) {
+      await undo();
+      throw error;
     }
-    const applied = await config.apply({
-      text: ({ text }) => editToml(text, draft.edits),
-      origin: 'file',
-      beforeWrite: () => prepareFile(config.file),
-    });
-    if (!applied.ok) await undo();
-    return applied;
-  } catch (error) {
-    await undo();
-    throw error;
-  }
-}
-
-/** The daemon reads them as the user who has the configuration. */
-async function giveTo({ uid, gid }: Stats, paths: readonly string[]): Promise<void> {
-  if (process.getuid?.() !== 0) return;
-  for (const path of paths) await chown(path, uid, gid);
+  });
 }

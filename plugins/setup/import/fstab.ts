@@ -107,11 +107,16 @@ async function readCifs({ source, options }: Entry, files: CredentialFiles): Pro
       if (option !== undefined && given !== '') found.set(option, given);
     }
   }
-  const isKerberos = options.some(([name, value]) => name === 'sec' && value.startsWith('krb5'));
-  const notes = isKerberos
-    ? ['the entry signs in by Kerberos, which is not taken over: give the connection a password']
-    : [];
-  return { type: 'smb', options: found, remotePath: share, notes };
+  return { type: 'smb', options: found, remotePath: share, notes: cifsNotes(options) };
+}
+
+function cifsNotes(options: Entry['options']): readonly string[] {
+  return options.flatMap(([name, value]) => {
+    if (name === 'credentials' || name === 'cred') return [`its account is the one in ${value}`];
+    return name === 'sec' && value.startsWith('krb5')
+      ? ['the entry signs in by Kerberos, which is not taken over: give the connection a password']
+      : [];
+  });
 }
 
 function sharePlace(source: string): readonly [host: string, share: string] {

@@ -1,6 +1,7 @@
 /** Takes a remote from a configuration file of rclone. rclone itself reads the file. */
 import type { Processes } from 'mountkeeper';
-import { readSmallFile } from '../terminal/small-file.ts';
+import { withSmallFile } from '../terminal/small-file.ts';
+import { foreignProblem } from './foreign-file.ts';
 import { plainFolder } from '../init/flags.ts';
 import { assertPlain } from './imported.ts';
 import type { Imported } from './imported.ts';
@@ -39,14 +40,7 @@ export interface Rclone {
 export async function importRemote(file: string, from: string, rclone: Rclone): Promise<Imported> {
   const [, name = '', path = ''] = /^([^:]+)(?::(.*))?$/s.exec(from) ?? [];
   assertPlain('the path', path);
-  await readSmallFile(file, `the configuration of rclone ${file}`, MOST_BYTES);
-  const remotes = await ask<Readonly<Record<string, Readonly<Record<string, string>>>>>(rclone, [
-    'config',
-    'dump',
-    '--config',
-    file,
-    '--ask-password=false',
-  ]);
+  const remotes = await remotesIn(file, rclone);
   const { type = '', ...options } = remoteOf(remotes, name, file);
   if (WRAPPERS.has(type))
     throw new Error(`"${name}" is a remote of type ${type}, which leads to another one; import that one`);
@@ -61,11 +55,17 @@ export async function importRemote(file: string, from: string, rclone: Rclone): 
   return { type, options: clear, remotePath: root, readOnly: false, name, notes: [] };
 }
 
-function remoteOf(
-  remotes: Readonly<Record<string, Readonly<Record<string, string>>>>,
-  name: string,
-  file: string,
-): Readonly<Record<string, string>> {
+type Remotes = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+function remotesIn(path: string, rclone: Rclone): Promise<Remotes> {
+  const what = `the configuration of rclone ${path}`;
+  return withSmallFile({ path, what, mostBytes: MOST_BYTES, problem: foreignProblem }, ({ fd }) =>
+    // Through this process: just the file that was judged, whatever its path leads to by now.
+    ask(rclone, ['config', 'dump', '--config', `/proc/${process.pid}/fd/${fd}`, '--ask-password=false']),
+  );
+}
+
+function remoteOf(remotes: Remotes, name: string, file: string): Readonly<Record<string, string>> {
   const remote = Object.hasOwn(remotes, name) ? remotes[name] : undefined;
   if (remote) return remote;
   const known = Object.keys(remotes).slice(0, 20).join(', ');

@@ -1,7 +1,7 @@
 /** The guide: at most six questions, each with a default; the NAS is tried before the next one. */
 import { randomBytes } from 'node:crypto';
 import { userInfo } from 'node:os';
-import type { CliContext, FoundNas, NasAnswers, SetupAnswers } from 'mountkeeper';
+import type { CliContext, FoundNas, NasAnswers, NasKind, SetupAnswers } from 'mountkeeper';
 import type { SetupCalls } from '../requests.ts';
 import { readSmallFile } from '../terminal/small-file.ts';
 import type { Prompter } from '../terminal/prompter.ts';
@@ -12,6 +12,8 @@ import { FOLDER_HELP, readFolders } from './folder-choice.ts';
 const SHOWN_FOLDERS = 200;
 /** The answer for shares that nobody on the LAN may use. */
 const NOBODY = '-';
+
+type Place = Pick<NasAnswers, 'kind' | 'address'>;
 
 export interface Guide {
   readonly cli: CliContext;
@@ -77,25 +79,50 @@ async function askNas(
   return { ...where, user: user ?? '', password: password ?? '' };
 }
 
-async function askAddress(
-  { flags, prompter }: Guide,
+function askAddress(
+  guide: Guide,
   found: readonly FoundNas[],
   former: NasAnswers | undefined,
-): Promise<Pick<NasAnswers, 'kind' | 'address'>> {
-  const { kind = 'smb', address = '' } = former ?? flags;
-  if (!prompter || (!former && address !== '')) return splitAddress(address, kind);
-  const usual = former ?? found[0];
-  const text = await prompter.ask('Address of the NAS', usual ? joinAddress(usual) : '');
-  return numbered(found, text) ?? splitAddress(text, kind);
+): Promise<Place> | Place {
+  const { kind = 'smb', address = '' } = former ?? guide.flags;
+  if (!guide.prompter || (!former && address !== '')) return splitAddress(address, kind);
+  return typedAddress(guide.cli, guide.prompter, { found, kind, usual: former ? joinAddress(former) : '' });
 }
 
-function numbered(found: readonly FoundNas[], text: string): FoundNas | undefined {
-  return found[/^\d{1,2}$/.test(text) ? Number(text) - 1 : -1];
+interface AddressQuestion {
+  readonly found: readonly FoundNas[];
+  /** For an address that names none. */
+  readonly kind: NasKind;
+  /** Never one that was found: any machine in the network may announce itself and be sent the password. */
+  readonly usual: string;
+}
+
+async function typedAddress(
+  cli: CliContext,
+  prompter: Prompter,
+  { found, kind, usual }: AddressQuestion,
+): Promise<Place> {
+  const question = `Address of the NAS${found.length > 0 ? ', or its number above' : ''}`;
+  for (;;) {
+    const text = await prompter.ask(question, usual);
+    const chosen = found[Number(text) - 1];
+    if (chosen) return announced(cli, chosen);
+    if (/^\d+$/.test(text)) cli.printError(`There is no number ${text} above.`);
+    else if (text !== '') return splitAddress(text, kind);
+  }
+}
+
+function announced(cli: CliContext, { kind, name, address }: FoundNas): Place {
+  cli.print(`${name}: ${joinAddress({ kind, address })}`);
+  return { kind, address };
 }
 
 /** The first line of a file, or of standard input. */
 export async function passwordFrom(file: string): Promise<string> {
-  const text = file === '-' ? await firstInput() : await readSmallFile(file, `the password file ${file}`);
+  const text =
+    file === '-'
+      ? await firstInput()
+      : await readSmallFile({ path: file, what: `the password file ${file}` });
   const password = text.split(/\r?\n/, 1)[0] ?? '';
   if (password === '')
     throw new Error(`the first line of ${file === '-' ? 'standard input' : file} is empty`);

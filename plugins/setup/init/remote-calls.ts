@@ -1,15 +1,18 @@
-/** The set-up in the running daemon, over its socket or its address. */
+/** The set-up in the running daemon, over its socket or the address that the user named. */
 import type { CliContext, FoundNas } from 'mountkeeper';
 import type { AppliedAnswer, FoldersAnswer, ReviewAnswer, SetupCalls } from '../requests.ts';
 
+/** Passwords of the NAS and of the LAN are among the answers; the first call, before any question, is held to it. */
+const PRIVATE = { isPrivate: true } as const;
+
 export function remoteCalls(cli: CliContext): SetupCalls {
   const get = async (path: string): Promise<Readonly<Record<string, unknown>>> => {
-    const { status, body } = await cli.request('GET', path);
+    const { status, body } = await cli.request('GET', path, undefined, PRIVATE);
     if (status !== 200) throw new Error(problemOf(status, body));
     return JSON.parse(body) as Readonly<Record<string, unknown>>;
   };
   const post = async <T>(path: string, given: unknown): Promise<T> => {
-    const { status, body } = await cli.request('POST', path, given);
+    const { status, body } = await cli.request('POST', path, given, PRIVATE);
     if (status !== 200) throw new Error(problemOf(status, body));
     return JSON.parse(body) as T;
   };

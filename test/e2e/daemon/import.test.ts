@@ -8,6 +8,7 @@ import { after, before, describe, it } from 'node:test';
 import { readToml } from '../../../core/sdk/toml/edit.ts';
 import { Daemon, runCli } from '../../support/daemon/daemon.ts';
 import type { CliResult } from '../../support/daemon/daemon.ts';
+import { TypedSession } from '../../support/daemon/typed-session.ts';
 import { Nas, NAS_PASSWORD, NAS_USER } from '../../support/nas/nas.ts';
 import { currentRclone } from '../../support/nas/rclone-binaries.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
@@ -146,6 +147,32 @@ describe('mountkeeper import', () => {
     assert.equal(existsSync('/tmp/mk-pwned'), false);
     assert.equal(await readFile(daemon.configFile, 'utf8'), before);
     assert.deepEqual(await readdir(`${daemon.configFile.replace(/[^/]*$/, '')}secrets`), secrets);
+  });
+
+  it('starts no program that a remote names before somebody has agreed to it', async () => {
+    const [file, mark] = [scratch.path('asked/mountkeeper.toml'), scratch.path('started')];
+    const program = scratch.path('ssh.sh');
+    await writeFile(program, `#!/bin/sh\ntouch '${mark}'\n`, { mode: 0o755 });
+    const from = scratch.path('programs.conf');
+    await writeFile(from, `[odd]\ntype = sftp\nhost = nas.example\nssh = ${program}\n`, { mode: 0o600 });
+    const words = ['import', 'rclone', 'odd', '--from', from, '--config', file];
+    const { code, stdout, stderr } = await runCli([...words, '--yes']);
+    assert.equal(code, 1, stdout);
+    assert.match(stderr, /careful: the option "ssh"[^]*--untried/);
+    const session = TypedSession.start(scratch, words);
+    await session.sees(/careful: the option "ssh"[^]*Try this at the NAS, and write it\? \[y\/N\]: $/);
+    assert.equal(existsSync(mark), false, 'not before the answer');
+    session.presses('\r');
+    await session.sees(/Nothing was changed/);
+    assert.equal(await session.ends(), 1);
+    assert.equal(existsSync(mark), false);
+    // And after a yes it is tried: the program is the one that was asked about.
+    const agreed = TypedSession.start(scratch, words);
+    await agreed.answers(/\[y\/N\]: $/, 'y');
+    await agreed.sees(/the NAS refuses/);
+    assert.equal(await agreed.ends(), 1);
+    assert.equal(existsSync(mark), true);
+    assert.equal(existsSync(file), false);
   });
 
   it('takes an entry of fstab with its credentials file', async () => {

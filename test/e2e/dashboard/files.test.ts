@@ -101,4 +101,18 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
       timeoutMs: 20_000,
     });
   });
+
+  it('sends files to who sets the first password, since that is open to all who reach the page', async () => {
+    const first = 'who-came-first';
+    const toml = daemon.text().replace(/^password = .*$/m, `password = "${first}"`);
+    const { status, text } = await daemon.request('POST', '/api/config', JSON.stringify({ toml }), {
+      'content-type': 'application/json',
+    });
+    assert.equal(status, 200, text);
+    const theirs = { authorization: `Basic ${Buffer.from(`admin:${first}`).toString('base64')}` };
+    await until('they may download', async () => (await get('a.txt', theirs)).status === 200, {
+      timeoutMs: 20_000,
+    });
+    assert.equal((await get('a.txt', {})).status, 401);
+  });
 });

@@ -1,31 +1,53 @@
 /** Sending a file of a share: what is opened, what is not, and what happens when it breaks off. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { once } from 'node:events';
 import { mkdir, readFile, symlink, truncate, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { buffer } from 'node:stream/consumers';
 import { createClock } from '../../../core/platform/clock.ts';
+import { createMountTable } from '../../../core/platform/mounts/mount-table.ts';
 import { contentDisposition } from '../../../plugins/files/download/content-disposition.ts';
 import { namesOf } from '../../../plugins/files/download/route.ts';
 import { sendFile } from '../../../plugins/files/download/sender.ts';
-import type { Sending } from '../../../plugins/files/download/sender.ts';
-import { CAN_HANG_A_MOUNT, mountToHang } from '../../support/platform/hung-mount.ts';
+import type { Sending, SendLimits } from '../../../plugins/files/download/sender.ts';
+import { Slots } from '../../../plugins/files/download/slots.ts';
+import { CAN_HANG_A_MOUNT, mountOfSilence, mountToHang } from '../../support/platform/hung-mount.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { sleep, until } from '../../support/platform/wait.ts';
 import { SKIPS } from '../../runner/skips.ts';
 
 const MIB = 1_048_576;
+
+/** Of the device that a folder lies on: `major << 8 | minor`, with the upper bits of the minor above. */
+function minorOf(folder: string): number {
+  const { dev } = statSync(folder);
+  return (dev & 0xff) | ((dev >>> 12) & 0xfff00);
+}
 
 describe('a file of a share is sent', () => {
   let scratch: Scratch;
   let root: string;
   const clock = createClock();
   const limits = { answerMs: 10_000, silenceMs: 10_000 };
-  const send = (path: string, given = limits, from = root): Promise<Sending> =>
-    sendFile(
-      { root: from, names: path.split('/') },
-      { clock, signal: new AbortController().signal, limits: given },
+  interface Traits {
+    readonly limits?: SendLimits;
+    readonly from?: string;
+    readonly deviceMinor?: number;
+    readonly gone?: () => void;
+    readonly signal?: AbortSignal;
+  }
+  const send = async (path: string, traits: Traits = {}): Promise<Sending> => {
+    const { from = root, gone = () => undefined, signal = new AbortController().signal } = traits;
+    const entry = await createMountTable().find(from);
+    const deviceMinor = traits.deviceMinor ?? entry?.deviceMinor ?? minorOf(root);
+    return sendFile(
+      { root: { path: from, deviceMinor }, names: path.split('/') },
+      { clock, signal, limits: traits.limits ?? limits, gone },
     );
+  };
 
   before(async () => {
     scratch = await createScratch('download');
@@ -68,9 +90,53 @@ describe('a file of a share is sent', () => {
     const { content } = await send('large');
     await truncate(`${root}/large`, MIB);
     await assert.rejects(buffer(content), /broke off/);
-    const slow = await send('sub/a "b".bin', { answerMs: 10_000, silenceMs: 300 });
-    await new Promise((resolve) => slow.content.once('close', resolve));
-    await assert.rejects(buffer(slow.content), /does not go on|prematurely|closed/i);
+    // Nobody reads it, so nothing moves.
+    const slow = await send('sub/a "b".bin', { limits: { answerMs: 10_000, silenceMs: 300 } });
+    const [error] = (await once(slow.content, 'error')) as [Error];
+    assert.match(error.message, /^the mount does not go on$/);
+    assert.equal(slow.content.destroyed, true);
+  });
+
+  it('not from the folder below a mount that has gone', async () => {
+    await assert.rejects(send('empty', { deviceMinor: minorOf(root) + 1 }), /not mounted any more/);
+  });
+
+  it('by a process whose end is told, once, whatever comes of it', async () => {
+    const told: string[] = [];
+    const gone = (of: string) => ({ gone: () => void told.push(of) });
+    const waiting = (of: string): Promise<unknown> =>
+      until(`the end of ${of}`, () => told.includes(of), { timeoutMs: 10_000 });
+    await buffer((await send('empty', gone('whole'))).content);
+    await waiting('whole');
+    const missing = await send('nowhere', gone('missing'));
+    missing.stop();
+    await waiting('missing');
+    const left = await send('sub/a "b".bin', gone('left'));
+    assert.deepEqual(told, ['whole', 'missing'], 'one that sends is not at its end');
+    left.stop();
+    await waiting('left');
+    await assert.rejects(send('empty', { ...gone('refused'), deviceMinor: -1 }));
+    await waiting('refused');
+    const over = AbortSignal.abort();
+    await assert.rejects(send('empty', { ...gone('aborted'), signal: over }));
+    await waiting('aborted');
+    assert.deepEqual(told, ['whole', 'missing', 'left', 'refused', 'aborted']);
+  });
+
+  it('at most four at once of one share, so that no share takes the places of all', () => {
+    const slots = new Slots();
+    const take = (share: string): (() => void) => {
+      const slot = slots.take(share);
+      return typeof slot === 'string' ? assert.fail(slot) : slot;
+    };
+    const [first] = ['hangs', 'hangs', 'hangs', 'hangs'].map(take);
+    assert.match(String(slots.take('hangs')), /^4 downloads from this share are running/);
+    for (const share of ['a', 'a', 'a', 'a', 'b', 'b', 'b', 'b']) take(share);
+    assert.match(String(slots.take('c')), /^12 downloads are running/);
+    first?.();
+    first?.();
+    take('hangs');
+    assert.match(String(slots.take('hangs')), /from this share/, 'a slot is given back once');
   });
 
   it(
@@ -81,11 +147,35 @@ describe('a file of a share is sent', () => {
       mount.hang();
       try {
         await assert.rejects(
-          send('folder/x', { ...limits, answerMs: 500 }, mount.mountPoint),
+          send('folder/x', { limits: { ...limits, answerMs: 500 }, from: mount.mountPoint }),
           /does not answer/,
         );
       } finally {
         await mount.end();
+      }
+    },
+  );
+
+  it(
+    'by a process that counts for as long as it hangs in the mount, immune to its end',
+    { skip: !CAN_HANG_A_MOUNT && SKIPS.hangingMount.reason },
+    async () => {
+      const room = await createScratch('download-hangs');
+      try {
+        const mount = await mountOfSilence(room);
+        const over = new AbortController();
+        let isGone = false;
+        const gone = (): void => void (isGone = true);
+        const sending = send('x', { from: mount.mountPoint, signal: over.signal, gone });
+        await until('the process waits for the NAS', mount.isAsked, { timeoutMs: 20_000 });
+        over.abort();
+        await assert.rejects(sending, /does not answer/);
+        await sleep(300);
+        assert.equal(isGone, false, 'it was killed, and hangs');
+        await mount.end();
+        await until('its end is told', () => isGone, { timeoutMs: 20_000 });
+      } finally {
+        await room.close();
       }
     },
   );

@@ -37,7 +37,7 @@ describe('an entry of fstab', () => {
       remotePath: 'Team/a b',
       readOnly: true,
       name: 'team files',
-      notes: [],
+      notes: ['its account is the one in /root/c'],
     });
     assert.deepEqual((await read('/mnt/old')).options, { host: '10.0.0.2', user: 'bob', pass: '$(reboot)' });
     assert.equal((await read('/mnt/twice')).remotePath, 'two', 'the last one, as mount has it');
