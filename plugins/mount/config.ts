@@ -71,7 +71,7 @@ export const schema = Joi.object<MountConfig, true>({
     .meta({ fileOnly: true, tier: 'live' })
     .description(
       'Where `mountkeeper rclone install` fetches from: a mirror has the folders of the default one. ' +
-        'What it sends is checked against the checksums that rclone has signed.',
+        'What it sends is checked against the checksums that rclone has signed. Without a user and a password.',
     ),
   rclone_proxy: Joi.string()
     .uri({ scheme: ['http', 'https'] })
@@ -79,8 +79,8 @@ export const schema = Joi.object<MountConfig, true>({
     .default('')
     .meta({ fileOnly: true, tier: 'live' })
     .description(
-      'HTTP proxy of `mountkeeper rclone install`. Empty: as the variables `https_proxy`, `http_proxy` and ' +
-        '`no_proxy` of that command say, which may also hold a password of the proxy.',
+      'HTTP proxy of `mountkeeper rclone install`, without a user and a password. Empty: as the variables ' +
+        '`https_proxy`, `http_proxy` and `no_proxy` of that command say, which may hold them.',
     ),
   chunk_size: size().default('16M').description('Bytes asked of the remote at once when a file is read.'),
   chunk_limit: size()

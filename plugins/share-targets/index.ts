@@ -27,7 +27,8 @@ export default definePlugin({
     });
     // A share that is back before the next cycle was gone all the same: what used it has dead handles.
     ctx.tap('shareHealthChanged', ({ share, to }) => {
-      if (to !== 'healthy') void targets()?.left(share);
+      if (to === 'healthy') targets()?.returned(share);
+      else void targets()?.left(share);
     });
     ctx.tap('afterCycle', ({ record: { shares } }) => {
       const up = shares.filter(({ health, mounted }) => mounted && health === 'healthy');

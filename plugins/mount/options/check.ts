@@ -1,7 +1,7 @@
 import type { Config, ConfigProblem, Services } from 'mountkeeper';
 import { connectionProblems } from './providers.ts';
 import type { Provider } from './providers.ts';
-import { rcloneToRun } from '../releases/chosen.ts';
+import { rcloneToRun, systemRclone } from '../releases/chosen.ts';
 import { createRcloneFinder } from '../rclone/installed.ts';
 import type { RcloneFinder } from '../rclone/installed.ts';
 import { isPasswordOption } from './secret-options.ts';
@@ -28,6 +28,7 @@ export async function check(
   services: Pick<Services, 'processes' | 'secrets' | 'clock'>,
 ): Promise<readonly ConfigProblem[]> {
   const problems = [
+    ...addressProblems(config),
     ...optionValueProblems(config),
     ...samePlaceProblems(config),
     ...unfinishedProblems(config),
@@ -36,9 +37,19 @@ export async function check(
   const stateDir = config.supervisor.state_dir;
   // Without rclone nothing is known of backends; that rclone is missing is a problem of its own.
   const providers = await Promise.resolve()
-    .then(() => finderFor(services.processes, stateDir).providers(rcloneToRun(config.mount, stateDir)))
+    .then(() => finderFor(services.processes, stateDir).providers(rcloneFor(config)))
     .catch(() => undefined);
   return providers ? [...problems, ...backendProblems(config, providers)] : problems;
+}
+
+/** Whoever may not see which one is chosen asks the system's: it knows nearly the same. */
+function rcloneFor({ mount, supervisor }: Config): string {
+  try {
+    return rcloneToRun(mount, supervisor.state_dir);
+  } catch {
+    // The mount says what is wrong with the chosen one, and so does `doctor`.
+    return systemRclone(mount.rclone);
+  }
 }
 
 /**
@@ -49,6 +60,33 @@ function unfinishedProblems({ mount }: Config): ConfigProblem[] {
   if (!mount.write_layer || process.env['MOUNTKEEPER_UNFINISHED'] === 'write-layer') return [];
   const message = 'mount.write_layer is unfinished and can lose changes, so it is refused: take the line out';
   return [{ path: 'mount.write_layer', message }];
+}
+
+/** The configuration is shown, sent and kept in a history: what is secret stands in keys that are masked. */
+function addressProblems({ mount }: Config): ConfigProblem[] {
+  const advice = {
+    rclone_mirror:
+      'name a mirror that needs none, or fetch the archive and run `mountkeeper rclone install --file`',
+    rclone_proxy:
+      'leave the key out and set the variable https_proxy where `mountkeeper rclone install` is run',
+  };
+  return (['rclone_mirror', 'rclone_proxy'] as const).flatMap((key) =>
+    hasCredentials(mount[key])
+      ? [
+          {
+            path: `mount.${key}`,
+            message: `mount.${key} must hold no user name and no password, which would be shown: ${advice[key]}`,
+          },
+        ]
+      : [],
+  );
+}
+
+function hasCredentials(address: string): boolean {
+  // Of the two, the proxy may be empty.
+  if (!URL.canParse(address)) return false;
+  const { username, password } = new URL(address);
+  return username !== '' || password !== '';
 }
 
 function backendProblems(config: Config, providers: readonly Provider[]): ConfigProblem[] {

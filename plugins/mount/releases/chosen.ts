@@ -1,5 +1,5 @@
 /** Which rclone runs where the configuration names none: the one that `mountkeeper rclone use` has chosen. */
-import { lstatSync, readlinkSync } from 'node:fs';
+import { lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { NO_NAME, defaultRclone, setUpRclone } from '../config.ts';
 import type { MountConfig } from '../config.ts';
@@ -9,6 +9,7 @@ export const CHOSEN = 'chosen';
 export const PROGRAM = 'rclone';
 
 const OTHERS_WRITE = 0o022;
+const VERSION = /^v\d+\.\d+\.\d+$/;
 
 export function releasesFolder(stateDir: string): string {
   return join(stateDir, 'rclone');
@@ -21,16 +22,18 @@ export function isUnnamed(rclone: string): boolean {
 
 /**
  * The rclone to run now: a name or a path. Looked up for each mount, so that a choice needs no change of the
- * configuration, which would mount every share anew. Throws a sentence where somebody else could change the
- * chosen one.
+ * configuration, which would mount every share anew. Throws a sentence where the choice cannot be read, or
+ * somebody else could change the chosen one.
  */
 export function rcloneToRun({ rclone }: Pick<MountConfig, 'rclone'>, stateDir: string): string {
   if (!isUnnamed(rclone)) return rclone;
   const version = chosenVersion(stateDir);
   if (version === undefined) return rclone;
-  const folder = join(releasesFolder(stateDir), version);
+  // What is checked is what is run: no link on the way can be turned in between.
+  const real = realpathSync(stateDir);
+  const folder = join(releasesFolder(real), version);
   const program = join(folder, PROGRAM);
-  for (const path of [releasesFolder(stateDir), folder, program]) refuseForeign(path);
+  for (const path of [real, releasesFolder(real), folder, program]) refuseForeign(path);
   return program;
 }
 
@@ -39,13 +42,24 @@ export function systemRclone(rclone: string): string {
   return isUnnamed(rclone) ? defaultRclone() : rclone;
 }
 
-/** Such as `v1.75.0`; undefined for the system's, and where the folder may not be read. */
+/** Such as `v1.75.0`; undefined where nothing is chosen. Throws a sentence where that cannot be known. */
 export function chosenVersion(stateDir: string): string | undefined {
+  const link = join(releasesFolder(stateDir), CHOSEN);
+  const version = linkTarget(link);
+  if (version === undefined || VERSION.test(version)) return version;
+  throw new Error(
+    `${link} leads to ${JSON.stringify(version)}, which is no version of rclone, so it is not run: ` +
+      'run `mountkeeper rclone use VERSION`, or `use system`',
+  );
+}
+
+function linkTarget(link: string): string | undefined {
   try {
-    return readlinkSync(join(releasesFolder(stateDir), CHOSEN));
-  } catch {
-    // Nothing was ever chosen. Whoever may not read the folder is told so by `doctor`.
-    return undefined;
+    return readlinkSync(link);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw new Error(`which rclone is chosen cannot be read: ${message}`, { cause: error });
   }
 }
 

@@ -16,6 +16,7 @@ import { Nas } from '../../support/nas/nas.ts';
 import { Relay } from '../../support/nas/tcp-relay.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { processesNaming } from '../../support/platform/processes.ts';
 import { until } from '../../support/platform/wait.ts';
 
 const LISTENER =
@@ -30,13 +31,14 @@ describe('systemd', () => {
   const clock = createClock();
   let scratch: Scratch;
   let daemon: Daemon;
+  let socket: string;
   const heard: string[] = [];
 
   before(async () => {
     scratch = await createScratch('service');
     const nas = await Nas.create(scratch, { files: { 'files/a.bin': 10 } });
     const slow = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: 600_000 });
-    const socket = scratch.path('notify');
+    socket = scratch.path('notify');
     const listener = spawn('perl', ['-e', LISTENER, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
     const ended = once(listener, 'exit');
     scratch.defer(async () => {
@@ -97,12 +99,30 @@ describe('systemd', () => {
 
   it('hears nothing more of a daemon that stands still, until it goes on', async () => {
     const fed = (): number => heard.filter((line) => line === 'WATCHDOG=1').length;
+    // A child, which ends when it was heard; before it runs the program it looks like the daemon.
+    const isSpeaking = async (): Promise<boolean> => {
+      const all = await processesNaming(socket);
+      const own = all.find(({ pid }) => pid === daemon.pid)?.command;
+      return all.some(
+        ({ pid, command }) => pid !== daemon.pid && (command === own || command.startsWith('systemd-notify')),
+      );
+    };
     daemon.signal('SIGSTOP');
-    // What was under way when it was stopped.
-    await clock.sleep(500);
+    await until(
+      'it stands, and none of its messages is under way',
+      async () => {
+        const isStopped = /^\d+ \(.*\) T/s.test(await readFile(`/proc/${daemon.pid}/stat`, 'utf8'));
+        return isStopped && !(await isSpeaking());
+      },
+      { timeoutMs: 10_000 },
+    );
+    await promisify(execFile)('systemd-notify', ['X_TEST=it stands'], {
+      env: { ...process.env, NOTIFY_SOCKET: socket },
+    });
+    await until('all before that is heard', () => heard.includes('X_TEST=it stands'), { timeoutMs: 10_000 });
     const before = fed();
     // Fed every second otherwise.
-    await clock.sleep(3_500);
+    await clock.sleep(2_500);
     assert.equal(fed(), before);
     daemon.signal('SIGCONT');
     await until('it moves', () => fed() >= before + 2, { timeoutMs: 20_000 });

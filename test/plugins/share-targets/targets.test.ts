@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
@@ -18,11 +19,19 @@ async function start(t: TestContext, active: readonly string[] = []) {
   const clock = createManualClock();
   const { log, entries } = collectLog();
   const told: string[] = [];
-  let fault = '';
-  const run = async ({ command, args: [verb = '', ...args] }: ShortCommand) => {
+  /** By what is told; '' stands for everything. */
+  const faults = new Map<string, string>();
+  let hung = Promise.resolve();
+  let atWork = 0;
+  const run = async ({ command, args: [verb = '', ...args], timeoutMs }: ShortCommand) => {
     assert.equal(command, 'systemctl');
-    told.push(`${verb} ${args.at(-1) ?? ''}`);
+    assert.ok(timeoutMs <= 20_000);
+    assert.equal((atWork += 1), 1, 'one at a time');
+    const line = `${verb} ${args.at(-1) ?? ''}`;
+    told.push(line);
+    await hung.finally(() => (atWork -= 1));
     const stdout = active.map((one) => `${targetOf(one)} loaded active active Share\n`).join('');
+    const fault = faults.get('') ?? faults.get(line) ?? '';
     return { code: fault === '' ? 0 : 1, signal: null, stdout, stderr: fault };
   };
   const targets = new ShareTargets({ clock, log, processes: { run }, runtimeDir: scratch.path('run') });
@@ -32,7 +41,18 @@ async function start(t: TestContext, active: readonly string[] = []) {
     entries,
     news: () => told.splice(0).filter((one) => !one.startsWith('list-units')),
     files: async () => new Set(await readdir(scratch.path('run', 'shares')).catch(() => [])),
-    fail: (with_: string) => void (fault = with_),
+    fail: (fault: string, line = '') => void faults.set(line, fault),
+    mend: () => faults.clear(),
+    /** systemctl does not end before what is returned is called. */
+    hang: () => {
+      const end = new EventEmitter();
+      hung = once(end, 'end').then(() => undefined);
+      // It may come before anybody waits for it.
+      hung.catch(() => undefined);
+      const late = new DOMException('did not end', 'TimeoutError');
+      return { goOn: () => end.emit('end'), late: () => end.emit('error', late) };
+    },
+    answers: () => void (hung = Promise.resolve()),
   };
 }
 
@@ -61,9 +81,11 @@ describe('the targets of shares', () => {
     const { targets, news } = await start(t);
     await targets.left('photos');
     assert.deepEqual(news(), [], 'it was not up');
+    targets.returned('photos');
     await targets.follow(['photos']);
     news();
     await targets.left('photos');
+    targets.returned('photos');
     await targets.follow(['photos']);
     assert.deepEqual(news(), [
       'stop mountkeeper-share@photos.target',
@@ -89,14 +111,95 @@ describe('the targets of shares', () => {
   });
 
   it('are tried again when systemctl fails', async (t) => {
-    const { targets, news, entries, fail } = await start(t);
+    const { targets, news, entries, fail, mend } = await start(t);
     fail('Access denied');
     await targets.follow(['photos']);
-    assert.match(JSON.stringify(entries), /targets of shares not set/);
-    fail('');
+    assert.match(JSON.stringify(entries), /target of a share not set/);
+    mend();
     news();
     await targets.follow(['photos']);
     assert.deepEqual(news(), ['start mountkeeper-share@photos.target']);
+  });
+
+  it('fail alone, and say so once until they work again', async (t) => {
+    const { targets, news, entries, files, fail, mend } = await start(t);
+    const refused = 'start mountkeeper-share@a.target';
+    fail('Unit not found', refused);
+    await targets.follow(['a', 'b']);
+    assert.deepEqual(news(), [refused, 'start mountkeeper-share@b.target']);
+    await targets.follow(['a', 'b']);
+    assert.deepEqual(news(), [refused], 'tried again');
+    const said = (): readonly unknown[] => entries.map(({ target }) => target);
+    assert.deepEqual(said(), ['mountkeeper-share@a.target']);
+    mend();
+    await targets.follow(['a', 'b']);
+    await targets.follow(['b']);
+    fail('Unit not found', refused);
+    await targets.follow(['a', 'b']);
+    assert.equal(said().length, 2);
+    await targets.follow(['b']);
+    assert.deepEqual(await files(), new Set(['b']), 'a target that was refused once is not left startable');
+  });
+
+  it('are not started by a snapshot that is older than the end of their share', async (t) => {
+    const { targets, news } = await start(t);
+    await targets.follow(['photos']);
+    await targets.left('photos');
+    news();
+    await targets.follow(['photos']);
+    assert.deepEqual(news(), []);
+    targets.returned('photos');
+    await targets.follow(['photos']);
+    assert.deepEqual(news(), ['start mountkeeper-share@photos.target']);
+    await targets.left('photos');
+    await targets.follow([]);
+    news();
+    await targets.follow(['photos']);
+    assert.deepEqual(news(), ['start mountkeeper-share@photos.target'], 'a snapshot has shown it down since');
+  });
+
+  it('of a former daemon are stopped when their share goes, and at the end', async (t) => {
+    const { targets, news } = await start(t, ['photos', 'old']);
+    await targets.left('photos');
+    assert.deepEqual(news(), ['stop mountkeeper-share@photos.target']);
+    await targets.close();
+    assert.deepEqual(news(), ['stop mountkeeper-share@old.target']);
+    await targets.follow(['photos']);
+    assert.deepEqual(news(), [], 'the end is the end');
+  });
+
+  it('wait for a systemctl that hangs, and then are as their shares are by then', async (t) => {
+    const { targets, news, hang, answers, entries } = await start(t);
+    await targets.follow([]);
+    const { goOn } = hang();
+    const all = [targets.follow(['a'])];
+    for (let cycle = 0; cycle < 20; cycle += 1) {
+      all.push(targets.left('a'));
+      targets.returned('a');
+      all.push(targets.follow(['a', 'b']), targets.follow(['a', 'b', 'c']));
+    }
+    all.push(targets.follow(['a', 'c']));
+    goOn();
+    await Promise.all(all);
+    assert.deepEqual(news(), [
+      'start mountkeeper-share@a.target',
+      'stop mountkeeper-share@a.target',
+      'start mountkeeper-share@a.target',
+      'start mountkeeper-share@c.target',
+    ]);
+    const { late } = hang();
+    const closing = targets.close();
+    late();
+    await closing;
+    assert.deepEqual(
+      news(),
+      ['stop mountkeeper-share@a.target'],
+      'the next one would not be answered either',
+    );
+    assert.equal(entries.length, 1);
+    answers();
+    await targets.close();
+    assert.deepEqual(news(), ['stop mountkeeper-share@a.target', 'stop mountkeeper-share@c.target']);
   });
 
   it('have names as systemd-escape writes them', async () => {

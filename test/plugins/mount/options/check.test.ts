@@ -26,3 +26,27 @@ describe('what rclone would make of an option', () => {
     assert.deepEqual(await pathsFor({ host: 'nas', pass: '%(host)s' }), [], 'a password is obscured first');
   });
 });
+
+describe('where releases of rclone are fetched from', () => {
+  const problemsFor = async (mount: Partial<Config['mount']>) => {
+    const config = { connections: [], shares: [], mount, supervisor: { state_dir: '/nowhere' } };
+    return check(config as unknown as Config, SERVICES);
+  };
+
+  it('is given without a user name and a password, which would be shown', async () => {
+    for (const secret of ['ada:geheim@', 'ada@', ':geheim@'])
+      for (const key of ['rclone_mirror', 'rclone_proxy'] as const) {
+        const found = await problemsFor({ [key]: `https://${secret}mirror.example.org/rclone` });
+        assert.deepEqual(
+          found.map(({ path }) => path),
+          [`mount.${key}`],
+          secret,
+        );
+        assert.match(found[0]?.message ?? '', /no user name and no password.*(install --file|https_proxy)/);
+        assert.doesNotMatch(found[0]?.message ?? '', /geheim/);
+      }
+    const harmless = 'http://mirror.example.org:3128/a@b';
+    assert.deepEqual(await problemsFor({ rclone_mirror: harmless, rclone_proxy: harmless }), []);
+    assert.deepEqual(await problemsFor({ rclone_mirror: harmless, rclone_proxy: '' }), []);
+  });
+});

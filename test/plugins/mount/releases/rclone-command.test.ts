@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { lstatSync } from 'node:fs';
-import { chmod, chown, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, before, beforeEach, describe, it } from 'node:test';
 import { promisify } from 'node:util';
@@ -300,8 +300,49 @@ describe('mountkeeper rclone', () => {
       await chown(inStore('v1.77.0', 'rclone'), 65_534, 65_534);
       assert.throws(runs, /could be changed by somebody else/);
     }
+    await command(['install']);
+    for (const folder of [stateDir, inStore(), inStore('v1.77.0')]) {
+      await chmod(folder, 0o775);
+      assert.throws(runs, new RegExp(`^Error: ${folder} could be changed by somebody else`), folder);
+      await chmod(folder, 0o700);
+    }
+    const behind = scratch.path('link');
+    await symlink(stateDir, behind);
+    assert.equal(rcloneToRun(mount, behind), inStore('v1.77.0', 'rclone'), 'no link is on the way to it');
     await rm(inStore('v1.77.0'), { recursive: true });
     assert.throws(runs, /the rclone that was chosen is not there any more/);
+  });
+
+  it('takes for a choice only a link to a version, and no choice only where there is no link', async () => {
+    await mirror.publish('v1.77.0');
+    await command(['install']);
+    for (const target of [
+      '../../elsewhere',
+      '/opt',
+      'v1.77.0/../v1.77.0',
+      'v1.77',
+      'v1.77.0\nv1.77.0',
+      '.',
+    ]) {
+      await rm(inStore('chosen'));
+      await symlink(target, inStore('chosen'));
+      assert.throws(runs, /which is no version of rclone, so it is not run/, target);
+    }
+    await rm(inStore('chosen'));
+    assert.equal(runs(), 'rclone');
+    await writeFile(inStore('chosen'), 'v1.77.0');
+    assert.throws(runs, /which rclone is chosen cannot be read: EINVAL/);
+  });
+
+  it('does not take a choice that this user may not see for none', { skip: unlessRoot }, async () => {
+    await mirror.publish('v1.77.0');
+    await command(['install']);
+    process.seteuid?.(65_534);
+    try {
+      assert.throws(runs, /which rclone is chosen cannot be read: EACCES/);
+    } finally {
+      process.seteuid?.(0);
+    }
   });
 
   it('is called wrongly with 64 and its usage', async () => {

@@ -39,7 +39,7 @@ describe('checksums that rclone has signed', () => {
     const text = `${SUM}  archive.zip\n`;
     await assert.rejects(verifiedChecksums(text, await releaseKey()), /are not signed/);
     const cut = BY_RCLONE.slice(0, BY_RCLONE.indexOf('iF0'));
-    await assert.rejects(verifiedChecksums(cut, await releaseKey()), /signature/);
+    await assert.rejects(verifiedChecksums(cut, await releaseKey()), /signature cannot be read/);
     const other = await signingKey();
     await assert.rejects(verifiedChecksums(await signedText(text, other), await releaseKey()), /another key/);
     assert.equal((await verifiedChecksums(await signedText(text, other), other)).get('archive.zip'), SUM);
@@ -49,9 +49,11 @@ describe('checksums that rclone has signed', () => {
     const key = await signingKey();
     const signed = await signedText(`${SUM}  archive.zip\n`, key);
     const beside = `${'1'.repeat(64)}  archive.zip\n${signed}${'2'.repeat(64)}  other.zip\n`;
-    const taken = await verifiedChecksums(beside, key).catch((error: Error) => error);
-    if (taken instanceof Error) return;
-    assert.deepEqual([...taken], [['archive.zip', SUM]]);
+    assert.deepEqual([...(await verifiedChecksums(beside, key))], [['archive.zip', SUM]]);
+    const amongHeaders = signed.replace('\n\n', `\n${'1'.repeat(64)}  archive.zip\n\n`);
+    await assert.rejects(verifiedChecksums(amongHeaders, key), /signature cannot be read/);
+    const inside = signed.replace('archive.zip\r\n', `archive.zip\r\n${'2'.repeat(64)}  other.zip\r\n`);
+    await assert.rejects(verifiedChecksums(inside, key), /signature of the checksums is wrong/);
   });
 
   it('are refused with two sums for one name', async () => {
