@@ -1,4 +1,4 @@
-import { definePlugin, Joi } from 'mountkeeper';
+import { definePlugin, Joi, readDescriptions } from 'mountkeeper';
 import { commands } from './cli.ts';
 import { proofOf, shareSchema } from './config.ts';
 import { receiptCommand } from './receipt-command.ts';
@@ -18,7 +18,7 @@ export default definePlugin({
   description:
     'Brings what users write on the local disk to the remote; only what they saw is replaced there.',
   requires: ['processes', 'clock'],
-  config: { schema: Joi.object({}), share: shareSchema },
+  config: { schema: Joi.object({}), share: shareSchema, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     const uploader = ctx.provide('uploader', () =>
       createUploader({
