@@ -7,7 +7,7 @@ import { listKeys } from '../core/config/schema/key-tree.ts';
 import { renderDocument } from '../core/config/render.ts';
 import { assemble } from '../core/config/schema/schema.ts';
 import type { ContributionEntry } from '../core/config/schema/schema.ts';
-import type { ConfigKey } from '../core/contract/config.ts';
+import type { DeclaredKey } from '../core/config/schema/key-tree.ts';
 import { referencePage } from './reference-page.ts';
 
 const DEFAULT_HEAD =
@@ -31,7 +31,7 @@ export function generatedFiles(entries: readonly ContributionEntry[]): ReadonlyM
 }
 
 /** Every key of the document, in the order of the reference. */
-export function configKeys(entries: readonly ContributionEntry[]): readonly ConfigKey[] {
+export function configKeys(entries: readonly ContributionEntry[]): readonly DeclaredKey[] {
   return listKeys(assemble(entries).root);
 }
 

@@ -4,14 +4,14 @@
  */
 import { EXIT } from '../core/cli/exit-codes.ts';
 import { inlineValue } from '../core/sdk/toml/value.ts';
-import type { ConfigKey } from '../core/contract/config.ts';
+import type { DeclaredKey } from '../core/config/schema/key-tree.ts';
 import type { Described } from './command-grammar.ts';
 import { EXIT_MEANINGS } from './plugin-pages.ts';
 import { list, manual, prose, word } from './roff.ts';
 
 export interface ManualSources {
   readonly commands: readonly Described[];
-  readonly keys: readonly ConfigKey[];
+  readonly keys: readonly DeclaredKey[];
 }
 
 const CONFIG = '/etc/mountkeeper/mountkeeper.toml';
@@ -94,7 +94,7 @@ function sectionOf(path: string): string {
   return section.endsWith('[]') ? `[[${section.replaceAll('[]', '')}]]` : `[${section.replaceAll('[]', '')}]`;
 }
 
-function keyEntry(key: ConfigKey): readonly [string, string] {
+function keyEntry(key: DeclaredKey): readonly [string, string] {
   const value = key.default === undefined ? '' : `, default ${inlineValue(key.default)}`;
   const name = word(key.path.slice(key.path.lastIndexOf('.') + 1));
   return [

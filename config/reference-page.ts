@@ -2,7 +2,7 @@
  * The reference page of the configuration: every key with type, default, tier and owner, from the schemas
  * themselves.
  */
-import type { ConfigKey } from '../core/contract/config.ts';
+import type { DeclaredKey } from '../core/config/schema/key-tree.ts';
 import { inlineValue } from '../core/sdk/toml/value.ts';
 import { table } from './page-table.ts';
 
@@ -34,7 +34,7 @@ The same holds for secrets that are references, for connections that use anythin
 mount points outside of \`mount.root\` ([what the API may change](../operations.md#what-the-api-may-change)).
 `;
 
-export function referencePage(keys: readonly ConfigKey[]): string {
+export function referencePage(keys: readonly DeclaredKey[]): string {
   const sections = new Set(keys.map((key) => sectionOf(key.path)));
   return [
     INTRODUCTION,
@@ -56,8 +56,8 @@ function sectionOf(path: string): string {
   return section.endsWith('[]') ? `[[${section.replaceAll('[]', '')}]]` : `[${section.replaceAll('[]', '')}]`;
 }
 
-function sectionText(section: string, keys: readonly ConfigKey[]): string {
-  const nameOf = (key: ConfigKey): string => `\`${key.path.slice(key.path.lastIndexOf('.') + 1)}\``;
+function sectionText(section: string, keys: readonly DeclaredKey[]): string {
+  const nameOf = (key: DeclaredKey): string => `\`${key.path.slice(key.path.lastIndexOf('.') + 1)}\``;
   const rows = keys.map((key) => [
     nameOf(key),
     key.type,
@@ -75,10 +75,10 @@ function sectionText(section: string, keys: readonly ConfigKey[]): string {
 }
 
 /** With a note where the API may not change it. */
-function tierText({ tier, fileOnly }: ConfigKey): string {
+function tierText({ tier, fileOnly }: DeclaredKey): string {
   return fileOnly === false ? tier : `${tier}, file only`;
 }
 
-function defaultText(key: ConfigKey): string {
+function defaultText(key: DeclaredKey): string {
   return key.default === undefined ? '' : `\`${inlineValue(key.default)}\``;
 }

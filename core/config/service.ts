@@ -31,6 +31,7 @@ import type { ProtocolName } from './checks/protocols.ts';
 import type { ThirdPartyPlugins } from './checks/third-party.ts';
 import type { Assembly, ContributionEntry } from './schema/schema.ts';
 import { createSerialQueue } from '../platform/serial-queue.ts';
+import { withTranslations } from './translations.ts';
 import { createFileWriter } from './write.ts';
 
 export type { ContributionEntry } from './schema/schema.ts';
@@ -249,7 +250,8 @@ class FileConfigService implements OwnedConfigService {
   }
 
   keys(): ReturnType<ConfigService['keys']> {
-    return listKeys(this.#assemble().root);
+    const { root, entries } = this.#assemble();
+    return withTranslations(listKeys(root), entries);
   }
 
   get #protocols(): readonly ProtocolName[] | undefined {

@@ -69,6 +69,8 @@ export interface ConfigKey {
   readonly path: string;
   readonly type: string;
   readonly description: string;
+  /** The description in other languages, by language; those that its owner brings. */
+  readonly translations: Readonly<Record<string, string>>;
   readonly default: unknown;
   readonly tier: ChangeTier;
   readonly secret: boolean;
@@ -234,6 +236,11 @@ export interface ConfigContribution<C extends object = object> {
   readonly schema: ObjectSchema<C>;
   /** Keys added to every `[[shares]]`. */
   readonly share?: ObjectSchema;
+  /**
+   * The descriptions of these keys in other languages, by language and path: `{ zh: { 'smb.port': '…' } }`.
+   * `readDescriptions` reads them from files. English stands in for what is missing.
+   */
+  readonly descriptions?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** Fills in defaults that depend on other keys. Pure; gets a copy it may change. */
   readonly complete?: (config: Config) => void;
   /** Problems that a schema cannot see, such as what an installed tool accepts. Must not change anything. */

@@ -56,6 +56,19 @@ export interface MountStats {
   readonly trouble?: string | undefined;
 }
 
+/** Holds the uploads of one mount back for a while. What is being uploaded goes on. */
+export interface UploadPause {
+  /** When the pause ends by itself, in milliseconds since the epoch; undefined when nothing is paused. */
+  readonly until: number | undefined;
+  /** A plain sentence why uploads cannot be paused as things are; undefined where they can. */
+  readonly obstacle: string | undefined;
+  /**
+   * Pauses until then (milliseconds since the epoch); `flush` ends it. Rejects with a plain sentence when
+   * nothing was paused.
+   */
+  set(until: number, signal: AbortSignal): Promise<void>;
+}
+
 /** Files that wait on the local disk, found without any mount. */
 export interface PendingFiles {
   readonly count: number;
@@ -198,8 +211,10 @@ export interface Mount {
    * cannot. Absent: it never can.
    */
   serve?(options: ServeOptions): Promise<boolean>;
-  /** Uploads queued files now instead of after their write-back delay, where the tool can. */
+  /** Uploads queued files now instead of after their write-back delay, where the tool can; ends a pause. */
   flush(signal: AbortSignal): Promise<void>;
+  /** Absent: uploads of this mount cannot be paused. */
+  readonly uploadPause?: UploadPause;
   /**
    * Reads a folder's listing from the remote again, with everything below it when `recursive`. Readers and
    * figures do not wait for it. Rejects when the signal ends it or another refresh of this mount is

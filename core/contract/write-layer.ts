@@ -253,8 +253,12 @@ export interface ShareUploads {
    * way to what others changed.
    */
   refreshed(folder: string, isDeep: boolean): void;
-  /** Everything that waits may be sent now: no quiet time, no pause between attempts. */
+  /** Everything that waits may be sent now: no quiet time, no pause between attempts. Ends a pause. */
   flush(): void;
+  /** Milliseconds since the epoch; undefined when nothing is paused. */
+  readonly pausedUntil: number | undefined;
+  /** Until then only what users name is sent. 0 resumes at once. */
+  pause(until: number): void;
   queue(): readonly QueueEntry[];
   conflicts(): readonly Conflict[];
   /** Ends running uploads; what waits stays in the upper folder. */

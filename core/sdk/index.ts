@@ -61,7 +61,7 @@ export { duration, filePath, onlyInFile, rate, secret, size, MASK } from './conf
 export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeBytes } from './units.ts';
 export { editToml, readToml } from './toml/edit.ts';
 export { Fragment, h, html } from './html.ts';
-export { inEveryLanguage, readTexts } from './texts.ts';
+export { inEveryLanguage, readDescriptions, readTexts } from './texts.ts';
 export type { Texts } from './texts.ts';
 
 export { isLoopback } from './http/address.ts';

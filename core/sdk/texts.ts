@@ -10,7 +10,18 @@ export type Texts = Readonly<Record<string, Readonly<Record<string, string>>>>;
  * not JSON.
  */
 export function readTexts(moduleUrl: string): Texts {
-  const folder = new URL('./locales/', moduleUrl);
+  return textsIn(new URL('./locales/', moduleUrl));
+}
+
+/**
+ * The same of `locales/config/<language>.json`, for `descriptions` of a plugin's `config`: what each key
+ * means, by its path. English needs no file, since the schema says it.
+ */
+export function readDescriptions(moduleUrl: string): Texts {
+  return textsIn(new URL('./locales/config/', moduleUrl));
+}
+
+function textsIn(folder: URL): Texts {
   const files = readdirSync(folder)
     .filter((name) => name.endsWith('.json'))
     .sort();

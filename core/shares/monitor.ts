@@ -253,9 +253,10 @@ export class ShareMonitor {
 
   /**
    * Failed uploads back off for minutes; after an outage they may be repeated at once. Sent at every check
-   * until it succeeds.
+   * until it succeeds; a pause of the uploads is waited for.
    */
   async #kickQueue(): Promise<void> {
+    if (this.#options.mount.uploadPause?.until !== undefined) return;
     this.#isKickDue = false;
     try {
       await this.#options.mount.flush(this.#options.clock.deadline(KICK_DEADLINE_MS, this.#end.signal));

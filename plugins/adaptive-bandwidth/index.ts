@@ -1,4 +1,4 @@
-import { definePlugin, durationMs, withRelease } from 'mountkeeper';
+import { definePlugin, durationMs, readDescriptions, withRelease } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
 import { AdaptiveLimit } from './adaptive-limit.ts';
 import { schema } from './config.ts';
@@ -24,7 +24,7 @@ export default definePlugin<AdaptiveBandwidthConfig>({
   apiVersion: 1,
   description: 'Lowers the upload limit while the line is congested, and raises it again.',
   requires: ['shares'],
-  config: { section: 'bandwidth', schema },
+  config: { section: 'bandwidth', schema, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     const line = ctx.effect('judge the line', () => withRelease({ limit: create(ctx) }, () => undefined));
     const limit = (): AdaptiveLimit | undefined => line()?.limit;

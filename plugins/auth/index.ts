@@ -1,4 +1,4 @@
-import { definePlugin } from 'mountkeeper';
+import { definePlugin, readDescriptions } from 'mountkeeper';
 import { hashPasswordCommand } from './cli.ts';
 import { schema } from './config.ts';
 import type { AuthConfig } from './config.ts';
@@ -12,7 +12,7 @@ export default definePlugin<AuthConfig>({
   apiVersion: 1,
   description: 'Asks for a password on everything the web server serves.',
   guard: true,
-  config: { section: 'web', schema },
+  config: { section: 'web', schema, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     const isRoot = process.geteuid?.() === 0;
     const exposure = () => exposureOf(ctx.use('config').current.config.web, isRoot);

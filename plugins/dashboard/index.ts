@@ -1,4 +1,4 @@
-import { definePlugin, withRelease } from 'mountkeeper';
+import { definePlugin, readDescriptions, withRelease } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
 import { AssetCache } from './assets.ts';
 import { eventsFrom, ShareEvents } from './live/events.ts';
@@ -75,7 +75,7 @@ export default definePlugin<DashboardConfig>({
   apiVersion: 1,
   description: 'The page for people: what is safe, what is wrong, what to do.',
   requires: ['clock', 'status', 'shares', 'bandwidth', 'tabs'],
-  config: { schema },
+  config: { schema, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     const now = (): Living => {
       const live = living();

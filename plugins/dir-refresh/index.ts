@@ -1,4 +1,4 @@
-import { definePlugin } from 'mountkeeper';
+import { definePlugin, readDescriptions } from 'mountkeeper';
 import { refreshCommand } from './cli.ts';
 import { effectiveIntervalMs, schema, shareSchema } from './config.ts';
 import type { DirRefreshConfig } from './config.ts';
@@ -26,7 +26,12 @@ export default definePlugin<DirRefreshConfig>({
   apiVersion: 1,
   description: 'Refreshes folder listings at an interval, so that changes made elsewhere become visible.',
   requires: ['shares'],
-  config: { section: 'dir_refresh', schema, share: shareSchema },
+  config: {
+    section: 'dir_refresh',
+    schema,
+    share: shareSchema,
+    descriptions: readDescriptions(import.meta.url),
+  },
   register(ctx) {
     const intervalMs = (share: string): number =>
       effectiveIntervalMs(ctx.use('config').current.config, share);

@@ -1,4 +1,4 @@
-import { definePlugin, withRelease } from 'mountkeeper';
+import { definePlugin, readDescriptions, withRelease } from 'mountkeeper';
 import type { Offer } from 'mountkeeper';
 import { Announcer } from './announcer.ts';
 import { schema } from './config.ts';
@@ -12,7 +12,7 @@ export default definePlugin<DiscoveryConfig>({
   version: '1.0.0',
   apiVersion: 1,
   description: 'Lets Finder, Explorer and Linux find the shares in the network.',
-  config: { schema },
+  config: { schema, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     ctx.provide('nasFinder', () => createNasFinder({ clock: ctx.use('clock'), log: ctx.log }));
     const offers = (): readonly Offer[] =>

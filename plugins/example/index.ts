@@ -1,4 +1,4 @@
-import { definePlugin, html, withRelease } from 'mountkeeper';
+import { definePlugin, html, readDescriptions, withRelease } from 'mountkeeper';
 import { createCounter } from './counter.ts';
 import type { Counter } from './counter.ts';
 import { schema } from './config.ts';
@@ -30,7 +30,7 @@ export default definePlugin<ExampleConfig>({
   description: 'Shows every verb of the plugin contract; good for copying.',
   enabledByDefault: false,
   requires: ['clock', 'status'],
-  config: { schema },
+  config: { schema, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     const count = () => ctx.use('counter').value;
 

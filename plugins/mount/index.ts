@@ -1,4 +1,4 @@
-import { definePlugin } from 'mountkeeper';
+import { definePlugin, readDescriptions } from 'mountkeeper';
 import type { Uploader } from 'mountkeeper';
 import { check, finderFor } from './options/check.ts';
 import { complete, schema, shareSchema } from './config.ts';
@@ -30,6 +30,7 @@ export default definePlugin({
     section: 'mount',
     schema,
     share: shareSchema,
+    descriptions: readDescriptions(import.meta.url),
     complete,
     check,
     checkUntrusted,

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { createLatestQueue, definePlugin, formatDuration, withRelease } from 'mountkeeper';
+import { createLatestQueue, definePlugin, formatDuration, readDescriptions, withRelease } from 'mountkeeper';
 import type { PluginContext, ShareStatus, Snapshot } from 'mountkeeper';
 import { schema } from './config.ts';
 import type { NasWatchConfig } from './config.ts';
@@ -78,7 +78,7 @@ export default definePlugin<NasWatchConfig>({
   apiVersion: 1,
   description: 'Knows by evidence whether a NAS is offline, reports it, and recovers when it is back.',
   requires: ['shares'],
-  config: { section: 'notifications', schema },
+  config: { section: 'notifications', schema, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     const watcher = ctx.effect('remember outages', async () => {
       const file = join(ctx.use('paths').stateDir, 'nas-watch', 'outages.json');

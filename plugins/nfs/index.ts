@@ -1,4 +1,4 @@
-import { definePlugin, provideExporter } from 'mountkeeper';
+import { definePlugin, provideExporter, readDescriptions } from 'mountkeeper';
 import { schema } from './config.ts';
 import type { NfsConfig } from './config.ts';
 import { checks } from './doctor.ts';
@@ -16,7 +16,7 @@ export default definePlugin<NfsConfig>({
   version: '1.0.0',
   apiVersion: 1,
   description: 'Shows shares over NFS 4 with a private NFS-Ganesha.',
-  config: { section: 'nfs', schema },
+  config: { section: 'nfs', schema, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     const exporter = provideExporter(ctx, {
       protocol: 'nfs',

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { createSemaphore, definePlugin, durationMs } from 'mountkeeper';
+import { createSemaphore, definePlugin, durationMs, readDescriptions } from 'mountkeeper';
 import { schema } from './config.ts';
 import { createConnectionMonitors } from './connection-monitor.ts';
 import { createProber } from './prober.ts';
@@ -13,7 +13,7 @@ export default definePlugin({
   apiVersion: 1,
   description: "Lists a share's remote path before it is mounted, and knows whether a NAS is there.",
   requires: ['mounter'],
-  config: { section: 'probe', schema },
+  config: { section: 'probe', schema, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     ctx.provide('connections', () => createConnectionMonitors(ctx.use('clock')));
     ctx.provide('prober', () => {

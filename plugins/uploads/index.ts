@@ -1,5 +1,6 @@
-import { definePlugin, Joi } from 'mountkeeper';
+import { definePlugin, Joi, readDescriptions } from 'mountkeeper';
 import { commands } from './cli.ts';
+import type { Mount } from 'mountkeeper';
 import { proofOf, shareSchema } from './config.ts';
 import { receiptCommand } from './receipt-command.ts';
 import { ReceiptJobs } from './proof/receipt-jobs.ts';
@@ -11,14 +12,21 @@ import type { RunningUploader } from './uploader.ts';
 
 const VERSION = '1.0.0';
 
+declare module 'mountkeeper' {
+  interface StatusRecord {
+    /** Shares whose uploads are paused, and when that ends (ISO 8601). */
+    uploadPauses: Readonly<Record<string, string>>;
+  }
+}
+
 export default definePlugin({
   name: 'uploads',
   version: VERSION,
   apiVersion: 1,
   description:
     'Brings what users write on the local disk to the remote; only what they saw is replaced there.',
-  requires: ['processes', 'clock'],
-  config: { schema: Joi.object({}), share: shareSchema },
+  requires: ['processes', 'clock', 'shares'],
+  config: { schema: Joi.object({}), share: shareSchema, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     const uploader = ctx.provide('uploader', () =>
       createUploader({
@@ -31,13 +39,32 @@ export default definePlugin({
     );
     const shares = (): RunningUploader['shares'] => uploader()?.shares ?? new Map();
     const clock = () => ctx.use('clock');
+    const mountOf = (share: string): Mount | undefined =>
+      ctx
+        .use('shares')
+        .list()
+        .find(({ spec }) => spec.share.name === share)?.mount;
     ctx.route(
       ...routes(shares, clock, {
         receipt: new ReceiptJobs({ clock, version: VERSION }),
         verify: new VerifyJobs(clock),
+        mountOf,
       }),
     );
-    ctx.tab(uploadsPanel(shares, () => ctx.use('clock').now()));
+    ctx.status('uploadPauses', {
+      default: {},
+      read: () =>
+        Object.fromEntries(
+          ctx
+            .use('shares')
+            .list()
+            .flatMap(({ spec, mount }) => {
+              const until = mount?.uploadPause?.until;
+              return until === undefined ? [] : [[spec.share.name, new Date(until).toISOString()]];
+            }),
+        ),
+    });
+    ctx.tab(uploadsPanel({ shares, mountOf, clock }));
     for (const command of [...commands, receiptCommand]) ctx.cli(command);
   },
 });

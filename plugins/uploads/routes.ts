@@ -1,7 +1,8 @@
 /** The upload queue over HTTP, `/api/queue`, and the commands for it. */
 import type { ResponseToolkit, Request, ResponseObject, ServerRoute } from '@hapi/hapi';
 import { documented, Joi } from 'mountkeeper';
-import type { Clock, Conflict, QueueEntry, RouteDocument } from 'mountkeeper';
+import type { Clock, Conflict, Mount, QueueEntry, RouteDocument } from 'mountkeeper';
+import { pauseUploads, sendNow } from './pause.ts';
 import type { Keep } from './conflicts/resolve.ts';
 import type { ReceiptJobs } from './proof/receipt-jobs.ts';
 import type { VerifyJobs } from './proof/verify-jobs.ts';
@@ -75,7 +76,13 @@ export interface Proofs {
   readonly verify: VerifyJobs;
 }
 
-export function routes(shares: Shares, clock: () => Clock, proofs: Proofs): ServerRoute[] {
+export interface RouteParts extends Proofs {
+  /** Undefined while the share is not mounted. */
+  readonly mountOf: (share: string) => Mount | undefined;
+}
+
+export function routes(shares: Shares, clock: () => Clock, parts: RouteParts): ServerRoute[] {
+  const { mountOf, ...proofs } = parts;
   return [
     {
       method: 'GET',
@@ -93,24 +100,35 @@ export function routes(shares: Shares, clock: () => Clock, proofs: Proofs): Serv
         return uploads === undefined ? h.response().code(404) : bodyOf(name, uploads);
       },
     },
-    post('send', shares, (uploads, body: { path?: string } | null) => {
-      if (body?.path === undefined) uploads.flush();
-      else uploads.sendNow(body.path);
-      return {
-        ok: true,
-        message: body?.path === undefined ? 'Sending what waits' : `Sending ${body.path} next`,
-      };
-    }),
-    post('pause', shares, (uploads, body: { seconds?: number } | null) => {
-      const seconds = body?.seconds ?? HOUR_S;
-      const until = seconds === 0 ? 0 : clock().now() + seconds * 1_000;
-      uploads.pause(until);
-      return {
-        ok: true,
-        message:
-          seconds === 0 ? 'Uploads go on' : `Uploads are paused until ${new Date(until).toISOString()}`,
-      };
-    }),
+    post(
+      'send',
+      shares,
+      (uploads, body: { path?: string } | null) => {
+        if (body?.path === undefined) uploads.flush();
+        else uploads.sendNow(body.path);
+        return sending(body?.path);
+      },
+      async (share, body) => {
+        if (body?.path !== undefined) throw new Error(noLayer(share));
+        await sendNow(mountOf(share), clock());
+        return sending(undefined);
+      },
+    ),
+    post(
+      'pause',
+      shares,
+      (uploads, body: { seconds?: number } | null) => {
+        const until = endOf(body, clock());
+        uploads.pause(until);
+        return paused(until);
+      },
+      async (share, body) => {
+        const until = endOf(body, clock());
+        if (until === 0) await sendNow(mountOf(share), clock());
+        else await pauseUploads(mountOf(share), until, clock());
+        return paused(until);
+      },
+    ),
     post(
       'conflicts',
       shares,
@@ -138,6 +156,23 @@ export function routes(shares: Shares, clock: () => Clock, proofs: Proofs): Serv
   ];
 }
 
+const noLayer = (share: string): string => `Share '${share}' is not mounted with a write layer`;
+
+function sending(one: string | undefined): Answer {
+  return { ok: true, message: one === undefined ? 'Sending what waits' : `Sending ${one} next` };
+}
+
+/** Milliseconds since the epoch; 0: the pause ends now. */
+function endOf(body: { seconds?: number } | null, clock: Clock): number {
+  const seconds = body?.seconds ?? HOUR_S;
+  return seconds === 0 ? 0 : clock.now() + seconds * 1_000;
+}
+
+function paused(until: number): Answer {
+  const message = until === 0 ? 'Uploads go on' : `Uploads are paused until ${new Date(until).toISOString()}`;
+  return { ok: true, message };
+}
+
 /** How far work is that was begun by the verb, and its result. */
 function answered(
   verb: keyof Proofs,
@@ -163,6 +198,8 @@ function post<T>(
   verb: keyof typeof BODIES,
   shares: Shares,
   act: (uploads: ManagedUploads, body: T, share: string) => Answer | Promise<Answer>,
+  /** For a share without a write layer, whose queue rclone has. Absent: it cannot be done there. */
+  withoutLayer?: (share: string, body: T) => Promise<Answer>,
 ): ServerRoute {
   const refuse = (h: ResponseToolkit, message: string): ResponseObject =>
     h.response({ ok: false, message: `Invalid request: ${message}` } satisfies Answer).code(400);
@@ -184,10 +221,9 @@ function post<T>(
         request.payload ?? (verb === 'conflicts' ? undefined : null),
       );
       if (error !== undefined) return refuse(h, error.message);
-      if (uploads === undefined)
-        return { ok: false, message: `Share '${name}' is not mounted with a write layer` };
       try {
-        return await act(uploads, value as T, name);
+        if (uploads !== undefined) return await act(uploads, value as T, name);
+        return (await withoutLayer?.(name, value as T)) ?? { ok: false, message: noLayer(name) };
       } catch (cause) {
         return { ok: false, message: (cause as Error).message };
       }

@@ -5,15 +5,17 @@
 import { html, inEveryLanguage, readTexts } from 'mountkeeper';
 import type {
   ActionButton,
+  Clock,
   Conflict,
   Content,
+  Mount,
   Outcome,
   QueueEntry,
   ShareUploads,
   Tab,
   View,
 } from 'mountkeeper';
-import type { ManagedUploads } from './transfer/managed.ts';
+import { canPause, pauseUploads, sendNow } from './pause.ts';
 
 const TEXTS = readTexts(import.meta.url);
 const text = (key: string) => inEveryLanguage(TEXTS, key);
@@ -73,32 +75,40 @@ function table(uploads: ShareUploads, view: View): Content {
 const BUTTONS: readonly ActionButton[] = [
   { action: 'send', label: text('send') },
   { action: 'pause', label: text('pause'), confirm: text('pause-confirm') },
-  { action: 'go-on', label: text('go-on') },
 ];
 
-function pauseLine({ pausedUntil }: ShownUploads, view: View): Content {
-  return pausedUntil === undefined
+function pauseLine(mount: Mount | undefined, view: View): Content {
+  const { until, obstacle } = mount?.uploadPause ?? {};
+  if (obstacle !== undefined) return html`<p class="help">${view.t('no-pause', { reason: obstacle })}</p>`;
+  return until === undefined
     ? null
-    : html`<p class="reason">${view.t('paused-until', { time: view.time(pausedUntil) })}</p>`;
+    : html`<p class="reason">${view.t('paused-until', { time: view.time(until) })}</p>
+        <div class="actions">${view.button({ action: 'go-on', label: text('go-on') })}</div>`;
 }
-
-/** What the panel needs from a share's uploads. */
-export type ShownUploads = ShareUploads & Pick<ManagedUploads, 'pause' | 'pausedUntil'>;
 
 const PAUSE_MS = 3_600_000;
 
-function pausing(uploads: ShownUploads | undefined, until: number): Outcome {
-  uploads?.pause(until);
-  if (!uploads) return { ok: false, message: text('no-uploads') };
-  return { ok: true, message: text(until === 0 ? 'going-on' : 'paused') };
+export interface UploadsPanelSources {
+  /** Of shares with a write layer. */
+  readonly shares: () => ReadonlyMap<string, ShareUploads>;
+  /** Undefined while the share is not mounted. */
+  readonly mountOf: (share: string) => Mount | undefined;
+  readonly clock: () => Clock;
 }
 
-export function uploadsPanel(shares: () => ReadonlyMap<string, ShownUploads>, now: () => number): Tab {
-  const of = ({ share = '' }: View): ShownUploads | undefined => shares().get(share);
-  const send = (view: View): Outcome => {
-    const uploads = shares().get(view.share ?? '');
-    uploads?.flush();
-    return uploads ? { ok: true, message: text('sending') } : { ok: false, message: text('nothing-to-send') };
+export function uploadsPanel({ shares, mountOf, clock }: UploadsPanelSources): Tab {
+  const mount = ({ share = '' }: View): Mount | undefined => mountOf(share);
+  const send =
+    (said: string) =>
+    async (view: View): Promise<Outcome> => {
+      if (!canPause(mount(view))) return { ok: false, message: text('nothing-to-send') };
+      await sendNow(mount(view), clock());
+      return { ok: true, message: text(said) };
+    };
+  const pause = async (view: View): Promise<Outcome> => {
+    if (!canPause(mount(view))) return { ok: false, message: text('no-uploads') };
+    await pauseUploads(mount(view), clock().now() + PAUSE_MS, clock());
+    return { ok: true, message: text('paused') };
   };
   return {
     id: 'uploads',
@@ -109,14 +119,11 @@ export function uploadsPanel(shares: () => ReadonlyMap<string, ShownUploads>, no
     // Without a write layer rclone has the queue, and the share's card counts it.
     render: (view) => {
       const uploads = shares().get(view.share ?? '');
-      return uploads ? [pauseLine(uploads, view), table(uploads, view)] : null;
+      const line = pauseLine(mount(view), view);
+      return line === null && !uploads ? null : [line, uploads ? table(uploads, view) : null];
     },
     // Rendered once; the panel says whether pausing or resuming makes sense.
-    buttons: ({ share = '' }) => (shares().has(share) ? BUTTONS : []),
-    actions: {
-      send,
-      pause: (view) => pausing(of(view), now() + PAUSE_MS),
-      'go-on': (view) => pausing(of(view), 0),
-    },
+    buttons: (view) => (canPause(mount(view)) ? BUTTONS : []),
+    actions: { send: send('sending'), pause, 'go-on': send('going-on') },
   };
 }

@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Boom, createLatestQueue, definePlugin, withRelease } from 'mountkeeper';
+import { Boom, createLatestQueue, definePlugin, readDescriptions, withRelease } from 'mountkeeper';
 import type { PluginContext, WithRelease } from 'mountkeeper';
 import { warmupTabs } from './tab.ts';
 import { warmupCommand } from './cli.ts';
@@ -82,7 +82,7 @@ export default definePlugin<WarmupConfig>({
   apiVersion: 1,
   description: 'Fetches what rules name into the cache before anybody asks for it.',
   requires: ['shares'],
-  config: { section: 'warmup', schema, check },
+  config: { section: 'warmup', schema, check, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     const scheduler = ctx.effect('warm up shares', () => open(ctx));
     const opened = (): WarmupScheduler => {

@@ -1,4 +1,4 @@
-import { definePlugin, provideExporter } from 'mountkeeper';
+import { definePlugin, provideExporter, readDescriptions } from 'mountkeeper';
 import { check, schema } from './config.ts';
 import type { WebdavConfig } from './config.ts';
 import { checks } from './doctor.ts';
@@ -16,7 +16,7 @@ export default definePlugin<WebdavConfig>({
   version: '1.0.0',
   apiVersion: 1,
   description: 'Shows shares over WebDAV, each at /<name>/.',
-  config: { section: 'webdav', schema, check },
+  config: { section: 'webdav', schema, check, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     const exporter = provideExporter(ctx, {
       protocol: 'webdav',

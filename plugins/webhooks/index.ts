@@ -1,4 +1,4 @@
-import { definePlugin, withRelease } from 'mountkeeper';
+import { definePlugin, readDescriptions, withRelease } from 'mountkeeper';
 import { webhookCommand } from './cli.ts';
 import { checks, checkUntrusted, notices, schema } from './config.ts';
 import type { WebhooksConfig } from './config.ts';
@@ -13,7 +13,12 @@ export default definePlugin<WebhooksConfig>({
   version: '1.0.0',
   apiVersion: 1,
   description: 'Delivers notifications over HTTP: signed, retried for hours, each once.',
-  config: { section: 'notifications', schema, checkUntrusted },
+  config: {
+    section: 'notifications',
+    schema,
+    checkUntrusted,
+    descriptions: readDescriptions(import.meta.url),
+  },
   register(ctx) {
     const service = ctx.effect('deliver notifications', async () =>
       withRelease(await openService(ctx), (opened) => opened.settled()),

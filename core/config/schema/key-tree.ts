@@ -25,6 +25,9 @@ export interface KeyNode {
   readonly children: ReadonlyMap<string, KeyNode>;
 }
 
+/** A key as its schema declares it. */
+export type DeclaredKey = Omit<ConfigKey, 'translations'>;
+
 export interface Origin {
   readonly path: string;
   readonly owner: string;
@@ -176,7 +179,7 @@ export function mergeTables(first: KeyNode, second: KeyNode): KeyNode {
 }
 
 /** All keys that can be set, in order: values, and tables whose keys are free. */
-export function listKeys(node: KeyNode): ConfigKey[] {
+export function listKeys(node: KeyNode): DeclaredKey[] {
   const below = [...node.children.values()].flatMap((child) => listKeys(child));
   if (node.kind !== 'value' && (node.children.size > 0 || node.path === '')) return below;
   const { path, type, description, tier, secret, fileOnly, owner } = node;

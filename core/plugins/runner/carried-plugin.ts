@@ -53,6 +53,7 @@ export function carriedPlugin(options: CarriedOptions): Plugin {
         ...(config.section !== undefined && { section: config.section }),
         schema: builtSchema(config.schema),
         ...(config.share && { share: builtSchema(config.share) }),
+        ...(config.descriptions && { descriptions: config.descriptions }),
       },
     }),
     register: (ctx: PluginContext) => new Carried(ctx, options, crashes).declare(),

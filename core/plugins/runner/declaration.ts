@@ -5,6 +5,7 @@
 import Joi from 'joi';
 import type { ServerRoute } from '@hapi/hapi';
 import type { Plugin } from '../../contract/plugin.ts';
+import type { Texts } from '../../sdk/texts.ts';
 import type { Ledger } from '../instance/ledger.ts';
 import { carriedTab } from './carried-tab.ts';
 import type { CarriedTab } from './carried-tab.ts';
@@ -21,7 +22,12 @@ export interface Declaration {
   readonly version: string;
   readonly description: string;
   readonly requires: readonly string[];
-  readonly config?: { readonly section?: string; readonly schema: object; readonly share?: object };
+  readonly config?: {
+    readonly section?: string;
+    readonly schema: object;
+    readonly share?: object;
+    readonly descriptions?: Texts;
+  };
   readonly taps: readonly { readonly hook: string; readonly stage: number }[];
   readonly commands: readonly string[];
   readonly statusFields: readonly { readonly field: string; readonly default?: unknown }[];
@@ -68,7 +74,7 @@ const WHOLE_DOCUMENT = 'which is given the whole configuration with its secrets'
 export function declarationOf(plugin: Plugin, ledger: Ledger): Declaration {
   refuse(plugin, ledger);
   const { name, version, description, requires = [], config } = plugin;
-  const { section, schema, share } = config ?? {};
+  const { section, schema, share, descriptions } = config ?? {};
   return {
     name,
     version,
@@ -79,6 +85,7 @@ export function declarationOf(plugin: Plugin, ledger: Ledger): Declaration {
         ...(section !== undefined && { section }),
         schema: carriedSchema('config.schema', schema),
         ...(share && { share: carriedSchema('config.share', share) }),
+        ...(descriptions && { descriptions }),
       },
     }),
     taps: ledger.taps.map(({ hook, stage }) => ({ hook, stage })),
@@ -170,12 +177,19 @@ function routeProblem({ handler, options = {}, rules }: ServerRoute): string | u
 const text = (most = 1_000): Joi.StringSchema => Joi.string().allow('').max(most);
 const list = (item: Joi.Schema, most = 200): Joi.ArraySchema => Joi.array().items(item).max(most).required();
 const localText = Joi.alternatives(text(), Joi.object().pattern(text(20), text()));
+/** By language and key. */
+const words = Joi.object().pattern(text(20), Joi.object().pattern(text(200), text(10_000)));
 const shape = Joi.object({
   name: text().required(),
   version: text().required(),
   description: text().required(),
   requires: list(Joi.valid(...CARRIED_SERVICES)),
-  config: Joi.object({ section: text(), schema: Joi.object().unknown().required(), share: Joi.object() }),
+  config: Joi.object({
+    section: text(),
+    schema: Joi.object().unknown().required(),
+    share: Joi.object(),
+    descriptions: words,
+  }),
   taps: list(Joi.object({ hook: Joi.valid(...CARRIED_HOOKS).required(), stage: Joi.number().required() })),
   commands: list(Joi.valid(...CARRIED_COMMANDS)),
   statusFields: list(Joi.object({ field: text(100).required(), default: Joi.any() })),
@@ -205,7 +219,7 @@ const shape = Joi.object({
       icon: text(10_000),
       place: text(10),
       order: Joi.number(),
-      texts: Joi.object().pattern(text(20), Joi.object().pattern(text(200), text(10_000))),
+      texts: words,
       parts: list(text(100)),
       actions: list(text(100)),
     }),

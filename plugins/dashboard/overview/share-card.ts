@@ -60,7 +60,11 @@ function figures(data: ShareData, view: View): Content {
   const { status, speeds } = data;
   const moving = view.t('transfers', { count: status.transfers });
   return [
-    figure(view.t('to-upload'), waiting(data, view), status.dirtyCount > 0 ? 'warn' : undefined),
+    figure(
+      view.t('to-upload'),
+      [waiting(data, view), paused(data, view)],
+      status.dirtyCount > 0 ? 'warn' : undefined,
+    ),
     status.erroredFiles > 0
       ? figure(view.t('refused-files'), view.t('files', { count: status.erroredFiles }), 'bad')
       : null,
@@ -90,6 +94,11 @@ export function waiting({ status, dirtyBytes, oldestDirtyAt }: ShareData, view: 
         ? null
         : html` <small>${view.t('oldest', { time: view.time(oldestDirtyAt, 'ago') })}</small>`
     }`;
+}
+
+function paused({ pausedUntil }: ShareData, view: View): Content {
+  if (pausedUntil === undefined) return null;
+  return html` <small>${view.t('paused-until', { time: view.time(pausedUntil) })}</small>`;
 }
 
 function warmup({ status }: ShareData, view: View): Content {

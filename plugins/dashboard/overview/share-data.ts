@@ -26,6 +26,8 @@ export interface ShareData {
   /** Size of files that are not on the remote; undefined while it is unknown for one of them. */
   readonly dirtyBytes: number | undefined;
   readonly oldestDirtyAt: number | undefined;
+  /** When a pause of its uploads ends, in milliseconds since the epoch. */
+  readonly pausedUntil: number | undefined;
   /** Limit of the cache in bytes; 0: limited only by the disk. */
   readonly cacheLimit: number;
   /** Bytes per second, oldest first. */
@@ -56,18 +58,24 @@ export function toneOf({ health, healthMessage, erroredFiles }: ShareStatus): To
 
 export function shareData(status: ShareStatus, sources: ShareSources): ShareData {
   const { config, live, since, speeds } = sources;
-  const figures = live.get(status.name)?.figures?.stats;
+  const share = live.get(status.name);
+  const figures = share?.figures?.stats;
   return {
     status,
     tone: toneOf(status),
-    isCutOff: status.health === 'failed' || live.get(status.name)?.remoteAnswers === false,
+    isCutOff: status.health === 'failed' || share?.remoteAnswers === false,
     since: since(status.name),
     dirtyBytes: status.dirtyCount === 0 ? 0 : figures?.dirtyBytes,
     oldestDirtyAt: figures?.oldestDirtyAt,
+    pausedUntil: pausedUntil(share),
     cacheLimit: sizeBytes(config.cache.max_size),
     speeds: speeds(status.name),
     addresses: status.mounted ? addressesOf(status.name, sources) : [],
   };
+}
+
+function pausedUntil(share: LiveShare | undefined): number | undefined {
+  return share?.mount?.uploadPause?.until;
 }
 
 const PROTOCOLS = [

@@ -148,7 +148,7 @@ function sectionFields({ path, keys }: Section, { document, view }: Drawing): Co
     return names.map((option) =>
       field(
         {
-          key: { ...key, type: 'string', description: '' },
+          key: { ...key, type: 'string', description: '', translations: {} },
           path: [...own, option],
           value: at(document, [...own, option]),
         },
@@ -188,12 +188,17 @@ function field({ key, path, value }: Field, view: View): Content {
     >
     ${input({ key, path, value }, { id, byDefault, view })}
     <p class="help" id=${`${id}-help`}>
-      ${key.description === '' ? null : html`<span lang="en">${key.description}</span> `}${unitOf(key, view)}${
-        key.fileOnly === true ? view.t('by-file-only') : null
-      }
+      ${described(key, view)}${unitOf(key, view)}${key.fileOnly === true ? view.t('by-file-only') : null}
     </p>
     <p class="problem" id=${`${id}-problem`} hidden></p>
   </div>`;
+}
+
+/** In the reader's language where the key's owner brings it, else as the schema says it: in English. */
+function described({ description, translations }: ConfigKey, { language }: View): Content {
+  if (description === '') return null;
+  const own = Object.hasOwn(translations, language) ? translations[language] : undefined;
+  return html`<span lang=${own === undefined ? 'en' : language}>${own ?? description}</span> `;
 }
 
 /** What its text is made from. */

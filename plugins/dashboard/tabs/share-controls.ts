@@ -3,6 +3,7 @@ import { rateBytes } from 'mountkeeper';
 import type { Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
 import { limitForm, limitPanel, serversPanel } from '../overview/panels.ts';
+import { goOnAll, pauseAll, pauseButton, pausePanel } from '../overview/pause-all.ts';
 import type { Sources } from '../pages/sources.ts';
 
 async function reconnect(ctx: PluginContext, share: string): Promise<Outcome> {
@@ -57,9 +58,16 @@ export function ownTabs(ctx: PluginContext, sources: Sources): readonly Tab[] {
       order: 20,
       title: everywhere('limit'),
       texts: CATALOGUES,
-      render: (view) => limitPanel(ctx.use('bandwidth').read(), view),
-      controls: (view) => limitForm(view.action('set'), view),
-      actions: { set: (view) => setLimit(ctx, view) },
+      render: (view) => [
+        limitPanel(ctx.use('bandwidth').read(), view),
+        pausePanel(ctx.use('shares').list(), view),
+      ],
+      controls: (view) => [limitForm(view.action('set'), view), pauseButton(ctx.use('shares').list(), view)],
+      actions: {
+        set: (view) => setLimit(ctx, view),
+        pause: () => pauseAll(ctx),
+        'go-on': () => goOnAll(ctx),
+      },
     },
   ];
 }

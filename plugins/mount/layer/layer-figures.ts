@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { durationMs, sizeBytes } from 'mountkeeper';
-import type { MountStats, UploadFigures, UploadOptions } from 'mountkeeper';
+import type { MountStats, ShareUploads, UploadFigures, UploadOptions, UploadPause } from 'mountkeeper';
 import { treesOf } from '../cache/metadata.ts';
 import type { MountTools } from '../lifecycle/tools.ts';
 
@@ -71,5 +71,16 @@ export function withUploads(
     downloading: reading.transfers > waiting.uploading,
     uploadedBytes: waiting.uploadedBytes,
     trouble: troubles.length > 0 ? troubles.join('; ') : undefined,
+  };
+}
+
+/** The uploader pauses by itself, at any setting. */
+export function pauseOf(uploads: ShareUploads): UploadPause {
+  return {
+    get until() {
+      return uploads.pausedUntil;
+    },
+    obstacle: undefined,
+    set: async (until) => uploads.pause(until),
   };
 }

@@ -14,6 +14,7 @@ import type {
   PendingFiles,
   RefreshResult,
   ShareUploads,
+  UploadPause,
   Uploader,
 } from 'mountkeeper';
 import { pendingIn } from '../cache/scan.ts';
@@ -24,7 +25,7 @@ import type { Outdated } from '../rclone/remote-files.ts';
 import { clearMountPoint } from '../lifecycle/mount-point.ts';
 import { freezeMount } from '../lifecycle/freeze.ts';
 import type { MountTools } from '../lifecycle/tools.ts';
-import { isCached, NOTHING_READ, remotePathOf, uploadRules, withUploads } from './layer-figures.ts';
+import { isCached, NOTHING_READ, pauseOf, remotePathOf, uploadRules, withUploads } from './layer-figures.ts';
 import { HeldVersions } from './held-versions.ts';
 import { LocalLayer } from './upper/local-layer.ts';
 import { LowerSupervisor } from './lower-supervisor.ts';
@@ -85,6 +86,7 @@ export class LayeredMount implements Mount {
   readonly #held: HeldVersions;
   readonly #uploads: ShareUploads;
   readonly #pathCheck: PathCheck;
+  readonly uploadPause: UploadPause;
   readonly #end = new AbortController();
   #latest: ActiveMount | undefined;
   #limit: Bandwidth | undefined;
@@ -142,6 +144,7 @@ export class LayeredMount implements Mount {
       read: (folders, signal) => this.#readListings(layer, folders, signal),
     });
     this.#uploads = options.uploader.start({ layer, remote: this.#remote, ...uploadRules(tools) });
+    this.uploadPause = pauseOf(this.#uploads);
     const lost = new Promise<string>((resolve) => (this.#lose = resolve));
     this.#pathCheck = new PathCheck({
       mountPoint: plan.mountPoint,

@@ -24,7 +24,8 @@ import { markClean } from '../recovery/repair.ts';
 import { createStatsReader } from '../stats/mount-stats.ts';
 import { createFailedUploads } from '../stats/failed-uploads.ts';
 import { endReason, UNMOUNTED } from '../rclone/error-messages.ts';
-import { createFlush } from '../rclone/flush.ts';
+import { flushQueue } from '../rclone/flush.ts';
+import { QueuePause } from '../rclone/upload-pause.ts';
 import { freshenListings } from '../outage/listing-refresh.ts';
 import { CircuitBreaker } from '../outage/circuit-breaker.ts';
 import { maintain } from '../recovery/maintenance.ts';
@@ -64,7 +65,7 @@ export class ActiveMount implements Mount {
   readonly pid: number;
   readonly adopted: boolean;
   readonly exited: Promise<string>;
-  readonly flush: Mount['flush'];
+  readonly uploadPause: QueuePause;
   /** True when a former daemon had frozen it. */
   isFrozen = false;
   /** For a mount below an overlay: wraps each change of what the mount shows, or rejects. */
@@ -147,7 +148,17 @@ export class ActiveMount implements Mount {
       space,
       failedUploads,
     });
-    this.flush = createFlush(this.#rc, notes.fs);
+    this.uploadPause = new QueuePause({
+      shareName: notes.share,
+      rc: this.#rc,
+      fs: notes.fs,
+      clock,
+      log: tools.log,
+      config: tools.config,
+      pauses: tools.pauses,
+      isAdopted: process.adopted,
+      end: this.#end.signal,
+    });
     this.#pathCheck = new PathCheck({
       mountPoint: this.plan.mountPoint,
       device: deviceName(notes.share),
@@ -262,6 +273,11 @@ export class ActiveMount implements Mount {
       { rate: limit.up <= 0 && limit.down <= 0 ? 'off' : `${side(limit.up)}:${side(limit.down)}` },
       signal,
     );
+  }
+
+  flush(signal: AbortSignal): Promise<void> {
+    this.uploadPause.forget();
+    return flushQueue(this.#rc, this.#notes.fs, signal);
   }
 
   async freeze(): Promise<void> {

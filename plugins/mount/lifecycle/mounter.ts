@@ -55,6 +55,7 @@ export function createMounter(given: MountTools): RcloneMounter {
     writeOut: new WriteOut(given),
     controlPorts: new ControlPorts(given.clock),
     plans: createPlans(given.config, given.secrets),
+    pauses: new Map<string, number>(),
   };
   const mountPoints = new Set<string>();
   const mounts = new RunningMounts();

@@ -37,6 +37,8 @@ export interface MountingTools extends MountTools {
   readonly writeOut: WriteOut;
   readonly controlPorts: ControlPorts;
   readonly plans: Plans;
+  /** Ends of pauses of uploads, in milliseconds since the epoch, by share. */
+  readonly pauses: Map<string, number>;
 }
 
 export const PROCESS_PREFIX = 'mount/';

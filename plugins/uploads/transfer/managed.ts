@@ -21,10 +21,6 @@ export interface ShareUploaderOptions extends UploadOptions {
 
 /** What people may ask of a share's uploader. */
 export interface ManagedUploads extends ShareUploads {
-  /** Milliseconds since the epoch; undefined when nothing is paused. */
-  readonly pausedUntil: number | undefined;
-  /** Until then only what `sendNow` names is sent; `flush` ends the pause. 0 resumes at once. */
-  pause(until: number): void;
   /** Sends a path, and everything in it, next, without quiet time and despite a pause. */
   sendNow(path: string): void;
   /** Rejects with a plain sentence when it cannot be done in the present state. */

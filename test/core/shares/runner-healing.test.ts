@@ -125,6 +125,27 @@ describe('share runner, healing', () => {
     await runner.release();
   });
 
+  it('does not kick the queue of paused uploads before the pause is over', async () => {
+    let until: number | undefined;
+    const kit = createKit();
+    kit.mounter.prepare = (mount) => {
+      const set = (): Promise<never> => Promise.reject(new Error('unused'));
+      Object.defineProperty(mount, 'uploadPause', { get: () => ({ until, obstacle: undefined, set }) });
+    };
+    const { runner } = await mounted(kit);
+    await kit.pass(4_000, runner);
+    until = kit.clock.now() + 60_000;
+    kit.mounter.last.remoteProblem = 'connection refused';
+    await kit.pass(10_000, runner);
+    kit.mounter.last.remoteProblem = undefined;
+    await kit.pass(10_000, runner);
+    assert.deepEqual(kit.mounter.last.calls, []);
+    until = undefined;
+    await kit.pass(6_000, runner);
+    assert.deepEqual(kit.mounter.last.calls, ['flush']);
+    await runner.release();
+  });
+
   it('passes on what the mount itself says is wrong, while it lasts', async () => {
     const { kit, runner } = await mounted();
     kit.mounter.last.figures = { ...kit.mounter.last.figures, trouble: 'the disk is full' };

@@ -43,7 +43,8 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
         { name: 'files', connection: 'nas' },
         { name: '团队 team', connection: 'nas', remote_path: 'sub' },
       ],
-      sections: { webdav: { enabled: true, port: await freePort() } },
+      // The shortest quiet time in which a pause can hold back what is written meanwhile.
+      sections: { webdav: { enabled: true, port: await freePort() }, mount: { write_back: '3s' } },
     });
     await daemon.start();
     await daemon.healthy();
@@ -106,6 +107,28 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       /3\.0 MiB\/s/.test(await watched.page.locator('#card-limit').innerText()),
     );
     assert.equal(await form.locator('input[name=up]').inputValue(), '3M', "nobody's typing is written over");
+    watched.assertClean();
+  });
+
+  it('pauses uploads for an hour, says so everywhere, and goes on when told to', async () => {
+    const [card, share] = [
+      watched.page.locator('#frame-limit'),
+      watched.page.locator('[data-share="files"]'),
+    ];
+    watched.page.once('dialog', (dialog) => void dialog.accept());
+    await card.locator('button', { hasText: 'Pause uploads for 1 hour' }).click();
+    await shows('the pause', async () => /Uploads are paused until/.test(await card.innerText()));
+    await writeFile(`${daemon.mountPoint('files')}/paused.txt`, 'written in the pause');
+    await shows('the file waits', async () => (await watched.sentence()) === 'unsaved');
+    await shows('its share says why', async () => /paused until/.test(await share.innerText()));
+    // Twice the quiet time.
+    await sleep(6_000);
+    assert.equal(await nas.has('paused.txt'), false, 'a pause that is none');
+    assert.equal((await status()).all_synced, false);
+    await card.locator('button', { hasText: 'Go on now' }).click();
+    await until('it is on the NAS', () => nas.has('paused.txt'), { timeoutMs: 10_000 });
+    await shows('the end of the pause', async () => !/paused until/.test(await card.innerText()));
+    await shows('all is saved', async () => (await watched.sentence()) === 'saved', 10_000);
     watched.assertClean();
   });
 

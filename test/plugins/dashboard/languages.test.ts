@@ -18,7 +18,9 @@ function catalogues(): ReadonlyMap<string, Readonly<Record<string, Catalogue>>> 
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)) {
     const folder = join(PLUGINS, plugin, 'locales');
-    const files = readdirSync(join(PLUGINS, plugin)).includes('locales') ? readdirSync(folder) : [];
+    const files = readdirSync(join(PLUGINS, plugin)).includes('locales')
+      ? readdirSync(folder).filter((name) => name.endsWith('.json'))
+      : [];
     if (files.length === 0) continue;
     found.set(
       plugin,

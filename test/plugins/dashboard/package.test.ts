@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
@@ -29,14 +29,19 @@ describe('the dashboard as it is installed', () => {
     const plugins = readdirSync(`${PROJECT}plugins`, { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .map(({ name }) => name);
-    const withTexts = plugins.filter((name) => readdirSync(`${PROJECT}plugins/${name}`).includes('locales'));
-    assert.ok(withTexts.length > 4);
+    const catalogues = [...plugins.map((name) => `plugins/${name}/locales`), 'core/config/locales'].flatMap(
+      (folder) =>
+        existsSync(PROJECT + folder)
+          ? readdirSync(PROJECT + folder, { recursive: true, encoding: 'utf8' })
+              .filter((name) => name.endsWith('.json'))
+              .map((name) => `dist/${folder}/${name}`)
+          : [],
+    );
+    assert.ok(catalogues.length > 20 && catalogues.includes('dist/core/config/locales/config/zh.json'));
     const needed = [
       ...inFolder('plugins/dashboard/assets'),
       ...inFolder('dist/plugins/dashboard/client').filter((path) => path.endsWith('.js')),
-      ...withTexts.flatMap((name) =>
-        ['en', 'zh'].map((language) => `dist/plugins/${name}/locales/${language}.json`),
-      ),
+      ...catalogues,
     ];
     assert.deepEqual(
       needed.filter((path) => !carried.has(path)),

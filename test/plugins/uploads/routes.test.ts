@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import Hapi from '@hapi/hapi';
+import type { Mount } from 'mountkeeper';
 import { createClock } from '../../../core/platform/clock.ts';
 import { routes } from '../../../plugins/uploads/routes.ts';
 import type { VerifyBody } from '../../../plugins/uploads/proof/verify-jobs.ts';
@@ -60,6 +61,15 @@ function stage(): {
     conflicts: () => [],
     stop: () => Promise.resolve(),
   };
+  const plain = {
+    flush: async () => void asked.push('flush plain'),
+    uploadPause: {
+      until: undefined,
+      obstacle: undefined,
+      set: async (until: number) =>
+        void asked.push(`pause plain ${Math.round((until - clock.now()) / 1_000)}`),
+    },
+  } as Partial<Mount> as Mount;
   const server = Hapi.server();
   server.route(
     routes(
@@ -68,6 +78,7 @@ function stage(): {
       {
         receipt: new ReceiptJobs({ clock: () => clock, version: '1.2.3' }),
         verify: new VerifyJobs(() => clock),
+        mountOf: (share) => (share === 'plain' ? plain : undefined),
       },
     ),
   );
@@ -159,8 +170,24 @@ describe('the routes of the queue', () => {
     }
     assert.deepEqual(await post('none/send'), {
       status: 200,
-      body: { ok: false, message: "Share 'none' is not mounted with a write layer" },
+      body: { ok: false, message: 'the share is not mounted' },
     });
+    assert.deepEqual((await post('plain/send', { path: 'a' })).body, {
+      ok: false,
+      message: "Share 'plain' is not mounted with a write layer",
+    });
+    assert.deepEqual((await post('plain/verify')).body.ok, false);
     assert.deepEqual(asked, []);
+  });
+
+  it('pause and send the queue of a share without a write layer, too', async () => {
+    const { asked, post } = stage();
+    for (const [verb, payload] of [
+      ['pause', { seconds: 60 }],
+      ['pause', { seconds: 0 }],
+      ['send', undefined],
+    ] as const)
+      assert.equal((await post(`plain/${verb}`, payload)).body.ok, true, verb);
+    assert.deepEqual(asked, ['pause plain 60', 'flush plain', 'flush plain']);
   });
 });

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import type { QueueEntry } from 'mountkeeper';
+import type { Clock, Mount, QueueEntry, ShareUploads } from 'mountkeeper';
 import { createView } from '../../../plugins/dashboard/view.ts';
 import { loadLibraries } from '../../../plugins/dashboard/pages/libraries.ts';
 import { toHtml } from '../../../plugins/dashboard/pages/shell.ts';
-import type { ShownUploads } from '../../../plugins/uploads/tab.ts';
 import { uploadsPanel } from '../../../plugins/uploads/tab.ts';
 
 const NAME = '<script>alert(1)</script> "照片" \u202E.raw';
@@ -27,22 +26,16 @@ describe('the uploads of a share on the dashboard', () => {
   before(() => loadLibraries());
   let flushed = 0;
   let pausedUntil: number | undefined;
-  const uploads: ShownUploads = {
-    get pausedUntil() {
-      return pausedUntil;
-    },
-    pause: (until) => {
-      pausedUntil = until === 0 ? undefined : until;
-    },
+  const uploads: ShareUploads = {
+    pausedUntil: undefined,
+    pause: () => assert.fail('the mount is asked'),
     figures: undefined,
     look: () => Promise.reject(new Error('unused')),
     stop: () => Promise.resolve(),
     refreshed: () => undefined,
     holdMoves: () => Promise.resolve(() => undefined),
     settleMoves: () => Promise.resolve(),
-    flush: () => {
-      flushed += 1;
-    },
+    flush: () => assert.fail('the mount is asked'),
     queue: () => [
       entry({ path: 'waits' }),
       entry({ path: NAME, state: 'stuck', reason: 'permission denied <b>', tries: 3, nextTryAt: 60_000 }),
@@ -50,10 +43,33 @@ describe('the uploads of a share on the dashboard', () => {
     ],
     conflicts: () => [{ path: 'x', copy: 'x (mine)', what: 'changed', at: 0 }],
   };
-  const panel = uploadsPanel(
-    () => new Map([['files', uploads]]),
-    () => 1_000,
-  );
+  const mountWith = (obstacle?: string): Mount =>
+    ({
+      flush: async () => {
+        flushed += 1;
+        pausedUntil = undefined;
+      },
+      uploadPause: {
+        get until() {
+          return pausedUntil;
+        },
+        obstacle,
+        set: async (until: number) => void (pausedUntil = until),
+      },
+    }) as Partial<Mount> as Mount;
+  const mounts = new Map([
+    ['files', mountWith()],
+    ['plain', mountWith()],
+    ['hasty', mountWith('mount.write_back is 1s')],
+  ]);
+  const clock = { now: () => 1_000, deadline: () => AbortSignal.timeout(1_000) } as Partial<Clock> as Clock;
+  const panel = uploadsPanel({
+    shares: () => new Map([['files', uploads]]),
+    mountOf: (share) => mounts.get(share),
+    clock: () => clock,
+  });
+  const act = async (action: string, share: string): Promise<boolean | undefined> =>
+    (await panel.actions?.[action]?.(view('en', share)))?.ok;
   const view = (language: string, share = 'files') => createView({ language, host: 'h', share, tab: panel });
 
   it("names what is stuck first, with the remote's own words, as text", () => {
@@ -70,7 +86,7 @@ describe('the uploads of a share on the dashboard', () => {
     assert.match(toHtml(panel.render(view('zh')) as never), /受阻/);
   });
 
-  it('is not there for shares whose queue rclone keeps', () => {
+  it('is not there for shares that are not mounted', () => {
     assert.equal(panel.render(view('en', 'team')), null);
     assert.deepEqual(panel.buttons?.(view('en', 'team')), []);
   });
@@ -86,8 +102,27 @@ describe('the uploads of a share on the dashboard', () => {
     assert.equal((await panel.actions?.['pause']?.(view('en', 'team')))?.ok, false);
   });
 
+  it('pauses shares whose queue rclone keeps, and says in a sentence where that cannot be', async () => {
+    assert.equal(panel.render(view('en', 'plain')), null);
+    assert.deepEqual(
+      panel.buttons?.(view('en', 'plain')).map(({ action }) => action),
+      ['send', 'pause'],
+    );
+    assert.equal(await act('pause', 'plain'), true);
+    assert.match(toHtml(panel.render(view('en', 'plain')) as never), /paused until[^]*do\/uploads\/go-on/);
+    assert.equal(await act('go-on', 'plain'), true);
+    assert.deepEqual(panel.buttons?.(view('en', 'hasty')), []);
+    assert.match(
+      toHtml(panel.render(view('en', 'hasty')) as never),
+      /cannot be paused: mount\.write_back is 1s/,
+    );
+    assert.equal(await act('pause', 'hasty'), false);
+    assert.equal(pausedUntil, undefined);
+  });
+
   it('sends what waits when asked', async () => {
+    flushed = 0;
     assert.deepEqual([(await panel.actions?.['send']?.(view('en')))?.ok, flushed], [true, 1]);
-    assert.equal((await panel.actions?.['send']?.(view('en', 'team')))?.ok, false);
+    assert.equal(await act('send', 'team'), false);
   });
 });

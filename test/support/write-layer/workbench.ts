@@ -49,6 +49,8 @@ export class LayerWorkbench {
           figures: FIGURES,
           look: () => Promise.resolve(FIGURES),
           flush: () => undefined,
+          pausedUntil: undefined,
+          pause: () => undefined,
           refreshed: () => undefined,
           holdMoves: () => Promise.resolve(() => undefined),
           settleMoves: () => Promise.resolve(),

@@ -106,6 +106,16 @@ describe('a plugin that is carried', () => {
     assert.equal(tap?.({ up: 1, down: 1 }), undefined);
   });
 
+  it('brings the descriptions of its keys in other languages', () => {
+    const descriptions = { zh: { 'plugins.garden.beds': '花坛。' } };
+    const schema = Joi.object({ beds: Joi.number().default(1) });
+    assert.deepEqual(carried(plugin(nothing, { config: { schema, descriptions } })).config?.descriptions, {
+      ...descriptions,
+    });
+    const bad = { ...sentBy(whole), config: { schema: {}, descriptions: { zh: { beds: 7 } } } };
+    assert.throws(() => checkedDeclaration(bad), /what it declares cannot be used/);
+  });
+
   it('has the same schema', () => {
     const schema = Joi.object({
       word: Joi.string().pattern(/^a+$/i).default('a').description('A word.').meta({ tier: 'live' }),

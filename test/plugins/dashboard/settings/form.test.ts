@@ -18,6 +18,7 @@ function key(path: string, type: string, traits: Partial<ConfigKey> = {}): Confi
     path,
     type,
     description: `About ${path}.`,
+    translations: {},
     default: undefined,
     tier: 'live',
     secret: false,
@@ -90,6 +91,20 @@ describe('the form of the settings', () => {
     assert.match(drawn, /<input(?=[^>]*id="field-cache_dir")(?=[^>]*disabled)/);
     assert.match(drawn, /<option[^>]*>Default: info/);
     assert.ok(!drawn.includes('plugins.logs'), 'switches have a page of their own');
+  });
+
+  it("describes keys in the reader's language where their owner does, else in English, marked as English", () => {
+    const keys = [
+      key('web.port', 'integer', { translations: { zh: '端口。' } }),
+      key('lights.colour', 'string', { translations: {} }),
+    ];
+    const tab = { id: 'settings', title: '设置', texts: CATALOGUES, render: () => null };
+    const zh = toHtml(fieldsPanel({}, keys, createView({ language: 'zh', host: 'h', tab })));
+    assert.match(zh, /<span lang="zh">端口。<\/span>/);
+    assert.match(zh, /<span lang="en">About lights\.colour\.<\/span>/);
+    assert.ok(!zh.includes('About web.port.'));
+    const en = toHtml(fieldsPanel({}, keys, view));
+    assert.match(en, /<span lang="en">About web\.port\.<\/span>/);
   });
 
   it('says what a change does, whom it interrupts, and names the text that was looked at', () => {

@@ -1,0 +1,160 @@
+/** A pause of uploads: what waits in rclone's queue is put off, and what comes meanwhile, before its time is over. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { pino } from 'pino';
+import type { Config } from '../../../../core/contract/config.ts';
+import { createManualClock } from '../../../../core/testing/manual-clock.ts';
+import { QueuePause } from '../../../../plugins/mount/rclone/upload-pause.ts';
+
+const HOUR_MS = 3_600_000;
+
+interface Item {
+  readonly id: number;
+  readonly dueMs: number;
+  readonly uploading: boolean;
+}
+
+function stage(writeBack = '5s') {
+  const clock = createManualClock();
+  const end = new AbortController();
+  const pauses = new Map<string, number>();
+  const queue = new Map<number, Item>();
+  /** As rclone queues a file: due in so many seconds. */
+  const add = (id: number, seconds: number, uploading = false): void => {
+    queue.set(id, { id, dueMs: clock.monotonic() + seconds * 1_000, uploading });
+  };
+  const calls: string[] = [];
+  let isSilent = false;
+  const rc = {
+    call: async (name: string, parameters: Readonly<Record<string, unknown>>): Promise<never> => {
+      if (isSilent) throw new Error('rclone does not answer');
+      const secondsTo = ({ dueMs }: Item): number => (dueMs - clock.monotonic()) / 1_000;
+      if (name === 'vfs/queue')
+        return { queue: [...queue.values()].map((item) => ({ ...item, expiry: secondsTo(item) })) } as never;
+      const { id, expiry } = parameters as { id: number; expiry: number };
+      calls.push(`${id} ${Math.round(expiry)}`);
+      add(id, expiry);
+      return {} as never;
+    },
+  };
+  const begin = (isAdopted = false): QueuePause =>
+    new QueuePause({
+      shareName: 'files',
+      rc: rc as never,
+      fs: 'nas:',
+      clock,
+      log: pino({ level: 'silent' }),
+      config: () => ({ mount: { write_back: writeBack } }) as unknown as Config,
+      pauses,
+      isAdopted,
+      end: end.signal,
+    });
+  return {
+    clock,
+    end,
+    pauses,
+    add,
+    calls,
+    begin,
+    silence: (to: boolean) => (isSilent = to),
+    signal: new AbortController().signal,
+  };
+}
+
+describe('a pause of uploads', () => {
+  it('puts off what waits to its end, and leaves what is being uploaded', async () => {
+    const { add, begin, calls, clock, end, signal } = stage();
+    add(1, 4);
+    add(2, -3, true);
+    add(3, -1);
+    const paused = begin();
+    assert.equal(paused.until, undefined);
+    await paused.set(clock.now() + HOUR_MS, signal);
+    assert.deepEqual(calls, ['1 3600', '3 3600']);
+    assert.equal(paused.until, clock.now() + HOUR_MS);
+    end.abort();
+  });
+
+  it('puts off what comes meanwhile within a second or two, once each, and ends by itself', async () => {
+    const { add, begin, calls, clock, end, signal } = stage();
+    const paused = begin();
+    await paused.set(clock.now() + 60_000, signal);
+    add(7, 5);
+    await clock.advance(1_000);
+    assert.deepEqual(calls, ['7 59']);
+    await clock.advance(10_000);
+    assert.equal(calls.length, 1);
+    await clock.advance(60_000);
+    add(8, 5);
+    await clock.advance(5_000);
+    assert.deepEqual([paused.until, calls.length], [undefined, 1]);
+    end.abort();
+  });
+
+  it('can be made shorter', async () => {
+    const { add, begin, calls, clock, end, signal } = stage();
+    add(1, 4);
+    const paused = begin();
+    await paused.set(clock.now() + HOUR_MS, signal);
+    await paused.set(clock.now() + 60_000, signal);
+    assert.deepEqual(calls, ['1 3600', '1 60']);
+    end.abort();
+  });
+
+  it('goes on with the next rclone of the share, and ends when it is forgotten', async () => {
+    const { add, begin, calls, clock, end, pauses } = stage();
+    pauses.set('files', clock.now() + HOUR_MS);
+    add(1, 5);
+    const paused = begin();
+    await clock.advance(0);
+    assert.deepEqual(calls, ['1 3600']);
+    paused.forget();
+    add(2, 5);
+    await clock.advance(3_000);
+    assert.deepEqual([paused.until, calls.length], [undefined, 1]);
+    end.abort();
+  });
+
+  it('ends with the daemon that made it: the next one sends what waits longer than rclone itself would', async () => {
+    const { add, begin, calls, clock, end, silence } = stage();
+    add(1, 3_000);
+    add(2, 200);
+    add(3, 4_000, true);
+    silence(true);
+    begin(true);
+    await clock.advance(5_000);
+    silence(false);
+    await clock.advance(5_000);
+    assert.deepEqual(calls, ['1 -1']);
+    await clock.advance(60_000);
+    assert.equal(calls.length, 1);
+    end.abort();
+  });
+
+  it('is none where rclone does not answer, and looks again where it was one', async () => {
+    const { add, begin, calls, clock, end, pauses, signal, silence } = stage();
+    add(1, 4);
+    const paused = begin();
+    silence(true);
+    await assert.rejects(paused.set(clock.now() + HOUR_MS, signal), /does not answer/);
+    assert.deepEqual([paused.until, pauses.size], [undefined, 0]);
+    silence(false);
+    await paused.set(clock.now() + HOUR_MS, signal);
+    silence(true);
+    add(2, 5);
+    await clock.advance(1_000);
+    silence(false);
+    await clock.advance(1_000);
+    assert.deepEqual(calls, ['1 3600', '2 3598']);
+    end.abort();
+  });
+
+  it('says in a sentence where rclone would begin before it can be held back', async () => {
+    const { begin, clock, signal } = stage('1s');
+    const paused = begin();
+    assert.match(paused.obstacle ?? '', /^mount\.write_back is 1s, and rclone/);
+    await assert.rejects(paused.set(clock.now() + HOUR_MS, signal), /write_back is 1s/);
+    assert.equal(paused.until, undefined);
+    assert.equal(stage('3s').begin().obstacle, undefined);
+  });
+});
