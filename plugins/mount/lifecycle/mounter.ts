@@ -11,9 +11,15 @@ import { createCacheRoots } from '../cache/cache-folders.ts';
 import { cachedShares, pendingIn, pendingInAll } from '../cache/scan.ts';
 import { pendingInLayer, pendingInLayers, planLayer, mountLayer } from '../layer/layering.ts';
 import { layerPaths } from '../layer/paths.ts';
-import { recoverAside } from '../layer/upper/set-aside.ts';
-import { beginReadOnlyCache, chooseWay, isLayerDue, isReadOnlyCache } from '../layer/write-way.ts';
-import { removeLayer } from '../layer/remove-layer.ts';
+import { recoverUnmounted } from '../layer/upper/set-aside.ts';
+import {
+  beginReadOnlyCache,
+  chooseWay,
+  isLayerDue,
+  isLayerWrittenTo,
+  isReadOnlyCache,
+} from '../layer/write-way.ts';
+import { clearFormerLayer, removeLayer } from '../layer/remove-layer.ts';
 import type { WriteWay } from '../layer/write-way.ts';
 import { ActiveMount } from './active-mount.ts';
 import { recoveryReport } from '../recovery/recovery-report.ts';
@@ -177,8 +183,9 @@ async function readyCache(
     cacheDir,
     planned.place,
     async () => {
-      await recoverAside(layerPaths(cacheDir), ownLog);
-      return (await pendingIn(cacheDir)).count + (await pendingInLayer(cacheDir, tools)).count > 0;
+      await recoverUnmounted(layerPaths(cacheDir), { log: ownLog, processes });
+      const [cached, written] = [await pendingIn(cacheDir), await pendingInLayer(cacheDir, tools)];
+      return cached.count + written.count > 0 || isLayerWrittenTo(cacheDir, processes);
     },
     [planned.formerPlace],
   );
@@ -206,11 +213,15 @@ async function settleWay(
   // What was only read needs no repair.
   const wasReadOnly = await isReadOnlyCache(cacheDir);
   const dirty = wasReadOnly ? [] : await repair();
+  await clearFormerLayer(cacheDir);
   const way = await chooseWay(cacheDir, log, tools);
   if (way === 'layer') await beginReadOnlyCache(cacheDir);
   else {
     // What it still holds would hide what users write without it, and its whiteouts would delete it later.
     await removeLayer(cacheDir);
   }
-  return { way, dirty: way === 'cache' && wasReadOnly ? await repair() : dirty };
+  return {
+    way,
+    dirty: way === 'cache' && wasReadOnly ? await repair() : dirty,
+  };
 }
