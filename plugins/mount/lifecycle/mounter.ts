@@ -26,7 +26,7 @@ import { recoveryReport } from '../recovery/recovery-report.ts';
 import type { Notice } from '../recovery/recovery-report.ts';
 import { lockLater, prepareMountPoint, unlockMountPoint } from './mount-point.ts';
 import { narrowMount } from './mount-flags.ts';
-import { cacheFolder, createPlans, planBy } from './mount-plan.ts';
+import { cacheFolder, createPlans, planReady } from './mount-plan.ts';
 import type { SharePlan } from './mount-plan.ts';
 import { clearAfterPowerCut } from '../recovery/power-cut.ts';
 import { probeRemote, remoteFolders } from './probe.ts';
@@ -141,7 +141,7 @@ async function mountShare(spec: ShareSpec, tools: MountingTools, signal: AbortSi
       ),
   );
   signal.throwIfAborted();
-  const plan = planBy(planned.mount, way === 'layer', tools.config());
+  const plan = planReady(spec, { place: planned.place, cacheDir, isLayered: way === 'layer' }, tools);
   if (way === 'layer') {
     const layering = await planLayer(spec, plan, tools);
     return mountLayer(layering, (one, ended) => startLower(one, tools, ended), tools, signal);
