@@ -290,8 +290,9 @@ export class ShareRunner {
       'share writes in the way that was set before until its files are uploaded',
     );
     const isOver = await this.#inbox.during(EVERYTHING, async (signal) => {
-      // The mounter may find files again that no mount uploads.
-      await pause(clock, otherWayBackoffMs(this.#turns), signal);
+      // The mounter may find files again that no mount uploads. Messages do not prolong the wait.
+      const dueMs = active.mountedAtMs + otherWayBackoffMs(this.#turns);
+      await pause(clock, Math.max(0, dueMs - clock.monotonic()), signal);
       await drainAtLeisure(this.#around, active, signal);
       return !signal.aborted;
     });

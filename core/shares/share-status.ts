@@ -17,8 +17,8 @@ export const NOTES = {
     'it keeps its former settings until the files that were written with them are on the remote; ' +
     '`mountkeeper reconnect` applies the new ones at once',
   otherWay:
-    'another way of writing is set: it goes over to that at the first moment at which all of its files are ' +
-    'on the remote',
+    'another way of writing is set: it goes over to that when all of its files are on the remote; after ' +
+    'attempts in vain, up to an hour passes before the next one',
   noMounter: 'no mounter is active: the mount goes on as it is and would not come back',
 } as const;
 

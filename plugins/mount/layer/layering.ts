@@ -19,7 +19,7 @@ import { clearMountPoint } from '../lifecycle/mount-point.ts';
 import { cacheFolder, planBy } from '../lifecycle/mount-plan.ts';
 import { RcloneFiles } from '../rclone/remote-files.ts';
 import type { MountingTools, MountTools } from '../lifecycle/tools.ts';
-import { recoverAside } from './upper/set-aside.ts';
+import { recoverAside, recoverUnmounted } from './upper/set-aside.ts';
 import { LayeredMount } from './layered-mount.ts';
 import { dropNames, isOverlaySource, mountOverlay, overlaySource } from './overlay.ts';
 import type { LayerPlan } from './layer-plan.ts';
@@ -132,7 +132,7 @@ async function clearUpper(
 ): Promise<void> {
   const { log } = tools;
   const { name } = lowerSpec.share;
-  const count = await recoverAside(paths, log);
+  const count = await recoverUnmounted(paths, tools);
   if (count > 0)
     log.info({ share: name, files: count }, 'what was being taken out of the write layer is in it again');
   for (const folder of [paths.upper, paths.records]) await makeFolder(folder);

@@ -7,12 +7,17 @@ import { layerPaths } from './paths.ts';
 const FORMER = 'former-layer';
 
 /**
- * Removes a write layer of which the remote has everything. Out of its place by one rename, so that half a
- * removal is never read as deletions by users. What a crash leaves is removed by the next call.
+ * Removes a write layer of which the remote has everything, and to which nobody writes. Out of its place by
+ * one rename, so that half a removal is never read as deletions by users. What a crash leaves is removed by
+ * `clearFormerLayer`.
  */
 export async function removeLayer(cacheDir: string): Promise<void> {
-  const former = join(cacheDir, FORMER);
-  await rm(former, { recursive: true, force: true });
-  await rename(layerPaths(cacheDir).folder, former).catch(undefinedWhenMissing);
-  await rm(former, { recursive: true, force: true });
+  await clearFormerLayer(cacheDir);
+  await rename(layerPaths(cacheDir).folder, join(cacheDir, FORMER)).catch(undefinedWhenMissing);
+  await clearFormerLayer(cacheDir);
+}
+
+/** Finishes a removal that was cut off. Call it before each mount, whichever way the share writes in. */
+export async function clearFormerLayer(cacheDir: string): Promise<void> {
+  await rm(join(cacheDir, FORMER), { recursive: true, force: true });
 }

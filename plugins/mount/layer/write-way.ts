@@ -6,14 +6,17 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder, undefinedWhenMissing, writeWhole } from 'mountkeeper';
-import type { Logger } from 'mountkeeper';
+import type { Logger, PendingFiles, Processes } from 'mountkeeper';
 import { pendingIn } from '../cache/scan.ts';
 import type { MountTools } from '../lifecycle/tools.ts';
 import { holdsLayer, pendingInLayer } from './layering.ts';
+import { isWrittenTo } from './upper/still-open.ts';
 import { layerPaths } from './paths.ts';
-import { recoverAside } from './upper/set-aside.ts';
+import { recoverUnmounted } from './upper/set-aside.ts';
 
 export type WriteWay = 'layer' | 'cache';
+
+export type WayTools = Pick<MountTools, 'config' | 'uploader' | 'processes'>;
 
 /**
  * This file exists from the first start of a read-only rclone on a cache without dirty files. From then on
@@ -41,14 +44,13 @@ function markOf(cacheDir: string): string {
  * How the share must be mounted now. Call it while nothing of it is mounted. Rejects with a plain sentence
  * when files wait for both ways.
  */
-export async function chooseWay(
-  cacheDir: string,
-  log: Logger,
-  tools: Pick<MountTools, 'config' | 'uploader'>,
-): Promise<WriteWay> {
+export async function chooseWay(cacheDir: string, log: Logger, tools: WayTools): Promise<WriteWay> {
   const configured = tools.config().mount.write_layer ? 'layer' : 'cache';
   // Also where the upper folder is empty: its only file may be the one that was being taken out.
-  await recoverAside(layerPaths(cacheDir), log);
+  await recoverUnmounted(layerPaths(cacheDir), {
+    log,
+    processes: tools.processes,
+  });
   // To count what waits in a large cache takes seconds, and nothing can wait in a layer that is not there.
   if (configured === 'cache' && !(await holdsLayer(cacheDir))) return 'cache';
   const [cached, written] = await Promise.all([pendingIn(cacheDir), pendingInLayer(cacheDir, tools)]);
@@ -58,7 +60,8 @@ export async function chooseWay(
         `${layerPaths(cacheDir).folder}: neither can be uploaded without hiding the other; ` +
         'move one of the two folders away and start the share again',
     );
-  const way = cached.count > 0 ? 'cache' : written.count > 0 ? 'layer' : configured;
+  const isKept = cached.count === 0 && (await keepsLayer(cacheDir, written, tools));
+  const way = cached.count > 0 ? 'cache' : isKept ? 'layer' : configured;
   if (way !== configured)
     log.warn(
       { files: cached.count + written.count, writeLayer: way === 'layer' },
@@ -67,11 +70,27 @@ export async function chooseWay(
   return way;
 }
 
-/** Whether the next mount has a write layer, as far as the disk tells: such a one needs no remote. */
-export async function isLayerDue(
+/**
+ * Whether the layer must stay, whatever is configured: files in it wait, or a program still writes to one. A
+ * program keeps a file of a former mount open, and what it writes there would end with the file.
+ */
+async function keepsLayer(
   cacheDir: string,
-  tools: Pick<MountTools, 'config' | 'uploader'>,
+  { count }: Pick<PendingFiles, 'count'>,
+  { processes }: WayTools,
 ): Promise<boolean> {
-  if (!tools.config().mount.write_layer) return (await pendingInLayer(cacheDir, tools)).count > 0;
+  return count > 0 || (await isLayerWrittenTo(cacheDir, processes));
+}
+
+/** Whether programs have files of the layer open for writing. Call it while nothing of it is mounted. */
+export function isLayerWrittenTo(cacheDir: string, processes: Pick<Processes, 'run'>): Promise<boolean> {
+  const { upper, aside } = layerPaths(cacheDir);
+  return isWrittenTo([upper, aside], processes);
+}
+
+/** Whether the next mount has a write layer, as far as the disk tells: such a one needs no remote. */
+export async function isLayerDue(cacheDir: string, tools: WayTools): Promise<boolean> {
+  if (!tools.config().mount.write_layer)
+    return keepsLayer(cacheDir, await pendingInLayer(cacheDir, tools), tools);
   return (await isReadOnlyCache(cacheDir)) || (await pendingIn(cacheDir)).count === 0;
 }

@@ -85,6 +85,21 @@ export function planBy(plan: MountPlan, isLayered: boolean, config: Config): Mou
   return { mountPoint, ...(isAsked ? { identity, fingerprint } : otherWay) };
 }
 
+/**
+ * The plan by which a share is mounted once its cache is ready, which may have taken minutes: by the settings
+ * of now. Throws when these lead elsewhere than the cache was made ready for.
+ */
+export function planReady(
+  spec: ShareSpec,
+  { place, cacheDir, isLayered }: { readonly place: string; readonly cacheDir: string; readonly isLayered: boolean },
+  { plans, config }: { readonly plans: Plans; readonly config: () => Config },
+): MountPlan {
+  const now = plans.renewed(spec);
+  if (now.place !== place || cacheFolder(config(), spec.share.name) !== cacheDir)
+    throw new Error('the settings changed while the cache was made ready; the share is mounted by the new ones');
+  return planBy(now.mount, isLayered, config());
+}
+
 /** Hash of the remote that dirty files belong to, wherever on the disk they wait: a cache may be moved. */
 export function remoteIdentity(spec: ShareSpec, secrets: Secrets): string {
   return digest(['place', spec.connection.type, identifying(options(spec, secrets)), spec.share.remote_path]);

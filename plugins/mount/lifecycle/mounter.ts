@@ -11,16 +11,22 @@ import { createCacheRoots } from '../cache/cache-folders.ts';
 import { cachedShares, pendingIn, pendingInAll } from '../cache/scan.ts';
 import { pendingInLayer, pendingInLayers, planLayer, mountLayer } from '../layer/layering.ts';
 import { layerPaths } from '../layer/paths.ts';
-import { recoverAside } from '../layer/upper/set-aside.ts';
-import { beginReadOnlyCache, chooseWay, isLayerDue, isReadOnlyCache } from '../layer/write-way.ts';
-import { removeLayer } from '../layer/remove-layer.ts';
+import { recoverUnmounted } from '../layer/upper/set-aside.ts';
+import {
+  beginReadOnlyCache,
+  chooseWay,
+  isLayerDue,
+  isLayerWrittenTo,
+  isReadOnlyCache,
+} from '../layer/write-way.ts';
+import { clearFormerLayer, removeLayer } from '../layer/remove-layer.ts';
 import type { WriteWay } from '../layer/write-way.ts';
 import { ActiveMount } from './active-mount.ts';
 import { recoveryReport } from '../recovery/recovery-report.ts';
 import type { Notice } from '../recovery/recovery-report.ts';
 import { lockLater, prepareMountPoint, unlockMountPoint } from './mount-point.ts';
 import { narrowMount } from './mount-flags.ts';
-import { cacheFolder, createPlans, planBy } from './mount-plan.ts';
+import { cacheFolder, createPlans, planReady } from './mount-plan.ts';
 import type { SharePlan } from './mount-plan.ts';
 import { clearAfterPowerCut } from '../recovery/power-cut.ts';
 import { probeRemote, remoteFolders } from './probe.ts';
@@ -136,7 +142,7 @@ async function mountShare(spec: ShareSpec, tools: MountingTools, signal: AbortSi
       ),
   );
   signal.throwIfAborted();
-  const plan = planBy(planned.mount, way === 'layer', tools.config());
+  const plan = planReady(spec, { place: planned.place, cacheDir, isLayered: way === 'layer' }, tools);
   if (way === 'layer') {
     const layering = await planLayer(spec, plan, tools);
     return mountLayer(layering, (one, ended) => startLower(one, tools, ended), tools, signal);
@@ -178,8 +184,9 @@ async function readyCache(
     cacheDir,
     planned.place,
     async () => {
-      await recoverAside(layerPaths(cacheDir), ownLog);
-      return (await pendingIn(cacheDir)).count + (await pendingInLayer(cacheDir, tools)).count > 0;
+      await recoverUnmounted(layerPaths(cacheDir), { log: ownLog, processes });
+      const [cached, written] = [await pendingIn(cacheDir), await pendingInLayer(cacheDir, tools)];
+      return cached.count + written.count > 0 || isLayerWrittenTo(cacheDir, processes);
     },
     [planned.formerPlace],
   );
@@ -207,11 +214,15 @@ async function settleWay(
   // What was only read needs no repair.
   const wasReadOnly = await isReadOnlyCache(cacheDir);
   const dirty = wasReadOnly ? [] : await repair();
+  await clearFormerLayer(cacheDir);
   const way = await chooseWay(cacheDir, log, tools);
   if (way === 'layer') await beginReadOnlyCache(cacheDir);
   else {
     // What it still holds would hide what users write without it, and its whiteouts would delete it later.
     await removeLayer(cacheDir);
   }
-  return { way, dirty: way === 'cache' && wasReadOnly ? await repair() : dirty };
+  return {
+    way,
+    dirty: way === 'cache' && wasReadOnly ? await repair() : dirty,
+  };
 }

@@ -293,6 +293,23 @@ describe('share runner, another way of writing', () => {
     await runner.release();
   });
 
+  it('waits no longer for its next attempt when it is told of other settings meanwhile', async () => {
+    const { kit, ways, runner, first } = await turned();
+    ways.waits = 'one';
+    first.dirty(0);
+    await kit.clock.advance(10_000);
+    const [second, { length }] = [kit.mounter.last, kit.mounter.mounts];
+    assert.notEqual(second, first);
+    ways.waits = undefined;
+    for (let told = 0; told < 9; told += 1) {
+      await kit.clock.advance(10_000);
+      runner.change(spec('photos', { protocols: told % 2 === 0 ? ['nfs'] : ['smb'] }));
+    }
+    assert.equal(kit.mounter.mounts.length, length + 1);
+    assert.equal(kit.mounter.last.plan.identity, 'two nas.lan');
+    await runner.release();
+  });
+
   it('mounts again at once what a former daemon had frozen', async () => {
     const kit = createKit();
     const ways = twoWays(kit);

@@ -4,7 +4,7 @@
  * not brought to the NAS. At every moment at which the status says that all is synced, the NAS has it all.
  */
 import assert from 'node:assert/strict';
-import { cpSync, existsSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -182,7 +182,10 @@ describe('a share goes over to another way of writing', () => {
     const upper = (): string => join(daemon.cacheDir, SHARE, 'layer', 'upper');
 
     it('shows and brings up what waits in the layer, also after all was killed with the NAS away', async () => {
+      const former = join(daemon.cacheDir, SHARE, 'former-layer');
+      mkdirSync(former, { recursive: true });
       await begin(true, '30s');
+      assert.equal(existsSync(former), false, 'the removal of a former layer that was cut off is finished');
       await both(`${CHANGES}; ${SAVE}; mv tree moved; rm moved/c`);
       await nas.stop();
       await killAll();

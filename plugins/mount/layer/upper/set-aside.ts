@@ -6,8 +6,9 @@ import { link, lstat, mkdir, readFile, readdir, rename, rm, rmdir, unlink } from
 import { basename, dirname, extname, join } from 'node:path';
 import type { BigIntStats } from 'node:fs';
 import { undefinedWhenMissing } from 'mountkeeper';
-import type { Logger } from 'mountkeeper';
+import type { Logger, Processes } from 'mountkeeper';
 import type { LayerPaths } from '../paths.ts';
+import { isWrittenTo } from './still-open.ts';
 
 export const NAMES = 'names.json';
 
@@ -45,7 +46,12 @@ export async function leftAside({
       const stats = await lstat(place, { bigint: true }).catch(undefinedWhenMissing);
       if (!stats) continue;
       const isOut = changedNs !== '' && !isTouchedSince(stats, BigInt(changedNs));
-      left.push({ path, aside: place, stats, ...(isOut && { changedNs: BigInt(changedNs) }) });
+      left.push({
+        path,
+        aside: place,
+        stats,
+        ...(isOut && { changedNs: BigInt(changedNs) }),
+      });
     }
     found.set(folder, left);
   }
@@ -72,6 +78,19 @@ export async function recoverAside(paths: LayerPaths, log: Logger, { isLive = fa
     await rmdir(folder).catch(() => undefined);
   }
   return count;
+}
+
+/**
+ * The same while no overlay is mounted. A program may still write to a file through a mount that was taken
+ * off its path: then nothing is deleted.
+ */
+export async function recoverUnmounted(
+  paths: LayerPaths,
+  { log, processes }: { readonly log: Logger; readonly processes: Pick<Processes, 'run'> },
+): Promise<number> {
+  return recoverAside(paths, log, {
+    isLive: await isWrittenTo([paths.aside], processes),
+  });
 }
 
 /**

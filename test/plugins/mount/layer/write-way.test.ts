@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { Config, Uploader } from 'mountkeeper';
+import type { Config, Processes, Uploader } from 'mountkeeper';
+import { createClock } from '../../../../core/platform/clock.ts';
+import { runShortCommand } from '../../../../core/platform/processes/short-command.ts';
 import { settleIdentity } from '../../../../plugins/mount/cache/identity.ts';
 import { treesOf } from '../../../../plugins/mount/cache/metadata.ts';
 import { layerPaths } from '../../../../plugins/mount/layer/paths.ts';
-import { removeLayer } from '../../../../plugins/mount/layer/remove-layer.ts';
+import { clearFormerLayer, removeLayer } from '../../../../plugins/mount/layer/remove-layer.ts';
 import {
   beginReadOnlyCache,
   chooseWay,
@@ -19,6 +23,13 @@ import type { WriteWay } from '../../../../plugins/mount/layer/write-way.ts';
 import { dropTorn } from '../../../../plugins/mount/recovery/repair.ts';
 import { collectLog } from '../../../support/platform/collected-log.ts';
 
+/** Maps a file for writing, closes it, tells that, and waits for the end of its input. */
+const MAP = `
+use POSIX; $| = 1;
+open(my $file, "+<", $ARGV[0]) or die;
+syscall((POSIX::uname())[4] eq "aarch64" ? 222 : 9, 0, 4096, 3, 1, fileno($file), 0) != -1 or die;
+close($file); print "mapped"; <STDIN>;`;
+
 describe('the way in which a share writes', () => {
   let root: string;
   let cache: string;
@@ -27,9 +38,14 @@ describe('the way in which a share writes', () => {
   let written: number;
   const { log } = collectLog();
   const tools = {
+    processes: {
+      run: (spec) => runShortCommand(spec, createClock()),
+    } as Processes,
     config: () => ({ mount: { write_layer: isLayered } }) as unknown as Config,
     uploader: () =>
-      ({ waiting: async () => ({ count: written, bytes: written, paths: [] }) }) as unknown as Uploader,
+      ({
+        waiting: async () => ({ count: written, bytes: written, paths: [] }),
+      }) as unknown as Uploader,
   };
   const put = async (file: string, content: string): Promise<void> => {
     await mkdir(dirname(file), { recursive: true });
@@ -40,7 +56,13 @@ describe('the way in which a share writes', () => {
     await put(join(data, path), '12345');
     await put(join(records, path), meta);
   };
-  const META = { Size: 5, Rs: [{ Pos: 0, Size: 5 }], Fingerprint: '', ModTime: '', ATime: '' };
+  const META = {
+    Size: 5,
+    Rs: [{ Pos: 0, Size: 5 }],
+    Fingerprint: '',
+    ModTime: '',
+    ATime: '',
+  };
   const dirty = (path: string): Promise<void> => cached(path, JSON.stringify({ ...META, Dirty: true }));
   const clean = (path: string): Promise<void> => cached(path, JSON.stringify({ ...META, Dirty: false }));
   const inUpper = (path: string): Promise<void> => put(join(layerPaths(cache).upper, path), 'x');
@@ -73,6 +95,44 @@ describe('the way in which a share writes', () => {
     isLayered = false;
     assert.equal(await chosen(), 'layer');
     assert.equal(await isLayerDue(cache, tools), true);
+  });
+
+  it('is the layer while a program writes to a file of it, open or mapped, through whatever mount', async () => {
+    await inUpper('a');
+    await inUpper('b');
+    isLayered = false;
+    const file = await open(join(layerPaths(cache).upper, 'a'), 'a');
+    assert.equal(await chosen(), 'layer');
+    assert.equal(await isLayerDue(cache, tools), true);
+    await file.close();
+    const reader = await open(join(layerPaths(cache).upper, 'a'), 'r');
+    assert.equal(await chosen(), 'cache', 'who only reads loses nothing');
+    await reader.close();
+    const mapper = spawn('perl', ['-e', MAP, join(layerPaths(cache).upper, 'b')], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    await once(mapper.stdout, 'data');
+    assert.equal(await chosen(), 'layer');
+    mapper.stdin.end();
+    await once(mapper, 'exit');
+    assert.equal(await chosen(), 'cache');
+  });
+
+  it('keeps what was taken out of the layer for as long as a program writes to it', async () => {
+    const aside = join(layerPaths(cache).aside, 'one');
+    await put(join(aside, '0'), 'uploaded');
+    const { ctimeNs } = await stat(join(aside, '0'), { bigint: true });
+    await put(join(aside, 'names.json'), JSON.stringify([{ path: 'c', changedNs: String(ctimeNs) }]));
+    const file = await open(join(aside, '0'), 'a');
+    await chosen();
+    assert.ok(existsSync(join(aside, '0')));
+    await file.write(', and written to since');
+    await file.close();
+    await chosen();
+    assert.equal(
+      await readFile(join(layerPaths(cache).upper, 'c'), 'utf8'),
+      'uploaded, and written to since',
+    );
   });
 
   it('is none while files wait for both, which is said with their folders', async () => {
@@ -126,6 +186,9 @@ describe('the way in which a share writes', () => {
     );
     assert.equal(await isReadOnlyCache(cache), false);
     await removeLayer(cache);
+    await put(join(cache, 'former-layer', 'upper', 'half'), 'x');
+    await clearFormerLayer(cache);
+    assert.equal(existsSync(join(cache, 'former-layer')), false, 'whichever way comes next');
   });
 
   it('goes aside with the share, and comes back with it', async () => {

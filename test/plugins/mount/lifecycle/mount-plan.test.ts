@@ -8,6 +8,7 @@ import {
   planBy,
   remoteIdentity,
   planMount,
+  planReady,
 } from '../../../../plugins/mount/lifecycle/mount-plan.ts';
 
 const secrets = { resolve: (): string => 'clear' };
@@ -139,6 +140,22 @@ describe('the plans of shares', () => {
     assert.notEqual(renewed.mount.fingerprint, second.mount.fingerprint);
     assert.equal(plans.of(one), renewed);
     assert.notEqual(plans.of({ ...one, connection: { ...one.connection } }), renewed);
+  });
+
+  it('are those of the settings by which a share is mounted, when these changed while its cache was made ready', () => {
+    let now = config;
+    const plans = createPlans(() => now, secrets);
+    const { place } = plans.renewed(spec());
+    const ready = (isLayered: boolean): ReturnType<typeof planReady> =>
+      planReady(spec(), { place, cacheDir: '/c/photos', isLayered }, { plans, config: () => now });
+    now = { ...config, mount: { ...config.mount, write_layer: true } };
+    const { fingerprint, otherWay } = plan(spec(), now);
+    assert.equal(ready(true).fingerprint, fingerprint);
+    assert.equal(ready(false).fingerprint, otherWay?.fingerprint);
+    now = { ...config, cache: { ...config.cache, max_age: '1d' } };
+    assert.equal(ready(false).fingerprint, plan(spec(), now).fingerprint);
+    now = { ...config, cache: { ...config.cache, dir: '/d' } };
+    assert.throws(() => ready(false), /settings changed while the cache was made ready/);
   });
 });
 

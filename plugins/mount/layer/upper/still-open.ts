@@ -1,0 +1,41 @@
+/** Finds out whether programs can still write to files, also through a mount that was taken off its path. */
+import { stat } from 'node:fs/promises';
+import { undefinedWhenMissing } from 'mountkeeper';
+import type { Processes } from 'mountkeeper';
+
+const TIMEOUT_MS = 60_000;
+/**
+ * The kernel refuses a read lease while anybody has the file open for writing, or mapped for it, through any
+ * path and namespace. Written in perl, which every Debian has, because Node has no call for leases. Prints a
+ * letter for the first such file, and ends.
+ */
+const WRITERS = `
+use strict; use Fcntl; use File::Find;
+find({ no_chdir => 1, wanted => sub {
+  return if -l $_ || !-f _;
+  sysopen(my $file, $_, O_RDONLY | O_NOFOLLOW) or return;
+  return if fcntl($file, 1024, 0) || !$!{EAGAIN};
+  print "w"; exit 0;
+} }, @ARGV);`;
+
+/** Whether a program has a file in these folders open for writing. Rejects when that cannot be found out. */
+export async function isWrittenTo(
+  folders: readonly string[],
+  processes: Pick<Processes, 'run'>,
+): Promise<boolean> {
+  const there: string[] = [];
+  for (const folder of folders)
+    if ((await stat(folder).catch(undefinedWhenMissing)) !== undefined) there.push(folder);
+  if (there.length === 0) return false;
+  const { stdout, stderr, code } = await processes.run({
+    command: 'perl',
+    args: ['-e', WRITERS, ...there],
+    env: { LC_ALL: 'C' },
+    timeoutMs: TIMEOUT_MS,
+  });
+  if (code !== 0)
+    throw new Error(
+      `whether programs still write to files in ${there.join(' and ')} cannot be found out: ${stderr.trim()}`,
+    );
+  return stdout === 'w';
+}
