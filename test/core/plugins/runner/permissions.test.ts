@@ -174,6 +174,19 @@ describe('the process of a plugin', { timeout: 120_000 }, () => {
     await declared(source('', "ctx.tap('collectNotices', () => []);"), []);
   });
 
+  it('limits no bandwidth without the permission to send commands', async () => {
+    for (const body of [
+      "ctx.tap('collectShareLimits', () => []);",
+      "ctx.tap('resolveBandwidth', (budget) => budget);",
+    ]) {
+      await assert.rejects(
+        declared(source('', body), ['read-status', 'network']),
+        /it uses ctx\.tap\("\w+"\) without the permission "send-commands"; add "send-commands" to/,
+      );
+      await declared(source('', body), ['send-commands']);
+    }
+  });
+
   it('is TypeScript as well, with no permission at all', async () => {
     const { labels } = await declared(
       source('const one: number = 1; void one;', "ctx.effect('a', () => () => undefined);"),
