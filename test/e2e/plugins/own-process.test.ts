@@ -74,7 +74,8 @@ describe('a plugin in a process of its own', () => {
     for (const [name, [body]] of Object.entries(REFUSED)) await place(scratch, name, source(name, body));
     // As on a machine where the daemon can make no network of its own for a process.
     await mkdir(scratch.path('bin'));
-    const refusing = '#!/bin/sh\ncase "$*" in *--net*) exit 1 ;; esac\nPATH=/usr/bin:/bin exec unshare "$@"\n';
+    const refusing =
+      '#!/bin/sh\ncase "$*" in *--net*) exit 1 ;; esac\nPATH=/usr/bin:/bin exec unshare "$@"\n';
     await writeFile(scratch.path('bin', 'unshare'), refusing, { mode: 0o755 });
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],
