@@ -146,6 +146,13 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
           ? undefined
           : { level: 'error', message: `The plugin "${plugin}" is switched off: ${reason}.` },
       ),
+    onNotKept: (plugin, reason) =>
+      status.setStanding(
+        `not kept ${plugin}`,
+        reason === undefined
+          ? undefined
+          : { level: 'warning', message: `The plugin "${plugin}": ${reason}.` },
+      ),
   });
   await host.discover({
     thirdPartyDirs,

@@ -90,8 +90,24 @@ async function stateCheck(config: Config): Promise<Check> {
   };
 }
 
-/** Third-party plugins, and their folders, that cannot be used as they are. */
+/** Third-party plugins, and their folders, that cannot be used as they are, or may do more than they ask for. */
 function pluginChecks(plugins: readonly PluginInfo[]): readonly Check[] {
+  const notKept = plugins.flatMap(({ name, notKept: detail }): Check[] =>
+    detail === undefined
+      ? []
+      : [
+          {
+            title: `permissions of ${name}`,
+            result: 'warning',
+            detail,
+            advice: 'install util-linux, allow user namespaces to the daemon, or switch the plugin off',
+          },
+        ],
+  );
+  return [...unusable(plugins), ...notKept];
+}
+
+function unusable(plugins: readonly PluginInfo[]): readonly Check[] {
   return plugins
     .filter(({ thirdParty, state }) => thirdParty && state !== 'waiting')
     .flatMap(({ name, state, reason }) =>

@@ -8,7 +8,7 @@ export const DEFAULT_CONFIG = '/etc/mountkeeper/mountkeeper.toml';
 
 export const PLUGIN_USAGE =
   'list | enable NAME | new NAME [--ts] | check DIR | search WORDS | install PACKAGE[@VERSION] | install FOLDER | ' +
-  'install TARBALL | update [NAME] | remove NAME [--force]';
+  'install TARBALL [--yes] | update [NAME] [--yes] | remove NAME [--force]';
 
 /** The core's own subcommands; plugins add the others. */
 export const OWN_COMMANDS: readonly Described[] = [

@@ -69,7 +69,10 @@ export interface PluginInfo {
   readonly version: string;
   readonly description: string;
   readonly state: PluginState;
-  /** Why it is waiting, failed or invalid; undefined otherwise. */
+  /**
+   * Why it is waiting, failed or invalid; of an active one, what this machine does not keep it from. Undefined
+   * otherwise.
+   */
   readonly reason: string | undefined;
   /** Labels of what is active now: effects, jobs, intervals. */
   readonly effects: readonly string[];
@@ -78,6 +81,10 @@ export interface PluginInfo {
   readonly thirdParty: boolean;
   /** Where its code runs, or would: `own`, in a process of its own; `none`, inside the daemon. */
   readonly isolation: 'own' | 'none';
+  /** What this machine does not keep its process from, though it has no permission for it; a sentence. */
+  readonly notKept?: string | undefined;
+  /** It was switched off since it broke off: `enable` brings it back. */
+  readonly isBrokenOff?: boolean;
   /** What a third party's plugin asks for; with the isolation `none` it may do everything, whatever it asks for. */
   readonly permissions?: readonly Permission[];
 }

@@ -6,6 +6,7 @@
 import type { Lifecycle, Plugin as HapiPlugin, Request, Server, ServerRoute } from '@hapi/hapi';
 import type { Clock } from '../contract/platform.ts';
 import { timeBox } from '../platform/deadline.ts';
+import { OwnEvents } from './confined-events.ts';
 import { placedPath } from '../plugins/instance/route-place.ts';
 
 type NativePlugin = HapiPlugin<unknown>;
@@ -59,6 +60,15 @@ function refuse(what: string, { plugin }: Confinement): never {
   );
 }
 
+/** Those of one plugin, whatever of it asks. */
+const ownEvents = new WeakMap<Confinement, OwnEvents>();
+
+function eventsOf(to: Confinement): OwnEvents {
+  const events = ownEvents.get(to) ?? new OwnEvents({ owns: to.owns, refuse: (what) => refuse(what, to) });
+  ownEvents.set(to, events);
+  return events;
+}
+
 function confinedServer(server: Server, to: Confinement): Server {
   const own: Readonly<Record<string, unknown>> = {
     route: (routes: ServerRoute | ServerRoute[]) =>
@@ -82,7 +92,8 @@ function confinedServer(server: Server, to: Confinement): Server {
     },
     dependency: (names: unknown, after?: AnyFn) =>
       (server.dependency as AnyFn).call(server, names, after && withConfined(after, to)),
-    events: { on: (criteria: unknown, listener: AnyFn) => listen(server, criteria, listener, to) },
+    event: (events: unknown) => eventsOf(to).register(server, events),
+    events: eventsOf(to).of(server),
     auth: { ...server.auth, default: () => refuse('auth.default()', to) },
   };
   return new Proxy(server, {
@@ -138,14 +149,4 @@ function forOwn(method: AnyFn, { owns, clock, timeoutMs }: Confinement): Lifecyc
     const given = method.call(this, request, h, error) as Lifecycle.ReturnValue;
     return given instanceof Promise ? timeBox(clock, timeoutMs, given) : given;
   };
-}
-
-/** Of requests, the events of its own alone. */
-function listen(server: Server, criteria: unknown, listener: AnyFn, to: Confinement): void {
-  const name = typeof criteria === 'string' ? criteria : (criteria as { name?: unknown }).name;
-  const isOfRequest = name === 'request' || name === 'response';
-  const heard: AnyFn = (request, ...args) => {
-    if (!isOfRequest || to.owns(request as Request)) listener.call(undefined, request, ...args);
-  };
-  (server.events.on as AnyFn).call(server.events, criteria, heard);
 }

@@ -28,7 +28,7 @@ import { sameLedgers } from './instance/ledger.ts';
 import type { Ledger, Projector } from './instance/ledger.ts';
 import { ledgersOf, planMembers, restartDependants, takeConfig } from './plugin-set.ts';
 import type { ChangeRequest, MakeInstance, Members } from './plugin-set.ts';
-import { describeMember, reportStates } from './plugin-info.ts';
+import { describeMember, reportStates, tellNotKept } from './plugin-info.ts';
 import { buildMembers, createBuilder } from './projections.ts';
 import type { Build, Builder } from './projections.ts';
 import type { JobScheduler } from './instance/recurring.ts';
@@ -52,6 +52,11 @@ export interface PluginHostOptions {
   readonly scheduler: JobScheduler;
   /** Told of plugins that were switched off since they broke off, with the reason; undefined once that is over. */
   readonly onSwitchedOff?: (plugin: string, reason: string | undefined) => void;
+  /**
+   * Told of each active plugin that this machine does not keep from what it has no permission for; with undefined
+   * once that is over.
+   */
+  readonly onNotKept?: (plugin: string, reason: string | undefined) => void;
   readonly send: <K extends keyof Commands>(command: K, ...args: Commands[K]['args']) => Promise<void>;
   /** Deadlines in milliseconds, for tests. */
   readonly limits?: {
@@ -378,6 +383,7 @@ class Host implements PluginHost {
     for (const instance of this.#active()) await instance.refresh();
     const states = this.list();
     reportStates(states, this.#reported, this.#options.log);
+    tellNotKept(states, this.#reported, this.#options.onNotKept);
     this.#reported = states;
     this.#brokenOff.tell(this.#found);
   }

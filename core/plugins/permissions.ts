@@ -39,7 +39,7 @@ export function permissionsIn(declared: unknown): readonly Permission[] {
 /** As "read the status, use the network"; "nothing of the kind" for none. */
 export function inWords(permissions: readonly Permission[]): string {
   return permissions.length === 0
-    ? 'neither see nor do anything outside itself'
+    ? 'show pages, figures and notices of its own, and nothing else'
     : permissions.map((one) => WORDS[one]).join(', ');
 }
 

@@ -5,7 +5,7 @@ import { contributedBy } from './contributed.ts';
 import { providerOf } from './plugin-set.ts';
 import type { Member, Members } from './plugin-set.ts';
 import { findCircle } from './order.ts';
-import { absenceOf, isCarried } from './runner/runners.ts';
+import { absenceOf, isCarried, notKeptFrom } from './runner/runners.ts';
 
 export function describeMember(member: Member, members: Members, coreServices: object): PluginInfo {
   const { found, instance } = member;
@@ -21,8 +21,15 @@ export function describeMember(member: Member, members: Members, coreServices: o
     ...(found.permissions && { permissions: found.permissions }),
     contributes,
     effects: instance?.effects ?? [],
+    ...(member.enabled && { notKept: notKept(member) }),
+    isBrokenOff: member.failure?.stage === 'broken off',
     ...stateOf(member, members, coreServices),
   };
+}
+
+function notKept({ found, instance }: Member): string | undefined {
+  const plugin = instance?.plugin ?? found.plugin;
+  return plugin && notKeptFrom(plugin);
 }
 
 /** An instance from before may run on where the new one would not. */
@@ -50,7 +57,7 @@ function stateOf(
     case 'disabled':
       return { state, reason: found.problem };
     default:
-      return { state, reason: undefined };
+      return { state, reason: notKept(member) };
   }
 }
 
@@ -107,4 +114,21 @@ export function reportStates(list: readonly PluginInfo[], before: readonly Plugi
     else if (state === 'waiting') log.warn(fields, 'plugin waits');
     else log.info(fields, 'plugin changed its state');
   }
+}
+
+/** Tells of plugins whose permissions this machine does not hold them to, where that has changed. */
+export function tellNotKept(
+  list: readonly PluginInfo[],
+  before: readonly PluginInfo[],
+  tell: (plugin: string, reason: string | undefined) => void = () => undefined,
+): void {
+  const reasons = (infos: readonly PluginInfo[]): ReadonlyMap<string, string> =>
+    new Map(
+      infos.flatMap(({ name, state, notKept: reason }) =>
+        state === 'active' && reason !== undefined ? [[name, reason]] : [],
+      ),
+    );
+  const [former, now] = [reasons(before), reasons(list)];
+  for (const name of new Set([...former.keys(), ...now.keys()]))
+    if (former.get(name) !== now.get(name)) tell(name, now.get(name));
 }

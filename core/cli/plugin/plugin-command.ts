@@ -14,7 +14,8 @@ import { NoDaemon } from '../client.ts';
 import type { Invocation } from '../invocation.ts';
 import { EXIT } from '../exit-codes.ts';
 import { PLUGIN_USAGE } from '../usage.ts';
-import { installPlugin, removePlugin, searchPlugins, updatePlugins } from './install/install-command.ts';
+import { installPlugin, removePlugin, searchPlugins } from './install/install-command.ts';
+import { updatePlugins } from './install/update-command.ts';
 
 const IMPORT_MS = 10_000;
 
@@ -40,17 +41,18 @@ const ACTIONS: Readonly<Record<string, Usage>> = {
   search: { words: [0, Infinity], run: (words, _, context) => searchPlugins(words, context) },
   install: {
     words: [1, 1],
-    run: ([what = ''], { configFile }, context) => installPlugin(what, configFile, context),
+    option: '--yes',
+    run: ([what = ''], { args }, context) => installPlugin(what, args.rest.includes('--yes'), context),
   },
   update: {
     words: [0, 1],
-    run: ([name], { configFile }, context) => updatePlugins(name, configFile, context),
+    option: '--yes',
+    run: ([name], { args }, context) => updatePlugins(name, args.rest.includes('--yes'), context),
   },
   remove: {
     words: [1, 1],
     option: '--force',
-    run: ([name = ''], { args, configFile }, context) =>
-      removePlugin(name, args.rest.includes('--force'), configFile, context),
+    run: ([name = ''], { args }, context) => removePlugin(name, args.rest.includes('--force'), context),
   },
 };
 

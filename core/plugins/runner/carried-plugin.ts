@@ -36,6 +36,8 @@ export interface CarriedOptions {
   readonly onGivenUp: (reason: string) => void;
   /** Its process has ended by itself, with what comes now; undefined once it is there again, or is not wanted. */
   readonly onAbsence: (why: string | undefined) => void;
+  /** Told with each process that comes up: whether it has the daemon's network though it may not use it. */
+  readonly onNetwork: (isOurs: boolean) => void;
 }
 
 /** Throws when a schema in it cannot be built. */
@@ -109,7 +111,7 @@ class Carried {
 
   async #begin(): Promise<() => Promise<void>> {
     const ctx = this.#ctx;
-    const { declaration, begin, confinement, onGivenUp, onAbsence } = this.#options;
+    const { declaration, begin, confinement, onGivenUp, onAbsence, onNetwork } = this.#options;
     const clock = ctx.use('clock');
     const { stateDir, packageDir } = ctx.use('paths');
     const { name } = declaration;
@@ -121,6 +123,7 @@ class Carried {
       crashes: this.#crashes,
       onGivenUp,
       onAbsence,
+      onNetwork,
       confinement: { ...confinement, name, stateDir, packageDir },
       begin: () => ({
         is: 'begin',

@@ -87,27 +87,40 @@ function places(files: readonly string[]): readonly string[] {
 
 /** Of the daemon's own status: what tells of shares. */
 const TELLING_SERVICES: ReadonlySet<string> = new Set(['status', 'shares', 'config']);
-const SAYING_HOOKS: ReadonlySet<string> = new Set([
-  'collectNotices',
-  'collectShareLimits',
-  'resolveBandwidth',
-]);
+/** What each hook needs; all others tell of shares. */
+const NEEDED_BY_HOOK: Readonly<Record<string, Permission | undefined>> = {
+  collectNotices: undefined,
+  // What limits the bandwidth does what the command `bwlimit` does.
+  collectShareLimits: 'send-commands',
+  resolveBandwidth: 'send-commands',
+};
 
 /** Why what it declares goes beyond what it may; undefined where it does not. */
 export function beyondPermissions(
-  { requires, taps, commands, shareStatus }: Declaration,
+  declaration: Declaration,
   permissions: readonly Permission[],
 ): string | undefined {
-  if (permissions.includes('read-status')) return undefined;
-  const service = requires.find((one) => TELLING_SERVICES.has(one));
-  const tap = taps.find(({ hook }) => !SAYING_HOOKS.has(hook));
-  const [what] = [
-    service === undefined ? [] : `the service "${service}"`,
-    tap ? `ctx.tap("${tap.hook}")` : [],
-    commands.map((one) => `ctx.handle("${one}")`),
-    shareStatus.length > 0 ? 'ctx.shareStatus()' : [],
-  ].flat();
-  return what === undefined
-    ? undefined
-    : `it uses ${what} without the permission "read-status"; ${howToAsk('read-status')}`;
+  const lacking = neededBy(declaration).find(([, needed]) => !permissions.includes(needed));
+  if (!lacking) return undefined;
+  const [what, needed] = lacking;
+  return `it uses ${what} without the permission "${needed}"; ${howToAsk(needed)}`;
+}
+
+function neededBy({
+  requires,
+  taps,
+  commands,
+  shareStatus,
+}: Declaration): readonly (readonly [what: string, needed: Permission])[] {
+  const services = requires.filter((one) => TELLING_SERVICES.has(one));
+  const reading = [
+    ...services.map((one) => `the service "${one}"`),
+    ...commands.map((one) => `ctx.handle("${one}")`),
+    ...(shareStatus.length > 0 ? ['ctx.shareStatus()'] : []),
+  ];
+  const hooks = taps.flatMap(({ hook }) => {
+    const needed = Object.hasOwn(NEEDED_BY_HOOK, hook) ? NEEDED_BY_HOOK[hook] : 'read-status';
+    return needed ? [[`ctx.tap("${hook}")`, needed] as const] : [];
+  });
+  return [...reading.map((what) => [what, 'read-status'] as const), ...hooks];
 }

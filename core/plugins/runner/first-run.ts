@@ -17,6 +17,8 @@ export interface RunnerRequest {
   readonly declared: Declared;
   readonly stateDir: string;
   readonly timeoutMs: number;
+  /** Told before it resolves: whether its process has the daemon's network though it may not use it. */
+  readonly onNetwork?: (isOurs: boolean) => void;
 }
 
 /** Rejects with the sentence why the plugin cannot be carried. */
@@ -25,13 +27,15 @@ export async function declarationFrom(request: RunnerRequest): Promise<Declarati
   const { permissions } = declared;
   const clock = createClock();
   const sent = await new Promise<unknown>((resolve, reject) => {
-    const runner = new RunnerProcess({
+    const runner: RunnerProcess = new RunnerProcess({
       clock,
       confinement: { permissions, entry, folder, name, stateDir, packageDir },
       onLine: () => undefined,
       onMessage: (message) => {
-        if (message.is === 'declared') resolve(message.declaration);
-        else if (message.is === 'refused') reject(new Error(textOf(message.reason)));
+        if (message.is === 'declared') {
+          request.onNetwork?.(runner.hasOurNetwork);
+          resolve(message.declaration);
+        } else if (message.is === 'refused') reject(new Error(textOf(message.reason)));
         else return;
         runner.kill('it has said what was asked');
       },

@@ -2,7 +2,7 @@
  * The processes of a runner: all of its session, and what they have started, also where that has made a
  * session of its own.
  */
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { readProcStat } from '../../platform/processes/proc-stat.ts';
 import type { ProcessIdentity } from '../../platform/processes/proc-stat.ts';
 
@@ -81,6 +81,15 @@ export function processesWith(variable: string, sinceTicks: string): readonly Pr
       return false;
     }
   });
+}
+
+/** Whether the kernel gives the process another network than the daemon's. False where that cannot be read. */
+export function hasOwnNetwork(pid: number): boolean {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/net`) !== readlinkSync('/proc/self/ns/net');
+  } catch {
+    return false;
+  }
 }
 
 /** SIGKILL to the leader's group, and to each of these that still is the same process. */

@@ -16,7 +16,7 @@ import { readProcStat } from '../../platform/processes/proc-stat.ts';
 import type { ProcessIdentity } from '../../platform/processes/proc-stat.ts';
 import { nodeFlags } from './confinement.ts';
 import type { Confinement } from './confinement.ts';
-import { killTree, memoryOf, processTree, processesWith } from './process-tree.ts';
+import { hasOwnNetwork, killTree, memoryOf, processTree, processesWith } from './process-tree.ts';
 import { syntaxProblem } from '../discovery/preflight.ts';
 import { BrokenProtocol, FrameReader, sendTo, textOf } from './protocol.ts';
 import type { CallKind, FromRunner, ToRunner } from './protocol.ts';
@@ -134,6 +134,15 @@ export class RunnerProcess {
       });
     });
     this.#look();
+  }
+
+  /**
+   * Whether it is in the daemon's own network though its permissions say otherwise; also where that cannot be
+   * seen. To be asked while it lives.
+   */
+  get hasOurNetwork(): boolean {
+    const { permissions } = this.#options.confinement;
+    return !permissions.includes('network') && !hasOwnNetwork(this.#child.pid ?? 0);
   }
 
   /** False when it is gone or does not read what it is sent. Throws for what cannot be sent. */

@@ -35,6 +35,8 @@ export interface RunnerSupervisorOptions {
   readonly onGivenUp: (reason: string) => void;
   /** It has ended by itself, with what comes now; undefined once it is there again, or is not wanted any more. */
   readonly onAbsence: (why: string | undefined) => void;
+  /** Told with each that comes up: whether it has the daemon's network though it may not use it. */
+  readonly onNetwork: (isOurs: boolean) => void;
 }
 
 /** Nothing is known of a runner that does not run. */
@@ -72,6 +74,7 @@ export class RunnerSupervisor {
             cancel();
             this.#isUp = true;
             this.#options.onAbsence(undefined);
+            this.#options.onNetwork(runner.hasOurNetwork);
             this.#catchUp(begin);
             resolve();
           } else if (message.is === 'failed') {

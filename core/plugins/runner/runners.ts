@@ -5,8 +5,14 @@ import type { Plugin } from '../../contract/plugin.ts';
 import { KEPT_CONTENTS } from '../discovery/stage.ts';
 import type { RunnerRequest } from './first-run.ts';
 
-/** Why the process of each is not there though the plugin is up; undefined while it is. */
-const carried = new WeakMap<Plugin, { absence: string | undefined }>();
+interface CarriedState {
+  /** Why its process is not there though the plugin is up; undefined while it is. */
+  absence: string | undefined;
+  /** Its process has the daemon's network though it may not use it. */
+  hasOurNetwork: boolean;
+}
+
+const carried = new WeakMap<Plugin, CarriedState>();
 
 /** Whether the plugin's code is in a process of its own. */
 export function isCarried(plugin: Plugin): boolean {
@@ -16,6 +22,14 @@ export function isCarried(plugin: Plugin): boolean {
 /** Why its process is not there though the plugin is up; undefined while it is. */
 export function absenceOf(plugin: Plugin): string | undefined {
   return carried.get(plugin)?.absence;
+}
+
+/** What its process may do beyond its permissions on this machine; undefined where it is kept from all of it. */
+export function notKeptFrom(plugin: Plugin): string | undefined {
+  return carried.get(plugin)?.hasOurNetwork
+    ? 'it can use the network though it has no permission for it: on this machine the daemon cannot make a network ' +
+        'of its own for the process (by unshare; without root that needs user namespaces)'
+    : undefined;
 }
 
 export class Runners {
@@ -38,15 +52,19 @@ export class Runners {
       import('./carried-plugin.ts'),
       import('./first-run.ts'),
     ]);
-    const state = { absence: undefined as string | undefined };
+    const state: CarriedState = { absence: undefined, hasOurNetwork: false };
+    const onNetwork = (isOurs: boolean): void => {
+      state.hasOurNetwork = isOurs;
+    };
     const plugin: Plugin = carriedPlugin({
-      declaration: await declarationFrom(request),
+      declaration: await declarationFrom({ ...request, onNetwork }),
       begin: { entry, name, declared },
       confinement: { entry, folder, permissions: declared.permissions },
       onGivenUp: (reason) => this.#onGivenUp(plugin, reason),
       onAbsence: (why) => {
         state.absence = why;
       },
+      onNetwork,
     });
     this.#known.set(entry, plugin);
     this.#forgetOlder(name);

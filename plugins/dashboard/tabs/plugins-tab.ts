@@ -25,13 +25,11 @@ function switchOf({ name, state, thirdParty }: PluginInfo, view: View): ActionBu
     : { action: 'switch', label: everywhere('switch-on'), values };
 }
 
-/**
- * Those that broke off come back by this. Others that failed are told so: they come back when what is wrong with
- * them has changed.
- */
-function comeBack({ name, state, thirdParty }: PluginInfo): ActionButton | undefined {
-  if (!thirdParty || state !== 'failed') return undefined;
-  return { action: 'enable', label: everywhere('enable-again'), values: { name } };
+/** A button for those that broke off; other strangers that failed come back when what is wrong has changed. */
+function wayBack({ name, isBrokenOff, thirdParty, state }: PluginInfo, view: View): Content {
+  if (isBrokenOff)
+    return view.button({ action: 'enable', label: everywhere('enable-again'), values: { name } });
+  return thirdParty && state === 'failed' ? html`<small>${view.t('tried-again')}</small>` : null;
 }
 
 /** What a third party's plugin asks for, before it is switched on as well. */
@@ -55,7 +53,7 @@ function entry(info: PluginInfo, view: View): Content {
     isolation,
     permissions,
   } = info;
-  const [button, back] = [switchOf(info, view), comeBack(info)];
+  const button = switchOf(info, view);
   const title = html`<a href=${pluginAddress(name)}><bdi>${name}</bdi></a> <small>${version}</small>`;
   return html`<article class="card plugin" id=${`plugin-${name}`}><div class="share"><header><h2>${title}</h2>
       <span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span></header></div>
@@ -72,7 +70,7 @@ function entry(info: PluginInfo, view: View): Content {
         ([kind, names]) => html`<div><dt>${kind}</dt><dd><code>${names.join(', ')}</code></dd></div>`,
       )}</dl></details>`
     }
-    <div class="actions">${back ? view.button(back) : null}${
+    <div class="actions">${wayBack(info, view)}${
       button ? view.button(button) : html`<small>${view.t('switch-by-file')}</small>`
     }</div></article>`;
 }

@@ -126,6 +126,39 @@ describe('a native hapi plugin of a third party', () => {
     assert.deepEqual(new Set(heard), new Set(['/ext/theirs/own', 'response /ext/theirs/own']));
   });
 
+  it('hears of its own requests once or until it leaves, and has events of its own', async (t) => {
+    const heard: string[] = [];
+    let first: string | undefined;
+    const test = await beside(t, (ctx) => {
+      ctx.route(page('/own', 'own'));
+      ctx.hapi(
+        native(async (server) => {
+          server.events.once('response', ({ path }) => heard.push(`once ${path}`));
+          void server.events.once('response').then(([one]) => (first = (one as Request).path));
+          const twice = (): void => {
+            heard.push('twice');
+          };
+          server.events.on({ name: 'response', count: 2 }, twice);
+          const never = (): void => void heard.push('never');
+          server.events.on('response', never).removeListener('response', never);
+          server.event('bloom');
+          await server.register(
+            native((one) => void one.events.on('bloom', (what: string) => heard.push(what)), 'inner'),
+          );
+          server.events.emit('bloom', 'roses');
+        }),
+        {},
+      );
+    });
+    assert.equal(test.info('theirs').state, 'active');
+    assert.deepEqual(heard.splice(0), ['roses']);
+    assert.equal(await payload(test, '/api/truth'), 'true');
+    assert.deepEqual(heard, []);
+    for (const _ of [1, 2, 3]) assert.equal(await payload(test, '/ext/theirs/own'), 'own');
+    assert.deepEqual(heard, ['once /ext/theirs/own', 'twice', 'twice']);
+    assert.equal(first, '/ext/theirs/own');
+  });
+
   const REFUSED: Readonly<Record<string, Register>> = {
     'ext\\("onRequest"\\)': (server) => server.ext('onRequest', (_request, h) => h.continue),
     'ext\\("onPreAuth"\\) without a method': (server) => server.ext('onPreAuth' as never),
@@ -141,6 +174,10 @@ describe('a native hapi plugin of a third party', () => {
     stop: (server) => server.stop(),
     listener: (server) => server.listener.on('request', () => undefined),
     encoder: (server) => server.encoder('gzip', (() => undefined) as never),
+    'events.emit\\("response"\\)': (server) => void server.events.emit('response', {}),
+    'events.removeAllListeners\\(\\)': (server) => void server.events.removeAllListeners('response'),
+    'events.few\\(\\)': (server) =>
+      (server.events as unknown as { few(of: object): void }).few({ name: 'log', count: 1 }),
   };
   for (const [what, register] of Object.entries(REFUSED))
     it(`is refused by name where it would act on others: ${what}`, async (t) => {

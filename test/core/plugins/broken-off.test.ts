@@ -26,11 +26,13 @@ describe('a plugin that broke off', () => {
         test.info('garden').reason,
         "its process ended; mend it, or bring it back with 'mountkeeper plugin enable garden'",
       );
+      assert.deepEqual([test.info('garden').isBrokenOff, test.info('pond').isBrokenOff], [true, false]);
       assert.deepEqual([host.enable('pond'), host.enable('nobody')], [false, false]);
       await test.configure({});
       assert.equal(test.info('garden').state, 'failed', 'no other change brings it back');
       assert.equal(host.enable('garden'), true);
       await inState('active');
+      assert.equal(test.info('garden').isBrokenOff, false);
     }
     assert.deepEqual(diary, ['+garden', '+pond', '-garden', '+garden', '-garden', '+garden']);
   });

@@ -96,7 +96,7 @@ describe('plugins of others', () => {
     );
     const { code, stdout, stderr } = await mk('update');
     assert.equal(code, 0, stderr);
-    assert.match(stdout, /^garden 1\.0\.0 -> 1\.1\.0 {2}sha512-/m);
+    assert.match(stdout, /^garden 1\.0\.0 -> 1\.1\.0 {2}sha512-.*; it may read the status/m);
     await hears('garden', 'leaf');
     assert.equal(daemon.pid, pid);
     await isTidy();
@@ -153,16 +153,24 @@ describe('plugins of others', () => {
   });
 
   it('a folder and a tarball are installed as well, and have no update', async () => {
-    const folder = await registry.folder('shed', {}, says('shed', 'tools'));
+    const tool = { mountkeeper: { apiVersion: 1, permissions: ['network'] } };
+    const folder = await registry.folder('shed', tool, says('shed', 'tools'));
     const first = await mk('install', folder);
     assert.equal(first.code, 0, first.stderr);
     assert.match(first.stdout, /integrity +sha512-/);
     await switchTo({ garden: true, shed: true });
     await hears('shed', 'tools');
-    const tarball = await registry.pack(
-      await registry.folder('shed', { version: '0.2.0' }, says('shed', 'ladders')),
-    );
-    assert.match((await mk('install', tarball)).stdout, /^shed 0\.2\.0 is installed, in place of 0\.1\.0$/m);
+    const greedy = {
+      version: '0.2.0',
+      mountkeeper: { apiVersion: 1, permissions: ['network', 'processes'] },
+    };
+    const tarball = await registry.pack(await registry.folder('shed', greedy, says('shed', 'ladders')));
+    const refused = await mk('install', tarball);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /version 0\.2\.0 may also start processes, .*--yes agrees to it/);
+    assert.equal(await word('shed'), 'tools');
+    const agreed = await mk('install', tarball, '--yes');
+    assert.match(agreed.stdout, /^shed 0\.2\.0 is installed, in place of 0\.1\.0$/m);
     await hears('shed', 'ladders');
     const { code, stderr } = await mk('update', 'shed');
     assert.equal(code, 1);
@@ -289,5 +297,24 @@ describe('plugins of others', () => {
     registry.onTarball = () => Promise.resolve();
     assert.equal((await mk('update')).code, 0);
     await hears('garden', 'fruit');
+  });
+
+  it('an update that may do more waits for a yes', async () => {
+    const permissions = ['read-status', 'processes'];
+    await registry.publish(
+      await registry.folder(
+        'garden',
+        { name: PACKAGE, version: '3.0.0', mountkeeper: { apiVersion: 1, permissions } },
+        says('garden', 'thorns'),
+      ),
+    );
+    const { code, stderr } = await mk('update');
+    assert.equal(code, 1);
+    assert.match(stderr, /^garden stays at 2\.0\.0: version 3\.0\.0 may also start processes, /m);
+    assert.equal(await word('garden'), 'fruit');
+    const { stdout } = await mk('update', 'garden', '--yes', '--json');
+    assert.deepEqual(JSON.parse(stdout), { name: 'garden', former: '2.0.0', version: '3.0.0', permissions });
+    await hears('garden', 'thorns');
+    await isTidy();
   });
 });

@@ -1,7 +1,7 @@
 // @load quiet
 /** A stranger's plugin in a process of its own: what it declares works as inside the daemon. */
 import assert from 'node:assert/strict';
-import { readFile, readdir } from 'node:fs/promises';
+import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { getPriority } from 'node:os';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
@@ -72,11 +72,19 @@ describe('a plugin in a process of its own', () => {
     const nas = await Nas.create(scratch, { files: { 'a.bin': 1_000 } });
     await place(scratch, 'garden', GOOD, { permissions: ['read-status', 'send-commands', 'processes'] });
     for (const [name, [body]] of Object.entries(REFUSED)) await place(scratch, name, source(name, body));
+    // As on a machine where the daemon can make no network of its own for a process.
+    await mkdir(scratch.path('bin'));
+    const refusing =
+      '#!/bin/sh\ncase "$*" in *--net*) exit 1 ;; esac\nPATH=/usr/bin:/bin exec unshare "$@"\n';
+    await writeFile(scratch.path('bin', 'unshare'), refusing, { mode: 0o755 });
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],
       shares: [{ name: 'files', connection: 'nas' }],
       sections: sections('hello') as never,
-      env: { GARDEN_SECRET: 'not for strangers' },
+      env: {
+        GARDEN_SECRET: 'not for strangers',
+        PATH: `${scratch.path('bin')}:${process.env['PATH'] ?? ''}`,
+      },
     });
     await daemon.start(60_000);
     await daemon.healthy();
@@ -126,6 +134,21 @@ describe('a plugin in a process of its own', () => {
     for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapAmb'])
       assert.match(status, new RegExp(`^${set}:\\s+0+$`, 'm'));
     assert.match(status, /^NoNewPrivs:\s+1$/m);
+  });
+
+  it('is told of where this machine does not keep it from the network', async () => {
+    const sentence = /can use the network though it has no permission for it: /;
+    assert.match((await inState(daemon, 'garden', 'active')).reason ?? '', sentence);
+    const said = await notices(daemon);
+    assert.ok(
+      said.some((one) => one.startsWith('The plugin "garden": ') && sentence.test(one)),
+      said.join('\n'),
+    );
+    const { stdout } = await daemon.cli('doctor', '--json');
+    const checks = JSON.parse(stdout) as { title: string; result: string; detail: string }[];
+    const check = checks.find(({ title }) => title === 'permissions of garden');
+    assert.equal(check?.result, 'warning');
+    assert.match(check.detail, sentence);
   });
 
   it('has its field in the status', async () => {

@@ -1,4 +1,4 @@
-/** `mountkeeper plugin install | update | remove | search`. None of them switches a plugin on. */
+/** `mountkeeper plugin install | remove | search`. None of them switches a plugin on. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -8,36 +8,39 @@ import type { CliContext } from '../../../contract/cli.ts';
 import type { Permission } from '../../../contract/services.ts';
 import { EXIT } from '../../exit-codes.ts';
 import { mayOf } from '../author.ts';
+import { agreeToMore } from './consent.ts';
 import { fetchPackage, provenanceOf, searchPackages } from './fetch.ts';
 import { judgePackage } from './judge.ts';
 import type { Judged } from './judge.ts';
 import { NpmFault } from './npm.ts';
 import type { Npm } from './npm.ts';
-import { inWords } from '../../../plugins/permissions.ts';
-import { isPinned, sourceOf } from './source.ts';
+import { sourceOf } from './source.ts';
 import type { Source } from './source.ts';
 import { PluginStore } from './store.ts';
 import type { Fetched, Installed } from './store.ts';
 
-interface Workshop {
+export interface Workshop {
   readonly cli: CliContext;
   readonly configFile: string;
   readonly peeked: Peeked;
   readonly store: PluginStore;
+  /** Said with `--yes`: a plugin that is on may ask for more than before. */
+  readonly isAgreed: boolean;
 }
 
-async function workshopOf(configFile: string, cli: CliContext): Promise<Workshop> {
+export async function workshopOf(cli: CliContext, isAgreed: boolean): Promise<Workshop> {
+  const { configFile } = cli;
   const peeked = await peekConfig(configFile);
-  return { cli, configFile, peeked, store: new PluginStore(peeked.stateDir) };
+  return { cli, configFile, peeked, isAgreed, store: new PluginStore(peeked.stateDir) };
 }
 
-function npmIn(project: string, { clock, signal }: CliContext): Npm {
+export function npmIn(project: string, { clock, signal }: CliContext): Npm {
   return { project, clock, signal };
 }
 
 /** Rejects with a sentence; nothing has changed then. */
-export async function installPlugin(what: string, configFile: string, cli: CliContext): Promise<number> {
-  const workshop = await workshopOf(configFile, cli);
+export async function installPlugin(what: string, isAgreed: boolean, cli: CliContext): Promise<number> {
+  const workshop = await workshopOf(cli, isAgreed);
   const source = await sourceOf(what);
   const { store } = workshop;
   await store.alone(() =>
@@ -47,6 +50,7 @@ export async function installPlugin(what: string, configFile: string, cli: CliCo
       const fetched = await fetchPackage(source, npm).catch((error: unknown) => orFolder(error, what));
       const { name, former, permissions } = await judged(fetched, project, workshop);
       const provenance = source.kind === 'registry' ? await provenanceOf(fetched, npm) : undefined;
+      if (former) await agreeToMore({ name, version: fetched.version, permissions }, workshop);
       cli.signal.throwIfAborted();
       await store.putInPlace(name, fetched);
       report({ name, fetched, former, source, provenance, permissions }, workshop);
@@ -62,7 +66,7 @@ function orFolder(error: unknown, what: string): never {
   throw error;
 }
 
-async function judged(
+export async function judged(
   fetched: Fetched,
   project: string,
   { peeked, store }: Workshop,
@@ -113,84 +117,8 @@ function provenanceText(provenance: string | undefined): string {
   return provenance === '' ? 'the registry shows none' : `shown by the registry, not verified: ${provenance}`;
 }
 
-/** All of them when no name is given. What cannot be updated stays as it is, and others go on. */
-export async function updatePlugins(
-  only: string | undefined,
-  configFile: string,
-  cli: CliContext,
-): Promise<number> {
-  const workshop = await workshopOf(configFile, cli);
-  const { store } = workshop;
-  return store.alone(async () => {
-    const meant = meantBy(only, await store.list());
-    if (meant.length === 0 && !cli.json) cli.print('no plugin is installed from the registry');
-    let code: number = EXIT.ok;
-    for (const one of meant) if (!(await updated(one, workshop))) code = EXIT.failure;
-    return code;
-  });
-}
-
-/** Those from the registry, or the one named. Throws a sentence where the registry knows nothing of it. */
-function meantBy(only: string | undefined, installed: readonly Installed[]): readonly Installed[] {
-  if (only === undefined) return installed.filter(({ source }) => source.kind === 'registry');
-  const one = installed.find(({ name }) => name === only);
-  if (one === undefined) throw notInstalled(only, installed);
-  const { kind, spec } = one.source;
-  if (kind === 'registry') return [one];
-  throw new Error(
-    `${only} was installed from ${spec}; install it from there again: mountkeeper plugin install ${spec}`,
-  );
-}
-
-async function updated(former: Installed, workshop: Workshop): Promise<boolean> {
-  const { cli, store } = workshop;
-  const { name, source } = former;
-  try {
-    return await store.withDraft(source, async (project) => {
-      cli.progress(`npm looks for ${source.spec} …`);
-      const fetched = await fetchPackage(source, npmIn(project, cli));
-      if (fetched.version === former.version && fetched.integrity === former.integrity) {
-        const why = isPinned(source.spec) ? `; it was installed as ${source.spec}` : '';
-        tellUpdate({ name, former: former.version, version: former.version }, `stays${why}`, cli);
-        return true;
-      }
-      const found = await judged(fetched, project, workshop);
-      if (found.name !== name) throw new Error(`it calls itself "${found.name}" now; install it anew`);
-      cli.signal.throwIfAborted();
-      await store.putInPlace(name, fetched);
-      const { version, integrity = '' } = fetched;
-      const may = found.permissions.length > 0 ? `; it may ${inWords(found.permissions)}` : '';
-      tellUpdate(
-        { name, former: former.version, version },
-        `-> ${version}  ${integrity}`.trimEnd() + may,
-        cli,
-      );
-      return true;
-    });
-  } catch (error) {
-    cli.signal.throwIfAborted();
-    cli.printError(`${name} stays at ${former.version}: ${(error as Error).message}`);
-    return false;
-  }
-}
-
-interface Update {
-  readonly name: string;
-  readonly former: string;
-  readonly version: string;
-}
-
-function tellUpdate(update: Update, words: string, cli: CliContext): void {
-  cli.print(cli.json ? JSON.stringify(update) : `${update.name} ${update.former} ${words}`);
-}
-
-export async function removePlugin(
-  name: string,
-  isForced: boolean,
-  configFile: string,
-  cli: CliContext,
-): Promise<number> {
-  const { peeked, store } = await workshopOf(configFile, cli);
+export async function removePlugin(name: string, isForced: boolean, cli: CliContext): Promise<number> {
+  const { configFile, peeked, store } = await workshopOf(cli, false);
   return store.alone(async () => {
     if (!(await store.has(name))) throw notInstalled(name, await store.list());
     if (enabledIn(peeked).has(name) && !isForced)
@@ -205,7 +133,7 @@ export async function removePlugin(
   });
 }
 
-function notInstalled(name: string, installed: readonly Installed[]): Error {
+export function notInstalled(name: string, installed: readonly Installed[]): Error {
   const names = installed.map((one) => one.name).join(', ');
   return new Error(
     `no plugin "${name}" was installed by 'plugin install'; ` +

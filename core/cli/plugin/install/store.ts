@@ -6,6 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, readFile, readdir, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import type { Permission } from '../../../contract/services.ts';
 import { undefinedWhenMissing } from '../../../platform/files/missing.ts';
 import { makeFolder } from '../../../platform/files/make-folder.ts';
 import { writeWhole } from '../../../platform/files/atomic-file.ts';
@@ -17,6 +18,7 @@ import {
 } from '../../../platform/files/ownership.ts';
 import { holdFolder } from '../../../platform/state-lock.ts';
 import { CHANGED, installedFolder, installedNames, PACKAGES } from '../../../plugins/discovery/installed.ts';
+import { readPackage } from '../../../plugins/discovery/manifest.ts';
 import type { Source } from './source.ts';
 
 export interface Installed {
@@ -126,6 +128,16 @@ export class PluginStore {
     // One that cannot be read must not keep the others from being updated.
     const found = await Promise.all(names.map((name) => this.#read(name).catch(() => undefined)));
     return found.filter((one) => one !== undefined);
+  }
+
+  /** What the version that is there asks for; undefined where it cannot be read. */
+  async permissions(name: string): Promise<readonly Permission[] | undefined> {
+    const text = await readFile(path.join(this.folder, name, 'package.json'), 'utf8').catch(() => undefined);
+    try {
+      return text === undefined ? undefined : readPackage(text).permissions;
+    } catch {
+      return undefined;
+    }
   }
 
   /** Undefined for what was not put there by this store. */

@@ -2,12 +2,15 @@ import assert from 'node:assert/strict';
 import { chmod, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
+import { agreeToMore } from '../../../../core/cli/plugin/install/consent.ts';
 import { pluginName } from '../../../../core/cli/plugin/install/judge.ts';
 import { runNpm } from '../../../../core/cli/plugin/install/npm.ts';
 import { isPinned, sourceOf } from '../../../../core/cli/plugin/install/source.ts';
 import { PluginStore } from '../../../../core/cli/plugin/install/store.ts';
+import type { Permission } from '../../../../core/contract/services.ts';
 import { createClock } from '../../../../core/platform/clock.ts';
 import { searchedFolders } from '../../../../core/plugins/discovery/installed.ts';
 
@@ -127,5 +130,74 @@ describe('the folder of installed plugins', () => {
     await assert.rejects(store.alone(inner), /another command changes .* try again/);
     await chmod(store.folder, 0o777);
     await assert.rejects(inner(), /may be written by everybody/);
+  });
+});
+
+describe('a version that asks for more', () => {
+  interface Case {
+    readonly before?: readonly Permission[];
+    readonly isOn?: boolean;
+    readonly isInProcess?: boolean;
+    readonly isAgreed?: boolean;
+    readonly json?: boolean;
+    /** What is typed at a terminal; without it there is none. */
+    readonly typed?: string;
+  }
+
+  /** What was printed; rejects where the version is not taken. */
+  async function taken(
+    t: TestContext,
+    { before = ['network'], isOn = true, isInProcess = false, isAgreed = false, ...how }: Case,
+  ): Promise<string> {
+    const stateDir = await scratch(t);
+    const store = new PluginStore(stateDir);
+    await mkdir(join(store.folder, 'garden'), { recursive: true });
+    const mountkeeper = { apiVersion: 1, permissions: before };
+    await writeFile(
+      join(store.folder, 'garden', 'package.json'),
+      JSON.stringify({ name: 'garden', version: '1.0.0', type: 'module', main: 'index.js', mountkeeper }),
+    );
+    let said = '';
+    const input = Object.assign(new PassThrough(), { isTTY: how.typed !== undefined });
+    if (how.typed !== undefined) input.end(how.typed);
+    await agreeToMore(
+      { name: 'garden', version: '1.1.0', permissions: ['network', 'own-files', 'processes'] },
+      {
+        cli: {
+          json: how.json === true,
+          signal: new AbortController().signal,
+          printError: (text) => void (said += text),
+        },
+        peeked: { switched: new Map([['garden', isOn]]), inProcess: new Set(isInProcess ? ['garden'] : []) },
+        store,
+        isAgreed,
+      },
+      { input, output: new PassThrough().resume() },
+    );
+    return said;
+  }
+
+  it('is not taken where it is on and nobody can be asked, nor without a yes', async (t) => {
+    const words =
+      /^Error: version 1\.1\.0 may also keep files in its own folder, start processes, and the plugin is on; /;
+    await assert.rejects(taken(t, {}), words);
+    await assert.rejects(taken(t, {}), /nobody is asked here, --yes agrees to it$/);
+    await assert.rejects(taken(t, { json: true, typed: 'y\n' }), /nobody is asked here/);
+    for (const typed of ['n\n', '\n', '', 'yesterday\n'])
+      await assert.rejects(taken(t, { typed }), /nobody agreed to that$/, JSON.stringify(typed));
+  });
+
+  it('is taken with a yes, beforehand or at the terminal', async (t) => {
+    assert.match(await taken(t, { typed: 'y\n' }), /^garden: version 1\.1\.0 may also keep files/);
+    assert.equal(await taken(t, { isAgreed: true }), '');
+  });
+
+  it('is taken without a word where it is off, or may have it already', async (t) => {
+    for (const one of [
+      { isOn: false },
+      { isInProcess: true },
+      { before: ['network', 'files', 'processes'] },
+    ] as const)
+      assert.equal(await taken(t, one), '');
   });
 });

@@ -31,6 +31,7 @@ function carried(one: Plugin): Plugin {
     begin,
     onGivenUp: () => undefined,
     onAbsence: () => undefined,
+    onNetwork: () => undefined,
     confinement: { entry: '/none.js', folder: '/', permissions: [] },
   });
 }

@@ -67,6 +67,7 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
       crashes: [],
       onGivenUp: () => undefined,
       onAbsence: () => undefined,
+      onNetwork: () => undefined,
       confinement: {
         permissions,
         entry,

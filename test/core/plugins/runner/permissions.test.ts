@@ -5,12 +5,14 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import type { PluginContext } from '../../../../core/contract/plugin.ts';
-import type { Permission } from '../../../../core/contract/services.ts';
+import type { Permission, PluginInfo } from '../../../../core/contract/services.ts';
 import { readPackage } from '../../../../core/plugins/discovery/manifest.ts';
 import { packageDir, prepareStage, stagePlugin } from '../../../../core/plugins/discovery/stage.ts';
 import { DEFAULT_PERMISSIONS, inWords } from '../../../../core/plugins/permissions.ts';
 import { declarationFrom } from '../../../../core/plugins/runner/first-run.ts';
 import { ownFolder } from '../../../../core/plugins/runner/confinement.ts';
+import { tellNotKept } from '../../../../core/plugins/plugin-info.ts';
+import { notKeptFrom, Runners } from '../../../../core/plugins/runner/runners.ts';
 import { RunnerSupervisor } from '../../../../core/plugins/runner/runner-supervisor.ts';
 import { createClock } from '../../../../core/platform/clock.ts';
 import { collectLog } from '../../../support/platform/collected-log.ts';
@@ -155,6 +157,39 @@ describe('the process of a plugin', { timeout: 120_000 }, () => {
     assert.deepEqual(heard, ['a call']);
   });
 
+  it('is named where the machine makes no network of its own for it', async (t) => {
+    const load = async (permissions: readonly Permission[]) => {
+      const request = { name: NAME, stateDir, timeoutMs: 30_000 };
+      const place = await staged(source(`'${String(permissions)} ${made}'`), 'index.js');
+      return new Runners().load({
+        ...request,
+        ...place,
+        declared: { guard: false, shareKeys: [], permissions },
+      });
+    };
+    assert.equal(notKeptFrom(await load([])), undefined);
+    const usual = process.env['PATH'];
+    t.after(() => {
+      process.env['PATH'] = usual;
+    });
+    await mkdir(scratch.path('bin'));
+    await writeFile(scratch.path('bin', 'unshare'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+    process.env['PATH'] = `${scratch.path('bin')}:${usual}`;
+    const kept = await load([]);
+    assert.match(notKeptFrom(kept) ?? '', /^it can use the network though it has no permission for it: /);
+    assert.equal(notKeptFrom(await load(['network'])), undefined);
+    const told: (readonly [string, string | undefined])[] = [];
+    const info = { name: NAME, state: 'active', notKept: notKeptFrom(kept) } as unknown as PluginInfo;
+    const tell = (...words: readonly [string, string | undefined]): void => void told.push(words);
+    tellNotKept([info], [], tell);
+    tellNotKept([info], [info], tell);
+    tellNotKept([{ ...info, state: 'failed' }], [info], tell);
+    assert.deepEqual(told, [
+      [NAME, notKeptFrom(kept)],
+      [NAME, undefined],
+    ]);
+  });
+
   it('hears nothing of the status without the permission to read it', async () => {
     const uses = source(
       '',
@@ -172,6 +207,19 @@ describe('the process of a plugin', { timeout: 120_000 }, () => {
     ])
       await assert.rejects(declared(source('', body), ['network']), /without the permission "read-status"/);
     await declared(source('', "ctx.tap('collectNotices', () => []);"), []);
+  });
+
+  it('limits no bandwidth without the permission to send commands', async () => {
+    for (const body of [
+      "ctx.tap('collectShareLimits', () => []);",
+      "ctx.tap('resolveBandwidth', (budget) => budget);",
+    ]) {
+      await assert.rejects(
+        declared(source('', body), ['read-status', 'network']),
+        /it uses ctx\.tap\("\w+"\) without the permission "send-commands"; add "send-commands" to/,
+      );
+      await declared(source('', body), ['send-commands']);
+    }
   });
 
   it('is TypeScript as well, with no permission at all', async () => {
@@ -208,6 +256,7 @@ describe('the process of a plugin', { timeout: 120_000 }, () => {
         confinement: { ...place, permissions, name: NAME, stateDir, packageDir },
         onGivenUp: () => undefined,
         onAbsence: () => undefined,
+        onNetwork: () => undefined,
         begin: () => ({
           is: 'begin',
           task: 'run',

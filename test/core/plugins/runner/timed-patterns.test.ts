@@ -70,6 +70,18 @@ describe('patterns of a carried schema', () => {
     }
   });
 
+  it('that get a little processor time in each attempt are given up after the sum of it', (t) => {
+    const spentMs = 60;
+    let attempts = 0;
+    t.mock.method(process, 'cpuUsage', (before?: object) => {
+      if (before !== undefined) attempts += 1;
+      return { user: before === undefined ? 0 : spentMs * 1_000, system: 0 };
+    });
+    const { error } = carried(Joi.object({ name: Joi.string().pattern(/^(a+)+$/) })).validate({ name: EVIL });
+    assert.ok(error);
+    assert.equal(attempts, 3, '180 of 200 ms, of which a fifth is the clock');
+  });
+
   it('have their time although the machine is busy with others', async () => {
     const module = new URL('../../../../core/plugins/runner/timed-patterns.js', import.meta.url);
     // A pattern of 20 to 40 ms that finds something at last, in a process that is stopped while it works.

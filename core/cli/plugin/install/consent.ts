@@ -1,0 +1,75 @@
+/** What is on gets no permission that nobody has agreed to. */
+import { createInterface } from 'node:readline/promises';
+import type { CliContext } from '../../../contract/cli.ts';
+import type { Permission } from '../../../contract/services.ts';
+import { enabledIn } from '../../../config/peek.ts';
+import type { Peeked } from '../../../config/peek.ts';
+import { inWords } from '../../../plugins/permissions.ts';
+import type { PluginStore } from './store.ts';
+
+export interface Newcomer {
+  readonly name: string;
+  readonly version: string;
+  readonly permissions: readonly Permission[];
+}
+
+export interface Surroundings {
+  readonly cli: Pick<CliContext, 'json' | 'signal' | 'printError'>;
+  readonly peeked: Pick<Peeked, 'switched' | 'inProcess'>;
+  readonly store: Pick<PluginStore, 'permissions'>;
+  /** It was said beforehand. */
+  readonly isAgreed: boolean;
+}
+
+/** Where somebody can be asked; tests give a terminal of their own. */
+export interface Person {
+  readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean };
+  readonly output: NodeJS.WritableStream;
+}
+
+/**
+ * Asks where a plugin that is on wants more than the version before it; one that is off is shown before it is
+ * switched on. Rejects with a sentence where nobody agrees or nobody can be asked.
+ */
+export async function agreeToMore(
+  { name, version, permissions }: Newcomer,
+  { cli, peeked, store, isAgreed }: Surroundings,
+  person: Person = { input: process.stdin, output: process.stderr },
+): Promise<void> {
+  // What runs inside the daemon may do everything already.
+  if (isAgreed || !enabledIn(peeked).has(name) || peeked.inProcess.has(name)) return;
+  const more = beyond(permissions, (await store.permissions(name)) ?? []);
+  if (more.length === 0) return;
+  const words = `version ${version} may also ${inWords(more)}, and the plugin is on`;
+  if (cli.json || person.input.isTTY !== true)
+    throw new Error(`${words}; nobody is asked here, --yes agrees to it`);
+  cli.printError(`${name}: ${words}.`);
+  if (!(await isConfirmed('Take it?', cli.signal, person)))
+    throw new Error(`${words}; nobody agreed to that`);
+}
+
+function beyond(asked: readonly Permission[], granted: readonly Permission[]): readonly Permission[] {
+  const has = new Set<Permission>(granted.includes('files') ? [...granted, 'own-files'] : granted);
+  return asked.filter((one) => !has.has(one));
+}
+
+/** False also where the terminal goes away or Ctrl-C is pressed. */
+async function isConfirmed(
+  question: string,
+  signal: AbortSignal,
+  { input, output }: Person,
+): Promise<boolean> {
+  const over = new AbortController();
+  const lines = createInterface({ input, output });
+  for (const event of ['SIGINT', 'close'] as const) lines.once(event, () => over.abort());
+  try {
+    const answer = await lines.question(`${question} [y/N]: `, {
+      signal: AbortSignal.any([signal, over.signal]),
+    });
+    return /^y(es)?$/i.test(answer.trim());
+  } catch {
+    return false;
+  } finally {
+    lines.close();
+  }
+}
