@@ -188,6 +188,7 @@ describe('the configuration service', () => {
         default: '',
         tier: 'live',
         secret: true,
+        translations: {},
         fileOnly: false,
         owner: 'auth',
       },
