@@ -4,7 +4,7 @@ import { Boom, documented, Joi } from 'mountkeeper';
 import type { PluginContext, RouteDocument } from 'mountkeeper';
 import { callsOf, FOLDERS_REQUEST, SETUP_REQUEST } from './requests.ts';
 import type { FoldersRequest, SetupCalls } from './requests.ts';
-import type { SetupAnswers } from 'mountkeeper';
+import type { FoundNas, SetupAnswers } from 'mountkeeper';
 
 const MAX_BODY_BYTES = 512 * 1024;
 
@@ -51,6 +51,14 @@ interface Asked<T> {
 
 export function routes(ctx: PluginContext): ServerRoute[] {
   const calls = (): SetupCalls => callsOf(ctx.use('setup'), () => ctx.find('nasFinder'), 'api', ctx.signal);
+  let looking: Promise<readonly FoundNas[]> | undefined;
+  /** Callers who come while the network is looked through share that look: each costs sockets and datagrams. */
+  const found = (): Promise<readonly FoundNas[]> => {
+    looking ??= calls()
+      .found()
+      .finally(() => (looking = undefined));
+    return looking;
+  };
   const post = <T>({ path, document, body, answer }: Asked<T>): ServerRoute => ({
     method: 'POST',
     path,
@@ -82,7 +90,7 @@ export function routes(ctx: PluginContext): ServerRoute[] {
         summary: 'Looks for NAS in the network, for two seconds',
         answers: { 200: FOUND },
       }),
-      handler: async () => ({ found: await calls().found() }),
+      handler: async () => ({ found: await found() }),
     },
     post<FoldersRequest>({
       path: '/api/setup/folders',

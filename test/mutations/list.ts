@@ -182,4 +182,32 @@ export const MUTATIONS: readonly Mutation[] = [
     from: 'if (running.isReached && failed.length === 0)',
     to: 'if (running.isReached)',
   },
+  {
+    fault: 'secrets of an import go where a link leads to',
+    test: 'plugins/setup/import/secret-files',
+    file: 'plugins/setup/import/secret-files.ts',
+    from: '!(await lstat(folder)).isDirectory()',
+    to: 'false',
+  },
+  {
+    fault: 'root obeys and writes the configuration of another user',
+    test: 'plugins/setup/foreign-files',
+    file: 'plugins/setup/offline.ts',
+    from: 'return refuseForeignPlace(cli.configFile)',
+    to: 'return Promise.resolve()',
+  },
+  {
+    fault: 'a stranger in the network is the default before a password is asked for',
+    test: 'plugins/setup/init/questions',
+    file: 'plugins/setup/init/questions.ts',
+    from: "usual: former ? joinAddress(former) : ''",
+    to: 'usual: joinAddress(former ?? found[0])',
+  },
+  {
+    fault: 'a download that hangs in the mount does not count any more',
+    test: 'plugins/files/download',
+    file: 'plugins/files/download/sender.ts',
+    from: "child.once('exit', gone)",
+    to: 'setTimeout(gone, 1)',
+  },
 ];

@@ -13,7 +13,6 @@ import type {
   View,
 } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
-import { hostForOthers } from '../overview/share-data.ts';
 import { Sessions } from './sessions.ts';
 import type { Session } from './sessions.ts';
 import { doneStep, foldersStep, foundServers, guide, KINDS, lanStep, nasStep, reviewStep } from './steps.ts';
@@ -21,12 +20,6 @@ import { doneStep, foldersStep, foundServers, guide, KINDS, lanStep, nasStep, re
 const ICON = 'M4 6h16v5H4zM4 14h9v4H4zM8 8.5h.1M8 16h.1M18 13v8M14 17h8';
 const FOLDER = 'f:';
 const LONGEST_ADDRESS = 2_048;
-
-/** Others cannot reach this machine by the name under which it reaches itself. */
-function hostFor(host: string, listen: readonly string[]): string {
-  const isEverywhere = listen.some((address) => address === '0.0.0.0' || address === '::');
-  return isEverywhere ? hostForOthers(host) : host;
-}
 
 class Guide {
   readonly #ctx: PluginContext;
@@ -104,8 +97,8 @@ class Guide {
     const { ok, message } = await this.#setup.apply(answers, 'page');
     if (!ok) return { ok, message };
     this.#known.end(session.id);
-    const { port, listen } = this.#ctx.use('config').current.config.smb;
-    return next(doneStep({ names, lan: answers.lan, host: hostFor(view.host, listen), port }, view));
+    const { lan } = answers;
+    return next(doneStep(lan ? this.#setup.addresses(names, lan.user, view.host) : [], view));
   }
 }
 

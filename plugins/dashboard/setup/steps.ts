@@ -1,12 +1,10 @@
 /** The steps of the setup guide, each a form that leads to the next. */
 import { html } from 'mountkeeper';
-import type { ConfigVerdict, Content, FoundNas, NasAnswers, NasKind, SetupAnswers, View } from 'mountkeeper';
-import { addressOf } from '../overview/share-data.ts';
+import type { ConfigVerdict, Content, FoundNas, LanAddresses, NasAnswers, NasKind, View } from 'mountkeeper';
 import { copyable } from '../pages/nodes.ts';
 import type { Session } from './sessions.ts';
 
 export const KINDS: readonly NasKind[] = ['smb', 'sftp', 'webdav', 'ftp'];
-const SMB_PORT = 445;
 
 /** The answer replaces the form; errors are shown below the form that was sent. */
 export function guide(content: Content, isSwapped: boolean): Content {
@@ -185,43 +183,27 @@ export function reviewStep(
   return form({ action: 'finish', session: id, step: 4, heading: 'step-review' }, fields, view);
 }
 
-interface Done {
-  readonly names: readonly string[];
-  readonly lan: SetupAnswers['lan'];
-  readonly host: string;
-  readonly port: number;
-}
-
-export function doneStep({ names, lan, host, port }: Done, view: View): Content {
+/** `lan`: none where the shares are for this machine alone. */
+export function doneStep(lan: readonly LanAddresses[], view: View): Content {
   return html`<section class="card guide">
     <h2 tabindex="-1" autofocus>${view.t('step-done')}</h2>
-    ${
-      lan
-        ? names.map((name) => addresses(name, { user: lan.user, host, port }, view))
-        : html`<p>${view.t('done-local')}</p>`
-    }
+    ${lan.length > 0 ? lan.map((one) => addresses(one, view)) : html`<p>${view.t('done-local')}</p>`}
     <p>${view.t('done-help')}</p>
     <p><a href="/">${view.t('overview')}</a></p>
   </section>`;
 }
 
-function addresses(
-  share: string,
-  { user, host, port }: { readonly user: string; readonly host: string; readonly port: number },
-  view: View,
-): Content {
-  const { address, shown, windows } = addressOf('SMB', share, { host, port });
-  const options = `username=${user}${port === SMB_PORT ? '' : `,port=${port}`}`;
-  const linux = `sudo mount -t cifs '//${host}/${share}' /mnt -o '${options}'`;
+function addresses({ share, finder, explorer, linux }: LanAddresses, view: View): Content {
+  const readable = `${finder.slice(0, finder.lastIndexOf('/'))}/${share}`;
   return html`<h3><bdi>${share}</bdi></h3>
     <dl class="lists">
       <div>
         <dt>Finder</dt>
-        <dd>${copyable(address, view, shown)}</dd>
+        <dd>${copyable(finder, view, readable)}</dd>
       </div>
       <div>
         <dt>Explorer</dt>
-        <dd>${windows === undefined ? view.t('explorer-port') : copyable(windows, view)}</dd>
+        <dd>${explorer === undefined ? view.t('explorer-port') : copyable(explorer, view)}</dd>
       </div>
       <div>
         <dt>Linux</dt>

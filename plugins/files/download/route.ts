@@ -48,7 +48,7 @@ export function downloadRoute(ctx: PluginContext): ServerRoute {
       const names = namesOf(request.query['path']);
       if (!names) return refuse(h, 400, 'path is no plain path of a file in the share');
       const share = String(request.params['share']);
-      const root = await rootOf(ctx, share);
+      const root = rootOf(ctx, share);
       if (root === undefined) return refuse(h, 404, 'there is no such share, or it is not mounted now');
       const gone = slots.take(share);
       if (typeof gone === 'string') return refuse(h, 503, gone);
@@ -89,15 +89,12 @@ async function send(
     .header('cache-control', 'no-store');
 }
 
-/** Undefined where nothing is mounted. */
-async function rootOf(ctx: PluginContext, share: string): Promise<SendRequest['root'] | undefined> {
+function rootOf(ctx: PluginContext, share: string): string | undefined {
   const live = ctx
     .use('shares')
     .list()
     .find(({ spec }) => spec.share.name === share);
-  const path = live?.mount?.plan.mountPoint;
-  const entry = path === undefined ? undefined : await ctx.use('mountTable').find(path);
-  return entry && { path: entry.mountPoint, deviceMinor: entry.deviceMinor };
+  return live?.mount?.plan.mountPoint;
 }
 
 function refuse(h: ResponseToolkit, status: number, message: string): ResponseObject {

@@ -3,15 +3,15 @@
  * because any call into a mount may hang. Takes one request on standard input.
  */
 import { createReadStream, writeSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, readFile, readlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
 import { constants } from 'node:fs';
 
 export interface SendRequest {
-  /** Where the share is mounted, and the minor number of the mount's device. */
-  readonly root: { readonly path: string; readonly deviceMinor: number };
+  /** Where the share is mounted. Without a mount there, nothing is sent. */
+  readonly root: string;
   /** Names from the root to the file; none is empty, `.` or `..`, and none holds a slash. */
   readonly names: readonly string[];
 }
@@ -27,10 +27,8 @@ const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** Steps from folder to folder by descriptor: no symbolic link leads out, whoever puts one there meanwhile. */
 async function openBelow({ root, names }: SendRequest): Promise<FileHandle> {
-  let at = await open(root.path, constants.O_RDONLY | constants.O_DIRECTORY);
-  // Without the mount the folder below it would be read, which belongs to this machine.
-  if (minorOf((await at.stat({ bigint: true })).dev) !== root.deviceMinor)
-    throw new Error('the share is not mounted any more');
+  let at = await open(root, constants.O_RDONLY | constants.O_DIRECTORY);
+  if (!(await isRootOfMount(at))) throw new Error('the share is not mounted any more');
   for (const [index, name] of names.entries()) {
     const next = await open(`/proc/self/fd/${at.fd}/${name}`, index === names.length - 1 ? FILE : FOLDER);
     await at.close();
@@ -39,9 +37,22 @@ async function openBelow({ root, names }: SendRequest): Promise<FileHandle> {
   return at;
 }
 
-/** As the kernel splits a device number: the minor is on both sides of the major. */
-function minorOf(device: bigint): number {
-  return Number((device & 0xffn) | ((device >> 12n) & 0xffffff00n));
+/** False where the mount has gone: the folder that was below it belongs to this machine. */
+async function isRootOfMount({ fd }: FileHandle): Promise<boolean> {
+  const [path, about, mounts] = await Promise.all([
+    readlink(`/proc/self/fd/${fd}`, 'buffer'),
+    readFile(`/proc/self/fdinfo/${fd}`, 'latin1'),
+    readFile('/proc/self/mountinfo', 'latin1'),
+  ]);
+  const id = /^mnt_id:\s*(\d+)$/m.exec(about)?.[1];
+  // As the kernel writes it there.
+  const written = path
+    .toString('latin1')
+    .replaceAll(/[ \t\n\\]/g, (character) => `\\0${character.charCodeAt(0).toString(8).padStart(2, '0')}`);
+  return mounts.split('\n').some((line) => {
+    const [lineId, , , , mountPoint] = line.split(' ');
+    return lineId === id && mountPoint === written;
+  });
 }
 
 function answer(given: SendAnswer): void {

@@ -112,7 +112,10 @@ async function readCifs({ source, options }: Entry, files: CredentialFiles): Pro
 
 function cifsNotes(options: Entry['options']): readonly string[] {
   return options.flatMap(([name, value]) => {
-    if (name === 'credentials' || name === 'cred') return [`its account is the one in ${value}`];
+    if (name === 'credentials' || name === 'cred') {
+      assertPlain('the name of the credentials file', value);
+      return [`its account is the one in ${value}`];
+    }
     return name === 'sec' && value.startsWith('krb5')
       ? ['the entry signs in by Kerberos, which is not taken over: give the connection a password']
       : [];

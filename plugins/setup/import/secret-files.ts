@@ -58,7 +58,6 @@ async function isMadeHere(folder: string): Promise<boolean> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     if (!(await lstat(folder)).isDirectory()) throw new Error(`${folder} is no folder`, { cause: error });
-    await refuseForeignPlace(folder);
     return false;
   }
 }

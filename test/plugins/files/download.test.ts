@@ -1,13 +1,11 @@
 /** Sending a file of a share: what is opened, what is not, and what happens when it breaks off. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { statSync } from 'node:fs';
 import { once } from 'node:events';
 import { mkdir, readFile, symlink, truncate, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { buffer } from 'node:stream/consumers';
 import { createClock } from '../../../core/platform/clock.ts';
-import { createMountTable } from '../../../core/platform/mounts/mount-table.ts';
 import { contentDisposition } from '../../../plugins/files/download/content-disposition.ts';
 import { namesOf } from '../../../plugins/files/download/route.ts';
 import { sendFile } from '../../../plugins/files/download/sender.ts';
@@ -21,12 +19,6 @@ import { SKIPS } from '../../runner/skips.ts';
 
 const MIB = 1_048_576;
 
-/** Of the device that a folder lies on: `major << 8 | minor`, with the upper bits of the minor above. */
-function minorOf(folder: string): number {
-  const { dev } = statSync(folder);
-  return (dev & 0xff) | ((dev >>> 12) & 0xfff00);
-}
-
 describe('a file of a share is sent', () => {
   let scratch: Scratch;
   let root: string;
@@ -35,18 +27,14 @@ describe('a file of a share is sent', () => {
   interface Traits {
     readonly limits?: SendLimits;
     readonly from?: string;
-    readonly deviceMinor?: number;
     readonly gone?: () => void;
     readonly signal?: AbortSignal;
   }
-  const send = async (path: string, traits: Traits = {}): Promise<Sending> => {
-    const { from = root, gone = () => undefined, signal = new AbortController().signal } = traits;
-    const entry = await createMountTable().find(from);
-    const deviceMinor = traits.deviceMinor ?? entry?.deviceMinor ?? minorOf(root);
-    return sendFile(
-      { root: { path: from, deviceMinor }, names: path.split('/') },
-      { clock, signal, limits: traits.limits ?? limits, gone },
-    );
+  /** `from`: where something is mounted. Without it, a path in the share, which lies below the system's own root. */
+  const send = (path: string, traits: Traits = {}): Promise<Sending> => {
+    const { from, gone = () => undefined, signal = new AbortController().signal } = traits;
+    const names = (from === undefined ? `${root.slice(1)}/${path}` : path).split('/');
+    return sendFile({ root: from ?? '/', names }, { clock, signal, limits: traits.limits ?? limits, gone });
   };
 
   before(async () => {
@@ -98,7 +86,7 @@ describe('a file of a share is sent', () => {
   });
 
   it('not from the folder below a mount that has gone', async () => {
-    await assert.rejects(send('empty', { deviceMinor: minorOf(root) + 1 }), /not mounted any more/);
+    await assert.rejects(send('empty', { from: root }), /not mounted any more/);
   });
 
   it('by a process whose end is told, once, whatever comes of it', async () => {
@@ -115,7 +103,7 @@ describe('a file of a share is sent', () => {
     assert.deepEqual(told, ['whole', 'missing'], 'one that sends is not at its end');
     left.stop();
     await waiting('left');
-    await assert.rejects(send('empty', { ...gone('refused'), deviceMinor: -1 }));
+    await assert.rejects(send('empty', { ...gone('refused'), from: root }));
     await waiting('refused');
     const over = AbortSignal.abort();
     await assert.rejects(send('empty', { ...gone('aborted'), signal: over }));

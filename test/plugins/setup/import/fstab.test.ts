@@ -43,6 +43,11 @@ describe('an entry of fstab', () => {
     assert.equal((await read('/mnt/twice')).remotePath, 'two', 'the last one, as mount has it');
   });
 
+  it('is refused when a path of it would be shown as lines of its own', async () => {
+    const odd = String.raw`//nas/a /mnt/odd cifs credentials=/root/c\012note:\040all\040is\040well 0 0`;
+    await assert.rejects(read('/mnt/odd', odd), /name of the credentials file has control characters/);
+  });
+
   it('of davfs and sshfs becomes what it leads to', async () => {
     assert.deepEqual((await read('/mnt/dav/')).options, {
       url: 'https://nas/dav',

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { FoundNas } from '../../../core/contract/config-changes.ts';
+import type { PluginContext } from '../../../core/contract/plugin.ts';
+import { routes } from '../../../plugins/setup/routes.ts';
+
+describe('the look for a NAS in the network', () => {
+  it('is one for all who ask meanwhile, and a new one for who asks later', async () => {
+    const looks: ((found: readonly FoundNas[]) => void)[] = [];
+    const finder = { find: () => new Promise<readonly FoundNas[]>((resolve) => looks.push(resolve)) };
+    const ctx = { use: () => ({}), find: () => finder, signal: new AbortController().signal };
+    const route = routes(ctx as unknown as PluginContext).find(({ path }) => path === '/api/setup/found');
+    const ask = (route ?? assert.fail('no such route')).handler as unknown as () => Promise<object>;
+    const both = Promise.all([ask(), ask()]);
+    assert.equal(looks.length, 1);
+    const nas: FoundNas = { kind: 'smb', name: 'attic', address: '192.0.2.7' };
+    looks[0]?.([nas]);
+    assert.deepEqual(await both, [{ found: [nas] }, { found: [nas] }]);
+    const later = ask();
+    assert.equal(looks.length, 2);
+    looks[1]?.([]);
+    assert.deepEqual(await later, { found: [] });
+  });
+});
