@@ -26,6 +26,7 @@ import { clearAfterPowerCut } from '../recovery/power-cut.ts';
 import { probeRemote, remoteFolders } from './probe.ts';
 import { RunningMounts } from './running-mounts.ts';
 import type { Outdated, RunningRclone } from '../releases/renewal.ts';
+import { measureLine } from '../stats/line-speed.ts';
 import { releaseReserve } from '../cache/reserve.ts';
 import { locate } from '../rclone/installed.ts';
 import { ControlPorts } from '../rclone/control-ports.ts';
@@ -70,6 +71,7 @@ export function createMounter(given: MountTools): RcloneMounter {
     plan: (spec) => tools.plans.of(spec).mount,
     probe: (spec, signal) => probeRemote(spec, tools, signal),
     folders: (spec, signal) => remoteFolders(spec, tools, signal),
+    measure: (spec, signal) => measureLine(spec, tools, signal),
     mountsWithoutRemote: async (spec) =>
       (await hasIdentity(cacheFolder(tools.config(), spec.share.name), tools.plans.of(spec).place)) &&
       isLayerDue(cacheFolder(tools.config(), spec.share.name), tools),
