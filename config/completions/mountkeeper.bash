@@ -18,13 +18,14 @@ _mountkeeper() {
     --url | --from | --name | --address | --kind | --user | --password-file | --folders | --folder | --lan-user | --lan-password-file | --lines | --pause | --file | --output | --timeout | --newer-than) return ;;
   esac
   case $command in
-    '') words='bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run status support verify wait warmup webhook'; kind=words; options=--version ;;
+    '') words='bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run status support verify wait warmup webhook'; kind=words; options=--version ;;
+    bench) options=''; kind=share; words='' ;;
     bwlimit) options=''; kind=nothing; words='' ;;
     check) options=''; kind=nothing; words='' ;;
     conflicts) options=''; kind=share; words='' ;;
     doctor) options=''; kind=nothing; words='' ;;
     hash-password) options=''; kind=nothing; words='' ;;
-    help) options=''; kind=words; words='bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run status support verify wait warmup webhook' ;;
+    help) options=''; kind=words; words='bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run status support verify wait warmup webhook' ;;
     import) options='--from --name --untried --yes'; kind=words; words='rclone fstab' ;;
     init) options='--address --kind --user --password-file --folders --folder --lan-user --lan-password-file --no-lan --add --yes'; kind=nothing; words='' ;;
     logs) options='-f --lines'; kind=nothing; words='' ;;

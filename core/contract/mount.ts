@@ -241,6 +241,16 @@ export interface Mount {
   release(): void;
 }
 
+/** What reading from a remote has shown. */
+export interface LineFigures {
+  /** One listing with all that a new connection takes, in milliseconds; the best of a few. */
+  readonly listingMs: number;
+  /** Sizes of files that were found near the top, in bytes. */
+  readonly sizes: readonly number[];
+  /** Of one file, read once; absent where none is large enough to tell. */
+  readonly bytesPerSecond?: number | undefined;
+}
+
 /** Mounts remote paths. Provided by a plugin under the name `mounter`. */
 export interface Mounter {
   plan(spec: ShareSpec): MountPlan;
@@ -254,6 +264,11 @@ export interface Mounter {
    * listed.
    */
   folders?(spec: ShareSpec, signal: AbortSignal): Promise<readonly string[]>;
+  /**
+   * Measures the line by reading, past any mount and cache; takes up to two minutes and changes nothing. Rejects
+   * like `probe`. Absent: it cannot be measured.
+   */
+  measure?(spec: ShareSpec, signal: AbortSignal): Promise<LineFigures>;
   /**
    * Whether this share is mounted although its remote does not answer, because what users write waits on
    * the local disk. Absent: never.

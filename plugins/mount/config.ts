@@ -8,6 +8,7 @@ export interface MountConfig {
   rclone: string;
   rclone_mirror: string;
   rclone_proxy: string;
+  rclone_renew_after: string;
   chunk_size: string;
   chunk_limit: string;
   read_ahead: string;
@@ -81,6 +82,13 @@ export const schema = Joi.object<MountConfig, true>({
     .description(
       'HTTP proxy of `mountkeeper rclone install`, without a user and a password. Empty: as the variables ' +
         '`https_proxy`, `http_proxy` and `no_proxy` of that command say, which may hold them.',
+    ),
+  rclone_renew_after: duration()
+    .default('5m')
+    .meta({ tier: 'live' })
+    .description(
+      'How long nobody may have used a share before its mount, when it runs an older rclone than the one in use ' +
+        'now, is renewed by itself; "0": never.',
     ),
   chunk_size: size().default('16M').description('Bytes asked of the remote at once when a file is read.'),
   chunk_limit: size()

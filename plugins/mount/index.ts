@@ -3,6 +3,7 @@ import type { Uploader } from 'mountkeeper';
 import { check, finderFor } from './options/check.ts';
 import { complete, schema, shareSchema } from './config.ts';
 import { rcloneToRun } from './releases/chosen.ts';
+import { outdatedNotices, QuietRenewal } from './releases/renewal.ts';
 import { rcloneCommand } from './releases/cli.ts';
 import { checks } from './doctor.ts';
 import { createMounter } from './lifecycle/mounter.ts';
@@ -70,11 +71,22 @@ export default definePlugin({
       },
     });
     let outdated: readonly Notice[] = [];
+    const renewal = new QuietRenewal({
+      get clock() {
+        return ctx.use('clock');
+      },
+      log: ctx.log,
+      after: () => ctx.config.rclone_renew_after,
+      shares: () => ctx.use('shares').list(),
+      reconnect: (share) => ctx.send('reconnect', share),
+    });
     ctx.every({
       name: 'see which rclone is chosen',
       ms: () => SEE_CHOICE_EVERY_MS,
       run: async () => {
-        outdated = (await mounter()?.outdated()) ?? [];
+        const mounts = (await mounter()?.outdated()) ?? [];
+        outdated = outdatedNotices(mounts, ctx.config.rclone_renew_after);
+        await renewal.look(mounts);
       },
     });
     ctx.tap('collectNotices', () => [...notices, ...outdated, ...(mounter()?.unsafe() ?? [])]);

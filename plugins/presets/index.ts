@@ -1,4 +1,5 @@
 import { definePlugin } from 'mountkeeper';
+import { benchCommand } from './bench/command.ts';
 import { presetCommand } from './cli.ts';
 import { presets } from './profiles.ts';
 import { routes } from './routes.ts';
@@ -12,5 +13,6 @@ export default definePlugin({
     ctx.provide('configPresets', () => ({ list: presets }));
     ctx.route(...routes(ctx));
     ctx.cli(presetCommand);
+    ctx.cli(benchCommand);
   },
 });

@@ -8,7 +8,6 @@ import type {
   Bandwidth,
   CacheAccess,
   ManagedProcess,
-  Mount,
   MountPlan,
   MountStats,
   PendingFiles,
@@ -34,6 +33,8 @@ import { overlaySource } from './overlay.ts';
 import type { LayerPaths, StackPaths } from './paths.ts';
 import { RemoteBelow } from './remote-below.ts';
 import { Renewal } from './renewal.ts';
+import type { RunningRclone } from '../releases/renewal.ts';
+import { usedPaths } from './upper/open-for-writing.ts';
 import { clearStack, endPassingOn } from './stack.ts';
 
 const FORGET_MS = 30_000;
@@ -71,7 +72,7 @@ export interface LayeredMountOptions {
   readonly tools: MountTools;
 }
 
-export class LayeredMount implements Mount {
+export class LayeredMount implements RunningRclone {
   readonly shareName: string;
   readonly plan: MountPlan;
   readonly adopted: boolean;
@@ -171,6 +172,23 @@ export class LayeredMount implements Mount {
   /** The remote control port of the latest rclone. */
   get rcPort(): number {
     return this.#latest?.rcPort ?? 0;
+  }
+
+  get rclone(): string | undefined {
+    return this.#supervisor.living?.rclone;
+  }
+
+  async isIdle(): Promise<boolean> {
+    return (await this.#supervisor.living?.isIdle()) === true;
+  }
+
+  async isFree(): Promise<boolean> {
+    return (await this.pending()).count === 0 && usedPaths(this.plan.mountPoint).size === 0;
+  }
+
+  renewRclone(): void {
+    const lower = this.#supervisor.living;
+    if (lower) this.#supervisor.replace(lower, 'another rclone is in use now');
   }
 
   async stats(signal: AbortSignal): Promise<MountStats> {

@@ -33,7 +33,8 @@ import { TruncateFix } from '../recovery/truncate-fix.ts';
 import { WriteBackRescue } from '../recovery/write-back-rescue.ts';
 import { ReadOnlyLook } from '../cache/file-system.ts';
 import { PathCheck } from './path-check.ts';
-import { foldersInUse } from '../layer/upper/open-for-writing.ts';
+import { foldersInUse, usedPaths } from '../layer/upper/open-for-writing.ts';
+import type { RunningRclone } from '../releases/renewal.ts';
 import { ListingAge } from '../rclone/listing-age.ts';
 import type { MountNotes } from './mount-record.ts';
 import { deletedFiles, openFiles } from '../stats/open-files.ts';
@@ -59,7 +60,7 @@ const DIRTY_WRITE_OUT_MS = 4_000;
 const CACHE_VIEW = fileURLToPath(new URL('../cache/view.js', import.meta.url));
 
 /** The handle of one rclone process that serves one share. */
-export class ActiveMount implements Mount {
+export class ActiveMount implements RunningRclone {
   readonly shareName: string;
   readonly plan: Mount['plan'];
   readonly pid: number;
@@ -348,6 +349,14 @@ export class ActiveMount implements Mount {
         pid: this.pid,
       },
     };
+  }
+
+  async isIdle(): Promise<boolean> {
+    return (await openFiles(this.pid, treesOf(this.#notes.cacheDir))).open === 0;
+  }
+
+  async isFree(): Promise<boolean> {
+    return (await this.pending()).count === 0 && usedPaths(this.plan.mountPoint).size === 0;
   }
 
   pending(): Promise<PendingFiles> {

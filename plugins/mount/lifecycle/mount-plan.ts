@@ -153,8 +153,14 @@ function hashesOf(
     // Each way of writing uploads its waiting files before the other takes over.
     ...(isLayered ? ['write layer'] : []),
   ]);
-  // Where other builds of rclone come from changes no mount.
-  const { write_layer: _isAsked, rclone_mirror: _, rclone_proxy: __, ...mount } = config.mount;
+  // Where other builds of rclone come from, and when mounts take them, changes no mount.
+  const {
+    write_layer: _isAsked,
+    rclone_mirror: _,
+    rclone_proxy: __,
+    rclone_renew_after: ___,
+    ...mount
+  } = config.mount;
   const fingerprint = digest([
     identity,
     connection.type,

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { endsWithin } from 'mountkeeper';
-import type { Logger, Mount, Mounter, ShareSpec } from 'mountkeeper';
+import type { Logger, Mounter, ShareSpec } from 'mountkeeper';
 import { fuseProblem } from './fuse-access.ts';
 import { adoptAll } from './adoption.ts';
 import { noteBoot } from '../recovery/boot-note.ts';
@@ -30,7 +30,9 @@ import { cacheFolder, createPlans, planReady } from './mount-plan.ts';
 import type { SharePlan } from './mount-plan.ts';
 import { clearAfterPowerCut } from '../recovery/power-cut.ts';
 import { probeRemote, remoteFolders } from './probe.ts';
-import { outdatedNotices, RunningMounts } from './running-mounts.ts';
+import { RunningMounts } from './running-mounts.ts';
+import type { Outdated, RunningRclone } from '../releases/renewal.ts';
+import { measureLine } from '../stats/line-speed.ts';
 import { releaseReserve } from '../cache/reserve.ts';
 import { locate } from '../rclone/installed.ts';
 import { ControlPorts } from '../rclone/control-ports.ts';
@@ -49,8 +51,8 @@ export interface RcloneMounter extends Mounter {
   leftovers(): Promise<readonly Notice[]>;
   /** Notices about what makes the caches unsafe in a power cut. */
   unsafe(): readonly Notice[];
-  /** Notices about mounts whose rclone is another one than the next mount would have. */
-  outdated(): Promise<readonly Notice[]>;
+  /** Mounts whose rclone is another one than the next mount would have. */
+  outdated(): Promise<readonly Outdated[]>;
   /** Waits, for a limited time, until the caches are written to their disks. */
   settle(): Promise<void>;
 }
@@ -76,6 +78,7 @@ export function createMounter(given: MountTools): RcloneMounter {
     plan: (spec) => tools.plans.of(spec).mount,
     probe: (spec, signal) => probeRemote(spec, tools, signal),
     folders: (spec, signal) => remoteFolders(spec, tools, signal),
+    measure: (spec, signal) => measureLine(spec, tools, signal),
     mountsWithoutRemote: async (spec) =>
       (await hasIdentity(cacheFolder(tools.config(), spec.share.name), tools.plans.of(spec).place)) &&
       isLayerDue(cacheFolder(tools.config(), spec.share.name), tools),
@@ -112,7 +115,7 @@ export function createMounter(given: MountTools): RcloneMounter {
     cached: async () => [...new Set((await Promise.all((await rootsNow()).map(cachedShares))).flat())],
     leftovers: async () => recoveryReport(...(await rootsNow())),
     unsafe: () => tools.writeOut.troubles.map((message) => ({ level: 'warning', message })),
-    outdated: () => outdatedNotices(mounts, tools),
+    outdated: () => mounts.outdated(tools),
     settle: () => tools.writeOut.letGo(LAST_WRITE_OUT_MS),
     unlock: async () => {
       await Promise.all([...mountPoints].map((path) => unlockMountPoint(path, tools)));
@@ -120,7 +123,11 @@ export function createMounter(given: MountTools): RcloneMounter {
   };
 }
 
-async function mountShare(spec: ShareSpec, tools: MountingTools, signal: AbortSignal): Promise<Mount> {
+async function mountShare(
+  spec: ShareSpec,
+  tools: MountingTools,
+  signal: AbortSignal,
+): Promise<RunningRclone> {
   const planned = tools.plans.renewed(spec);
   const cacheDir = cacheFolder(tools.config(), spec.share.name);
   const problem = await fuseProblem(locate);

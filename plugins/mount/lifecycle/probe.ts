@@ -46,7 +46,12 @@ interface Listing {
   readonly maxOutputBytes: number;
 }
 
-async function listRemote(
+function listRemote(spec: ShareSpec, tools: MountTools, { args, ...rest }: Listing): Promise<string> {
+  return askOnce(spec, tools, { ...rest, args: ['lsf', remotePath(spec), ...args, '--max-depth=1'] });
+}
+
+/** What a short-lived rclone with the share's connection says. Rejects as `RemoteFailure`. */
+export async function askOnce(
   spec: ShareSpec,
   tools: MountTools,
   { signal, args, maxOutputBytes }: Listing,
@@ -55,11 +60,8 @@ async function listRemote(
   const result = await tools.processes.run({
     command,
     args: [
-      'lsf',
-      remotePath(spec),
       ...args,
       '--config=',
-      '--max-depth=1',
       '--retries=1',
       '--low-level-retries=1',
       '--contimeout=30s',

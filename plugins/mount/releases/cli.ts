@@ -1,5 +1,6 @@
 /** `mountkeeper rclone`: official builds of rclone below the state folder, without a package of the system. */
 import { dirname, join } from 'node:path';
+import { durationMs } from 'mountkeeper';
 import type { CliCommand, CliContext, Config } from 'mountkeeper';
 import { createRcloneFinder } from '../rclone/installed.ts';
 import { isUnnamed, systemRclone } from './chosen.ts';
@@ -183,9 +184,13 @@ function tell(version: Version | undefined, { cli, config, store }: Workshop): n
   cli.print(`${version ? `rclone ${versionName(version)}` : "The system's rclone"} is chosen: ${path}`);
   cli.print(
     isUsed
-      ? 'Each share takes it when it is mounted next; mounts that are up go on with the one they have. ' +
-          '`mountkeeper reconnect SHARE` mounts one anew now.'
+      ? 'Each share takes it when it is mounted next; mounts that are up go on with the one they have' +
+          `${renewed(config.mount.rclone_renew_after)}. \`mountkeeper reconnect SHARE\` mounts one anew now.`
       : `It is not used: mount.rclone or MOUNTKEEPER_RCLONE names ${config.mount.rclone}, which goes first.`,
   );
   return 0;
+}
+
+function renewed(after: string): string {
+  return durationMs(after) > 0 ? `, and leave an older one once nobody has used the share for ${after}` : '';
 }

@@ -1,9 +1,10 @@
 // @load quiet
 /** A live daemon takes the rclone that `mountkeeper rclone use` has chosen for the next mount of a share. */
 import assert from 'node:assert/strict';
-import { copyFile, readlink, realpath, writeFile } from 'node:fs/promises';
+import { copyFile, open, readFile, readlink, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { createClock } from '../../../core/platform/clock.ts';
 import { ReleaseStore } from '../../../plugins/mount/releases/store.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { ReleaseMirror, signingKey, version } from '../../support/mount/release-mirror.ts';
@@ -13,10 +14,15 @@ import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
 
+const QUIET_S = 2;
+/** How often the daemon looks which one is chosen. */
+const LOOK_MS = 10_000;
+
 describe('the rclone that was chosen', () => {
   let scratch: Scratch;
   let daemon: Daemon;
   let store: ReleaseStore;
+  let nas: Nas;
 
   const release = (name: string, write: (program: string) => Promise<void>): Promise<void> =>
     store.alone(() =>
@@ -28,13 +34,23 @@ describe('the rclone that was chosen', () => {
   const program = async (): Promise<string> => readlink(`/proc/${await daemon.rclonePid('files')}/exe`);
   const notices = async (): Promise<string> => (await daemon.get('/api/notices')).text;
 
+  /** The notice is there, and nothing has changed when a quiet time is over since. */
+  const toldAndKept = async (notice: RegExp): Promise<void> => {
+    await until('the notice', async () => notice.test(await notices()), { timeoutMs: 30_000 });
+    await createClock().sleep(QUIET_S * 1_000 + LOOK_MS + 2_000);
+    assert.match(await notices(), notice);
+  };
+  const text = (mount: Record<string, unknown> = {}): string =>
+    daemon.text({ sections: { mount: { rclone_renew_after: `${QUIET_S}s`, ...mount } } });
+
   before(async () => {
     scratch = await createScratch('chosen');
-    const nas = await Nas.create(scratch, { files: { 'files/a.bin': 10 } });
+    nas = await Nas.create(scratch, { files: { 'files/a.bin': 10 } });
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],
       shares: [{ name: 'files', connection: 'nas', remote_path: 'files' }],
       rclone: 'rclone',
+      env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
     });
     store = new ReleaseStore(daemon.stateDir);
     // It says that it is older, and is the same one.
@@ -44,6 +60,7 @@ describe('the rclone that was chosen', () => {
     await release('v1.74.3', (file) => writeFile(file, older, { mode: 0o755 }));
     await release('v1.75.2', (file) => copyFile(currentRclone(), file));
     assert.equal((await daemon.cli('rclone', 'use', '1.74.3')).code, 0);
+    await daemon.writeConfig(text());
     await daemon.start();
     await daemon.healthy();
   });
@@ -56,22 +73,29 @@ describe('the rclone that was chosen', () => {
     assert.match(stdout, /mountkeeper rclone install.*What one gains: .*fetched again, not an I\/O error/);
   });
 
-  it('is taken at the next mount; until then a notice tells', async () => {
+  it('stays while a file is open; a notice tells', async () => {
     const before = await daemon.rclonePid('files');
-    const used = await daemon.cli('rclone', 'use', 'v1.75.2');
-    assert.match(used.stdout, /Each share takes it when it is mounted next/);
-    await until(
-      'the notice',
-      async () => /files: mounted by rclone v1\.74\.3, and .* v1\.75\.2/.test(await notices()),
-      {
-        timeoutMs: 30_000,
-      },
-    );
-    assert.equal(await daemon.rclonePid('files'), before, 'the mount that is up goes on');
-    assert.equal((await daemon.cli('reconnect', 'files')).code, 0);
+    const file = await open(join(daemon.mountPoint('files'), 'written'), 'w');
+    try {
+      await file.write('before, ');
+      const used = await daemon.cli('rclone', 'use', 'v1.75.2');
+      assert.match(used.stdout, /Each share takes it when it is mounted next/);
+      await toldAndKept(
+        /files: mounted by rclone v1\.74\.3, and .* v1\.75\.2 is in use now; each takes it once/,
+      );
+      assert.equal(await daemon.rclonePid('files'), before, 'the mount that is up goes on');
+      await file.write('and after');
+    } finally {
+      await file.close();
+    }
+  });
+
+  it('is taken by itself in a quiet moment, and everything is on the NAS', async () => {
     const chosen = store.programOf(version('v1.75.2'));
     await until('the next mount', async () => (await program()) === chosen, { timeoutMs: 60_000 });
     await daemon.healthy();
+    assert.equal(await readFile(nas.path('files/written'), 'utf8'), 'before, and after');
+    assert.equal(await readFile(join(daemon.mountPoint('files'), 'written'), 'utf8'), 'before, and after');
     await until('no notice', async () => !/mounted by rclone/.test(await notices()), { timeoutMs: 30_000 });
     assert.equal((await daemon.share('files')).health, 'healthy');
   });
@@ -81,13 +105,13 @@ describe('the rclone that was chosen', () => {
     const mirror = await ReleaseMirror.start(await signingKey());
     scratch.defer(() => mirror.close());
     await mirror.publish('v9.0.0');
-    await daemon.writeConfig(daemon.text({ sections: { mount: { rclone_mirror: mirror.url } } }));
+    await daemon.writeConfig(text({ rclone_mirror: mirror.url }));
     const { code, stderr } = await daemon.cli('rclone', 'install');
     assert.equal(code, 1);
     assert.equal(stderr, 'mountkeeper: the checksums are signed by another key than that of rclone\n');
     assert.deepEqual(await store.list(), [version('v1.75.2'), version('v1.74.3')]);
     assert.equal(await daemon.rclonePid('files'), before, 'a new mirror remounts nothing');
-    await daemon.writeConfig(daemon.text());
+    await daemon.writeConfig(text());
   });
 
   it("goes back to the system's, and survives a restart", async () => {
@@ -99,5 +123,29 @@ describe('the rclone that was chosen', () => {
     assert.equal((await daemon.cli('reconnect', 'files')).code, 0);
     const system = await realpath(currentRclone());
     await until('the next mount', async () => (await program()) === system, { timeoutMs: 60_000 });
+  });
+
+  it('is taken below a write layer while the share stays mounted', async () => {
+    assert.equal((await daemon.cli('rclone', 'use', '1.74.3')).code, 0);
+    await daemon.writeConfig(text({ write_layer: true }));
+    const mounted = async (): Promise<string> => {
+      const lines = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n');
+      return (
+        lines.find((line) => / - overlay /.test(line) && line.includes(daemon.mountPoint('files'))) ?? ''
+      );
+    };
+    const before = await until('the overlay', mounted, { timeoutMs: 60_000 });
+    await daemon.healthy();
+    await daemon.cli('rclone', 'use', 'v1.75.2');
+    await until('the notice', async () => /files: mounted by rclone v1\.74\.3, and/.test(await notices()), {
+      timeoutMs: 30_000,
+    });
+    const chosen = store.programOf(version('v1.75.2'));
+    await until('the next rclone', async () => (await program()) === chosen, { timeoutMs: 60_000 });
+    assert.equal(await mounted(), before);
+    const written = join(daemon.mountPoint('files'), 'written');
+    await until('it can be read', async () => (await readFile(written, 'utf8')) === 'before, and after', {
+      timeoutMs: 20_000,
+    });
   });
 });

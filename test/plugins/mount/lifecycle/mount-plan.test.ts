@@ -55,6 +55,16 @@ describe('the plan of a mount', () => {
     assert.notEqual(plan(spec({}, { exec: true })).fingerprint, plan(spec()).fingerprint);
   });
 
+  it('does not depend on where other builds of rclone come from, nor on when they are taken', () => {
+    const other = {
+      rclone_mirror: 'https://mirror.example.org',
+      rclone_proxy: 'http://gate.example.org:3128',
+      rclone_renew_after: '0',
+    };
+    const { fingerprint } = plan(spec(), { ...config, mount: { ...config.mount, ...other } });
+    assert.equal(fingerprint, plan(spec()).fingerprint);
+  });
+
   it('keeps its identity unless dirty files would go elsewhere', () => {
     const { identity } = plan(spec());
     assert.equal(

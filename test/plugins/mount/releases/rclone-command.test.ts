@@ -35,7 +35,7 @@ describe('mountkeeper rclone', () => {
   let scratch: Scratch;
   let mirror: ReleaseMirror;
   let stateDir: string;
-  let mount: { rclone: string; rclone_mirror: string; rclone_proxy: string };
+  let mount: { rclone: string; rclone_mirror: string; rclone_proxy: string; rclone_renew_after: string };
 
   before(async () => {
     key = await signingKey();
@@ -45,7 +45,7 @@ describe('mountkeeper rclone', () => {
     mirror = await ReleaseMirror.start(key);
     stateDir = scratch.path('state');
     await mkdir(stateDir, { mode: 0o700 });
-    mount = { rclone: 'rclone', rclone_mirror: mirror.url, rclone_proxy: '' };
+    mount = { rclone: 'rclone', rclone_mirror: mirror.url, rclone_proxy: '', rclone_renew_after: '5m' };
   });
   afterEach(async () => {
     await mirror.close();
@@ -98,7 +98,10 @@ describe('mountkeeper rclone', () => {
     await mirror.publish(name, await readFile(real));
     const said = await command(['install']);
     assert.equal(said.code, 0);
-    assert.match(said.printed, /is chosen: .*takes it when it is mounted next/s);
+    assert.match(
+      said.printed,
+      /is chosen: .*takes it when it is mounted next.*older one once nobody has used the share for 5m/s,
+    );
     assert.ok(said.progress.some((line) => /MiB of [\d.]+ MiB/.test(line)));
     assert.equal(runs(), inStore(name, 'rclone'));
     assert.match((await run(runs(), ['version'])).stdout, new RegExp(`^rclone ${name}\n`));
