@@ -94,7 +94,7 @@ export class OwnEvents {
   }
 
   #leave(server: Server, name: string, listener: AnyFn): void {
-    for (const one of [...this.#listening])
+    for (const one of this.#listening)
       if (one.name === name && one.listener === listener) this.#forget(server, one);
   }
 

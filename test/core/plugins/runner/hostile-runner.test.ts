@@ -60,7 +60,8 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     await writeFile(entry, source(body));
     const collected = collectLog();
     const { log } = collected;
-    const ctx = { log, send: async () => undefined } as unknown as PluginContext;
+    let commands = 0;
+    const ctx = { log, send: async () => void (commands += 1) } as unknown as PluginContext;
     const supervisor = new RunnerSupervisor({
       ctx,
       clock: createClock(),
@@ -90,7 +91,15 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     });
     scratch.defer(() => supervisor.stop('shutdown'));
     const started = supervisor.start();
-    return { supervisor, started, ...collected };
+    return { supervisor, started, commands: () => commands, ...collected };
+  }
+
+  /** Processor time of this process until something is so, in milliseconds. */
+  async function spentUntil(what: string, look: () => boolean): Promise<number> {
+    const from = process.cpuUsage();
+    await until(what, look, PATIENCE);
+    const { user, system } = process.cpuUsage(from);
+    return (user + system) / 1_000;
   }
 
   it('may send no text where a text belongs', async () => {
@@ -126,6 +135,31 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
       () => messages().some((one) => /more than the daemon can take/.test(one)),
       PATIENCE,
     );
+  });
+
+  it('is ended when it floods, before that costs the daemon half a second', async () => {
+    for (const message of ["{ is: 'pong' }", "{ is: 'state', status: ['x'.repeat(1e6)], shareStatus: [], metrics: [] }"]) {
+      const { started, messages } = await supervised(`ctx.effect('floods', () => {
+        setTimeout(() => { for (;;) say(${message}); }, 50);
+        return () => undefined;
+      });`);
+      await started;
+      const isEnded = (): boolean => messages().some((one) => /more than the daemon can take/.test(one));
+      const spentMs = await spentUntil('it is ended', isEnded);
+      assert.ok(spentMs < 500, `${message}: ${spentMs} ms`);
+    }
+  });
+
+  it('sends so many commands and no more', async () => {
+    const { started, messages, commands } = await supervised(`ctx.effect('commands', () => {
+      const all = Array.from({ length: 500 }, () => ctx.send('reconnect', 'team').then(() => '', String));
+      void Promise.all(all).then((said) => ctx.log.info(said.find((one) => one !== '') ?? 'all were sent'));
+      return () => undefined;
+    });`);
+    await started;
+    await until('it has heard of all', () => messages().length > 0, PATIENCE);
+    assert.match(messages()[0] ?? '', /ctx\.send\("reconnect"\) comes too often: 20 commands a second/);
+    assert.ok(commands() >= 20 && commands() <= 40, `${commands()} commands`);
   });
 
   it('is read at a pace when it prints', async () => {
