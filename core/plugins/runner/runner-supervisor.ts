@@ -9,9 +9,8 @@ import type { Commands } from '../../contract/commands.ts';
 import type { PluginContext } from '../../contract/plugin.ts';
 import { howToAsk } from '../permissions.ts';
 import type { Confinement } from './confinement.ts';
-import { CARRIED_COMMANDS } from './declaration.ts';
 import type { Begin, CallKind, FromRunner, Read, State, ToRunner } from './protocol.ts';
-import { textOf } from './protocol.ts';
+import { CARRIED_COMMANDS, textOf } from './protocol.ts';
 import { RunnerProcess } from './runner-process.ts';
 import { LogLines } from './log-lines.ts';
 
@@ -202,7 +201,9 @@ export class RunnerSupervisor {
     if (nowMs - this.#commands.sinceMs >= SECOND_MS) this.#commands = { sinceMs: nowMs, count: 0 };
     this.#commands.count += 1;
     if (this.#commands.count > MOST_COMMANDS)
-      throw new Error(`ctx.send("${command}") comes too often: ${MOST_COMMANDS} commands a second are the most`);
+      throw new Error(
+        `ctx.send("${command}") comes too often: ${MOST_COMMANDS} commands a second are the most`,
+      );
   }
 
   /** Also while it comes up: an effect may wait for it. */
