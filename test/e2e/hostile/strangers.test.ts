@@ -185,7 +185,7 @@ describe('hostile plugins of third parties', { timeout: 400_000 }, () => {
     assert.deepEqual([status.failures, good.failures, failures], [[], [], []]);
     assert.equal(daemon.pid, pid);
     const sorted = status.tookMs.toSorted((a, b) => a - b);
-    const [median, slowest] = [sorted[sorted.length >> 1] ?? 0, sorted.at(-1) ?? 0];
+    const [median = 0, slowest = 0] = [sorted[sorted.length >> 1], sorted.at(-1)];
     const almostAll = Math.round(sorted[Math.floor(sorted.length * 0.99)] ?? Infinity);
     console.log(
       `asked ${sorted.length} times, median ${Math.round(median)} ms, 99 % within ` +
@@ -193,8 +193,12 @@ describe('hostile plugins of third parties', { timeout: 400_000 }, () => {
         `longest pause of the good one ${Math.round(longestPauseMs)} ms`,
     );
     assert.ok(sorted.length > 200 && reads > 20, `${sorted.length} answers, ${reads} reads`);
-    // Generous, for a machine with much else to do; one that is held up by a plugin waits for seconds.
-    assert.ok(median < 150 && slowest < 5_000, `median ${median} ms, slowest ${slowest} ms`);
+    assert.ok(almostAll < 150, `99 % of the answers within ${almostAll} ms`);
+    // Generous, for a machine with much else to do; who is held up by a plugin waits for many seconds.
+    assert.ok(
+      slowest < 5_000 && longestPauseMs > 0 && longestPauseMs < 5_000,
+      `${slowest}, ${longestPauseMs} ms`,
+    );
   });
 
   it('are gone with the daemon', async () => {
