@@ -4,7 +4,7 @@
  */
 import { enabledByDefault } from '../core/plugins/discovery/found.ts';
 import type { UsablePlugin } from '../core/plugins/discovery/found.ts';
-import { CARRIED_COMMANDS, CARRIED_HOOKS, CARRIED_SERVICES } from '../core/plugins/runner/declaration.ts';
+import { CARRIED_COMMANDS, CARRIED_HOOKS, CARRIED_SERVICES } from '../core/plugins/runner/protocol.ts';
 import { hookKinds } from '../core/plugins/hooks.ts';
 import { table } from './page-table.ts';
 

@@ -54,7 +54,7 @@ function enable(ctx: PluginContext, name: string): { readonly ok: boolean; reado
   const info = plugins.list().find((one) => one.name === name);
   if (!info) return { ok: false, message: `Plugin '${name}' not found` };
   if (plugins.enable(name)) return { ok: true, message: `Bringing back the plugin '${name}'` };
-  const why = info.reason === undefined ? '' : `: ${info.reason}`;
+  const why = info.reason === undefined || info.state === 'active' ? '' : `: ${info.reason}`;
   return { ok: false, message: `Plugin '${name}' did not break off, it is ${info.state}${why}` };
 }
 

@@ -7,17 +7,8 @@ import type { Description, ObjectSchema, Root } from 'joi';
 import { duration, rate, size } from '../../sdk/config-types.ts';
 import type { Limits } from '../../sdk/config-types.ts';
 import { isTable } from '../../sdk/toml/document.ts';
+import { NotCarried } from './protocol.ts';
 import { timePatterns } from './timed-patterns.ts';
-
-/** Something that cannot be carried. The message is a whole sentence. */
-export class NotCarried extends Error {
-  constructor(what: string, why: string) {
-    super(
-      `it cannot run in a process of its own: ${what} cannot be carried, ${why}; ` +
-        'if you trust it, set isolation = "none" in its table of the file',
-    );
-  }
-}
 
 const AMOUNTS = { duration, size, rate } as const;
 type Amount = keyof typeof AMOUNTS;

@@ -6,7 +6,7 @@
 import type { Content, LocalText, Outcome, Tab, View } from '../../contract/dashboard.ts';
 import { h } from '../../sdk/html.ts';
 import { isTable } from '../../sdk/toml/document.ts';
-import { NotCarried } from './carried-schema.ts';
+import { NotCarried } from './protocol.ts';
 
 export interface CarriedTab extends Pick<Tab, 'id' | 'title' | 'icon' | 'place' | 'order' | 'texts'> {
   readonly parts: readonly string[];

@@ -9,7 +9,8 @@ import type { Texts } from '../../sdk/texts.ts';
 import type { Ledger } from '../instance/ledger.ts';
 import { carriedTab } from './carried-tab.ts';
 import type { CarriedTab } from './carried-tab.ts';
-import { carriedSchema, NotCarried } from './carried-schema.ts';
+import { carriedSchema } from './carried-schema.ts';
+import { CARRIED_COMMANDS, CARRIED_HOOKS, CARRIED_SERVICES, NotCarried } from './protocol.ts';
 
 export interface CarriedRoute {
   readonly method: string | readonly string[];
@@ -45,29 +46,6 @@ export interface Declaration {
   readonly labels: readonly string[];
 }
 
-/** Services that the runner has a likeness of. */
-export const CARRIED_SERVICES: ReadonlySet<string> = new Set([
-  'clock',
-  'paths',
-  'store',
-  'status',
-  'shares',
-  'config',
-  'secrets',
-]);
-/** Commands whose arguments are plain data. */
-export const CARRIED_COMMANDS: ReadonlySet<string> = new Set(['bwlimit', 'reconnect', 'notify']);
-export const CARRIED_HOOKS: ReadonlySet<string> = new Set([
-  'beforeMount',
-  'afterMount',
-  'afterUnmount',
-  'shareHealthChanged',
-  'notification',
-  'afterCycle',
-  'resolveBandwidth',
-  'collectShareLimits',
-  'collectNotices',
-]);
 const WHOLE_DOCUMENT = 'which is given the whole configuration with its secrets';
 
 /** Throws a `NotCarried`. */

@@ -11,6 +11,40 @@ export const MOST_MESSAGE_BYTES = 1_572_864;
 export const MOST_BODY_BYTES = 1_048_576;
 const HEADER_BYTES = 4;
 
+/** Services that the runner has a likeness of. */
+export const CARRIED_SERVICES: ReadonlySet<string> = new Set([
+  'clock',
+  'paths',
+  'store',
+  'status',
+  'shares',
+  'config',
+  'secrets',
+]);
+/** Commands whose arguments are plain data. */
+export const CARRIED_COMMANDS: ReadonlySet<string> = new Set(['bwlimit', 'reconnect', 'notify']);
+export const CARRIED_HOOKS: ReadonlySet<string> = new Set([
+  'beforeMount',
+  'afterMount',
+  'afterUnmount',
+  'shareHealthChanged',
+  'notification',
+  'afterCycle',
+  'resolveBandwidth',
+  'collectShareLimits',
+  'collectNotices',
+]);
+
+/** Something that cannot be carried. The message is a whole sentence. */
+export class NotCarried extends Error {
+  constructor(what: string, why: string) {
+    super(
+      `it cannot run in a process of its own: ${what} cannot be carried, ${why}; ` +
+        'if you trust it, set isolation = "none" in its table of the file',
+    );
+  }
+}
+
 /** One `ctx.tap` and so on, by its place in the ledger. */
 export type CallKind = 'tap' | 'handle' | 'route' | 'tab';
 
@@ -100,9 +134,12 @@ export type FromRunner =
   /** The last word of a runner that ends by itself. */
   | { readonly is: 'broke'; readonly reason: string };
 
+/** As they were before the plugin came: what it makes of them must not break the line. */
+const { parse, stringify } = JSON;
+
 /** A message with its length in front. Throws for what is no JSON, and for what is too long. */
 export function frame(message: ToRunner | FromRunner): Buffer {
-  const body = Buffer.from(JSON.stringify(message));
+  const body = Buffer.from(stringify(message));
   if (body.length > MOST_MESSAGE_BYTES)
     throw new Error(`it is larger than ${MOST_MESSAGE_BYTES} bytes (${body.length})`);
   const header = Buffer.alloc(HEADER_BYTES);
@@ -151,7 +188,7 @@ export class FrameReader {
 function messageIn(body: Buffer): { readonly is: string } {
   let message: unknown;
   try {
-    message = JSON.parse(body.toString());
+    message = parse(body.toString());
   } catch {
     // Where it breaks off is nobody's business.
     throw new BrokenProtocol('it sent a message that is no JSON');

@@ -9,9 +9,8 @@ import type { Commands } from '../../contract/commands.ts';
 import type { PluginContext } from '../../contract/plugin.ts';
 import { howToAsk } from '../permissions.ts';
 import type { Confinement } from './confinement.ts';
-import { CARRIED_COMMANDS } from './declaration.ts';
 import type { Begin, CallKind, FromRunner, Read, State, ToRunner } from './protocol.ts';
-import { textOf } from './protocol.ts';
+import { CARRIED_COMMANDS, textOf } from './protocol.ts';
 import { RunnerProcess } from './runner-process.ts';
 import { LogLines } from './log-lines.ts';
 
@@ -19,6 +18,9 @@ const HOUR_MS = 3_600_000;
 const MOST_CRASHES = 3;
 /** As long as the host waits for one effect. */
 const START_MS = 30_000;
+/** Commands of one plugin that are carried out in a second: each may be work for every share. */
+const MOST_COMMANDS = 20;
+const SECOND_MS = 1_000;
 const BACK_OFF_MS = [1_000, 10_000];
 
 /** Times (monotonic) at which a plugin's runners ended by themselves; of all its instances together. */
@@ -50,6 +52,7 @@ export class RunnerSupervisor {
   #isOver = false;
   #state: State | undefined;
   #cancelRestart: () => void = () => undefined;
+  #commands = { sinceMs: -Infinity, count: 0 };
 
   constructor(options: RunnerSupervisorOptions) {
     this.#options = options;
@@ -185,11 +188,22 @@ export class RunnerSupervisor {
         throw new Error(
           `ctx.send("${command}") needs the permission "send-commands"; ${howToAsk('send-commands')}`,
         );
+      this.#countCommand(command);
       await this.#options.ctx.send(command as keyof Commands, ...(checkedArgs(command, args) as never));
       this.#answer({ is: 'answer', id });
     } catch (error) {
       this.#answer({ is: 'answer', id, problem: (error as Error).message });
     }
+  }
+
+  #countCommand(command: string): void {
+    const nowMs = this.#options.clock.monotonic();
+    if (nowMs - this.#commands.sinceMs >= SECOND_MS) this.#commands = { sinceMs: nowMs, count: 0 };
+    this.#commands.count += 1;
+    if (this.#commands.count > MOST_COMMANDS)
+      throw new Error(
+        `ctx.send("${command}") comes too often: ${MOST_COMMANDS} commands a second are the most`,
+      );
   }
 
   /** Also while it comes up: an effect may wait for it. */

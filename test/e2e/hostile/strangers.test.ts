@@ -49,6 +49,8 @@ describe('hostile plugins of third parties', { timeout: 400_000 }, () => {
   let good: Poll;
   let reading: LongTask<Tally>;
   let pid: number;
+  /** Of the good one's beats, which come ten times a second. */
+  let longestPauseMs = 0;
 
   const lay = (
     name: string,
@@ -133,8 +135,14 @@ describe('hostile plugins of third parties', { timeout: 400_000 }, () => {
       return code === 200 && body.shares[0]?.mounted === true ? undefined : JSON.stringify(body);
     });
     let last = 0;
+    let sinceMs = performance.now();
     good = new Poll(async () => {
       const { status: code, body } = await daemon.get<{ beats: number }>('/ext/good');
+      const nowMs = performance.now();
+      if (body.beats > last) {
+        longestPauseMs = Math.max(longestPauseMs, nowMs - sinceMs);
+        sinceMs = nowMs;
+      }
       const isFine = code === 200 && body.beats >= last;
       last = body.beats;
       return isFine ? undefined : JSON.stringify(body);
@@ -177,15 +185,20 @@ describe('hostile plugins of third parties', { timeout: 400_000 }, () => {
     assert.deepEqual([status.failures, good.failures, failures], [[], [], []]);
     assert.equal(daemon.pid, pid);
     const sorted = status.tookMs.toSorted((a, b) => a - b);
-    const [median, slowest] = [sorted[sorted.length >> 1] ?? 0, sorted.at(-1) ?? 0];
-    const almostAll = Math.round(sorted[Math.floor(sorted.length * 0.99)] ?? 0);
+    const [median = 0, slowest = 0] = [sorted[sorted.length >> 1], sorted.at(-1)];
+    const almostAll = Math.round(sorted[Math.floor(sorted.length * 0.99)] ?? Infinity);
     console.log(
       `asked ${sorted.length} times, median ${Math.round(median)} ms, 99 % within ` +
-        `${almostAll} ms, slowest ${Math.round(slowest)} ms; ${reads} reads`,
+        `${almostAll} ms, slowest ${Math.round(slowest)} ms; ${reads} reads; ` +
+        `longest pause of the good one ${Math.round(longestPauseMs)} ms`,
     );
     assert.ok(sorted.length > 200 && reads > 20, `${sorted.length} answers, ${reads} reads`);
-    // Generous, for a machine with much else to do; one that is held up by a plugin waits for seconds.
-    assert.ok(median < 150 && slowest < 5_000, `median ${median} ms, slowest ${slowest} ms`);
+    assert.ok(almostAll < 150, `99 % of the answers within ${almostAll} ms`);
+    // Generous, for a machine with much else to do; who is held up by a plugin waits for many seconds.
+    assert.ok(
+      slowest < 5_000 && longestPauseMs > 0 && longestPauseMs < 5_000,
+      `${slowest}, ${longestPauseMs} ms`,
+    );
   });
 
   it('are gone with the daemon', async () => {

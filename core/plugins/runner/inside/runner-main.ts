@@ -8,18 +8,18 @@ import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { setPriority } from 'node:os';
 import { inspect } from 'node:util';
+import type { Logger } from '../../../contract/platform.ts';
 import type { Plugin } from '../../../contract/plugin.ts';
 import { importModule } from '../../../platform/load-module.ts';
 import { manifestProblem, pickPlugin, thirdPartyProblem } from '../../discovery/manifest.ts';
 import type { Declared } from '../../discovery/manifest.ts';
 import { dryRun } from '../../instance/instance.ts';
 import { ownFolder } from '../confinement.ts';
-import { declarationOf } from '../declaration.ts';
+import type { Declaration } from '../declaration.ts';
 import { keepsFilesIn, told } from './denied.ts';
 import { LoadedPlugin } from './loaded-plugin.ts';
 import { FrameReader, frame, sendTo } from '../protocol.ts';
 import type { Begin, FromRunner, ToRunner } from '../protocol.ts';
-import { routeServer } from './route-server.ts';
 import { runnerLog } from './runner-log.ts';
 
 const CHANNEL = 3;
@@ -82,16 +82,22 @@ async function pluginOf({ entry, name, declared }: Begin): Promise<Plugin> {
   return plugin as Plugin;
 }
 
+/** What only this needs is loaded here: most of a runner's time it is of no use. */
+async function declared(plugin: Plugin, log: Logger): Promise<Declaration> {
+  const { declarationOf } = await import('../declaration.ts');
+  const ledger = dryRun(plugin, log, true);
+  const declaration = declarationOf(plugin, ledger);
+  if (ledger.routes.length > 0) await (await import('./route-server.ts')).routeServer(ledger.routes);
+  return declaration;
+}
+
 async function begin(message: Begin): Promise<void> {
   const log = runnerLog(message.logLevel, say);
   keepsFilesIn(ownFolder({ stateDir: message.paths.stateDir, name: message.name }));
   try {
     const plugin = await pluginOf(message);
     if (message.task === 'declare') {
-      const ledger = dryRun(plugin, log, true);
-      const declaration = declarationOf(plugin, ledger);
-      if (ledger.routes.length > 0) await routeServer(ledger.routes);
-      return say({ is: 'declared', declaration });
+      return say({ is: 'declared', declaration: await declared(plugin, log) });
     }
     loaded = new LoadedPlugin(plugin, message, { log, say });
     await loaded.activate();

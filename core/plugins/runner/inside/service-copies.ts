@@ -7,7 +7,7 @@ import type { Secret } from '../../../contract/config.ts';
 import type { Clock, Logger } from '../../../contract/platform.ts';
 import type { Snapshot } from '../../../contract/status.ts';
 import { PluginStore } from '../../instance/store.ts';
-import { CARRIED_SERVICES } from '../declaration.ts';
+import { CARRIED_SERVICES } from '../protocol.ts';
 import type { Begin, DaemonSnapshot } from '../protocol.ts';
 
 const CARRIED = [...CARRIED_SERVICES].join(', ');

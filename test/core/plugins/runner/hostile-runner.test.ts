@@ -18,7 +18,8 @@ import { until } from '../../../support/platform/wait.ts';
 
 /** A plugin's file whose `say` writes a message of any kind to the socket. */
 const source = (body: string): string => `import { spawn } from 'node:child_process';
-import { readFileSync, writeSync } from 'node:fs';
+import { existsSync, readFileSync, writeSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { once } from 'node:events';
 const write = (bytes) => {
   for (let at = 0; at < bytes.length;) {
@@ -35,7 +36,7 @@ const say = (message) => {
   header.writeUInt32BE(body.length);
   write(Buffer.concat([header, body]));
 };
-void [once, readFileSync, spawn, write, say];
+void [existsSync, getPriority, once, readFileSync, spawn, write, say];
 export default { name: 'odd', version: '1.0.0', apiVersion: 1, description: 'Odd.',
   register(ctx) { ${body} } };
 `;
@@ -60,7 +61,8 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     await writeFile(entry, source(body));
     const collected = collectLog();
     const { log } = collected;
-    const ctx = { log, send: async () => undefined } as unknown as PluginContext;
+    let commands = 0;
+    const ctx = { log, send: async () => void (commands += 1) } as unknown as PluginContext;
     const supervisor = new RunnerSupervisor({
       ctx,
       clock: createClock(),
@@ -90,7 +92,15 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     });
     scratch.defer(() => supervisor.stop('shutdown'));
     const started = supervisor.start();
-    return { supervisor, started, ...collected };
+    return { supervisor, started, commands: () => commands, ...collected };
+  }
+
+  /** Processor time of this process until something is so, in milliseconds. */
+  async function spentUntil(what: string, look: () => boolean): Promise<number> {
+    const from = process.cpuUsage();
+    await until(what, look, PATIENCE);
+    const { user, system } = process.cpuUsage(from);
+    return (user + system) / 1_000;
   }
 
   it('may send no text where a text belongs', async () => {
@@ -128,6 +138,35 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     );
   });
 
+  it('is ended when it floods, before that costs the daemon much', async () => {
+    for (const message of [
+      "{ is: 'pong' }",
+      "{ is: 'state', status: ['x'.repeat(1e6)], shareStatus: [], metrics: [] }",
+    ]) {
+      const { started, messages } = await supervised(`ctx.effect('floods', () => {
+        setTimeout(() => { for (;;) say(${message}); }, 50);
+        return () => undefined;
+      });`);
+      await started;
+      const isEnded = (): boolean => messages().some((one) => /more than the daemon can take/.test(one));
+      const spentMs = await spentUntil('it is ended', isEnded);
+      // 0.1 to 0.3 s where nothing else runs.
+      assert.ok(spentMs < 2_000, `${message}: ${spentMs} ms`);
+    }
+  });
+
+  it('sends so many commands and no more', async () => {
+    const { started, messages, commands } = await supervised(`ctx.effect('commands', () => {
+      const all = Array.from({ length: 500 }, () => ctx.send('reconnect', 'team').then(() => '', String));
+      void Promise.all(all).then((said) => ctx.log.info(said.find((one) => one !== '') ?? 'all were sent'));
+      return () => undefined;
+    });`);
+    await started;
+    await until('it has heard of all', () => messages().length > 0, PATIENCE);
+    assert.match(messages()[0] ?? '', /ctx\.send\("reconnect"\) comes too often: 20 commands a second/);
+    assert.ok(commands() >= 20 && commands() <= 40, `${commands()} commands`);
+  });
+
   it('is read at a pace when it prints', async () => {
     const { supervisor, started, entries } = await supervised(`ctx.effect('prints', () => {
       const child = spawn('yes', ['x'.repeat(100)], { stdio: ['ignore', 'inherit', 'ignore'] });
@@ -161,6 +200,26 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     );
     await started;
     assert.equal(await supervisor.call('tap', 0, []), '1000');
+  });
+
+  it('is heard, and hears, though the plugin replaces what reads and writes messages', async () => {
+    const { supervisor, started } = await supervised(`ctx.tap('afterCycle', (what) => {
+      globalThis.JSON.parse = () => ({});
+      globalThis.JSON.stringify = () => '{}';
+      return what;
+    });`);
+    await started;
+    for (const what of ['first', 'second', 'third'])
+      assert.equal(await supervisor.call('tap', 0, [what]), what);
+  });
+
+  it('yields the processor, also where the kernel shares it by session', async () => {
+    const { supervisor, started } = await supervised(`ctx.tap('afterCycle', () => {
+      const group = existsSync('/proc/self/autogroup') ? readFileSync('/proc/self/autogroup', 'latin1') : 'nice 10';
+      return [getPriority(), group.trim().split(' ').slice(-2).join(' ')];
+    });`);
+    await started;
+    assert.deepEqual(await supervisor.call('tap', 0, []), [10, 'nice 10']);
   });
 
   it('is nothing where the daemon can open no more files, and the daemon lives', async () => {
