@@ -56,6 +56,18 @@ export interface MountStats {
   readonly trouble?: string | undefined;
 }
 
+/** A file that is not on the remote yet. */
+export interface QueuedUpload {
+  /** Relative to the share. */
+  readonly path: string;
+  readonly bytes: number;
+  readonly isUploading: boolean;
+  /** How often its upload has failed. */
+  readonly failures: number;
+  /** Milliseconds since the epoch; absent when it goes as soon as there is room. */
+  readonly goesAt?: number;
+}
+
 /** Holds the uploads of one mount back for a while. What is being uploaded goes on. */
 export interface UploadPause {
   /** When the pause ends by itself, in milliseconds since the epoch; undefined when nothing is paused. */
@@ -213,6 +225,8 @@ export interface Mount {
   serve?(options: ServeOptions): Promise<boolean>;
   /** Uploads queued files now instead of after their write-back delay, where the tool can; ends a pause. */
   flush(signal: AbortSignal): Promise<void>;
+  /** What is being uploaded and what waits, in the order in which it goes. Absent: the mounter cannot tell. */
+  uploadQueue?(signal: AbortSignal): Promise<readonly QueuedUpload[]>;
   /** Absent: uploads of this mount cannot be paused. */
   readonly uploadPause?: UploadPause;
   /**

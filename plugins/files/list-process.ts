@@ -50,8 +50,16 @@ async function answer(): Promise<ListAnswer> {
   return { folders: shownFolders, files: shownFiles, hidden };
 }
 
+/** What rclone names a file while it is being uploaded. */
+const PARTIAL = /^(.+)\.[0-9a-f]{8}\.partial$/;
+
 /** What users see: their own version goes before the remote's, and new files are not there yet. */
-function withUnsaved(listed: readonly CacheViewFile[], unsaved: readonly UnsavedFile[]): ListAnswer['files'] {
+function withUnsaved(
+  onRemote: readonly CacheViewFile[],
+  unsaved: readonly UnsavedFile[],
+): ListAnswer['files'] {
+  const going = new Set(unsaved.map(({ name }) => name));
+  const listed = onRemote.filter(({ name }) => !going.has(PARTIAL.exec(name)?.[1] ?? ''));
   const own = new Map(
     unsaved.map(({ name, bytes, modifiedMs, state }) => [name, { bytes, modifiedMs, state }]),
   );

@@ -10,6 +10,7 @@ import type {
   Content,
   Mount,
   Outcome,
+  QueuedUpload,
   QueueEntry,
   ShareUploads,
   Tab,
@@ -72,6 +73,44 @@ function table(uploads: ShareUploads, view: View): Content {
     }</div>`;
 }
 
+const QUEUE_MS = 5_000;
+
+function queuedRow({ path, bytes, isUploading, failures, goesAt }: QueuedUpload, view: View): Content {
+  const state = isUploading ? 'uploading' : failures > 0 ? 'stuck' : 'waiting';
+  return html`<tr>
+    <th scope="row"><bdi>${path}</bdi></th>
+    <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span></td>
+    <td>${view.bytes(bytes)}</td>
+    <td>${view.number(failures)}${
+      goesAt === undefined ? null : html` <small>${view.t('next', { time: view.time(goesAt) })}</small>`
+    }</td>
+  </tr>`;
+}
+
+/** Without a write layer: what rclone says of its queue. Null while nothing waits. */
+async function queueTable(mount: Mount | undefined, clock: Clock, view: View): Promise<Content> {
+  const queue = (await mount?.uploadQueue?.(clock.deadline(QUEUE_MS))) ?? [];
+  if (queue.length === 0) return null;
+  const heads = ['file', 'state', 'size', 'failures'];
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${view.plain('title')}>
+      <table>
+        <thead>
+          <tr>
+            ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${queue.slice(0, MOST_SHOWN).map((one) => queuedRow(one, view))}
+        </tbody>
+      </table>
+    </div>
+    ${
+      queue.length > MOST_SHOWN
+        ? html`<p class="help">${view.t('more', { count: queue.length - MOST_SHOWN })}</p>`
+        : null
+    }`;
+}
+
 const BUTTONS: readonly ActionButton[] = [
   { action: 'send', label: text('send') },
   { action: 'pause', label: text('pause'), confirm: text('pause-confirm') },
@@ -116,11 +155,11 @@ export function uploadsPanel({ shares, mountOf, clock }: UploadsPanelSources): T
     order: 40,
     title: text('title'),
     texts: TEXTS,
-    // Without a write layer rclone has the queue, and the share's card counts it.
-    render: (view) => {
+    render: async (view) => {
       const uploads = shares().get(view.share ?? '');
       const line = pauseLine(mount(view), view);
-      return line === null && !uploads ? null : [line, uploads ? table(uploads, view) : null];
+      const list = uploads ? table(uploads, view) : await queueTable(mount(view), clock(), view);
+      return line === null && list === null ? null : [line, list];
     },
     // Rendered once; the panel says whether pausing or resuming makes sense.
     buttons: (view) => (canPause(mount(view)) ? BUTTONS : []),

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { currentRclone } from '../support/nas/rclone-binaries.ts';
 import { createScratch } from '../support/platform/scratch-folder.ts';
 import type { Scratch } from '../support/platform/scratch-folder.ts';
+import { benchDashboard } from './dashboard.ts';
 import type { Figure } from './figures.ts';
 import { benchNfs } from './lan-nfs.ts';
 import { benchSmb } from './lan-smb.ts';
@@ -23,6 +24,7 @@ const BENCHES: Readonly<Record<string, (scratch: Scratch) => Promise<Figure[]>>>
   status: benchStatus,
   logs: benchLogs,
   metrics: benchMetrics,
+  dashboard: benchDashboard,
   swap: benchSwap,
   idle: benchIdle,
   smb: benchSmb,

@@ -132,32 +132,45 @@ const STEPS: readonly (readonly [unit: Intl.RelativeTimeFormatUnit, seconds: num
   ['second', 1],
 ];
 
+// Made once: hundreds of times are written at each update, and making a format takes longer than using it.
+const AGO = new Intl.RelativeTimeFormat(root.lang, { numeric: 'auto' });
+const TODAY = new Intl.DateTimeFormat(root.lang, { timeStyle: 'short' });
+const ANY_DAY = new Intl.DateTimeFormat(root.lang, { dateStyle: 'medium', timeStyle: 'short' });
+const IN_FULL = new Intl.DateTimeFormat(root.lang, { dateStyle: 'full', timeStyle: 'medium' });
+
 function ago(at: number): string {
   const passed = Math.max(0, (Date.now() - at) / 1_000);
   const [unit, size] = STEPS.find(([, step]) => passed >= step) ?? ['second', 1];
-  return new Intl.RelativeTimeFormat(root.lang, { numeric: 'auto' }).format(-Math.floor(passed / size), unit);
-}
-
-function moment(at: number): string {
-  const isToday = new Date(at).toDateString() === new Date().toDateString();
-  return new Intl.DateTimeFormat(
-    root.lang,
-    isToday ? { timeStyle: 'short' } : { dateStyle: 'medium', timeStyle: 'short' },
-  ).format(at);
+  return AGO.format(-Math.floor(passed / size), unit);
 }
 
 function writeTimes(): void {
+  const today = new Date().toDateString();
   for (const element of document.querySelectorAll<HTMLTimeElement>('time[data-at]')) {
     const at = Number(element.dataset['at']);
-    const text = element.dataset['style'] === 'ago' ? ago(at) : moment(at);
+    const moment = (): string => (new Date(at).toDateString() === today ? TODAY : ANY_DAY).format(at);
+    const text = element.dataset['style'] === 'ago' ? ago(at) : moment();
     if (element.textContent !== text) element.textContent = text;
-    element.title = new Intl.DateTimeFormat(root.lang, { dateStyle: 'full', timeStyle: 'medium' }).format(at);
+    // What is drawn anew has none.
+    if (element.title === '') element.title = IN_FULL.format(at);
   }
 }
 
+let isDue = false;
+
+/** Once for all parts that one update brings, before they are painted. */
+function writeTimesSoon(): void {
+  if (isDue) return;
+  isDue = true;
+  requestAnimationFrame(() => {
+    isDue = false;
+    writeTimes();
+  });
+}
+
 setInterval(writeTimes, TIMES_MS);
-document.addEventListener('htmx:afterSettle', writeTimes);
-document.addEventListener('htmx:sseMessage', writeTimes);
+document.addEventListener('htmx:afterSettle', writeTimesSoon);
+document.addEventListener('htmx:sseMessage', writeTimesSoon);
 writeTimes();
 
 // ---------------------------------------------------------------- long lists

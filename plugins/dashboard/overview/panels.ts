@@ -28,10 +28,19 @@ function isOffline({ key }: Sentence): boolean {
   return key === 'offline' || key === 'offline-cached';
 }
 
+/** What waits for the NAS that is offline, and what is on its way to another one. */
+function whileOffline({ files, elsewhere = 0 }: Sentence, amount: Content, view: View): readonly Content[] {
+  const inFiles = (count: number): Content => (count === files ? amount : view.t('files', { count }));
+  return [
+    ...(files > elsewhere ? [view.t('sentence-waiting', { amount: inFiles(files - elsewhere) })] : []),
+    ...(elsewhere > 0 ? [view.t('sentence-unsaved', { amount: inFiles(elsewhere) })] : []),
+  ];
+}
+
 function detailsOf(sentence: Sentence, amount: Content, view: View): readonly Content[] {
   const { files, oldestAt, shares } = sentence;
   return [
-    ...(isOffline(sentence) && files > 0 ? [view.t('sentence-waiting', { amount })] : []),
+    ...(isOffline(sentence) ? whileOffline(sentence, amount, view) : []),
     ...(oldestAt !== undefined && files > 0
       ? [view.t('sentence-oldest', { time: view.time(oldestAt, 'ago') })]
       : []),

@@ -41,6 +41,8 @@ export interface Sentence {
   /** When the NAS went offline. */
   readonly since: number | undefined;
   readonly shares: readonly string[];
+  /** While a NAS is offline: files of other shares, which do not wait for it. */
+  readonly elsewhere?: number;
 }
 
 const sum = (shares: readonly ShareStatus[], field: 'dirtyCount' | 'erroredFiles'): number =>
@@ -50,9 +52,12 @@ const sum = (shares: readonly ShareStatus[], field: 'dirtyCount' | 'erroredFiles
 function offline(
   shares: readonly ShareStatus[],
   cutOff: readonly string[],
-): Pick<Sentence, 'tone' | 'key' | 'shares'> {
+): Pick<Sentence, 'tone' | 'key' | 'shares' | 'elsewhere'> {
   const areUsable = shares.filter(({ name }) => cutOff.includes(name)).every(({ mounted }) => mounted);
+  const others = shares.filter(({ name }) => !cutOff.includes(name));
   return {
+    // Nobody knows yet which shares it is: then all may wait for it.
+    elsewhere: cutOff.length === 0 ? 0 : sum(others, 'dirtyCount'),
     tone: 'bad',
     key: areUsable ? 'offline-cached' : 'offline',
     shares: cutOff.length < shares.length ? cutOff : [],

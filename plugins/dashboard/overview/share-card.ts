@@ -87,8 +87,12 @@ function figures(data: ShareData, view: View): Content {
 
 export function waiting({ status, dirtyBytes, oldestDirtyAt }: ShareData, view: View): Content {
   if (status.dirtyCount === 0) return view.t(status.mounted ? 'nothing' : 'nothing-known');
-  const files = view.t('files', { count: status.dirtyCount });
-  return html`${files}${dirtyBytes === undefined ? null : `, ${view.bytes(dirtyBytes)}`}
+  const count = status.dirtyCount;
+  return html`${
+    dirtyBytes === undefined
+      ? view.t('files', { count })
+      : view.t('files-bytes', { count, bytes: view.bytes(dirtyBytes) })
+  }
     ${
       oldestDirtyAt === undefined
         ? null

@@ -10,6 +10,7 @@ import type {
   Mount,
   MountStats,
   PendingFiles,
+  QueuedUpload,
   RefreshResult,
   ServeOptions,
 } from 'mountkeeper';
@@ -25,6 +26,7 @@ import { createStatsReader } from '../stats/mount-stats.ts';
 import { createFailedUploads } from '../stats/failed-uploads.ts';
 import { endReason, UNMOUNTED } from '../rclone/error-messages.ts';
 import { flushQueue } from '../rclone/flush.ts';
+import { uploadQueue } from '../rclone/upload-queue.ts';
 import { QueuePause } from '../rclone/upload-pause.ts';
 import { freshenListings } from '../outage/listing-refresh.ts';
 import { CircuitBreaker } from '../outage/circuit-breaker.ts';
@@ -279,6 +281,10 @@ export class ActiveMount implements RunningRclone {
   flush(signal: AbortSignal): Promise<void> {
     this.uploadPause.forget();
     return flushQueue(this.#rc, this.#notes.fs, signal);
+  }
+
+  uploadQueue(signal: AbortSignal): Promise<readonly QueuedUpload[]> {
+    return uploadQueue(this.#rc, this.#notes.fs, { now: this.#tools.clock.now(), signal });
   }
 
   async freeze(): Promise<void> {

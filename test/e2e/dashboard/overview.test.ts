@@ -121,6 +121,11 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await writeFile(`${daemon.mountPoint('files')}/paused.txt`, 'written in the pause');
     await shows('the file waits', async () => (await watched.sentence()) === 'unsaved');
     await shows('its share says why', async () => /paused until/.test(await share.innerText()));
+    await until(
+      'the page of the share lists it',
+      async () => /paused\.txt[^]*>Waiting</.test((await daemon.get('/shares/files')).text),
+      { timeoutMs: SOON_MS },
+    );
     // Twice the quiet time.
     await sleep(6_000);
     assert.equal(await nas.has('paused.txt'), false, 'a pause that is none');
@@ -345,6 +350,16 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
         );
       for (const path of [...paths, '/shares/files']) {
         await other.page.goto(`${origin()}${path}`);
+        if (path === '/shares/files') {
+          await other.page.locator('#frame-files .browser').scrollIntoViewIfNeeded();
+          const cell = other.page
+            .locator('#frame-files tbody tr', { hasText: 'a.txt' })
+            .locator('td')
+            .first();
+          await shows('its files', async () => (await cell.count()) === 1, 15_000);
+          const { width: wide = 0 } = (await cell.boundingBox()) ?? {};
+          assert.ok(wide > 60, `a column of ${wide} px cannot be read`);
+        }
         await other.assertAccessible(`${path} ${colorScheme} ${locale}`);
         const overflow = await other.page.evaluate<number>(
           'document.documentElement.scrollWidth - document.documentElement.clientWidth',

@@ -7,15 +7,20 @@ import { after, describe, it } from 'node:test';
 import { createClock } from '../../../core/platform/clock.ts';
 import { createProcesses } from '../../../core/platform/processes/processes.ts';
 import { pino } from 'pino';
+import type { UnsavedFile } from 'mountkeeper';
 import { folderOf, listFolder } from '../../../plugins/files/listing.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mk-files-'));
 const processes = createProcesses({ stateDir: folder, clock: createClock(), log: pino({ level: 'silent' }) });
 
 /** A view of a cache as a mounter offers it. */
-function contextOf(body: string, isMounted = true): never {
+function contextOf(body: string, isMounted = true, unsaved: readonly UnsavedFile[] = []): never {
   const module = join(folder, `view-${Math.random()}.mjs`);
-  writeFileSync(module, `export const openCacheView = (given) => ({ list: async (folder) => { ${body} } });`);
+  writeFileSync(
+    module,
+    `export const openCacheView = (given) => ({ list: async (folder) => { ${body} }, unsaved: async () => UNSAVED });
+     const UNSAVED = ${JSON.stringify(unsaved)};`,
+  );
   const mount = isMounted
     ? { cacheAccess: () => ({ module, parameters: { word: 'secret word' } }) }
     : undefined;
@@ -40,6 +45,21 @@ describe('the files of a share', () => {
       [['a', 'b'], ['x9', 'x10'], 0],
     );
     assert.deepEqual(answer.files[0], { name: 'x9', bytes: 11, modifiedMs: 0, isCached: true });
+  });
+
+  it("show no file twice that is being uploaded, though rclone's half of it lies on the remote", async () => {
+    const file = (name: string) => ({ name, bytes: 9, modifiedMs: 0, isCached: false });
+    const listed = ['a.raw', 'a.raw.5be486bb.partial', 'other.5be486bb.partial'].map(file);
+    const body = `return { folders: [], files: ${JSON.stringify(listed)} };`;
+    const unsaved: UnsavedFile = { name: 'a.raw', bytes: 10, modifiedMs: 1, state: 'uploading' };
+    const { files } = await listFolder(contextOf(body, true, [unsaved]), 'files', '');
+    assert.deepEqual(
+      files.map(({ name, unsaved: state }) => [name, state]),
+      [
+        ['a.raw', 'uploading'],
+        ['other.5be486bb.partial', undefined],
+      ],
+    );
   });
 
   it('are cut off where nobody reads on', async () => {

@@ -72,8 +72,8 @@ describe('the uploads of a share on the dashboard', () => {
     (await panel.actions?.[action]?.(view('en', share)))?.ok;
   const view = (language: string, share = 'files') => createView({ language, host: 'h', share, tab: panel });
 
-  it("names what is stuck first, with the remote's own words, as text", () => {
-    const drawn = toHtml(panel.render(view('en')) as never);
+  it("names what is stuck first, with the remote's own words, as text", async () => {
+    const drawn = toHtml(await panel.render(view('en')));
     assert.ok(
       drawn.indexOf('alert(1)') < drawn.indexOf('goes') && drawn.indexOf('goes') < drawn.indexOf('waits'),
     );
@@ -83,41 +83,50 @@ describe('the uploads of a share on the dashboard', () => {
       drawn,
     );
     assert.match(drawn, /next try.*1\.0 KiB of 2\.0 KiB.*Yours is at <bdi>x \(mine\)<\/bdi>/s);
-    assert.match(toHtml(panel.render(view('zh')) as never), /受阻/);
+    assert.match(toHtml(await panel.render(view('zh'))), /受阻/);
   });
 
-  it('is not there for shares that are not mounted', () => {
-    assert.equal(panel.render(view('en', 'team')), null);
+  it('is not there for shares that are not mounted', async () => {
+    assert.equal(await panel.render(view('en', 'team')), null);
     assert.deepEqual(panel.buttons?.(view('en', 'team')), []);
   });
 
   it('pauses for an hour, says until when, and goes on at once', async () => {
     assert.deepEqual([(await panel.actions?.['pause']?.(view('en')))?.ok, pausedUntil], [true, 3_601_000]);
-    assert.match(
-      toHtml(panel.render(view('en')) as never),
-      /paused until <time datetime="1970-01-01T01:00:01/,
-    );
+    assert.match(toHtml(await panel.render(view('en'))), /paused until <time datetime="1970-01-01T01:00:01/);
     assert.deepEqual([(await panel.actions?.['go-on']?.(view('en')))?.ok, pausedUntil], [true, undefined]);
-    assert.doesNotMatch(toHtml(panel.render(view('en')) as never), /paused until/);
+    assert.doesNotMatch(toHtml(await panel.render(view('en'))), /paused until/);
     assert.equal((await panel.actions?.['pause']?.(view('en', 'team')))?.ok, false);
   });
 
   it('pauses shares whose queue rclone keeps, and says in a sentence where that cannot be', async () => {
-    assert.equal(panel.render(view('en', 'plain')), null);
+    assert.equal(await panel.render(view('en', 'plain')), null);
     assert.deepEqual(
       panel.buttons?.(view('en', 'plain')).map(({ action }) => action),
       ['send', 'pause'],
     );
     assert.equal(await act('pause', 'plain'), true);
-    assert.match(toHtml(panel.render(view('en', 'plain')) as never), /paused until[^]*do\/uploads\/go-on/);
+    assert.match(toHtml(await panel.render(view('en', 'plain'))), /paused until[^]*do\/uploads\/go-on/);
     assert.equal(await act('go-on', 'plain'), true);
     assert.deepEqual(panel.buttons?.(view('en', 'hasty')), []);
     assert.match(
-      toHtml(panel.render(view('en', 'hasty')) as never),
+      toHtml(await panel.render(view('en', 'hasty'))),
       /cannot be paused: mount\.write_back is 1s/,
     );
     assert.equal(await act('pause', 'hasty'), false);
     assert.equal(pausedUntil, undefined);
+  });
+
+  it("lists rclone's own queue where there is no write layer, names as text", async () => {
+    const queue = [
+      { path: 'goes.raw', bytes: 2_048, isUploading: true, failures: 0 },
+      { path: NAME, bytes: 10, isUploading: false, failures: 2, goesAt: 60_000 },
+      { path: 'waits.raw', bytes: 10, isUploading: false, failures: 0 },
+    ];
+    mounts.set('queue', { ...mountWith(), uploadQueue: async () => queue } as Mount);
+    const drawn = toHtml(await panel.render(view('en', 'queue')));
+    assert.match(drawn, /goes\.raw[^]*Uploading[^]*2\.0 KiB[^]*Stuck[^]*next try[^]*waits\.raw[^]*Waiting/);
+    assert.ok(drawn.includes('&lt;script>alert(1)') && !drawn.includes('<script>'));
   });
 
   it('sends what waits when asked', async () => {

@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import type { ShareStatus, StatusRecord } from 'mountkeeper';
 import { emptyRecord, emptyShareStatus } from '../../../support/shares/status-records.ts';
 import { sentenceOf } from '../../../../plugins/dashboard/overview/sentence.ts';
+import { sentencePanel } from '../../../../plugins/dashboard/overview/panels.ts';
+import { loadLibraries } from '../../../../plugins/dashboard/pages/libraries.ts';
+import { toHtml } from '../../../../plugins/dashboard/pages/shell.ts';
+import { createView } from '../../../../plugins/dashboard/view.ts';
 import type { Unsaved } from '../../../../plugins/dashboard/overview/sentence.ts';
+
+before(() => loadLibraries());
 
 const NOTHING: Unsaved = { bytes: 0, oldestAt: undefined, cutOff: [], offlineSince: undefined };
 
@@ -67,6 +73,22 @@ describe('the sentence', () => {
     );
     assert.equal(away(['team']).key, 'offline');
     assert.deepEqual([away(['files', 'team']).key, away(['files', 'team']).shares], ['offline', []]);
+  });
+
+  it('says of no file that it waits for a NAS that is not its own', () => {
+    const shares = [share('files', { dirtyCount: 4 }), share('old', { dirtyCount: 1 })];
+    const shown = (cutOff: readonly string[]): string => {
+      const unsaved = { ...NOTHING, bytes: 2_048, cutOff, offlineSince: 7 };
+      const sentence = sentenceOf(record(shares, { nasOffline: true }), unsaved);
+      return toHtml(sentencePanel(sentence, createView({ language: 'en', host: 'h' })));
+    };
+    assert.match(
+      shown(['old']),
+      />1 file will go to the NAS when it is back<[^]*>4 files not yet on the NAS</,
+    );
+    assert.match(shown(['files', 'old']), />5 files, 2\.0 KiB will go to the NAS when it is back</);
+    assert.doesNotMatch(shown(['files', 'old']), /not yet on the NAS/);
+    assert.match(shown([]), />5 files, 2\.0 KiB will go to the NAS when it is back</);
   });
 
   it('says why it is not known', () => {
