@@ -67,8 +67,8 @@ export class ActiveMount implements Mount {
   readonly flush: Mount['flush'];
   /** True when a former daemon had frozen it. */
   isFrozen = false;
-  /** For a mount below an overlay: wraps each change of what the mount shows, or rejects. */
-  around: <T>(change: () => Promise<T>) => Promise<T> = (change) => change();
+  /** For a mount below an overlay: wraps each change of what the mount shows, in one folder or anywhere, or rejects. */
+  around: <T>(change: () => Promise<T>, folder?: string) => Promise<T> = (change) => change();
   /** What its rclone says of its version; undefined for one that an older daemon has started. */
   readonly rclone: string | undefined;
   readonly #process: ManagedProcess;
@@ -286,7 +286,14 @@ export class ActiveMount implements Mount {
     options: { readonly recursive: boolean; readonly signal: AbortSignal },
   ): Promise<RefreshResult> {
     const isAll = options.recursive && path.replaceAll('/', '') === '';
-    return this.around(() => this.#listings.during(isAll, () => this.#refresher(path, options)));
+    const folder = path
+      .split('/')
+      .filter((name) => name !== '')
+      .join('/');
+    return this.around(
+      () => this.#listings.during(isAll, () => this.#refresher(path, options)),
+      options.recursive ? undefined : folder,
+    );
   }
 
   async unmount(): Promise<void> {
