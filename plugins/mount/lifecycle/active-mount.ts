@@ -28,6 +28,7 @@ import { createFlush } from '../rclone/flush.ts';
 import { freshenListings } from '../outage/listing-refresh.ts';
 import { CircuitBreaker } from '../outage/circuit-breaker.ts';
 import { maintain } from '../recovery/maintenance.ts';
+import { OverwrittenRecords } from '../recovery/overwritten-records.ts';
 import { TruncateFix } from '../recovery/truncate-fix.ts';
 import { WriteBackRescue } from '../recovery/write-back-rescue.ts';
 import { ReadOnlyLook } from '../cache/file-system.ts';
@@ -135,6 +136,14 @@ export class ActiveMount implements Mount {
       log,
       cut: (name, bytes) => cutTo(join(notes.plan.mountPoint, name), bytes, tools),
     });
+    const records = new OverwrittenRecords({
+      rc: this.#rc,
+      trees,
+      fs: notes.fs,
+      clock,
+      log,
+      saveRecord: (name, modifiedMs) => setTime(join(notes.plan.mountPoint, name), modifiedMs, tools),
+    });
     this.#readStats = createStatsReader({
       rc: this.#rc,
       clock,
@@ -144,6 +153,7 @@ export class ActiveMount implements Mount {
       fs: notes.fs,
       rescue: this.#rescue,
       truncateFix: this.#truncateFix,
+      records,
       space,
       failedUploads,
     });
@@ -161,6 +171,7 @@ export class ActiveMount implements Mount {
         cacheDir: notes.cacheDir,
         rescue: this.#rescue,
         truncateFix: this.#truncateFix,
+        records,
         openFiles: () => openFiles(this.pid, trees),
         clock,
         log,

@@ -91,12 +91,18 @@ export function planBy(plan: MountPlan, isLayered: boolean, config: Config): Mou
  */
 export function planReady(
   spec: ShareSpec,
-  { place, cacheDir, isLayered }: { readonly place: string; readonly cacheDir: string; readonly isLayered: boolean },
+  {
+    place,
+    cacheDir,
+    isLayered,
+  }: { readonly place: string; readonly cacheDir: string; readonly isLayered: boolean },
   { plans, config }: { readonly plans: Plans; readonly config: () => Config },
 ): MountPlan {
   const now = plans.renewed(spec);
   if (now.place !== place || cacheFolder(config(), spec.share.name) !== cacheDir)
-    throw new Error('the settings changed while the cache was made ready; the share is mounted by the new ones');
+    throw new Error(
+      'the settings changed while the cache was made ready; the share is mounted by the new ones',
+    );
   return planBy(now.mount, isLayered, config());
 }
 
