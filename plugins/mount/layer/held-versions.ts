@@ -87,15 +87,20 @@ export class HeldVersions {
     }
   }
 
-  /** A folder whose listing cannot be read showed nothing that users could have changed. */
+  /**
+   * rclone answers from memory for what it has shown: a folder whose listing cannot be read now, or not in time,
+   * showed nothing that users could have changed.
+   */
   async #list(folders: readonly string[], most: number): Promise<ReadonlyMap<string, Listing>> {
     const { clock, listBelow } = this.#options;
     const listed = new Map<string, Listing>();
+    const signal = clock.deadline(LOOK_MS);
     let names = 0;
     for (let start = 0; start < folders.length && names < most; start += FOLDERS_AT_ONCE) {
       const some = folders.slice(start, start + FOLDERS_AT_ONCE);
-      const { found } = await listBelow(some, { signal: clock.deadline(LOOK_MS) });
-      for (const [folder, entries] of found) {
+      const looked = await listBelow(some, { signal }).catch(() => undefined);
+      if (looked === undefined) break;
+      for (const [folder, entries] of looked.found) {
         if (entries === undefined) continue;
         listed.set(folder, new Map(entries.map((entry) => [entry.name, entry])));
         names += entries.length;

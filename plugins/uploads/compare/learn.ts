@@ -128,8 +128,8 @@ function note(
     layer,
   }: Pick<LearnOptions, 'records' | 'layer'> & { readonly inside: readonly Inside[] },
 ): void {
-  const { place, folder, bornMs } = lesson;
-  const held = heldAt(place, layer, bornMs);
+  const { place, folder } = lesson;
+  const held = seenBefore(lesson, layer);
   // In a folder that others put in the place of something else, users saw nothing.
   if (held === undefined || held.kind === 'folder') noteInside(inside, records, layer);
   const former = records.places.get(place);
@@ -144,6 +144,13 @@ function noteInside(inside: readonly Inside[], records: Records, layer: LearnOpt
     if (seen.kind !== 'nothing' && !records.places.has(path))
       records.set(path, { remote: seen, isTree: true });
   }
+}
+
+/** Who deleted something saw it: then it was there, though it was not before. */
+function seenBefore({ place, folder, bornMs }: Lesson, layer: LearnOptions['layer']): Thing | undefined {
+  const held = heldAt(place, layer, bornMs);
+  const isDeletion = bornMs === undefined && folder === undefined;
+  return isDeletion && held?.kind === 'nothing' ? undefined : held;
 }
 
 /**

@@ -102,6 +102,34 @@ describe('the version that users changed', () => {
     );
   });
 
+  it('is the one that shows for a deletion where nothing was before, and nothing for what was made', async () => {
+    const layer = {
+      below: async (paths: readonly string[]) => ({
+        found: new Map(paths.map((path) => [path, { name: path, kind: 'file', version: NOW } as const])),
+        failed: new Map<string, string>(),
+      }),
+      listBelow: async () => ({ found: new Map(), failed: new Map<string, string>() }),
+      held: () => null,
+    };
+    await learn(
+      [
+        { place: 'deleted', isTree: true },
+        { place: 'made', isTree: true, folder: '1.1' },
+        { place: 'written', isTree: false, bornMs: 1 },
+      ],
+      {
+        layer,
+        remote: { forget: async () => undefined, stat: async () => undefined },
+        records,
+        sources: [],
+        isStill: async () => true,
+        signal: new AbortController().signal,
+      },
+    );
+    const known = ['deleted', 'made', 'written'].map((place) => records.places.get(place)?.remote.kind);
+    assert.deepEqual(known, ['file', 'nothing', 'nothing']);
+  });
+
   it('stays the one that is on record', async () => {
     records.set('a', { remote: { kind: 'file', version: NOW } });
     assert.deepEqual(await learnt({ bornMs: 0 }), { kind: 'file', version: NOW });
