@@ -109,11 +109,14 @@ export interface WriteLayer {
    */
   below(paths: readonly string[], options: { readonly signal: AbortSignal }): Promise<LookBelow<RemoteEntry>>;
   /**
-   * What a file in the lower layer was when somebody opened it at that time (milliseconds since the epoch):
-   * another version may show there by now. Undefined where none does, or nobody had the file open then.
-   * Absent: the lower layer never changes below open files.
+   * What users may have seen in the lower layer when they changed something there, where another version may
+   * show by now; null for nothing. `bornMs`: when the changed file began to be, in milliseconds since the
+   * epoch; without it, the change was made after what `learnt` told last. Undefined: what shows now is what
+   * they saw. Absent: the lower layer never changes below users.
    */
-  heldVersion?(path: string, openedAtMs: number): RemoteVersion | undefined;
+  held?(path: string, bornMs?: number): RemoteEntry | null | undefined;
+  /** All that users had changed before that time (milliseconds since the epoch) is on record. */
+  learnt?(beforeMs: number): void;
   /** Entries of these folders in the lower layer alone. */
   listBelow(
     folders: readonly string[],

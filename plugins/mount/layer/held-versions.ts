@@ -1,101 +1,155 @@
 /**
- * The versions of files that somebody had open when the share read their listings again. overlayfs copies a
- * file up whole when it is opened for writing, which may take long: what arrives in the upper folder then is
- * the version from before, while the lower layer shows another by now.
+ * What the lower layer showed before its listings were read again. A change by users that is first seen
+ * afterwards may have been made on that, and must not replace what others put there. Two kinds are held: the
+ * entries of the folders that are read again, until all changes from before are on record; and the versions
+ * of files that somebody has open, for longer, since overlayfs copies a file up whole when it is opened for
+ * writing: what arrives in the upper folder then may be the version from minutes before.
  */
 import { readdirSync, readlinkSync } from 'node:fs';
-import { join } from 'node:path';
-import type { Clock, LookBelow, RemoteEntry, RemoteVersion } from 'mountkeeper';
+import { join, posix } from 'node:path';
+import type { Clock, LookBelow, RemoteEntry } from 'mountkeeper';
+import { Timelines } from './upper/timelines.ts';
 
 const LOOK_MS = 30_000;
-/** How long a version is kept after its file was closed, for a look of the uploader. */
+/** How long is kept what no look of the uploader has made needless. */
 const KEEP_MS = 600_000;
+const FOLDERS_AT_ONCE = 50;
+/** Most names that are held at a time for folders that nobody named. */
+const MOST_NAMES = 50_000;
+
+type Look<T> = (paths: readonly string[], options: { readonly signal: AbortSignal }) => Promise<LookBelow<T>>;
 
 export interface HeldVersionsOptions {
   /** Process that opens each file of the lower layer for the overlay. */
   readonly pid: number;
   /** Where it finds the lower layer. */
   readonly place: string;
-  readonly below: (
-    paths: readonly string[],
-    options: { readonly signal: AbortSignal },
-  ) => Promise<LookBelow<RemoteEntry>>;
+  readonly below: Look<RemoteEntry>;
+  readonly listBelow: Look<readonly RemoteEntry[]>;
+  /** Folders in which people are at work, by their paths in the lower layer. */
+  readonly active: () => Promise<readonly string[]>;
   readonly clock: Clock;
   /** For tests. */
   readonly proc?: string;
 }
 
-interface Held {
-  readonly version: RemoteVersion;
-  /** What was opened later may be another version; milliseconds since the epoch. */
-  untilMs: number;
-}
+type Listing = ReadonlyMap<string, RemoteEntry>;
 
 export class HeldVersions {
   readonly #options: HeldVersionsOptions;
-  readonly #held = new Map<string, Held[]>();
+  readonly #files = new Timelines<RemoteEntry>(isSameEntry);
+  readonly #folders = new Timelines<Listing>(isSameListing);
+  #learntMs = 0;
 
   constructor(options: HeldVersionsOptions) {
     this.#options = options;
   }
 
-  /**
-   * What a file was that somebody opened at that time, in milliseconds since the epoch; undefined where the
-   * lower layer shows the same still, or no one had it open.
-   */
-  of(path: string, openedAtMs: number): RemoteVersion | undefined {
-    return this.#held.get(path)?.find(({ untilMs }) => openedAtMs <= untilMs)?.version;
+  /** As `WriteLayer.held`. */
+  of(path: string, bornMs?: number): RemoteEntry | null | undefined {
+    const file = this.#files.at(path, bornMs ?? this.#learntMs);
+    if (file !== undefined) return file;
+    const listing = this.#folders.at(folderOf(path), Math.max(bornMs ?? 0, this.#learntMs));
+    return listing && (listing.get(posix.basename(path)) ?? null);
   }
 
-  /** Runs a change of what the lower layer shows. Rejects without it when the versions cannot be found out. */
-  async during<T>(change: () => Promise<T>): Promise<T> {
-    const held = await this.#hold();
+  /** As `WriteLayer.learnt`. */
+  learnt(beforeMs: number): void {
+    this.#learntMs = beforeMs;
+    this.#folders.drop(beforeMs);
+  }
+
+  /**
+   * Runs a change of what the lower layer shows in these folders, or anywhere: then only folders in which
+   * people are at work are held. Rejects without it when the version of an open file cannot be found out.
+   */
+  async during<T>(folders: readonly string[] | 'anywhere', change: () => Promise<T>): Promise<T> {
+    const since = this.#options.clock.now() - KEEP_MS;
+    this.#folders.drop(since);
+    this.#files.drop(since, this.#open());
+    const listed =
+      folders === 'anywhere'
+        ? await this.#list(await this.#options.active(), MOST_NAMES)
+        : await this.#list(folders, Infinity);
+    const ends = [...listed].map(([folder, listing]) => this.#folders.hold(folder, listing));
     try {
+      const open = await this.#versionsOf(this.#open());
+      for (const [path, entry] of open) ends.push(this.#files.hold(path, entry));
       return await change();
     } finally {
-      for (const one of held) one.untilMs = this.#options.clock.now();
+      // What was opened meanwhile may be from before the change, too.
+      for (const path of this.#open()) {
+        const entry = listed.get(folderOf(path))?.get(posix.basename(path));
+        if (entry?.kind === 'file') ends.push(this.#files.hold(path, entry));
+      }
+      const nowMs = this.#options.clock.now();
+      for (const end of ends) end(nowMs);
     }
   }
 
-  async #hold(): Promise<readonly Held[]> {
-    const { below, clock, pid, place, proc = '/proc' } = this.#options;
-    const open = openFiles(pid, place, proc);
-    this.#drop(open);
-    if (open.size === 0) return [];
-    const { found, failed } = await below([...open], { signal: clock.deadline(LOOK_MS) });
+  /**
+   * rclone answers from memory for what it has shown: a folder whose listing cannot be read now, or not in time,
+   * showed nothing that users could have changed.
+   */
+  async #list(folders: readonly string[], most: number): Promise<ReadonlyMap<string, Listing>> {
+    const { clock, listBelow } = this.#options;
+    const listed = new Map<string, Listing>();
+    const signal = clock.deadline(LOOK_MS);
+    let names = 0;
+    for (let start = 0; start < folders.length && names < most; start += FOLDERS_AT_ONCE) {
+      const some = folders.slice(start, start + FOLDERS_AT_ONCE);
+      const looked = await listBelow(some, { signal }).catch(() => undefined);
+      if (looked === undefined) break;
+      for (const [folder, entries] of looked.found) {
+        if (entries === undefined) continue;
+        listed.set(folder, new Map(entries.map((entry) => [entry.name, entry])));
+        names += entries.length;
+      }
+    }
+    return listed;
+  }
+
+  async #versionsOf(paths: ReadonlySet<string>): Promise<readonly (readonly [string, RemoteEntry])[]> {
+    const { below, clock } = this.#options;
+    if (paths.size === 0) return [];
+    const { found, failed } = await below([...paths], { signal: clock.deadline(LOOK_MS) });
     const [why] = failed.values();
     if (why !== undefined) throw new Error(`the version of a file that is open cannot be found out: ${why}`);
-    const held: Held[] = [];
-    for (const [path, entry] of found) {
-      if (entry?.kind !== 'file') continue;
-      const one = { version: entry.version, untilMs: Infinity };
-      this.#held.set(path, [...(this.#held.get(path) ?? []), one]);
-      held.push(one);
-    }
-    return held;
+    return [...found].flatMap(([path, entry]) => (entry?.kind === 'file' ? [[path, entry] as const] : []));
   }
 
-  #drop(open: ReadonlySet<string>): void {
-    const since = this.#options.clock.now() - KEEP_MS;
-    for (const [path, all] of this.#held) {
-      if (open.has(path)) continue;
-      const left = all.filter(({ untilMs }) => untilMs > since);
-      if (left.length > 0) this.#held.set(path, left);
-      else this.#held.delete(path);
+  /** Paths in the lower layer that are open. Follows none of them. */
+  #open(): ReadonlySet<string> {
+    const { pid, place, proc = '/proc' } = this.#options;
+    const folder = join(proc, String(pid), 'fd');
+    const found = new Set<string>();
+    for (const fd of attempt(() => readdirSync(folder)) ?? []) {
+      const target = attempt(() => readlinkSync(join(folder, fd)));
+      if (target?.startsWith(`${place}/`) === true)
+        found.add(target.slice(place.length + 1).replace(/ \(deleted\)$/, ''));
     }
+    return found;
   }
 }
 
-/** Paths below `place` that a process has open. Follows none of them. */
-function openFiles(pid: number, place: string, proc: string): ReadonlySet<string> {
-  const folder = join(proc, String(pid), 'fd');
-  const found = new Set<string>();
-  for (const fd of attempt(() => readdirSync(folder)) ?? []) {
-    const target = attempt(() => readlinkSync(join(folder, fd)));
-    if (target?.startsWith(`${place}/`) === true)
-      found.add(target.slice(place.length + 1).replace(/ \(deleted\)$/, ''));
-  }
-  return found;
+function folderOf(path: string): string {
+  const folder = posix.dirname(path);
+  return folder === '.' ? '' : folder;
+}
+
+function isSameEntry(a: RemoteEntry, b: RemoteEntry): boolean {
+  if (a.kind !== 'file' || b.kind !== 'file') return a.kind === b.kind;
+  return a.version.bytes === b.version.bytes && a.version.modifiedMs === b.version.modifiedMs;
+}
+
+function isSameListing(a: Listing, b: Listing): boolean {
+  return (
+    a.size === b.size &&
+    [...a].every(([name, entry]) => {
+      const other = b.get(name);
+      return other !== undefined && isSameEntry(entry, other);
+    })
+  );
 }
 
 function attempt<T>(read: () => T): T | undefined {

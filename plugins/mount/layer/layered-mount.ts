@@ -26,7 +26,9 @@ import { freezeMount } from '../lifecycle/freeze.ts';
 import type { MountTools } from '../lifecycle/tools.ts';
 import { isCached, NOTHING_READ, pauseOf, remotePathOf, uploadRules, withUploads } from './layer-figures.ts';
 import { HeldVersions } from './held-versions.ts';
+import { activeFolders } from './upper/active-folders.ts';
 import { LocalLayer } from './upper/local-layer.ts';
+import { listBelow, lookBelow } from './upper/look-below.ts';
 import { LowerSupervisor } from './lower-supervisor.ts';
 import { NameDropper } from './name-dropper.ts';
 import { overlaySource } from './overlay.ts';
@@ -129,14 +131,20 @@ export class LayeredMount implements RunningRclone {
       log,
       forget: (folders, change) => this.#forget(folders, change),
       dropNames: () => this.#names.drop(),
-      heldVersion: (path, openedAtMs) => this.#held.of(path, openedAtMs),
+      versions: {
+        held: (path, bornMs) => this.#held.of(path, bornMs),
+        learnt: (beforeMs) => this.#held.learnt(beforeMs),
+      },
       precisionMs: () => this.#remote.precisionMs,
       isCached: (path, bytes) => isCached(options.cacheDir, join(remotePathOf(options.fs), path), bytes),
     });
     this.#held = new HeldVersions({
       pid: bindfs.pid,
       place: options.stack.place,
-      below: (files, within) => layer.below(files, within),
+      // Not through bindfs: rclone answers from memory, and many names are asked for.
+      below: (files, within) => lookBelow(files, { root: options.stack.place, processes, ...within }),
+      listBelow: (folders, within) => listBelow(folders, { root: options.stack.place, processes, ...within }),
+      active: () => activeFolders({ mountPoint: plan.mountPoint, upper: paths.upper }),
       clock,
     });
     this.#renewal = new Renewal({
@@ -311,7 +319,7 @@ export class LayeredMount implements RunningRclone {
     const { tools } = this.#options;
     this.#latest = lower;
     this.#remote.use(this.#filesOf(lower));
-    lower.around = (change) => this.#changing(change);
+    lower.around = (change, folder) => this.#changing(change, folder);
     if (this.#limit) {
       void lower
         .setBandwidth(this.#limit, tools.clock.deadline(LIMIT_MS, this.#end.signal))
@@ -332,7 +340,7 @@ export class LayeredMount implements RunningRclone {
       fs,
       type,
       clock: tools.clock,
-      around: (forget) => this.#held.during(forget),
+      around: (folders, forget) => this.#held.during(folders, forget),
       onForget: (folders) => this.#renewal.forgotten(folders),
     });
   }
@@ -365,15 +373,15 @@ export class LayeredMount implements RunningRclone {
   }
 
   /**
-   * Runs a change of the lower layer. First the uploader must record what users changed in the versions
-   * that they see now, and no move of a folder on the remote may be in progress.
+   * Runs a change of the lower layer, of one folder or anywhere. First the uploader must record what users
+   * changed in the versions that they see now, and no move of a folder on the remote may be in progress.
    */
-  async #changing<T>(change: () => Promise<T>): Promise<T> {
+  async #changing<T>(change: () => Promise<T>, folder?: string): Promise<T> {
     const { clock } = this.#options.tools;
     const release = await this.#uploads.holdMoves(clock.deadline(HOLD_MS, this.#end.signal));
     try {
       await this.#look();
-      return await this.#held.during(change);
+      return await this.#held.during(folder === undefined ? 'anywhere' : [folder], change);
     } finally {
       await this.#names.drop();
       release();

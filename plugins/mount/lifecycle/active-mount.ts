@@ -31,6 +31,7 @@ import { QueuePause } from '../rclone/upload-pause.ts';
 import { freshenListings } from '../outage/listing-refresh.ts';
 import { CircuitBreaker } from '../outage/circuit-breaker.ts';
 import { maintain } from '../recovery/maintenance.ts';
+import { OverwrittenRecords } from '../recovery/overwritten-records.ts';
 import { TruncateFix } from '../recovery/truncate-fix.ts';
 import { WriteBackRescue } from '../recovery/write-back-rescue.ts';
 import { ReadOnlyLook } from '../cache/file-system.ts';
@@ -71,8 +72,8 @@ export class ActiveMount implements RunningRclone {
   readonly uploadPause: QueuePause;
   /** True when a former daemon had frozen it. */
   isFrozen = false;
-  /** For a mount below an overlay: wraps each change of what the mount shows, or rejects. */
-  around: <T>(change: () => Promise<T>) => Promise<T> = (change) => change();
+  /** For a mount below an overlay: wraps each change of what the mount shows, in one folder or anywhere, or rejects. */
+  around: <T>(change: () => Promise<T>, folder?: string) => Promise<T> = (change) => change();
   /** What its rclone says of its version; undefined for one that an older daemon has started. */
   readonly rclone: string | undefined;
   readonly #process: ManagedProcess;
@@ -139,6 +140,14 @@ export class ActiveMount implements RunningRclone {
       log,
       cut: (name, bytes) => cutTo(join(notes.plan.mountPoint, name), bytes, tools),
     });
+    const records = new OverwrittenRecords({
+      rc: this.#rc,
+      trees,
+      fs: notes.fs,
+      clock,
+      log,
+      saveRecord: (name, modifiedMs) => setTime(join(notes.plan.mountPoint, name), modifiedMs, tools),
+    });
     this.#readStats = createStatsReader({
       rc: this.#rc,
       clock,
@@ -148,6 +157,7 @@ export class ActiveMount implements RunningRclone {
       fs: notes.fs,
       rescue: this.#rescue,
       truncateFix: this.#truncateFix,
+      records,
       space,
       failedUploads,
     });
@@ -175,6 +185,7 @@ export class ActiveMount implements RunningRclone {
         cacheDir: notes.cacheDir,
         rescue: this.#rescue,
         truncateFix: this.#truncateFix,
+        records,
         openFiles: () => openFiles(this.pid, trees),
         clock,
         log,
@@ -309,7 +320,14 @@ export class ActiveMount implements RunningRclone {
     options: { readonly recursive: boolean; readonly signal: AbortSignal },
   ): Promise<RefreshResult> {
     const isAll = options.recursive && path.replaceAll('/', '') === '';
-    return this.around(() => this.#listings.during(isAll, () => this.#refresher(path, options)));
+    const folder = path
+      .split('/')
+      .filter((name) => name !== '')
+      .join('/');
+    return this.around(
+      () => this.#listings.during(isAll, () => this.#refresher(path, options)),
+      options.recursive ? undefined : folder,
+    );
   }
 
   async unmount(): Promise<void> {

@@ -62,8 +62,8 @@ export interface RemoteFilesOptions {
   /** The backend's name in rclone. */
   readonly type: string;
   readonly clock: Clock;
-  /** Runs each `forget` of listings, or rejects. */
-  readonly around?: (forget: () => Promise<void>) => Promise<void>;
+  /** Runs each `forget` of the listings of these folders, or rejects. */
+  readonly around?: (folders: readonly string[], forget: () => Promise<void>) => Promise<void>;
   /** Called after each `forget`. */
   readonly onForget?: (folders: readonly string[]) => void;
 }
@@ -245,10 +245,10 @@ export class RcloneFiles implements RemoteFiles {
     if (folders.length === 0) return;
     // A listing dropped while the remote is away could not be read again: nobody could open the folder.
     await this.#asked(signal, () => this.#list(folders[0] ?? '', signal, { noModTime: true }));
-    const { around = (forget) => forget() } = this.#options;
+    const { around = (_, forget) => forget() } = this.#options;
     let dropped: readonly string[] = [];
     // The change and the drop together: between them, folders that were moved show empty.
-    await around(async () => {
+    await around(folders, async () => {
       const { folders: going, trees } = change ? await change() : { folders, trees: [] };
       if (going.length + trees.length === 0) return;
       await this.#asked(signal, () =>

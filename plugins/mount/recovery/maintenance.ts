@@ -3,6 +3,7 @@ import type { Clock, Logger } from 'mountkeeper';
 import { freeBytes } from '../cache/free-bytes.ts';
 import { keepReserve } from '../cache/reserve.ts';
 import type { OpenFiles } from '../stats/open-files.ts';
+import type { OverwrittenRecords } from './overwritten-records.ts';
 import type { TruncateFix } from './truncate-fix.ts';
 import type { WriteBackRescue } from './write-back-rescue.ts';
 
@@ -15,6 +16,7 @@ export interface MaintenanceOptions {
   readonly cacheDir: string;
   readonly rescue: Pick<WriteBackRescue, 'tend'>;
   readonly truncateFix: Pick<TruncateFix, 'mend'>;
+  readonly records: Pick<OverwrittenRecords, 'mend'>;
   readonly openFiles: () => Promise<OpenFiles>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -38,6 +40,7 @@ export async function maintain(options: MaintenanceOptions, end: AbortSignal): P
       isIdle = files.open === 0;
     },
     async () => options.truncateFix.mend(),
+    async () => options.records.mend(),
     keepRoom,
   ];
   while (!end.aborted) {

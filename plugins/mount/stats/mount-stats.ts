@@ -1,6 +1,7 @@
 import type { Clock, Logger, MountStats } from 'mountkeeper';
 import type { CacheTrees } from '../cache/metadata.ts';
 import { createClosingFiles } from '../recovery/closing-files.ts';
+import type { OverwrittenRecords } from '../recovery/overwritten-records.ts';
 import type { TruncateFix } from '../recovery/truncate-fix.ts';
 import { failedUploadsTrouble } from './failed-uploads.ts';
 import type { FailedUploads } from './failed-uploads.ts';
@@ -48,6 +49,7 @@ export interface StatsSource {
   readonly fs: string;
   readonly rescue: Pick<WriteBackRescue, 'countUnfinished' | 'trouble'>;
   readonly truncateFix: Pick<TruncateFix, 'look'>;
+  readonly records: Pick<OverwrittenRecords, 'noteQueued'>;
   readonly space: SpaceWatch;
   readonly failedUploads: (mayBe: boolean) => Promise<FailedUploads>;
 }
@@ -72,6 +74,7 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
     );
     const cache = { ...NO_CACHE, ...answer.diskCache };
     const queued = cache.uploadsQueued + cache.uploadsInProgress;
+    source.records.noteQueued(queued);
     const closed = await closing(files.dirty, queued);
     const tooLong = await source.truncateFix.look(queued + files.dirty.length + closed > 0, signal);
     const { core, speed } = await transfers(queued > 0 || files.open > 0, signal);

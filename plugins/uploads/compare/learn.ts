@@ -9,7 +9,7 @@ import { NOTHING } from './records.ts';
 import type { Records, Thing } from './records.ts';
 
 export interface LearnOptions {
-  readonly layer: Pick<WriteLayer, 'below' | 'listBelow' | 'heldVersion'>;
+  readonly layer: Pick<WriteLayer, 'below' | 'listBelow' | 'held'>;
   readonly remote: Pick<RemoteFiles, 'forget' | 'stat'>;
   readonly records: Records;
   /** Sources of planned moves: they are not deleted together with their former folder. */
@@ -129,21 +129,37 @@ function note(
   }: Pick<LearnOptions, 'records' | 'layer'> & { readonly inside: readonly Inside[] },
 ): void {
   const { place, folder } = lesson;
-  for (const [path, thing] of inside)
-    if (!records.places.has(path)) records.set(path, { remote: thing, isTree: true });
+  const held = seenBefore(lesson, layer);
+  // In a folder that others put in the place of something else, users saw nothing.
+  if (held === undefined || held.kind === 'folder') noteInside(inside, records, layer);
   const former = records.places.get(place);
   // Users saw what the uploader put there, even if the mount does not show it yet.
-  const remote = former?.remote ?? heldAt(lesson, layer) ?? thingOf(found);
+  const remote = former?.remote ?? held ?? thingOf(found);
   records.set(place, { ...former, remote, isTree: true, ...(folder !== undefined && { folder }) });
 }
 
+function noteInside(inside: readonly Inside[], records: Records, layer: LearnOptions['layer']): void {
+  for (const [path, thing] of inside) {
+    const seen = heldAt(path, layer) ?? thing;
+    if (seen.kind !== 'nothing' && !records.places.has(path))
+      records.set(path, { remote: seen, isTree: true });
+  }
+}
+
+/** Who deleted something saw it: then it was there, though it was not before. */
+function seenBefore({ place, folder, bornMs }: Lesson, layer: LearnOptions['layer']): Thing | undefined {
+  const held = heldAt(place, layer, bornMs);
+  const isDeletion = bornMs === undefined && folder === undefined;
+  return isDeletion && held?.kind === 'nothing' ? undefined : held;
+}
+
 /**
- * What users changed, where the share shows another version by now. Without a file here, for a deletion, it
- * is not known when users saw it: the former version counts, so that the other one stays.
+ * What users changed, where the share may show another version by now. When in doubt, the former version
+ * counts, so that the other one stays.
  */
-function heldAt({ place, bornMs = 0 }: Lesson, layer: LearnOptions['layer']): Thing | undefined {
-  const version = layer.heldVersion?.(place, bornMs);
-  return version && { kind: 'file', version };
+function heldAt(place: string, layer: LearnOptions['layer'], bornMs?: number): Thing | undefined {
+  const held = layer.held?.(place, bornMs);
+  return held === null ? NOTHING : held && thingOf(held);
 }
 
 type Inside = readonly [path: string, thing: Thing];

@@ -34,6 +34,8 @@ export interface PlanningOptions {
 export interface TimedScan extends Scan {
   /** Monotonic milliseconds. */
   readonly startedMs: number;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
 }
 
 export class Planner {
@@ -60,8 +62,9 @@ export class Planner {
   }
 
   async scan(signal: AbortSignal): Promise<TimedScan> {
-    const startedMs = this.#options.clock.monotonic();
-    return { ...(await this.#scanner.scan(signal)), startedMs };
+    const { clock } = this.#options;
+    const [startedMs, startedAt] = [clock.monotonic(), clock.now()];
+    return { ...(await this.#scanner.scan(signal)), startedMs, startedAt };
   }
 
   /** Learns about new changes before it plans steps for them. */
@@ -98,6 +101,7 @@ export class Planner {
     // What a folder of users contains on the remote depends on what it hides, so levels are learnt one
     // after the other.
     const isMoreToLearn = !isWhole || plan.lessons.some(({ place }) => !failed.has(place));
+    this.#tellLearnt(scan, records, failed.size + Number(isMoreToLearn));
     return {
       plan: failed.size === 0 ? plan : { ...plan, items: withReasons(plan.items, failed) },
       isMoreToLearn,
@@ -128,6 +132,10 @@ export class Planner {
     }
     this.#torn = { looks: (this.#torn?.looks ?? 0) + 1, sinceMs: this.#torn?.sinceMs ?? now };
     return this.#torn.looks > TORN_LOOKS && now - this.#torn.sinceMs > TORN_MS;
+  }
+
+  #tellLearnt(scan: TimedScan, records: Records, unlearnt: number): void {
+    if (unlearnt === 0 && isAllRead(scan, records)) this.#options.layer.learnt?.(scan.startedAt);
   }
 
   /** Users see these entries at their place on the remote, and all later lookups do as well. */
@@ -181,6 +189,11 @@ function replacesAnything({ items }: Plan, { places }: Records): boolean {
       hold === undefined &&
       (action === 'delete' || (action === 'upload' && places.get(place)?.remote.kind === 'file')),
   );
+}
+
+/** False where a file changed while it was read, and what it replaces is not on record. */
+function isAllRead({ entries }: Scan, { places }: Records): boolean {
+  return [...entries.values()].every(({ isUnread, path }) => isUnread !== true || places.has(path));
 }
 
 /**

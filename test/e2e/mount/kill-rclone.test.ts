@@ -5,9 +5,10 @@
  * once.
  */
 import assert from 'node:assert/strict';
-import { mkdir, readdir } from 'node:fs/promises';
+import { mkdir, readFile, readdir } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
+import { runClient } from '../../support/exports/client-programs.ts';
 import { Files, lostFiles, readLedger } from '../../support/platform/file-worker.ts';
 import { Nas } from '../../support/nas/nas.ts';
 import { rangeOf, spanSince, tooLong } from '../../support/platform/cpu-pressure.ts';
@@ -29,7 +30,7 @@ describe(`kill -9 of rclone, ${KILLS} times`, () => {
 
   before(async () => {
     scratch = await createScratch('kill');
-    nas = await Nas.create(scratch, { files: { 'read/me.bin': 2_000_000 } });
+    nas = await Nas.create(scratch, { files: { 'read/me.bin': 2_000_000, 'read/saved': 1_000 } });
     await mkdir(nas.path('in'), { recursive: true });
     files = new Files(scratch);
     daemon = await Daemon.create(scratch, {
@@ -78,6 +79,21 @@ describe(`kill -9 of rclone, ${KILLS} times`, () => {
     assert.deepEqual(lostFiles(written, await nas.checksums('in')), []);
     assert.ok(written.closed.size > KILLS / 2, `only ${written.closed.size} files were written`);
     assert.deepEqual(tooLong(back, 3_000), []);
+  });
+
+  it('loses no file that was saved by renaming it over one that was just read, with the NAS away', async () => {
+    const file = `${daemon.mountPoint('work')}/read/saved`;
+    const save = `cat "${file}" > "${scratch.path('copy')}" && printf mine > "${file}.tmp" && mv "${file}.tmp" "${file}"`;
+    const { code, output } = await runClient('sh', ['-c', save], 20_000);
+    assert.equal(code, 0, output);
+    await nas.stop();
+    // rclone overwrites the record of the file 5 s after the read.
+    await sleep(8_500);
+    process.kill(await daemon.rclonePid('work'), 'SIGKILL');
+    await nas.start();
+    await daemon.healthy();
+    await daemon.synced(90_000);
+    assert.equal(await readFile(nas.path('read/saved'), 'utf8'), 'mine');
   });
 
   it('shows the share healthy with nothing left to do', async () => {

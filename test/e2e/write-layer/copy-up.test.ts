@@ -1,5 +1,8 @@
 // @load loud
-/** Others replace a file on the NAS while it is being copied up for a user's change: both versions stay. */
+/**
+ * Others replace files on the NAS while these are being copied up for a user's change, or in the moment in
+ * which their listing is read anew: both versions stay.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync, renameSync, statSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
@@ -8,15 +11,18 @@ import { Daemon } from '../../support/daemon/daemon.ts';
 import { runClient } from '../../support/exports/client-programs.ts';
 import { Nas } from '../../support/nas/nas.ts';
 import { usedPaths } from '../../../plugins/mount/layer/upper/open-for-writing.ts';
+import { processesNaming, signalProcess } from '../../support/platform/processes.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
-import { until } from '../../support/platform/wait.ts';
+import { sleep, until } from '../../support/platform/wait.ts';
 
 const SHARE = 'team';
 /** Of file content; listings are as fast as ever. */
 const DOWN = '1M';
 const BYTES = 16_000_000;
 const SYNCED_MS = 60_000;
+/** Changed here in the moment in which the listing is read anew; the last one by nobody else. */
+const MOMENT = ['deleted', 'saved', 'renamed', 'alone'];
 
 describe('a file that others replace while it is copied up', () => {
   let scratch: Scratch;
@@ -27,7 +33,12 @@ describe('a file that others replace while it is copied up', () => {
   before(async () => {
     scratch = await createScratch('copy-up');
     nas = await Nas.create(scratch, {
-      files: { 'team/changed': BYTES, 'team/kept': BYTES, 'team/one': 10 },
+      files: {
+        'team/changed': BYTES,
+        'team/kept': BYTES,
+        'team/one': 10,
+        ...Object.fromEntries(MOMENT.map((name) => [`team/${name}`, 100])),
+      },
     });
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],
@@ -38,7 +49,7 @@ describe('a file that others replace while it is copied up', () => {
     root = daemon.mountPoint(SHARE);
     await daemon.start();
     await daemon.healthy([SHARE]);
-    await runClient('ls', ['-l', root]);
+    await runClient('ls', ['-lR', root]);
     await daemon.synced(SYNCED_MS);
   });
   after(() => scratch.close());
@@ -104,5 +115,34 @@ describe('a file that others replace while it is copied up', () => {
     await daemon.synced(SYNCED_MS);
     assert.equal((await conflicts()).length, before);
     assert.equal(statSync(nas.path('team', 'one')).size, 4_004);
+  });
+
+  it('stays also where users delete, replace, rename or make one while the listing is read', async () => {
+    const before = await conflicts();
+    const theirs = [...MOMENT.filter((name) => name !== 'alone'), 'made'];
+    for (const name of theirs) await nas.put(`team/${name}`, 5_000);
+    const sums = await Promise.all(theirs.map((name) => nas.checksum(`team/${name}`)));
+    const [server, ...more] = await processesNaming(`${nas.dir}.cache`);
+    assert.ok(server && more.length === 0, 'the one process that is the NAS');
+    signalProcess(server, 'SIGSTOP');
+    const reading = refresh();
+    try {
+      // The daemon holds what shows, asks the NAS, and gets no answer.
+      await sleep(1_000);
+      const script = `cd "${root}" && rm deleted && printf mine > tmp && mv tmp saved && mv renamed here &&
+        printf mine > made && printf mine > alone`;
+      const { code, output } = await runClient('sh', ['-c', script], 20_000);
+      assert.equal(code, 0, output);
+    } finally {
+      signalProcess(server, 'SIGCONT');
+    }
+    await reading;
+    await daemon.synced(SYNCED_MS);
+    assert.deepEqual(await Promise.all(theirs.map((name) => nas.checksum(`team/${name}`))), sums);
+    assert.equal(statSync(nas.path('team', 'alone')).size, 4);
+    const told = (await conflicts()).slice(before.length);
+    assert.deepEqual(told.map(({ path }) => path).sort(), ['deleted', 'here', 'made', 'saved']);
+    for (const { path, copy } of told.filter(({ path: one }) => one === 'saved' || one === 'made'))
+      assert.equal(readFileSync(nas.path('team', copy), 'latin1'), 'mine', path);
   });
 });

@@ -49,6 +49,7 @@ describe('a share with a write layer', () => {
       'old/x': 10,
       'deep/in/z': 9,
       others: 5_000,
+      'moment/gone': 50,
     });
     ({ scratch, nas, bench, mount, root, layer, remote } = house);
   });
@@ -109,6 +110,35 @@ describe('a share with a write layer', () => {
     await mount.refreshDirectories('', { recursive: false, signal: signal() });
     await sh('printf end >> others');
     assert.equal(await readFile(join(layer.upper, 'others'), 'utf8'), `${'n'.repeat(9_000)}end`);
+  });
+
+  it('tells what users may have seen when they changed it in the moment in which its listing was read', async () => {
+    const held = (name: string): unknown => {
+      const found = layer.held?.(`moment/${name}`);
+      return found?.kind === 'file' ? found.version.bytes : found;
+    };
+    const readings: readonly (() => Promise<unknown>)[] = [
+      () => mount.refreshDirectories('moment', { recursive: false, signal: signal() }),
+      () => mount.refreshDirectories('', { recursive: true, signal: signal() }),
+      () => remote.forget(['moment'], { signal: signal() }),
+    ];
+    for (const [turn, read] of readings.entries()) {
+      const bytes = turn === 0 ? 50 : 100 + turn - 1;
+      assert.equal(await bytesBelow('moment/gone'), bytes);
+      // What no look of an uploader has seen when the listing is read.
+      await sh(
+        turn === 0 ? 'rm moment/gone; printf mine > moment/made0' : `printf mine > moment/made${turn}`,
+      );
+      await nas.put('moment/gone', 100 + turn);
+      await nas.put(`moment/made${turn}`, 7);
+      await read();
+      assert.equal(await bytesBelow('moment/gone'), 100 + turn, 'below, the other version shows');
+      assert.equal(await bytesBelow(`moment/made${turn}`), 7);
+      assert.deepEqual([held('gone'), held(`made${turn}`)], [bytes, null]);
+      await clock.sleep(5);
+      layer.learnt?.(clock.now());
+      assert.deepEqual([held('gone'), held(`made${turn}`)], [undefined, undefined], 'all is on record');
+    }
   });
 
   describe('whose upper folder is cleaned of what the NAS has', () => {

@@ -1,26 +1,12 @@
 /** The local half of a share: its upper folder, its lower layer, and which files are open for writing. */
 import { createSerialQueue } from 'mountkeeper';
-import { join } from 'node:path';
-import type {
-  Clock,
-  LeavingEntry,
-  Logger,
-  LookBelow,
-  Processes,
-  RemoteEntry,
-  RemoteVersion,
-  WriteLayer,
-} from 'mountkeeper';
-import { findMany } from './find-many.ts';
-import type { FoundAt, Seen } from './find-many.ts';
+import type { Clock, LeavingEntry, Logger, LookBelow, Processes, RemoteEntry, WriteLayer } from 'mountkeeper';
+import { listBelow, lookBelow } from './look-below.ts';
 import { foldersInUse, openForWriting } from './open-for-writing.ts';
 import type { Outdated } from '../../rclone/remote-files.ts';
 import type { LayerPaths } from '../paths.ts';
 import { TakeOut } from './take-out.ts';
 import { UpperMarks } from './overlay-attributes.ts';
-
-/** A lookup in the lower layer may wait for a listing of the remote, never for content. */
-const LOOK_TIMEOUT_MS = 30_000;
 
 export interface LocalLayerOptions {
   readonly shareName: string;
@@ -33,8 +19,8 @@ export interface LocalLayerOptions {
   readonly log: Logger;
   /** Makes rclone read these folders again. `change` runs right before and returns which ones. */
   readonly forget: (folders: readonly string[], change?: () => Promise<Outdated>) => Promise<void>;
-  /** Versions of files that were open when their listings were read again. */
-  readonly heldVersion: (path: string, openedAtMs: number) => RemoteVersion | undefined;
+  /** What the lower layer showed before its listings were read again. */
+  readonly versions: Required<Pick<WriteLayer, 'held' | 'learnt'>>;
   /** Makes the kernel drop the names that it caches for the overlay. */
   readonly dropNames: () => Promise<void>;
   /** Two times of one file that differ by at most this many milliseconds count as equal. */
@@ -77,18 +63,22 @@ export class LocalLayer implements WriteLayer {
     paths: readonly string[],
     { signal }: { readonly signal: AbortSignal },
   ): Promise<LookBelow<RemoteEntry>> {
-    return this.#look(paths, { isInside: false, signal, read: ({ self }) => entryOf(self) });
+    return lookBelow(paths, { root: this.#options.lower, processes: this.#options.processes, signal });
   }
 
-  heldVersion(path: string, openedAtMs: number): RemoteVersion | undefined {
-    return this.#options.heldVersion(path, openedAtMs);
+  held(path: string, bornMs?: number): RemoteEntry | null | undefined {
+    return this.#options.versions.held(path, bornMs);
+  }
+
+  learnt(beforeMs: number): void {
+    this.#options.versions.learnt(beforeMs);
   }
 
   listBelow(
     folders: readonly string[],
     { signal }: { readonly signal: AbortSignal },
   ): Promise<LookBelow<readonly RemoteEntry[]>> {
-    return this.#look(folders, { isInside: true, signal, read: entriesOf });
+    return listBelow(folders, { root: this.#options.lower, processes: this.#options.processes, signal });
   }
 
   /**
@@ -112,48 +102,9 @@ export class LocalLayer implements WriteLayer {
     folders: readonly string[],
   ): Promise<ReadonlyMap<string, readonly RemoteEntry[] | undefined>> {
     await this.#options.forget(folders);
-    const { found, failed } = await this.#look(folders, { isInside: true, read: entriesOf });
+    const { lower, processes } = this.#options;
+    const { found, failed } = await listBelow(folders, { root: lower, processes });
     for (const reason of failed.values()) throw new Error(reason);
     return found;
   }
-
-  async #look<T>(
-    paths: readonly string[],
-    { isInside, signal, read }: LookOptions<T>,
-  ): Promise<LookBelow<T>> {
-    const { lower, processes } = this.#options;
-    const whole = new Map(paths.map((path) => [path, path === '' ? lower : join(lower, path)]));
-    const looked = await findMany([...whole.values()], {
-      processes,
-      isInside,
-      timeoutMs: LOOK_TIMEOUT_MS,
-      signal,
-    });
-    const found = new Map<string, T | undefined>();
-    const failed = new Map<string, string>();
-    for (const [path, one] of whole) {
-      const reason = looked.failed.get(one);
-      const at = looked.found.get(one);
-      if (reason === undefined) found.set(path, at && read(at));
-      else failed.set(path, `what lies below cannot be looked at: ${reason}`);
-    }
-    return { found, failed };
-  }
-}
-
-interface LookOptions<T> {
-  readonly isInside: boolean;
-  readonly signal?: AbortSignal;
-  readonly read: (at: FoundAt) => T | undefined;
-}
-
-function entriesOf({ self, inside }: FoundAt): readonly RemoteEntry[] | undefined {
-  return self.type === 'd' ? inside.map(entryOf).filter((entry) => entry !== undefined) : undefined;
-}
-
-function entryOf({ type, bytes, modified, name }: Seen): RemoteEntry | undefined {
-  if (type === 'd') return { name, kind: 'folder' };
-  return type === 'f'
-    ? { name, kind: 'file', version: { bytes, modifiedMs: Number(modified) * 1000 } }
-    : undefined;
 }

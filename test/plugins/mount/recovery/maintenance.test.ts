@@ -25,7 +25,12 @@ it('the upkeep of a mount goes on in rounds of its own, also after a step failed
         truncateFix: {
           mend: async () => {
             done.push('cut');
-            if (done.length === 4) end.abort();
+          },
+        },
+        records: {
+          mend: async () => {
+            done.push('records');
+            if (done.length === 6) end.abort();
           },
         },
         openFiles: async () => ({ open: 0, dirty: [] }),
@@ -35,7 +40,7 @@ it('the upkeep of a mount goes on in rounds of its own, also after a step failed
       },
       end.signal,
     );
-    assert.deepEqual(done, ['rescue', 'cut', 'rescue', 'cut']);
+    assert.deepEqual(done, ['rescue', 'cut', 'records', 'rescue', 'cut', 'records']);
     assert.equal((await stat(join(cacheDir, 'reserve'))).isFile(), true);
   } finally {
     await rm(cacheDir, { recursive: true, force: true });

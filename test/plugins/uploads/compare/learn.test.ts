@@ -28,11 +28,12 @@ describe('the version that users changed', () => {
   /** The listing was read again while the file was open, and shows another version since. */
   const learnt = async (lesson: Partial<Lesson>): Promise<unknown> => {
     const shown: RemoteEntry = { name: 'a', kind: 'file', version: NOW };
+    const former: RemoteEntry = { name: 'a', kind: 'file', version: BEFORE };
     const failed = await learn([{ place: 'a', isTree: true, ...lesson }], {
       layer: {
         below: async () => ({ found: new Map([['a', shown]]), failed: new Map() }),
         listBelow: async () => ({ found: new Map(), failed: new Map() }),
-        heldVersion: (path, openedAtMs) => (path === 'a' && openedAtMs <= READ_AGAIN_AT ? BEFORE : undefined),
+        held: (path, bornMs = 0) => (path === 'a' && bornMs <= READ_AGAIN_AT ? former : undefined),
       },
       remote: { forget: async () => undefined, stat: async () => undefined },
       records,
@@ -52,8 +53,81 @@ describe('the version that users changed', () => {
     assert.deepEqual(await learnt({ bornMs: READ_AGAIN_AT + 1 }), { kind: 'file', version: NOW });
   });
 
-  it('is the former one for a deletion, whose time nobody knows: then the other one stays', async () => {
+  it('is the former one for a deletion, as long as it may have been made before', async () => {
     assert.deepEqual(await learnt({}), { kind: 'file', version: BEFORE });
+  });
+
+  it('is that from before for all in a deleted folder; what others put there since was not seen', async () => {
+    const folderOf = (name: string): RemoteEntry => ({ name, kind: 'folder' });
+    const fileOf = (name: string, version: RemoteVersion): RemoteEntry => ({ name, kind: 'file', version });
+    const held = new Map<string, RemoteEntry | null>([
+      ['d/changed', fileOf('changed', BEFORE)],
+      ['d/new', null],
+      ['turned', fileOf('turned', BEFORE)],
+    ]);
+    const listings = new Map([
+      ['d', [fileOf('changed', NOW), fileOf('new', NOW), fileOf('kept', NOW)]],
+      ['turned', [fileOf('theirs', NOW)]],
+    ]);
+    await learn(
+      ['d', 'turned'].map((place) => ({ place, isTree: true })),
+      {
+        layer: {
+          below: async (paths) => ({
+            found: new Map(paths.map((path) => [path, folderOf(path)])),
+            failed: new Map(),
+          }),
+          listBelow: async (paths) => ({
+            found: new Map(paths.map((path) => [path, listings.get(path)])),
+            failed: new Map(),
+          }),
+          held: (path) => held.get(path),
+        },
+        remote: { forget: async () => undefined, stat: async () => undefined },
+        records,
+        sources: [],
+        isStill: async () => true,
+        signal: new AbortController().signal,
+      },
+    );
+    const known = new Map([...records.places].map(([place, { remote }]) => [place, remote]));
+    assert.deepEqual(
+      known,
+      new Map<string, unknown>([
+        ['d/changed', { kind: 'file', version: BEFORE }],
+        ['d/kept', { kind: 'file', version: NOW }],
+        ['d', { kind: 'folder' }],
+        ['turned', { kind: 'file', version: BEFORE }],
+      ]),
+    );
+  });
+
+  it('is the one that shows for a deletion where nothing was before, and nothing for what was made', async () => {
+    const layer = {
+      below: async (paths: readonly string[]) => ({
+        found: new Map(paths.map((path) => [path, { name: path, kind: 'file', version: NOW } as const])),
+        failed: new Map<string, string>(),
+      }),
+      listBelow: async () => ({ found: new Map(), failed: new Map<string, string>() }),
+      held: () => null,
+    };
+    await learn(
+      [
+        { place: 'deleted', isTree: true },
+        { place: 'made', isTree: true, folder: '1.1' },
+        { place: 'written', isTree: false, bornMs: 1 },
+      ],
+      {
+        layer,
+        remote: { forget: async () => undefined, stat: async () => undefined },
+        records,
+        sources: [],
+        isStill: async () => true,
+        signal: new AbortController().signal,
+      },
+    );
+    const known = ['deleted', 'made', 'written'].map((place) => records.places.get(place)?.remote.kind);
+    assert.deepEqual(known, ['file', 'nothing', 'nothing']);
   });
 
   it('stays the one that is on record', async () => {

@@ -1,0 +1,21 @@
+/** The folders of a share in which people are at work: in use, or with changes in the upper folder. */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { foldersInUse } from './open-for-writing.ts';
+import type { OpenFilesPlace } from './open-for-writing.ts';
+
+/** Those in use come first, then those nearest to the root. */
+const MOST = 500;
+
+/** Paths relative to the share, some of them of files. */
+export async function activeFolders({ mountPoint, upper }: OpenFilesPlace): Promise<readonly string[]> {
+  const found = new Set([...foldersInUse(mountPoint)].slice(0, MOST));
+  const waiting = [''];
+  for (let folder = waiting.shift(); folder !== undefined && found.size < MOST; folder = waiting.shift()) {
+    found.add(folder);
+    // Renamed or removed meanwhile.
+    const entries = await readdir(join(upper, folder), { withFileTypes: true }).catch(() => []);
+    for (const entry of entries) if (entry.isDirectory()) waiting.push(join(folder, entry.name));
+  }
+  return [...found];
+}
