@@ -1,9 +1,9 @@
 /**
- * One runner: the process that a stranger's plugin lives in. It has a session of its own, low priority (where the
- * kernel shares the processor by session, of the whole session), no capabilities where `setpriv` can drop them (root alone can empty the bounding set), five variables for its
- * environment and one socket to the daemon. A shell beside it reads from a pipe that the daemon holds open:
- * when the daemon is gone, however it went, the shell kills the whole session. Where the machine runs out of
- * memory between two looks, the kernel ends the runner first, not the daemon or a mount.
+ * One runner: the process that a stranger's plugin lives in. It has a session of its own, low priority (once it is
+ * up, of its session too), no capabilities where `setpriv` can drop them (root alone can empty the bounding set),
+ * five variables for its environment and one socket to the daemon. A shell beside it reads from a pipe that the
+ * daemon holds open: when the daemon is gone, however it went, the shell kills the whole session. Where the machine
+ * runs out of memory between two looks, the kernel ends the runner first, not the daemon or a mount.
  */
 import { randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
@@ -16,7 +16,14 @@ import { readProcStat } from '../../platform/processes/proc-stat.ts';
 import type { ProcessIdentity } from '../../platform/processes/proc-stat.ts';
 import { nodeFlags } from './confinement.ts';
 import type { Confinement } from './confinement.ts';
-import { hasOwnNetwork, killTree, memoryOf, processTree, processesWith } from './process-tree.ts';
+import {
+  hasOwnNetwork,
+  killTree,
+  lowerSession,
+  memoryOf,
+  processTree,
+  processesWith,
+} from './process-tree.ts';
 import { syntaxProblem } from '../discovery/preflight.ts';
 import { BrokenProtocol, FrameReader, sendTo, textOf } from './protocol.ts';
 import type { CallKind, FromRunner, ToRunner } from './protocol.ts';
@@ -24,9 +31,6 @@ import type { CallKind, FromRunner, ToRunner } from './protocol.ts';
 const MAIN = fileURLToPath(new URL('./inside/runner-main.js', import.meta.url));
 const CHANNEL = 3;
 const LIFELINE = 4;
-/** Of its session: below everything that serves somebody. Its own it sets itself. */
-const NICENESS = 10;
-/** The kernel lets others than root change it ten times a second. */
 const WITH_LIFELINE = `{
   read -r _ <&${LIFELINE}
   kill -s KILL -- -$$
@@ -38,8 +42,6 @@ apart=
 done
 shift
 echo 1000 2>/dev/null >/proc/self/oom_score_adj
-calm() { echo ${NICENESS} 2>/dev/null >/proc/self/autogroup; }
-[ ! -e /proc/self/autogroup ] || calm || { sleep 0.2 ${CHANNEL}>&-; calm; }
 for drop in '--bounding-set=-all --ambient-caps=-all' --ambient-caps=-all; do
   drop="setpriv --no-new-privs --inh-caps=-all $drop"
   $apart $drop true </dev/null >/dev/null 2>&1 ${CHANNEL}>&- && exec $apart $drop "$@"
@@ -102,6 +104,8 @@ export class RunnerProcess {
   /** As the last look saw them: one that ends by itself leaves its children to nobody. */
   #tree: readonly ProcessIdentity[] = [];
   #reason: string | undefined;
+  /** It is up, and its session has not the low priority yet. */
+  #isHasty = false;
   #isEnding = false;
   #isOver = false;
   #output = '';
@@ -218,6 +222,7 @@ export class RunnerProcess {
 
   #hear(message: FromRunner): void {
     this.#silentLooks = 0;
+    if (message.is === 'up') this.#isHasty = !lowerSession(this.#child.pid ?? 0);
     if (message.is === 'broke') this.#reason ??= textOf(message.reason);
     else if (message.is === 'answer') this.#answer(message);
     else if (message.is !== 'pong') this.#options.onMessage(message);
@@ -258,6 +263,7 @@ export class RunnerProcess {
       const problem = this.#problem();
       if (problem !== undefined && !this.#isEnding) return this.kill(problem);
       this.#forgetCalls();
+      if (this.#isHasty) this.#isHasty = !lowerSession(pid);
       this.#silentLooks += 1;
       this.send({ is: 'ping' });
       this.#look();

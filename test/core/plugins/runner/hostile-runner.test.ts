@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { execFile } from 'node:child_process';
 import { dirname } from 'node:path';
-import { promisify } from 'node:util';
+import { isDeepStrictEqual, promisify } from 'node:util';
 import { after, before, describe, it } from 'node:test';
 import type { PluginContext } from '../../../../core/contract/plugin.ts';
 import type { Permission } from '../../../../core/contract/services.ts';
@@ -219,7 +219,12 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
       return [getPriority(), group.trim().split(' ').slice(-2).join(' ')];
     });`);
     await started;
-    assert.deepEqual(await supervisor.call('tap', 0, []), [10, 'nice 10']);
+    // Others than root may have to try again at the next look.
+    await until(
+      'its session has low priority',
+      async () => isDeepStrictEqual(await supervisor.call('tap', 0, []), [10, 'nice 10']),
+      PATIENCE,
+    );
   });
 
   it('is nothing where the daemon can open no more files, and the daemon lives', async () => {
