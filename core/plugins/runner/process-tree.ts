@@ -2,7 +2,7 @@
  * The processes of a runner: all of its session, and what they have started, also where that has made a
  * session of its own.
  */
-import { readFileSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { readProcStat } from '../../platform/processes/proc-stat.ts';
 import type { ProcessIdentity } from '../../platform/processes/proc-stat.ts';
 
@@ -90,23 +90,6 @@ export function hasOwnNetwork(pid: number): boolean {
   } catch {
     // Who cannot be looked at is not known to be kept apart.
     return false;
-  }
-}
-
-/** Below everything that serves somebody. */
-const NICENESS = 10;
-
-/**
- * Gives a process's session low priority where the kernel shares the processor by session: a process's own counts
- * within its session alone. False where that is to be tried again.
- */
-export function lowerSession(pid: number): boolean {
-  try {
-    writeFileSync(`/proc/${pid}/autogroup`, String(NICENESS), { flag: 'r+' });
-    return true;
-  } catch (error) {
-    // Others than root may do that ten times a second. Where there is no such file, there is nothing to do.
-    return (error as NodeJS.ErrnoException).code !== 'EAGAIN';
   }
 }
 

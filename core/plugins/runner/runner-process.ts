@@ -1,6 +1,6 @@
 /**
- * One runner: the process that a stranger's plugin lives in. It has a session of its own, low priority (once it is
- * up, of its session too), no capabilities where `setpriv` can drop them (root alone can empty the bounding set),
+ * One runner: the process that a stranger's plugin lives in. It has a session of its own, low priority within
+ * it, no capabilities where `setpriv` can drop them (root alone can empty the bounding set),
  * five variables for its environment and one socket to the daemon. A shell beside it reads from a pipe that the
  * daemon holds open: when the daemon is gone, however it went, the shell kills the whole session. Where the machine
  * runs out of memory between two looks, the kernel ends the runner first, not the daemon or a mount.
@@ -16,14 +16,7 @@ import { readProcStat } from '../../platform/processes/proc-stat.ts';
 import type { ProcessIdentity } from '../../platform/processes/proc-stat.ts';
 import { nodeFlags } from './confinement.ts';
 import type { Confinement } from './confinement.ts';
-import {
-  hasOwnNetwork,
-  killTree,
-  lowerSession,
-  memoryOf,
-  processTree,
-  processesWith,
-} from './process-tree.ts';
+import { hasOwnNetwork, killTree, memoryOf, processTree, processesWith } from './process-tree.ts';
 import { syntaxProblem } from '../discovery/preflight.ts';
 import { BrokenProtocol, FrameReader, sendTo, textOf } from './protocol.ts';
 import type { CallKind, FromRunner, ToRunner } from './protocol.ts';
@@ -104,8 +97,6 @@ export class RunnerProcess {
   /** As the last look saw them: one that ends by itself leaves its children to nobody. */
   #tree: readonly ProcessIdentity[] = [];
   #reason: string | undefined;
-  /** It is up, and its session has not the low priority yet. */
-  #isHasty = false;
   #isEnding = false;
   #isOver = false;
   #output = '';
@@ -222,7 +213,6 @@ export class RunnerProcess {
 
   #hear(message: FromRunner): void {
     this.#silentLooks = 0;
-    if (message.is === 'up') this.#isHasty = !lowerSession(this.#child.pid ?? 0);
     if (message.is === 'broke') this.#reason ??= textOf(message.reason);
     else if (message.is === 'answer') this.#answer(message);
     else if (message.is !== 'pong') this.#options.onMessage(message);
@@ -263,7 +253,6 @@ export class RunnerProcess {
       const problem = this.#problem();
       if (problem !== undefined && !this.#isEnding) return this.kill(problem);
       this.#forgetCalls();
-      if (this.#isHasty) this.#isHasty = !lowerSession(pid);
       this.#silentLooks += 1;
       this.send({ is: 'ping' });
       this.#look();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { execFile } from 'node:child_process';
 import { dirname } from 'node:path';
-import { isDeepStrictEqual, promisify } from 'node:util';
+import { promisify } from 'node:util';
 import { after, before, describe, it } from 'node:test';
 import type { PluginContext } from '../../../../core/contract/plugin.ts';
 import type { Permission } from '../../../../core/contract/services.ts';
@@ -18,8 +18,7 @@ import { until } from '../../../support/platform/wait.ts';
 
 /** A plugin's file whose `say` writes a message of any kind to the socket. */
 const source = (body: string): string => `import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, writeSync } from 'node:fs';
-import { getPriority } from 'node:os';
+import { readFileSync, writeSync } from 'node:fs';
 import { once } from 'node:events';
 const write = (bytes) => {
   for (let at = 0; at < bytes.length;) {
@@ -36,7 +35,7 @@ const say = (message) => {
   header.writeUInt32BE(body.length);
   write(Buffer.concat([header, body]));
 };
-void [existsSync, getPriority, once, readFileSync, spawn, write, say];
+void [once, readFileSync, spawn, write, say];
 export default { name: 'odd', version: '1.0.0', apiVersion: 1, description: 'Odd.',
   register(ctx) { ${body} } };
 `;
@@ -114,7 +113,6 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     assert.match(messages().at(-1) ?? '', /has ended \(it gave no text\) and is started anew/);
   });
 
-  /** While it comes up: later its low priority keeps it from flooding where the machine is busy. */
   const FLOODS: Readonly<Record<string, string>> = {
     'small messages': "for (;;) say({ is: 'pong' });",
     'large messages': `for (const status = ['x'.repeat(1e6)];;)
@@ -191,20 +189,6 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     await started;
     for (const what of ['first', 'second', 'third'])
       assert.equal(await supervisor.call('tap', 0, [what]), what);
-  });
-
-  it('yields the processor, also where the kernel shares it by session', async () => {
-    const { supervisor, started } = await supervised(`ctx.tap('afterCycle', () => {
-      const group = existsSync('/proc/self/autogroup') ? readFileSync('/proc/self/autogroup', 'latin1') : 'nice 10';
-      return [getPriority(), group.trim().split(' ').slice(-2).join(' ')];
-    });`);
-    await started;
-    // Others than root may have to try again at the next look.
-    await until(
-      'its session has low priority',
-      async () => isDeepStrictEqual(await supervisor.call('tap', 0, []), [10, 'nice 10']),
-      PATIENCE,
-    );
   });
 
   it('is nothing where the daemon can open no more files, and the daemon lives', async () => {
