@@ -88,6 +88,7 @@ export function hasOwnNetwork(pid: number): boolean {
   try {
     return readlinkSync(`/proc/${pid}/ns/net`) !== readlinkSync('/proc/self/ns/net');
   } catch {
+    // Who cannot be looked at is not known to be kept apart.
     return false;
   }
 }

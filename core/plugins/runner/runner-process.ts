@@ -1,9 +1,9 @@
 /**
- * One runner: the process that a stranger's plugin lives in. It has a session of its own, low priority (where the
- * kernel shares the processor by session, of the whole session), no capabilities where `setpriv` can drop them (root alone can empty the bounding set), five variables for its
- * environment and one socket to the daemon. A shell beside it reads from a pipe that the daemon holds open:
- * when the daemon is gone, however it went, the shell kills the whole session. Where the machine runs out of
- * memory between two looks, the kernel ends the runner first, not the daemon or a mount.
+ * One runner: the process that a stranger's plugin lives in. It has a session of its own, low priority within
+ * it, no capabilities where `setpriv` can drop them (root alone can empty the bounding set),
+ * five variables for its environment and one socket to the daemon. A shell beside it reads from a pipe that the
+ * daemon holds open: when the daemon is gone, however it went, the shell kills the whole session. Where the machine
+ * runs out of memory between two looks, the kernel ends the runner first, not the daemon or a mount.
  */
 import { randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
@@ -24,9 +24,6 @@ import type { CallKind, FromRunner, ToRunner } from './protocol.ts';
 const MAIN = fileURLToPath(new URL('./inside/runner-main.js', import.meta.url));
 const CHANNEL = 3;
 const LIFELINE = 4;
-/** Of its session: below everything that serves somebody. Its own it sets itself. */
-const NICENESS = 10;
-/** The kernel lets others than root change it ten times a second. */
 const WITH_LIFELINE = `{
   read -r _ <&${LIFELINE}
   kill -s KILL -- -$$
@@ -38,8 +35,6 @@ apart=
 done
 shift
 echo 1000 2>/dev/null >/proc/self/oom_score_adj
-calm() { echo ${NICENESS} 2>/dev/null >/proc/self/autogroup; }
-[ ! -e /proc/self/autogroup ] || calm || { sleep 0.2 ${CHANNEL}>&-; calm; }
 for drop in '--bounding-set=-all --ambient-caps=-all' --ambient-caps=-all; do
   drop="setpriv --no-new-privs --inh-caps=-all $drop"
   $apart $drop true </dev/null >/dev/null 2>&1 ${CHANNEL}>&- && exec $apart $drop "$@"

@@ -193,7 +193,7 @@ describe('hostile plugins of third parties', { timeout: 400_000 }, () => {
         `longest pause of the good one ${Math.round(longestPauseMs)} ms`,
     );
     assert.ok(sorted.length > 200 && reads > 20, `${sorted.length} answers, ${reads} reads`);
-    assert.ok(almostAll < 150, `99 % of the answers within ${almostAll} ms`);
+    assert.ok(median < 150 && almostAll < 1_000, `median ${median} ms, 99 % within ${almostAll} ms`);
     // Generous, for a machine with much else to do; who is held up by a plugin waits for many seconds.
     assert.ok(
       slowest < 5_000 && longestPauseMs > 0 && longestPauseMs < 5_000,

@@ -68,6 +68,7 @@ async function isConfirmed(
     });
     return /^y(es)?$/i.test(answer.trim());
   } catch {
+    // The question was interrupted, which is no yes.
     return false;
   } finally {
     lines.close();

@@ -132,10 +132,10 @@ export class PluginStore {
 
   /** What the version that is there asks for; undefined where it cannot be read. */
   async permissions(name: string): Promise<readonly Permission[] | undefined> {
-    const text = await readFile(path.join(this.folder, name, 'package.json'), 'utf8').catch(() => undefined);
     try {
-      return text === undefined ? undefined : readPackage(text).permissions;
+      return readPackage(await readFile(path.join(this.folder, name, 'package.json'), 'utf8')).permissions;
     } catch {
+      // Who asks takes what cannot be read for what may nothing.
       return undefined;
     }
   }
