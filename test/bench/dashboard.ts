@@ -145,7 +145,9 @@ async function benchPage(browser: Browser, origin: string): Promise<Figure[]> {
       beside: `${ms(CYCLE_MS)} (a cycle)`,
       ratio: times(update / CYCLE_MS),
       aim: '< 30 ms',
-      note: `Main thread of Chromium without a graphics card, all cards changed, mean of ${SPAN_MS / CYCLE_MS} cycles. ${PLAYED}`,
+      note:
+        `Main thread of Chromium without a graphics card, all cards changed, mean of ${SPAN_MS / CYCLE_MS} ` +
+        `cycles. ${PLAYED}`,
     },
     {
       what: `dashboard with ${SHARES} shares: first paint`,
@@ -180,7 +182,10 @@ async function benchReaders(daemon: Daemon): Promise<Figure[]> {
       beside: `${ms(one.cpuPerCycleMs - none.cpuPerCycleMs)} (the first page), ${ms(none.cpuPerCycleMs)} (no page)`,
       ratio: '-',
       aim: '< 5 ms',
-      note: `Processor time of all threads over ${SPAN_MS / 1_000} s, ${PAGES} pages of one language. Pages of one language and host name are drawn once for all of them, so the first one pays for it. ${PLAYED}`,
+      note:
+        `Processor time of all threads over ${SPAN_MS / 1_000} s, ${PAGES} pages of one language. Pages of one ` +
+        'language and host name are drawn once for all of them, so the first one pays for it. ' +
+        PLAYED,
     },
     {
       what: `poll period with ${PAGES} open pages`,

@@ -105,7 +105,7 @@ export async function grownInADay(browser: Browser, origin: string, scratch: Scr
     ratio: `${(after.heapMb / before.heapMb).toFixed(2)}×`,
     aim: '≤ 1.20×',
     note:
-      `Memory of its scripts and nodes of the page after a collection. ${CYCLES} updates of the page of a share that the ` +
-      `daemon has really sent, in turn, in ${seconds} s instead of a day.`,
+      `Memory of its scripts and nodes of the page after a collection. ${CYCLES} updates of the page of a ` +
+      `share that the daemon has really sent, in turn, in ${seconds} s instead of a day.`,
   };
 }

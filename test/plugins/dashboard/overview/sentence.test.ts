@@ -9,8 +9,6 @@ import { toHtml } from '../../../../plugins/dashboard/pages/shell.ts';
 import { createView } from '../../../../plugins/dashboard/view.ts';
 import type { Unsaved } from '../../../../plugins/dashboard/overview/sentence.ts';
 
-before(() => loadLibraries());
-
 const NOTHING: Unsaved = { bytes: 0, oldestAt: undefined, cutOff: [], offlineSince: undefined };
 
 function share(name: string, traits: Partial<ShareStatus> = {}): ShareStatus {
@@ -22,6 +20,8 @@ function record(shares: readonly ShareStatus[], traits: Partial<StatusRecord> = 
 }
 
 describe('the sentence', () => {
+  before(() => loadLibraries());
+
   it('promises that all is saved exactly when all_synced is true, whatever else is known', () => {
     const states: Partial<ShareStatus>[] = [
       {},
