@@ -83,7 +83,7 @@ describe(`kill -9 of rclone, ${KILLS} times`, () => {
 
   it('loses no file that was saved by renaming it over one that was just read, with the NAS away', async () => {
     const file = `${daemon.mountPoint('work')}/read/saved`;
-    const save = `cat "${file}" > "${scratch.path('copy')}" && printf mine > "${file}.tmp" && mv "${file}.tmp" "${file}"`;
+    const save = `cat "${file}" > "${scratch.path('copy')}"; printf mine > "${file}.tmp" && mv "${file}.tmp" "${file}"`;
     const { code, output } = await runClient('sh', ['-c', save], 20_000);
     assert.equal(code, 0, output);
     await nas.stop();
