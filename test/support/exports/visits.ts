@@ -69,27 +69,27 @@ const overWebdav: Visiting = async (access, visitor, share) => {
 };
 
 const overSmb: Visiting = async (access, visitor, share) => {
-  const { port, login } = {
-    port: access.ports.smb,
-    login: `${visitor.name}%${visitor.password}`,
-  };
-  const names = await runClient('smbclient', ['-g', '-L', '127.0.0.1', '-p', String(port), '-U', login]);
+  const login = { port: access.ports.smb, user: `${visitor.name}%${visitor.password}` };
   const own = `smb-${visitor.name}`;
-  const run = async (commands: string) => {
-    const { code, output } = await smb(share, commands, { port, user: login });
-    return { isDone: code === 0 && !/NT_STATUS/.test(output), output };
-  };
-  const read = await run('get seed.txt -');
-  const write = await run(`put /etc/hostname ${own}`);
-  const rename = await run(`rename ${write.isDone ? own : 'seed.txt'} moved-${own}`);
-  if (rename.isDone) await run(`del moved-${own}`);
+  // One session does all: what is refused is named, and the next is tried.
+  const { output } = await smb(
+    share,
+    `get seed.txt -; put /etc/hostname ${own}; del ${own}; rename seed.txt ${own}; rename ${own} seed.txt`,
+    login,
+  );
+  const isIn = SEED.exec(output)?.[1] === share;
   return {
-    list: names.output.split('\n').some((line) => line.startsWith(`Disk|${share}|`)),
-    read: SEED.exec(read.output)?.[1] === share,
-    write: write.isDone,
-    rename: rename.isDone,
+    list: (await smbNames(login)).includes(`Disk|${share}|`),
+    read: isIn,
+    write: /^putting file/m.test(output),
+    rename: isIn && !/NT_STATUS_\w+ renaming/.test(output),
   };
 };
+
+async function smbNames({ port, user }: { readonly port: number; readonly user: string }): Promise<string> {
+  const args = ['-g', '-L', '127.0.0.1', '-p', String(port), '-U', user];
+  return (await runClient('smbclient', args)).output;
+}
 
 const overNfs: Visiting = async (access, visitor, share) => {
   const client = await NfsClient.connect(access.ports.nfs, visitor.address);
