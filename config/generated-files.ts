@@ -15,8 +15,8 @@ const DEFAULT_HEAD =
 const EXAMPLE_HEAD =
   '# An example: one NAS over SFTP with one share. Every other key stands commented out with its default.\n\n';
 
-/** Keys of a share that are filled in when they are left out: examples of them stay comments. */
-const FILLED_IN = new Set(['mount_point', 'protocols']);
+/** Keys of a share that are filled in when they are left out, or mean everybody: examples of them stay comments. */
+const LEFT_OUT = new Set(['mount_point', 'protocols', 'users', 'read_only_users']);
 
 /** Text by path below the package's folder. Throws when a plugin's keys cannot be joined with the others'. */
 export function generatedFiles(entries: readonly ContributionEntry[]): ReadonlyMap<string, string> {
@@ -37,7 +37,7 @@ export function configKeys(entries: readonly ContributionEntry[]): readonly Decl
 
 /** One table of an array, with an example for every key that must be set or explains the table. */
 function exampleOf(root: KeyNode, section: string): Record<string, unknown> {
-  const children = [...(root.children.get(section)?.children ?? [])].filter(([key]) => !FILLED_IN.has(key));
+  const children = [...(root.children.get(section)?.children ?? [])].filter(([key]) => !LEFT_OUT.has(key));
   return Object.fromEntries(
     children
       .filter(([, node]) => node.owner === 'core' && node.example !== undefined)

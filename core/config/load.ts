@@ -8,6 +8,7 @@ import type { Services } from '../contract/services.ts';
 import { timeBox } from '../platform/deadline.ts';
 import { complete } from './complete.ts';
 import { crossProblems, maskProblems, secretProblems } from './checks/cross-checks.ts';
+import { accessProblems } from './checks/access.ts';
 import { suggestion } from './schema/did-you-mean.ts';
 import { copy, deepFreeze, isTable, parseDocument } from '../sdk/toml/document.ts';
 import type { Document } from '../sdk/toml/document.ts';
@@ -99,7 +100,7 @@ export function validate(
   document: Document,
   options: Pick<LoadOptions, 'assembly' | 'file' | 'protocols'> & Partial<LoadOptions>,
 ): Validated {
-  const { assembly, file, protocols, isStrict = false, current } = options;
+  const { assembly, file, protocols } = options;
   const masks = maskProblems(document);
   const checked = assembly.schema.validate(copy(document), SCHEMA_OPTIONS);
   if (checked.error !== undefined || masks.length > 0) {
@@ -112,15 +113,32 @@ export function validate(
     protocols: protocols ?? [],
   });
   if (completed.problems.length > 0) return { problems: completed.problems };
+  const checks = crossChecks(completed.config, document, options);
   return {
     config: completed.config,
+    problems: checks.problems,
+    warnings: [...completed.warnings, ...checks.warnings],
+  };
+}
+
+/** What no single key shows, and names that nobody knows. */
+function crossChecks(
+  config: Config,
+  document: Document,
+  { assembly, file, protocols, isStrict, current }: Parameters<typeof validate>[1],
+): Findings {
+  const strangers = accessProblems(config, assembly.entries);
+  // At its start the daemon goes on without them, as without a protocol whose plugin is missing: they enter nothing.
+  const isStarting = current === undefined && isStrict !== true;
+  return {
     problems: [
-      ...crossProblems(completed.config, file),
-      ...(protocols && isStrict ? protocolProblems(completed.config, protocols, current) : []),
+      ...crossProblems(config, file),
+      ...(isStarting ? [] : strangers),
+      ...(protocols && isStrict === true ? protocolProblems(config, protocols, current) : []),
     ],
     warnings: [
-      ...completed.warnings,
-      ...(protocols ? protocolWarnings(completed.config, document, protocols) : []),
+      ...(isStarting ? strangers.map(({ message }) => message) : []),
+      ...(protocols ? protocolWarnings(config, document, protocols) : []),
     ],
   };
 }

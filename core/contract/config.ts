@@ -179,6 +179,13 @@ export interface ShareConfig {
   read_only: boolean;
   /** Names of protocols that plugins provide as `exporter:<protocol>`. */
   protocols: string[];
+  /**
+   * Who may enter, over protocols that know users: names, and groups with a leading `@`. None in this and in
+   * `read_only_users`: every user of the server. See `shareAccess`.
+   */
+  users?: string[];
+  /** Who may enter and change nothing, also where `users` names them, too. */
+  read_only_users?: string[];
 }
 
 /** Open: plugins that share the `[web]` section add their keys. */
@@ -209,6 +216,8 @@ export interface Config {
   cache: { dir: string; max_size: string; max_age: string; min_free_space: string };
   supervisor: { poll_interval: string; stop_timeout: string; state_dir: string };
   bandwidth: BandwidthConfig;
+  /** Names of users, by the name of the group. */
+  groups?: Record<string, string[]>;
   web: WebConfig;
   log: { file: string; level: string };
   plugins: { dirs: string[]; [name: string]: unknown };
@@ -219,6 +228,13 @@ export interface CheckServices {
   readonly processes: Processes;
   readonly secrets: Secrets;
   readonly clock: Clock;
+}
+
+/** The users of one server. */
+export interface Logins {
+  readonly names: readonly string[];
+  /** "Anna" and "anna" are one user there. */
+  readonly ignoresCase: boolean;
 }
 
 /**
@@ -251,6 +267,11 @@ export interface ConfigContribution<C extends object = object> {
    * secret references itself: each must stay unchanged at its key.
    */
   readonly checkUntrusted?: (next: Config, current: Config) => readonly ConfigProblem[];
+  /**
+   * Names that can log in to the server that these keys describe: shares may name them in `users`. Of a server
+   * that ignores case, in any spelling. Called with every document, also while the server is off.
+   */
+  readonly logins?: (config: Config) => Logins;
   /**
    * Dotted paths of values that no schema knows (such as a backend's options) and that anybody who may read
    * the configuration may see. Every other text or number that no schema knows is masked.

@@ -88,6 +88,8 @@ export type {
   Verdict,
 } from './standalone.ts';
 
+export { entranceOf, shareAccess } from './access.ts';
+export type { Entrance, ShareAccess } from './access.ts';
 export { exporterOf, provideExporter } from './servers/exporter.ts';
 export type { ExporterParts, ExporterTools, ExporterWiring, ServingExporter } from './servers/exporter.ts';
 export { createExportTable } from './servers/export-table.ts';

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { Joi } from 'mountkeeper';
+import type { Config } from 'mountkeeper';
 
 export interface NfsConfig {
   enabled: boolean;
@@ -12,6 +13,17 @@ declare module 'mountkeeper' {
   interface Config {
     nfs: NfsConfig;
   }
+  interface ShareConfig {
+    /** Addresses and networks. None in this and in `read_only_clients`: those of `nfs.allowed_clients`. */
+    clients?: string[];
+    read_only_clients?: string[];
+  }
+}
+
+/** Which machines may mount a share; one in both may read alone. */
+export interface ShareClients {
+  readonly write: readonly string[];
+  readonly read: readonly string[];
 }
 
 /**
@@ -46,6 +58,53 @@ export const schema = Joi.object<NfsConfig, true>({
         'user of this machine.',
     ),
 }).meta({ tier: 'protocol' });
+
+/** The server knows such a client by its IPv4 address, so such an entry would mean nobody. */
+function isMapped(client: string): boolean {
+  const [host = ''] = client.split('/');
+  // URLs have one spelling for each address.
+  return isIP(host) === 6 && /^\[::ffff:[0-9a-f]+:[0-9a-f]+\]$/.test(new URL(`http://[${host}]`).hostname);
+}
+
+function clientsOfShare(description: string) {
+  return Joi.array()
+    .items(
+      address('optional').custom((value: string, helpers) =>
+        isMapped(value)
+          ? helpers.message({ custom: '{{#label}} is an IPv4 address in the form of IPv6; write it as IPv4' })
+          : value,
+      ),
+    )
+    .min(1)
+    .max(1_000)
+    .optional()
+    .messages({
+      'array.min':
+        '{{#label}} names nobody; leave the key out, or leave "nfs" out of the protocols of the share',
+    })
+    .meta({ tier: 'protocol' })
+    .description(description);
+}
+
+export const shareSchema = Joi.object({
+  clients: clientsOfShare(
+    'Addresses and networks whose machines may mount it over NFS, in place of nfs.allowed_clients. Named in ' +
+      'neither this nor read_only_clients: those of nfs.allowed_clients.',
+  ).example(['192.168.1.20']),
+  read_only_clients: clientsOfShare(
+    'Addresses and networks whose machines may mount it over NFS and change nothing, also where clients names ' +
+      'them, too.',
+  ).example(['192.168.1.0/24']),
+});
+
+/** A share that the document does not have may be mounted by nobody. */
+export function clientsOf({ shares, nfs }: Config, shareName: string): ShareClients {
+  const share = shares.find(({ name }) => name === shareName);
+  if (!share) return { write: [], read: [] };
+  const { clients = [], read_only_clients: read = [] } = share;
+  const isNamed = clients.length > 0 || read.length > 0;
+  return { write: isNamed ? clients : nfs.allowed_clients, read };
+}
 
 /** Message for NFS that is on while nobody may use it, which is the default. */
 export const NOBODY =

@@ -1,10 +1,11 @@
 import type { Check, Config } from 'mountkeeper';
-import { NOBODY } from './config.ts';
+import { clientsOf, NOBODY } from './config.ts';
 import { hasMountTable, MAKE_MOUNT_TABLE, missingPackages, NO_MOUNT_TABLE } from './ganesha.ts';
 
-export async function checks({ nfs }: Config): Promise<readonly Check[]> {
+export async function checks(config: Config): Promise<readonly Check[]> {
+  const { nfs } = config;
   if (!nfs.enabled) return [{ title: 'NFS', result: 'ok', detail: 'off (nfs.enabled)', advice: '' }];
-  return [await serverCheck(), clientsCheck(nfs)];
+  return [await serverCheck(), clientsCheck(config)];
 }
 
 async function serverCheck(): Promise<Check> {
@@ -31,22 +32,28 @@ async function serverCheck(): Promise<Check> {
   return { title, result: 'ok', detail: 'NFS-Ganesha is installed', advice: '' };
 }
 
-function clientsCheck(nfs: Config['nfs']): Check {
+function clientsCheck(config: Config): Check {
   const title = 'NFS clients';
-  if (nfs.allowed_clients.length === 0)
+  const all = new Set([
+    ...config.nfs.allowed_clients,
+    ...config.shares
+      .map(({ name }) => clientsOf(config, name))
+      .flatMap(({ write, read }) => [...write, ...read]),
+  ]);
+  if (all.size === 0)
     return {
       title,
       result: 'warning',
       detail: NOBODY,
       advice: 'Name addresses or networks in nfs.allowed_clients, or set nfs.enabled = false.',
     };
-  const isOpen = nfs.allowed_clients.some((client) => client.endsWith('/0'));
-  if (isOpen)
+  if ([...all].some((client) => client.endsWith('/0')))
     return {
       title,
       result: 'warning',
       detail: 'every machine is let in, without a password',
-      advice: 'Name only the addresses or networks that belong in nfs.allowed_clients.',
+      advice:
+        'Name only the addresses or networks that belong in nfs.allowed_clients, and in clients of shares.',
     };
-  return { title, result: 'ok', detail: nfs.allowed_clients.join(', '), advice: '' };
+  return { title, result: 'ok', detail: [...all].join(', '), advice: '' };
 }

@@ -10,6 +10,7 @@ import {
   writeWhole,
 } from 'mountkeeper';
 import type {
+  Config,
   ListenAddress,
   ExporterParts,
   ExporterTools,
@@ -25,7 +26,7 @@ import type {
   ExportTable,
 } from 'mountkeeper';
 import { askForRoot, isExported } from './health-check.ts';
-import { allows, NOBODY } from './config.ts';
+import { allows, clientsOf, NOBODY } from './config.ts';
 import type { NfsConfig } from './config.ts';
 import { ExportBook } from './export-ids.ts';
 import {
@@ -47,10 +48,17 @@ const ORIGIN = { section: 'nfs', suspect: 'an NFS server of the system' } as con
 export interface NfsTools extends ExporterTools {
   readonly owner: { readonly uid: number; readonly gid: number };
   readonly settings: NfsConfig;
+  readonly config: () => Config;
 }
 
-export function createNfsExporter(tools: NfsTools): ServingExporter {
-  return exporterOf(new NfsParts(tools));
+export interface NfsExporter extends ServingExporter {
+  /** Called when a document has been applied: shares may name other clients. */
+  realign(): Promise<void>;
+}
+
+export function createNfsExporter(tools: NfsTools): NfsExporter {
+  const parts = new NfsParts(tools);
+  return Object.assign(exporterOf(parts), { realign: () => parts.shown.redescribe() });
 }
 
 class NfsParts implements ExporterParts<ServedExport> {
@@ -103,10 +111,12 @@ class NfsParts implements ExporterParts<ServedExport> {
 
   /** True when there are shares and clients can find all of them. */
   isServing(): boolean {
-    return (
-      this.#tools.settings.allowed_clients.length > 0 &&
-      this.shown.entries.size > 0 &&
-      this.#lost.length === 0
+    return this.#isForAnybody() && this.#lost.length === 0;
+  }
+
+  #isForAnybody(): boolean {
+    return [...this.shown.entries.values()].some(
+      ({ clients }) => clients.write.length + clients.read.length > 0,
     );
   }
 
@@ -117,14 +127,31 @@ class NfsParts implements ExporterParts<ServedExport> {
 
   notices(): readonly Notice[] {
     return [
-      ...(this.#tools.settings.allowed_clients.length === 0
+      ...(this.#tools.settings.allowed_clients.length === 0 && !this.#isForAnybody()
         ? [{ level: 'warning' as const, message: NOBODY }]
         : []),
+      ...this.#openBeside().map((share) => ({
+        level: 'warning' as const,
+        message:
+          `the share '${share}' names its users, and every user of the machines in nfs.allowed_clients enters it ` +
+          `over NFS, which knows no users: name its clients, or leave "nfs" out of its protocols`,
+      })),
       ...this.#lost.map((share) => ({
         level: 'error' as const,
         message: `the share '${share}' is not found over NFS; reconnect it`,
       })),
     ];
+  }
+
+  /** Shares that name users for the other protocols, and no clients. */
+  #openBeside(): readonly string[] {
+    const { config, settings } = this.#tools;
+    if (settings.allowed_clients.length === 0) return [];
+    return config()
+      .shares.filter(({ name }) => this.shown.entries.has(name))
+      .filter(({ users, read_only_users }) => users !== undefined || read_only_users !== undefined)
+      .filter(({ clients, read_only_clients }) => clients === undefined && read_only_clients === undefined)
+      .map(({ name }) => name);
   }
 
   // ------------------------------------------------------------ the server
@@ -181,7 +208,6 @@ class NfsParts implements ExporterParts<ServedExport> {
         paths: this.#paths,
         port: settings.port,
         listen: settings.listen,
-        allowedClients: settings.allowed_clients,
         ...owner,
       },
       exports,
@@ -200,8 +226,9 @@ class NfsParts implements ExporterParts<ServedExport> {
   async #findLost(signal: AbortSignal): Promise<readonly string[]> {
     const address = ownAddress(this.#address);
     await askForRoot(address, signal);
-    if (!allows(this.#tools.settings.allowed_clients, address.host)) return [];
-    const shares = [...this.shown.entries.keys()];
+    const shares = [...this.shown.entries.values()]
+      .filter(({ clients }) => allows([...clients.read, ...clients.write], address.host))
+      .map(({ share }) => share);
     // A share that hangs or fails is lost for clients; the server itself has answered.
     const found = await Promise.all(
       // As lost.
@@ -216,7 +243,12 @@ class NfsParts implements ExporterParts<ServedExport> {
   async former(): Promise<ReadonlyMap<string, ServedExport>> {
     await this.#book.open();
     if (!(await this.#tools.processes.adopt(PROCESS_KEY))) return new Map();
-    const { former } = this.#book;
+    // A former version knew no clients of single shares.
+    const all = { write: this.#tools.settings.allowed_clients, read: [] };
+    const former = this.#book.former.map((one) => ({
+      ...one,
+      clients: (one as Partial<ServedExport>).clients ?? all,
+    }));
     this.#loaded = former;
     // Then it is written anew, and the server reads it.
     this.#written = await readFile(this.#paths.conf, 'utf8').catch(() => undefined);
@@ -241,7 +273,8 @@ class NfsParts implements ExporterParts<ServedExport> {
     const instance = instanceOf(mount.pid);
     const isSame = former?.instance === instance && former.path === path;
     const id = isSame ? former.id : await this.#book.draw([...this.shown.entries.values()]);
-    return { share: share.name, path, readOnly: share.read_only, id, instance };
+    const clients = clientsOf(this.#tools.config(), share.name);
+    return { share: share.name, path, readOnly: share.read_only, clients, id, instance };
   }
 }
 

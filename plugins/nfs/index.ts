@@ -1,5 +1,5 @@
 import { definePlugin, provideExporter, readDescriptions } from 'mountkeeper';
-import { schema } from './config.ts';
+import { schema, shareSchema } from './config.ts';
 import type { NfsConfig } from './config.ts';
 import { checks } from './doctor.ts';
 import { createNfsExporter } from './exporter.ts';
@@ -16,7 +16,7 @@ export default definePlugin<NfsConfig>({
   version: '1.0.0',
   apiVersion: 1,
   description: 'Shows shares over NFS 4 with a private NFS-Ganesha.',
-  config: { section: 'nfs', schema, descriptions: readDescriptions(import.meta.url) },
+  config: { section: 'nfs', schema, share: shareSchema, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     const exporter = provideExporter(ctx, {
       protocol: 'nfs',
@@ -27,9 +27,11 @@ export default definePlugin<NfsConfig>({
           ...tools,
           owner: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
           settings: ctx.config,
+          config: () => ctx.use('config').current.config,
         }),
     });
     ctx.status('nfsExported', { default: false, read: () => exporter()?.isServing === true });
+    ctx.tap('afterReload', () => exporter()?.realign());
     ctx.tap('collectChecks', (config) => checks(config));
   },
 });

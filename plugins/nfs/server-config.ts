@@ -1,3 +1,4 @@
+import type { ShareClients } from './config.ts';
 import type { NfsPaths } from './paths.ts';
 
 /** One share in the server's configuration. */
@@ -5,6 +6,7 @@ export interface ServedExport {
   readonly share: string;
   readonly path: string;
   readonly readOnly: boolean;
+  readonly clients: ShareClients;
   /**
    * New for every process behind the mount, because an old file handle must never refer to a file of
    * another one.
@@ -18,7 +20,6 @@ export interface ServerSettings {
   readonly paths: NfsPaths;
   readonly port: number;
   readonly listen: string;
-  readonly allowedClients: readonly string[];
   /** The owner of the mounts: every client acts as this user. */
   readonly uid: number;
   readonly gid: number;
@@ -81,19 +82,11 @@ LOG {
 `;
 }
 
+/** The first block that a client is in holds: whoever may only look stands first. */
 function exportBlock(
-  { allowedClients, uid, gid }: ServerSettings,
-  { share, path, readOnly, id }: ServedExport,
+  { uid, gid }: ServerSettings,
+  { share, path, readOnly, clients: { write, read }, id }: ServedExport,
 ): string {
-  const clients =
-    allowedClients.length === 0
-      ? ''
-      : `  CLIENT {
-    Clients = ${allowedClients.flatMap(inHalves).join(', ')};
-    Access_Type = ${readOnly ? 'RO' : 'RW'};
-    Protocols = 4;
-  }
-`;
   return `EXPORT {
   Export_Id = ${id};
   Path = "${path}";
@@ -104,7 +97,17 @@ function exportBlock(
   FSAL {
     Name = VFS;
   }
-${clients}}
+${clientBlock(read, 'RO')}${clientBlock(write, readOnly ? 'RO' : 'RW')}}
+`;
+}
+
+function clientBlock(clients: readonly string[], access: 'RO' | 'RW'): string {
+  if (clients.length === 0) return '';
+  return `  CLIENT {
+    Clients = ${clients.flatMap(inHalves).join(', ')};
+    Access_Type = ${access};
+    Protocols = 4;
+  }
 `;
 }
 

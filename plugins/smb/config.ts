@@ -1,6 +1,5 @@
 import { Joi, secret } from 'mountkeeper';
-import type { Config, Secret } from 'mountkeeper';
-import type { ConfigProblem } from 'mountkeeper';
+import type { Config, ConfigProblem, Logins, Secret } from 'mountkeeper';
 
 export interface SmbUser {
   name: string;
@@ -100,4 +99,8 @@ export function check({ smb }: Config): readonly ConfigProblem[] {
         ]
       : [],
   );
+}
+
+export function logins({ smb }: Config): Logins {
+  return { names: smb.users.map(({ name }) => name), ignoresCase: true };
 }

@@ -1,5 +1,6 @@
 import { readFile, rename } from 'node:fs/promises';
-import { exporterOf, manageServer, createExportTable, writeWhole } from 'mountkeeper';
+import { isDeepStrictEqual } from 'node:util';
+import { exporterOf, manageServer, createExportTable, shareAccess, writeWhole } from 'mountkeeper';
 import type {
   ListenAddress,
   Config,
@@ -25,16 +26,15 @@ import { findSamba } from './samba.ts';
 import type { Samba } from './samba.ts';
 import { pathProblem, renderConfig } from './server-config.ts';
 import type { ServedShare } from './server-config.ts';
+import { disconnectChanged, endSessions, reload } from './sessions.ts';
+import type { SessionTools } from './sessions.ts';
 import {
   askEverywhere,
   awaitReady,
-  closeShare,
   configProblem,
   endHelper,
-  endSessions,
   GRACE_MS,
   PROCESS_KEY,
-  reload,
   serverEnvironment,
   serverSpec,
 } from './smbd.ts';
@@ -49,8 +49,8 @@ export interface SmbTools extends ExporterTools {
 
 export interface SmbExporter extends ServingExporter {
   /**
-   * Called when another protocol was switched on or off: oplocks and leases are allowed only where no other
-   * protocol writes the same files.
+   * Called when a document has been applied. Groups may have other members; and another protocol may have been
+   * switched on or off: oplocks and leases are allowed only where no other protocol writes the same files.
    */
   realign(): Promise<void>;
 }
@@ -74,6 +74,9 @@ class SmbParts implements ExporterParts<ServedShare> {
   #listening: Listening | undefined;
   #configProblem: string | undefined;
   #written: string | undefined;
+  /** What sessions may have entered the shares by. */
+  #entered: ReadonlyMap<string, ServedShare> = new Map();
+  #isLate = false;
 
   constructor(tools: SmbTools) {
     this.#tools = tools;
@@ -84,7 +87,7 @@ class SmbParts implements ExporterParts<ServedShare> {
       ...tools,
       protocol: 'smb',
       describe: (spec, mount) => this.#describe(spec, mount),
-      apply: (changed) => this.#apply(changed),
+      apply: () => this.#apply(),
     });
     this.server = manageServer({
       ...tools,
@@ -95,6 +98,7 @@ class SmbParts implements ExporterParts<ServedShare> {
         await awaitReady(this.#endpoint(), process, { clock: tools.clock, signal });
         // Changes during its start may or may not have been read.
         await reload(tools.processes, this.#paths);
+        await this.shown.inTurn(() => this.#disconnectChanged());
       },
       ask: (signal) => askEverywhere(this.#endpoint(), signal),
       cleanUp: () => endHelper(this.#paths, tools.clock),
@@ -108,6 +112,7 @@ class SmbParts implements ExporterParts<ServedShare> {
 
   beforeLook(): void {
     if (this.#isMoreThere()) this.server.renew();
+    if (this.#isLate) void this.shown.inTurn(() => this.#disconnectChanged());
   }
 
   offers(): readonly Offer[] {
@@ -162,7 +167,7 @@ class SmbParts implements ExporterParts<ServedShare> {
     const { passwords, problems } = resolveUsers(settings.users, secrets);
     this.#users = [...passwords.keys()];
     const wasOpen = !settings.guest && this.#written?.includes('map to guest = Bad User') === true;
-    await this.#apply(undefined);
+    await this.#apply();
     if (this.#configProblem !== undefined) throw new Error(this.#configProblem);
     const env = serverEnvironment(samba, this.#paths);
     const cut = (users: readonly string[]): Promise<void> => this.#cut(users, env);
@@ -194,6 +199,27 @@ class SmbParts implements ExporterParts<ServedShare> {
     });
   }
 
+  /** Sessions whose user may do something else by now leave the share. What failed is done at the next look. */
+  async #disconnectChanged(): Promise<void> {
+    const now = new Map(this.shown.entries);
+    if (!this.server.process || !this.#samba || isDeepStrictEqual(this.#entered, now)) return;
+    const tools: SessionTools = {
+      processes: this.#tools.processes,
+      paths: this.#paths,
+      env: serverEnvironment(this.#samba, this.#paths),
+    };
+    try {
+      await disconnectChanged(this.#entered, now, tools);
+      // Written last: a daemon that is killed before this leaves the rest to the next one.
+      await writeWhole(this.#paths.shares, JSON.stringify([...now.values()]));
+      this.#entered = now;
+      this.#isLate = false;
+    } catch (error) {
+      this.#isLate = true;
+      this.#tools.log.error({ err: error }, 'sessions whose access has changed are not disconnected yet');
+    }
+  }
+
   async #askForPort(listening: Listening): Promise<void> {
     const problem = await listenProblem(this.#tools.settings.port, listening);
     if (problem !== undefined) throw new Error(problem);
@@ -203,7 +229,7 @@ class SmbParts implements ExporterParts<ServedShare> {
    * Writes the configuration, makes the server read it, and disconnects clients of shares that were removed
    * or changed.
    */
-  async #apply(cut: string | undefined): Promise<void> {
+  async #apply(): Promise<void> {
     const { processes } = this.#tools;
     if (!this.#samba || !this.#listening) return;
     const text = this.#render(this.#samba, this.#listening);
@@ -218,13 +244,12 @@ class SmbParts implements ExporterParts<ServedShare> {
         );
       else await this.#take(next, text);
     }
-    if (this.server.process && cut !== undefined) await closeShare(processes, this.#paths, cut);
+    await this.#disconnectChanged();
   }
 
   async #take(file: string, text: string): Promise<void> {
     await rename(file, this.#paths.conf);
     this.#written = text;
-    await writeWhole(this.#paths.shares, JSON.stringify([...this.shown.entries.values()]));
     if (this.server.process) await reload(this.#tools.processes, this.#paths);
   }
 
@@ -264,7 +289,8 @@ class SmbParts implements ExporterParts<ServedShare> {
     this.#written = await readFile(this.#paths.conf, 'utf8').catch(() => undefined);
     try {
       const shares = JSON.parse(await readFile(this.#paths.shares, 'utf8')) as ServedShare[];
-      return new Map(shares.map((share) => [share.name, share]));
+      this.#entered = new Map(shares.map((share) => [share.name, share]));
+      return this.#entered;
     } catch {
       // Nothing is known of what it shows: shares are added as they come.
       return new Map();
@@ -278,7 +304,8 @@ class SmbParts implements ExporterParts<ServedShare> {
     const isShared = share.protocols.some(
       (protocol) => protocol !== 'smb' && this.#tools.exporters.mayServe(protocol),
     );
-    return { name: share.name, path, readOnly: share.read_only, isShared };
+    const access = shareAccess(this.#tools.config(), share.name);
+    return { name: share.name, path, readOnly: share.read_only, isShared, ...(access && { access }) };
   }
 }
 

@@ -1,5 +1,5 @@
 import { definePlugin, provideExporter, readDescriptions } from 'mountkeeper';
-import { check, schema } from './config.ts';
+import { check, logins, schema } from './config.ts';
 import type { SmbConfig } from './config.ts';
 import { checks } from './doctor.ts';
 import { createSmbExporter } from './exporter.ts';
@@ -16,7 +16,7 @@ export default definePlugin<SmbConfig>({
   version: '1.0.0',
   apiVersion: 1,
   description: 'Shows shares over SMB with a private Samba server.',
-  config: { section: 'smb', schema, check, descriptions: readDescriptions(import.meta.url) },
+  config: { section: 'smb', schema, check, logins, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     const exporter = provideExporter(ctx, {
       protocol: 'smb',

@@ -1,3 +1,5 @@
+import { entranceOf } from 'mountkeeper';
+import type { Entrance, ShareAccess } from 'mountkeeper';
 import { GUEST } from './accounts.ts';
 import type { SmbPaths } from './paths.ts';
 
@@ -8,6 +10,13 @@ export interface ServedShare {
   readonly readOnly: boolean;
   /** Other protocols write the same files, so clients must not get exclusive locks on them. */
   readonly isShared: boolean;
+  /** Left out: every user, and guests where they are let in. */
+  readonly access?: ShareAccess | undefined;
+}
+
+/** What a user may do in the share; the guests' account is no user that a share can name. */
+export function entranceTo({ access }: ServedShare, user: string): Entrance {
+  return entranceOf(access, user === GUEST ? undefined : user, { ignoresCase: true });
 }
 
 export interface ServerSettings {
@@ -48,7 +57,9 @@ export function pathProblem(path: string): string | undefined {
 export function renderConfig(settings: ServerSettings, shares: readonly ServedShare[]): string {
   const sections = [
     section('global', globalKeys(settings)),
-    ...byName(shares).map((share) => section(share.name, shareKeys(settings, share))),
+    ...byName(shares)
+      .filter((share) => isForAnybody(settings, share))
+      .map((share) => section(share.name, shareKeys(settings, share))),
   ];
   return `# Written by mountkeeper; changes are overwritten.\n${sections.join('\n')}`;
 }
@@ -142,18 +153,41 @@ function fileSystemKeys(): Keys {
   ];
 }
 
+/** A share whose users are none of this server's stands nowhere: no list of names means "nobody" to smbd. */
+function isForAnybody({ users }: ServerSettings, share: ServedShare): boolean {
+  return share.access === undefined || users.some((name) => entranceTo(share, name) !== 'none');
+}
+
 function shareKeys(settings: ServerSettings, share: ServedShare): Keys {
   return [
     ['path', share.path],
     ['read only', share.readOnly ? 'yes' : 'no'],
-    ['guest ok', settings.guest ? 'yes' : 'no'],
-    ...(settings.guest
-      ? []
-      : [['valid users', settings.users.map((name) => `"${name}"`).join(', ') || `"${GUEST}"`] as const]),
+    ...userKeys(settings, share),
     // Implies its group. With `force group` as well, smbd would look the group up at every request.
     ['force user', settings.owner],
     ...(share.isShared ? [['oplocks', 'no'] as const, ['level2 oplocks', 'no'] as const] : []),
     ...(settings.hasFruit ? FRUIT : []),
+  ];
+}
+
+/**
+ * Only names of the server's own users are written, whose signs mean nothing to smbd: what a share names may hold
+ * an "@", "+", "&" or "%", by which smbd would look up a group of this machine or fill in a variable.
+ */
+function userKeys({ users, guest }: ServerSettings, share: ServedShare): Keys {
+  if (share.access === undefined && guest) return [['guest ok', 'yes']];
+  const may = (wanted: readonly Entrance[]): string =>
+    users
+      .filter((name) => wanted.includes(entranceTo(share, name)))
+      .map((name) => `"${name}"`)
+      .join(', ');
+  const readers = may(['read']);
+  return [
+    ['guest ok', 'no'],
+    ['valid users', may(['read', 'write']) || `"${GUEST}"`],
+    ...(readers === '' ? [] : [['read list', readers] as const]),
+    // Others do not see its name.
+    ...(share.access === undefined ? [] : [['access based share enum', 'yes'] as const]),
   ];
 }
 

@@ -97,58 +97,6 @@ function send(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Makes the server and every session read the file again; a SIGHUP does not always reach the sessions. */
-export async function reload(processes: Processes, paths: SmbPaths): Promise<void> {
-  await processes.run({
-    command: 'smbcontrol',
-    args: ['-s', paths.conf, 'smbd', 'reload-config'],
-    timeoutMs: 3_000,
-  });
-}
-
-/** Disconnects sessions from one share; their other shares stay connected. */
-export async function closeShare(processes: Processes, paths: SmbPaths, share: string): Promise<void> {
-  await processes.run({
-    command: 'smbcontrol',
-    args: ['-s', paths.conf, 'smbd', 'close-share', share],
-    timeoutMs: 3_000,
-  });
-}
-
-/**
- * Ends the connections on which one of the users has logged in; others on the same connection log in again
- * automatically. Samba's own `close-denied-share` would disconnect everybody here, because it checks the
- * access of the user that all files are forced to.
- */
-export async function endSessions(
-  users: ReadonlySet<string>,
-  {
-    processes,
-    paths,
-    env,
-  }: {
-    readonly processes: Processes;
-    readonly paths: SmbPaths;
-    readonly env: Readonly<Record<string, string>>;
-  },
-): Promise<void> {
-  const { stdout } = await processes.run({
-    command: 'smbstatus',
-    args: ['-s', paths.conf, '-b'],
-    env,
-    timeoutMs: 5_000,
-  });
-  const pids = [...stdout.matchAll(/^(\d+)\s+(\S+)\s/gm)]
-    .filter(([, , user = '']) => users.has(user.toLowerCase()))
-    .map(([, pid = '']) => pid);
-  for (const pid of new Set(pids))
-    await processes.run({
-      command: 'smbcontrol',
-      args: ['-s', paths.conf, pid, 'shutdown'],
-      timeoutMs: 3_000,
-    });
-}
-
 /** Why Samba would not accept the file as it is; undefined when it would. */
 export async function configProblem(processes: Processes, file: string): Promise<string | undefined> {
   const { code, stderr } = await processes.run({ command: 'testparm', args: ['-s', file], timeoutMs: 5_000 });

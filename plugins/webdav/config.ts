@@ -1,5 +1,5 @@
 import { Joi, secret } from 'mountkeeper';
-import type { Config, ConfigProblem, Secret } from 'mountkeeper';
+import type { Config, ConfigProblem, Logins, Secret } from 'mountkeeper';
 
 export interface WebdavUser {
   name: string;
@@ -65,4 +65,8 @@ export function check({ webdav }: Config): readonly ConfigProblem[] {
         ]
       : [],
   );
+}
+
+export function logins({ webdav }: Config): Logins {
+  return { names: webdav.users.map(({ name }) => name), ignoresCase: false };
 }

@@ -1,5 +1,5 @@
 import { definePlugin, provideExporter, readDescriptions } from 'mountkeeper';
-import { check, schema } from './config.ts';
+import { check, logins, schema } from './config.ts';
 import type { WebdavConfig } from './config.ts';
 import { checks } from './doctor.ts';
 import { WebdavExporter } from './exporter/exporter.ts';
@@ -16,7 +16,7 @@ export default definePlugin<WebdavConfig>({
   version: '1.0.0',
   apiVersion: 1,
   description: 'Shows shares over WebDAV, each at /<name>/.',
-  config: { section: 'webdav', schema, check, descriptions: readDescriptions(import.meta.url) },
+  config: { section: 'webdav', schema, check, logins, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     const exporter = provideExporter(ctx, {
       protocol: 'webdav',
@@ -35,6 +35,7 @@ export default definePlugin<WebdavConfig>({
       },
     });
     ctx.status('webdavRunning', { default: false, read: () => exporter()?.isServing === true });
+    ctx.tap('afterReload', () => exporter()?.realign());
     ctx.tap('collectChecks', (config) => checks(config));
   },
 });

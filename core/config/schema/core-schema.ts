@@ -80,6 +80,53 @@ export const PROTOCOL = /^[a-z][a-z0-9-]*$/;
 /** The order in which documents have always listed them; others come after. */
 export const USUAL_PROTOCOLS: readonly string[] = ['smb', 'nfs', 'webdav'];
 
+/** A user of one of the servers, or where groups may be named a group: `@office`. */
+function userName(): StringSchema {
+  return Joi.string()
+    .pattern(/^[^:\x00-\x1f\x7f]{1,64}$/)
+    .messages({
+      'string.pattern.base': '{{#label}} must be the name of a user, of 1 to 64 characters without a colon',
+    });
+}
+
+/** An empty list would read as "nobody" and mean "everybody". */
+function usersOfShare(description: string): ArraySchema {
+  return Joi.array()
+    .items(userName())
+    .min(1)
+    .max(1_000)
+    .optional()
+    .messages({
+      'array.min':
+        '{{#label}} names nobody; leave the key out to let every user in, or name a group without members for nobody',
+    })
+    .meta({ tier: 'protocol' })
+    .description(description);
+}
+
+/** Members are users: a group within a group is refused. */
+function groups(): ObjectSchema {
+  return Joi.object()
+    .pattern(
+      /^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/,
+      Joi.array()
+        .items(
+          userName().pattern(/^@/, { invert: true }).messages({
+            'string.pattern.invert.base':
+              '{{#label}} begins with "@", as groups do; a group holds users alone',
+          }),
+        )
+        .max(1_000),
+    )
+    .default({})
+    .example({ office: ['anna', 'ben'] })
+    .meta({ tier: 'protocol' })
+    .description(
+      'Groups of users, each a list under its name of up to 32 letters, digits, ".", "_" and "-"; shares name ' +
+        'them with a leading "@". They are no groups of this machine, which are never asked.',
+    );
+}
+
 /** Keys of a share that belong to the core; plugins add theirs. */
 export function shareKeys(): ObjectSchema {
   return Joi.object({
@@ -120,6 +167,13 @@ export function shareKeys(): ObjectSchema {
         'Which of the enabled protocols show it: those of the plugins smb, nfs and webdav, ' +
           'and of others that bring one. Left out: all there are.',
       ),
+    users: usersOfShare(
+      'Who may enter it over SMB and WebDAV: users of these servers, and groups such as "@office". Named in ' +
+        'neither this nor read_only_users: every user. NFS knows no users: see clients.',
+    ).example(['anna', '@office']),
+    read_only_users: usersOfShare(
+      'Who may enter it over SMB and WebDAV and change nothing, also where users names them, too.',
+    ).example(['ben']),
   }).meta({ tier: 'per-share' });
 }
 
@@ -261,6 +315,7 @@ export function coreSections(): readonly (readonly [name: string, schema: Object
     ['cache', cache()],
     ['supervisor', supervisor()],
     ['bandwidth', bandwidth()],
+    ['groups', groups()],
     ['web', web()],
     ['log', log()],
   ];

@@ -21,13 +21,21 @@ const USER_INFO = /:\/\/[^/\s@]{1,512}@/;
 
 export function secretPaths(config: Config, assembly: Pick<Assembly, 'root' | 'entries'>): SecretPaths {
   const found = new Set<string>();
-  const vouched = new Set(
-    assembly.entries.flatMap(({ contribution }) =>
+  const vouched = new Set([
+    ...members(config),
+    ...assembly.entries.flatMap(({ contribution }) =>
       namedByPlugin(contribution.harmless, config).map((path) => key(withIndices(config, splitPath(path)))),
     ),
-  );
+  ]);
   collect({ value: config, node: assembly.root, segments: [] }, vouched, found);
   return found;
+}
+
+/** Names of users are shown wherever they stand. */
+function members({ groups = {} }: Config): string[] {
+  return Object.entries(groups).flatMap(([group, users]) =>
+    users.map((_, index) => key(['groups', group, index])),
+  );
 }
 
 export function isSecretPath(paths: SecretPaths, segments: readonly Segment[]): boolean {

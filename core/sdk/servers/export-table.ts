@@ -101,24 +101,32 @@ class Shown<Entry extends { readonly path: string }> implements ExportTable<Entr
   }
 
   async redescribe(): Promise<void> {
-    for (const name of this.entries.keys()) {
-      await this.inTurn(async () => {
+    await this.inTurn(async () => {
+      const changed: string[] = [];
+      for (const name of this.entries.keys()) {
         const live = this.#options.shares.list().find((one) => one.spec.share.name === name);
-        // It may have been removed meanwhile.
-        if (live?.mount && this.entries.has(name)) await this.#show(live.spec, live.mount);
-      });
-    }
+        if (live?.mount && (await this.#take(live.spec, live.mount))) changed.push(name);
+      }
+      // All of them are known by the first call, so that a server that reads all at once does so once.
+      for (const name of changed) await this.#options.apply(name);
+    });
   }
 
   async #show(spec: ShareSpec, mount: Mount): Promise<void> {
     const { name } = spec.share;
+    const wasShown = this.entries.has(name);
+    if (await this.#take(spec, mount)) await this.#options.apply(wasShown ? name : undefined);
+  }
+
+  /** Resolves with true when the share is to be exported in another way than before. */
+  async #take(spec: ShareSpec, mount: Mount): Promise<boolean> {
+    const { name } = spec.share;
     this.#unclaimed.delete(name);
-    const former = this.entries.get(name);
     const next = await this.#describe(spec, mount);
-    if (isDeepStrictEqual(former, next)) return;
+    if (isDeepStrictEqual(this.entries.get(name), next)) return false;
     if (next) this.entries.set(name, next);
     else this.entries.delete(name);
-    await this.#options.apply(former ? name : undefined);
+    return true;
   }
 
   async remove(share: string): Promise<void> {

@@ -31,7 +31,9 @@ export function isSwitch(path: string): boolean {
 function bySection(keys: readonly ConfigKey[]): ReadonlyMap<string, readonly ConfigKey[]> {
   const sections = new Map<string, ConfigKey[]>();
   for (const key of keys) {
-    const section = key.path.slice(0, key.path.lastIndexOf('.'));
+    // A table of free keys, such as `groups`, is a section of its own.
+    const dot = key.path.lastIndexOf('.');
+    const section = dot < 0 ? key.path : key.path.slice(0, dot);
     if (isSwitch(key.path)) continue;
     sections.set(section, [...(sections.get(section) ?? []), key]);
   }
@@ -141,14 +143,21 @@ function posting(view: View, action: string, path: Path): Readonly<Record<string
 function sectionFields({ path, keys }: Section, { document, view }: Drawing): Content {
   return keys.flatMap((key) => {
     const name = key.path.slice(key.path.lastIndexOf('.') + 1);
-    const own = [...path, name];
-    if (name !== OPTIONS) return [field({ key, path: own, value: at(document, own) }, view)];
+    const isFree = key.path === String(path[0]);
+    const own = isFree ? path : [...path, name];
+    if (name !== OPTIONS && !isFree) return [field({ key, path: own, value: at(document, own) }, view)];
     const options = at(document, own);
     const names = typeof options === 'object' && options !== null ? Object.keys(options) : [];
     return names.map((option) =>
       field(
         {
-          key: { ...key, type: 'string', description: '', translations: {} },
+          key: {
+            ...key,
+            type: isFree ? 'array of string' : 'string',
+            description: '',
+            default: undefined,
+            translations: {},
+          },
           path: [...own, option],
           value: at(document, [...own, option]),
         },
@@ -297,7 +306,10 @@ export function editOf(
   text: string,
   { document, keys }: { readonly document: unknown; readonly keys: readonly ConfigKey[] },
 ): TomlEdit {
-  const value = typed(text, keyOf(path, keys)?.type ?? 'string', at(document, path));
+  const before = at(document, path);
+  // Of a key that no schema names, what stands there tells.
+  const type = keyOf(path, keys)?.type ?? (Array.isArray(before) ? 'array of string' : 'string');
+  const value = typed(text, type, before);
   // An emptied option stays; options are removed in the text.
   return value === undefined ? { path } : { path, value };
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { manageServer, ownAddress, createExportTable, sizeBytes } from 'mountkeeper';
+import { entranceOf, manageServer, ownAddress, createExportTable, shareAccess, sizeBytes } from 'mountkeeper';
 import type {
   ListenAddress,
   Config,
@@ -11,6 +11,7 @@ import type {
   ProcessSpec,
   Secrets,
   ServingExporter,
+  ShareAccess,
   ShareSpec,
   ExportTable,
 } from 'mountkeeper';
@@ -45,6 +46,16 @@ export interface WebdavTools extends ExporterTools {
   readonly config: () => Config;
   /** The program that shares are mounted with. */
   readonly rclone: () => string;
+}
+
+/** By the share's name; shares that name nobody are left out. */
+function accessOf(config: Config, shares: readonly string[]): Readonly<Record<string, ShareAccess>> {
+  return Object.fromEntries(
+    shares.flatMap((name) => {
+      const access = shareAccess(config, name);
+      return access ? [[name, access] as const] : [];
+    }),
+  );
 }
 
 export class WebdavExporter implements ServingExporter {
@@ -144,7 +155,10 @@ export class WebdavExporter implements ServingExporter {
   }
 
   async add(spec: ShareSpec, mount: Mount): Promise<void> {
-    if (this.#tools.settings.enabled) await this.#shown.add(spec, mount);
+    if (!this.#tools.settings.enabled) return;
+    await this.#shown.add(spec, mount);
+    // It may name other users, and be shown as before.
+    await this.realign();
   }
 
   async remove(share: string): Promise<void> {
@@ -156,6 +170,11 @@ export class WebdavExporter implements ServingExporter {
     );
     if (isWanted && this.#shown.entries.has(share)) this.#returning.set(share, clock.monotonic() + RETURN_MS);
     await this.#shown.remove(share);
+  }
+
+  /** Called when a document has been applied: shares, or groups, may name others. */
+  async realign(): Promise<void> {
+    if (this.#tools.settings.enabled) await this.#shown.inTurn(() => this.#tellOrLog());
   }
 
   /** Asks the proxy as a client would, and does overdue work. */
@@ -209,13 +228,25 @@ export class WebdavExporter implements ServingExporter {
             },
           ]
         : []),
-      ...[...nobody, ...this.#userProblems].map((message) => ({ level: 'warning' as const, message })),
+      ...[...nobody, ...this.#hidden(), ...this.#userProblems].map((message) => ({
+        level: 'warning' as const,
+        message,
+      })),
       ...this.#lost.map((share) => ({
         level: 'error' as const,
         message: `the share '${share}' does not answer over WebDAV`,
       })),
       ...this.#shown.notices(),
     ];
+  }
+
+  /** Without users nobody can show that a share is theirs. */
+  #hidden(): readonly string[] {
+    const { settings, config } = this.#tools;
+    if (settings.users.length > 0) return [];
+    return [...this.#shown.entries.keys()]
+      .filter((share) => shareAccess(config(), share) !== undefined)
+      .map((share) => `the share '${share}' names its users and WebDAV has none: nobody finds it there`);
   }
 
   // ------------------------------------------------------------ the proxy
@@ -248,6 +279,7 @@ export class WebdavExporter implements ServingExporter {
       spool: join(cache.dir, '~webdav'),
       minFreeBytes: sizeBytes(cache.min_free_space),
       shares: [...this.#shown.entries.values()],
+      access: accessOf(config(), [...this.#shown.entries.keys(), ...this.#returning.keys()]),
       returning: [...this.#returning.keys()],
     };
   }
@@ -266,10 +298,14 @@ export class WebdavExporter implements ServingExporter {
     this.#told = text;
   }
 
-  async #apply(): Promise<void> {
+  async #tellOrLog(): Promise<void> {
     await this.#tell().catch((error: unknown) =>
       this.#tools.log.error({ err: error }, 'the WebDAV proxy did not accept the list of shares'),
     );
+  }
+
+  async #apply(): Promise<void> {
+    await this.#tellOrLog();
     await this.#backends.keepOnly(new Set(this.#shown.entries.keys()));
   }
 
@@ -277,7 +313,7 @@ export class WebdavExporter implements ServingExporter {
     const { clock, log } = this.#tools;
     const deadline = clock.deadline(ANSWER_MS, signal);
     try {
-      this.#isAnswering = await this.#isLetIn('/', deadline);
+      this.#isAnswering = await this.#isLetIn(undefined, deadline);
       this.#silences = 0;
     } catch (error) {
       if (signal.aborted) return;
@@ -298,16 +334,22 @@ export class WebdavExporter implements ServingExporter {
     const names = [...this.#shown.entries.keys()];
     const found = await Promise.all(
       // Lost for its clients, however it fails.
-      names.map((name) => this.#isLetIn(`/${encodeURIComponent(name)}/`, deadline).catch(() => false)),
+      names.map((name) => this.#isLetIn(name, deadline).catch(() => false)),
     );
     if (!signal.aborted)
       this.#lost = names.filter((name, index) => found[index] === false && this.#shown.entries.has(name));
   }
 
-  async #isLetIn(path: string, signal: AbortSignal): Promise<boolean> {
-    const { settings, secrets } = this.#tools;
-    const [user] = resolveUsers(settings.users, secrets).users;
+  /** Asks for the share, or for the list of shares, as the first user who may. */
+  async #isLetIn(share: string | undefined, signal: AbortSignal): Promise<boolean> {
+    const { settings, secrets, config } = this.#tools;
+    const { users } = resolveUsers(settings.users, secrets);
+    const access = share === undefined ? undefined : shareAccess(config(), share);
+    const user = users.find(({ name }) => entranceOf(access, name) !== 'none');
+    // None of its users is one of this server: nobody is to find it.
+    if (access && !user) return true;
     if (settings.users.length > 0 && !user) return false;
+    const path = share === undefined ? '/' : `/${encodeURIComponent(share)}/`;
     return isShown(ownAddress(this.#address), path, user, signal);
   }
 

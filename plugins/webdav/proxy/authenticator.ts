@@ -29,6 +29,9 @@ const FOREIGN_NAME: Refusal = {
   text: 'This server does not answer to that name. Use its address, or add the name to web.hostnames.',
 };
 
+/** Who is let in, by the name that was logged in with; or why nobody is. */
+export type Admission = { readonly user: string | undefined } | { readonly refusal: Refusal };
+
 /** Decides which requests are accepted. */
 export class Authenticator {
   readonly #throttle = new Throttle({ clock });
@@ -60,18 +63,19 @@ export class Authenticator {
     return this.#proxies.has(address);
   }
 
-  /** Undefined accepts the request. `gone` aborts when the client leaves. */
-  async refusal(request: IncomingMessage, gone: AbortSignal): Promise<Refusal | undefined> {
+  /** `gone` aborts when the client leaves. */
+  async admit(request: IncomingMessage, gone: AbortSignal): Promise<Admission> {
     // Without passwords, a web page must not get in through a host name that its own DNS points here.
-    if (this.#isOpen) return this.#isOwnName(request.headers.host) ? undefined : FOREIGN_NAME;
+    if (this.#isOpen)
+      return this.#isOwnName(request.headers.host) ? { user: undefined } : { refusal: FOREIGN_NAME };
     const credentials = parseBasicCredentials(request.headers.authorization);
-    if (!credentials) return CHALLENGE;
+    if (!credentials) return { refusal: CHALLENGE };
     const address = clientAddress(request.socket.remoteAddress ?? '', request.headers, this.#proxies);
     const id = this.#digest.of(credentials).toString('base64');
     const verify = (): boolean => this.#isRight(credentials);
     const verdict = await this.#throttle.examine({ address, id, signal: gone, verify });
-    if (verdict === 'right') return undefined;
-    return verdict === 'wrong' ? CHALLENGE : TOO_OFTEN;
+    if (verdict === 'right') return { user: credentials.username };
+    return { refusal: verdict === 'wrong' ? CHALLENGE : TOO_OFTEN };
   }
 
   /** Compares with every user, so that the time taken reveals nothing. */

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Transform } from 'node:stream';
 import type { Refusal } from './answer.ts';
 import type { Upstream } from './upstream.ts';
+import type { UserName } from './visitors.ts';
 import { formatPath } from './requests/path.ts';
 import { toClient } from './requests/headers.ts';
 
@@ -14,10 +15,14 @@ export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly upstream: Upstream;
+  /** Undefined where everybody is let in. */
+  readonly user: UserName;
+  /** The user may look at the share and change nothing. */
+  readonly isReader: boolean;
   readonly parts: readonly string[];
   /** The path in the backend's notation. */
   readonly path: string;
-  /** Aborts when the client leaves. */
+  /** Aborts when the client leaves, or may not be here any more. */
   readonly gone: AbortSignal;
   readonly expectsContinue: boolean;
 }

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { ClearUp } from './writes/clear-up.ts';
 import { Authenticator } from './authenticator.ts';
+import { LockBook } from './lock-book.ts';
 import { Upstream } from './upstream.ts';
+import { Visitors } from './visitors.ts';
 import { Journal } from './writes/journal.ts';
 import { createProxy } from './server.ts';
 import type { ProxyLimits } from './server.ts';
@@ -12,6 +14,8 @@ import type { ProxyReport, ProxyState } from './state.ts';
 export class WebdavProxy {
   readonly upstreams = new Map<string, Upstream>();
   readonly authenticator = new Authenticator();
+  readonly visitors = new Visitors();
+  readonly locks = new LockBook();
   readonly journal: Journal;
   readonly clearUp: ClearUp;
   #state: ProxyState | undefined;
@@ -37,11 +41,13 @@ export class WebdavProxy {
 
   /** Resolves once everything that is not in the new state has been let go of. */
   async take(state: ProxyState): Promise<void> {
+    // First of all: nobody goes on who may not.
+    this.authenticator.admitOnly(state);
+    this.visitors.admitOnly(state);
     // Removes only what a former proxy left, never what is being received.
     if (!this.#cleared.has(state.spool)) await prepareSpool(state.spool, this.#bodies);
     this.#cleared.add(state.spool);
     this.#state = state;
-    this.authenticator.admitOnly(state);
     const wanted = new Map(state.shares.map((share) => [share.name, share]));
     for (const name of wanted.keys())
       if (!this.upstreams.has(name)) this.upstreams.set(name, new Upstream(name));
@@ -54,13 +60,20 @@ export class WebdavProxy {
         await attaching;
       }),
     );
+    await this.locks.keepOnly((user, share) => this.visitors.entrance(user, share) === 'write');
   }
 
   /** Without a state the server refuses everybody. */
   createServer(limits?: ProxyLimits): ReturnType<typeof createProxy> {
     const put = { journal: this.journal, spool: () => this.#spool(), clearUp: this.clearUp };
     return createProxy(
-      { authenticator: this.authenticator, upstreams: this.upstreams, log: this.#log, put },
+      {
+        authenticator: this.authenticator,
+        visitors: this.visitors,
+        upstreams: this.upstreams,
+        log: this.#log,
+        put: { ...put, locks: this.locks },
+      },
       limits,
     );
   }

@@ -10,9 +10,10 @@ import { backendPath, Refused } from './exchange.ts';
 import { NOT_HERE, Unavailable } from './upstream.ts';
 import type { Upstream } from './upstream.ts';
 import { hasTrailingSlash, parsePath } from './requests/path.ts';
-import type { PutTools } from './writes/put.ts';
 import { serveRoot } from './requests/share-list.ts';
-import { METHODS, serve } from './requests/share-request.ts';
+import { isWriting, METHODS, serve } from './requests/share-request.ts';
+import type { ShareTools } from './requests/share-request.ts';
+import type { UserName, Visitors } from './visitors.ts';
 
 const HEAD_MS = 20_000;
 /** For a connection that has already sent requests. */
@@ -30,8 +31,9 @@ export type ProxyLimits = Pick<ConnectionPoolOptions, 'maxConnections' | 'maxPer
 
 export interface ProxyTools {
   readonly authenticator: Authenticator;
+  readonly visitors: Visitors;
   readonly upstreams: ReadonlyMap<string, Upstream>;
-  readonly put: PutTools;
+  readonly put: ShareTools;
   readonly log: (sentence: string) => void;
 }
 
@@ -78,10 +80,12 @@ async function handle(request: IncomingMessage, response: ServerResponse, tools:
   response.on('error', () => undefined);
   try {
     if (!(await tools.connections.turn(request, response))) return;
-    const refusal = (await tools.authenticator.refusal(request, gone.signal)) ?? methodRefusal(request);
+    const admission = await tools.authenticator.admit(request, gone.signal);
+    if ('refusal' in admission) return answer(request, response, admission.refusal);
+    const refusal = methodRefusal(request);
     if (refusal) return answer(request, response, refusal);
     tools.connections.serve(request, 'known');
-    await route(request, response, { ...tools, gone: gone.signal });
+    await route(request, response, { ...tools, user: admission.user, gone });
   } catch (error) {
     if (!gone.signal.aborted) return answer(request, response, refusalOf(error, tools.log));
     response.destroy();
@@ -91,25 +95,43 @@ async function handle(request: IncomingMessage, response: ServerResponse, tools:
 async function route(
   request: IncomingMessage,
   response: ServerResponse,
-  tools: HandleTools & { readonly gone: AbortSignal },
+  tools: HandleTools & { readonly user: UserName; readonly gone: AbortController },
 ): Promise<void> {
+  const { user, gone, visitors } = tools;
   const url = request.url ?? '';
   const place = url === '*' ? { share: undefined, parts: [] } : parsePath(url);
   if (!place) throw new Refused(400, 'This path cannot be asked for.');
-  const known = [...tools.upstreams.values()].filter((upstream) => upstream.isKnown);
+  // A share that its user may not enter is as one that is not there.
+  const known = [...tools.upstreams.values()].filter(
+    ({ isKnown, name }) => isKnown && visitors.entrance(user, name) !== 'none',
+  );
   if (place.share === undefined)
     return serveRoot(request, response, known.map((upstream) => upstream.name).sort());
   const upstream = known.find((one) => one.name.normalize('NFC') === place.share);
   if (!upstream) return answer(request, response, NOT_HERE);
-  const path = backendPath(upstream, place.parts, hasTrailingSlash(url));
+  const leave = visitors.enter({
+    user,
+    share: upstream.name,
+    isWriting: isWriting(request.method ?? ''),
+    end: () => {
+      // At once: the share may come back before the end of the connection is heard of.
+      gone.abort();
+      // What the kernel still holds for the client is dropped, too.
+      request.socket.resetAndDestroy();
+    },
+  });
+  // An answer goes on after this function has ended.
+  response.once('close', leave);
   await serve(
     {
       request,
       response,
-      upstream: upstream,
+      upstream,
+      user,
+      isReader: visitors.entrance(user, upstream.name) === 'read',
       parts: place.parts,
-      path,
-      gone: tools.gone,
+      path: backendPath(upstream, place.parts, hasTrailingSlash(url)),
+      gone: gone.signal,
       expectsContinue: tools.expectsContinue,
     },
     tools.put,

@@ -1,3 +1,5 @@
+import type { ShareAccess } from 'mountkeeper/sdk';
+
 /** The state that the daemon sends to the proxy, over a private socket; never written to disk. */
 export interface ProxyState {
   /** Who may log in. */
@@ -13,6 +15,8 @@ export interface ProxyState {
   /** Free bytes that uploads must leave on that disk. */
   readonly minFreeBytes: number;
   readonly shares: readonly ProxyShare[];
+  /** By the share's name; not there: everybody who is let in. Said of shares that are away, too. */
+  readonly access: Readonly<Record<string, ShareAccess>>;
   /** Shares that are away for a moment: their clients wait. */
   readonly returning: readonly string[];
 }

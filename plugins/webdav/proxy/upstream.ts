@@ -23,6 +23,8 @@ export class Unavailable extends Error {
 export interface AskOptions {
   /** Aborts the wait and the request. */
   readonly signal?: AbortSignal | undefined;
+  /** Aborts only the wait for a share that is away; what has been sent is not taken back. */
+  readonly patience?: AbortSignal | undefined;
   /** The request may be sent again even if the first one may have taken effect. */
   readonly isRepeatable?: boolean;
 }
@@ -76,30 +78,30 @@ export class Upstream {
    */
   async ask(
     call: BackendCall,
-    { signal, isRepeatable = REPEATABLE.has(call.method) }: AskOptions = {},
+    { signal, patience = signal, isRepeatable = REPEATABLE.has(call.method) }: AskOptions = {},
   ): Promise<IncomingMessage> {
     const end = clock.now() + AWAY_MS;
     for (;;) {
-      const attached = await this.ready(end, signal);
+      const attached = await this.ready(end, patience);
       try {
         return await (isRepeatable ? attached.ask(call, signal) : attached.track(attached.ask(call, signal)));
       } catch (error) {
-        signal?.throwIfAborted();
-        if (clock.now() >= end || !(isRepeatable || wasNeverReached(error)))
+        patience?.throwIfAborted();
+        if (clock.now() >= end || !mayRepeat(isRepeatable, error))
           throw new Unavailable(
             { status: 502, text: 'The share stopped answering in the middle of this.' },
             error,
           );
-        await this.changed(TRY_AGAIN_MS, signal);
+        await this.changed(TRY_AGAIN_MS, patience);
       }
     }
   }
 
   async ready(end: number, signal?: AbortSignal): Promise<Attached> {
     for (;;) {
+      signal?.throwIfAborted();
       const attached = this.#attached;
       if (attached?.isWhole === true) return attached;
-      signal?.throwIfAborted();
       if (!attached && !this.#isReturning) throw new Unavailable(NOT_HERE);
       if (clock.now() >= end) throw new Unavailable(AWAY);
       await this.changed(attached ? TRY_AGAIN_MS : end - clock.now(), signal);
@@ -126,6 +128,10 @@ export class Upstream {
   #wake(): void {
     for (const wake of this.#waiting) wake();
   }
+}
+
+function mayRepeat(isRepeatable: boolean, error: unknown): boolean {
+  return isRepeatable || wasNeverReached(error);
 }
 
 export const NOT_HERE: Refusal = {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Config } from 'mountkeeper';
-import { allows, schema } from '../../../plugins/nfs/config.ts';
+import { allows, clientsOf, schema, shareSchema } from '../../../plugins/nfs/config.ts';
 import { checks } from '../../../plugins/nfs/doctor.ts';
 import { ExportBook } from '../../../plugins/nfs/export-ids.ts';
 import { nfsPaths } from '../../../plugins/nfs/paths.ts';
@@ -15,7 +15,6 @@ const settings = {
   paths: nfsPaths('/var/lib/mountkeeper'),
   port: 2049,
   listen: '127.0.0.1',
-  allowedClients: ['127.0.0.0/8', '::1'],
   uid: 1000,
   gid: 100,
 };
@@ -23,6 +22,7 @@ const photos: ServedExport = {
   share: '照片 Photos',
   path: '/mnt/照片 Photos',
   readOnly: false,
+  clients: { write: ['127.0.0.0/8', '::1'], read: [] },
   id: 7,
   instance: 'boot 100 5',
 };
@@ -64,7 +64,7 @@ describe('configuration of NFS-Ganesha', () => {
     ])
       assert.ok(text.includes(line), line);
     assert.ok(renderConfig(settings, [{ ...photos, readOnly: true }]).includes('Access_Type = RO;'));
-    assert.doesNotMatch(renderConfig({ ...settings, allowedClients: [] }, [photos]), /CLIENT/);
+    assert.doesNotMatch(renderConfig(settings, [{ ...photos, clients: { write: [], read: [] } }]), /CLIENT/);
   });
 
   it('closes every block, whatever is exported', () => {
@@ -150,7 +150,7 @@ describe('allowed clients', () => {
   it('are nobody until somebody is named, and that is told', async () => {
     assert.deepEqual((schema.validate({}).value as { allowed_clients: string[] }).allowed_clients, []);
     const told = async (allowed_clients: string[]) =>
-      (await checks({ nfs: { enabled: true, allowed_clients } } as unknown as Config)).find(
+      (await checks({ nfs: { enabled: true, allowed_clients }, shares: [] } as unknown as Config)).find(
         ({ title }) => title === 'NFS clients',
       );
     const empty = await told([]);
@@ -167,9 +167,50 @@ describe('allowed clients', () => {
 
   it('are named in a way that the server takes, all of them too', () => {
     assert.match(
-      renderConfig({ ...settings, allowedClients: ['0.0.0.0/0', '::/0', 'fd00::/8'] }, [photos]),
+      renderConfig(settings, [
+        { ...photos, clients: { write: ['0.0.0.0/0', '::/0', 'fd00::/8'], read: [] } },
+      ]),
       /Clients = 0\.0\.0\.0\/1, 128\.0\.0\.0\/1, ::\/1, 8000::\/1, fd00::\/8;/,
     );
+  });
+
+  it('are those of the share where it names some, and who may only look stands first', () => {
+    const share = (keys: object) => ({ name: 'photos', connection: 'nas', ...keys });
+    const config = (keys: object) =>
+      ({ nfs: { allowed_clients: ['10.0.0.0/8'] }, shares: [share(keys)] }) as unknown as Config;
+    assert.deepEqual(clientsOf(config({}), 'photos'), { write: ['10.0.0.0/8'], read: [] });
+    assert.deepEqual(clientsOf(config({ clients: ['192.0.2.7'] }), 'photos'), {
+      write: ['192.0.2.7'],
+      read: [],
+    });
+    assert.deepEqual(clientsOf(config({ read_only_clients: ['192.0.2.7'] }), 'photos'), {
+      write: [],
+      read: ['192.0.2.7'],
+    });
+    assert.deepEqual(clientsOf(config({}), 'gone'), { write: [], read: [] });
+    const blocks = (readOnly: boolean) =>
+      [
+        ...renderConfig(settings, [
+          { ...photos, readOnly, clients: { write: ['10.0.0.0/8'], read: ['10.0.0.9', '::1'] } },
+        ]).matchAll(/Clients = (.*);\n\s*Access_Type = (\w+);/g),
+      ].map(([, clients, access]) => [clients, access]);
+    assert.deepEqual(blocks(false), [
+      ['10.0.0.9, ::1', 'RO'],
+      ['10.0.0.0/8', 'RW'],
+    ]);
+    assert.deepEqual(
+      blocks(true).map(([, access]) => access),
+      ['RO', 'RO'],
+    );
+  });
+
+  it('of a share are no IPv4 addresses in the form of IPv6, and never an empty list', () => {
+    const problem = (clients: string[]) => shareSchema.validate({ clients }).error?.message ?? '';
+    for (const mapped of ['::ffff:192.0.2.1', '::FFFF:c000:201', '0:0:0:0:0:ffff:192.0.2.1', '::ffff:0:0/96'])
+      assert.match(problem([mapped]), /write it as IPv4/, mapped);
+    for (const plain of ['fd00::ffff', '::1', 'ffff::/16', '192.0.2.0/24'])
+      assert.equal(problem([plain]), '', plain);
+    assert.match(problem([]), /names nobody/);
   });
 
   it('are addresses and networks and nothing that the server would read otherwise', () => {

@@ -79,6 +79,56 @@ describe('configuration of smbd', () => {
     );
   });
 
+  describe('of a share that names its users', () => {
+    const team = (access: ServedShare['access'], changes: Partial<ServerSettings> = {}) =>
+      read(
+        renderConfig({ ...settings, users: ['Alice', 'bob', 'carol'], ...changes }, [
+          { ...photos, name: 'team', access },
+        ]),
+      ).get('team');
+
+    it('lets them alone in, by the names that the server has, and hides it from others', () => {
+      const share = team({ write: ['alice'], read: ['BOB'] });
+      assert.deepEqual(
+        ['valid users', 'read list', 'read only', 'access based share enum', 'guest ok'].map((key) =>
+          share?.get(key),
+        ),
+        ['"Alice", "bob"', '"bob"', 'no', 'yes', 'no'],
+      );
+      assert.equal(team(undefined)?.get('access based share enum'), undefined);
+    });
+
+    it('is closed to guests, whoever else they let in', () => {
+      const share = team({ write: ['alice'], read: [] }, { guest: true });
+      assert.deepEqual([share?.get('guest ok'), share?.get('valid users')], ['no', '"Alice"']);
+      assert.equal(team({ write: ['nobody'], read: [] }, { guest: true }), undefined);
+    });
+
+    it('stands nowhere when none of them is a user of the server', () => {
+      assert.equal(team({ write: [], read: [] }), undefined);
+      assert.equal(team({ write: ['dora'], read: ['emil'] }), undefined);
+    });
+
+    it('writes no name by which smbd would ask this machine, or fill in a variable', () => {
+      const odd = [
+        '@wheel',
+        '+wheel',
+        '&wheel',
+        '%U',
+        '%u',
+        '*',
+        'root',
+        'alice, root',
+        '"alice"',
+        'a b',
+        '',
+      ];
+      assert.equal(team({ write: odd, read: odd }), undefined);
+      const share = team({ write: ['alice', ...odd], read: odd });
+      assert.deepEqual([share?.get('valid users'), share?.get('read list')], ['"Alice"', undefined]);
+    });
+  });
+
   it('lets nobody in when there is no user, and everybody as a guest only when asked to', () => {
     const shut = read(renderConfig({ ...settings, users: [] }, [photos]));
     assert.deepEqual(

@@ -32,9 +32,9 @@ export class NfsClient {
     this.timer.unref();
   }
 
-  /** Connects to a server on loopback and makes itself known to it. */
-  static async connect(port: number): Promise<NfsClient> {
-    const wire = new NfsWire(port);
+  /** Connects to a server on loopback, from an address there, and makes itself known to it. */
+  static async connect(port: number, from?: string): Promise<NfsClient> {
+    const wire = new NfsWire(port, from);
     const answer = (
       await wire.call(say.begin(randomBytes(8), `mountkeeper ${randomBytes(6).toString('hex')}`))
     ).done();
@@ -142,8 +142,14 @@ export class NfsClient {
     await this.wire.call(...way(names.slice(0, -1)), say.remove(names.at(-1) ?? ''));
   }
 
+  /** Within one folder. */
+  async rename(folder: string, from: string, to: string): Promise<void> {
+    const handle = say.putHandle(await this.handle(folder));
+    await this.wire.call(handle, say.saveHandle(), handle, say.rename(from, to));
+  }
+
   private async handle(path: string): Promise<Buffer> {
-    const names = path.split('/');
+    const names = path === '' ? [] : path.split('/');
     return (await this.wire.call(...way(names), say.getHandle())).done(2 + names.length).opaque();
   }
 

@@ -70,8 +70,9 @@ export class NfsWire {
   private record: Buffer[] = [];
   private xid = 1;
 
-  constructor(port: number) {
-    this.socket = createConnection({ host: '127.0.0.1', port, noDelay: true });
+  /** `from`: the address on loopback that the client has. */
+  constructor(port: number, from = '127.0.0.1') {
+    this.socket = createConnection({ host: '127.0.0.1', port, localAddress: from, noDelay: true });
     this.socket.on('data', (piece: Buffer) => this.take(piece));
     this.socket.on('error', (error) => this.fail(error));
     this.socket.on('close', () => this.fail(new Error('the NFS server closes the connection')));
@@ -166,7 +167,9 @@ const OP = {
   setClientId: 35,
   confirmClientId: 36,
   remove: 28,
+  rename: 29,
   renew: 30,
+  saveHandle: 32,
   write: 38,
   read: 25,
 } as const;
@@ -259,6 +262,9 @@ export const say = {
   setLength: (state: Buffer, bytes: number) =>
     Buffer.concat([uint(OP.setAttributes), state, uint(1), uint(1 << 4), opaque(long(bytes))]),
   remove: (name: string) => Buffer.concat([uint(OP.remove), opaque(name)]),
+  saveHandle: () => uint(OP.saveHandle),
+  /** From the folder whose handle was saved to the one whose handle was put. */
+  rename: (from: string, to: string) => Buffer.concat([uint(OP.rename), opaque(from), opaque(to)]),
   makeFolder: (name: string) => Buffer.concat([uint(OP.create), uint(2), opaque(name), NO_ATTRIBUTES]),
   readAt: (state: Buffer, offset: number, count: number) =>
     Buffer.concat([uint(OP.read), state, long(offset), uint(count)]),

@@ -119,6 +119,7 @@ export class ProxyFixture {
       spool: join(folder, 'spool'),
       minFreeBytes: 0,
       shares: [],
+      access: {},
       returning: [],
     };
   }

@@ -6,6 +6,7 @@ import type { Refusal } from '../answer.ts';
 import { clock } from '../clock.ts';
 import { backendPath, passOn, Refused } from '../exchange.ts';
 import type { Exchange } from '../exchange.ts';
+import type { LockBook } from '../lock-book.ts';
 import { toBackend } from './headers.ts';
 import { parseDestination } from './path.ts';
 import { put } from '../writes/put.ts';
@@ -33,11 +34,19 @@ const OF_SHARES = new Set(['DELETE', 'MOVE', 'COPY', 'MKCOL']);
 const READING = ['OPTIONS', 'GET', 'HEAD', 'PROPFIND'];
 export const METHODS: ReadonlySet<string> = new Set([...READING, ...WRITING]);
 
+export interface ShareTools extends PutTools {
+  readonly locks: LockBook;
+}
+
+export function isWriting(method: string): boolean {
+  return WRITING.has(method);
+}
+
 /**
  * Serves one request of an authenticated client for something in a share. Rejects with `Refused` or
  * `Unavailable`.
  */
-export async function serve(exchange: Exchange, tools: PutTools): Promise<void> {
+export async function serve(exchange: Exchange, tools: ShareTools): Promise<void> {
   const { request, response } = exchange;
   const method = request.method ?? '';
   const refusal = refuse(exchange);
@@ -47,7 +56,7 @@ export async function serve(exchange: Exchange, tools: PutTools): Promise<void> 
   await act(exchange, tools);
 }
 
-async function act(exchange: Exchange, tools: PutTools): Promise<void> {
+async function act(exchange: Exchange, tools: ShareTools): Promise<void> {
   const { request, response, upstream } = exchange;
   if (exchange.expectsContinue) response.writeContinue();
   const body = hasBody(request) ? await shortBody(request) : NOTHING;
@@ -92,9 +101,10 @@ function isCovered({ upstream }: Exchange): boolean {
   return isFrozen === true && backend?.port !== undefined;
 }
 
-function refuseWriting({ upstream, parts }: Exchange, method: string): Refusal | undefined {
+function refuseWriting({ upstream, parts, isReader }: Exchange, method: string): Refusal | undefined {
   const { share } = upstream.attached ?? {};
   if (share?.readOnly === true) return { status: 403, text: 'This share is read-only.' };
+  if (isReader) return { status: 403, text: 'You may read this share and change nothing.' };
   if (share?.isFrozen === true) return LEAVING;
   if (parts.length > 0 || !OF_SHARES.has(method)) return undefined;
   return {
@@ -103,8 +113,8 @@ function refuseWriting({ upstream, parts }: Exchange, method: string): Refusal |
   };
 }
 
-function options({ request, response, upstream }: Exchange): void {
-  const isWritable = upstream.attached?.share.readOnly !== true;
+function options({ request, response, upstream, isReader }: Exchange): void {
+  const isWritable = !isReader && upstream.attached?.share.readOnly !== true;
   answer(request, response, {
     status: 200,
     text: '',
@@ -122,9 +132,9 @@ async function forward(
   exchange: Exchange,
   body: Buffer,
   {
-    tools: { clearUp },
+    tools: { clearUp, locks },
     target,
-  }: { readonly tools: PutTools; readonly target: readonly string[] | undefined },
+  }: { readonly tools: ShareTools; readonly target: readonly string[] | undefined },
 ): Promise<void> {
   const { request, upstream, gone, parts } = exchange;
   const method = request.method ?? '';
@@ -134,14 +144,30 @@ async function forward(
     ...destination(exchange, target),
   };
   const isReading = READING.includes(method);
+  // What changes something is carried out once it has been sent.
   const answered = await upstream.ask(
     { method, path: exchange.path, headers, body },
-    { signal: isReading ? gone : undefined },
+    isReading ? { signal: gone } : { patience: gone },
   );
+  noteLock(exchange, answered, locks);
   if (REPLACING.has(method) && (answered.statusCode ?? 500) < 300)
     await clearUp.forget(upstream.name, target ?? parts);
   if (method === 'PROPPATCH' && answered.statusCode === 207) return acceptProperties(answered, exchange);
   passOn(answered, exchange);
+}
+
+function noteLock(
+  { request, upstream, user, path }: Exchange,
+  answered: IncomingMessage,
+  locks: LockBook,
+): void {
+  const { method, headers } = request;
+  const { host = 'localhost' } = headers;
+  if ((answered.statusCode ?? 500) >= 300) return;
+  if (method === 'UNLOCK') locks.forget(headers['lock-token']);
+  if (method !== 'LOCK') return;
+  locks.prolong(headers['if']);
+  locks.note(answered.headers['lock-token'], { user, upstream, path, host });
 }
 
 function isListing({ method, headers }: IncomingMessage): boolean {

@@ -194,7 +194,7 @@ async function fetch(
 /** Headers for writing the new content. Rejects when the source has changed since it was read. */
 async function headersFor(replacing: Replacing): Promise<Readonly<Record<string, string>>> {
   const {
-    exchange: { request, upstream, path },
+    exchange: { request, upstream, path, gone },
     targetPath,
     begunMs,
   } = replacing;
@@ -206,6 +206,8 @@ async function headersFor(replacing: Replacing): Promise<Readonly<Record<string,
     replacing,
     'The file was changed while it was read; nothing was done.',
   );
+  // Until here nothing has changed.
+  gone.throwIfAborted();
   const time = modifiedMs > 0 ? { 'x-oc-mtime': String(Math.floor(modifiedMs / 1_000)) } : {};
   return { host: request.headers.host ?? 'localhost', ...time, ...(await key(replacing, path, targetPath)) };
 }

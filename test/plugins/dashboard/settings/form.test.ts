@@ -49,6 +49,19 @@ const view = createView({
 describe('the form of the settings', () => {
   before(() => loadLibraries());
 
+  it('shows a table of free keys as a section, and keeps its lists lists', () => {
+    const document = { groups: { office: ['anna', 'ben'] } };
+    const keys = [...KEYS, key('groups', 'table', { default: {} })];
+    const page = toHtml(fieldsPanel(document, keys, view));
+    assert.match(page, /data-section="groups"/);
+    assert.match(page, /data-field="groups\.office"[\s\S]*?value="anna, ben"/);
+    const edit = editOf(['groups', 'office'], 'anna, carl', { document, keys });
+    assert.equal(
+      editToml('[groups]\noffice = ["anna", "ben"]\n', [edit]),
+      '[groups]\noffice = ["anna", "carl"]\n',
+    );
+  });
+
   it('puts what is typed into the text as the schema wants it', () => {
     const cases: readonly (readonly [text: string, type: string, wanted: unknown])[] = [
       ['8091', 'integer', 8091],

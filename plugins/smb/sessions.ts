@@ -1,0 +1,110 @@
+/** Who has logged in, and what of theirs ends when what they may do in a share becomes another. */
+import { isDeepStrictEqual } from 'node:util';
+import type { Processes } from 'mountkeeper';
+import type { SmbPaths } from './paths.ts';
+import { entranceTo } from './server-config.ts';
+import type { ServedShare } from './server-config.ts';
+
+const CONTROL_MS = 3_000;
+const STATUS_MS = 5_000;
+
+export interface SessionTools {
+  readonly processes: Processes;
+  readonly paths: SmbPaths;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** A login on a connection, which is a process of its own. */
+export interface Session {
+  readonly pid: string;
+  readonly user: string;
+}
+
+/** Rejects when the server does not say. */
+export async function sessionsOf({ processes, paths, env }: SessionTools): Promise<readonly Session[]> {
+  const { code, stdout, stderr } = await processes.run({
+    command: 'smbstatus',
+    args: ['-s', paths.conf, '-b'],
+    env,
+    timeoutMs: STATUS_MS,
+  });
+  if (code !== 0) throw new Error(`smbstatus ended with ${code}: ${stderr.trim()}`);
+  return [...stdout.matchAll(/^(\d+)\s+(\S+)\s/gm)].map(([, pid = '', user = '']) => ({ pid, user }));
+}
+
+/** Makes the server and every session read the file again; a SIGHUP does not always reach the sessions. */
+export async function reload(processes: Processes, paths: SmbPaths): Promise<void> {
+  await tell({ processes, paths }, 'smbd', 'reload-config');
+}
+
+/** Disconnects sessions from one share; their other shares stay connected. */
+export async function closeShare(processes: Processes, paths: SmbPaths, share: string): Promise<void> {
+  await tell({ processes, paths }, 'smbd', 'close-share', share);
+}
+
+/**
+ * Ends the connections on which one of the users has logged in; others on the same connection log in again
+ * automatically. Samba's own `close-denied-share` would disconnect everybody here, because it checks the
+ * access of the user that all files are forced to.
+ */
+export async function endSessions(users: ReadonlySet<string>, tools: SessionTools): Promise<void> {
+  const pids = (await sessionsOf(tools))
+    .filter(({ user }) => users.has(user.toLowerCase()))
+    .map(({ pid }) => pid);
+  for (const pid of new Set(pids)) await tell(tools, pid, 'shutdown');
+}
+
+/**
+ * Disconnects from each share those of its clients whose session has become another: all of them when the share is
+ * gone or another, else those whose user may do more or less than before. smbd asks what a user may do only when a
+ * client enters a share; clients enter again by themselves. Files that others have open stay open.
+ */
+export async function disconnectChanged(
+  before: ReadonlyMap<string, ServedShare>,
+  now: ReadonlyMap<string, ServedShare>,
+  tools: SessionTools,
+): Promise<void> {
+  const changed = [...before.values()].filter((share) => !isDeepStrictEqual(share, now.get(share.name)));
+  if (changed.length === 0) return;
+  const regrouped = changed.filter((share) => isSameButAccess(share, now.get(share.name)));
+  // Who nobody can name is disconnected with all others.
+  const sessions = regrouped.length === 0 ? [] : await sessionsOf(tools).catch(() => undefined);
+  for (const share of changed) {
+    const next = now.get(share.name);
+    if (sessions === undefined || !next || !regrouped.includes(share))
+      await closeShare(tools.processes, tools.paths, share.name);
+    else await disconnect(sessions, [share, next], tools);
+  }
+}
+
+function isSameButAccess(share: ServedShare, next: ServedShare | undefined): boolean {
+  return (
+    next !== undefined && isDeepStrictEqual({ ...share, access: undefined }, { ...next, access: undefined })
+  );
+}
+
+async function disconnect(
+  sessions: readonly Session[],
+  [before, now]: readonly [ServedShare, ServedShare],
+  tools: SessionTools,
+): Promise<void> {
+  const pids = sessions
+    .filter(({ user }) => entranceTo(before, user) !== entranceTo(now, user))
+    .map(({ pid }) => pid);
+  for (const pid of new Set(pids)) {
+    // Told directly, so that it has read the file before its client enters again.
+    await tell(tools, pid, 'reload-config');
+    await tell(tools, pid, 'close-share', now.name);
+  }
+}
+
+async function tell(
+  { processes, paths }: Pick<SessionTools, 'processes' | 'paths'>,
+  ...order: readonly string[]
+): Promise<void> {
+  await processes.run({
+    command: 'smbcontrol',
+    args: ['-s', paths.conf, ...order],
+    timeoutMs: CONTROL_MS,
+  });
+}

@@ -1,0 +1,44 @@
+import { entranceOf } from 'mountkeeper/sdk';
+import type { Entrance, ShareAccess } from 'mountkeeper/sdk';
+import type { ProxyState } from './state.ts';
+
+/** Undefined: somebody whom a server without users has let in. */
+export type UserName = string | undefined;
+
+interface Visit {
+  readonly user: UserName;
+  readonly share: string;
+  readonly isWriting: boolean;
+  readonly end: () => void;
+}
+
+/** Who may do what in which share, and who is doing something now. Nobody may do anything until it is told. */
+export class Visitors {
+  readonly #visits = new Set<Visit>();
+  #access: ReadonlyMap<string, ShareAccess> = new Map();
+  /** Undefined: there are no users, and everybody is let in. */
+  #users: ReadonlySet<string> | undefined = new Set();
+
+  /** Ends what is under way and not permitted any more, as if its client had gone. */
+  admitOnly({ users, isOpen, access }: Pick<ProxyState, 'users' | 'isOpen' | 'access'>): void {
+    this.#users = isOpen ? undefined : new Set(users.map(({ name }) => name));
+    this.#access = new Map(Object.entries(access));
+    for (const visit of this.#visits) if (!this.#mayStay(visit)) visit.end();
+  }
+
+  entrance(user: UserName, share: string): Entrance {
+    const isKnown = user === undefined ? this.#users === undefined : this.#users?.has(user) === true;
+    return isKnown ? entranceOf(this.#access.get(share), user) : 'none';
+  }
+
+  /** Returns what is to be called when it is over. */
+  enter(visit: Visit): () => void {
+    this.#visits.add(visit);
+    return () => void this.#visits.delete(visit);
+  }
+
+  #mayStay({ user, share, isWriting }: Visit): boolean {
+    const entrance = this.entrance(user, share);
+    return entrance === 'write' || (entrance === 'read' && !isWriting);
+  }
+}

@@ -1,0 +1,256 @@
+/** Who may do what in which share, by the proxy in one process with a fake backend. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { EventEmitter } from 'node:events';
+import { request as httpRequest } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { basic, ProxyFixture } from '../../../support/webdav/fake-backend.ts';
+import { until } from '../../../support/platform/wait.ts';
+
+const USERS = ['alice', 'bob', 'Bob', 'carol'].map((name) => ({
+  name,
+  password: 'wonder:land',
+}));
+const ACCESS = {
+  team: { write: ['alice', 'bob'], read: ['carol'] },
+  boss: { write: ['alice'], read: [] },
+};
+/** Whether it ends well or not. */
+const closed = (stream: EventEmitter) => new Promise<void>((resolve) => void stream.once('close', resolve));
+const SOON = { timeoutMs: 5_000 };
+const WRITING = ['PUT', 'DELETE', 'MKCOL', 'COPY', 'MOVE', 'PROPPATCH', 'LOCK', 'UNLOCK'];
+
+describe('access to shares over WebDAV', () => {
+  let fixture: ProxyFixture;
+  beforeEach(async () => {
+    fixture = await ProxyFixture.open();
+    await fixture.tell({
+      users: USERS,
+      shares: [fixture.share('team'), fixture.share('boss'), fixture.share('open')],
+      access: ACCESS,
+    });
+    for (const share of ['team', 'boss', 'open'])
+      fixture.backend.files.set(`/${share}/a`, Buffer.from(share));
+  });
+  afterEach(() => fixture.close());
+
+  const as = (user: string, method: string, path: string, headers: Record<string, string> = {}) =>
+    fixture.ask(method, path, {
+      headers: { ...headers, authorization: basic(user, 'wonder:land') },
+    });
+  const status = async (...args: Parameters<typeof as>) => (await as(...args)).status;
+  const request = (user: string, method: string, path: string): ClientRequest =>
+    httpRequest({
+      port: fixture.port,
+      host: '127.0.0.1',
+      method,
+      path,
+      agent: false,
+      headers: { authorization: basic(user, 'wonder:land') },
+    }).on('error', () => undefined);
+  const upload = async (user: string, path: string): Promise<ClientRequest> => {
+    const sending = request(user, 'PUT', path);
+    const count = fixture.backend.count('PUT');
+    sending.write('half');
+    await until('it has begun', () => fixture.backend.count('PUT') > count, SOON);
+    return sending;
+  };
+
+  it('hides what a user may not enter, as what is not there', async () => {
+    assert.equal((await as('alice', 'GET', '/boss/a')).text, 'boss');
+    const gone = await as('bob', 'GET', '/gone/a');
+    for (const method of ['GET', 'HEAD', 'OPTIONS', 'PROPFIND', ...WRITING]) {
+      const hidden = await as('bob', method, '/boss/a', {
+        depth: '0',
+        destination: '/boss/b',
+      });
+      assert.equal(hidden.status, 404, method);
+    }
+    assert.equal((await as('bob', 'GET', '/boss/a')).text, gone.text);
+    const listed = async (user: string) =>
+      [...(await as(user, 'PROPFIND', '/', { depth: '1' })).text.matchAll(/<D:href>\/(\w+)\//g)].map(
+        ([, share]) => share,
+      );
+    assert.deepEqual(await listed('alice'), ['boss', 'open', 'team']);
+    assert.deepEqual(await listed('carol'), ['open', 'team']);
+    assert.doesNotMatch((await as('carol', 'GET', '/')).text, /boss/);
+    // Another spelling is another user here.
+    assert.deepEqual(
+      [await status('Bob', 'GET', '/team/a'), await status('bob', 'GET', '/team/a')],
+      [404, 200],
+    );
+  });
+
+  it('lets no way of writing a path lead round that', async () => {
+    for (const path of [
+      '/boss/a',
+      '//boss/a',
+      '/%62oss/a',
+      '/open/../boss/a',
+      '/open/%2e%2e/boss/a',
+      '/open%2f..%2fboss/a',
+      '/BOSS/a',
+      '/boss//a',
+      '/./boss/a',
+      '/boss/a?x=/open/',
+      '/boss;x/a',
+      '/boss%00/a',
+      'http://127.0.0.1/boss/a',
+      'http://open@127.0.0.1/boss/a',
+    ]) {
+      const { status: code, text } = await as('carol', 'GET', path);
+      assert.ok(code === 404 || code === 400, `${path} ${code}`);
+      assert.doesNotMatch(text, /^boss/, path);
+    }
+    assert.equal(
+      fixture.backend.seen.some(({ path }) => path.includes('boss')),
+      false,
+    );
+  });
+
+  it('writes in neither share for who may write in one alone', async () => {
+    const { host } = new URL(`http://127.0.0.1:${fixture.port}`);
+    for (const method of ['COPY', 'MOVE'])
+      for (const [from, to] of [
+        ['/open/a', '/boss/b'],
+        ['/open/a', '/team/b'],
+        ['/boss/a', '/open/b'],
+        ['/team/a', '/open/b'],
+        ['/open/a', '/open/../boss/b'],
+        ['/open/a', '/%62oss/b'],
+      ] as const) {
+        const code = await status('carol', method, from, {
+          destination: `http://${host}${to}`,
+          overwrite: 'T',
+        });
+        assert.ok([400, 403, 404, 502].includes(code), `${method} ${from} ${to} ${code}`);
+      }
+    assert.deepEqual([...fixture.backend.files.keys()].sort(), ['/boss/a', '/open/a', '/team/a']);
+  });
+
+  it('refuses every change to who may only read', async () => {
+    assert.equal((await as('carol', 'GET', '/team/a')).text, 'team');
+    for (const method of WRITING)
+      assert.equal(
+        await status('carol', method, '/team/a', {
+          destination: '/team/b',
+          'lock-token': '<x>',
+        }),
+        403,
+        method,
+      );
+    assert.doesNotMatch((await as('carol', 'OPTIONS', '/team/')).headers.allow?.toString() ?? '', /PUT/);
+    assert.match((await as('bob', 'OPTIONS', '/team/')).headers.allow?.toString() ?? '', /PUT/);
+    assert.equal(
+      fixture.backend.seen.some(({ method }) => WRITING.includes(method)),
+      false,
+    );
+  });
+
+  it('lets nobody in by a name that no user has, nor without one where users are named', async () => {
+    await fixture.tell({ isOpen: true, users: [] });
+    assert.equal((await fixture.ask('GET', '/open/a', { headers: { authorization: '' } })).status, 200);
+    for (const authorization of ['', basic('alice', 'wonder:land')])
+      assert.equal((await fixture.ask('GET', '/team/a', { headers: { authorization } })).status, 404);
+  });
+
+  it('says nothing of a share that is away for a moment', async () => {
+    await fixture.tell({
+      shares: [fixture.share('open')],
+      returning: ['boss', 'team'],
+    });
+    assert.doesNotMatch((await as('carol', 'GET', '/')).text, /boss/);
+    assert.equal(await status('carol', 'GET', '/boss/a'), 404);
+  });
+
+  it('ends an upload of who may not write any more, and takes it back; others go on', async () => {
+    const [lost, kept] = [await upload('bob', '/team/lost'), await upload('alice', '/team/kept')];
+    const ended = closed(lost);
+    await fixture.tell({
+      access: { ...ACCESS, team: { write: ['alice'], read: ['bob', 'carol'] } },
+    });
+    await ended;
+    await until('it is taken back', () => !fixture.backend.files.has('/team/lost'), SOON);
+    kept.end('whole');
+    const [response] = (await once(kept, 'response')) as [IncomingMessage];
+    assert.equal(response.statusCode, 201);
+    assert.equal(fixture.backend.files.get('/team/kept')?.toString(), 'halfwhole');
+  });
+
+  it('ends a download of who has lost the share or the account', async () => {
+    fixture.backend.before = ({ method }, response) => {
+      if (method === 'GET') response.writeHead(200, { 'content-length': 100 }).write('half');
+      return method === 'GET';
+    };
+    const reading = async (user: string) => {
+      const [response] = (await once(request(user, 'GET', '/team/a').end(), 'response')) as [IncomingMessage];
+      response.on('error', () => undefined).resume();
+      return { end: closed(response), isOver: () => response.destroyed };
+    };
+    const [bob, carol, alice] = [await reading('bob'), await reading('carol'), await reading('alice')];
+    await fixture.tell({
+      users: USERS.filter(({ name }) => name !== 'carol'),
+      access: { ...ACCESS, team: { write: ['alice'], read: ['carol'] } },
+    });
+    await Promise.all([bob.end, carol.end]);
+    assert.equal(alice.isOver(), false);
+  });
+
+  it('carries out nothing for who lost the share while it was away', async () => {
+    await fixture.tell({
+      shares: [fixture.share('open')],
+      returning: ['team'],
+    });
+    const answered = status('bob', 'DELETE', '/team/a').catch(() => 0);
+    await until('it waits', async () => (await fixture.clients()) > 0, SOON);
+    await fixture.tell({
+      access: { ...ACCESS, team: { write: ['alice'], read: ['bob'] } },
+    });
+    assert.equal(await answered, 0);
+    await fixture.tell({
+      shares: [fixture.share('open'), fixture.share('team')],
+      returning: [],
+    });
+    assert.equal((await as('alice', 'GET', '/team/a')).text, 'team');
+    assert.equal(fixture.backend.count('DELETE'), 0);
+  });
+
+  it('gives up the locks of who may not write any more, and no others', async () => {
+    fixture.backend.before = ({ method, headers }, response) => {
+      if (method !== 'LOCK') return false;
+      response
+        .writeHead(200, {
+          'lock-token': `<urn:uuid:${headers['x-oc-mtime'] as string}>`,
+        })
+        .end();
+      return true;
+    };
+    for (const [user, token] of [
+      ['alice', '1'],
+      ['bob', '2'],
+      ['bob', '3'],
+      ['bob', '4'],
+    ] as const)
+      assert.equal(await status(user, 'LOCK', '/team/a', { 'x-oc-mtime': token }), 200);
+    await status('bob', 'LOCK', '/open/a', { 'x-oc-mtime': '5' });
+    fixture.backend.before = ({ method }, response) => {
+      if (method === 'UNLOCK') response.writeHead(204).end();
+      return method === 'UNLOCK';
+    };
+    assert.equal(
+      await status('bob', 'UNLOCK', '/team/a', {
+        'lock-token': '<urn:uuid:3>',
+      }),
+      204,
+    );
+    const given = () =>
+      fixture.backend.seen
+        .filter(({ method }) => method === 'UNLOCK')
+        .map(({ headers }) => headers['lock-token']);
+    await fixture.tell({
+      access: { ...ACCESS, team: { write: ['alice'], read: ['bob'] } },
+    });
+    assert.deepEqual(given(), ['<urn:uuid:3>', '<urn:uuid:2>', '<urn:uuid:4>']);
+  });
+});
