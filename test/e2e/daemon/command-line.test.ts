@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { appendFile, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
@@ -75,6 +75,27 @@ describe('the command line', () => {
     assert.equal(missing.code, 78, missing.stderr);
     assert.match(missing.stderr, /nowhere\.toml/);
     for (const result of [bad, missing]) assert.doesNotMatch(result.stderr, /at .*\.js:\d/);
+  });
+
+  it('bench measures the line past mount and cache, and the cache disk', async () => {
+    await mkdir(nas.path('bench'));
+    await writeFile(nas.path('bench/film.bin'), Buffer.alloc(9_000_000, 'x'));
+    const { code, stdout, stderr } = await daemon.cli('bench', 'work', '--json');
+    await rm(nas.path('bench'), { recursive: true });
+    assert.equal(code, 0, stderr);
+    const found = JSON.parse(stdout) as {
+      preset: string;
+      line: { listingMs: number; files: number; bytesPerSecond: number };
+      disk: { bytesPerSecond: number; smallMs: number };
+    };
+    assert.equal(found.preset, 'photographer');
+    assert.equal(found.line.files, 2);
+    assert.ok(found.line.listingMs > 1 && found.disk.bytesPerSecond > 1e6 && found.disk.smallMs > 0, stdout);
+    // The line lets 4 MB/s through.
+    assert.ok(found.line.bytesPerSecond > 5e5 && found.line.bytesPerSecond < 8e6, stdout);
+    assert.equal((await daemon.share('work')).cache_bytes, 0, 'the cache has nothing of it');
+    const unknown = await daemon.cli('bench', 'elsewhere');
+    assert.match(unknown.stderr, /there is no share "elsewhere"; there are: work/);
   });
 
   it('makes no state folder for a file that is refused', async () => {
