@@ -98,6 +98,7 @@ export class HeldVersions {
     let names = 0;
     for (let start = 0; start < folders.length && names < most; start += FOLDERS_AT_ONCE) {
       const some = folders.slice(start, start + FOLDERS_AT_ONCE);
+      // The NAS is away or the time is over: what is not listed is not held, as said above.
       const looked = await listBelow(some, { signal }).catch(() => undefined);
       if (looked === undefined) break;
       for (const [folder, entries] of looked.found) {

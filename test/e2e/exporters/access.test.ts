@@ -219,7 +219,8 @@ describe('who may enter which share', () => {
     assert.deepEqual([await writeOn(anna.client, anna.file), await writeOn(ben.client, ben.file)], [0, 0]);
     const lock = [
       '--data',
-      '<?xml version="1.0"?><D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockinfo>',
+      '<?xml version="1.0"?><D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope>' +
+        '<D:locktype><D:write/></D:locktype></D:lockinfo>',
     ];
     assert.equal((await dav(access, ANNA, ['LOCK', 'team/seed.txt', ...lock])).status, 200);
     assert.equal((await dav(access, BEN, ['PUT', 'team/seed.txt', '--data', 'x'])).status, 423);

@@ -6,15 +6,21 @@ import { smbPaths } from '../../../plugins/smb/paths.ts';
 import type { ServedShare } from '../../../plugins/smb/server-config.ts';
 import { disconnectChanged } from '../../../plugins/smb/sessions.ts';
 
+const HEAD =
+  'PID     Username     Group        Machine'.padEnd(82) + 'Protocol Version  Encryption           Signing';
+const session = (pid: number, user: string, port: number): string =>
+  `${String(pid).padEnd(8)}${user.padEnd(13)}nogroup      ` +
+  `127.0.0.1 (ipv4:127.0.0.1:${port})          SMB3_11           -                    partial(AES-128-GMAC)`;
+
 const STATUS = `
 Samba version 4.17.12-Debian
-PID     Username     Group        Machine                                   Protocol Version  Encryption           Signing
-----------------------------------------------------------------------------------------------------------------------------------------
-101     alice        nogroup      127.0.0.1 (ipv4:127.0.0.1:47004)          SMB3_11           -                    partial(AES-128-GMAC)
-102     bob          nogroup      127.0.0.1 (ipv4:127.0.0.1:47006)          SMB3_11           -                    partial(AES-128-GMAC)
-103     Carol        nogroup      127.0.0.1 (ipv4:127.0.0.1:47008)          SMB3_11           -                    partial(AES-128-GMAC)
-103     bob          nogroup      127.0.0.1 (ipv4:127.0.0.1:47008)          SMB3_11           -                    partial(AES-128-GMAC)
-104     nobody       nogroup      127.0.0.1 (ipv4:127.0.0.1:47010)          SMB3_11           -                    partial(AES-128-GMAC)
+${HEAD}
+${'-'.repeat(136)}
+${session(101, 'alice', 47004)}
+${session(102, 'bob', 47006)}
+${session(103, 'Carol', 47008)}
+${session(103, 'bob', 47008)}
+${session(104, 'nobody', 47010)}
 `;
 const TEAM: ServedShare = {
   name: 'team',
