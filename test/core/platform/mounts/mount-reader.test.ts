@@ -38,8 +38,11 @@ async function controlFileSystems(): Promise<number> {
 describe('mount reader', () => {
   let scratch: Scratch;
   let reader: MountReader & { close(): void };
+  /** Of other suites, which run in this process, too: they may be on their way out. */
+  let others: readonly number[] = [];
   before(async () => {
     scratch = await createScratch('reader');
+    others = await helpers();
     reader = createMountReader({ clock, log: collectLog().log });
     scratch.defer(() => reader.close());
   });
@@ -83,7 +86,8 @@ describe('mount reader', () => {
 
   it('uses few helpers for many calls', async () => {
     await Promise.all(Array.from({ length: 100 }, () => reader.touch(scratch.root, { timeoutMs: 20_000 })));
-    assert.ok((await helpers()).length <= 4);
+    const own = (await helpers()).filter((pid) => !others.includes(pid));
+    assert.ok(own.length <= 4, `${own.length} helpers`);
   });
 
   it('has nothing to detach where nothing is mounted, and keeps away from mounts that are not its own', async () => {
