@@ -28,6 +28,7 @@ try {
     ],
     sections: {
       web: { password: 'only for the pictures' },
+      mount: { write_back: '5s' },
       cache: { max_size: '200M' },
       bandwidth: { up: '2M' },
       webdav: {

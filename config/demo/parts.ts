@@ -107,7 +107,7 @@ port = ${port}
 
 [mount]
 root = ${JSON.stringify(daemon.mountRoot)}
-write_back = "1s"
+write_back = "3s"
 
 [cache]
 dir = ${JSON.stringify(room.path('cache'))}

@@ -12,8 +12,8 @@ import { differences, treeOf } from '../support/write-layer/folder-tree.ts';
 import { crashAfter } from '../support/write-layer/uploader-crash.ts';
 import { settle, TestShare } from '../support/write-layer/uploader-share.ts';
 
-/** Seen: one of 506 sequences, at two of ten points: the one that was in hand when the uploader was killed. */
-const MOST_REFUSED = 1;
+/** Seen: up to two of 506 sequences at a point: those that were in hand when the uploader was killed. */
+const MOST_REFUSED = 3;
 const ALL = [...sequences(1), ...sequences(2)];
 
 /** One share with all sequences in it, and the same on a plain folder. */
