@@ -113,7 +113,15 @@ describe('the page of plugins', { skip: !hasBrowser && SKIPS.chromium.reason }, 
         /Its keys, in the settings:/,
       ],
     ],
-    ['zh-CN', [/在独立进程中运行/, /当前持有： a process of its own, a bed/, /其配置项在设置中：/]],
+    [
+      'zh-CN',
+      [
+        // Of a process of its own, what it holds, and its keys.
+        /在独立进程中运行/,
+        /当前持有： a process of its own, a bed/,
+        /其配置项在设置中：/,
+      ],
+    ],
   ] as const) {
     it(`has a page for each plugin, its README as text and nothing else (${locale})`, async () => {
       const watched = await open('/tabs/plugins', locale);
