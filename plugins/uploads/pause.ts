@@ -7,6 +7,10 @@ export function canPause(mount: Mount | undefined): mount is Mount {
   return mount?.uploadPause !== undefined && mount.uploadPause.obstacle === undefined;
 }
 
+export function isPaused(mount: Mount | undefined): boolean {
+  return mount?.uploadPause?.until !== undefined;
+}
+
 /** Rejects with a plain sentence when nothing was paused. */
 export async function pauseUploads(mount: Mount | undefined, until: number, clock: Clock): Promise<void> {
   if (!mount?.uploadPause) throw new Error('the share is not mounted');

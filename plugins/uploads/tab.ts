@@ -16,7 +16,7 @@ import type {
   Tab,
   View,
 } from 'mountkeeper';
-import { canPause, pauseUploads, sendNow } from './pause.ts';
+import { canPause, isPaused, pauseUploads, sendNow } from './pause.ts';
 
 const TEXTS = readTexts(import.meta.url);
 const text = (key: string) => inEveryLanguage(TEXTS, key);
@@ -140,7 +140,9 @@ export function uploadsPanel({ shares, mountOf, clock }: UploadsPanelSources): T
   const send =
     (said: string) =>
     async (view: View): Promise<Outcome> => {
-      if (!canPause(mount(view))) return { ok: false, message: text('nothing-to-send') };
+      // One that is paused goes on also where settings have changed so that it could not be paused any more.
+      if (!canPause(mount(view)) && !isPaused(mount(view)))
+        return { ok: false, message: text('nothing-to-send') };
       await sendNow(mount(view), clock());
       return { ok: true, message: text(said) };
     };
@@ -162,7 +164,7 @@ export function uploadsPanel({ shares, mountOf, clock }: UploadsPanelSources): T
       return line === null && list === null ? null : [line, list];
     },
     // Rendered once; the panel says whether pausing or resuming makes sense.
-    buttons: (view) => (canPause(mount(view)) ? BUTTONS : []),
+    buttons: (view) => (canPause(mount(view)) || isPaused(mount(view)) ? BUTTONS : []),
     actions: { send: send('sending'), pause, 'go-on': send('going-on') },
   };
 }

@@ -6,10 +6,17 @@ import { everywhere } from '../languages.ts';
 const PAUSE_MS = 3_600_000;
 const ANSWER_MS = 10_000;
 
+interface MountedShare {
+  readonly name: string;
+  readonly mount: Mount;
+}
+
 /** Mounted shares, as far as pausing is concerned. */
 interface Pausing {
-  readonly shares: readonly { readonly name: string; readonly mount: Mount }[];
-  readonly paused: readonly { readonly name: string; readonly until: number }[];
+  /** Can be paused. */
+  readonly shares: readonly MountedShare[];
+  /** Also those that could not be paused any more, since settings have changed. */
+  readonly paused: readonly (MountedShare & { readonly until: number })[];
   /** Why some cannot be paused; the first reason. */
   readonly obstacle: { readonly names: readonly string[]; readonly reason: string } | undefined;
 }
@@ -22,7 +29,9 @@ export function pausingOf(live: Iterable<LiveShare>): Pausing {
   const reason = hindered[0]?.pause.obstacle;
   return {
     shares: mounted.filter(({ pause }) => pause.obstacle === undefined),
-    paused: mounted.flatMap(({ name, pause: { until } }) => (until === undefined ? [] : [{ name, until }])),
+    paused: mounted.flatMap(({ name, mount, pause: { until } }) =>
+      until === undefined ? [] : [{ name, mount, until }],
+    ),
     obstacle: reason === undefined ? undefined : { names: hindered.map(({ name }) => name), reason },
   };
 }
@@ -59,9 +68,9 @@ export function pauseButton(live: Iterable<LiveShare>, view: View): Content {
 
 async function forAll(
   ctx: PluginContext,
+  shares: readonly MountedShare[],
   act: (mount: Mount, signal: AbortSignal) => Promise<void>,
-): Promise<number> {
-  const { shares } = pausingOf(ctx.use('shares').list());
+): Promise<void> {
   const signal = ctx.use('clock').deadline(ANSWER_MS);
   await Promise.all(
     shares.map(({ name, mount }) =>
@@ -70,16 +79,17 @@ async function forAll(
       }),
     ),
   );
-  return shares.length;
 }
 
 export async function pauseAll(ctx: PluginContext): Promise<Outcome> {
   const until = ctx.use('clock').now() + PAUSE_MS;
-  const count = await forAll(ctx, async (mount, signal) => mount.uploadPause?.set(until, signal));
-  return { ok: count > 0, message: everywhere(count > 0 ? 'pause-done' : 'pause-none') };
+  const { shares } = pausingOf(ctx.use('shares').list());
+  await forAll(ctx, shares, async (mount, signal) => mount.uploadPause?.set(until, signal));
+  return { ok: shares.length > 0, message: everywhere(shares.length > 0 ? 'pause-done' : 'pause-none') };
 }
 
 export async function goOnAll(ctx: PluginContext): Promise<Outcome> {
-  await forAll(ctx, (mount, signal) => mount.flush(signal));
+  const { paused } = pausingOf(ctx.use('shares').list());
+  await forAll(ctx, paused, (mount, signal) => mount.flush(signal));
   return { ok: true, message: everywhere('pause-ended') };
 }

@@ -36,7 +36,7 @@ import { TruncateFix } from '../recovery/truncate-fix.ts';
 import { WriteBackRescue } from '../recovery/write-back-rescue.ts';
 import { ReadOnlyLook } from '../cache/file-system.ts';
 import { PathCheck } from './path-check.ts';
-import { foldersInUse, usedPaths } from '../layer/upper/open-for-writing.ts';
+import { foldersInUse, isRootInUse, usedPaths } from '../layer/upper/open-for-writing.ts';
 import type { RunningRclone } from '../releases/renewal.ts';
 import { ListingAge } from '../rclone/listing-age.ts';
 import type { MountNotes } from './mount-record.ts';
@@ -289,9 +289,16 @@ export class ActiveMount implements RunningRclone {
     );
   }
 
-  flush(signal: AbortSignal): Promise<void> {
-    this.uploadPause.forget();
-    return flushQueue(this.#rc, this.#notes.fs, signal);
+  async flush(signal: AbortSignal): Promise<void> {
+    const pausing = this.uploadPause;
+    pausing.forget();
+    try {
+      await flushQueue(this.#rc, { fs: this.#notes.fs, signal, isPaused: () => pausing.until !== undefined });
+    } catch (error) {
+      // What a pause had put off, and was not reached, would wait on though nothing says so.
+      pausing.release();
+      throw error;
+    }
   }
 
   uploadQueue(signal: AbortSignal): Promise<readonly QueuedUpload[]> {
@@ -380,7 +387,8 @@ export class ActiveMount implements RunningRclone {
   }
 
   async isFree(): Promise<boolean> {
-    return (await this.pending()).count === 0 && usedPaths(this.plan.mountPoint).size === 0;
+    const { mountPoint } = this.plan;
+    return (await this.pending()).count === 0 && !isRootInUse(mountPoint) && usedPaths(mountPoint).size === 0;
   }
 
   pending(): Promise<PendingFiles> {

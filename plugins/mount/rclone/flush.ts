@@ -6,10 +6,22 @@ interface QueueItem {
   readonly uploading?: boolean;
 }
 
-/** Uploads now what waits for its write-back delay. `fs` is the remote in rclone's notation. */
-export async function flushQueue(rc: RcClient, fs: string, signal: AbortSignal): Promise<void> {
-  const { queue = [] } = await rc.call<{ queue?: readonly QueueItem[] }>('vfs/queue', { fs }, signal);
-  for (const item of queue) {
+export interface FlushOptions {
+  /** The remote in rclone's notation. */
+  readonly fs: string;
+  readonly signal: AbortSignal;
+  /** Asked before each file: a pause that was begun meanwhile is not undone. */
+  readonly isPaused: () => boolean;
+}
+
+/** Uploads now what waits for its write-back delay. */
+export async function flushQueue(
+  rc: Pick<RcClient, 'call'>,
+  { fs, signal, isPaused }: FlushOptions,
+): Promise<void> {
+  const { queue } = await rc.call<{ queue?: readonly QueueItem[] | null }>('vfs/queue', { fs }, signal);
+  for (const item of queue ?? []) {
+    if (isPaused()) return;
     if (item.uploading === true || (item.expiry ?? 1) <= 0) continue;
     // It left the queue meanwhile, so it is being uploaded already.
     await rc

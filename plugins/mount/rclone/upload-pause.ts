@@ -14,7 +14,7 @@ const LOOK_EVERY_MS = 1_000;
 const LOOK_TIMEOUT_MS = 5_000;
 /** Two looks and a slow answer fit in. */
 const SHORTEST_WRITE_BACK_MS = 3_000;
-/** Times that differ by less are the same. */
+/** What goes this much before the end of a pause is left: each look would put it off again. */
 const CLOSE_S = 1;
 /** rclone's own longest wait between two tries. */
 const LONGEST_RETRY_S = 300;
@@ -46,11 +46,12 @@ export interface QueuePauseOptions {
 export class QueuePause implements UploadPause {
   readonly #options: QueuePauseOptions;
   #isLooking = false;
+  #isReleasing = false;
 
   constructor(options: QueuePauseOptions) {
     this.#options = options;
     if (this.until !== undefined) void this.#look();
-    else if (options.isAdopted) void this.#endFormer();
+    else if (options.isAdopted) this.release();
   }
 
   get until(): number | undefined {
@@ -72,13 +73,25 @@ export class QueuePause implements UploadPause {
     const former = pauses.get(shareName);
     pauses.set(shareName, until);
     try {
-      await this.#putOff(signal);
+      await this.#putOff(signal, former);
     } catch (error) {
+      // Somebody may have ended it meanwhile, or asked for another.
+      if (pauses.get(shareName) !== until) throw error;
       if (former === undefined) pauses.delete(shareName);
       else pauses.set(shareName, former);
+      // What was put off already is not paused, so it must not wait.
+      this.release();
       throw error;
     }
     void this.#look();
+  }
+
+  /**
+   * Sends what waits longer than rclone itself would, as soon as rclone takes it, unless there is a pause by then.
+   * For what a pause has left: of a former daemon, or one that could not be begun or ended as a whole.
+   */
+  release(): void {
+    if (!this.#isReleasing) void this.#release();
   }
 
   /** What was put off waits on, until somebody asks rclone to send it. */
@@ -100,20 +113,27 @@ export class QueuePause implements UploadPause {
     this.#isLooking = false;
   }
 
-  #putOff(signal: AbortSignal): Promise<void> {
+  /** `former`: the end of the pause that this one takes the place of; what waits for it goes with this one. */
+  #putOff(signal: AbortSignal, former?: number): Promise<void> {
     const { clock } = this.#options;
     return this.#reschedule((expiry) => {
       // Read for each: the pause may have ended meanwhile.
       const { until } = this;
-      const left = until && (until - clock.now()) / 1_000;
-      return left === undefined || Math.abs(expiry - left) < CLOSE_S ? undefined : left;
+      if (until === undefined) return undefined;
+      const [left, formerLeft] = [until, former ?? NaN].map((at) => (at - clock.now()) / 1_000) as [
+        number,
+        number,
+      ];
+      const isOfFormer = Math.abs(expiry - formerLeft) < CLOSE_S && Math.abs(formerLeft - left) >= CLOSE_S;
+      // What goes later than that by itself is not hastened.
+      return expiry < left - CLOSE_S || isOfFormer ? left : undefined;
     }, signal);
   }
 
-  /** A pause ends with the daemon that made it: what waits longer than rclone itself would, goes now. */
-  async #endFormer(): Promise<void> {
-    const { clock, config, end } = this.#options;
+  async #release(): Promise<void> {
+    const { clock, config, end, log, shareName } = this.#options;
     const longest = Math.max(LONGEST_RETRY_S, durationMs(config().mount.write_back) / 1_000);
+    this.#isReleasing = true;
     let isDone = false;
     while (!isDone && !end.aborted && this.until === undefined) {
       isDone = await this.#reschedule(
@@ -121,10 +141,15 @@ export class QueuePause implements UploadPause {
         clock.deadline(LOOK_TIMEOUT_MS, end),
       ).then(
         () => true,
-        () => false,
+        (error: unknown) => {
+          if (!end.aborted)
+            log.warn({ share: shareName, err: error }, 'uploads of a former pause not sent yet');
+          return false;
+        },
       );
       if (!isDone) await pause(clock, ASK_AGAIN_MS, end);
     }
+    this.#isReleasing = false;
   }
 
   /** `wanted`: seconds from now for what waits so many seconds; undefined leaves it. */
@@ -134,8 +159,11 @@ export class QueuePause implements UploadPause {
     for (const { id, expiry: now = 0, uploading } of queue ?? []) {
       const expiry = uploading === true ? undefined : wanted(now);
       if (expiry === undefined) continue;
-      // It left the queue meanwhile.
-      await rc.call('vfs/queue-set-expiry', { fs, id, expiry }, signal).catch(() => signal.throwIfAborted());
+      await rc.call('vfs/queue-set-expiry', { fs, id, expiry }, signal).catch((error: unknown) => {
+        signal.throwIfAborted();
+        // It left the queue meanwhile.
+        if (!/not found/i.test(String(error))) throw error;
+      });
     }
   }
 }

@@ -9,8 +9,10 @@ import type { RcClient } from '../rclone/remote-control.ts';
 const ASK_MS = 5_000;
 /** A file is looked at in each round for so long after it was queued: rclone's mistake comes within 5 s. */
 const CLOSELY_MS = 15_000;
-/** Later, if somebody had the former file open for long. Thousands may wait while the NAS is away. */
+/** Later, if somebody had the former file open for long. */
 const AGAIN_MS = 60_000;
+/** Records in one round, those of new files first: thousands may wait while the NAS is away. */
+const MOST_AT_ONCE = 500;
 
 export interface OverwrittenRecordsOptions {
   readonly rc: Pick<RcClient, 'call'>;
@@ -26,11 +28,12 @@ export interface OverwrittenRecordsOptions {
 interface Queued {
   readonly name: string;
   readonly id: number;
+  readonly uploading?: boolean;
 }
 
 interface Seen {
   readonly sinceMs: number;
-  lookedAtMs: number;
+  readonly lookedAtMs: number;
 }
 
 /**
@@ -58,12 +61,12 @@ export class OverwrittenRecords {
   async mend(): Promise<void> {
     if (!this.#isQueued) return this.#seen.clear();
     const queue = await this.#queue();
-    const suspects: Queued[] = [];
-    for (const one of this.#due(queue)) if (await this.#saysNothingWaits(one)) suspects.push(one);
-    if (suspects.length === 0) return;
-    // What went up meanwhile is rightly recorded so.
-    const still = new Set((await this.#queue()).map(({ id }) => id));
-    for (const { id, name } of suspects) if (still.has(id)) await this.#save(name);
+    for (const one of this.#due(queue)) {
+      if (!(await this.#saysNothingWaits(one))) continue;
+      // What went up meanwhile, or is just through, is rightly recorded so.
+      const waits = (await this.#queue()).some(({ id, uploading }) => id === one.id && uploading !== true);
+      if (waits) await this.#save(one.name);
+    }
   }
 
   async #queue(): Promise<readonly Queued[]> {
@@ -80,13 +83,17 @@ export class OverwrittenRecords {
     const nowMs = this.#options.clock.monotonic();
     const ids = new Set(queue.map(({ id }) => id));
     for (const id of this.#seen.keys()) if (!ids.has(id)) this.#seen.delete(id);
-    return queue.filter(({ id }) => {
-      const seen = this.#seen.get(id) ?? { sinceMs: nowMs, lookedAtMs: -Infinity };
-      this.#seen.set(id, seen);
-      if (nowMs - seen.sinceMs > CLOSELY_MS && nowMs - seen.lookedAtMs < AGAIN_MS) return false;
-      seen.lookedAtMs = nowMs;
-      return true;
+    const known = queue.map((one) => {
+      const seen = this.#seen.get(one.id) ?? { sinceMs: nowMs, lookedAtMs: -Infinity };
+      this.#seen.set(one.id, seen);
+      return { ...one, ...seen, isNew: nowMs - seen.sinceMs <= CLOSELY_MS };
     });
+    const due = known.filter(({ isNew, lookedAtMs }) => isNew || nowMs - lookedAtMs >= AGAIN_MS);
+    const first = due
+      .sort((a, b) => Number(b.isNew) - Number(a.isNew) || a.lookedAtMs - b.lookedAtMs)
+      .slice(0, MOST_AT_ONCE);
+    for (const { id, sinceMs } of first) this.#seen.set(id, { sinceMs, lookedAtMs: nowMs });
+    return first;
   }
 
   async #saysNothingWaits({ name }: Queued): Promise<boolean> {

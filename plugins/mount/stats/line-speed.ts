@@ -44,7 +44,7 @@ export async function measureLine(
   );
   const read = async ({ path, bytes: size }: Found, most: number): Promise<{ bytes: number; ms: number }> => {
     const bytes = Math.min(size, most);
-    const spent = await timed(['cat', `${remotePath(spec)}/${path}`, `--count=${bytes}`, '--discard']);
+    const spent = await timed(['cat', below(remotePath(spec), path), `--count=${bytes}`, '--discard']);
     return { bytes, ms: Math.max(1, spent - listingMs) };
   };
   let speed: { bytes: number; ms: number } | undefined;
@@ -55,6 +55,11 @@ export async function measureLine(
     sizes: files.map(({ bytes }) => bytes),
     ...(speed && { bytesPerSecond: (speed.bytes * 1_000) / speed.ms }),
   };
+}
+
+/** `nas:/a` is another file than `nas:a` where a login begins in a folder of its own. */
+function below(remote: string, path: string): string {
+  return remote.endsWith(':') || remote.endsWith('/') ? remote + path : `${remote}/${path}`;
 }
 
 /** Of lines such as `1234;folder/name`; one that was cut off is left out. */

@@ -42,17 +42,29 @@ export function foldersInUse(mountPoint: string, proc = '/proc'): ReadonlySet<st
 /** Paths that are open in any way, somebody's working directory, executed, or mapped into memory. */
 export function usedPaths(mountPoint: string, proc = '/proc'): ReadonlySet<string> {
   const found = new Set<string>();
-  const add = (target: string | undefined): void => {
-    if (target?.startsWith(`${mountPoint}/`) === true) found.add(target.slice(mountPoint.length + 1));
-  };
+  for (const target of usedTargets(mountPoint, proc))
+    if (target.startsWith(`${mountPoint}/`)) found.add(target.slice(mountPoint.length + 1));
+  return found;
+}
+
+/** Whether somebody stands in the root of a mount or has it open, as NFS-Ganesha has while it exports it. */
+export function isRootInUse(mountPoint: string, proc = '/proc'): boolean {
+  for (const target of usedTargets(mountPoint, proc)) if (target === mountPoint) return true;
+  return false;
+}
+
+/** Of all processes; files in memory only of this mount. */
+function* usedTargets(mountPoint: string, proc: string): Generator<string> {
   for (const pid of namesIn(proc)) {
     if (!/^\d+$/.test(pid)) continue;
-    for (const link of ['cwd', 'root', 'exe']) add(targetOf(join(proc, pid, link)));
-    for (const fd of namesIn(join(proc, pid, 'fd'))) add(targetOf(join(proc, pid, 'fd', fd)));
+    const links = ['cwd', 'root', 'exe', ...namesIn(join(proc, pid, 'fd')).map((fd) => join('fd', fd))];
+    for (const link of links) {
+      const target = targetOf(join(proc, pid, link));
+      if (target !== undefined) yield target;
+    }
     for (const line of mapsOf(join(proc, pid, 'maps'), mountPoint))
-      add(line.slice(line.indexOf('/')).replace(/ \(deleted\)$/, ''));
+      yield line.slice(line.indexOf('/')).replace(/ \(deleted\)$/, '');
   }
-  return found;
 }
 
 function mapsOf(file: string, mountPoint: string): readonly string[] {

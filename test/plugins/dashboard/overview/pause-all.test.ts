@@ -24,7 +24,9 @@ function share(name: string, traits: { obstacle?: string; failure?: string } = {
       get until() {
         return until;
       },
-      obstacle: traits.obstacle,
+      get obstacle() {
+        return traits.obstacle;
+      },
       set: async (to: number) => {
         if (traits.failure !== undefined) throw new Error(traits.failure);
         until = to;
@@ -70,6 +72,16 @@ describe('a pause of all uploads', () => {
     assert.equal(toHtml(pauseButton(hindered, view)), '');
     const { ok, message } = await pauseAll(contextWith(hindered));
     assert.deepEqual([ok, textOf(message, 'en')], [false, 'No uploads can be paused just now.']);
+  });
+
+  it('ends also where settings have changed so that it could not be paused any more', async () => {
+    const traits: { obstacle?: string } = {};
+    const hasty = share('hasty', traits);
+    await pauseAll(contextWith([hasty]));
+    traits.obstacle = 'mount.write_back is 1s';
+    assert.match(panel([hasty]), /go-on/);
+    await goOnAll(contextWith([hasty]));
+    assert.doesNotMatch(panel([hasty]), /go-on/);
   });
 
   it('names the share whose pause failed', async () => {

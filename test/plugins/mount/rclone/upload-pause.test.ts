@@ -23,8 +23,11 @@ function stage(writeBack = '5s') {
   const add = (id: number, seconds: number, uploading = false): void => {
     queue.set(id, { id, dueMs: clock.monotonic() + seconds * 1_000, uploading });
   };
+  /** Listed still, and gone when it is asked for. */
+  const gone = new Set<number>();
   const calls: string[] = [];
   let isSilent = false;
+  let answers = Infinity;
   const rc = {
     call: async (name: string, parameters: Readonly<Record<string, unknown>>): Promise<never> => {
       if (isSilent) throw new Error('rclone does not answer');
@@ -32,6 +35,9 @@ function stage(writeBack = '5s') {
       if (name === 'vfs/queue')
         return { queue: [...queue.values()].map((item) => ({ ...item, expiry: secondsTo(item) })) } as never;
       const { id, expiry } = parameters as { id: number; expiry: number };
+      if (gone.has(id)) throw new Error('id not found in queue');
+      answers -= 1;
+      if (answers < 0) throw new Error('rclone does not answer');
       calls.push(`${id} ${Math.round(expiry)}`);
       add(id, expiry);
       return {} as never;
@@ -54,9 +60,11 @@ function stage(writeBack = '5s') {
     end,
     pauses,
     add,
+    drop: (id: number) => void gone.add(id),
     calls,
     begin,
     silence: (to: boolean) => (isSilent = to),
+    answerOnly: (count: number) => (answers = count),
     signal: new AbortController().signal,
   };
 }
@@ -98,6 +106,44 @@ describe('a pause of uploads', () => {
     await paused.set(clock.now() + HOUR_MS, signal);
     await paused.set(clock.now() + 60_000, signal);
     assert.deepEqual(calls, ['1 3600', '1 60']);
+    end.abort();
+  });
+
+  it('hastens nothing that goes later than its end by itself', async () => {
+    const { add, begin, calls, clock, end, signal } = stage('1h');
+    add(1, 3_600);
+    add(2, 200);
+    const paused = begin();
+    await paused.set(clock.now() + 60_000, signal);
+    await clock.advance(58_500);
+    add(3, 5);
+    await clock.advance(1_500);
+    assert.deepEqual(calls, []);
+    end.abort();
+  });
+
+  it('that could not be begun as a whole leaves nothing behind that waits', async () => {
+    const { add, answerOnly, begin, calls, clock, end, signal } = stage();
+    add(1, 4);
+    add(2, 4);
+    const paused = begin();
+    answerOnly(1);
+    await assert.rejects(paused.set(clock.now() + HOUR_MS, signal), /does not answer/);
+    assert.deepEqual([calls, paused.until], [['1 3600'], undefined]);
+    await clock.advance(5_000);
+    answerOnly(Infinity);
+    await clock.advance(5_000);
+    assert.deepEqual(calls, ['1 3600', '1 -1']);
+    end.abort();
+  });
+
+  it('leaves what is no longer in the queue', async () => {
+    const { begin, clock, end, signal, add, calls, drop } = stage();
+    add(1, 4);
+    add(2, 4);
+    drop(1);
+    await begin().set(clock.now() + HOUR_MS, signal);
+    assert.deepEqual(calls, ['2 3600']);
     end.abort();
   });
 

@@ -13,7 +13,7 @@ const META = { Size: 5, Rs: [{ Pos: 0, Size: 5 }], Fingerprint: '5,then', ModTim
 describe('records that rclone overwrites with those of former files', () => {
   let root: string;
   let clock: ReturnType<typeof createManualClock>;
-  let queue: { readonly name: string; readonly id: number }[];
+  let queue: { readonly name: string; readonly id: number; readonly uploading?: boolean }[];
   let asked: number;
   /** Called when the queue is asked for. */
   let onAsk: () => void;
@@ -93,6 +93,31 @@ describe('records that rclone overwrites with those of former files', () => {
     await clock.advance(15_000);
     await records.mend();
     assert.equal(saved.length, 1 + 10 + 1);
+  });
+
+  it('are left alone while a file goes up, which may be through', async () => {
+    await put('saved', false);
+    queue = [{ name: 'saved', id: 1, uploading: true }];
+    await records.mend();
+    assert.deepEqual(saved, []);
+  });
+
+  it('are looked at in portions where thousands wait, those of new files first', async () => {
+    for (let id = 0; id < 1_200; id += 1) queue.push({ name: `${id}`, id });
+    for (const name of ['0', '1199', 'new']) await put(name, false);
+    await records.mend();
+    assert.deepEqual(
+      saved.map(([name]) => name),
+      ['0'],
+      '500 of them',
+    );
+    await clock.advance(20_000);
+    queue.push({ name: 'new', id: 5_000 });
+    for (let round = 0; round < 2; round += 1) await records.mend();
+    assert.deepEqual(
+      saved.map(([name]) => name),
+      ['0', 'new', 'new', '1199'],
+    );
   });
 
   it('cost no question while nothing waits', async () => {

@@ -57,6 +57,20 @@ describe('the line to a remote', () => {
     assert.deepEqual(reads.at(-1)?.slice(1), ['--count=67108864', '--discard'], 'no more than is needed');
     assert.equal(reads.length, 2);
     assert.ok(reads.every(([path]) => path?.endsWith(scratch.path('nas', 'film')) === true));
+
+    // Where a login begins in a folder of its own, its files are not those of the server's root.
+    const home = { ...spec, share: { ...spec.share, remote_path: '' } };
+    const listed = { code: 0, stdout: '100000000;film\n', stderr: '' };
+    const wanted: string[] = [];
+    const inHome: Pick<MountTools['processes'], 'run'> = {
+      run: async (command) => {
+        if (command.args.includes('version')) return processes.run(command);
+        if (command.args[0] === 'cat') wanted.push(command.args[1] ?? '');
+        return { ...(await processes.run({ ...command, args: ['version'] })), ...listed };
+      },
+    };
+    await measureLine(home, { ...tools, processes: inHome } as MountTools, AbortSignal.timeout(60_000));
+    assert.ok(wanted.length > 0 && wanted.every((path) => path.endsWith(':film')), wanted.join());
     await assert.rejects(
       measureLine(
         { ...spec, share: { ...spec.share, remote_path: '/nowhere' } },
