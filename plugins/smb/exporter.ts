@@ -249,8 +249,9 @@ class SmbParts implements ExporterParts<ServedShare> {
 
   async #take(file: string, text: string): Promise<void> {
     await rename(file, this.#paths.conf);
-    this.#written = text;
     if (this.server.process) await reload(this.#tools.processes, this.#paths);
+    // Last: a server that could not be told is told again.
+    this.#written = text;
   }
 
   #render(samba: Samba, listening: Listening): string {
