@@ -214,8 +214,9 @@ class NfsParts implements ExporterParts<ServedExport> {
     );
     if (text === this.#written) return false;
     await writeWhole(this.#paths.conf, text);
-    this.#written = text;
     await this.#book.keep(exports);
+    // Last: what failed before is written and read again.
+    this.#written = text;
     return true;
   }
 

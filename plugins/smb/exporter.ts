@@ -1,6 +1,4 @@
-import { readFile, rename } from 'node:fs/promises';
-import { isDeepStrictEqual } from 'node:util';
-import { exporterOf, manageServer, createExportTable, shareAccess, writeWhole } from 'mountkeeper';
+import { exporterOf, manageServer, createExportTable, shareAccess } from 'mountkeeper';
 import type {
   ListenAddress,
   Config,
@@ -26,18 +24,18 @@ import { findSamba } from './samba.ts';
 import type { Samba } from './samba.ts';
 import { pathProblem, renderConfig } from './server-config.ts';
 import type { ServedShare } from './server-config.ts';
-import { disconnectChanged, endSessions, reload } from './sessions.ts';
-import type { SessionTools } from './sessions.ts';
+import { endSessions, reload } from './sessions.ts';
 import {
   askEverywhere,
   awaitReady,
-  configProblem,
   endHelper,
+  Enforcement,
   GRACE_MS,
   PROCESS_KEY,
   serverEnvironment,
   serverSpec,
 } from './smbd.ts';
+import type { Wanted } from './smbd.ts';
 import { resolveUsers, settleUsers } from './users.ts';
 
 export interface SmbTools extends ExporterTools {
@@ -72,17 +70,14 @@ class SmbParts implements ExporterParts<ServedShare> {
   #users: readonly string[] = [];
   #samba: Samba | undefined;
   #listening: Listening | undefined;
-  #configProblem: string | undefined;
-  #written: string | undefined;
-  /** What sessions may have entered the shares by. */
-  #entered: ReadonlyMap<string, ServedShare> = new Map();
-  #isLate = false;
+  readonly #enforcement: Enforcement;
 
   constructor(tools: SmbTools) {
     this.#tools = tools;
     this.isEnabled = tools.settings.enabled;
     this.listensAt = { port: tools.settings.port, addresses: tools.settings.listen };
     this.#paths = smbPaths(tools.paths.stateDir);
+    this.#enforcement = new Enforcement({ ...tools, paths: this.#paths });
     this.shown = createExportTable({
       ...tools,
       protocol: 'smb',
@@ -98,7 +93,7 @@ class SmbParts implements ExporterParts<ServedShare> {
         await awaitReady(this.#endpoint(), process, { clock: tools.clock, signal });
         // Changes during its start may or may not have been read.
         await reload(tools.processes, this.#paths);
-        await this.shown.inTurn(() => this.#disconnectChanged());
+        await this.#applyAgain();
       },
       ask: (signal) => askEverywhere(this.#endpoint(), signal),
       cleanUp: () => endHelper(this.#paths, tools.clock),
@@ -107,12 +102,12 @@ class SmbParts implements ExporterParts<ServedShare> {
 
   /** True when every client with access would be served. */
   isServing(): boolean {
-    return this.#configProblem === undefined && (this.#tools.settings.guest || this.#users.length > 0);
+    return this.#enforcement.problem === undefined && (this.#tools.settings.guest || this.#users.length > 0);
   }
 
   beforeLook(): void {
     if (this.#isMoreThere()) this.server.renew();
-    if (this.#isLate) void this.shown.inTurn(() => this.#disconnectChanged());
+    void this.#applyAgain();
   }
 
   offers(): readonly Offer[] {
@@ -129,6 +124,7 @@ class SmbParts implements ExporterParts<ServedShare> {
 
   notices(): readonly Notice[] {
     const { settings } = this.#tools;
+    const { problem } = this.#enforcement;
     const nobody =
       !settings.guest && settings.users.length === 0
         ? ['nobody can log in over SMB: add [[smb.users]], or set smb.guest = true']
@@ -137,9 +133,7 @@ class SmbParts implements ExporterParts<ServedShare> {
       (entry) => `SMB does not listen on ${entry}: this machine has no such address or network interface now`,
     );
     return [
-      ...(this.#configProblem === undefined
-        ? []
-        : [{ level: 'error' as const, message: `SMB: ${this.#configProblem}` }]),
+      ...(problem === undefined ? [] : [{ level: 'error' as const, message: `SMB: ${problem}` }]),
       ...[...nobody, ...missing, ...this.#userProblems].map((message) => ({
         level: 'warning' as const,
         message,
@@ -166,9 +160,9 @@ class SmbParts implements ExporterParts<ServedShare> {
     const { processes, settings, secrets, log, owner } = this.#tools;
     const { passwords, problems } = resolveUsers(settings.users, secrets);
     this.#users = [...passwords.keys()];
-    const wasOpen = !settings.guest && this.#written?.includes('map to guest = Bad User') === true;
+    const wasOpen =
+      !settings.guest && this.#enforcement.written?.includes('map to guest = Bad User') === true;
     await this.#apply();
-    if (this.#configProblem !== undefined) throw new Error(this.#configProblem);
     const env = serverEnvironment(samba, this.#paths);
     const cut = (users: readonly string[]): Promise<void> => this.#cut(users, env);
     if (wasOpen) await cut([GUEST]);
@@ -199,58 +193,33 @@ class SmbParts implements ExporterParts<ServedShare> {
     });
   }
 
-  /** Sessions whose user may do something else by now leave the share. What failed is done at the next look. */
-  async #disconnectChanged(): Promise<void> {
-    const now = new Map(this.shown.entries);
-    if (!this.server.process || !this.#samba || isDeepStrictEqual(this.#entered, now)) return;
-    const tools: SessionTools = {
-      processes: this.#tools.processes,
-      paths: this.#paths,
-      env: serverEnvironment(this.#samba, this.#paths),
-    };
-    try {
-      await disconnectChanged(this.#entered, now, tools);
-      // Written last: a daemon that is killed before this leaves the rest to the next one.
-      await writeWhole(this.#paths.shares, JSON.stringify([...now.values()]));
-      this.#entered = now;
-      this.#isLate = false;
-    } catch (error) {
-      this.#isLate = true;
-      this.#tools.log.error({ err: error }, 'sessions whose access has changed are not disconnected yet');
-    }
-  }
-
   async #askForPort(listening: Listening): Promise<void> {
     const problem = await listenProblem(this.#tools.settings.port, listening);
     if (problem !== undefined) throw new Error(problem);
   }
 
-  /**
-   * Writes the configuration, makes the server read it, and disconnects clients of shares that were removed
-   * or changed.
-   */
   async #apply(): Promise<void> {
-    const { processes } = this.#tools;
-    if (!this.#samba || !this.#listening) return;
-    const text = this.#render(this.#samba, this.#listening);
-    if (text !== this.#written) {
-      const next = `${this.#paths.conf}.next`;
-      await writeWhole(next, text);
-      this.#configProblem = await configProblem(processes, next);
-      if (this.#configProblem !== undefined)
-        this.#tools.log.error(
-          { reason: this.#configProblem },
-          'configuration of smbd is not valid, the former one stays',
-        );
-      else await this.#take(next, text);
-    }
-    await this.#disconnectChanged();
+    const wanted = this.#wanted();
+    if (wanted) await this.#enforcement.apply(wanted);
   }
 
-  async #take(file: string, text: string): Promise<void> {
-    await rename(file, this.#paths.conf);
-    this.#written = text;
-    if (this.server.process) await reload(this.#tools.processes, this.#paths);
+  /** What failed before, or was changed while the server started. Never rejects. */
+  async #applyAgain(): Promise<void> {
+    await this.shown
+      .inTurn(() => this.#apply())
+      .catch((error: unknown) =>
+        this.#tools.log.error({ err: error }, 'smbd does not serve by its new configuration yet'),
+      );
+  }
+
+  /** Undefined before the first plan. */
+  #wanted(): Wanted | undefined {
+    if (!this.#samba || !this.#listening) return undefined;
+    return {
+      text: this.#render(this.#samba, this.#listening),
+      shares: this.shown.entries,
+      env: this.server.process && serverEnvironment(this.#samba, this.#paths),
+    };
   }
 
   #render(samba: Samba, listening: Listening): string {
@@ -285,12 +254,8 @@ class SmbParts implements ExporterParts<ServedShare> {
   /** The shares of a server that a former daemon left. */
   async former(): Promise<ReadonlyMap<string, ServedShare>> {
     if (!(await this.#tools.processes.adopt(PROCESS_KEY))) return new Map();
-    // Then it is written anew, and the server reads it.
-    this.#written = await readFile(this.#paths.conf, 'utf8').catch(() => undefined);
     try {
-      const shares = JSON.parse(await readFile(this.#paths.shares, 'utf8')) as ServedShare[];
-      this.#entered = new Map(shares.map((share) => [share.name, share]));
-      return this.#entered;
+      return await this.#enforcement.recall();
     } catch {
       // Nothing is known of what it shows: shares are added as they come.
       return new Map();

@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, rename } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { untilAnswered } from 'mountkeeper';
-import type { Clock, ManagedProcess, Processes, ProcessSpec } from 'mountkeeper';
+import { isDeepStrictEqual } from 'node:util';
+import { untilAnswered, writeWhole } from 'mountkeeper';
+import type { Clock, Logger, ManagedProcess, Processes, ProcessSpec } from 'mountkeeper';
 import { negotiate } from './negotiate.ts';
 import type { SmbPaths } from './paths.ts';
 import type { Samba } from './samba.ts';
+import type { ServedShare } from './server-config.ts';
+import { disconnectChanged, reload } from './sessions.ts';
 
 export const PROCESS_KEY = 'smb/smbd';
 export const GRACE_MS = 5_000;
@@ -105,4 +108,89 @@ export async function configProblem(processes: Processes, file: string): Promise
     .find((line) => /unknown parameter|ignoring badly formed|error|invalid/i.test(line));
   if (code === 0 && complaint === undefined) return undefined;
   return complaint?.trim() ?? `testparm ended with ${code}`;
+}
+
+export interface Wanted {
+  /** Of the configuration file. */
+  readonly text: string;
+  /** The shares in it, by name. */
+  readonly shares: ReadonlyMap<string, ServedShare>;
+  /** Of the server that runs; undefined while none does. */
+  readonly env: Readonly<Record<string, string>> | undefined;
+}
+
+/** What smbd has been told, and what its sessions may have entered the shares by. */
+export class Enforcement {
+  readonly #tools: { readonly processes: Processes; readonly paths: SmbPaths; readonly log: Logger };
+  #written: string | undefined;
+  #entered: ReadonlyMap<string, ServedShare> = new Map();
+  #problem: string | undefined;
+
+  constructor(tools: { readonly processes: Processes; readonly paths: SmbPaths; readonly log: Logger }) {
+    this.#tools = tools;
+  }
+
+  /** The configuration in force; undefined while none is known. */
+  get written(): string | undefined {
+    return this.#written;
+  }
+
+  /** Why smbd does not serve by what is wanted, but by the former configuration. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** What a former daemon's server was told; rejects when its shares are not known. */
+  async recall(): Promise<ReadonlyMap<string, ServedShare>> {
+    const { paths } = this.#tools;
+    // None: then it is written anew, and the server reads it.
+    this.#written = await readFile(paths.conf, 'utf8').catch(() => undefined);
+    const shares = JSON.parse(await readFile(paths.shares, 'utf8')) as ServedShare[];
+    this.#entered = new Map(shares.map((share) => [share.name, share]));
+    return this.#entered;
+  }
+
+  /**
+   * Writes the configuration, makes the server read it, and disconnects clients of shares that were removed
+   * or changed, once the server lets them in by that alone: they enter again at once. Rejects when the server
+   * would not accept it or cannot be told. Call it every few seconds: what failed is tried again.
+   */
+  async apply(wanted: Wanted): Promise<void> {
+    try {
+      if (wanted.text !== this.#written) await this.#write(wanted);
+      this.#problem = undefined;
+    } catch (error) {
+      this.#problem = (error as Error).message;
+      throw error;
+    }
+    await this.#disconnect(wanted);
+  }
+
+  async #write({ text, env }: Wanted): Promise<void> {
+    const { processes, paths, log } = this.#tools;
+    const next = `${paths.conf}.next`;
+    await writeWhole(next, text);
+    const problem = await configProblem(processes, next);
+    if (problem !== undefined && problem !== this.#problem)
+      log.error({ reason: problem }, 'configuration of smbd is not valid, the former one stays');
+    if (problem !== undefined) throw new Error(problem);
+    await rename(next, paths.conf);
+    if (env) await reload(processes, paths);
+    // Last: a server that could not be told is told again.
+    this.#written = text;
+  }
+
+  async #disconnect({ shares, env }: Wanted): Promise<void> {
+    if (!env || isDeepStrictEqual(this.#entered, shares)) return;
+    const { processes, paths, log } = this.#tools;
+    const now = new Map(shares);
+    try {
+      await disconnectChanged(this.#entered, now, { processes, paths, env });
+      // Written last: a daemon that is killed before this leaves the rest to the next one.
+      await writeWhole(paths.shares, JSON.stringify([...now.values()]));
+      this.#entered = now;
+    } catch (error) {
+      log.error({ err: error }, 'sessions whose access has changed are not disconnected yet');
+    }
+  }
 }

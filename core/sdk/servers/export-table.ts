@@ -27,7 +27,7 @@ export interface ExportTableOptions<Entry extends { readonly path: string }> {
   readonly describe: (spec: ShareSpec, mount: Mount, former: Entry | undefined) => Entry | Promise<Entry>;
   /**
    * Makes the server match `entries`. `changed` is a share that was exported before and is now removed or
-   * exported differently.
+   * exported differently. When it rejects, it is called again for the same share by `catchUp`.
    */
   readonly apply: (changed: string | undefined) => Promise<void>;
 }
@@ -48,6 +48,8 @@ export interface ExportTable<Entry> {
   redescribe(): Promise<void>;
   /** Removes exports of a former daemon that no share has claimed. Call it every few seconds. */
   dropUnclaimed(): Promise<void>;
+  /** Applies again what a rejected `apply` has left, and never rejects. Call it every few seconds. */
+  catchUp(): Promise<void>;
   /** Runs work on the server's files after all earlier work. */
   inTurn<T>(work: () => Promise<T>): Promise<T>;
   /** One notice for each share that cannot be exported. */
@@ -60,11 +62,21 @@ export function createExportTable<Entry extends { readonly path: string }>(
   return new Shown(options);
 }
 
+/** A change that the server has not taken yet. */
+interface Unapplied {
+  /** As `apply` is told. */
+  readonly changed: string | undefined;
+  /** Why it was not taken the last time. */
+  readonly reason?: string;
+}
+
 class Shown<Entry extends { readonly path: string }> implements ExportTable<Entry> {
   readonly entries = new Map<string, Entry>();
   readonly #options: ExportTableOptions<Entry>;
   readonly #unclaimed = new Set<string>();
   readonly #refused = new Map<string, string>();
+  /** By share. The server may let somebody in by the former entry until it is empty. */
+  readonly #unapplied = new Map<string, Unapplied>();
   #openedAtMs = 0;
   readonly #turns = createSerialQueue();
 
@@ -102,39 +114,71 @@ class Shown<Entry extends { readonly path: string }> implements ExportTable<Entr
 
   async redescribe(): Promise<void> {
     await this.inTurn(async () => {
-      const changed: string[] = [];
       for (const name of this.entries.keys()) {
         const live = this.#options.shares.list().find((one) => one.spec.share.name === name);
-        if (live?.mount && (await this.#take(live.spec, live.mount))) changed.push(name);
+        if (live?.mount) await this.#take(live.spec, live.mount);
       }
       // All of them are known by the first call, so that a server that reads all at once does so once.
-      for (const name of changed) await this.#options.apply(name);
+      await this.#apply([...this.#unapplied.keys()]);
     });
   }
 
-  async #show(spec: ShareSpec, mount: Mount): Promise<void> {
-    const { name } = spec.share;
-    const wasShown = this.entries.has(name);
-    if (await this.#take(spec, mount)) await this.#options.apply(wasShown ? name : undefined);
+  async catchUp(): Promise<void> {
+    // Told in the log.
+    await this.inTurn(() => this.#apply([...this.#unapplied.keys()])).catch(() => undefined);
   }
 
-  /** Resolves with true when the share is to be exported in another way than before. */
-  async #take(spec: ShareSpec, mount: Mount): Promise<boolean> {
+  async #show(spec: ShareSpec, mount: Mount): Promise<void> {
+    await this.#take(spec, mount);
+    await this.#apply([spec.share.name]);
+  }
+
+  async #take(spec: ShareSpec, mount: Mount): Promise<void> {
     const { name } = spec.share;
     this.#unclaimed.delete(name);
     const next = await this.#describe(spec, mount);
-    if (isDeepStrictEqual(this.entries.get(name), next)) return false;
+    const former = this.entries.get(name);
+    if (isDeepStrictEqual(former, next)) return;
+    const changed = former ? name : this.#unapplied.get(name)?.changed;
+    this.#unapplied.set(name, { ...this.#unapplied.get(name), changed });
     if (next) this.entries.set(name, next);
     else this.entries.delete(name);
-    return true;
   }
 
   async remove(share: string): Promise<void> {
     this.#refused.delete(share);
     await this.inTurn(async () => {
       this.#unclaimed.delete(share);
-      if (this.entries.delete(share)) await this.#options.apply(share);
+      if (this.entries.delete(share)) this.#unapplied.set(share, { changed: share });
+      await this.#apply([share]);
     });
+  }
+
+  /** Tries each of the shares that waits for it; then rejects with the first failure. */
+  async #apply(shares: readonly string[]): Promise<void> {
+    const failures: unknown[] = [];
+    for (const share of shares) {
+      const waiting = this.#unapplied.get(share);
+      if (!waiting) continue;
+      try {
+        await this.#options.apply(waiting.changed);
+        this.#unapplied.delete(share);
+      } catch (error) {
+        failures.push(error);
+        this.#noteFailure(share, waiting, error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  #noteFailure(share: string, waiting: Unapplied, error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error);
+    this.#unapplied.set(share, { ...waiting, reason });
+    if (waiting.reason !== reason)
+      this.#options.log.error(
+        { share, err: error },
+        'the server has not taken the change of a share; it is tried again',
+      );
   }
 
   async dropUnclaimed(): Promise<void> {

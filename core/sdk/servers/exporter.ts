@@ -69,6 +69,7 @@ export function exporterOf<Entry>(parts: ExporterParts<Entry>): ServingExporter 
     look: async (signal) => {
       if (!isEnabled) return;
       await shown.dropUnclaimed();
+      await shown.catchUp();
       parts.beforeLook?.();
       await server.look(signal);
     },

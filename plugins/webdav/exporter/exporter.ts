@@ -181,6 +181,7 @@ export class WebdavExporter implements ServingExporter {
   async look(signal: AbortSignal): Promise<void> {
     if (!this.#tools.settings.enabled) return;
     await this.#shown.dropUnclaimed();
+    await this.#shown.catchUp();
     for (const share of [...this.#missing(), ...this.#lost]) this.#addAgain(share);
     await this.#shown.inTurn(() => this.#tell());
     if (this.#server.process && this.#isReady) await this.#ask(signal);

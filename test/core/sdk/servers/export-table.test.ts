@@ -16,6 +16,8 @@ function setUp(mountedPaths: readonly string[] = []) {
   const living: LiveShare[] = [];
   const done: string[] = [];
   const refusals = new Map<string, string>();
+  /** By share: why the server does not take a change of it; '' is a new one. */
+  const failures = new Map<string, string>();
   const shown = createExportTable<Entry>({
     clock,
     log: pino({ level: 'silent' }),
@@ -30,12 +32,15 @@ function setUp(mountedPaths: readonly string[] = []) {
       if (reason !== undefined) throw new Error(reason);
       return { path: mount.plan.mountPoint, readOnly: share.read_only };
     },
-    apply: async (changed) =>
-      void done.push(
+    apply: async (changed) => {
+      const failure = failures.get(changed ?? '');
+      if (failure !== undefined) throw new Error(failure);
+      done.push(
         `${[...shown.entries.keys()].join('+') || 'none'}${changed === undefined ? '' : ` changed ${changed}`}`,
-      ),
+      );
+    },
   });
-  return { clock, living, done, refusals, shown };
+  return { clock, living, done, refusals, failures, shown };
 }
 
 const mountOf = (name: string): Mount => new FakeMount(planOf(spec(name)), name);
@@ -110,6 +115,43 @@ describe('the shares that a protocol shows', () => {
     refusals.set('a', 'no');
     await shown.redescribe();
     assert.deepEqual(done, ['a changed a', 'none changed a']);
+  });
+
+  it('are told to the server again until it takes them, whether they are new, changed or gone', async () => {
+    const { shown, done, failures } = setUp();
+    failures.set('', 'disk full').set('a', 'disk full');
+    await assert.rejects(shown.add(spec('a'), mountOf('a')), /disk full/);
+    await shown.catchUp();
+    assert.deepEqual(done, []);
+    failures.delete('');
+    await shown.catchUp();
+    await shown.catchUp();
+    assert.deepEqual(done.splice(0), ['a']);
+    await assert.rejects(shown.add(spec('a', { readOnly: true }), mountOf('a')), /disk full/);
+    failures.clear();
+    // As it was before: the server may have taken half of it.
+    await shown.add(spec('a'), mountOf('a'));
+    assert.deepEqual(done.splice(0), ['a changed a']);
+    failures.set('a', 'disk full');
+    await assert.rejects(shown.remove('a'), /disk full/);
+    failures.clear();
+    await shown.catchUp();
+    assert.deepEqual(done, ['none changed a']);
+  });
+
+  it('are told to the server though it does not take another one', async () => {
+    const { shown, done, failures, living } = setUp();
+    living.push(live('a'), live('b'));
+    for (const { spec: one, mount } of living) if (mount) await shown.add(one, mount);
+    done.length = 0;
+    const readOnly = (name: string) => ({ ...spec(name), share: { ...spec(name).share, read_only: true } });
+    living.splice(0, 2, live('a', { spec: readOnly('a') }), live('b', { spec: readOnly('b') }));
+    failures.set('a', 'busy');
+    await assert.rejects(shown.redescribe(), /busy/);
+    assert.deepEqual(done, ['a+b changed b']);
+    failures.clear();
+    await shown.redescribe();
+    assert.deepEqual(done, ['a+b changed b', 'a+b changed a']);
   });
 
   it('begin with those that are mounted and healthy', async () => {

@@ -38,6 +38,7 @@ function setUp(change: Partial<ExporterParts<Entry>> = {}) {
     inTurn: (work) => work(),
     redescribe: did('redescribe'),
     dropUnclaimed: did('drop'),
+    catchUp: did('catch up'),
     open: async (former) =>
       void done.push(`open with ${[...((await former?.()) ?? new Map()).keys()].join()}`),
     add: async ({ share }) => void done.push(`add ${share.name}`),
@@ -64,6 +65,7 @@ describe('an exporter with a server', () => {
       'start',
       'add a',
       'drop',
+      'catch up',
       'before',
       'ask',
       'remove a',
@@ -132,7 +134,7 @@ describe('a plugin that provides an exporter', () => {
     assert.equal(made(), exporter);
     assert.deepEqual(done, ['open with ', 'start']);
     await host.advance(3_000);
-    assert.deepEqual(done.slice(2), ['drop', 'ask']);
+    assert.deepEqual(done.slice(2), ['drop', 'catch up', 'ask']);
     await host.close();
     assert.equal(done.at(-1), 'stop');
   });

@@ -1,0 +1,70 @@
+/** That clients are disconnected once smbd lets them in by what is wanted, and not before. */
+import assert from 'node:assert/strict';
+import { mkdir, readFile } from 'node:fs/promises';
+import { describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
+import { pino } from 'pino';
+import type { Processes, ShortCommand } from 'mountkeeper';
+import { smbPaths } from '../../../plugins/smb/paths.ts';
+import type { ServedShare } from '../../../plugins/smb/server-config.ts';
+import { Enforcement } from '../../../plugins/smb/smbd.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+
+const TEAM: ServedShare = { name: 'team', path: '/mnt/team', readOnly: false, isShared: false };
+const wanted = (text: string, ...shares: readonly ServedShare[]) => ({
+  text,
+  shares: new Map(shares.map((share) => [share.name, share])),
+  env: {},
+});
+
+async function setUp(t: TestContext) {
+  const scratch = await createScratch('smb-enforcement');
+  t.after(() => scratch.close());
+  const paths = smbPaths(scratch.root);
+  await mkdir(paths.root, { recursive: true });
+  /** By command: its exit code, or why it cannot be run. */
+  const answers = new Map<string, number | Error>();
+  const orders: string[] = [];
+  const run = async ({ command, args }: ShortCommand) => {
+    const answer = answers.get(command) ?? 0;
+    if (answer instanceof Error) throw answer;
+    if (command === 'smbcontrol' && answer === 0) orders.push(args.slice(2).join(' '));
+    return { code: answer, stdout: '', stderr: '' };
+  };
+  const processes = { run } as unknown as Processes;
+  const enforcement = new Enforcement({ processes, paths, log: pino({ level: 'silent' }) });
+  await enforcement.apply(wanted('first', TEAM));
+  orders.length = 0;
+  return { enforcement, answers, orders, conf: () => readFile(paths.conf, 'utf8') };
+}
+
+describe('what smbd is told', () => {
+  it('keeps clients in their shares while it is refused, and disconnects them when it is taken', async (t) => {
+    const { enforcement, answers, orders, conf } = await setUp(t);
+    const refusals = [
+      [1, 'testparm ended with 1'],
+      [new Error('testparm took too long'), 'testparm took too long'],
+    ] as const;
+    for (const [answer, problem] of refusals) {
+      answers.set('testparm', answer);
+      await assert.rejects(enforcement.apply(wanted('second')), { message: problem });
+      assert.deepEqual([orders, await conf(), enforcement.problem], [[], 'first', problem]);
+    }
+    await enforcement.apply(wanted('first', TEAM));
+    assert.equal(enforcement.problem, undefined, 'what is in force is wanted again');
+    answers.clear();
+    await enforcement.apply(wanted('second'));
+    await enforcement.apply(wanted('second'));
+    assert.deepEqual(orders, ['smbd reload-config', 'smbd close-share team']);
+    assert.deepEqual([await conf(), enforcement.problem], ['second', undefined]);
+  });
+
+  it('is told again when the order to read it could not be sent', async (t) => {
+    const { enforcement, answers, orders } = await setUp(t);
+    answers.set('smbcontrol', new Error('smbcontrol took too long'));
+    await assert.rejects(enforcement.apply(wanted('second')), /too long/);
+    answers.clear();
+    await enforcement.apply(wanted('second'));
+    assert.deepEqual(orders, ['smbd reload-config', 'smbd close-share team']);
+  });
+});
