@@ -4,7 +4,7 @@
  */
 import type { Config } from '../contract/config.ts';
 
-/** `write` may read, too; nobody is in both. */
+/** `write` may read, too; nobody is in both. Names are in Unicode's composed form (NFC), as logins are. */
 export interface ShareAccess {
   readonly write: readonly string[];
   readonly read: readonly string[];
@@ -47,7 +47,7 @@ function members({ groups = {} }: Config, names: readonly string[]): string[] {
     const group = groupOf(name);
     return group === undefined ? [name] : (known.get(group) ?? []);
   });
-  return [...new Set(users)].sort();
+  return [...new Set(users.map((name) => name.normalize('NFC')))].sort();
 }
 
 /**
@@ -61,8 +61,9 @@ export function entranceOf(
 ): Entrance {
   if (access === undefined) return 'write';
   if (user === undefined) return 'none';
+  const own = user.normalize('NFC');
   const isIn = (names: readonly string[]): boolean =>
-    ignoresCase ? names.some((name) => name.toLowerCase() === user.toLowerCase()) : names.includes(user);
+    ignoresCase ? names.some((name) => name.toLowerCase() === own.toLowerCase()) : names.includes(own);
   if (isIn(access.read)) return 'read';
   return isIn(access.write) ? 'write' : 'none';
 }

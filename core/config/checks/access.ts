@@ -54,17 +54,19 @@ class KnownNames {
 
   constructor(logins: readonly Logins[]) {
     this.all = logins.flatMap(({ names }) => names).filter((name) => groupOf(name) === undefined);
-    this.#exact = new Set(this.all);
+    this.#exact = new Set(this.all.map((name) => name.normalize('NFC')));
     this.#folded = new Set(
-      logins
-        .filter(({ ignoresCase }) => ignoresCase)
-        .flatMap(({ names }) => names.map((name) => name.toLowerCase())),
+      logins.filter(({ ignoresCase }) => ignoresCase).flatMap(({ names }) => names.map(folded)),
     );
   }
 
   has(name: string): boolean {
-    return this.#exact.has(name) || this.#folded.has(name.toLowerCase());
+    return this.#exact.has(name.normalize('NFC')) || this.#folded.has(folded(name));
   }
+}
+
+function folded(name: string): string {
+  return name.normalize('NFC').toLowerCase();
 }
 
 /** A third party's plugin that throws, or gives what is no list of names, has no users. */

@@ -2,7 +2,7 @@ import { entranceOf } from 'mountkeeper/sdk';
 import type { Entrance, ShareAccess } from 'mountkeeper/sdk';
 import type { ProxyState } from './state.ts';
 
-/** Undefined: somebody whom a server without users has let in. */
+/** Composed (NFC), as logins are. Undefined: somebody whom a server without users has let in. */
 export type UserName = string | undefined;
 
 interface Visit {
@@ -21,7 +21,7 @@ export class Visitors {
 
   /** Ends what is under way and not permitted any more, as if its client had gone. */
   admitOnly({ users, isOpen, access }: Pick<ProxyState, 'users' | 'isOpen' | 'access'>): void {
-    this.#users = isOpen ? undefined : new Set(users.map(({ name }) => name));
+    this.#users = isOpen ? undefined : new Set(users.map(({ name }) => name.normalize('NFC')));
     this.#access = new Map(Object.entries(access));
     for (const visit of this.#visits) if (!this.#mayStay(visit)) visit.end();
   }

@@ -45,6 +45,22 @@ describe('who may enter a share', () => {
     );
   });
 
+  it('knows a name by both of its Unicode forms, in lists, groups and logins', () => {
+    const [composed, parted] = ['Ren\u00e9', 'Rene\u0301'];
+    for (const name of [composed, parted])
+      for (const access of [accessOf({ users: [name] }), accessOf({ users: ['@one'] }, { one: [name] })]) {
+        assert.deepEqual(access, { write: [composed], read: [] });
+        for (const user of [composed, parted]) {
+          assert.equal(entranceOf(access, user), 'write');
+          assert.equal(entranceOf(access, user.toLowerCase(), { ignoresCase: true }), 'write');
+        }
+      }
+    assert.deepEqual(accessOf({ users: [composed], read_only_users: [parted] }), {
+      write: [],
+      read: [composed],
+    });
+  });
+
   it('is nobody for an empty group, for one that is not there, and for a share that is not there', () => {
     for (const users of [['@empty'], ['@wheel'], ['@constructor'], ['@'], ['@__proto__']])
       assert.deepEqual(accessOf({ users }), { write: [], read: [] }, users[0]);

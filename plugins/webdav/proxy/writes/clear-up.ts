@@ -6,6 +6,7 @@ import type { Journal, LeftUpload } from './journal.ts';
 import { formatPath } from '../requests/path.ts';
 import { statOf } from '../requests/stat.ts';
 import type { Found } from '../requests/stat.ts';
+import { undo } from './undo.ts';
 
 /** File times have whole seconds. */
 const SLACK_MS = 1_000;
@@ -85,14 +86,7 @@ export class ClearUp {
         `${upload.kind === 'whole' ? 'its content is put in place' : 'it is taken back'}`,
     );
     if (upload.kind === 'whole') return this.#complete(upstream, path, upload);
-    const method = upload.kind === 'new' ? 'DELETE' : 'PUT';
-    const response = await upstream.ask(
-      { method, path, headers: { ...upload.headers, 'content-length': 0 } },
-      { isRepeatable: true },
-    );
-    response.resume();
-    const status = response.statusCode ?? 0;
-    return status < 300 || status === 404;
+    return undo(upload, path, (call) => upstream.ask(call, { isRepeatable: true }));
   }
 
   async #complete(upstream: Upstream, path: string, upload: LeftUpload): Promise<boolean> {

@@ -13,6 +13,7 @@ import type { Journal, LeftUpload, Upload } from './journal.ts';
 import { failure, wasRefused } from './put-answers.ts';
 import { roomIn } from './spool.ts';
 import type { Spooled } from './spool.ts';
+import { withoutLostLock } from './undo.ts';
 
 /** How long to wait for a share that goes away meanwhile: it hangs for half a minute at most. */
 const COMMIT_MS = 40_000;
@@ -81,7 +82,7 @@ export class Commit {
     for (;;) {
       try {
         const attached = await upstream.ready(end);
-        return await attached.track(this.#send(attached));
+        return await this.#ask(attached);
       } catch (error) {
         if (!wasNeverReached(error) && !(error instanceof Unavailable)) this.#wasTouched = true;
         if (clock.now() >= end || error instanceof Unavailable)
@@ -91,8 +92,16 @@ export class Commit {
     }
   }
 
-  async #send(attached: Attached): Promise<number | undefined> {
-    const { path, headers, body, journal } = this.#options;
+  /** What has touched the file before is brought to its end, also without the lock under which it began. */
+  #ask(attached: Attached): Promise<number | undefined> {
+    const { headers, noted } = this.#options;
+    const send = (sent: CommitOptions['headers']): Promise<number | undefined> =>
+      attached.track(this.#send(attached, sent));
+    return noted || this.#wasTouched ? withoutLostLock(headers, send) : send(headers);
+  }
+
+  async #send(attached: Attached, headers: CommitOptions['headers']): Promise<number | undefined> {
+    const { path, body, journal } = this.#options;
     const length = 'bytes' in body ? body.bytes.length : body.size;
     const isSmall = 'bytes' in body;
     const call = {

@@ -17,6 +17,7 @@ import { statOf } from '../requests/stat.ts';
 import type { Found } from '../requests/stat.ts';
 import { preconditionFails } from '../requests/conditions.ts';
 import { keepTime, wantedTime } from '../requests/times.ts';
+import { undo } from './undo.ts';
 
 const READY_MS = 12_000;
 const RELEASE_MS = 300;
@@ -173,17 +174,11 @@ async function passBody(
  * Restores the path to what it was before the upload. The file is closed, and no other client of this proxy
  * is writing it.
  */
-async function takeBack({ attached, path, headers, upload }: Passing): Promise<boolean> {
+async function takeBack({ attached, path, upload }: Passing): Promise<boolean> {
   // What serves from beside a mount has closed the file, the mount itself does so a moment later.
   if (attached.backend.port !== undefined) await clock.sleep(RELEASE_MS);
-  const method = upload.kind === 'new' ? 'DELETE' : 'PUT';
   // No answer: not mended, and tried again.
-  const response = await attached
-    .ask({ method, path, headers: { ...headers, 'content-length': 0 } })
-    .catch(() => undefined);
-  response?.resume();
-  const status = response?.statusCode ?? 0;
-  return status === 404 || (status >= 200 && status < 300);
+  return undo(upload, path, (call) => attached.ask(call)).catch(() => false);
 }
 
 /**

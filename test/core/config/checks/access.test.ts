@@ -7,7 +7,10 @@ import { NAS, OpenedRooms, accepted, entry, refused } from '../../../support/con
 const rooms = new OpenedRooms();
 const server = (owner: string, names: readonly string[], ignoresCase: boolean) =>
   entry(owner, { schema: Joi.object({}), logins: () => ({ names, ignoresCase }) });
-const ENTRIES = [server('smb', ['anna', 'Ben'], true), server('webdav', ['carl dora', '@boss', '+x'], false)];
+const ENTRIES = [
+  server('smb', ['anna', 'Ben'], true),
+  server('webdav', ['carl dora', '@boss', '+x', 'rene\u0301'], false),
+];
 
 const text = (keys: string, groups = 'office = ["anna", "carl dora"]'): string =>
   `${NAS}\n[[shares]]\nname = "team"\nconnection = "nas"\n${keys}\n[groups]\n${groups}\n`;
@@ -23,6 +26,8 @@ describe('users that a share names', () => {
     for (const keys of [
       'users = ["anna", "BEN", "carl dora", "@office", "+x"]',
       'read_only_users = ["@office"]',
+      // The server's name in the other Unicode form.
+      'users = ["ren\u00e9"]',
       'users = ["anna"]\nread_only_users = ["anna"]',
     ])
       accepted(await check(keys));

@@ -82,6 +82,23 @@ describe('access to shares over WebDAV', () => {
     );
   });
 
+  it('knows a user whose name stands decomposed in the document', async () => {
+    const parted = 'rene\u0301';
+    await fixture.tell({
+      users: [{ name: parted, password: 'wonder:land' }],
+      access: { team: { write: ['ren\u00e9'], read: [] }, boss: { write: [], read: [] } },
+    });
+    for (const user of [parted, 'ren\u00e9'])
+      assert.deepEqual(
+        [
+          await status(user, 'GET', '/open/a'),
+          await status(user, 'GET', '/team/a'),
+          await status(user, 'GET', '/boss/a'),
+        ],
+        [200, 200, 404],
+      );
+  });
+
   it('lets no way of writing a path lead round that', async () => {
     for (const path of [
       '/boss/a',

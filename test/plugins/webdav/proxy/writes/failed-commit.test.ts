@@ -60,6 +60,22 @@ describe('an upload over a file, in the proxy of WebDAV, when the backend fails 
       await until('no note and no body is left', async () => (await left()).length === 0, PATIENCE);
     });
 
+    it(`puts ${size} bytes in their place when the lock has gone with the former backend`, async () => {
+      tearing(1, (request) => void request.destroy());
+      const tear = fixture.backend.before;
+      fixture.backend.before = (request, response) => {
+        if (tear(request, response)) return true;
+        const isRefused = request.method === 'PUT' && request.headers.if !== undefined;
+        if (isRefused) response.writeHead(412).end();
+        return isRefused;
+      };
+      const body = randomBytes(size);
+      const { status } = await fixture.ask('PUT', '/team/a', { body, headers: { if: '(<urn:x>)' } });
+      assert.equal(status, 204);
+      assert.ok(file()?.equals(body));
+      assert.deepEqual(await left(), []);
+    });
+
     it(`notes ${size} bytes on the disk, and the next proxy commits them when this one is killed`, async () => {
       tearing(Infinity, refuse);
       const body = randomBytes(size);

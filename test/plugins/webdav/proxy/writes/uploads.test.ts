@@ -69,6 +69,23 @@ describe('an upload through the proxy of WebDAV', () => {
     assert.equal(fixture.backend.seen.find(({ method }) => method === 'DELETE')?.headers.if, '(<urn:token>)');
   });
 
+  it('mends what was begun under a lock that is gone since, at once or later', async () => {
+    // The first answer is lost: what is left is for the clean-up.
+    let lost = 1;
+    fixture.backend.files.set('/team/empty', Buffer.alloc(0));
+    fixture.backend.before = ({ method, headers, socket }, response) => {
+      if (method !== 'DELETE' && (method !== 'PUT' || headers.expect !== undefined)) return false;
+      if (method === 'DELETE' && lost-- > 0) return Boolean(socket.destroy());
+      const isRefused = headers.if !== undefined;
+      if (isRefused) response.writeHead(412).end();
+      return isRefused;
+    };
+    for (const path of ['/team/new', '/team/empty']) await sendTorn('PUT', path, { if: '(<urn:token>)' });
+    await until('both are mended', async () => (await left()).length === 0, { timeoutMs: 10_000 });
+    assert.equal(fixture.backend.files.has('/team/new'), false);
+    assert.equal(fixture.backend.files.get('/team/empty')?.length, 0);
+  });
+
   it('takes back what it can no longer pass on whole when the share has to go', async () => {
     const request = httpRequest({
       host: '127.0.0.1',
