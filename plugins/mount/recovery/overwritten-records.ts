@@ -46,6 +46,8 @@ interface Seen {
 export class OverwrittenRecords {
   readonly #options: OverwrittenRecordsOptions;
   readonly #seen = new Map<number, Seen>();
+  /** What was going up in the last round with a record that says that nothing waits. */
+  #doubtful: ReadonlySet<number> = new Set();
   #isQueued = true;
 
   constructor(options: OverwrittenRecordsOptions) {
@@ -61,12 +63,17 @@ export class OverwrittenRecords {
   async mend(): Promise<void> {
     if (!this.#isQueued) return this.#seen.clear();
     const queue = await this.#queue();
+    const doubtful = new Set<number>();
     for (const one of this.#due(queue)) {
       if (!(await this.#saysNothingWaits(one))) continue;
-      // What went up meanwhile, or is just through, is rightly recorded so.
-      const waits = (await this.#queue()).some(({ id, uploading }) => id === one.id && uploading !== true);
-      if (waits) await this.#save(one.name);
+      // What went up meanwhile is rightly recorded so.
+      const now = (await this.#queue()).find(({ id }) => id === one.id);
+      if (now === undefined) continue;
+      // What is just through is still called uploading, for a moment; with the NAS away, so is what waits.
+      if (now.uploading === true && !this.#doubtful.has(one.id)) doubtful.add(one.id);
+      else await this.#save(one.name);
     }
+    this.#doubtful = doubtful;
   }
 
   async #queue(): Promise<readonly Queued[]> {
