@@ -1,14 +1,20 @@
 import { join } from 'node:path';
+import { endsWithin } from 'mountkeeper/sdk';
 import { ClearUp } from './writes/clear-up.ts';
 import { Authenticator } from './authenticator.ts';
+import { clock } from './clock.ts';
 import { LockBook } from './lock-book.ts';
 import { Upstream } from './upstream.ts';
 import { Visitors } from './visitors.ts';
+import type { UserName } from './visitors.ts';
 import { Journal } from './writes/journal.ts';
 import { createProxy } from './server.ts';
 import type { ProxyLimits } from './server.ts';
 import { prepareSpool } from './writes/spool.ts';
 import type { ProxyReport, ProxyState } from './state.ts';
+
+/** How long the daemon waits for locks. */
+const LOCKS_MS = 500;
 
 /** The last state from the daemon, and everything derived from it. */
 export class WebdavProxy {
@@ -43,7 +49,7 @@ export class WebdavProxy {
   async take(state: ProxyState): Promise<void> {
     // First of all: nobody goes on who may not.
     this.authenticator.admitOnly(state);
-    this.visitors.admitOnly(state);
+    const ended = this.visitors.admitOnly(state);
     // Removes only what a former proxy left, never what is being received.
     if (!this.#cleared.has(state.spool)) await prepareSpool(state.spool, this.#bodies);
     this.#cleared.add(state.spool);
@@ -60,7 +66,10 @@ export class WebdavProxy {
         await attaching;
       }),
     );
-    await this.locks.keepOnly((user, share) => this.visitors.entrance(user, share) === 'write');
+    const mayWrite = (user: UserName, share: string): boolean =>
+      this.visitors.entrance(user, share) === 'write';
+    // Locks that are still in use are given up afterwards: the daemon does not wait for an upload.
+    await endsWithin(clock, LOCKS_MS, this.locks.keepOnly(mayWrite, ended));
   }
 
   /** Without a state the server refuses everybody. */

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { ConnectionPool } from 'mountkeeper/sdk';
@@ -109,20 +110,9 @@ async function route(
     return serveRoot(request, response, known.map((upstream) => upstream.name).sort());
   const upstream = known.find((one) => one.name.normalize('NFC') === place.share);
   if (!upstream) return answer(request, response, NOT_HERE);
-  const leave = visitors.enter({
-    user,
-    share: upstream.name,
-    isWriting: isWriting(request.method ?? ''),
-    end: () => {
-      // At once: the share may come back before the end of the connection is heard of.
-      gone.abort();
-      // What the kernel still holds for the client is dropped, too.
-      request.socket.resetAndDestroy();
-    },
-  });
-  // An answer goes on after this function has ended.
-  response.once('close', leave);
-  await serve(
+  // An answer goes on after the work has ended, and the work after the client has left.
+  const left = gone.signal.aborted ? undefined : once(gone.signal, 'abort');
+  const work = serve(
     {
       request,
       response,
@@ -136,6 +126,21 @@ async function route(
     },
     tools.put,
   );
+  visitors.enter({
+    user,
+    share: upstream.name,
+    isWriting: isWriting(request.method ?? ''),
+    end: () => {
+      // Its connection may serve another request by now.
+      if (gone.signal.aborted) return;
+      // At once: the share may come back before the end of the connection is heard of.
+      gone.abort();
+      // What the kernel still holds for the client is dropped, too.
+      request.socket.resetAndDestroy();
+    },
+    over: Promise.allSettled([work, left]),
+  });
+  await work;
 }
 
 function methodRefusal(request: IncomingMessage): Refusal | undefined {

@@ -5,11 +5,13 @@ import type { ProxyState } from './state.ts';
 /** Composed (NFC), as logins are. Undefined: somebody whom a server without users has let in. */
 export type UserName = string | undefined;
 
-interface Visit {
+export interface Visit {
   readonly user: UserName;
   readonly share: string;
   readonly isWriting: boolean;
   readonly end: () => void;
+  /** Resolves when all is done that the visit has begun, a half upload's take-back, too. */
+  readonly over: Promise<unknown>;
 }
 
 /** Who may do what in which share, and who is doing something now. Nobody may do anything until it is told. */
@@ -19,11 +21,13 @@ export class Visitors {
   /** Undefined: there are no users, and everybody is let in. */
   #users: ReadonlySet<string> | undefined = new Set();
 
-  /** Ends what is under way and not permitted any more, as if its client had gone. */
-  admitOnly({ users, isOpen, access }: Pick<ProxyState, 'users' | 'isOpen' | 'access'>): void {
+  /** Ends what is under way and not permitted any more, as if its client had gone; returns what that was. */
+  admitOnly({ users, isOpen, access }: Pick<ProxyState, 'users' | 'isOpen' | 'access'>): readonly Visit[] {
     this.#users = isOpen ? undefined : new Set(users.map(({ name }) => name.normalize('NFC')));
     this.#access = new Map(Object.entries(access));
-    for (const visit of this.#visits) if (!this.#mayStay(visit)) visit.end();
+    const ended = [...this.#visits].filter((visit) => !this.#mayStay(visit));
+    for (const visit of ended) visit.end();
+    return ended;
   }
 
   entrance(user: UserName, share: string): Entrance {
@@ -31,10 +35,10 @@ export class Visitors {
     return isKnown ? entranceOf(this.#access.get(share), user) : 'none';
   }
 
-  /** Returns what is to be called when it is over. */
-  enter(visit: Visit): () => void {
+  /** Until it is over. */
+  enter(visit: Visit): void {
     this.#visits.add(visit);
-    return () => void this.#visits.delete(visit);
+    void visit.over.then(() => this.#visits.delete(visit));
   }
 
   #mayStay({ user, share, isWriting }: Visit): boolean {

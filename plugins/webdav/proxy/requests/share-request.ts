@@ -149,25 +149,28 @@ async function forward(
     { method, path: exchange.path, headers, body },
     isReading ? { signal: gone } : { patience: gone },
   );
-  noteLock(exchange, answered, locks);
+  await noteLock(exchange, answered, locks);
   if (REPLACING.has(method) && (answered.statusCode ?? 500) < 300)
     await clearUp.forget(upstream.name, target ?? parts);
   if (method === 'PROPPATCH' && answered.statusCode === 207) return acceptProperties(answered, exchange);
   passOn(answered, exchange);
 }
 
-function noteLock(
-  { request, upstream, user, path }: Exchange,
+async function noteLock(
+  { request, upstream, user, path, gone }: Exchange,
   answered: IncomingMessage,
   locks: LockBook,
-): void {
+): Promise<void> {
   const { method, headers } = request;
   const { host = 'localhost' } = headers;
   if ((answered.statusCode ?? 500) >= 300) return;
   if (method === 'UNLOCK') locks.forget(headers['lock-token']);
   if (method !== 'LOCK') return;
   locks.prolong(headers['if']);
-  locks.note(answered.headers['lock-token'], { user, upstream, path, host });
+  const [token, held] = [answered.headers['lock-token'], { user, upstream, path, host }];
+  // Who is gone may have been put out, and those locks that were known are given up already.
+  if (gone.aborted) await locks.drop(token, held);
+  else locks.note(token, held);
 }
 
 function isListing({ method, headers }: IncomingMessage): boolean {

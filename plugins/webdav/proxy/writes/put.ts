@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { answer } from '../answer.ts';
 import type { Refusal } from '../answer.ts';
@@ -69,7 +69,8 @@ async function overwrite(exchange: Exchange, tools: PutTools): Promise<void> {
   const { folder, minFreeBytes } = tools.spool();
   const body = await receive(request, folder, minFreeBytes);
   request.setTimeout(0);
-  if (!body || gone.aborted) return;
+  if (!body) return;
+  if (gone.aborted) return 'file' in body ? rm(body.file, { force: true }) : undefined;
   const commit = new Commit({
     upstream,
     parts,

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { EventEmitter } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { basic, ProxyFixture } from '../../../support/webdav/fake-backend.ts';
 import { until } from '../../../support/platform/wait.ts';
@@ -40,9 +42,9 @@ describe('access to shares over WebDAV', () => {
       headers: { ...headers, authorization: basic(user, 'wonder:land') },
     });
   const status = async (...args: Parameters<typeof as>) => (await as(...args)).status;
-  const request = (user: string, method: string, path: string): ClientRequest =>
+  const request = (user: string, method: string, path: string, port = fixture.port): ClientRequest =>
     httpRequest({
-      port: fixture.port,
+      port,
       host: '127.0.0.1',
       method,
       path,
@@ -193,6 +195,29 @@ describe('access to shares over WebDAV', () => {
     const [response] = (await once(kept, 'response')) as [IncomingMessage];
     assert.equal(response.statusCode, 201);
     assert.equal(fixture.backend.files.get('/team/kept')?.toString(), 'halfwhole');
+  });
+
+  it('overwrites nothing for who may not write any more when all had arrived, and keeps nothing of it', async () => {
+    const { spool } = fixture.state;
+    const bodies = () => readdirSync(spool).length;
+    const server = fixture.proxy
+      .createServer()
+      .prependListener('request', (coming: IncomingMessage) =>
+        coming.once('end', () =>
+          fixture.proxy.visitors.admitOnly({ ...fixture.state, access: { team: { write: [], read: [] } } }),
+        ),
+      );
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const sending = request('bob', 'PUT', '/team/a', (server.address() as AddressInfo).port);
+    // More than what goes through the memory.
+    sending.write(Buffer.alloc(400_000));
+    await until('it is on the disk', () => bodies() === 1, SOON);
+    sending.end();
+    await closed(sending);
+    server.close();
+    await until('the body is removed', () => bodies() === 0, SOON);
+    assert.equal(fixture.backend.files.get('/team/a')?.toString(), 'team');
+    assert.equal(fixture.backend.count('PUT'), 0);
   });
 
   it('ends a download of who has lost the share or the account', async () => {
