@@ -83,6 +83,7 @@ class SmbParts implements ExporterParts<ServedShare> {
       protocol: 'smb',
       describe: (spec, mount) => this.#describe(spec, mount),
       apply: () => this.#apply(),
+      basis: tools.config,
     });
     this.server = manageServer({
       ...tools,
