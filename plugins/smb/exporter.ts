@@ -70,6 +70,8 @@ class SmbParts implements ExporterParts<ServedShare> {
   #users: readonly string[] = [];
   #samba: Samba | undefined;
   #listening: Listening | undefined;
+  /** Before it answers, it cannot be told anything either. */
+  #isReady = false;
   readonly #enforcement: Enforcement;
 
   constructor(tools: SmbTools) {
@@ -83,6 +85,7 @@ class SmbParts implements ExporterParts<ServedShare> {
       protocol: 'smb',
       describe: (spec, mount) => this.#describe(spec, mount),
       apply: () => this.#apply(),
+      basis: tools.config,
     });
     this.server = manageServer({
       ...tools,
@@ -91,12 +94,16 @@ class SmbParts implements ExporterParts<ServedShare> {
       plan: () => this.shown.inTurn(() => this.#plan()),
       ready: async (process, signal) => {
         await awaitReady(this.#endpoint(), process, { clock: tools.clock, signal });
+        this.#isReady = true;
         // Changes during its start may or may not have been read.
-        await reload(tools.processes, this.#paths);
+        this.#enforcement.tellAgain();
         await this.#applyAgain();
       },
       ask: (signal) => askEverywhere(this.#endpoint(), signal),
-      cleanUp: () => endHelper(this.#paths, tools.clock),
+      cleanUp: () => {
+        this.#isReady = false;
+        return endHelper(this.#paths, tools.clock);
+      },
     });
   }
 
@@ -218,7 +225,7 @@ class SmbParts implements ExporterParts<ServedShare> {
     return {
       text: this.#render(this.#samba, this.#listening),
       shares: this.shown.entries,
-      env: this.server.process && serverEnvironment(this.#samba, this.#paths),
+      env: this.#isReady && this.server.process ? serverEnvironment(this.#samba, this.#paths) : undefined,
     };
   }
 

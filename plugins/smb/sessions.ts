@@ -51,30 +51,35 @@ export async function endSessions(users: ReadonlySet<string>, tools: SessionTool
   const pids = (await sessionsOf(tools))
     .filter(({ user }) => users.has(user.toLowerCase()))
     .map(({ pid }) => pid);
-  for (const pid of new Set(pids)) await tell(tools, pid, 'shutdown');
+  await forEach(pids, (pid) => tellSession(tools, pid, 'shutdown'));
 }
 
 /**
  * Disconnects from each share those of its clients whose session has become another: all of them when the share is
  * gone or another, else those whose user may do more or less than before. smbd asks what a user may do only when a
  * client enters a share; clients enter again by themselves. Files that others have open stay open.
+ * Resolves with the reason for each share whose clients could not all be told.
  */
 export async function disconnectChanged(
   before: ReadonlyMap<string, ServedShare>,
   now: ReadonlyMap<string, ServedShare>,
   tools: SessionTools,
-): Promise<void> {
+): Promise<ReadonlyMap<string, string>> {
+  const failures = new Map<string, string>();
   const changed = [...before.values()].filter((share) => !isDeepStrictEqual(share, now.get(share.name)));
-  if (changed.length === 0) return;
+  if (changed.length === 0) return failures;
   const regrouped = changed.filter((share) => isSameButAccess(share, now.get(share.name)));
   // Who nobody can name is disconnected with all others.
   const sessions = regrouped.length === 0 ? [] : await sessionsOf(tools).catch(() => undefined);
   for (const share of changed) {
     const next = now.get(share.name);
-    if (sessions === undefined || !next || !regrouped.includes(share))
-      await closeShare(tools.processes, tools.paths, share.name);
-    else await disconnect(sessions, [share, next], tools);
+    const done =
+      sessions === undefined || !next || !regrouped.includes(share)
+        ? closeShare(tools.processes, tools.paths, share.name)
+        : disconnect(sessions, [share, next], tools);
+    await done.catch((error: unknown) => failures.set(share.name, (error as Error).message));
   }
+  return failures;
 }
 
 function isSameButAccess(share: ServedShare, next: ServedShare | undefined): boolean {
@@ -91,20 +96,47 @@ async function disconnect(
   const pids = sessions
     .filter(({ user }) => entranceTo(before, user) !== entranceTo(now, user))
     .map(({ pid }) => pid);
-  for (const pid of new Set(pids)) {
+  await forEach(pids, async (pid) => {
     // Told directly, so that it has read the file before its client enters again.
-    await tell(tools, pid, 'reload-config');
-    await tell(tools, pid, 'close-share', now.name);
+    await tellSession(tools, pid, 'reload-config');
+    await tellSession(tools, pid, 'close-share', now.name);
+  });
+}
+
+/** One that cannot be told keeps no other back; then it rejects with the first failure. */
+async function forEach(pids: readonly string[], work: (pid: string) => Promise<void>): Promise<void> {
+  const failures: unknown[] = [];
+  for (const pid of new Set(pids)) await work(pid).catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw failures[0];
+}
+
+/** A session that has ended needs to be told nothing. */
+async function tellSession(tools: SessionTools, pid: string, ...order: readonly string[]): Promise<void> {
+  try {
+    await tell(tools, pid, ...order);
+  } catch (error) {
+    if (isAlive(Number(pid))) throw error;
   }
 }
 
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // It may be another user's.
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}
+
+/** Rejects when the order was not sent. */
 async function tell(
   { processes, paths }: Pick<SessionTools, 'processes' | 'paths'>,
   ...order: readonly string[]
 ): Promise<void> {
-  await processes.run({
+  const { code, stderr } = await processes.run({
     command: 'smbcontrol',
     args: ['-s', paths.conf, ...order],
     timeoutMs: CONTROL_MS,
   });
+  if (code !== 0) throw new Error(`smbcontrol ${order.join(' ')} ended with ${code}: ${stderr.trim()}`);
 }

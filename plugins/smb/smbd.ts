@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { readFile, rename } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import { untilAnswered, writeWhole } from 'mountkeeper';
 import type { Clock, Logger, ManagedProcess, Processes, ProcessSpec } from 'mountkeeper';
 import { negotiate } from './negotiate.ts';
@@ -115,7 +114,7 @@ export interface Wanted {
   readonly text: string;
   /** The shares in it, by name. */
   readonly shares: ReadonlyMap<string, ServedShare>;
-  /** Of the server that runs; undefined while none does. */
+  /** Of the server that runs and can be told; undefined while none does. */
   readonly env: Readonly<Record<string, string>> | undefined;
 }
 
@@ -123,21 +122,30 @@ export interface Wanted {
 export class Enforcement {
   readonly #tools: { readonly processes: Processes; readonly paths: SmbPaths; readonly log: Logger };
   #written: string | undefined;
-  #entered: ReadonlyMap<string, ServedShare> = new Map();
+  /** What the server has been told to read; undefined while that is not known. */
+  #told: string | undefined;
+  /** The last is what clients enter by; before it is what those entered by who could not be disconnected yet. */
+  #entered: readonly ReadonlyMap<string, ServedShare>[] = [];
+  #saved: string | undefined;
   #problem: string | undefined;
 
   constructor(tools: { readonly processes: Processes; readonly paths: SmbPaths; readonly log: Logger }) {
     this.#tools = tools;
   }
 
-  /** The configuration in force; undefined while none is known. */
+  /** The configuration in the file; undefined while none is known. */
   get written(): string | undefined {
     return this.#written;
   }
 
-  /** Why smbd does not serve by what is wanted, but by the former configuration. */
+  /** Why smbd does not serve by what is wanted: by the former configuration, or clients who have not left. */
   get problem(): string | undefined {
     return this.#problem;
+  }
+
+  /** The server reads its configuration again at the next `apply`: what it read at its start is not known. */
+  tellAgain(): void {
+    this.#told = undefined;
   }
 
   /** What a former daemon's server was told; rejects when its shares are not known. */
@@ -146,8 +154,9 @@ export class Enforcement {
     // None: then it is written anew, and the server reads it.
     this.#written = await readFile(paths.conf, 'utf8').catch(() => undefined);
     const shares = JSON.parse(await readFile(paths.shares, 'utf8')) as ServedShare[];
-    this.#entered = new Map(shares.map((share) => [share.name, share]));
-    return this.#entered;
+    const entered = new Map(shares.map((share) => [share.name, share]));
+    this.#entered = [entered];
+    return entered;
   }
 
   /**
@@ -157,16 +166,19 @@ export class Enforcement {
    */
   async apply(wanted: Wanted): Promise<void> {
     try {
-      if (wanted.text !== this.#written) await this.#write(wanted);
-      this.#problem = undefined;
+      if (wanted.text !== this.#written) await this.#write(wanted.text);
+      if (wanted.env && wanted.text !== this.#told) await this.#tell(wanted.text);
     } catch (error) {
       this.#problem = (error as Error).message;
       throw error;
     }
-    await this.#disconnect(wanted);
+    const problem = await this.#disconnect(wanted);
+    if (problem !== undefined && problem !== this.#problem)
+      this.#tools.log.error({ reason: problem }, 'clients may be in shares by their former access yet');
+    this.#problem = problem;
   }
 
-  async #write({ text, env }: Wanted): Promise<void> {
+  async #write(text: string): Promise<void> {
     const { processes, paths, log } = this.#tools;
     const next = `${paths.conf}.next`;
     await writeWhole(next, text);
@@ -175,22 +187,44 @@ export class Enforcement {
       log.error({ reason: problem }, 'configuration of smbd is not valid, the former one stays');
     if (problem !== undefined) throw new Error(problem);
     await rename(next, paths.conf);
-    if (env) await reload(processes, paths);
-    // Last: a server that could not be told is told again.
     this.#written = text;
   }
 
-  async #disconnect({ shares, env }: Wanted): Promise<void> {
-    if (!env || isDeepStrictEqual(this.#entered, shares)) return;
-    const { processes, paths, log } = this.#tools;
+  async #tell(text: string): Promise<void> {
+    // When it fails, the server may have read it or not, and is told again.
+    this.#told = undefined;
+    await reload(this.#tools.processes, this.#tools.paths);
+    this.#told = text;
+  }
+
+  /** Why some are not disconnected yet. */
+  async #disconnect({ shares, env }: Wanted): Promise<string | undefined> {
+    if (!env) return undefined;
+    const { processes, paths } = this.#tools;
     const now = new Map(shares);
+    const left: Map<string, ServedShare>[] = [];
+    let problem: string | undefined;
+    for (const former of this.#entered) {
+      const failures = await disconnectChanged(former, now, { processes, paths, env });
+      if (failures.size > 0) left.push(new Map([...former].filter(([name]) => failures.has(name))));
+      for (const [name, reason] of failures)
+        problem ??= `clients of the share '${name}' are not disconnected yet: ${reason}`;
+    }
+    this.#entered = [...left, now];
+    return (await this.#save()) ?? problem;
+  }
+
+  /** After the disconnecting: a daemon that is killed before this leaves the rest to the next one. */
+  async #save(): Promise<string | undefined> {
+    // What came first stands for those who are left of it.
+    const shares = new Map(this.#entered.toReversed().flatMap((entered) => [...entered]));
+    const text = JSON.stringify([...shares.values()]);
     try {
-      await disconnectChanged(this.#entered, now, { processes, paths, env });
-      // Written last: a daemon that is killed before this leaves the rest to the next one.
-      await writeWhole(paths.shares, JSON.stringify([...now.values()]));
-      this.#entered = now;
+      if (text !== this.#saved) await writeWhole(this.#tools.paths.shares, text);
+      this.#saved = text;
+      return undefined;
     } catch (error) {
-      log.error({ err: error }, 'sessions whose access has changed are not disconnected yet');
+      return `the shares that clients have entered cannot be noted: ${(error as Error).message}`;
     }
   }
 }

@@ -30,6 +30,11 @@ export interface ExportTableOptions<Entry extends { readonly path: string }> {
    * exported differently. When it rejects, it is called again for the same share by `catchUp`.
    */
   readonly apply: (changed: string | undefined) => Promise<void>;
+  /**
+   * What else than the shares `describe` reads, such as the document: when it is another object than before,
+   * `catchUp` describes all exported shares again. Default: nothing else.
+   */
+  readonly basis?: () => unknown;
 }
 
 export interface ExportTable<Entry> {
@@ -48,7 +53,10 @@ export interface ExportTable<Entry> {
   redescribe(): Promise<void>;
   /** Removes exports of a former daemon that no share has claimed. Call it every few seconds. */
   dropUnclaimed(): Promise<void>;
-  /** Applies again what a rejected `apply` has left, and never rejects. Call it every few seconds. */
+  /**
+   * Describes all exported shares again when their basis is another one, applies again what a rejected `apply`
+   * has left, and never rejects. Call it every few seconds.
+   */
   catchUp(): Promise<void>;
   /** Runs work on the server's files after all earlier work. */
   inTurn<T>(work: () => Promise<T>): Promise<T>;
@@ -77,6 +85,7 @@ class Shown<Entry extends { readonly path: string }> implements ExportTable<Entr
   readonly #refused = new Map<string, string>();
   /** By share. The server may let somebody in by the former entry until it is empty. */
   readonly #unapplied = new Map<string, Unapplied>();
+  #basis: unknown;
   #openedAtMs = 0;
   readonly #turns = createSerialQueue();
 
@@ -87,6 +96,7 @@ class Shown<Entry extends { readonly path: string }> implements ExportTable<Entr
   async open(former?: () => Promise<ReadonlyMap<string, Entry>>): Promise<void> {
     const { clock, mountTable, shares } = this.#options;
     this.#openedAtMs = clock.monotonic();
+    this.#basis = this.#options.basis?.();
     await this.inTurn(async () => {
       for (const [share, entry] of (await former?.()) ?? []) {
         if (!(await mountTable.find(entry.path))) continue;
@@ -114,18 +124,23 @@ class Shown<Entry extends { readonly path: string }> implements ExportTable<Entr
 
   async redescribe(): Promise<void> {
     await this.inTurn(async () => {
+      const basis = this.#options.basis?.();
       for (const name of this.entries.keys()) {
         const live = this.#options.shares.list().find((one) => one.spec.share.name === name);
         if (live?.mount) await this.#take(live.spec, live.mount);
       }
+      this.#basis = basis;
       // All of them are known by the first call, so that a server that reads all at once does so once.
       await this.#apply([...this.#unapplied.keys()]);
     });
   }
 
   async catchUp(): Promise<void> {
+    const isOther = this.#options.basis?.() !== this.#basis;
+    if (!isOther && this.#unapplied.size === 0) return;
+    const work = isOther ? this.redescribe() : this.inTurn(() => this.#apply([...this.#unapplied.keys()]));
     // Told in the log.
-    await this.inTurn(() => this.#apply([...this.#unapplied.keys()])).catch(() => undefined);
+    await work.catch(() => undefined);
   }
 
   async #show(spec: ShareSpec, mount: Mount): Promise<void> {

@@ -22,11 +22,11 @@ async function setUp(t: TestContext) {
   t.after(() => scratch.close());
   const paths = smbPaths(scratch.root);
   await mkdir(paths.root, { recursive: true });
-  /** By command: its exit code, or why it cannot be run. */
+  /** By command, or order to smbd: its exit code, or why it cannot be run. */
   const answers = new Map<string, number | Error>();
   const orders: string[] = [];
   const run = async ({ command, args }: ShortCommand) => {
-    const answer = answers.get(command) ?? 0;
+    const answer = answers.get(args.slice(2).join(' ')) ?? answers.get(command) ?? 0;
     if (answer instanceof Error) throw answer;
     if (command === 'smbcontrol' && answer === 0) orders.push(args.slice(2).join(' '));
     return { code: answer, stdout: '', stderr: '' };
@@ -60,11 +60,60 @@ describe('what smbd is told', () => {
   });
 
   it('is told again when the order to read it could not be sent', async (t) => {
+    for (const answer of [new Error('smbcontrol took too long'), 1]) {
+      const { enforcement, answers, orders } = await setUp(t);
+      answers.set('smbcontrol', answer);
+      await assert.rejects(enforcement.apply(wanted('second')), /smbcontrol/);
+      assert.match(enforcement.problem ?? '', /smbcontrol/);
+      answers.clear();
+      await enforcement.apply(wanted('second'));
+      assert.deepEqual(
+        [orders, enforcement.problem],
+        [['smbd reload-config', 'smbd close-share team'], undefined],
+      );
+    }
+  });
+
+  it('is told again also where what was wanted before is wanted again, or the server has begun anew', async (t) => {
     const { enforcement, answers, orders } = await setUp(t);
-    answers.set('smbcontrol', new Error('smbcontrol took too long'));
-    await assert.rejects(enforcement.apply(wanted('second')), /too long/);
+    answers.set('smbcontrol', 1);
+    await assert.rejects(enforcement.apply(wanted('second', TEAM)));
     answers.clear();
-    await enforcement.apply(wanted('second'));
-    assert.deepEqual(orders, ['smbd reload-config', 'smbd close-share team']);
+    await enforcement.apply(wanted('first', TEAM));
+    assert.deepEqual(orders.splice(0), ['smbd reload-config']);
+    enforcement.tellAgain();
+    await enforcement.apply(wanted('first', TEAM));
+    await enforcement.apply(wanted('first', TEAM));
+    assert.deepEqual(orders, ['smbd reload-config']);
+  });
+
+  it('is told again of the share alone whose clients it has not disconnected, which is said meanwhile', async (t) => {
+    const { enforcement, answers, orders } = await setUp(t);
+    const more = { ...TEAM, name: 'more' };
+    await enforcement.apply(wanted('both', TEAM, more));
+    orders.length = 0;
+    answers.set('smbd close-share team', 1);
+    await enforcement.apply(wanted('none'));
+    await enforcement.apply(wanted('none'));
+    assert.deepEqual(orders.splice(0), ['smbd reload-config', 'smbd close-share more']);
+    assert.match(
+      enforcement.problem ?? '',
+      /clients of the share 'team' are not disconnected yet: smbcontrol/,
+    );
+    answers.clear();
+    await enforcement.apply(wanted('none'));
+    await enforcement.apply(wanted('none'));
+    assert.deepEqual([orders, enforcement.problem], [['smbd close-share team'], undefined]);
+  });
+
+  it('disconnects who came in meanwhile, too, where what was wanted first is wanted again', async (t) => {
+    const { enforcement, answers, orders } = await setUp(t);
+    const readOnly = { ...TEAM, readOnly: true };
+    answers.set('smbd close-share team', 1);
+    await enforcement.apply(wanted('second', readOnly));
+    answers.clear();
+    await enforcement.apply(wanted('first', TEAM));
+    await enforcement.apply(wanted('first', TEAM));
+    assert.deepEqual(orders, ['smbd reload-config', 'smbd reload-config', 'smbd close-share team']);
   });
 });

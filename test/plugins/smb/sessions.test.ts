@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import type { Processes } from 'mountkeeper';
 import { smbPaths } from '../../../plugins/smb/paths.ts';
 import type { ServedShare } from '../../../plugins/smb/server-config.ts';
-import { disconnectChanged } from '../../../plugins/smb/sessions.ts';
+import { disconnectChanged, endSessions } from '../../../plugins/smb/sessions.ts';
 
 const HEAD =
   'PID     Username     Group        Machine'.padEnd(82) + 'Protocol Version  Encryption           Signing';
@@ -76,5 +76,29 @@ describe('sessions of SMB', () => {
     assert.deepEqual(await ordersFor([mine], [{ ...mine, readOnly: true }]), ['smbd close-share team']);
     assert.deepEqual(await ordersFor([TEAM], [mine], 1), ['smbd close-share team']);
     assert.deepEqual(await ordersFor([], [mine]), []);
+  });
+
+  it('that cannot be told keep no other from being told, and are named unless they have ended', async () => {
+    const gone = 2 ** 22 + 1;
+    const orders: string[] = [];
+    const run = async ({ command, args }: { command: string; args: readonly string[] }) => {
+      if (command === 'smbcontrol') orders.push(args.slice(2).join(' '));
+      const stdout = [session(gone, 'alice', 1), session(process.pid, 'bob', 2), session(103, 'bob', 3)].join(
+        '\n',
+      );
+      return { code: command === 'smbcontrol' && args[2] !== '103' ? 1 : 0, stdout, stderr: 'no' };
+    };
+    const tools = { processes: { run } as unknown as Processes, paths: smbPaths('/nowhere'), env: {} };
+    const of = (...write: string[]) => new Map([['team', { ...TEAM, access: { write, read: [] } }]]);
+    assert.deepEqual(await disconnectChanged(of('alice'), of(), tools), new Map());
+    assert.deepEqual(orders.splice(0), out(gone));
+    assert.deepEqual(
+      await disconnectChanged(of('bob'), of(), tools),
+      new Map([['team', `smbcontrol ${process.pid} reload-config ended with 1: no`]]),
+    );
+    assert.deepEqual(orders.splice(0), [`${process.pid} reload-config`, ...out(103)]);
+    await endSessions(new Set(['alice']), tools);
+    await assert.rejects(endSessions(new Set(['bob']), tools), /shutdown ended with 1: no/);
+    assert.deepEqual(orders, [`${gone} shutdown`, `${process.pid} shutdown`, '103 shutdown']);
   });
 });

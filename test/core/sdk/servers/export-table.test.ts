@@ -18,7 +18,9 @@ function setUp(mountedPaths: readonly string[] = []) {
   const refusals = new Map<string, string>();
   /** By share: why the server does not take a change of it; '' is a new one. */
   const failures = new Map<string, string>();
+  const document = { current: {} };
   const shown = createExportTable<Entry>({
+    basis: () => document.current,
     clock,
     log: pino({ level: 'silent' }),
     protocol: 'smb',
@@ -40,7 +42,7 @@ function setUp(mountedPaths: readonly string[] = []) {
       );
     },
   });
-  return { clock, living, done, refusals, failures, shown };
+  return { clock, living, done, refusals, failures, document, shown };
 }
 
 const mountOf = (name: string): Mount => new FakeMount(planOf(spec(name)), name);
@@ -137,6 +139,20 @@ describe('the shares that a protocol shows', () => {
     failures.clear();
     await shown.catchUp();
     assert.deepEqual(done, ['none changed a']);
+  });
+
+  it('are described anew at a look when the document is another one, and only then', async () => {
+    const { shown, done, living, document } = setUp();
+    living.push(live('a'));
+    await shown.open();
+    done.length = 0;
+    living[0] = live('a', { spec: { ...spec('a'), share: { ...spec('a').share, read_only: true } } });
+    await shown.catchUp();
+    assert.deepEqual(done, []);
+    document.current = {};
+    await shown.catchUp();
+    await shown.catchUp();
+    assert.deepEqual(done, ['a changed a']);
   });
 
   it('are told to the server though it does not take another one', async () => {

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { pino } from 'pino';
+import { createManualClock } from 'mountkeeper/testing';
+import type { Config } from 'mountkeeper';
+import { createSmbExporter } from '../../../plugins/smb/exporter.ts';
+import type { SmbTools } from '../../../plugins/smb/exporter.ts';
+import { FakeMount, planOf, spec } from '../../support/shares/fake-shares.ts';
+
+describe('shares over SMB', () => {
+  it('are shown to the users of a new document at the next look, though no hook told of it', async () => {
+    const asked: unknown[] = [];
+    const documentFor = (...users: string[]) =>
+      ({
+        get shares() {
+          asked.push(users.join());
+          return [{ name: 'a', users }];
+        },
+      }) as unknown as Config;
+    let document = documentFor('anna', 'ben');
+    const shown = {
+      spec: spec('a'),
+      mount: new FakeMount(planOf(spec('a')), 'a'),
+    };
+    const exporter = createSmbExporter({
+      clock: createManualClock(),
+      log: pino({ level: 'silent' }),
+      paths: { stateDir: '/nowhere', packageDir: '' },
+      shares: {
+        list: () => [{ ...shown, health: 'healthy', remoteAnswers: true }],
+      },
+      exporters: { list: () => [], mayServe: () => false },
+      settings: {
+        enabled: true,
+        port: 445,
+        listen: ['127.0.0.1'],
+        guest: false,
+        users: [],
+      },
+      config: () => document,
+      owner: { uid: 0, gid: 0 },
+    } as unknown as SmbTools);
+    await exporter.add(shown.spec, shown.mount);
+    await exporter.look(new AbortController().signal);
+    asked.length = 0;
+    document = documentFor('anna');
+    await exporter.look(new AbortController().signal);
+    await exporter.look(new AbortController().signal);
+    assert.deepEqual(asked, ['anna']);
+  });
+});
