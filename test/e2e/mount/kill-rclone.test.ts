@@ -6,12 +6,13 @@
  */
 import assert from 'node:assert/strict';
 import { mkdir, readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { runClient } from '../../support/exports/client-programs.ts';
 import { Files, lostFiles, readLedger } from '../../support/platform/file-worker.ts';
 import { Nas } from '../../support/nas/nas.ts';
-import { rangeOf, spanSince, tooLong } from '../../support/platform/cpu-pressure.ts';
+import { rangeOf, SLOW_MACHINE, spanSince, tooLong } from '../../support/platform/cpu-pressure.ts';
 import type { Span } from '../../support/platform/cpu-pressure.ts';
 import { currentRclone } from '../../support/nas/rclone-binaries.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
@@ -19,6 +20,15 @@ import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { sleep, until } from '../../support/platform/wait.ts';
 
 const KILLS = 30;
+/** What is promised, and what a slow machine may take. */
+const PROMISED_MS = 3_000;
+const ALLOWED_S = (PROMISED_MS * SLOW_MACHINE) / 1_000;
+
+/** The daemon's line of it. */
+const OVERWRITTEN =
+  /rclone overwrote the record of a file that waits.*read\/saved|read\/saved.*rclone overwrote the record/;
+
+const isDirty = (record: string): boolean => (JSON.parse(record) as { readonly Dirty: boolean }).Dirty;
 
 const rclone = currentRclone();
 
@@ -43,7 +53,7 @@ describe(`kill -9 of rclone, ${KILLS} times`, () => {
   });
   after(() => scratch.close());
 
-  it('brings reads back within 3 s of each kill and loses no file whose writer saw close() succeed', async (t) => {
+  it(`brings reads back within ${ALLOWED_S} s of each kill and loses no file whose close() succeeded`, async (t) => {
     const mount = daemon.mountPoint('work');
     const expected = await nas.checksum('read/me.bin');
     const ledger = scratch.path('ledger');
@@ -78,7 +88,7 @@ describe(`kill -9 of rclone, ${KILLS} times`, () => {
     );
     assert.deepEqual(lostFiles(written, await nas.checksums('in')), []);
     assert.ok(written.closed.size > KILLS / 2, `only ${written.closed.size} files were written`);
-    assert.deepEqual(tooLong(back, 3_000), []);
+    assert.deepEqual(tooLong(back, PROMISED_MS), []);
   });
 
   it('loses no file that was saved by renaming it over one that was just read, with the NAS away', async () => {
@@ -87,8 +97,13 @@ describe(`kill -9 of rclone, ${KILLS} times`, () => {
     const { code, output } = await runClient('sh', ['-c', save], 20_000);
     assert.equal(code, 0, output);
     await nas.stop();
-    // rclone overwrites the record of the file 5 s after the read.
-    await sleep(8_500);
+    // rclone overwrites the record of the file 5 s after the read: on the disk nothing waits until it saves it again.
+    const record = join(daemon.cacheDir, 'work', 'vfsMeta/nas/read/saved');
+    await until(
+      'the record is overwritten, and saved again',
+      async () => OVERWRITTEN.test(await daemon.log()) && isDirty(await readFile(record, 'utf8')),
+      { timeoutMs: 30_000 },
+    );
     process.kill(await daemon.rclonePid('work'), 'SIGKILL');
     await nas.start();
     await daemon.healthy();
