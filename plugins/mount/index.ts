@@ -3,7 +3,7 @@ import type { Uploader } from 'mountkeeper';
 import { check, finderFor } from './options/check.ts';
 import { complete, schema, shareSchema } from './config.ts';
 import { rcloneToRun } from './releases/chosen.ts';
-import { outdatedNotices, QuietRenewal } from './releases/renewal.ts';
+import { outdatedNotices, QuietRenewal, SEE_CHOICE_EVERY_MS } from './releases/renewal.ts';
 import { rcloneCommand } from './releases/cli.ts';
 import { checks } from './doctor.ts';
 import { createMounter } from './lifecycle/mounter.ts';
@@ -12,7 +12,6 @@ import { harmlessOptions } from './options/shown-options.ts';
 import { checkUntrusted } from './options/untrusted-options.ts';
 
 const LOOK_FOR_LEFTOVERS_EVERY_MS = 60_000;
-const SEE_CHOICE_EVERY_MS = 10_000;
 
 /** Not required of every daemon: without write layers none is needed. */
 function needed(uploader: Uploader | undefined): Uploader {

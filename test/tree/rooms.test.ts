@@ -28,6 +28,8 @@ const TOP = FLOORS.length - 1;
 /** Most files at the core's root, of which `tsconfig.json` is one. */
 const MOST_AT_ROOT = 8;
 const MOST_IN_FOLDER = 18;
+/** What tools leave among the sources. */
+const GENERATED: readonly string[] = ['node_modules', 'dist', '.cache'];
 
 interface Import {
   readonly from: string;
@@ -37,6 +39,27 @@ interface Import {
 async function sourcesIn(folder: string): Promise<readonly string[]> {
   const names = await readdir(join(PROJECT, folder), { recursive: true });
   return names.filter((name) => name.endsWith('.ts')).map((name) => `${folder}/${name}`);
+}
+
+/** Folders two floors below `place` with sources or other files of ours in them: others are left, or generated. */
+async function roomsIn(place: string): Promise<readonly string[]> {
+  const files = await readdir(join(PROJECT, place), { recursive: true, withFileTypes: true });
+  const folders = files
+    .filter((entry) => entry.isFile())
+    .map((entry) => posix.relative(join(PROJECT, place), entry.parentPath).split('/'))
+    .filter((parts) => parts.length > 1 && !parts.some((part) => GENERATED.includes(part)));
+  return [...new Set(folders.map((parts) => [place, ...parts.slice(0, 2)].join('/')))].sort();
+}
+
+/** Text of the rows of the tables that begin with `room`, and of those below it that name none. */
+function rowsOf(page: string, room: string): string {
+  let isIn = false;
+  const rows = page.split('\n').filter((line) => {
+    const [, first = ''] = /^\|([^|]*)\|/.exec(line) ?? [];
+    if (first.trim() !== '' || !line.startsWith('|')) isIn = first.trim() === `\`${room}\``;
+    return isIn;
+  });
+  return rows.join('\n');
 }
 
 /** Imports by a relative path: of values, of types, when asked for, and of types in place. */
@@ -162,6 +185,21 @@ describe('the rooms of the house', () => {
     assert.deepEqual(
       rows.filter((row) => rooms.includes(row)),
       rooms,
+    );
+  });
+
+  it('of the second floor are named in docs/architecture.md, each where its own room is', async () => {
+    const page = await readFile(join(PROJECT, 'docs/architecture.md'), 'utf8');
+    const everywhere = /^In every plugin:.*$/m.exec(page)?.[0] ?? '';
+    const below = [...(await roomsIn('core')), ...(await roomsIn('plugins'))];
+    assert.ok(below.length > 60);
+    assert.deepEqual(
+      below.filter((path) => {
+        const [place = '', room = '', folder = ''] = path.split('/');
+        const rows = rowsOf(page, place === 'core' ? `core/${room}/` : room);
+        return ![rows, place === 'plugins' ? everywhere : ''].some((text) => text.includes(`\`${folder}/\``));
+      }),
+      [],
     );
   });
 

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { undefinedWhenMissing } from 'mountkeeper';
 import type { PendingFiles } from 'mountkeeper';
 import { dataFile, eachOf, filesBelow, readMeta, treesOf } from './metadata.ts';
 import { asideFolders } from './identity.ts';
@@ -8,6 +9,8 @@ import { LAYER } from '../layer/paths.ts';
 
 const MAX_PATHS = 1_000;
 const FILES_AT_ONCE = 16;
+/** The file system's own folder, which root alone reads; no share has such a name. */
+const LOST_AND_FOUND = 'lost+found';
 
 /**
  * Dirty files of one cache folder, found by its files on disk. `remotePath` is removed from the start of
@@ -67,18 +70,27 @@ export async function pendingInAll(cacheDirs: readonly string[], remotePath = ''
   };
 }
 
-/** Names of the folders in `root` that contain a cache of ours. */
+/**
+ * Names of the folders in `root` that contain a cache of ours, or may: one that cannot be read counts as one, and
+ * who looks for files in it hears why.
+ */
 export async function cachedShares(root: string): Promise<readonly string[]> {
-  const entries = await readdir(root, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return [];
-    throw error;
-  });
-  const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+  const entries = (await readdir(root, { withFileTypes: true }).catch(undefinedWhenMissing)) ?? [];
+  const folders = entries
+    .filter((entry) => entry.isDirectory() && entry.name !== LOST_AND_FOUND)
+    .map((entry) => entry.name);
   const holding = await Promise.all(
-    folders.map(async (name) => {
-      const inside = await readdir(join(root, name)).catch((): string[] => []);
-      return ['vfsMeta', 'aside', LAYER].some((tree) => inside.includes(tree)) ? name : undefined;
-    }),
+    folders.map(async (name) => ((await mayHoldCache(join(root, name))) ? name : undefined)),
   );
   return holding.filter((name) => name !== undefined);
+}
+
+async function mayHoldCache(folder: string): Promise<boolean> {
+  try {
+    const inside = (await readdir(folder).catch(undefinedWhenMissing)) ?? [];
+    return ['vfsMeta', 'aside', LAYER].some((tree) => inside.includes(tree));
+  } catch {
+    // Unknown counts as waiting.
+    return true;
+  }
 }

@@ -7,7 +7,8 @@
  */
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join, posix } from 'node:path';
-import type { Clock, LookBelow, RemoteEntry } from 'mountkeeper';
+import { logIgnored } from 'mountkeeper';
+import type { Clock, Logger, LookBelow, RemoteEntry } from 'mountkeeper';
 import { Timelines } from './upper/timelines.ts';
 
 const LOOK_MS = 30_000;
@@ -29,6 +30,7 @@ export interface HeldVersionsOptions {
   /** Folders in which people are at work, by their paths in the lower layer. */
   readonly active: () => Promise<readonly string[]>;
   readonly clock: Clock;
+  readonly log: Logger;
   /** For tests. */
   readonly proc?: string;
 }
@@ -92,14 +94,16 @@ export class HeldVersions {
    * showed nothing that users could have changed.
    */
   async #list(folders: readonly string[], most: number): Promise<ReadonlyMap<string, Listing>> {
-    const { clock, listBelow } = this.#options;
+    const { clock, listBelow, log } = this.#options;
     const listed = new Map<string, Listing>();
     const signal = clock.deadline(LOOK_MS);
     let names = 0;
     for (let start = 0; start < folders.length && names < most; start += FOLDERS_AT_ONCE) {
       const some = folders.slice(start, start + FOLDERS_AT_ONCE);
       // The NAS is away or the time is over: what is not listed is not held, as said above.
-      const looked = await listBelow(some, { signal }).catch(() => undefined);
+      const looked = await listBelow(some, { signal }).catch(
+        logIgnored(log, 'list what the lower layer shows'),
+      );
       if (looked === undefined) break;
       for (const [folder, entries] of looked.found) {
         if (entries === undefined) continue;

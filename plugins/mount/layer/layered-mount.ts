@@ -146,6 +146,7 @@ export class LayeredMount implements RunningRclone {
       listBelow: (folders, within) => listBelow(folders, { root: options.stack.place, processes, ...within }),
       active: () => activeFolders({ mountPoint: plan.mountPoint, upper: paths.upper }),
       clock,
+      log: tools.log,
     });
     this.#renewal = new Renewal({
       clock,
@@ -161,6 +162,7 @@ export class LayeredMount implements RunningRclone {
       mountTable,
       isThere: true,
       onLost: () => this.#lose(UNMOUNTED),
+      log: tools.log,
     });
     void this.#pathCheck.run(clock, this.#end.signal);
     this.exited = Promise.race([lost, bindfs.exited.then(() => NOT_PASSED_ON)]).then(async (reason) => {

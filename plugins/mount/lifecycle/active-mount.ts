@@ -178,6 +178,7 @@ export class ActiveMount implements RunningRclone {
       mountTable: tools.mountTable,
       isThere: notes.overlay === undefined,
       onLost: () => this.#endOffPath(),
+      log,
     });
     void this.#pathCheck.run(clock, this.#end.signal);
     void maintain(

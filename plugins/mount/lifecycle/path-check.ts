@@ -1,5 +1,5 @@
-import { rest } from 'mountkeeper';
-import type { Clock, MountEntry, MountTable } from 'mountkeeper';
+import { logIgnored, rest } from 'mountkeeper';
+import type { Clock, Logger, MountEntry, MountTable } from 'mountkeeper';
 import { FREEZE_SOURCE } from './mount-point.ts';
 
 export interface PathCheckOptions {
@@ -11,6 +11,7 @@ export interface PathCheckOptions {
   readonly isThere: boolean;
   /** Called once, when the mount is known to be off its path. */
   readonly onLost: () => void;
+  readonly log: Logger;
 }
 
 /** While the table changes, as for seconds when many shares are mounted, a reader may miss a line of it. */
@@ -43,9 +44,10 @@ export class PathCheck {
    * table. Never rejects: a table that cannot be read tells nothing.
    */
   async run(clock: Clock, end: AbortSignal): Promise<void> {
+    const { log, mountPoint } = this.#options;
     while (!end.aborted) {
       // The next check is a second away.
-      await this.check().catch(() => undefined);
+      await this.check().catch(logIgnored(log, 'check the path of a mount', { mountPoint }));
       await rest(clock, CHECK_EVERY_MS - (clock.monotonic() % CHECK_EVERY_MS), end);
     }
   }

@@ -1,5 +1,6 @@
 import { mkdir, readdir, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { undefinedWhenMissing } from 'mountkeeper';
 import { filesBelow } from '../cache/metadata.ts';
 import type { CacheTrees } from '../cache/metadata.ts';
 
@@ -53,6 +54,7 @@ function treesIn(cacheDir: string, number: string): CacheTrees {
   };
 }
 
+/** Rejects when the folder cannot be read: the next version would take the place of one that is there. */
 async function numbers(cacheDir: string): Promise<readonly string[]> {
-  return (await readdir(join(cacheDir, QUARANTINE)).catch((): string[] => [])).sort();
+  return ((await readdir(join(cacheDir, QUARANTINE)).catch(undefinedWhenMissing)) ?? []).sort();
 }

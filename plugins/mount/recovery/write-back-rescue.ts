@@ -112,7 +112,7 @@ export class WriteBackRescue {
     // The mark only spares a person a look: without it content is kept aside after a kill.
     await mkdir(dirname(away), { recursive: true, mode: 0o700 })
       .then(() => writeFile(away, '', { mode: 0o600 }))
-      .catch(() => undefined);
+      .catch(logIgnored(log, 'mark that the NAS is away'));
     while (isAway() && !signal.aborted) {
       const begunMs = clock.monotonic();
       await openFiles()
@@ -198,18 +198,20 @@ export class WriteBackRescue {
   }
 
   async #begin({ path, meta }: DirtyOpenFile): Promise<void> {
-    const { cacheDir, trees } = this.#options;
+    const { cacheDir, log, trees } = this.#options;
     if (meta === 'torn' || meta.Fingerprint === '') return;
     const content = await dataFile(join(trees.data, path));
     if (!content || covers(meta.Rs, content.bytes)) return;
     const kept = namesOf(cacheDir, path);
-    // Repeated at the next check when the disk has no space for it.
-    await mkdir(dirname(kept.content), { recursive: true, mode: 0o700 }).catch(() => undefined);
+    // Rejects where the disk is full or knows no links: people hear of it, and the next look tries again.
+    await mkdir(dirname(kept.content), { recursive: true, mode: 0o700 });
     await rm(kept.content, { force: true });
-    // Not linked: nothing is found below, and the next look tries again.
-    await link(join(trees.data, path), kept.content).catch(() => undefined);
+    // Gone meanwhile: then nothing is found below.
+    await link(join(trees.data, path), kept.content).catch(undefinedWhenMissing);
     // Content without a record is kept aside for a person.
-    await writeMeta(kept.meta, meta, { inHurry: true }).catch(() => undefined);
+    await writeMeta(kept.meta, meta, { inHurry: true }).catch(
+      logIgnored(log, 'copy the record of a changed file', { path }),
+    );
     const found = await stat(kept.content, { bigint: true }).catch(undefinedWhenMissing);
     if (!found) return;
     this.#seen.add(found.ino);

@@ -4,6 +4,8 @@ import type { Clock, LiveShare, Logger, Mount } from 'mountkeeper';
 import type { Notice } from '../recovery/recovery-report.ts';
 import { isOlder, versionIn } from './versions.ts';
 
+/** How often is looked which rclone is chosen. */
+export const SEE_CHOICE_EVERY_MS = 10_000;
 /** Figures that are older say nothing of now. */
 const FRESH_MS = 20_000;
 

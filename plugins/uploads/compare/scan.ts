@@ -120,7 +120,7 @@ async function readingOf(
   marks: Marks,
   upper: string,
 ): Promise<Reading | undefined> {
-  // Gone meanwhile: the next look finds what there is.
+  // Gone, or out of reach: nothing is known of a file then, and a folder lets the scan be taken anew.
   const stats = await lstat(join(upper, path), { bigint: true }).catch(() => undefined);
   if (stats?.ino !== inode || (type === 'f' && stats.ctimeNs !== changedNs)) return undefined;
   return { inode, changedNs, key: keyOf(inode, stats.birthtimeNs), marks };
@@ -187,7 +187,7 @@ async function whiteoutInodes(upper: string, lines: readonly Line[]): Promise<Re
   const looked = new Set<bigint>();
   for (const { type, inode, path } of lines) {
     if (type !== 'c' || looked.has(inode)) continue;
-    // Gone meanwhile: another link to it may tell.
+    // Gone meanwhile, or its path is too long for any call: another link to it may tell.
     const stats = await lstat(join(upper, path)).catch(() => undefined);
     if (stats === undefined) continue;
     looked.add(inode);

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
@@ -32,6 +33,8 @@ const SHARES = ['open', 'team', 'look', 'boss'] as const;
 const LARGE = 45_000_000;
 /** Some megabytes that were sent already stand in the buffers of the kernel, and come to the client all the same. */
 const SLOW = '1500k';
+/** More than those buffers hold: who gets so much on top of what another one got is being sent more. */
+const BUFFERED = 6_000_000;
 /** What "at once" may take on a machine that is busy with other tests. */
 const AT_ONCE = { timeoutMs: 10_000 };
 const ACCESS_DENIED = [13, 30];
@@ -98,16 +101,15 @@ describe('who may enter which share', () => {
     webdav: await found('webdav'),
     nfs: await found('nfs'),
   });
-  /** Until the slowest of the servers has read the document. */
-  const settled = (table: Table) =>
-    until(
-      'it is so over SMB and NFS',
-      async () => {
-        const tables = await Promise.all([found('smb'), found('nfs')]).catch(() => []);
-        return tables.length > 0 && tables.every((one) => isDeepStrictEqual(one, table));
-      },
-      { timeoutMs: 15_000 },
-    );
+  /** Until each server has read the document: while it does so, it may list a share and refuse it. */
+  const settled = async (tables: Partial<Record<keyof typeof VISITING, Table>>): Promise<void> => {
+    for (const protocol of ['smb', 'nfs', 'webdav'] as const) {
+      const table = tables[protocol];
+      if (table === undefined) continue;
+      const isSo = async (): Promise<boolean> => isDeepStrictEqual(await found(protocol), table);
+      await until(`it is so over ${protocol}`, isSo, { timeoutMs: 15_000 });
+    }
+  };
   const everywhere = (table: Table) => ({
     smb: table,
     webdav: table,
@@ -115,14 +117,16 @@ describe('who may enter which share', () => {
   });
   const smbSession = ({ name, password }: Visitor): SmbSession =>
     new SmbSession('team', { port: access.ports.smb, user: `${name}%${password}` }, scratch);
-  /** A transfer by curl that takes half a minute unless somebody ends it. */
+  let begun = 0;
+  /** A transfer by curl that takes half a minute unless somebody ends it. `received`: bytes that came so far. */
   const slow = ({ name, password }: Visitor, path: string, ...options: string[]) => {
+    const output = scratch.path(`received-${(begun += 1)}`);
     const login = ['--user', `${name}:${password}`, '--limit-rate', SLOW];
     const args = [
       '--disable',
       '--silent',
       '--output',
-      '/dev/null',
+      output,
       '--write-out',
       '%{http_code} %{size_download}',
       ...login,
@@ -136,6 +140,7 @@ describe('who may enter which share', () => {
     return {
       ended: once(child, 'close').then(([code]) => ({ code: code as number, said })),
       isOver: () => child.exitCode !== null,
+      received: () => statSync(output, { throwIfNoEntry: false })?.size ?? 0,
     };
   };
   /** By what was opened before: 0, or the server's error. */
@@ -191,7 +196,7 @@ describe('who may enter which share', () => {
     );
     await submit(FIRST, { groups: GROUPS });
     const expected = { open: 'wwww', team: 'wwr-', look: 'r--r', boss: '---w' };
-    await settled(expected);
+    await settled(everywhere(expected));
     assert.deepEqual(await foundEverywhere(), everywhere(expected));
     await flagged(daemon, {
       smbd_running: true,
@@ -275,9 +280,14 @@ describe('who may enter which share', () => {
     await sessions.anna.run('tcon team');
     assert.match(sessions.anna.isOpen ? await sessions.anna.run('ls') : 'NT_STATUS_', /NT_STATUS_/);
     for (const { client } of [anna, ben]) client.close();
-    assert.deepEqual(
-      await foundEverywhere(),
-      everywhere({ open: 'wwww', team: '-wr-', look: 'r--r', boss: '---w' }),
+    const expected = everywhere({ open: 'wwww', team: '-wr-', look: 'r--r', boss: '---w' });
+    await settled(expected);
+    assert.deepEqual(await foundEverywhere(), expected);
+    const enough = transfers.annaReads.received() + BUFFERED;
+    await until(
+      'others, and she elsewhere, are sent more than what was under way',
+      () => transfers.benReads.received() > enough && transfers.annaElsewhere.received() > enough,
+      AT_ONCE,
     );
   });
 
@@ -318,11 +328,10 @@ describe('who may enter which share', () => {
       ['COPY', 'team/seed.txt', '--header', `Destination: ${davUrl(access, 'team/copy')}`],
     ] as const)
       assert.equal((await dav(access, BEN, [...request])).status, 403, request[0]);
-    const expected = { open: 'wwww', team: 'wrw-', look: 'r--r', boss: 'wwww' };
-    assert.deepEqual(await foundEverywhere(), {
-      ...everywhere(expected),
-      nfs: { ...expected, team: '-rw-' },
-    });
+    const table = { open: 'wwww', team: 'wrw-', look: 'r--r', boss: 'wwww' };
+    const expected = { ...everywhere(table), nfs: { ...table, team: '-rw-' } };
+    await settled(expected);
+    assert.deepEqual(await foundEverywhere(), expected);
   });
 
   it('is no guest, and nobody who has lost the account', async () => {
@@ -330,6 +339,7 @@ describe('who may enter which share', () => {
     assert.match(await carl.run('ls'), /seed\.txt/);
     const left = LOGINS.filter(({ name }) => name !== 'carl');
     const transfer = slow(CARL, 'team/large.bin');
+    await until('the transfer has begun', () => transfer.received() > 0, AT_ONCE);
     await submit(
       { ...FIRST, team: { users: ['anna'] } },
       {
@@ -346,9 +356,10 @@ describe('who may enter which share', () => {
     await until('the transfer ends', () => transfer.isOver(), AT_ONCE);
     assert.notEqual((await transfer.ended).code, 0);
     // To SMB, carl is a guest by now.
-    const expected = { open: 'ww-w', team: 'w---', look: 'r--r', boss: '---w' };
-    assert.deepEqual(await found('webdav'), expected);
-    assert.deepEqual(await found('smb'), { ...expected, open: 'wwww' });
+    const table = { open: 'ww-w', team: 'w---', look: 'r--r', boss: '---w' };
+    const expected = { webdav: table, smb: { ...table, open: 'wwww' } };
+    await settled(expected);
+    assert.deepEqual({ webdav: await found('webdav'), smb: await found('smb') }, expected);
     await submit({ ...FIRST, team: { users: ['anna'] } }, { groups: GROUPS, webdav: { users: [] } });
     await until(
       'everybody is let in over WebDAV',

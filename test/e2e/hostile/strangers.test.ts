@@ -51,6 +51,7 @@ describe('hostile plugins of third parties', { timeout: 400_000 }, () => {
   let pid: number;
   /** Of the good one's beats, which come ten times a second. */
   let longestPauseMs = 0;
+  let lastBeatMs = 0;
 
   const lay = (
     name: string,
@@ -135,13 +136,13 @@ describe('hostile plugins of third parties', { timeout: 400_000 }, () => {
       return code === 200 && body.shares[0]?.mounted === true ? undefined : JSON.stringify(body);
     });
     let last = 0;
-    let sinceMs = performance.now();
+    lastBeatMs = performance.now();
     good = new Poll(async () => {
       const { status: code, body } = await daemon.get<{ beats: number }>('/ext/good');
       const nowMs = performance.now();
       if (body.beats > last) {
-        longestPauseMs = Math.max(longestPauseMs, nowMs - sinceMs);
-        sinceMs = nowMs;
+        longestPauseMs = Math.max(longestPauseMs, nowMs - lastBeatMs);
+        lastBeatMs = nowMs;
       }
       const isFine = code === 200 && body.beats >= last;
       last = body.beats;
@@ -181,6 +182,8 @@ describe('hostile plugins of third parties', { timeout: 400_000 }, () => {
 
   it('have disturbed nobody', async () => {
     await Promise.all([status.end(), good.end()]);
+    // One that beats no more is in a pause, too.
+    longestPauseMs = Math.max(longestPauseMs, performance.now() - lastBeatMs);
     const { reads, failures } = await reading.stop();
     assert.deepEqual([status.failures, good.failures, failures], [[], [], []]);
     assert.equal(daemon.pid, pid);

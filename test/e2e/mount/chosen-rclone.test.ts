@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { copyFile, open, readFile, readlink, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { createClock } from '../../../core/platform/clock.ts';
+import { SEE_CHOICE_EVERY_MS } from '../../../plugins/mount/releases/renewal.ts';
 import { ReleaseStore } from '../../../plugins/mount/releases/store.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { ReleaseMirror, signingKey, version } from '../../support/mount/release-mirror.ts';
@@ -12,11 +12,9 @@ import { currentRclone } from '../../support/nas/rclone-binaries.ts';
 import { Nas } from '../../support/nas/nas.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
-import { until } from '../../support/platform/wait.ts';
+import { sleep, until } from '../../support/platform/wait.ts';
 
 const QUIET_S = 2;
-/** How often the daemon looks which one is chosen. */
-const LOOK_MS = 10_000;
 
 describe('the rclone that was chosen', () => {
   let scratch: Scratch;
@@ -37,7 +35,7 @@ describe('the rclone that was chosen', () => {
   /** The notice is there, and nothing has changed when a quiet time is over since. */
   const toldAndKept = async (notice: RegExp): Promise<void> => {
     await until('the notice', async () => notice.test(await notices()), { timeoutMs: 30_000 });
-    await createClock().sleep(QUIET_S * 1_000 + LOOK_MS + 2_000);
+    await sleep(QUIET_S * 1_000 + SEE_CHOICE_EVERY_MS + 2_000);
     assert.match(await notices(), notice);
   };
   const text = (mount: Record<string, unknown> = {}): string =>

@@ -6,6 +6,7 @@
  */
 import assert from 'node:assert/strict';
 import { mkdir, readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { runClient } from '../../support/exports/client-programs.ts';
@@ -52,7 +53,7 @@ describe(`kill -9 of rclone, ${KILLS} times`, () => {
   });
   after(() => scratch.close());
 
-  it(`brings reads back within ${ALLOWED_S} s of each kill and loses no file whose writer saw close() succeed`, async (t) => {
+  it(`brings reads back within ${ALLOWED_S} s of each kill and loses no file whose close() succeeded`, async (t) => {
     const mount = daemon.mountPoint('work');
     const expected = await nas.checksum('read/me.bin');
     const ledger = scratch.path('ledger');
@@ -97,7 +98,7 @@ describe(`kill -9 of rclone, ${KILLS} times`, () => {
     assert.equal(code, 0, output);
     await nas.stop();
     // rclone overwrites the record of the file 5 s after the read: on the disk nothing waits until it saves it again.
-    const record = `${daemon.cacheDir}/work/vfsMeta/nas/read/saved`;
+    const record = join(daemon.cacheDir, 'work', 'vfsMeta/nas/read/saved');
     await until(
       'the record is overwritten, and saved again',
       async () => OVERWRITTEN.test(await daemon.log()) && isDirty(await readFile(record, 'utf8')),

@@ -24,6 +24,14 @@ const SYNCED_MS = 60_000;
 /** Changed here in the moment in which the listing is read anew; the last one by nobody else. */
 const MOMENT = ['deleted', 'saved', 'renamed', 'alone'];
 
+/** Bytes that have come to a port of this machine, and that its server has not read. */
+function unread(port: number): number {
+  const local = port.toString(16).toUpperCase().padStart(4, '0');
+  const established = new RegExp(`^ *\\d+: [\\dA-F]+:${local} [\\dA-F:]+ 01 [\\dA-F]+:([\\dA-F]+) `, 'gm');
+  const queues = readFileSync('/proc/net/tcp', 'latin1').matchAll(established);
+  return [...queues].reduce((sum, [, bytes = '0']) => sum + Number.parseInt(bytes, 16), 0);
+}
+
 describe('a file that others replace while it is copied up', () => {
   let scratch: Scratch;
   let nas: Nas;
@@ -127,8 +135,11 @@ describe('a file that others replace while it is copied up', () => {
     signalProcess(server, 'SIGSTOP');
     const reading = refresh();
     try {
-      // The daemon holds what shows, asks the NAS, and gets no answer.
-      await sleep(1_000);
+      // The daemon holds what shows, asks the NAS, and gets no answer. What is asked first may be whether it is there.
+      await Promise.all([
+        sleep(1_000),
+        until('the NAS is asked', () => unread(nas.port) > 0, { timeoutMs: 10_000 }),
+      ]);
       const script = `cd "${root}" && rm deleted && printf mine > tmp && mv tmp saved && mv renamed here &&
         printf mine > made && printf mine > alone`;
       const { code, output } = await runClient('sh', ['-c', script], 20_000);

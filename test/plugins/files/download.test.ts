@@ -1,6 +1,7 @@
 /** Sending a file of a share: what is opened, what is not, and what happens when it breaks off. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { mkdir, readFile, symlink, truncate, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
@@ -12,12 +13,24 @@ import { sendFile } from '../../../plugins/files/download/sender.ts';
 import type { Sending, SendLimits } from '../../../plugins/files/download/sender.ts';
 import { Slots } from '../../../plugins/files/download/slots.ts';
 import { CAN_HANG_A_MOUNT, mountOfSilence, mountToHang } from '../../support/platform/hung-mount.ts';
+import { allProcesses } from '../../support/platform/processes.ts';
+import type { SeenProcess } from '../../support/platform/processes.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
-import { sleep, until } from '../../support/platform/wait.ts';
+import { until } from '../../support/platform/wait.ts';
 import { SKIPS } from '../../runner/skips.ts';
 
 const MIB = 1_048_576;
+const SIGKILL = 9n;
+
+const field = (pid: number, name: string): string =>
+  new RegExp(`^${name}:\\s+(\\w+)$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? '';
+/** A process of this test that sends a file. */
+const isHelper = ({ pid, command }: SeenProcess): boolean =>
+  command.includes('send-process.js') && field(pid, 'PPid') === String(process.pid);
+/** SIGKILL was sent, and it is still there. */
+const isKilled = (pid: number): boolean =>
+  ((BigInt(`0x${field(pid, 'ShdPnd')}`) >> (SIGKILL - 1n)) & 1n) === 1n;
 
 describe('a file of a share is sent', () => {
   let scratch: Scratch;
@@ -156,9 +169,11 @@ describe('a file of a share is sent', () => {
         const gone = (): void => void (isGone = true);
         const sending = send('x', { from: mount.mountPoint, signal: over.signal, gone });
         await until('the process waits for the NAS', mount.isAsked, { timeoutMs: 20_000 });
+        const helper = (await allProcesses()).find(isHelper);
+        assert.ok(helper);
         over.abort();
         await assert.rejects(sending, /does not answer/);
-        await sleep(300);
+        await until('its end is pending', () => isKilled(helper.pid), { timeoutMs: 20_000 });
         assert.equal(isGone, false, 'it was killed, and hangs');
         await mount.end();
         await until('its end is told', () => isGone, { timeoutMs: 20_000 });

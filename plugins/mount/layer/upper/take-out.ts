@@ -8,7 +8,7 @@ import { lstat, readdir, rm, unlink } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
 import { lstatSync, renameSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
-import { makeFolder, writeWhole } from 'mountkeeper';
+import { makeFolder, undefinedWhenMissing, writeWhole } from 'mountkeeper';
 import type { LeavingEntry, RemoteEntry } from 'mountkeeper';
 import { NAMES, isTouchedSince, leftAside, restoreAside } from './set-aside.ts';
 import { AttributeUpkeep } from './attribute-upkeep.ts';
@@ -269,11 +269,21 @@ export class TakeOut {
     const touched = new Set<string>();
     for (const one of due) if (held.has(one.path) || (await isTouched(one))) touched.add(one.path);
     await this.#bringBack(due, touched);
-    // Already gone, which is the goal.
-    for (const { aside, path } of due) if (!touched.has(path)) await unlink(aside).catch(() => undefined);
+    for (const one of due) if (!touched.has(one.path)) await this.#delete(one);
     for (const folder of new Set(due.map(({ aside }) => dirname(aside)))) {
       const left = await readdir(folder);
       if (left.every((name) => name === NAMES)) await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  /** One that cannot be deleted rests once more, and keeps no other from its end. */
+  async #delete(one: Taken): Promise<void> {
+    try {
+      // Already gone, which is the goal.
+      await unlink(one.aside).catch(undefinedWhenMissing);
+    } catch (error) {
+      this.#options.log.warn({ path: one.path, err: error }, 'not deleted beside the write layer');
+      this.#resting.push({ ...one, sinceMs: this.#options.clock.monotonic() });
     }
   }
 }

@@ -152,10 +152,12 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     });`);
     await started;
     await until('it prints', () => entries.length > 0, PATIENCE);
+    const former = entries.length;
     const from = process.cpuUsage();
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     const { user, system } = process.cpuUsage(from);
     assert.ok(user + system < 1_000_000, `${user + system} µs of 3 s went into reading it`);
+    assert.ok(entries.length > former, 'it is read on, nevertheless');
     assert.equal(supervisor.isUp, true);
   });
 

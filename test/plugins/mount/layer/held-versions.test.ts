@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { RemoteEntry } from 'mountkeeper';
 import { createManualClock } from 'mountkeeper/testing';
 import { HeldVersions } from '../../../../plugins/mount/layer/held-versions.ts';
+import { collectLog } from '../../../support/platform/collected-log.ts';
 import { Timelines } from '../../../../plugins/mount/layer/upper/timelines.ts';
 
 const PID = 77;
@@ -19,7 +20,9 @@ describe('what the lower layer showed before its listings were read again', () =
   let isBeside: boolean;
   let active: readonly string[];
   let listed: string[];
+  let unlisted: string | undefined;
   let held: HeldVersions;
+  let entries: ReturnType<typeof collectLog>['entries'];
   const fd = (name: string): string => join(proc, String(PID), 'fd', name);
   const file = (name: string): RemoteEntry => ({ name, kind: 'file', version: { bytes, modifiedMs: 5 } });
 
@@ -30,6 +33,9 @@ describe('what the lower layer showed before its listings were read again', () =
     await symlink('/elsewhere/x', fd('4'));
     clock = createManualClock();
     [bytes, failure, isBeside, active, listed] = [1, undefined, true, [], []];
+    unlisted = undefined;
+    const collected = collectLog();
+    entries = collected.entries;
     held = new HeldVersions({
       pid: PID,
       place: '/low',
@@ -38,12 +44,14 @@ describe('what the lower layer showed before its listings were read again', () =
         failed: new Map(failure === undefined ? [] : paths.map((path) => [path, failure!])),
       }),
       listBelow: async (folders) => {
+        if (unlisted !== undefined) throw new Error(unlisted);
         listed.push(...folders);
         const entries = [file('reel'), ...(isBeside ? [file('beside')] : [])];
         return { found: new Map(folders.map((folder) => [folder, entries])), failed: new Map() };
       },
       active: async () => active,
       clock,
+      log: collected.log,
       proc,
     });
   });
@@ -139,6 +147,16 @@ describe('what the lower layer showed before its listings were read again', () =
       active = ['', 'tree'];
       await held.during('anywhere', async () => void (bytes += 1));
       assert.deepEqual([listed, at('reel'), reel()], [['', 'tree'], 1, 1]);
+    });
+
+    it('is not held where it cannot be listed, and a line in the log tells why', async () => {
+      unlisted = 'the NAS is away';
+      await read(['tree']);
+      assert.deepEqual([bytes, reel()], [2, undefined]);
+      assert.deepEqual(
+        entries.map(({ attempt, err }) => [attempt, (err as Error).message]),
+        [['list what the lower layer shows', unlisted]],
+      );
     });
 
     it('is let go of after a while, though changes can never be found out', async () => {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
+import { createClock } from 'mountkeeper';
 import type { MountEntry } from 'mountkeeper';
 import { PathCheck } from '../../../../plugins/mount/lifecycle/path-check.ts';
 import { FREEZE_SOURCE } from '../../../../plugins/mount/lifecycle/mount-point.ts';
+import { collectLog } from '../../../support/platform/collected-log.ts';
 
 const entry = (source: string, fsType = 'fuse.rclone'): MountEntry => ({
   mountPoint: '/m/a',
@@ -28,6 +30,7 @@ describe('a mount at its path', () => {
         mountTable,
         isThere,
         onLost: () => (lost += 1),
+        log: collectLog().log,
       });
       return async () => {
         await check.check();
@@ -67,6 +70,24 @@ describe('a mount at its path', () => {
     table = [];
     for (let index = 0; index < 3; index += 1) await look();
     assert.equal(lost, 1);
+  });
+
+  it('leaves a line in the log when nobody could be told', async () => {
+    const { log, entries } = collectLog();
+    const end = new AbortController();
+    const broken = (): never => {
+      end.abort();
+      throw new Error('nobody is told');
+    };
+    const gone = { list: () => Promise.resolve([]), find: () => Promise.resolve(undefined) };
+    const at = { mountPoint: '/m/a', device: 'mountkeeper:a', mountTable: gone, isThere: true };
+    const check = new PathCheck({ ...at, onLost: broken, log });
+    for (let index = 0; index < 2; index += 1) await check.check();
+    await check.run(createClock(), end.signal);
+    assert.deepEqual(
+      entries.map(({ attempt, mountPoint, err }) => [attempt, mountPoint, (err as Error).message]),
+      [['check the path of a mount', '/m/a', 'nobody is told']],
+    );
   });
 
   it('says what was mounted over it', async () => {

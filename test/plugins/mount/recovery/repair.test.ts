@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, open, readdir, readFile, rm, truncate, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -128,6 +129,22 @@ describe('a cache that a killed rclone left', () => {
     await put(meta('photos/clean'), record({ Dirty: false }));
     assert.deepEqual(await pendingIn(cache, 'photos'), { count: 1, bytes: 5, paths: ['a'] });
     assert.deepEqual(await cachedShares(root), ['photos']);
+  });
+
+  it('takes no folder that cannot be read for one without a cache', async () => {
+    // Root reads everything; but no call takes a path of more than 4095 bytes.
+    let deep = root;
+    while (deep.length < 3_900) deep = join(deep, 'x'.repeat(99));
+    await mkdir(deep, { recursive: true });
+    assert.deepEqual(await cachedShares(deep), []);
+    const name = 'y'.repeat(250);
+    assert.equal(spawnSync('mkdir', [name], { cwd: deep }).status, 0);
+    try {
+      assert.deepEqual(await cachedShares(deep), [name]);
+      await assert.rejects(pendingIn(join(deep, name)), /ENAMETOOLONG/);
+    } finally {
+      spawnSync('rmdir', [name], { cwd: deep });
+    }
   });
 
   it('sets dirty files of another place aside and brings them back with it', async () => {

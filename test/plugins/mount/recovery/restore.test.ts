@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -123,6 +123,14 @@ describe('changes that rclone gave up', () => {
       },
     );
     assert.equal((await readFile(data('a'), 'latin1')).slice(100), 'tail');
+  });
+
+  it('are not taken for none where their folder cannot be read', async () => {
+    await mkdir(cache, { recursive: true });
+    await symlink('held', join(cache, 'held'));
+    await assert.rejects(pendingIn(cache), /ELOOP/);
+    await assert.rejects(held('a', partly('mine', 60)), /ELOOP/);
+    assert.equal((await stat(join(root, 'content'))).size, REMOTE_BYTES, 'it stays where it was');
   });
 
   it('wait with the place that they belong to', async () => {
