@@ -225,6 +225,12 @@ export interface Mount {
   serve?(options: ServeOptions): Promise<boolean>;
   /** Uploads queued files now instead of after their write-back delay, where the tool can; ends a pause. */
   flush(signal: AbortSignal): Promise<void>;
+  /**
+   * Uploads a file that waits, or what waits in a folder, next: without its write-back delay, without the pause
+   * after a failed try, and despite a pause of uploads. Rejects with a plain sentence when nothing of it waits.
+   * Absent: single files cannot be sent.
+   */
+  sendNow?(path: string, signal: AbortSignal): Promise<void>;
   /** What is being uploaded and what waits, in the order in which it goes. Absent: the mounter cannot tell. */
   uploadQueue?(signal: AbortSignal): Promise<readonly QueuedUpload[]>;
   /** Absent: uploads of this mount cannot be paused. */

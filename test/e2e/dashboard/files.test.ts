@@ -1,7 +1,7 @@
 // @load loud
 /** The files of a share on its page: what is safe, what waits, and a download, in real Chromium. */
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
 import { SKIPS } from '../../runner/skips.ts';
@@ -81,6 +81,31 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
     );
     assert.ok(tooWide <= 0, `${tooWide} px too wide`);
+    page.assertClean();
+  });
+
+  it('sends one file of the queue by keyboard, and again after the NAS has refused it', async () => {
+    await new Files(scratch).write(`${daemon.mountPoint('team')}/blocked.bin`, 20_000);
+    // A folder where the file should go: the NAS refuses it.
+    await mkdir(nas.path('blocked.bin'));
+    await page.page.goto(`${origin()}/shares/team`);
+    const queue = page.page.locator('#frame-uploads');
+    const queued = (name: string) => queue.locator('tr', { hasText: name });
+    const press = async (name: string, label: string): Promise<void> => {
+      await queued(name).locator('button', { hasText: label }).focus();
+      await page.page.keyboard.press('Enter');
+    };
+    await press('blocked.bin', 'Send now');
+    await shows('that it is stuck', async () => /Stuck/.test(await queued('blocked.bin').innerText()));
+    assert.match(await queued('fresh.bin').innerText(), /Waiting/, 'the other one waits on');
+    const download = page.page.waitForEvent('download');
+    await queued('blocked.bin').locator('a', { hasText: 'Download a copy' }).click();
+    assert.equal((await readFile(await (await download).path())).length, 20_000);
+    await page.assertAccessible('the queue');
+    await rmdir(nas.path('blocked.bin'));
+    await press('blocked.bin', 'Retry now');
+    await shows('that it is gone from the queue', async () => (await queued('blocked.bin').count()) === 0);
+    assert.equal((await readFile(nas.path('blocked.bin'))).length, 20_000);
     page.assertClean();
   });
 
