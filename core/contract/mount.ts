@@ -136,13 +136,14 @@ export interface CacheAccess {
 
 /**
  * One file as the remote has it now. `isCached`: all of its content is in the cache, by the cache's own
- * records.
+ * records. `cachedBytes`: how much of it is, where it is a part.
  */
 export interface CacheViewFile {
   readonly name: string;
   readonly bytes: number;
   readonly modifiedMs: number;
   readonly isCached: boolean;
+  readonly cachedBytes?: number;
 }
 
 /**

@@ -30,7 +30,9 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
 
   before(async () => {
     scratch = await createScratch('page-files');
-    nas = await Nas.create(scratch, { files: { [`sub/${NAME}`]: 700_000, 'a.txt': 10 } });
+    nas = await Nas.create(scratch, {
+      files: { [`sub/${NAME}`]: 700_000, 'a.txt': 10, 'long.mov': 64_000_000 },
+    });
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],
       shares: [{ name: 'team', connection: 'nas' }],
@@ -57,6 +59,29 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
     await browse().scrollIntoViewIfNeeded();
     await shows('the new file', async () => (await row('fresh.bin').count()) === 1);
     assert.match(await row('fresh.bin').innerText(), /Not on the NAS yet/);
+  });
+
+  it('says how much of a file is in the cache, where somebody has read a part of it', async () => {
+    assert.match(await row('long.mov').innerText(), /On the NAS/);
+    const limit = (down: string) =>
+      daemon.request('POST', '/api/bwlimit', JSON.stringify({ up: '0', down }), {
+        authorization,
+        'content-type': 'application/json',
+      });
+    await limit('4M');
+    const reader = (await get('long.mov')).body?.getReader();
+    assert.equal((await reader?.read())?.done, false);
+    await reader?.cancel();
+    await shows('the part', async () => {
+      const listed = page.page.waitForResponse(/parts\/files\/folder/);
+      await browse().locator('.crumbs button').first().click();
+      await listed;
+      return /Partly in the cache \(\d\d? %\)/.test(await row('long.mov').innerText());
+    });
+    await limit('0');
+  });
+
+  it('opens a folder', async () => {
     await row('sub').locator('button').click();
     await shows('what is below', async () => (await row('plan').count()) === 1);
     assert.match(await row('plan').innerText(), /On the NAS/);
