@@ -27,6 +27,8 @@ export interface ActionButton {
   /** A key of `actions`. */
   readonly action: string;
   readonly label: LocalText;
+  /** What it acts on, such as a file's name: read to who cannot see the row that the button stands in. */
+  readonly about?: string;
   /** The question asked before the action runs: what will be interrupted, and for whom. */
   readonly confirm?: LocalText;
   /** Form values sent with the action; read as `view.form`. */
@@ -109,6 +111,15 @@ export interface Tab {
 export interface OwnedTab {
   readonly plugin: string;
   readonly tab: Tab;
+}
+
+/** Where files of shares can be downloaded. Provided by the plugin `files`. */
+export interface FileDownloads {
+  /**
+   * An address on the daemon's own host. `path` is relative to the share. Undefined while files cannot be
+   * downloaded, for example without a password.
+   */
+  address(share: string, path: string): string | undefined;
 }
 
 /** Tabs, cards and panels of the plugins that are active now. */

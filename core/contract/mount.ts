@@ -136,13 +136,14 @@ export interface CacheAccess {
 
 /**
  * One file as the remote has it now. `isCached`: all of its content is in the cache, by the cache's own
- * records.
+ * records. `cachedBytes`: how much of it is, where it is a part.
  */
 export interface CacheViewFile {
   readonly name: string;
   readonly bytes: number;
   readonly modifiedMs: number;
   readonly isCached: boolean;
+  readonly cachedBytes?: number;
 }
 
 /**
@@ -225,6 +226,12 @@ export interface Mount {
   serve?(options: ServeOptions): Promise<boolean>;
   /** Uploads queued files now instead of after their write-back delay, where the tool can; ends a pause. */
   flush(signal: AbortSignal): Promise<void>;
+  /**
+   * Uploads a file that waits, or what waits in a folder, next: without its write-back delay, without the pause
+   * after a failed try, and despite a pause of uploads. Rejects with a plain sentence when nothing of it waits.
+   * Absent: single files cannot be sent.
+   */
+  sendNow?(path: string, signal: AbortSignal): Promise<void>;
   /** What is being uploaded and what waits, in the order in which it goes. Absent: the mounter cannot tell. */
   uploadQueue?(signal: AbortSignal): Promise<readonly QueuedUpload[]>;
   /** Absent: uploads of this mount cannot be paused. */

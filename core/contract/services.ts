@@ -2,7 +2,7 @@
 import type { ConfigChanges, ConfigPresets, NasFinder, SetupService } from './config-changes.ts';
 import type { ConfigService, Secrets } from './config.ts';
 import type { ConnectionMonitors } from './connections.ts';
-import type { TabsService } from './dashboard.ts';
+import type { FileDownloads, TabsService } from './dashboard.ts';
 import type { Exporter, ExportersService } from './exporter.ts';
 import type { MetricsService } from './metrics.ts';
 import type { DirectoryRefresher, Mounter, Prober, RcloneService } from './mount.ts';
@@ -32,6 +32,7 @@ export interface Services {
   plugins: PluginsService;
   exporters: ExportersService;
   tabs: TabsService;
+  fileDownloads: FileDownloads;
   paths: Paths;
   logFile: LogFileService;
   /** Documents of the plugin that calls it. */

@@ -80,14 +80,16 @@ class ReaderView implements View {
       .replace('T', ' ')} UTC</time>`;
   }
 
-  button({ action, label, confirm, values = NONE }: ActionButton): Content {
+  button({ action, label, about, confirm, values = NONE }: ActionButton): Content {
     const fields = Object.entries({ ...values, ...(this.share === undefined ? {} : { share: this.share }) });
     return html`<form class="act" method="post" action=${this.action(action)} hx-post=${this.action(action)}
       hx-target="find output" hx-swap="innerHTML" hx-disabled-elt="find button" hx-confirm=${
         confirm === undefined ? undefined : this.text(confirm)
       }>
       ${fields.map(([name, value]) => html`<input type="hidden" name=${name} value=${value} />`)}
-      <button type="submit">${this.text(label)}</button><output aria-live="polite"></output></form>`;
+      <button type="submit">${this.text(label)}${
+        about === undefined ? null : html`<span class="unseen"> <bdi>${about}</bdi></span>`
+      }</button><output aria-live="polite"></output></form>`;
   }
 
   part(name: string, query: Readonly<Record<string, string | number>> = {}): string {

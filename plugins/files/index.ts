@@ -1,5 +1,5 @@
 import { definePlugin } from 'mountkeeper';
-import { downloadRoute } from './download/route.ts';
+import { downloadAddress, downloadRoute, mayDownload } from './download/route.ts';
 import { filesPanel } from './panel.ts';
 
 export default definePlugin({
@@ -11,5 +11,8 @@ export default definePlugin({
   register(ctx) {
     ctx.tab(filesPanel(ctx));
     ctx.route(downloadRoute(ctx));
+    ctx.provide('fileDownloads', () => ({
+      address: (share, path) => (mayDownload(ctx) ? downloadAddress(share, path) : undefined),
+    }));
   },
 });

@@ -22,6 +22,8 @@ export interface ListAnswer {
     readonly bytes: number;
     readonly modifiedMs: number;
     readonly isCached: boolean;
+    /** How much of it lies in the cache, where it is a part. */
+    readonly cachedBytes?: number;
     /** Set while the remote does not have this content. */
     readonly unsaved?: UnsavedFile['state'];
   }[];

@@ -36,10 +36,21 @@ function open(path: string, label: Content, view: View): Content {
 
 const TONES = { waiting: 'wait', uploading: 'wait', failed: 'bad' } as const;
 
-function badge({ isCached, unsaved }: ListAnswer['files'][number], view: View): Content {
-  const tone = unsaved === undefined ? (isCached ? 'good' : 'off') : TONES[unsaved];
-  const word = unsaved === undefined ? (isCached ? 'cached' : 'remote') : `unsaved-${unsaved}`;
-  return html`<span class="badge" data-tone=${tone}>${view.t(word)}</span>`;
+/** Neither 0 % nor 100 %, which would say something else. */
+function percentOf(part: number, whole: number): number {
+  return Math.min(99, Math.max(1, Math.floor((part / whole) * 100)));
+}
+
+function badge(
+  { isCached, cachedBytes = 0, bytes, unsaved }: ListAnswer['files'][number],
+  view: View,
+): Content {
+  const shown = (tone: string, words: Content): Content =>
+    html`<span class="badge" data-tone=${tone}>${words}</span>`;
+  if (unsaved !== undefined) return shown(TONES[unsaved], view.t(`unsaved-${unsaved}`));
+  if (isCached) return shown('good', view.t('cached'));
+  if (cachedBytes > 0) return shown('off', view.t('partial', { percent: percentOf(cachedBytes, bytes) }));
+  return shown('off', view.t('remote'));
 }
 
 function download(path: string, name: string, view: View): Content {

@@ -64,7 +64,7 @@ export default definePlugin({
             }),
         ),
     });
-    ctx.tab(uploadsPanel({ shares, mountOf, clock }));
+    ctx.tab(uploadsPanel({ shares, mountOf, clock, downloads: () => ctx.find('fileDownloads') }));
     for (const command of [...commands, receiptCommand]) ctx.cli(command);
   },
 });

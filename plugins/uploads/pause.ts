@@ -1,5 +1,6 @@
-/** Pausing the uploads of a share, with a write layer or without: the mount knows how. */
+/** Pausing the uploads of a share and sending them, with a write layer or without. */
 import type { Clock, Mount } from 'mountkeeper';
+import type { ManagedUploads } from './transfer/managed.ts';
 
 const ANSWER_MS = 10_000;
 
@@ -21,4 +22,23 @@ export async function pauseUploads(mount: Mount | undefined, until: number, cloc
 export async function sendNow(mount: Mount | undefined, clock: Clock): Promise<void> {
   if (!mount) throw new Error('the share is not mounted');
   await mount.flush(clock.deadline(ANSWER_MS));
+}
+
+export interface OneUpload {
+  /** Undefined for a share without a write layer: its mount has the queue. */
+  readonly uploads: Pick<ManagedUploads, 'sendNow'> | undefined;
+  readonly mount: Mount | undefined;
+  /** A file, or a folder with all that waits in it. */
+  readonly path: string;
+}
+
+/** Sends one path next, through a pause. Rejects with a plain sentence when it cannot be sent. */
+export async function sendOne({ uploads, mount, path }: OneUpload, clock: Clock): Promise<void> {
+  if (uploads) {
+    uploads.sendNow(path);
+    return;
+  }
+  if (!mount) throw new Error('the share is not mounted');
+  if (!mount.sendNow) throw new Error('single files of this share cannot be sent');
+  await mount.sendNow(path, clock.deadline(ANSWER_MS));
 }

@@ -2,7 +2,7 @@
 import type { ResponseToolkit, Request, ResponseObject, ServerRoute } from '@hapi/hapi';
 import { documented, Joi } from 'mountkeeper';
 import type { Clock, Conflict, Mount, QueueEntry, RouteDocument } from 'mountkeeper';
-import { pauseUploads, sendNow } from './pause.ts';
+import { pauseUploads, sendNow, sendOne } from './pause.ts';
 import type { Keep } from './conflicts/resolve.ts';
 import type { ReceiptJobs } from './proof/receipt-jobs.ts';
 import type { VerifyJobs } from './proof/verify-jobs.ts';
@@ -109,9 +109,10 @@ export function routes(shares: Shares, clock: () => Clock, parts: RouteParts): S
         return sending(body?.path);
       },
       async (share, body) => {
-        if (body?.path !== undefined) throw new Error(noLayer(share));
-        await sendNow(mountOf(share), clock());
-        return sending(undefined);
+        const mount = mountOf(share);
+        if (body?.path === undefined) await sendNow(mount, clock());
+        else await sendOne({ uploads: undefined, mount, path: body.path }, clock());
+        return sending(body?.path);
       },
     ),
     post(

@@ -8,15 +8,18 @@ import type {
   Clock,
   Conflict,
   Content,
+  FileDownloads,
   Mount,
   Outcome,
   QueuedUpload,
   QueueEntry,
-  ShareUploads,
   Tab,
   View,
 } from 'mountkeeper';
-import { canPause, isPaused, pauseUploads, sendNow } from './pause.ts';
+import { rowActions, rowId } from './page/row-actions.ts';
+import type { RowTools } from './page/row-actions.ts';
+import { canPause, isPaused, pauseUploads, sendNow, sendOne } from './pause.ts';
+import type { ManagedUploads } from './transfer/managed.ts';
 
 const TEXTS = readTexts(import.meta.url);
 const text = (key: string) => inEveryLanguage(TEXTS, key);
@@ -24,12 +27,13 @@ const TONES = { waiting: 'wait', uploading: 'good', stuck: 'bad' } as const;
 const ORDER = { stuck: 0, uploading: 1, waiting: 2 } as const;
 const MOST_SHOWN = 200;
 
-function row(entry: QueueEntry, view: View): Content {
+function row(entry: QueueEntry, tools: RowTools, view: View): Content {
   const { path, action, state, bytes, sentBytes, since, reason, tries, nextTryAt } = entry;
-  return html`<tr><th scope="row"><bdi>${path}</bdi> <small>${view.t(`action-${action.replace(' ', '-')}`)}</small></th>
+  const what = view.t(`action-${action.replace(' ', '-')}`);
+  return html`<tr id=${rowId(path)}><th scope="row"><bdi>${path}</bdi> <small>${what}</small></th>
     <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>${
       reason === '' ? null : html` <small><bdi>${reason}</bdi></small>`
-    }</td>
+    }</td>${rowActions({ path, state, hasContent: action === 'upload' }, tools, view)}
     <td>${
       state === 'uploading'
         ? view.t('sent', { sent: view.bytes(sentBytes), bytes: view.bytes(bytes) })
@@ -48,10 +52,10 @@ function conflict({ path, copy, at }: Conflict, view: View): Content {
       >${view.t('copy-at', { copy: html`<bdi>${copy}</bdi>` })}</p></div></li>`;
 }
 
-function table(uploads: ShareUploads, view: View): Content {
+function table(uploads: ManagedUploads, tools: RowTools, view: View): Content {
   const entries = [...uploads.queue()].sort((a, b) => ORDER[a.state] - ORDER[b.state]);
   const conflicts = uploads.conflicts();
-  const heads = ['file', 'state', 'size', 'since', 'tries'];
+  const heads = ['file', 'state', 'do', 'size', 'since', 'tries'];
   return html`<div class="drawn">${
     entries.length === 0
       ? html`<p class="help">${view.t('none')}</p>`
@@ -59,7 +63,7 @@ function table(uploads: ShareUploads, view: View): Content {
       aria-label=${view.plain('title')}><table><thead><tr>${heads.map(
         (head) => html`<th scope="col">${view.t(head)}</th>`,
       )}</tr></thead>
-      <tbody>${entries.slice(0, MOST_SHOWN).map((entry) => row(entry, view))}</tbody></table></div>`
+      <tbody>${entries.slice(0, MOST_SHOWN).map((entry) => row(entry, tools, view))}</tbody></table></div>`
   }
     ${
       entries.length > MOST_SHOWN
@@ -75,11 +79,13 @@ function table(uploads: ShareUploads, view: View): Content {
 
 const QUEUE_MS = 5_000;
 
-function queuedRow({ path, bytes, isUploading, failures, goesAt }: QueuedUpload, view: View): Content {
+function queuedRow(queued: QueuedUpload, tools: RowTools, view: View): Content {
+  const { path, bytes, isUploading, failures, goesAt } = queued;
   const state = isUploading ? 'uploading' : failures > 0 ? 'stuck' : 'waiting';
-  return html`<tr>
+  return html`<tr id=${rowId(path)}>
     <th scope="row"><bdi>${path}</bdi></th>
     <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span></td>
+    ${rowActions({ path, state, hasContent: true }, tools, view)}
     <td>${view.bytes(bytes)}</td>
     <td>${view.number(failures)}${
       goesAt === undefined ? null : html` <small>${view.t('next', { time: view.time(goesAt) })}</small>`
@@ -88,10 +94,9 @@ function queuedRow({ path, bytes, isUploading, failures, goesAt }: QueuedUpload,
 }
 
 /** Without a write layer: what rclone says of its queue. Null while nothing waits. */
-async function queueTable(mount: Mount | undefined, clock: Clock, view: View): Promise<Content> {
-  const queue = (await mount?.uploadQueue?.(clock.deadline(QUEUE_MS))) ?? [];
+function queueTable(queue: readonly QueuedUpload[], tools: RowTools, view: View): Content {
   if (queue.length === 0) return null;
-  const heads = ['file', 'state', 'size', 'failures'];
+  const heads = ['file', 'state', 'do', 'size', 'failures'];
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${view.plain('title')}>
       <table>
         <thead>
@@ -100,7 +105,7 @@ async function queueTable(mount: Mount | undefined, clock: Clock, view: View): P
           </tr>
         </thead>
         <tbody>
-          ${queue.slice(0, MOST_SHOWN).map((one) => queuedRow(one, view))}
+          ${queue.slice(0, MOST_SHOWN).map((one) => queuedRow(one, tools, view))}
         </tbody>
       </table>
     </div>
@@ -129,13 +134,15 @@ const PAUSE_MS = 3_600_000;
 
 export interface UploadsPanelSources {
   /** Of shares with a write layer. */
-  readonly shares: () => ReadonlyMap<string, ShareUploads>;
+  readonly shares: () => ReadonlyMap<string, ManagedUploads>;
   /** Undefined while the share is not mounted. */
   readonly mountOf: (share: string) => Mount | undefined;
   readonly clock: () => Clock;
+  /** Undefined while no plugin offers downloads. */
+  readonly downloads: () => FileDownloads | undefined;
 }
 
-export function uploadsPanel({ shares, mountOf, clock }: UploadsPanelSources): Tab {
+export function uploadsPanel({ shares, mountOf, clock, downloads }: UploadsPanelSources): Tab {
   const mount = ({ share = '' }: View): Mount | undefined => mountOf(share);
   const send =
     (said: string) =>
@@ -151,6 +158,10 @@ export function uploadsPanel({ shares, mountOf, clock }: UploadsPanelSources): T
     await pauseUploads(mount(view), clock().now() + PAUSE_MS, clock());
     return { ok: true, message: text('paused') };
   };
+  const retry = async ({ share = '', form: { path = '' } }: View): Promise<Outcome> => {
+    await sendOne({ uploads: shares().get(share), mount: mountOf(share), path }, clock());
+    return { ok: true, message: text('sending-one') };
+  };
   return {
     id: 'uploads',
     place: 'share',
@@ -160,11 +171,14 @@ export function uploadsPanel({ shares, mountOf, clock }: UploadsPanelSources): T
     render: async (view) => {
       const uploads = shares().get(view.share ?? '');
       const line = pauseLine(mount(view), view);
-      const list = uploads ? table(uploads, view) : await queueTable(mount(view), clock(), view);
+      const tools: RowTools = { text, downloads: downloads() };
+      const list = uploads
+        ? table(uploads, tools, view)
+        : queueTable((await mount(view)?.uploadQueue?.(clock().deadline(QUEUE_MS))) ?? [], tools, view);
       return line === null && list === null ? null : [line, list];
     },
     // Rendered once; the panel says whether pausing or resuming makes sense.
     buttons: (view) => (canPause(mount(view)) || isPaused(mount(view)) ? BUTTONS : []),
-    actions: { send: send('sending'), pause, 'go-on': send('going-on') },
+    actions: { send: send('sending'), pause, 'go-on': send('going-on'), retry },
   };
 }

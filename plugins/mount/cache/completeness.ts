@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CacheTrees, FileMeta } from './metadata.ts';
-import { covers } from './ranges.ts';
+import { covers, unite } from './ranges.ts';
 
 /** What the remote reports about a file. */
 export interface RemoteFile {
@@ -17,12 +17,25 @@ export interface RemoteFile {
 export function isWholeInCache(trees: CacheTrees, path: string, remote: RemoteFile): boolean {
   // An empty file is always complete.
   if (remote.bytes === 0) return true;
+  const meta = currentMeta(trees, path, remote);
+  return meta !== undefined && covers(meta.Rs, meta.Size);
+}
+
+/**
+ * How much of the remote's current version is in the cache, by the same records: they lag behind while the file is
+ * open. Never call it in the daemon.
+ */
+export function bytesInCache(trees: CacheTrees, path: string, remote: RemoteFile): number {
+  const meta = currentMeta(trees, path, remote);
+  return unite(meta?.Rs ?? [], meta?.Size ?? 0).reduce((sum, { Size }) => sum + Size, 0);
+}
+
+/** Undefined where the cache holds nothing of the file, or another version of it. */
+function currentMeta(trees: CacheTrees, path: string, remote: RemoteFile): FileMeta | undefined {
   const meta = metaOf(join(trees.meta, path));
-  if (meta === undefined) return false;
-  const heldBytes = sizeOf(join(trees.data, path));
-  if (heldBytes !== meta.Size || !covers(meta.Rs, meta.Size)) return false;
+  if (meta === undefined || sizeOf(join(trees.data, path)) !== meta.Size) return undefined;
   // Changed here and not uploaded yet: it is newer than the remote's version.
-  return meta.Dirty || (meta.Size === remote.bytes && isSame(meta, remote));
+  return meta.Dirty || (meta.Size === remote.bytes && isSame(meta, remote)) ? meta : undefined;
 }
 
 /** A content file has its full size from the start, with holes where nothing was fetched yet. */

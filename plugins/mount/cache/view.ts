@@ -14,7 +14,7 @@ import type { CacheView } from 'mountkeeper';
 import { freeBytes } from './free-bytes.ts';
 import { treesOf } from './metadata.ts';
 import type { CacheTrees } from './metadata.ts';
-import { holdsContent, isWholeInCache } from './completeness.ts';
+import { bytesInCache, holdsContent, isWholeInCache } from './completeness.ts';
 import { inPlainWords } from '../rclone/error-messages.ts';
 import { unsavedIn } from './unsaved.ts';
 import type { QueuedFile } from './unsaved.ts';
@@ -79,10 +79,10 @@ export function openCacheView(given: Readonly<Record<string, string | number>>):
           .filter((entry) => !entry.IsDir && entry.Size >= 0)
           .map((entry) => {
             const file = { name: entry.Name, bytes: entry.Size, modifiedMs: Date.parse(entry.ModTime) };
-            return {
-              ...file,
-              isCached: isWhole(folder === '' ? entry.Name : `${folder}/${entry.Name}`, file),
-            };
+            const path = folder === '' ? entry.Name : `${folder}/${entry.Name}`;
+            if (isWhole(path, file)) return { ...file, isCached: true };
+            const cachedBytes = bytesInCache(trees, path, file);
+            return { ...file, isCached: false, ...(cachedBytes > 0 && { cachedBytes }) };
           }),
       };
     },

@@ -302,6 +302,10 @@ export class ActiveMount implements RunningRclone {
     }
   }
 
+  sendNow(path: string, signal: AbortSignal): Promise<void> {
+    return this.uploadPause.sendNow(path, signal);
+  }
+
   uploadQueue(signal: AbortSignal): Promise<readonly QueuedUpload[]> {
     return uploadQueue(this.#rc, this.#notes.fs, { now: this.#tools.clock.now(), signal });
   }

@@ -25,6 +25,10 @@ interface QueueItem {
   /** Seconds from now. */
   readonly expiry?: number;
   readonly uploading?: boolean;
+  /** The path in the share. */
+  readonly name?: string;
+  /** Counts the one that is going on. */
+  readonly tries?: number;
 }
 
 export interface QueuePauseOptions {
@@ -45,6 +49,8 @@ export interface QueuePauseOptions {
 
 export class QueuePause implements UploadPause {
   readonly #options: QueuePauseOptions;
+  /** What somebody sends despite a pause, by rclone's id, with the tries before that: it gets one more. */
+  readonly #named = new Map<number, number>();
   #isLooking = false;
   #isReleasing = false;
 
@@ -97,6 +103,19 @@ export class QueuePause implements UploadPause {
   /** What was put off waits on, until somebody asks rclone to send it. */
   forget(): void {
     this.#options.pauses.delete(this.#options.shareName);
+  }
+
+  /** Sends a file that waits, or what waits in a folder; see `Mount.sendNow`. */
+  async sendNow(path: string, signal: AbortSignal): Promise<void> {
+    const all = (await this.#queue(signal)).filter(
+      ({ name = '' }) => name === path || name.startsWith(`${path}/`),
+    );
+    const waiting = all.filter(({ uploading }) => uploading !== true);
+    if (all.length === 0) throw new Error(`${path} does not wait to be uploaded`);
+    for (const { id, tries = 0 } of waiting) {
+      this.#named.set(id, tries);
+      await this.#setExpiry(id, -1, signal);
+    }
   }
 
   async #look(): Promise<void> {
@@ -154,16 +173,33 @@ export class QueuePause implements UploadPause {
 
   /** `wanted`: seconds from now for what waits so many seconds; undefined leaves it. */
   async #reschedule(wanted: (expiry: number) => number | undefined, signal: AbortSignal): Promise<void> {
+    const queue = await this.#queue(signal);
+    this.#forgetTried(queue);
+    for (const { id, expiry: now = 0, uploading } of queue) {
+      const expiry = uploading === true || this.#named.has(id) ? undefined : wanted(now);
+      if (expiry !== undefined) await this.#setExpiry(id, expiry, signal);
+    }
+  }
+
+  #forgetTried(queue: readonly QueueItem[]): void {
+    const tries = new Map(queue.map((item) => [item.id, item.tries ?? 0]));
+    for (const [id, before] of this.#named) {
+      if ((tries.get(id) ?? Infinity) > before) this.#named.delete(id);
+    }
+  }
+
+  async #queue(signal: AbortSignal): Promise<readonly QueueItem[]> {
     const { fs, rc } = this.#options;
     const { queue } = await rc.call<{ queue?: readonly QueueItem[] | null }>('vfs/queue', { fs }, signal);
-    for (const { id, expiry: now = 0, uploading } of queue ?? []) {
-      const expiry = uploading === true ? undefined : wanted(now);
-      if (expiry === undefined) continue;
-      await rc.call('vfs/queue-set-expiry', { fs, id, expiry }, signal).catch((error: unknown) => {
-        signal.throwIfAborted();
-        // It left the queue meanwhile.
-        if (!/not found/i.test(String(error))) throw error;
-      });
-    }
+    return queue ?? [];
+  }
+
+  async #setExpiry(id: number, expiry: number, signal: AbortSignal): Promise<void> {
+    const { fs, rc } = this.#options;
+    await rc.call('vfs/queue-set-expiry', { fs, id, expiry }, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      // It left the queue meanwhile.
+      if (!/not found/i.test(String(error))) throw error;
+    });
   }
 }

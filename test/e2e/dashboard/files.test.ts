@@ -1,7 +1,7 @@
 // @load loud
 /** The files of a share on its page: what is safe, what waits, and a download, in real Chromium. */
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
 import { SKIPS } from '../../runner/skips.ts';
@@ -30,7 +30,9 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
 
   before(async () => {
     scratch = await createScratch('page-files');
-    nas = await Nas.create(scratch, { files: { [`sub/${NAME}`]: 700_000, 'a.txt': 10 } });
+    nas = await Nas.create(scratch, {
+      files: { [`sub/${NAME}`]: 700_000, 'a.txt': 10, 'long.mov': 64_000_000 },
+    });
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],
       shares: [{ name: 'team', connection: 'nas' }],
@@ -57,6 +59,29 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
     await browse().scrollIntoViewIfNeeded();
     await shows('the new file', async () => (await row('fresh.bin').count()) === 1);
     assert.match(await row('fresh.bin').innerText(), /Not on the NAS yet/);
+  });
+
+  it('says how much of a file is in the cache, where somebody has read a part of it', async () => {
+    assert.match(await row('long.mov').innerText(), /On the NAS/);
+    const limit = (down: string) =>
+      daemon.request('POST', '/api/bwlimit', JSON.stringify({ up: '0', down }), {
+        authorization,
+        'content-type': 'application/json',
+      });
+    await limit('4M');
+    const reader = (await get('long.mov')).body?.getReader();
+    assert.equal((await reader?.read())?.done, false);
+    await reader?.cancel();
+    await shows('the part', async () => {
+      const listed = page.page.waitForResponse(/parts\/files\/folder/);
+      await browse().locator('.crumbs button').first().click();
+      await listed;
+      return /Partly in the cache \(\d\d? %\)/.test(await row('long.mov').innerText());
+    });
+    await limit('0');
+  });
+
+  it('opens a folder', async () => {
     await row('sub').locator('button').click();
     await shows('what is below', async () => (await row('plan').count()) === 1);
     assert.match(await row('plan').innerText(), /On the NAS/);
@@ -81,6 +106,31 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
     );
     assert.ok(tooWide <= 0, `${tooWide} px too wide`);
+    page.assertClean();
+  });
+
+  it('sends one file of the queue by keyboard, and again after the NAS has refused it', async () => {
+    await new Files(scratch).write(`${daemon.mountPoint('team')}/blocked.bin`, 20_000);
+    // A folder where the file should go: the NAS refuses it.
+    await mkdir(nas.path('blocked.bin'));
+    await page.page.goto(`${origin()}/shares/team`);
+    const queue = page.page.locator('#frame-uploads');
+    const queued = (name: string) => queue.locator('tr', { hasText: name });
+    const press = async (name: string, label: string): Promise<void> => {
+      await queued(name).locator('button', { hasText: label }).focus();
+      await page.page.keyboard.press('Enter');
+    };
+    await press('blocked.bin', 'Send now');
+    await shows('that it is stuck', async () => /Stuck/.test(await queued('blocked.bin').innerText()));
+    assert.match(await queued('fresh.bin').innerText(), /Waiting/, 'the other one waits on');
+    const download = page.page.waitForEvent('download');
+    await queued('blocked.bin').locator('a', { hasText: 'Download a copy' }).click();
+    assert.equal((await readFile(await (await download).path())).length, 20_000);
+    await page.assertAccessible('the queue');
+    await rmdir(nas.path('blocked.bin'));
+    await press('blocked.bin', 'Retry now');
+    await shows('that it is gone from the queue', async () => (await queued('blocked.bin').count()) === 0);
+    assert.equal((await readFile(nas.path('blocked.bin'))).length, 20_000);
     page.assertClean();
   });
 

@@ -69,6 +69,10 @@ function stage(): {
       set: async (until: number) =>
         void asked.push(`pause plain ${Math.round((until - clock.now()) / 1_000)}`),
     },
+    sendNow: async (path: string) => {
+      if (path === 'gone') throw new Error('gone does not wait to be uploaded');
+      asked.push(`send plain ${path}`);
+    },
   } as Partial<Mount> as Mount;
   const server = Hapi.server();
   server.route(
@@ -172,11 +176,14 @@ describe('the routes of the queue', () => {
       status: 200,
       body: { ok: false, message: 'the share is not mounted' },
     });
-    assert.deepEqual((await post('plain/send', { path: 'a' })).body, {
+    assert.deepEqual((await post('plain/send', { path: 'gone' })).body, {
+      ok: false,
+      message: 'gone does not wait to be uploaded',
+    });
+    assert.deepEqual((await post('plain/verify')).body, {
       ok: false,
       message: "Share 'plain' is not mounted with a write layer",
     });
-    assert.deepEqual((await post('plain/verify')).body.ok, false);
     assert.deepEqual(asked, []);
   });
 
@@ -186,8 +193,9 @@ describe('the routes of the queue', () => {
       ['pause', { seconds: 60 }],
       ['pause', { seconds: 0 }],
       ['send', undefined],
+      ['send', { path: 'd/a' }],
     ] as const)
       assert.equal((await post(`plain/${verb}`, payload)).body.ok, true, verb);
-    assert.deepEqual(asked, ['pause plain 60', 'flush plain', 'flush plain']);
+    assert.deepEqual(asked, ['pause plain 60', 'flush plain', 'flush plain', 'send plain d/a']);
   });
 });

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import type { Clock, Mount, QueueEntry, ShareUploads } from 'mountkeeper';
+import type { Clock, Mount, QueueEntry } from 'mountkeeper';
 import { createView } from '../../../plugins/dashboard/view.ts';
 import { loadLibraries } from '../../../plugins/dashboard/pages/libraries.ts';
 import { toHtml } from '../../../plugins/dashboard/pages/shell.ts';
 import { uploadsPanel } from '../../../plugins/uploads/tab.ts';
+import type { ManagedUploads } from '../../../plugins/uploads/transfer/managed.ts';
 
 const NAME = '<script>alert(1)</script> "照片" \u202E.raw';
 
@@ -26,7 +27,9 @@ describe('the uploads of a share on the dashboard', () => {
   before(() => loadLibraries());
   let flushed = 0;
   let pausedUntil: number | undefined;
-  const uploads: ShareUploads = {
+  const sent: string[] = [];
+  const uploads: Partial<ManagedUploads> = {
+    sendNow: (path) => void sent.push(`layer ${path}`),
     pausedUntil: undefined,
     pause: () => assert.fail('the mount is asked'),
     figures: undefined,
@@ -64,13 +67,16 @@ describe('the uploads of a share on the dashboard', () => {
   ]);
   const clock = { now: () => 1_000, deadline: () => AbortSignal.timeout(1_000) } as Partial<Clock> as Clock;
   const panel = uploadsPanel({
-    shares: () => new Map([['files', uploads]]),
+    shares: () => new Map([['files', uploads as ManagedUploads]]),
     mountOf: (share) => mounts.get(share),
     clock: () => clock,
+    downloads: () => ({ address: (share, path) => (hasDownloads ? `/get/${share}/${path}` : undefined) }),
   });
-  const act = async (action: string, share: string): Promise<boolean | undefined> =>
-    (await panel.actions?.[action]?.(view('en', share)))?.ok;
-  const view = (language: string, share = 'files') => createView({ language, host: 'h', share, tab: panel });
+  let hasDownloads = true;
+  const act = async (action: string, share: string, form = {}): Promise<boolean | undefined> =>
+    (await panel.actions?.[action]?.(view('en', share, form)))?.ok;
+  const view = (language: string, share = 'files', form = {}) =>
+    createView({ language, host: 'h', share, tab: panel, form });
 
   it("names what is stuck first, with the remote's own words, as text", async () => {
     const drawn = toHtml(await panel.render(view('en')));
@@ -127,6 +133,31 @@ describe('the uploads of a share on the dashboard', () => {
     const drawn = toHtml(await panel.render(view('en', 'queue')));
     assert.match(drawn, /goes\.raw[^]*Uploading[^]*2\.0 KiB[^]*Stuck[^]*next try[^]*waits\.raw[^]*Waiting/);
     assert.ok(drawn.includes('&lt;script>alert(1)') && !drawn.includes('<script>'));
+  });
+
+  it('sends one file and offers a copy of it, in its row; of one that goes up already, a copy alone', async () => {
+    const queue = [
+      { path: 'goes.raw', bytes: 1, isUploading: true, failures: 0 },
+      { path: NAME, bytes: 1, isUploading: false, failures: 2 },
+    ];
+    const sendNow = async (path: string): Promise<void> => void sent.push(`plain ${path}`);
+    mounts.set('rows', { ...mountWith(), uploadQueue: async () => queue, sendNow } as Mount);
+    const rows = async (share: string): Promise<readonly string[]> =>
+      toHtml(await panel.render(view('en', share)))
+        .split('<tr')
+        .slice(2);
+    const [goes = '', failed = ''] = await rows('rows');
+    assert.match(failed, /id="queue-\w{16}"[^]*Retry now<span class="unseen"> <bdi>&lt;script>alert/);
+    assert.doesNotMatch(goes, /<button/);
+    assert.match(goes, /href="\/get\/rows\/goes\.raw" download aria-label="Download a copy goes\.raw"/);
+    assert.match((await rows('files')).join(''), /Retry now[^]*Send now/);
+    hasDownloads = false;
+    assert.doesNotMatch((await rows('rows')).join(''), /href/);
+    assert.equal(await act('retry', 'rows', { path: NAME }), true);
+    assert.equal(await act('retry', 'files', { path: 'waits' }), true);
+    assert.deepEqual(sent, [`plain ${NAME}`, 'layer waits']);
+    await assert.rejects(act('retry', 'team', { path: 'a' }), /not mounted/);
+    await assert.rejects(act('retry', 'plain', { path: 'a' }), /cannot be sent/);
   });
 
   it('sends what waits when asked', async () => {

@@ -3,7 +3,12 @@ import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { holdsContent, isSame, isWholeInCache } from '../../../../plugins/mount/cache/completeness.ts';
+import {
+  bytesInCache,
+  holdsContent,
+  isSame,
+  isWholeInCache,
+} from '../../../../plugins/mount/cache/completeness.ts';
 
 const modifiedMs = Date.parse('2026-11-21T08:56:23.250Z');
 const meta = {
@@ -16,6 +21,26 @@ const meta = {
 };
 
 describe('a file in the cache', () => {
+  it('is there in part, by the ranges of its document, where that is of the same version', async (t) => {
+    const root = await mkdtemp(join(tmpdir(), 'mk-part-'));
+    t.after(() => rm(root, { recursive: true }));
+    const trees = { data: join(root, 'data'), meta: join(root, 'meta') };
+    for (const folder of Object.values(trees)) await mkdir(folder);
+    await writeFile(join(trees.data, 'a'), Buffer.alloc(10));
+    const look = async (traits: object, path = 'a'): Promise<number> => {
+      await writeFile(join(trees.meta, 'a'), JSON.stringify({ ...meta, ...traits }));
+      return bytesInCache(trees, path, { bytes: 10, modifiedMs });
+    };
+    const Rs = [
+      { Pos: 1, Size: 3 },
+      { Pos: 2, Size: 3 },
+      { Pos: 8, Size: 9 },
+    ];
+    assert.deepEqual([await look({}), await look({ Rs }), await look({ Rs: null })], [10, 6, 0]);
+    assert.equal(await look({ Rs, Fingerprint: '10,2020-01-01 00:00:00 +0000 UTC' }), 0, 'another version');
+    assert.deepEqual([await look({ Rs, Size: 11 }), await look({ Rs }, 'other')], [0, 0]);
+  });
+
   it('is whole when its document, its content and the remote agree', async (t) => {
     const root = await mkdtemp(join(tmpdir(), 'mk-whole-'));
     t.after(() => rm(root, { recursive: true }));

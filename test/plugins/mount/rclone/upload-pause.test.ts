@@ -12,6 +12,8 @@ interface Item {
   readonly id: number;
   readonly dueMs: number;
   readonly uploading: boolean;
+  readonly name: string;
+  readonly tries: number;
 }
 
 function stage(writeBack = '5s') {
@@ -20,8 +22,8 @@ function stage(writeBack = '5s') {
   const pauses = new Map<string, number>();
   const queue = new Map<number, Item>();
   /** As rclone queues a file: due in so many seconds. */
-  const add = (id: number, seconds: number, uploading = false): void => {
-    queue.set(id, { id, dueMs: clock.monotonic() + seconds * 1_000, uploading });
+  const add = (id: number, seconds: number, uploading = false, { name = `f${id}`, tries = 0 } = {}): void => {
+    queue.set(id, { id, dueMs: clock.monotonic() + seconds * 1_000, uploading, name, tries });
   };
   /** Listed still, and gone when it is asked for. */
   const gone = new Set<number>();
@@ -39,7 +41,7 @@ function stage(writeBack = '5s') {
       answers -= 1;
       if (answers < 0) throw new Error('rclone does not answer');
       calls.push(`${id} ${Math.round(expiry)}`);
-      add(id, expiry);
+      add(id, expiry, false, queue.get(id));
       return {} as never;
     },
   };
@@ -96,6 +98,26 @@ describe('a pause of uploads', () => {
     add(8, 5);
     await clock.advance(5_000);
     assert.deepEqual([paused.until, calls.length], [undefined, 1]);
+    end.abort();
+  });
+
+  it('lets through what somebody sends by name, for one try', async () => {
+    const { add, begin, calls, clock, end, signal } = stage();
+    add(1, 4, false, { name: 'd/a' });
+    add(2, 4, false, { name: 'd/b' });
+    add(3, 4, false, { name: 'da' });
+    add(4, -1, true, { name: 'd/goes' });
+    const paused = begin();
+    await paused.set(clock.now() + HOUR_MS, signal);
+    await paused.sendNow('d', signal);
+    assert.deepEqual(calls.splice(0), ['1 3600', '2 3600', '3 3600', '1 -1', '2 -1']);
+    await clock.advance(5_000);
+    assert.deepEqual(calls, [], 'they wait for a place, and are not put off');
+    add(1, 10, false, { name: 'd/a', tries: 1 });
+    await clock.advance(1_000);
+    assert.deepEqual(calls, ['1 3594'], 'it failed, and the pause holds again');
+    await paused.sendNow('d/goes', signal);
+    await assert.rejects(paused.sendNow('nowhere', signal), /nowhere does not wait/);
     end.abort();
   });
 
