@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { definePlugin, documented, secret, Joi } from 'mountkeeper';
-import type { LoadedConfig } from 'mountkeeper';
+import type { LoadedConfig, Requester } from 'mountkeeper';
 import { createManualClock, createTestHost } from 'mountkeeper/testing';
 import type { TestHost } from 'mountkeeper/testing';
 import audit from '../../../plugins/audit/index.ts';
@@ -17,6 +17,12 @@ interface Line {
   readonly event: string;
   readonly [field: string]: unknown;
 }
+
+/** What a request began, and went on with after its answer. */
+const afterwards: { begin: () => void; done: Promise<Requester | undefined> | undefined } = {
+  begin: () => undefined,
+  done: undefined,
+};
 
 /** Lets in whoever names herself, and has a route of each kind. */
 const rooms = definePlugin<{ password: string }>({
@@ -53,6 +59,20 @@ const rooms = definePlugin<{ password: string }>({
     post('/rooms/{room}/clean', () => ({ ok: true }));
     post('/rooms/{room}/fail', () => ({ ok: false, message: 'no' }));
     post('/rooms/{room}/look', () => ({ ok: true }), true);
+    post('/rooms/{room}/later', () => {
+      const answered = new Promise<void>((resolve) => (afterwards.begin = resolve));
+      const { text } = ctx.use('config').current;
+      const check = async (): Promise<Requester | undefined> => {
+        const checked = await ctx.use('config').check(text, 'file');
+        return checked.ok ? checked.loaded.requestedBy : undefined;
+      };
+      afterwards.done = (async () => {
+        assert.notEqual(await check(), undefined, 'while it is not answered');
+        await answered;
+        return check();
+      })();
+      return { ok: true };
+    });
     ctx.route({ method: 'GET', path: '/rooms', handler: () => ({ rooms: 3 }) });
     ctx.route({
       method: 'POST',
@@ -189,7 +209,6 @@ describe('the record of changes', () => {
     assert.doesNotMatch(await readFile(file(), 'utf8'), /geheim/);
     const other = await host.config.check('connections = []\n', 'file');
     assert.ok(other.ok);
-    assert.equal(other.loaded.requestedBy, undefined, 'the request is over');
     await host.hooks.observe('afterReload', other.loaded, other.diff);
     assert.deepEqual(
       (await told('config', 2)).map(({ origin, who }) => [origin, who !== undefined]),
@@ -198,6 +217,13 @@ describe('the record of changes', () => {
         ['file', false],
       ],
     );
+  });
+
+  it('has nobody for what a request left behind, such as settings that are taken back later', async () => {
+    await post('/rooms/blue/later', { 'x-name': 'ada' });
+    await told('request', 1);
+    afterwards.begin();
+    assert.equal(await afterwards.done, undefined);
   });
 
   it('ends with what switched it off, which the file alone can do', async () => {
