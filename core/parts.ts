@@ -13,6 +13,7 @@ import { Contributions } from './plugins/contributions.ts';
 import { createSecrets } from './config/secrets/secrets.ts';
 import { createConfigService } from './config/service.ts';
 import { createHttp } from './http/http.ts';
+import { requesterNow } from './http/requests.ts';
 import { createMetricReadings } from './plugins/metric-readings.ts';
 import { enabledIn, peekConfig } from './config/peek.ts';
 import type { Peeked } from './config/peek.ts';
@@ -100,6 +101,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     protocols: () => host.protocols(),
     services: { processes, secrets, clock },
     strangers: () => host.strangers,
+    requester: requesterNow,
     review: (next, diff) => host.hooks.veto('beforeReload', next, diff),
     reload: (next) => sendCommand({ commands, config }, 'reload', [next]),
   });
@@ -109,6 +111,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     log,
     hostnames: () => web().hostnames,
     trustedProxies: () => web().trusted_proxies,
+    answered: (request) => void host.hooks.observe('afterRequest', request),
   });
   const active: Parts['active'] = { shares: undefined, bandwidth: undefined };
   const services: Partial<Services> = {

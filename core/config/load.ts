@@ -4,6 +4,7 @@
  */
 import { dirname } from 'node:path';
 import type { Config, ConfigOrigin, ConfigProblem, LoadedConfig } from '../contract/config.ts';
+import type { Requester } from '../contract/http.ts';
 import type { Services } from '../contract/services.ts';
 import { timeBox } from '../platform/deadline.ts';
 import { complete } from './complete.ts';
@@ -41,6 +42,8 @@ export interface LoadOptions {
   readonly current: Config | undefined;
   /** Secrets that the sender left masked. */
   readonly kept?: readonly KeptSecret[];
+  /** Whose request brought it. */
+  readonly requestedBy?: Requester | undefined;
   /** Somebody is looking: a protocol that nobody knows is a problem. Otherwise it is a warning. */
   readonly isStrict?: boolean;
 }
@@ -79,9 +82,17 @@ async function loadSteps(text: string, options: LoadOptions): Promise<LoadResult
   if (found.problems.length > 0) return failure('validate', locate(found.problems, text));
   const document = deepFreeze(parsed.document);
   const all = Object.freeze([...warnings(document, options.assembly), ...told, ...found.warnings]);
+  const { origin, requestedBy } = options;
   return {
     ok: true,
-    loaded: Object.freeze({ text, document, config, warnings: all, origin: options.origin }),
+    loaded: Object.freeze({
+      text,
+      document,
+      config,
+      warnings: all,
+      origin,
+      ...(requestedBy && { requestedBy }),
+    }),
   };
 }
 

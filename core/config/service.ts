@@ -14,6 +14,7 @@ import type {
   ConfigService,
   LoadedConfig,
 } from '../contract/config.ts';
+import type { Requester } from '../contract/http.ts';
 import type { Logger } from '../contract/platform.ts';
 import { diffConfig, NO_DIFFERENCE } from './diff.ts';
 import { listKeys } from './schema/key-tree.ts';
@@ -56,6 +57,8 @@ export interface ConfigServiceOptions {
    * refuse it.
    */
   readonly review?: (next: LoadedConfig, diff: ConfigDiff) => Promise<string | undefined>;
+  /** Whose request is being worked for. */
+  readonly requester?: () => Requester | undefined;
   /** Applies an accepted document. Absent where no daemon is running. */
   readonly reload?: (next: LoadedConfig) => Promise<void>;
 }
@@ -125,6 +128,7 @@ class FileConfigService implements OwnedConfigService {
       current,
       kept,
       isStrict,
+      requestedBy: this.#options.requester?.(),
     });
     if (!result.ok) return result;
     this.#assembledBefore.set(result.loaded, assembly);

@@ -1,5 +1,6 @@
 /** Contract of the configuration: the document as plugins read it, and what a plugin adds to it. */
 import type { ObjectSchema } from 'joi';
+import type { Requester } from './http.ts';
 import type { Awaitable, Clock, Processes } from './platform.ts';
 
 /**
@@ -47,6 +48,8 @@ export interface LoadedConfig {
   readonly warnings: readonly string[];
   /** Where it was accepted from. */
   readonly origin?: ConfigOrigin;
+  /** Whose request brought it; absent for a document that was read from the file. */
+  readonly requestedBy?: Requester;
 }
 
 /**

@@ -98,6 +98,8 @@ export interface Tab {
   readonly parts?: Readonly<Record<string, (view: View) => Awaitable<Content>>>;
   /** Actions, served at `view.action(name)`: always a POST, refused from another site. */
   readonly actions?: Readonly<Record<string, (view: View) => Awaitable<Outcome>>>;
+  /** Names of actions that change nothing: left out of the record of changes. */
+  readonly questions?: readonly string[];
   /** With `place: 'share'`: buttons on the share's card and page. */
   readonly buttons?: (view: View) => readonly ActionButton[];
   /**

@@ -1,5 +1,6 @@
 /** Contract of hooks: the points at which a plugin can observe or change what the core does. */
 import type { Config, ConfigDiff, LoadedConfig } from './config.ts';
+import type { AnsweredRequest } from './http.ts';
 import type { Bandwidth, RemoteEvidence, ShareLimit } from './mount.ts';
 import type { Check, Notice, NotificationEvent } from './notifications.ts';
 import type { Health, Snapshot } from './status.ts';
@@ -36,6 +37,11 @@ export interface Hooks {
   beforeReload: { args: [next: LoadedConfig, diff: ConfigDiff]; result: string | undefined };
   /** A document has been applied. */
   afterReload: { args: [next: LoadedConfig, diff: ConfigDiff]; result: void };
+  /**
+   * A request has been answered: one that is neither GET, HEAD nor OPTIONS, or any that was refused with 401, 403,
+   * 421 or 429.
+   */
+  afterRequest: { args: [request: AnsweredRequest]; result: void };
   /** An event that people should hear of: every plugin that delivers notifications taps this hook. */
   notification: { args: [event: NotificationEvent]; result: void };
   /** A supervisor cycle has ended after `tookMs` milliseconds. A slow tap misses cycles. */

@@ -12,8 +12,63 @@ export interface RequestClient {
   markKnown(): void;
 }
 
+/** Who sent a request, as a plugin that authenticates has found and left in `request.auth.credentials`. */
+export interface Principal {
+  readonly name: string;
+  /** What kind of account it is, such as a user or a token. */
+  readonly kind?: string;
+  readonly role?: string;
+}
+
+/** Where a request came from: an address, or the command socket. */
+export interface RequestOrigin {
+  /** The client's, also behind a trusted proxy. */
+  readonly address?: string;
+  /** Over the command socket: the numbers of the users who may open it. One of them sent the request. */
+  readonly users?: readonly number[];
+}
+
+/** Whoever asked for something over HTTP. */
+export interface Requester {
+  /** Of the request; the same wherever it is told of. */
+  readonly id: string;
+  readonly from: RequestOrigin;
+  /** Absent where no plugin says who it is. */
+  readonly principal?: Principal;
+}
+
+/**
+ * A request that has been answered. Texts are a stranger's: at most 200 characters long, and any characters may be
+ * in them. Never in it: the query, the headers, the body.
+ */
+export interface AnsweredRequest extends Requester {
+  readonly method: string;
+  /** The pattern of its route, such as `/api/reconnect/{share}`; undefined where no route has this path. */
+  readonly route: string | undefined;
+  readonly path: string;
+  readonly params: Readonly<Record<string, string>>;
+  /** What the route says of it: `request.app.about`. */
+  readonly about: Readonly<Record<string, string>>;
+  /** Undefined when the client was gone before the answer. */
+  readonly status: number | undefined;
+  /** False for a status from 400 on, an answer `{ ok: false }`, and where the route says so: `request.app.isDone`. */
+  readonly isDone: boolean;
+  /** It asks and changes nothing: `isQuestion` of the route's document, or of `request.app`. */
+  readonly isQuestion: boolean;
+  readonly hasAuthorization: boolean;
+}
+
 declare module '@hapi/hapi' {
   interface Request {
     readonly client: RequestClient;
+  }
+  /** What a route says of the request, for those who keep a record of changes. */
+  interface RequestApplicationState {
+    /** What it is about, beside the parameters of its path. No secrets. */
+    about?: Readonly<Record<string, string>>;
+    /** False: it was not done, whatever the status of the answer. */
+    isDone?: boolean;
+    /** True: it changes nothing. */
+    isQuestion?: boolean;
   }
 }

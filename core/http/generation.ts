@@ -16,6 +16,8 @@ import { StallWatch } from '../sdk/stall-watch.ts';
 import { confined } from './confined.ts';
 import { createDrain } from './drain.ts';
 import type { RequestEvent } from './listener.ts';
+import { reportAnswers } from './requests.ts';
+import type { Answered } from './requests.ts';
 
 declare module '@hapi/hapi' {
   interface ServerApplicationState {
@@ -48,7 +50,11 @@ export interface GenerationOptions {
   readonly clientOf: (req: IncomingMessage) => RequestClient;
   /** How long a third party's route may take to begin its answer, in milliseconds; default 30 s. */
   readonly routeMs?: number;
+  /** Called for each request that changes something or was refused, once it is answered. */
+  readonly answered?: Answered;
 }
+
+type RoutingOptions = GenerationOptions & { readonly routeMs: number };
 
 /** Given to hapi in place of a listener; never listens. */
 class Facade extends EventEmitter {
@@ -149,7 +155,7 @@ function isConfined({ routePrefix, guard }: Ledger): boolean {
 async function registerLedger(
   server: Server,
   ledger: Ledger,
-  { clock, routeMs }: Required<GenerationOptions>,
+  { clock, routeMs }: RoutingOptions,
 ): Promise<void> {
   if (ledger.routes.length === 0 && ledger.hapi.length === 0) return;
   const { plugin: name, routePrefix: prefix } = ledger;
@@ -169,7 +175,7 @@ async function registerLedger(
 }
 
 /** A third party's routes are answered for after a while: the web server ends the wait, the plugin is named. */
-function limitRoutes(server: Server, { ledgers, log, routeMs }: Required<GenerationOptions>): void {
+function limitRoutes(server: Server, { ledgers, log, routeMs }: RoutingOptions): void {
   const thirdParties = new Set(ledgers.flatMap((one) => (one.routePrefix === '' ? [] : one.plugin)));
   const late = new WeakMap<Request, string>();
   for (const { realm, settings } of server.table()) {
@@ -198,7 +204,7 @@ function limitRoutes(server: Server, { ledgers, log, routeMs }: Required<Generat
   });
 }
 
-async function assemble(server: Server, options: Required<GenerationOptions>): Promise<void> {
+async function assemble(server: Server, options: RoutingOptions): Promise<void> {
   for (const ledger of inOrder(options.ledgers)) {
     try {
       await registerLedger(server, ledger, options);
@@ -236,6 +242,8 @@ export async function buildGeneration(options: GenerationOptions): Promise<Gener
   server.app.endOfGeneration = end.signal;
   server.app.clock = clock;
   server.decorate('request', 'client', (request) => options.clientOf(request.raw.req), { apply: true });
+  const { answered } = options;
+  if (answered) reportAnswers(server, { answered, log, addressOf: (req) => options.clientOf(req).address });
   refuseWhileInactive(server, isActive);
   reportErrors(server, log);
   try {

@@ -15,6 +15,8 @@ import { openCommandSocket } from './command-socket.ts';
 import { createListener, DEFAULT_LIMITS } from './listener.ts';
 import type { Listener, ListenerLimits, ListenerOptions, RequestEvent } from './listener.ts';
 import { refusalOf } from './request-guard.ts';
+import { refusedRequest, serveFor } from './requests.ts';
+import type { Answered } from './requests.ts';
 
 export interface HttpOptions {
   readonly clock: Clock;
@@ -33,6 +35,8 @@ export interface HttpOptions {
   readonly retireTimeoutMs?: number;
   /** How long a third party's route may take, in milliseconds; default 30 s. */
   readonly routeMs?: number;
+  /** Called for each request that changes something or was refused, once it is answered. */
+  readonly answered?: Answered;
 }
 
 export interface HttpStats {
@@ -91,9 +95,16 @@ class HttpServer implements Http {
       name: 'http',
       build: async (ledgers, isActive) => {
         const clientOf = (req: IncomingMessage): RequestClient => this.#listener.clientOf(req);
-        const { routeMs } = options;
-        const needs = { ledgers, isActive, clock, log, clientOf };
-        const generation = await buildGeneration(routeMs === undefined ? needs : { ...needs, routeMs });
+        const { routeMs, answered } = options;
+        const generation = await buildGeneration({
+          ledgers,
+          isActive,
+          clock,
+          log,
+          clientOf,
+          ...(answered && { answered }),
+          ...(routeMs !== undefined && { routeMs }),
+        });
         return { commit: () => this.#commit(generation), discard: () => generation.retire(0) };
       },
     };
@@ -141,12 +152,16 @@ class HttpServer implements Http {
       const { address } = this.#listener.clientOf(req);
       const { host, origin } = req.headers;
       this.#options.log.debug({ address, status: refusal.status, host, origin }, 'request refused');
+      const refused = refusedRequest(req, refusal.status, this.#addressOf);
+      if (refused) this.#options.answered?.(refused);
       return answerProblem(req, res, refusal.status, refusal.message);
     }
     const reason = this.#closedReason(isFromCommandSocket(req));
     if (reason !== undefined) return answerProblem(req, res, 503, reason);
-    this.#current?.dispatch(event, req, res);
+    serveFor(req, this.#addressOf, () => this.#current?.dispatch(event, req, res));
   }
+
+  readonly #addressOf = (req: IncomingMessage): string => this.#listener.clientOf(req).address;
 
   #names(): readonly string[] {
     const bound = this.#listener.address?.host;

@@ -25,6 +25,7 @@ export const hookKinds: Readonly<Record<keyof Hooks, HookKind>> = {
   shareHealthChanged: 'observe',
   beforeReload: 'veto',
   afterReload: 'observe',
+  afterRequest: 'observe',
   notification: 'observe',
   afterCycle: 'observe',
   resolveBandwidth: 'resolve',

@@ -14,6 +14,7 @@ import { createConfigService } from '../config/service.ts';
 import { Contributions } from '../plugins/contributions.ts';
 import type { HookRunner } from '../plugins/hooks.ts';
 import { createHttp } from '../http/http.ts';
+import { requesterNow } from '../http/requests.ts';
 import { createMetricReadings } from '../plugins/metric-readings.ts';
 import type { FoundPlugin } from '../plugins/discovery/found.ts';
 import { createHost } from '../plugins/host.ts';
@@ -186,11 +187,18 @@ class Bench implements TestHost {
       protocols: () => this.host.protocols(),
       services: ownServices,
       log,
+      requester: requesterNow,
       reload: (next) => this.#send('reload', [next]),
     });
     const web = () => this.config.current.config.web;
     const trustedProxies = (): readonly string[] => web().trusted_proxies;
-    this.#http = createHttp({ clock, log, hostnames: () => web().hostnames, trustedProxies });
+    this.#http = createHttp({
+      clock,
+      log,
+      hostnames: () => web().hostnames,
+      trustedProxies,
+      answered: (request) => void this.hooks.observe('afterRequest', request),
+    });
     this.host = createHost(
       {
         dirs: { inTree: '' },

@@ -86,7 +86,10 @@ export function commandRoutes(ctx: PluginContext): ServerRoute[] {
         ...documented(DOCUMENTS.setLimit),
         payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: refuseBody },
       },
-      handler: (request, h) => handleLimit(request.payload, h),
+      handler: (request, h) => {
+        request.app.about = { ...limitOf(request.payload) };
+        return handleLimit(request.payload, h);
+      },
     },
     {
       method: 'POST',

@@ -106,6 +106,7 @@ export function routes(ctx: PluginContext): ServerRoute[] {
       path: '/api/setup/check',
       document: {
         summary: 'Says what would be added to the configuration',
+        isQuestion: true,
         body: SETUP_REQUEST,
         answers: { 200: REVIEW, 400: REFUSED },
       },

@@ -13,6 +13,8 @@ export interface RouteDocument {
   readonly query?: Readonly<Record<string, Schema>>;
   /** JSON schema; absent when the route reads no body. */
   readonly body?: Schema;
+  /** True: it asks and changes nothing, though it is no GET. */
+  readonly isQuestion?: boolean;
   /** Bodies by status code; null for none. A string is a media type, such as `text/html`. */
   readonly answers: Readonly<Record<number, Schema | string | null>>;
 }

@@ -84,6 +84,7 @@ export const DOCUMENTS = {
   },
   check: {
     summary: 'What a configuration would change; applies nothing',
+    isQuestion: true,
     body: BODY,
     answers: { 200: VERDICT, 400: ANSWER },
   },

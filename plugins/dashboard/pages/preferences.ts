@@ -47,6 +47,8 @@ export function preferenceRoute(options: RouteOptions): ServerRoute {
     path: '/dashboard/preferences',
     options: { ...options, payload: { maxBytes: 16 * 1024, allow: 'application/x-www-form-urlencoded' } },
     handler: (request, h) => {
+      // Cookies of the reader's own browser.
+      request.app.isQuestion = true;
       const { language, theme, back } = (request.payload ?? {}) as Record<string, unknown>;
       const response = h.response().code(303).header('location', safeBack(back));
       const keep = (name: string, value: string): void => {

@@ -95,7 +95,11 @@ export function actionRoute(sources: Sources, options: RouteOptions): ServerRout
       const found = asked(sources, request, formOf(request.payload));
       const act = found && own(found.owned.tab.actions, found.name);
       if (!found || !act) return h.response().code(404);
+      request.app.isQuestion = found.owned.tab.questions?.includes(found.name) === true;
       const outcome = await outcomeOf(sources, found, act);
+      const { share } = found.view;
+      request.app.isDone = outcome.ok;
+      if (share !== undefined) request.app.about = { share };
       return htmlAnswer(request, h, toHtml(outcomeNode(outcome, found.view)));
     },
   };

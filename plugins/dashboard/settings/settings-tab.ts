@@ -24,6 +24,7 @@ export function settingsTab(ctx: PluginContext): Tab {
       const changes = changesOf(ctx);
       return changes ? pastPanel(changes, view) : null;
     },
+    questions: ['check', 'set', 'add', 'remove', 'preset', 'restore'],
     actions: {
       check: told((view) => editor.check(view)),
       set: told((view) => editor.set(view)),

@@ -116,6 +116,7 @@ export function doctorTab(ctx: PluginContext): Tab {
     controls: (view) =>
       html`<div class="actions">${view.button({ action: 'again', label: everywhere('doctor-again') })}</div>`,
     render: (view) => findings(doctor, view),
+    questions: ['again'],
     actions: { again: () => again(doctor) },
     watch: (changed) => doctor.watch(changed),
   };

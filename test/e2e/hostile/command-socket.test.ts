@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, stat } from 'node:fs/promises';
+import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { makeHash } from '../../../plugins/auth/password-hash.ts';
 import { Daemon, NOBODY, runCli } from '../../support/daemon/daemon.ts';
@@ -22,6 +22,25 @@ interface Listed {
   readonly name: string;
   readonly state: string;
   readonly reason: string | null;
+}
+
+interface Recorded {
+  readonly event: string;
+  readonly request?: string;
+  readonly route?: string;
+  readonly status?: number;
+  readonly params?: unknown;
+  readonly from?: unknown;
+  readonly origin?: string;
+  readonly changes?: readonly string[];
+}
+
+/** Lines of the record of changes, the oldest first. */
+function recordedIn(text: string): Recorded[] {
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Recorded);
 }
 
 /** Runs a script as `nobody` and returns what it says. */
@@ -140,6 +159,27 @@ describe('the command socket of a daemon that asks for a password', { skip }, ()
     assert.equal(await daemon.rclonePid('work'), pid, 'adopted both times');
     assert.deepEqual(await daemon.stop(), { code: 0, signal: null });
     assert.equal(existsSync(socket()), false);
+  });
+
+  it('is on record with what was done over it, as are those who were refused; for root alone', async () => {
+    const { stdout, stderr } = await daemon.cli('audit', '--json');
+    assert.equal(stderr, '');
+    const lines = recordedIn(stdout);
+    const reconnect = lines.find(({ route }) => route === '/api/reconnect/{share}');
+    assert.deepEqual(
+      [reconnect?.from, reconnect?.params, reconnect?.status],
+      [{ users: [0] }, { share: 'work' }, 200],
+    );
+    const refused = lines.filter(({ event }) => event === 'refused');
+    const [first] = refused;
+    assert.deepEqual(
+      [first?.route, first?.status, first?.from],
+      ['/api/status', 401, { address: '127.0.0.1' }],
+    );
+    assert.equal((await stat(`${daemon.stateDir}/audit/audit.log`)).mode & 0o777, 0o600);
+    const others = await runCli(['audit'], 60_000, { MOUNTKEEPER_CONFIG: daemon.configFile }, NOBODY);
+    assert.deepEqual([others.code, others.stdout], [1, '']);
+    assert.match(others.stderr, /is for root and the daemon's user alone/);
   });
 });
 
@@ -261,5 +301,28 @@ describe('a daemon that runs as root', { skip }, () => {
     await until('it is off again', async () => (await listed('shed'))?.state === 'disabled', {
       timeoutMs: 20_000,
     });
+  });
+
+  it('has on record who changed the configuration, over HTTP and in the file, without its secrets', async () => {
+    const all = async (): Promise<Recorded[]> =>
+      recordedIn(await readFile(`${daemon.stateDir}/audit/audit.log`, 'utf8'));
+    const applied = async (): Promise<Recorded[]> => (await all()).filter(({ event }) => event === 'config');
+    const last = 'plugins.shed.enabled: true → false';
+    await until('the last edit', async () => (await applied()).at(-1)?.changes?.includes(last), {
+      timeoutMs: 20_000,
+    });
+    const [posted, ...edits] = await applied();
+    assert.deepEqual(
+      [posted?.origin, posted?.from, posted?.changes],
+      ['http', { address: '127.0.0.1' }, ['web.password: set']],
+    );
+    const request = (await all()).find(
+      ({ event, request: id }) => event === 'request' && id === posted?.request,
+    );
+    assert.equal(request?.route, '/api/config');
+    assert.ok(edits.length > 0 && edits.every(({ origin, from }) => origin === 'file' && from === undefined));
+    const text = (await daemon.cli('audit')).stdout;
+    assert.match(text, /config 127\.0\.0\.1 .*\n    web\.password: set\n/);
+    assert.ok(!text.includes(PASSWORD));
   });
 });

@@ -1,0 +1,58 @@
+/** What is written down: one object for each line, with nothing in it that is secret. */
+import type { AnsweredRequest, ConfigDiff, LoadedConfig, Requester } from 'mountkeeper';
+
+const LONGEST_CHANGE = 500;
+const NOT_LET_IN = new Set([401, 403, 421, 429]);
+/** What forges lines or turns text round on a terminal, beside what JSON escapes by itself. */
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** Anything but a time, which the file adds. */
+export type Entry = Readonly<Record<string, unknown>> & { readonly event: string };
+
+/** Undefined for what needs no line: a question that was answered. */
+export function entryOfRequest(request: AnsweredRequest): Entry | undefined {
+  const { method, route, path, params, about, status, isDone, isQuestion, hasAuthorization } = request;
+  const isRefused = isRefusal(status);
+  if (isQuestion && !isRefused) return undefined;
+  return {
+    event: isRefused ? 'refused' : 'request',
+    ...who(request),
+    method,
+    ...(route === undefined ? { path } : { route }),
+    ...(Object.keys(params).length > 0 && { params }),
+    ...(Object.keys(about).length > 0 && { about }),
+    ...(status === undefined ? { gone: true } : { status }),
+    ...(isRefused ? { credentials: hasAuthorization } : { done: isDone }),
+  };
+}
+
+/** One that was not let in, as against one that was let in and could not be done. */
+export function isRefusal(status: number | undefined): boolean {
+  return NOT_LET_IN.has(status ?? 0);
+}
+
+export function entryOfConfig({ origin, requestedBy }: LoadedConfig, { summary }: ConfigDiff): Entry {
+  return {
+    event: 'config',
+    // A document that was put back is checked like the file, though somebody asked for it over HTTP.
+    origin: requestedBy === undefined ? (origin ?? 'file') : 'http',
+    ...(requestedBy && who(requestedBy)),
+    changes: summary.split('\n').map((line) => line.slice(0, LONGEST_CHANGE)),
+  };
+}
+
+function who({ id, from, principal }: Requester): Readonly<Record<string, unknown>> {
+  return { request: id, ...(principal && { who: principal }), from };
+}
+
+export function printable(text: string): string {
+  return text.replace(
+    UNPRINTABLE,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** One line, whatever is in it. */
+export function lineOf(at: number, entry: Entry): string {
+  return `${printable(JSON.stringify({ time: new Date(at).toISOString(), ...entry }))}\n`;
+}
