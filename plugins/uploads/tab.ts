@@ -153,6 +153,7 @@ export function uploadsPanel({ shares, mountOf, clock }: UploadsPanelSources): T
   };
   return {
     id: 'uploads',
+    access: { see: 'viewer', act: { send: 'operator', pause: 'operator', 'go-on': 'operator' } },
     place: 'share',
     order: 40,
     title: text('title'),
