@@ -9,6 +9,7 @@ import type { Plugin } from '../../core/contract/plugin.ts';
 import { createManualClock } from '../../core/testing/manual-clock.ts';
 import { makeHash } from '../../plugins/auth/password-hash.ts';
 import { hashToken, makeToken } from '../../plugins/auth/token.ts';
+import { within } from '../support/platform/wait.ts';
 import { API_PLUGINS, createApi, SAMPLE } from './fixture.ts';
 import type { ApiFixture, FixtureOptions } from './fixture.ts';
 
@@ -104,7 +105,7 @@ describe('users and tokens', () => {
     await api.apply(withToken('role = "viewer"', '[web]\npassword = "pw"\nhostnames = ["nas.lan"]'));
     assert.equal(await isOpen(taken), true, 'another change of the section ends nothing');
     await api.apply(`${SAMPLE}\n[web]\npassword = "pw"\n`);
-    assert.equal(await taken.ended, 'ended');
+    assert.equal(await within('the end of the stream', 20_000, taken.ended), 'ended');
     assert.equal((await api.get('/api/status', BEARER)).status, 401);
     assert.equal(await isOpen(unchanged), true);
   });
@@ -114,7 +115,7 @@ describe('users and tokens', () => {
     const reading = await stream(ANNA);
     assert.equal((await api.post('/api/bwlimit', { up: '1M' }, ANNA)).status, 200);
     await api.apply(await withAnna('viewer'));
-    assert.equal(await reading.ended, 'ended');
+    assert.equal(await within('the end of the stream', 20_000, reading.ended), 'ended');
     const { status, body } = await api.post('/api/bwlimit', { up: '1M' }, ANNA);
     assert.deepEqual(
       [status, (JSON.parse(body) as { message: string }).message],
@@ -131,7 +132,7 @@ describe('users and tokens', () => {
     await clock.advance(59_000);
     assert.equal(await isOpen(reading), true);
     await clock.advance(3_000);
-    assert.equal(await reading.ended, 'ended');
+    assert.equal(await within('the end of the stream', 20_000, reading.ended), 'ended');
     const { status, body, headers } = await api.get('/api/status', BEARER);
     assert.deepEqual(
       [status, headers['www-authenticate']],
