@@ -8,6 +8,7 @@ import { hookKinds } from '../core/plugins/hooks.ts';
 import { enabledByDefault } from '../core/plugins/discovery/found.ts';
 import type { UsablePlugin } from '../core/plugins/discovery/found.ts';
 import { table } from './page-table.ts';
+import { rolesPage } from './roles-page.ts';
 
 export interface PageSources {
   readonly plugins: readonly UsablePlugin[];
@@ -29,6 +30,7 @@ export function pluginPages(sources: PageSources): ReadonlyMap<string, string> {
   return new Map([
     ['docs/reference/cli.md', commandPage(sources)],
     ['docs/reference/api.md', routePage(sources.plugins)],
+    ['docs/reference/roles.md', rolesPage(sources.plugins)],
     ['docs/reference/hooks.md', hookPage(sources)],
     ['docs/reference/plugins.md', pluginPage(sources.plugins)],
     ['docs/reference/metrics.md', metricPage(sources.plugins)],
@@ -99,7 +101,8 @@ function routePage(plugins: readonly UsablePlugin[]): string {
       '',
       '- 400, 403, 421: refused before any route, see [the section on ' +
         'reachability](../operations.md#being-reachable-from-the-lan).',
-      '- 401, 429: the password is missing, wrong, or was tried too often.',
+      '- 401, 429: the password or token is missing, wrong, or was tried too often.',
+      '- 403: the role does not allow it, see [who may use which route](roles.md).',
       '- 503 with `retry-after`: the plugin that answers here is just starting.',
     ].join('\n'),
   );

@@ -3,6 +3,7 @@
  * with `html` or `h` from `mountkeeper`; every value in them is escaped, so file names need no care.
  */
 import type { ComponentChildren } from 'preact';
+import type { Role } from './http.ts';
 import type { Awaitable, Release } from './platform.ts';
 
 /**
@@ -47,6 +48,10 @@ export interface View {
   readonly query: Readonly<Record<string, string>>;
   /** Form values sent with an action; empty elsewhere. */
   readonly form: Readonly<Record<string, string>>;
+  /** The reader's role: what is refused to it need not be shown. */
+  readonly role: Role;
+  /** Whether the reader may run this action of the tab; for forms of a tab's own. */
+  may(action: string): boolean;
   text(text: LocalText): string;
   /**
    * A message of the tab's own `texts`, in ICU's message format: `{count, plural, one {# file} other {#
@@ -63,7 +68,10 @@ export interface View {
    * A moment, in milliseconds since the epoch, in the reader's time zone. `ago` shows the time since then.
    */
   time(at: number, style?: 'time' | 'ago'): Content;
-  /** A button that runs one of the tab's actions and shows the outcome next to it. */
+  /**
+   * A button that runs one of the tab's actions and shows the outcome next to it. Nothing for readers who may not
+   * run it.
+   */
   button(button: ActionButton): Content;
   /** The address of one of the tab's `parts`, for `hx-get`. */
   part(name: string, query?: Readonly<Record<string, string | number>>): string;
@@ -75,6 +83,14 @@ export type MessageValues = Readonly<
   Record<string, string | number | Content | ((chunks: Content[]) => Content)>
 >;
 
+/** Who sees a tab, and who may run its actions. */
+export interface TabAccess {
+  /** The least role that sees it, and its parts. */
+  readonly see: Role;
+  /** By action: the least role that may run it. What is not named here is for `admin`. */
+  readonly act?: Readonly<Record<string, Role>>;
+}
+
 /** A tab, a card or a share's panel of the dashboard. */
 export interface Tab {
   /** Kebab-case; unique among all plugins. */
@@ -84,6 +100,8 @@ export interface Tab {
   readonly icon?: string;
   /** A tab of its own (default), a card on the overview, or a panel on the page of every share. */
   readonly place?: 'tab' | 'card' | 'share';
+  /** Absent: administrators alone see it. */
+  readonly access?: TabAccess;
   /** Lower comes first; default 50. */
   readonly order?: number;
   /** Messages by language and key, for `view.t`. */

@@ -1,12 +1,23 @@
-/** Decides about one request: accepted, refused, or everybody is refused. */
+/** Decides about one request: who sent it, or why it is refused. */
 import { parseBasicCredentials, Throttle } from 'mountkeeper';
 import type { Clock, Logger, Secret, Secrets, Verdict } from 'mountkeeper';
-import type { AuthConfig } from './config.ts';
+import type { AuthConfig, WebUser } from './config.ts';
+import { isExpired, ofPassword, ofToken, ofUser } from './principals.ts';
+import type { Admitted } from './principals.ts';
+import { bearerOf, findToken } from './token.ts';
 import { createVerifier, TooManyAttempts } from './verifier.ts';
 import type { Verifier } from './verifier.ts';
 
-/** `open`: no password is set. `known`: the client's password is right. */
-export type Decision = 'open' | 'known' | 'unauthorized' | 'too-many' | 'closed';
+/**
+ * `open`: nobody is asked. `known`: the client's password or token is right, and `admitted` is who it is.
+ * `no-token`: the token is none, or has expired.
+ */
+export type Decision = 'open' | 'known' | 'unauthorized' | 'no-token' | 'too-many' | 'closed';
+
+export interface Verdicts {
+  readonly decision: Decision;
+  readonly admitted?: Admitted;
+}
 
 const DECISIONS: Readonly<Record<Verdict, Decision>> = {
   right: 'known',
@@ -30,7 +41,7 @@ export interface RequestOrigin {
 }
 
 export interface Authenticator {
-  decide(visitor: RequestOrigin): Promise<Decision>;
+  decide(visitor: RequestOrigin): Promise<Verdicts>;
 }
 
 /** A referenced password is read again after this time, so that a changed or repaired file is noticed. */
@@ -40,6 +51,10 @@ type Lock =
   | { readonly kind: 'none' }
   | { readonly kind: 'closed'; readonly reason: string }
   | { readonly kind: 'password'; readonly text: string; readonly verifier: Verifier };
+
+/** Asked about names that nobody has, so that they take as long as those of users. */
+const NOBODY = ':';
+const NOBODY_HASH = `scrypt$16384$8$1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 interface Fitted {
   readonly username: string;
@@ -56,24 +71,72 @@ class PasswordAuthenticator implements Authenticator {
   readonly #parts: AuthenticatorParts;
   #fitted: Fitted | undefined;
   #throttle: Throttle | undefined;
+  /** By the user's name. */
+  readonly #verifiers = new Map<string, { readonly hash: string; readonly verifier: Verifier }>();
 
   constructor(parts: AuthenticatorParts) {
     this.#parts = parts;
   }
 
-  async decide({ authorization, address, gone }: RequestOrigin): Promise<Decision> {
+  async decide(visitor: RequestOrigin): Promise<Verdicts> {
     const lock = this.#currentLock();
-    if (lock.kind === 'none') return 'open';
-    if (lock.kind === 'closed') return 'closed';
+    if (lock.kind === 'closed') return { decision: 'closed' };
+    const { users, tokens } = this.#parts.config();
+    if (lock.kind === 'none' && users.length === 0 && tokens.length === 0) return { decision: 'open' };
+    const bearer = tokens.length === 0 ? undefined : bearerOf(visitor.authorization);
+    return bearer === undefined ? this.#decideByPassword(visitor, lock) : this.#decideByToken(bearer);
+  }
+
+  #decideByToken(bearer: string): Verdicts {
+    const found = findToken(this.#parts.config().tokens, bearer);
+    return found === undefined || isExpired(found, this.#parts.clock().now())
+      ? { decision: 'no-token' }
+      : { decision: 'known', admitted: ofToken(found) };
+  }
+
+  async #decideByPassword({ authorization, address, gone }: RequestOrigin, lock: Lock): Promise<Verdicts> {
     const credentials = parseBasicCredentials(authorization);
-    if (!credentials) return 'unauthorized';
+    if (!credentials) return { decision: 'unauthorized' };
+    const { username } = credentials;
+    const user = this.#userOf(username);
     try {
-      const examination = lock.verifier.examine(credentials);
-      return DECISIONS[await this.#throttled().examine({ address, signal: gone(), ...examination })];
+      const examination = this.#verifierFor(user, username, lock).examine(credentials);
+      const verdict = await this.#throttled().examine({ address, signal: gone(), ...examination });
+      const decision = DECISIONS[verdict];
+      if (decision !== 'known') return { decision };
+      if (user === undefined) return { decision, admitted: ofPassword(username) };
+      // The configuration may have changed while the hash was being computed.
+      const now = this.#userOf(username);
+      return now?.password_hash === user.password_hash
+        ? { decision, admitted: ofUser(now) }
+        : { decision: 'unauthorized' };
     } catch (error) {
-      if (error instanceof TooManyAttempts) return 'too-many';
+      if (error instanceof TooManyAttempts) return { decision: 'too-many' };
       throw error;
     }
+  }
+
+  #userOf(username: string): WebUser | undefined {
+    return this.#parts.config().users.find(({ name }) => name.normalize('NFC') === username);
+  }
+
+  #verifierFor(user: WebUser | undefined, username: string, lock: Lock): Verifier {
+    if (user !== undefined) return this.#kept(user.name, user.password_hash);
+    const { users, username: own } = this.#parts.config();
+    const isOwn = users.length === 0 || own.normalize('NFC') === username;
+    return lock.kind === 'password' && isOwn ? lock.verifier : this.#kept(NOBODY, NOBODY_HASH);
+  }
+
+  /** One for each user and hash: it remembers the right password, so that its hash is computed once. */
+  #kept(name: string, hash: string): Verifier {
+    const known = this.#verifiers.get(name);
+    if (known?.hash === hash) return known.verifier;
+    const { users } = this.#parts.config();
+    for (const former of this.#verifiers.keys())
+      if (former !== NOBODY && !users.some((user) => user.name === former)) this.#verifiers.delete(former);
+    const verifier = createVerifier(name, hash);
+    this.#verifiers.set(name, { hash, verifier });
+    return verifier;
   }
 
   #throttled(): Throttle {

@@ -1,5 +1,5 @@
 /** Warns when the web server asks for no password although people have access who should not. */
-import { isLoopback } from 'mountkeeper';
+import { isAnybodyAsked, isLoopback } from 'mountkeeper';
 import type { Check, Notice, WebConfig } from 'mountkeeper';
 
 export interface Exposure {
@@ -13,7 +13,7 @@ export interface Exposure {
  * more rights than they.
  */
 export function exposureOf(web: WebConfig, isRoot: boolean): Exposure | undefined {
-  if (web.password !== '') return undefined;
+  if (isAnybodyAsked(web)) return undefined;
   if (!isLoopback(web.listen))
     return exposure(
       'the web server is open to other machines without a password',
@@ -41,7 +41,7 @@ export function passwordCheck(web: WebConfig, isRoot: boolean): Check {
     return {
       title: 'web password',
       result: 'ok',
-      detail: web.password === '' ? `none; ${web.listen} is for this machine alone` : 'set',
+      detail: isAnybodyAsked(web) ? 'set' : `none; ${web.listen} is for this machine alone`,
       advice: '',
     };
   return { title: 'web password', result: 'warning', detail: found.line, advice: found.notice.message };

@@ -1,10 +1,16 @@
 import { definePlugin, readDescriptions } from 'mountkeeper';
 import { hashPasswordCommand } from './cli.ts';
-import { schema } from './config.ts';
+import { check, schema } from './config.ts';
 import type { AuthConfig } from './config.ts';
 import { createAuthenticator } from './authenticator.ts';
 import { exposureOf, passwordCheck } from './exposure.ts';
 import { httpBasic } from './http-basic.ts';
+import { OpenRequests } from './open-requests.ts';
+import { isCurrent } from './principals.ts';
+import { tokenCommand } from './token-command.ts';
+
+/** How late a stream ends whose token has expired. */
+const REVIEW_MS = 2_000;
 
 export default definePlugin<AuthConfig>({
   name: 'auth',
@@ -12,7 +18,7 @@ export default definePlugin<AuthConfig>({
   apiVersion: 1,
   description: 'Asks for a password on everything the web server serves.',
   guard: true,
-  config: { section: 'web', schema, descriptions: readDescriptions(import.meta.url) },
+  config: { section: 'web', schema, check, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     const isRoot = process.geteuid?.() === 0;
     const exposure = () => exposureOf(ctx.use('config').current.config.web, isRoot);
@@ -27,7 +33,14 @@ export default definePlugin<AuthConfig>({
       log: ctx.log,
       signal: ctx.signal,
     });
-    ctx.hapi(httpBasic(authenticator), {});
+    const open = new OpenRequests();
+    const review = (): void => {
+      const now = ctx.use('clock').now();
+      open.review((admitted) => isCurrent(admitted, ctx.config, now));
+    };
+    ctx.hapi(httpBasic(authenticator, open), {});
+    ctx.onConfigChange(review);
+    ctx.every({ name: 'end what expired tokens read', ms: () => REVIEW_MS, run: async () => review() });
     ctx.tap('collectNotices', () => {
       const found = exposure();
       return found ? [found.notice] : [];
@@ -39,5 +52,6 @@ export default definePlugin<AuthConfig>({
       return () => undefined;
     });
     ctx.cli(hashPasswordCommand);
+    ctx.cli(tokenCommand);
   },
 });

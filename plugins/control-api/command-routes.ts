@@ -76,14 +76,14 @@ export function commandRoutes(ctx: PluginContext): ServerRoute[] {
     {
       method: 'GET',
       path: '/api/bwlimit',
-      options: documented(DOCUMENTS.readLimit),
+      options: documented(DOCUMENTS.readLimit, { role: 'viewer', verb: 'status' }),
       handler: (_request, h) => h.response(ctx.use('bandwidth').read()),
     },
     {
       method: 'POST',
       path: '/api/bwlimit',
       options: {
-        ...documented(DOCUMENTS.setLimit),
+        ...documented(DOCUMENTS.setLimit, { role: 'operator', verb: 'bandwidth' }),
         payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: refuseBody },
       },
       handler: (request, h) => {
@@ -96,7 +96,7 @@ export function commandRoutes(ctx: PluginContext): ServerRoute[] {
       path: '/api/reconnect/{share}',
       // The path is enough; a body is neither needed nor read.
       options: {
-        ...documented(DOCUMENTS.reconnect),
+        ...documented(DOCUMENTS.reconnect, { role: 'operator', verb: 'reconnect', share: 'share' }),
         payload: { maxBytes: MAX_BODY_BYTES, parse: false, output: 'data', failAction: 'ignore' },
       },
       handler: async (request, h) => h.response(await reconnect(ctx, String(request.params['share']))),

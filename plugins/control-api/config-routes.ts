@@ -6,6 +6,7 @@ import { reasonOf } from './config/changes.ts';
 import { DOCUMENTS } from './config/route-documents.ts';
 import { interruptionText } from './config/interruption.ts';
 
+const ADMIN = { role: 'admin', verb: 'config' } as const;
 const MAX_BODY_BYTES = 1024 * 1024;
 const NO_TEXT = 'Invalid request: "toml" must be a string that holds the whole configuration';
 
@@ -91,7 +92,7 @@ export function configRoutes(ctx: PluginContext): ServerRoute[] {
     {
       method: 'GET',
       path: '/api/config',
-      options: documented(DOCUMENTS.read),
+      options: documented(DOCUMENTS.read, ADMIN),
       handler: (_request, h) => {
         const { version } = ctx.use('configChanges');
         return h
@@ -103,13 +104,13 @@ export function configRoutes(ctx: PluginContext): ServerRoute[] {
     {
       method: 'POST',
       path: '/api/config',
-      options: { payload: TAKES_JSON, ...documented(DOCUMENTS.apply) },
+      options: { payload: TAKES_JSON, ...documented(DOCUMENTS.apply, ADMIN) },
       handler: (request, h) => apply(ctx, request, h),
     },
     {
       method: 'POST',
       path: '/api/config/check',
-      options: { payload: TAKES_JSON, ...documented(DOCUMENTS.check) },
+      options: { payload: TAKES_JSON, ...documented(DOCUMENTS.check, ADMIN) },
       handler: async (request, h) => {
         const body = bodyOf(request.payload);
         if (!body) return send({ status: 400, message: NO_TEXT }, h);
@@ -140,13 +141,13 @@ function historyRoutes(ctx: PluginContext): ServerRoute[] {
     {
       method: 'GET',
       path: '/api/config/history',
-      options: documented(DOCUMENTS.history),
+      options: documented(DOCUMENTS.history, ADMIN),
       handler: () => ({ versions: ctx.use('configChanges').history().map(versionBody) }),
     },
     {
       method: 'GET',
       path: '/api/config/history/{version}',
-      options: documented(DOCUMENTS.version),
+      options: documented(DOCUMENTS.version, ADMIN),
       handler: async (request, h) => {
         const changes = ctx.use('configChanges');
         const applied = changes.history().find(({ version }) => version === request.params['version']);

@@ -37,10 +37,13 @@ function openApiRoute(): ServerRoute {
   return {
     method: 'GET',
     path: '/api/openapi.json',
-    options: documented({
-      summary: 'This description',
-      answers: { 200: Joi.object().unknown().description('OpenAPI 3.1.') },
-    }),
+    options: documented(
+      {
+        summary: 'This description',
+        answers: { 200: Joi.object().unknown().description('OpenAPI 3.1.') },
+      },
+      { role: 'viewer', verb: 'status', share: { filtered: true } },
+    ),
     handler: ({ server }, h) => {
       const text = built.get(server.app) ?? JSON.stringify(openApi(server.table()));
       built.set(server.app, text);
@@ -64,7 +67,7 @@ export function daemonRoutes(ctx: PluginContext): ServerRoute[] {
     {
       method: 'GET',
       path: '/api/plugins',
-      options: documented(DOCUMENTS.plugins),
+      options: documented(DOCUMENTS.plugins, { role: 'operator', verb: 'config' }),
       handler: (_request, h) => h.response(ctx.use('plugins').list().map(pluginView)),
     },
     {
@@ -72,7 +75,7 @@ export function daemonRoutes(ctx: PluginContext): ServerRoute[] {
       path: '/api/plugins/{name}/enable',
       // The path is enough; a body is neither needed nor read.
       options: {
-        ...documented(DOCUMENTS.enablePlugin),
+        ...documented(DOCUMENTS.enablePlugin, { role: 'admin', verb: 'config' }),
         payload: { maxBytes: 16 * 1024, parse: false, output: 'data', failAction: 'ignore' },
       },
       handler: (request, h) => h.response(enable(ctx, String(request.params['name']))),
@@ -80,7 +83,7 @@ export function daemonRoutes(ctx: PluginContext): ServerRoute[] {
     {
       method: 'GET',
       path: '/api/notices',
-      options: documented(DOCUMENTS.notices),
+      options: documented(DOCUMENTS.notices, { role: 'viewer', verb: 'status' }),
       handler: (_request, h) =>
         h.response(ctx.use('status').notices.map(({ level, message }) => ({ level, message }))),
     },

@@ -2,6 +2,7 @@
  * Bodies of the status routes: serialised once per snapshot, and compressed once per snapshot when a client
  * accepts it.
  */
+import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { ShareStatus, Snapshot, StatusOwners } from 'mountkeeper';
 import { extensionsView, shareExtensionsView } from './extensions.ts';
@@ -22,7 +23,8 @@ interface Entry {
 }
 
 export interface StatusBodies {
-  whole(gzip: boolean): Body;
+  /** With `only`, of these shares alone. */
+  whole(gzip: boolean, only?: readonly string[]): Body;
   /** Undefined when the record has no share of that name. */
   share(name: string, gzip: boolean): Body | undefined;
   extensions(gzip: boolean): Body;
@@ -68,19 +70,22 @@ export function createStatusBodies(source: () => StatusSource): StatusBodies {
   }
 
   /** Made at the first question after each snapshot. Undefined where `view` is. */
-  function body(key: string, gzip: boolean, view: (now: Snapshot) => unknown): Body | undefined {
+  function body(key: string, gzip: boolean, view: (now: Snapshot) => unknown, of = ''): Body | undefined {
     const now = refresh();
     const known = entries.get(key);
     if (known) return encoded(known, gzip);
     const made = view(now);
     if (made === undefined) return undefined;
-    const entry = entryOf(made, tagOf(now));
+    const entry = entryOf(made, `${tagOf(now)}${of}`);
     entries.set(key, entry);
     return encoded(entry, gzip);
   }
 
   return {
-    whole: (gzip) => body('status', gzip, statusView) as Body,
+    whole: (gzip, only) => {
+      const of = only ? `-${digestOf(only)}` : '';
+      return body(`status${of}`, gzip, (now) => statusView(now, only), of) as Body;
+    },
     share: (name, gzip) =>
       body(`share ${name}`, gzip, (now) => {
         const share = shareIn(now, name);
@@ -93,6 +98,11 @@ export function createStatusBodies(source: () => StatusSource): StatusBodies {
         return share && shareExtensionsView(share, source().owners());
       }),
   };
+}
+
+/** Two clients that see other shares must not take each other's answer for their own. */
+function digestOf(shares: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(shares)).digest('base64url').slice(0, 16);
 }
 
 function shareIn({ record }: Snapshot, name: string): ShareStatus | undefined {

@@ -1,11 +1,12 @@
 /** GET /api/status and GET /api/extensions, each also of one share. */
 import type { Request, ResponseToolkit, ServerRoute } from '@hapi/hapi';
-import { documented } from 'mountkeeper';
+import { documented, sharesOf } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
 import { DOCUMENTS } from './openapi/answers.ts';
 import { createStatusBodies } from './status-bodies.ts';
 import type { Body } from './status-bodies.ts';
 
+const LOOK = { role: 'viewer', verb: 'status' } as const;
 const REFUSED_GZIP = /\bgzip\s*;\s*q=0(?:\.0*)?(?:\s*(?:,|$))/i;
 
 /** True when the client accepts gzip. */
@@ -51,13 +52,13 @@ export function statusRoutes(ctx: PluginContext): ServerRoute[] {
     {
       method: 'GET',
       path: '/api/status',
-      options: documented(DOCUMENTS.status),
-      handler: (request, h) => send(bodies.whole(wantsGzip(request)), request, h),
+      options: documented(DOCUMENTS.status, { ...LOOK, share: { filtered: true } }),
+      handler: (request, h) => send(bodies.whole(wantsGzip(request), sharesOf(request)), request, h),
     },
     {
       method: 'GET',
       path: '/api/status/{share}',
-      options: documented(DOCUMENTS.share),
+      options: documented(DOCUMENTS.share, { ...LOOK, share: 'share' }),
       handler: (request, h) => {
         const body = bodies.share(String(request.params['share']), wantsGzip(request));
         return body ? send(body, request, h) : h.response().code(404);
@@ -66,13 +67,13 @@ export function statusRoutes(ctx: PluginContext): ServerRoute[] {
     {
       method: 'GET',
       path: '/api/extensions',
-      options: documented(DOCUMENTS.extensions),
+      options: documented(DOCUMENTS.extensions, LOOK),
       handler: (request, h) => send(bodies.extensions(wantsGzip(request)), request, h),
     },
     {
       method: 'GET',
       path: '/api/extensions/{share}',
-      options: documented(DOCUMENTS.shareExtensions),
+      options: documented(DOCUMENTS.shareExtensions, { ...LOOK, share: 'share' }),
       handler: (request, h) => {
         const body = bodies.shareExtensions(String(request.params['share']), wantsGzip(request));
         return body ? send(body, request, h) : h.response().code(404);

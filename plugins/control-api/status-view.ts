@@ -105,15 +105,21 @@ function rulesOf(value: unknown): readonly WarmupRuleStatus[] {
   return Array.isArray(value) ? value.filter(isRule) : [];
 }
 
-/** Relative times count up to the moment of the snapshot. */
-export function statusView({ record, takenAt }: Snapshot): StatusView {
+/**
+ * Relative times count up to the moment of the snapshot. With `only`, of these shares alone; what is said of the
+ * daemon as a whole names none, and stays true of all.
+ */
+export function statusView({ record, takenAt }: Snapshot, only?: readonly string[]): StatusView {
+  const isShown = (share: string): boolean => only === undefined || only.includes(share);
   return {
     uptime: formatDuration(takenAt - record.startedAt),
-    shares: record.shares.map((share) => shareView(share, takenAt)),
+    shares: record.shares.filter(({ name }) => isShown(name)).map((share) => shareView(share, takenAt)),
     smbd_running: flag(record.smbdRunning),
     webdav_running: flag(record.webdavRunning),
     nfs_exported: flag(record.nfsExported),
-    warmup: rulesOf(record.warmup).map(warmupView),
+    warmup: rulesOf(record.warmup)
+      .filter(({ share }) => isShown(share))
+      .map(warmupView),
     nas_offline: flag(record.nasOffline),
     all_synced: record.allSynced,
   };

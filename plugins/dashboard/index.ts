@@ -1,4 +1,4 @@
-import { definePlugin, readDescriptions, withRelease } from 'mountkeeper';
+import { definePlugin, isAnybodyAsked, readDescriptions, withRelease } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
 import { AssetCache } from './assets.ts';
 import { eventsFrom, ShareEvents } from './live/events.ts';
@@ -109,7 +109,7 @@ export default definePlugin<DashboardConfig>({
         assets: () => now().assets,
         series: () => now().series,
         hasStatusPage: () => ctx.config.status_page,
-        isPasswordSet: () => ctx.use('config').current.config.web.password !== '',
+        isPasswordSet: () => isAnybodyAsked(ctx.use('config').current.config.web),
       }),
     );
     const panels = sharePanels({ events: () => now().events, series: () => now().series });

@@ -7,7 +7,7 @@ import type {
   RouteOptions,
   ServerRoute,
 } from '@hapi/hapi';
-import { eventStream, html } from 'mountkeeper';
+import { eventStream, html, openTo } from 'mountkeeper';
 import { createView } from './view.ts';
 import { everywhere } from './languages.ts';
 import { CHART_FILES, SCRIPTS, SETTINGS_FILES } from './assets.ts';
@@ -36,8 +36,14 @@ export interface RouteParts {
 
 const NOTHING = "default-src 'none'";
 const A_YEAR = 'private, max-age=31536000, immutable';
-/** Ignores cookies of other services on this machine. */
-const OPTIONS: RouteOptions = { state: { parse: false, failAction: 'ignore' } };
+/**
+ * Ignores cookies of other services on this machine. The pages are for everybody who is let in; each tab says who
+ * sees it, and who may run its actions.
+ */
+const OPTIONS: RouteOptions = {
+  ...openTo({ role: 'viewer' }),
+  state: { parse: false, failAction: 'ignore' },
+};
 
 function pageRequest(request: Request, page: PageName): PageRequest {
   return { page, reader: readerOf(request), query: 'name' in page ? queryOf(request) : {} };
@@ -75,7 +81,7 @@ async function answerPage(
     view,
     theme: themeOf(request),
     path: `${request.path}${request.url.search}`,
-    tabs: parts.sources.tabs('tab'),
+    tabs: parts.sources.tabs('tab', asked.reader),
     build,
     scripts: scriptsOf(page),
     asset: (name: string) => `/dashboard/assets/${build}/${name}`,

@@ -2,14 +2,16 @@
  * The `View` for renderers: the reader's language and formats, and the addresses of the tab's own parts and
  * actions.
  */
-import { formatBytes, formatRate, html } from 'mountkeeper';
-import type { ActionButton, Content, LocalText, MessageValues, Tab, View } from 'mountkeeper';
+import { formatBytes, formatRate, html, isEnough } from 'mountkeeper';
+import type { ActionButton, Content, LocalText, MessageValues, Role, Tab, View } from 'mountkeeper';
 import { CATALOGUES, messagesIn, textOf } from './languages.ts';
 import type { Catalogue } from './languages.ts';
 
 export interface ViewTraits {
   readonly language: string;
   readonly host: string;
+  /** Default `admin`: who reads, where nobody is asked. */
+  readonly role?: Role;
   readonly share?: string | undefined;
   readonly query?: Readonly<Record<string, string>>;
   readonly form?: Readonly<Record<string, string>>;
@@ -23,18 +25,31 @@ export function createView(traits: ViewTraits): View {
   return new ReaderView(traits);
 }
 
+/** Whether a tab is shown to somebody. */
+export function maySee(role: Role, tab: Tab): boolean {
+  return isEnough(role, tab.access?.see);
+}
+
+/** Also false for a tab that is not seen. */
+export function mayRun(role: Role, tab: Tab | undefined, action: string): boolean {
+  const { see, act = {} } = tab?.access ?? {};
+  return isEnough(role, see) && isEnough(role, Object.hasOwn(act, action) ? act[action] : undefined);
+}
+
 class ReaderView implements View {
   readonly language: string;
   readonly host: string;
   readonly share: string | undefined;
   readonly query: Readonly<Record<string, string>>;
   readonly form: Readonly<Record<string, string>>;
+  readonly role: Role;
   readonly #tab: Tab | undefined;
   readonly #catalogues: readonly (Catalogue | undefined)[];
 
-  constructor({ language, host, share, query = NONE, form = NONE, tab }: ViewTraits) {
+  constructor({ language, host, role = 'admin', share, query = NONE, form = NONE, tab }: ViewTraits) {
     this.language = language;
     this.host = host;
+    this.role = role;
     this.share = share;
     this.query = query;
     this.form = form;
@@ -80,7 +95,12 @@ class ReaderView implements View {
       .replace('T', ' ')} UTC</time>`;
   }
 
+  may(action: string): boolean {
+    return mayRun(this.role, this.#tab, action);
+  }
+
   button({ action, label, about, confirm, values = NONE }: ActionButton): Content {
+    if (!this.may(action)) return null;
     const fields = Object.entries({ ...values, ...(this.share === undefined ? {} : { share: this.share }) });
     return html`<form class="act" method="post" action=${this.action(action)} hx-post=${this.action(action)}
       hx-target="find output" hx-swap="innerHTML" hx-disabled-elt="find button" hx-confirm=${

@@ -90,7 +90,7 @@ export function routes(ctx: PluginContext): ServerRoute[] {
       method: 'POST',
       path: '/api/refresh/{share}',
       options: {
-        ...documented(DOCUMENT),
+        ...documented(DOCUMENT, { role: 'operator', verb: 'refresh', share: 'share' }),
         payload: {
           maxBytes: MAX_BODY_BYTES,
           allow: 'application/json',

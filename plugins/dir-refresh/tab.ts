@@ -34,6 +34,7 @@ async function refresh(ctx: PluginContext, view: View): Promise<Outcome> {
 export function refreshTab(ctx: PluginContext): Tab {
   return {
     id: 'dir-refresh',
+    access: { see: 'viewer', act: { refresh: 'operator' } },
     place: 'share',
     order: 20,
     title: text('title'),

@@ -111,9 +111,9 @@ async function folderPart(ctx: PluginContext, view: View): Promise<Content> {
     : null;
   try {
     const answer = await listFolder(ctx, view.share ?? '', folder);
-    const hasDownload = mayDownload(ctx);
+    const hasDownload = mayDownload(ctx) && view.role === 'admin';
     return html`${crumbs(folder, view)}${listing(folder, { ...answer, hasDownload }, view)}
-      ${hasDownload ? null : html`<p class="help">${view.t('no-download')}</p>`}
+      ${mayDownload(ctx) ? null : html`<p class="help">${view.t('no-download')}</p>`}
       <div class="actions">${warm}</div>`;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
@@ -142,6 +142,7 @@ async function warm(ctx: PluginContext, view: View): Promise<Outcome> {
 export function filesPanel(ctx: PluginContext): Tab {
   return {
     id: 'files',
+    access: { see: 'operator', act: { warm: 'operator' } },
     place: 'share',
     order: 50,
     title: text('title'),

@@ -46,7 +46,7 @@ export function routes(file: LogFile): ServerRoute[] {
     {
       method: 'GET',
       path: '/api/logs',
-      options: documented(DOCUMENT),
+      options: documented(DOCUMENT, { role: 'operator', verb: 'logs' }),
       handler: async (request, h) => {
         const query = queryOf(request.query as Record<string, unknown>);
         if (query.lines > FEW_LINES) {

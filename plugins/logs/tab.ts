@@ -105,6 +105,7 @@ function filters(ctx: PluginContext, view: View): Content {
 export function logsTab(ctx: PluginContext, file: LogFile): Tab {
   return {
     id: 'logs',
+    access: { see: 'operator' },
     order: 80,
     title: inEveryLanguage(TEXTS, 'title'),
     texts: TEXTS,

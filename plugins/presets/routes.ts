@@ -27,7 +27,7 @@ export function routes(ctx: PluginContext): ServerRoute[] {
       path: '/api/preset/{profile}',
       // The path is enough; a body, such as a form's, is not read.
       options: {
-        ...documented(DOCUMENT),
+        ...documented(DOCUMENT, { role: 'admin', verb: 'config' }),
         payload: { maxBytes: 16 * 1024, parse: false, output: 'data', failAction: 'ignore' },
       },
       handler: async (request, h) => {

@@ -49,6 +49,8 @@ interface Asked<T> {
   readonly answer: (calls: SetupCalls, body: T) => Promise<object>;
 }
 
+const ADMIN = { role: 'admin', verb: 'config' } as const;
+
 export function routes(ctx: PluginContext): ServerRoute[] {
   const calls = (): SetupCalls => callsOf(ctx.use('setup'), () => ctx.find('nasFinder'), 'api', ctx.signal);
   let looking: Promise<readonly FoundNas[]> | undefined;
@@ -63,7 +65,7 @@ export function routes(ctx: PluginContext): ServerRoute[] {
     method: 'POST',
     path,
     options: {
-      ...documented(document),
+      ...documented(document, ADMIN),
       payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/json', failAction: refuseBody },
     },
     handler: async (request: Request, h: ResponseToolkit) => {
@@ -77,19 +79,22 @@ export function routes(ctx: PluginContext): ServerRoute[] {
     {
       method: 'GET',
       path: '/api/setup',
-      options: documented({
-        summary: 'Names of the shares that are configured',
-        answers: { 200: Joi.object({ shares: texts() }) },
-      }),
+      options: documented(
+        {
+          summary: 'Names of the shares that are configured',
+          answers: { 200: Joi.object({ shares: texts() }) },
+        },
+        ADMIN,
+      ),
       handler: async () => ({ shares: await calls().present() }),
     },
     {
       method: 'GET',
       path: '/api/setup/found',
-      options: documented({
-        summary: 'Looks for NAS in the network, for two seconds',
-        answers: { 200: FOUND },
-      }),
+      options: documented(
+        { summary: 'Looks for NAS in the network, for two seconds', answers: { 200: FOUND } },
+        ADMIN,
+      ),
       handler: async () => ({ found: await found() }),
     },
     post<FoldersRequest>({

@@ -1,7 +1,7 @@
 /** The upload queue over HTTP, `/api/queue`, and the commands for it. */
 import type { ResponseToolkit, Request, ResponseObject, ServerRoute } from '@hapi/hapi';
 import { documented, Joi } from 'mountkeeper';
-import type { Clock, Conflict, Mount, QueueEntry, RouteDocument } from 'mountkeeper';
+import type { Clock, Conflict, Mount, QueueEntry, RouteAccess, RouteDocument } from 'mountkeeper';
 import { pauseUploads, sendNow, sendOne } from './pause.ts';
 import type { Keep } from './conflicts/resolve.ts';
 import type { ReceiptJobs } from './proof/receipt-jobs.ts';
@@ -71,6 +71,15 @@ const BODIES = {
   receipt: Joi.object<{ path?: string }>({ path }).allow(null),
 };
 
+/** To choose between two versions of a file takes one of them away, so it is an administrator's. */
+const ACCESS: Readonly<Record<keyof typeof BODIES, RouteAccess>> = {
+  send: { role: 'operator', verb: 'upload', share: 'share' },
+  pause: { role: 'operator', verb: 'upload', share: 'share' },
+  conflicts: { role: 'admin', verb: 'files', share: 'share' },
+  verify: { role: 'operator', verb: 'proof', share: 'share' },
+  receipt: { role: 'operator', verb: 'proof', share: 'share' },
+};
+
 export interface Proofs {
   readonly receipt: ReceiptJobs;
   readonly verify: VerifyJobs;
@@ -87,13 +96,13 @@ export function routes(shares: Shares, clock: () => Clock, parts: RouteParts): S
     {
       method: 'GET',
       path: '/api/queue',
-      options: documented(QUEUES),
+      options: documented(QUEUES, { role: 'viewer', verb: 'queue' }),
       handler: () => ({ shares: [...shares()].map(([name, uploads]) => bodyOf(name, uploads)) }),
     },
     {
       method: 'GET',
       path: '/api/queue/{share}',
-      options: documented(ONE_QUEUE),
+      options: documented(ONE_QUEUE, { role: 'viewer', verb: 'queue', share: 'share' }),
       handler: (request, h) => {
         const name = String(request.params['share']);
         const uploads = shares().get(name);
@@ -183,7 +192,7 @@ function answered(
   return {
     method: 'GET',
     path: `/api/queue/{share}/${verb}/{id}`,
-    options: documented(document),
+    options: documented(document, ACCESS[verb]),
     handler: (request, h) => {
       const { share, id } = request.params as { readonly share: string; readonly id: string };
       return jobs.get(share, id) ?? h.response().code(404);
@@ -208,7 +217,10 @@ function post<T>(
     method: 'POST',
     path: `/api/queue/{share}/${verb}`,
     options: {
-      ...documented({ summary: SUMMARIES[verb], body: BODIES[verb], answers: { 200: ANSWER, 400: ANSWER } }),
+      ...documented(
+        { summary: SUMMARIES[verb], body: BODIES[verb], answers: { 200: ANSWER, 400: ANSWER } },
+        ACCESS[verb],
+      ),
       payload: {
         maxBytes: MAX_BODY_BYTES,
         allow: 'application/json',

@@ -164,6 +164,7 @@ export function uploadsPanel({ shares, mountOf, clock, downloads }: UploadsPanel
   };
   return {
     id: 'uploads',
+    access: { see: 'viewer', act: { send: 'operator', pause: 'operator', 'go-on': 'operator' } },
     place: 'share',
     order: 40,
     title: text('title'),

@@ -132,16 +132,18 @@ function isShare(ctx: PluginContext<WarmupConfig>, share: string): boolean {
   return ctx.use('config').current.config.shares.some(({ name }) => name === share);
 }
 
+const WARM = { role: 'operator', verb: 'warmup', share: 'share' } as const;
+
 export function routes(parts: RouteParts): ServerRoute[] {
   const { ctx, scheduler } = parts;
   return [
     {
       method: 'GET',
       path: '/api/warmup/{share}',
-      options: documented({
-        summary: 'What is being warmed up of a share',
-        answers: { 200: ANSWER, 404: ANSWER },
-      }),
+      options: documented(
+        { summary: 'What is being warmed up of a share', answers: { 200: ANSWER, 404: ANSWER } },
+        { role: 'viewer', verb: 'status', share: 'share' },
+      ),
       handler: (request, h) => {
         const share = String(request.params['share']);
         if (!isShare(ctx, share))
@@ -158,11 +160,14 @@ export function routes(parts: RouteParts): ServerRoute[] {
       method: 'POST',
       path: '/api/warmup/{share}',
       options: {
-        ...documented({
-          summary: 'Warms up a path, or by the rules',
-          body: wishes,
-          answers: { 200: ANSWER, 400: ANSWER },
-        }),
+        ...documented(
+          {
+            summary: 'Warms up a path, or by the rules',
+            body: wishes,
+            answers: { 200: ANSWER, 400: ANSWER },
+          },
+          WARM,
+        ),
         payload: {
           maxBytes: MAX_BODY_BYTES,
           allow: 'application/json',
@@ -185,7 +190,7 @@ export function routes(parts: RouteParts): ServerRoute[] {
     {
       method: 'POST',
       path: '/api/warmup/{share}/cancel',
-      options: documented({ summary: 'Ends the warmup of a share', answers: { 200: ANSWER } }),
+      options: documented({ summary: 'Ends the warmup of a share', answers: { 200: ANSWER } }, WARM),
       handler: (request) => {
         const share = String(request.params['share']);
         const isKnown = isShare(ctx, share);

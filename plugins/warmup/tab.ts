@@ -94,6 +94,7 @@ export function warmupTabs(parts: WarmupTabParts): readonly Tab[] {
   return [
     {
       id: 'warmup',
+      access: { see: 'viewer', act: { run: 'operator', cancel: 'operator' } },
       order: 30,
       title: text('title'),
       texts: TEXTS,
@@ -109,6 +110,7 @@ export function warmupTabs(parts: WarmupTabParts): readonly Tab[] {
     },
     {
       id: 'warmup-share',
+      access: { see: 'viewer', act: { start: 'operator' } },
       place: 'share',
       order: 30,
       title: text('title'),

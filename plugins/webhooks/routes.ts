@@ -104,6 +104,8 @@ export async function resend(options: RouteOptions, id: string): Promise<Webhook
   return outcomeOf(outbox, id, options);
 }
 
+const OPERATOR = { role: 'operator', verb: 'webhooks' } as const;
+
 export function routes(options: RouteOptions): ServerRoute[] {
   // The path is enough; a body is neither needed nor read.
   const unread = {
@@ -113,19 +115,19 @@ export function routes(options: RouteOptions): ServerRoute[] {
     {
       method: 'GET',
       path: '/api/webhooks/deliveries',
-      options: documented(DOCUMENTS.deliveries),
+      options: documented(DOCUMENTS.deliveries, OPERATOR),
       handler: () => ({ deliveries: (options.outbox()?.deliveries ?? []).map(viewOf) }),
     },
     {
       method: 'POST',
       path: '/api/webhooks/test',
-      options: { ...unread, ...documented(DOCUMENTS.test) },
+      options: { ...unread, ...documented(DOCUMENTS.test, OPERATOR) },
       handler: async (_request, h) => h.response(await sendTest(options)),
     },
     {
       method: 'POST',
       path: '/api/webhooks/deliveries/{id}/resend',
-      options: { ...unread, ...documented(DOCUMENTS.resend) },
+      options: { ...unread, ...documented(DOCUMENTS.resend, OPERATOR) },
       handler: async (request, h) => h.response(await resend(options, String(request.params['id']))),
     },
   ];

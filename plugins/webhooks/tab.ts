@@ -53,6 +53,7 @@ async function told(
 export function notificationsTab(options: RouteOptions, isOn: () => boolean): Tab {
   return {
     id: 'notifications',
+    access: { see: 'operator', act: { again: 'operator', test: 'operator' } },
     order: 60,
     title: text('title'),
     texts: TEXTS,

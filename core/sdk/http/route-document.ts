@@ -4,6 +4,7 @@
  */
 import type { RouteOptions } from '@hapi/hapi';
 import type { Schema } from 'joi';
+import type { RouteAccess } from '../../contract/http.ts';
 
 export interface RouteDocument {
   /** One line. */
@@ -25,8 +26,14 @@ declare module '@hapi/hapi' {
   }
 }
 
-/** For the `options` of a route: `{ ...documented({ … }), payload: … }`. */
-export function documented(document: RouteDocument): RouteOptions {
+/**
+ * For the `options` of a route: `{ ...documented({ … }), payload: … }`. Without `access` the route is for
+ * administrators alone.
+ */
+export function documented(document: RouteDocument, access?: RouteAccess): RouteOptions {
   // In a function, since hapi copies everything else several times for each route, Joi schemas included.
-  return { description: document.summary, plugins: { documented: () => document } };
+  return {
+    description: document.summary,
+    plugins: { documented: () => document, ...(access && { access }) },
+  };
 }

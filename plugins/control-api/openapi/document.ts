@@ -6,8 +6,8 @@ import type { JsonSchema } from './json-schema.ts';
 
 const GENERAL = {
   400: 'The request is not understood; the body says why.',
-  401: 'The password is missing or wrong.',
-  403: 'Refused before any route: it comes from a page of another site.',
+  401: 'The password or token is missing or wrong.',
+  403: 'Refused before any route: it comes from a page of another site, or the role does not allow it.',
   429: 'Too many wrong passwords; ask again after `retry-after`.',
   503: 'The plugin that answers here is just starting; ask again after `retry-after`.',
 } as const;
@@ -32,7 +32,7 @@ export function openApi(routes: readonly RequestRoute[]): JsonSchema {
         "Routes outside of `/api/` are the dashboard's own and may change.",
     },
     servers: [{ url: '/' }],
-    security: [{ basic: [] }],
+    security: [{ basic: [] }, { token: [] }],
     paths,
     components: {
       securitySchemes: {
@@ -40,6 +40,11 @@ export function openApi(routes: readonly RequestRoute[]): JsonSchema {
           type: 'http',
           scheme: 'basic',
           description: 'Needed where `web.password` is set, but on the command socket.',
+        },
+        token: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'A token of `web.tokens`, in place of a password.',
         },
       },
       responses: Object.fromEntries(

@@ -35,6 +35,7 @@ const GATHER_MS = 50;
 interface Entry {
   readonly feed: Feed;
   readonly tabId: string | undefined;
+  readonly reader: Reader;
   leftAtMs: number;
   unwatch: Release | undefined;
 }
@@ -110,6 +111,7 @@ export class Feeds {
       request.page,
       request.reader.language,
       request.reader.host,
+      request.reader.role,
       Object.entries(request.query).sort(([a], [b]) => (a < b ? -1 : 1)),
     ]);
     const known = this.#entries.get(key);
@@ -120,6 +122,7 @@ export class Feeds {
     const entry: Entry = {
       feed: new Feed(model, this.#sources.log),
       tabId: request.page.kind === 'tab' ? request.page.name : undefined,
+      reader: request.reader,
       leftAtMs: this.#sources.clock.monotonic(),
       unwatch: undefined,
     };
@@ -133,7 +136,7 @@ export class Feeds {
     if (page.kind === 'status') return statusModel(traits);
     if (page.kind === 'share')
       return this.#isShare(page.name) ? shareModel(page.name, query, traits) : undefined;
-    const owned = this.#sources.tab(page.name);
+    const owned = this.#sources.tab(page.name, reader);
     return owned && (owned.tab.place ?? 'tab') === 'tab' ? tabModel(owned, query, traits) : undefined;
   }
 
@@ -146,7 +149,7 @@ export class Feeds {
 
   /** A tab that reports its changes itself. */
   #watch(entry: Entry): void {
-    const owned = entry.tabId === undefined ? undefined : this.#sources.tab(entry.tabId);
+    const owned = entry.tabId === undefined ? undefined : this.#sources.tab(entry.tabId, entry.reader);
     if (entry.unwatch || !owned?.tab.watch) return;
     try {
       entry.unwatch = owned.tab.watch(() => void entry.feed.refresh());

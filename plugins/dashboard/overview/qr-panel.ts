@@ -64,6 +64,7 @@ export function qrPanel(sources: Sources): Tab {
   return {
     id: 'share-qr',
     place: 'share',
+    access: { see: 'viewer' },
     order: 80,
     title: everywhere('qr'),
     texts: CATALOGUES,

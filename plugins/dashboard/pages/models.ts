@@ -132,7 +132,10 @@ export function overviewModel(traits: ModelTraits): PageModel {
   };
   return {
     title: view.text(everywhere('overview')),
-    parts: () => [...ownParts(), ...sources.tabs('card').map((owned) => plugins.of(owned, viewOf(owned)))],
+    parts: () => [
+      ...ownParts(),
+      ...sources.tabs('card', reader).map((owned) => plugins.of(owned, viewOf(owned))),
+    ],
     frame: (drawn) =>
       toHtml(
         html`<h1 class="unseen">${view.t('overview')}</h1>
@@ -140,8 +143,7 @@ export function overviewModel(traits: ModelTraits): PageModel {
       <section class="shares" aria-labelledby="shares-title"><h2 id="shares-title">${view.t('shares')}</h2>
         ${
           shares.length === 0
-            ? html`<div class="empty"><p>${view.t('no-shares-help')}</p><p><a class="primary" href="/tabs/setup"
-                >${view.t('set-up-first')}</a></p></div>`
+            ? html`<div class="empty"><p>${view.t('no-shares-help')}</p>${setupLink(view)}</div>`
             : null
         }
         <div class="cards">${shares.map(
@@ -149,7 +151,7 @@ export function overviewModel(traits: ModelTraits): PageModel {
             html`<article class="card" key=${name} id=${`card-${shareId(name)}`}>
           ${slot(shareId(name), drawn)}<div class="actions">${shareButtons(sources, name, reader)}</div></article>`,
         )}</div></section>
-      <section class="cards side" aria-label=${view.t('daemon')}>${sources.tabs('card').map((owned) =>
+      <section class="cards side" aria-label=${view.t('daemon')}>${sources.tabs('card', reader).map((owned) =>
         card(
           {
             sources,
@@ -161,6 +163,11 @@ export function overviewModel(traits: ModelTraits): PageModel {
       )}</section>`,
       ),
   };
+}
+
+function setupLink(view: View): Content {
+  if (view.role !== 'admin') return null;
+  return html`<p><a class="primary" href="/tabs/setup">${view.t('set-up-first')}</a></p>`;
 }
 
 /** For a wall screen: nothing on it can be clicked. */
@@ -215,7 +222,7 @@ export function tabModel(
   const { sources, reader } = traits;
   const view = createView({ ...reader, query, tab: owned.tab });
   const plugins = new PluginParts(traits);
-  const current = (): OwnedTab | undefined => sources.tab(owned.tab.id);
+  const current = (): OwnedTab | undefined => sources.tab(owned.tab.id, reader);
   return {
     title: view.text(owned.tab.title),
     parts: () => {
@@ -247,7 +254,7 @@ export function shareModel(
   const { sources, reader } = traits;
   const view = createView({ ...reader, share });
   const plugins = new PluginParts(traits);
-  const panels = (): readonly OwnedTab[] => sources.tabs('share');
+  const panels = (): readonly OwnedTab[] => sources.tabs('share', reader);
   const viewOf = ({ tab }: OwnedTab): View => createView({ ...reader, share, query, tab });
   const own = (): readonly Part[] => {
     const { record } = sources;

@@ -9,10 +9,11 @@ import type {
   Notice,
   OwnedTab,
   PluginContext,
+  Role,
   Tab,
   View,
 } from 'mountkeeper';
-import { createView } from '../view.ts';
+import { createView, maySee } from '../view.ts';
 import type { ProtocolOffer } from '../overview/share-data.ts';
 import type { Recent } from '../live/recent.ts';
 
@@ -21,6 +22,7 @@ export interface Reader {
   readonly language: string;
   /** The host name that the reader's browser used. */
   readonly host: string;
+  readonly role: Role;
 }
 
 export class Sources {
@@ -74,21 +76,23 @@ export class Sources {
       );
   }
 
-  tabs(place: NonNullable<Tab['place']>): readonly OwnedTab[] {
+  /** Those that the reader may see. */
+  tabs(place: NonNullable<Tab['place']>, { role }: Pick<Reader, 'role'>): readonly OwnedTab[] {
     const all = this.#ctx
       .use('tabs')
       .list()
-      .filter(({ tab }) => (tab.place ?? 'tab') === place);
+      .filter(({ tab }) => (tab.place ?? 'tab') === place && maySee(role, tab));
     return [...all].sort(
       (a, b) => (a.tab.order ?? 50) - (b.tab.order ?? 50) || (a.tab.id < b.tab.id ? -1 : 1),
     );
   }
 
-  tab(id: string): OwnedTab | undefined {
+  /** Undefined also for a tab that the reader may not see. */
+  tab(id: string, { role }: Pick<Reader, 'role'>): OwnedTab | undefined {
     return this.#ctx
       .use('tabs')
       .list()
-      .find(({ tab }) => tab.id === id);
+      .find(({ tab }) => tab.id === id && maySee(role, tab));
   }
 }
 
@@ -107,7 +111,7 @@ export function shareId(share: string): string {
 
 /** All plugins' buttons for one share; rendered once, so that the result of a click stays visible. */
 export function shareButtons(sources: Sources, share: string, reader: Reader): Content {
-  return sources.tabs('share').map(({ plugin, tab }) => {
+  return sources.tabs('share', reader).map(({ plugin, tab }) => {
     const view = createView({ ...reader, share, tab });
     return isolated(sources, plugin, () => (tab.buttons?.(view) ?? []).map((button) => view.button(button)));
   });

@@ -6,6 +6,7 @@ import type { Request, RouteOptions, ServerRoute } from '@hapi/hapi';
 import { html } from 'mountkeeper';
 import type { Content, OwnedTab, Outcome, View } from 'mountkeeper';
 import { htmlAnswer, queryOf } from './answer.ts';
+import { everywhere } from '../languages.ts';
 import { createView } from '../view.ts';
 import { icon } from './nodes.ts';
 import { readerOf } from './preferences.ts';
@@ -24,12 +25,13 @@ function asked(
   request: Request,
   form: Readonly<Record<string, string>> = {},
 ): { readonly owned: OwnedTab; readonly view: View; readonly name: string } | undefined {
-  const owned = sources.tab(String(request.params['tab']));
+  const reader = readerOf(request);
+  const owned = sources.tab(String(request.params['tab']), reader);
   if (!owned) return undefined;
   const query = queryOf(request);
   const share = form['share'] ?? query['share'];
   const view = createView({
-    ...readerOf(request),
+    ...reader,
     query,
     form,
     tab: owned.tab,
@@ -95,6 +97,10 @@ export function actionRoute(sources: Sources, options: RouteOptions): ServerRout
       const found = asked(sources, request, formOf(request.payload));
       const act = found && own(found.owned.tab.actions, found.name);
       if (!found || !act) return h.response().code(404);
+      if (!found.view.may(found.name)) {
+        const message = everywhere('role-refused');
+        return htmlAnswer(request, h, toHtml(outcomeNode({ ok: false, message }, found.view)), 403);
+      }
       request.app.isQuestion = found.owned.tab.questions?.includes(found.name) === true;
       const outcome = await outcomeOf(sources, found, act);
       const { share } = found.view;

@@ -1,5 +1,5 @@
 /** Shown while no password is set: who can change what, and a form that sets a password. */
-import { editToml, html, isLoopback } from 'mountkeeper';
+import { editToml, html, isAnybodyAsked, isLoopback } from 'mountkeeper';
 import type { Content, Outcome, PluginContext, Tab, View, WebConfig } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
 import { arrival, changesOf, reached } from './editor.ts';
@@ -15,7 +15,7 @@ function banner({ listen }: WebConfig, view: View): Content {
 }
 
 function form(ctx: PluginContext, view: View): Content {
-  if (webOf(ctx).password !== '' || !changesOf(ctx)) return null;
+  if (isAnybodyAsked(webOf(ctx)) || !changesOf(ctx)) return null;
   return html`<form
     class="act"
     method="post"
@@ -41,7 +41,7 @@ async function set(ctx: PluginContext, view: View): Promise<Outcome> {
   if (password.length < SHORTEST) return { ok: false, message: everywhere('password-short') };
   const { version } = changes;
   // A password that somebody has set meanwhile is not replaced from here.
-  if (webOf(ctx).password !== '') return { ok: false, message: everywhere('password-there') };
+  if (isAnybodyAsked(webOf(ctx))) return { ok: false, message: everywhere('password-there') };
   const text = editToml(ctx.use('config').shown(), [{ path: ['web', 'password'], value: password }]);
   const {
     ok,
@@ -64,7 +64,7 @@ export function passwordCard(ctx: PluginContext): Tab {
     order: 1,
     title: everywhere('no-password'),
     texts: CATALOGUES,
-    render: (view) => (webOf(ctx).password === '' ? banner(webOf(ctx), view) : null),
+    render: (view) => (isAnybodyAsked(webOf(ctx)) ? null : banner(webOf(ctx), view)),
     controls: (view) => form(ctx, view),
     actions: {
       set: (view) => set(ctx, view),

@@ -111,6 +111,7 @@ export function doctorTab(ctx: PluginContext): Tab {
     id: 'doctor',
     order: 70,
     title: everywhere('doctor'),
+    access: { see: 'operator', act: { again: 'operator' } },
     texts: CATALOGUES,
     icon: 'M4 12h4l2-6 4 12 2-6h4',
     controls: (view) =>

@@ -33,6 +33,7 @@ export function ownTabs(ctx: PluginContext, sources: Sources): readonly Tab[] {
       order: 10,
       title: everywhere('share'),
       texts: CATALOGUES,
+      access: { see: 'viewer', act: { reconnect: 'operator' } },
       render: () => null,
       actions: { reconnect: (view) => reconnect(ctx, view.share ?? '') },
       buttons: (view) => [
@@ -48,6 +49,7 @@ export function ownTabs(ctx: PluginContext, sources: Sources): readonly Tab[] {
       place: 'card',
       order: 10,
       title: everywhere('servers'),
+      access: { see: 'viewer' },
       texts: CATALOGUES,
       render: (view) =>
         serversPanel({ record: sources.record, offers: sources.offers, host: view.host }, view),
@@ -57,12 +59,16 @@ export function ownTabs(ctx: PluginContext, sources: Sources): readonly Tab[] {
       place: 'card',
       order: 20,
       title: everywhere('limit'),
+      access: { see: 'viewer', act: { set: 'operator', pause: 'operator', 'go-on': 'operator' } },
       texts: CATALOGUES,
       render: (view) => [
         limitPanel(ctx.use('bandwidth').read(), view),
         pausePanel(ctx.use('shares').list(), view),
       ],
-      controls: (view) => [limitForm(view.action('set'), view), pauseButton(ctx.use('shares').list(), view)],
+      controls: (view) => [
+        view.may('set') && limitForm(view.action('set'), view),
+        pauseButton(ctx.use('shares').list(), view),
+      ],
       actions: {
         set: (view) => setLimit(ctx, view),
         pause: () => pauseAll(ctx),

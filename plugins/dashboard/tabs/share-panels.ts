@@ -60,6 +60,7 @@ export function sharePanels({ events }: PanelParts): readonly Tab[] {
       place: 'share',
       order: 60,
       title: everywhere('charts'),
+      access: { see: 'viewer' },
       texts: CATALOGUES,
       render: () => html`<span class="unseen"></span>`,
       controls: charts,
@@ -69,6 +70,7 @@ export function sharePanels({ events }: PanelParts): readonly Tab[] {
       place: 'share',
       order: 70,
       title: everywhere('history'),
+      access: { see: 'viewer' },
       texts: CATALOGUES,
       render: (view) => {
         const list = events().of(view.share ?? '');

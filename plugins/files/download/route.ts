@@ -1,6 +1,6 @@
 /** GET /api/files/{share}/download: one file of a share, as users of the share see it now. */
 import type { Request, ResponseObject, ResponseToolkit, ServerRoute } from '@hapi/hapi';
-import { documented, isFromCommandSocket, Joi } from 'mountkeeper';
+import { documented, isAnybodyAsked, isFromCommandSocket, Joi } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
 import { contentDisposition } from './content-disposition.ts';
 import { sendFile } from './sender.ts';
@@ -19,8 +19,7 @@ export function namesOf(path: unknown): readonly string[] | undefined {
 
 /** Files are for whoever has the password; what a share itself lets in is not asked here. */
 export function mayDownload(ctx: PluginContext): boolean {
-  const { password = '' } = ctx.use('config').current.config.web as { readonly password?: unknown };
-  return password !== '';
+  return isAnybodyAsked(ctx.use('config').current.config.web);
 }
 
 export function downloadAddress(share: string, path: string): string {
@@ -32,17 +31,20 @@ export function downloadRoute(ctx: PluginContext): ServerRoute {
   return {
     method: 'GET',
     path: '/api/files/{share}/download',
-    options: documented({
-      summary: 'Sends a file of a share',
-      query: { path: Joi.string().required() },
-      answers: {
-        200: 'application/octet-stream',
-        400: 'text/plain',
-        403: 'text/plain',
-        404: 'text/plain',
-        503: 'text/plain',
+    options: documented(
+      {
+        summary: 'Sends a file of a share',
+        query: { path: Joi.string().required() },
+        answers: {
+          200: 'application/octet-stream',
+          400: 'text/plain',
+          403: 'text/plain',
+          404: 'text/plain',
+          503: 'text/plain',
+        },
       },
-    }),
+      { role: 'admin', verb: 'files', share: 'share' },
+    ),
     handler: async (request, h) => {
       if (!mayDownload(ctx) && !isFromCommandSocket(request.raw.req)) return refuse(h, 403, NO_PASSWORD);
       const names = namesOf(request.query['path']);

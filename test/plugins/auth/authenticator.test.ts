@@ -16,7 +16,7 @@ function header(username: string, password: string): string {
 
 function createTestDoor(password: Secret, resolve: (secret: Secret) => string = String) {
   const clock = createManualClock();
-  const config = { username: 'admin', password };
+  const config = { username: 'admin', password, users: [], tokens: [] };
   const stop = new AbortController();
   const door = createAuthenticator({
     config: () => config,
@@ -25,8 +25,10 @@ function createTestDoor(password: Secret, resolve: (secret: Secret) => string = 
     log,
     signal: stop.signal,
   });
-  const attempt = (text: string, address = '10.0.0.1') =>
-    door.decide({ authorization: header('admin', text), address, gone: () => new AbortController().signal });
+  const attempt = async (text: string, address = '10.0.0.1') => {
+    const gone = () => new AbortController().signal;
+    return (await door.decide({ authorization: header('admin', text), address, gone })).decision;
+  };
   return { clock, config, stop, attempt };
 }
 
@@ -154,7 +156,7 @@ describe('hashes', () => {
 });
 
 describe('exposure', () => {
-  const web = { port: 1, hostnames: [], trusted_proxies: [], username: 'admin' };
+  const web = { port: 1, hostnames: [], trusted_proxies: [], username: 'admin', users: [], tokens: [] };
 
   it('is everything but loopback without a password', () => {
     for (const listen of ['0.0.0.0', '::', '192.168.1.2', 'fe80::1', 'nas.lan', '[::]']) {

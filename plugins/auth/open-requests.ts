@@ -1,0 +1,28 @@
+/**
+ * Requests of users and tokens that are being answered. Event streams and downloads may last for days, so what is
+ * being sent to somebody who may no longer see it ends at once.
+ */
+import type { Request } from '@hapi/hapi';
+import type { Admitted } from './principals.ts';
+
+/** Read without changing anything, so they can be broken off. */
+const READING: ReadonlySet<string> = new Set(['get', 'head']);
+
+export class OpenRequests {
+  readonly #open = new Map<Request, Admitted>();
+
+  add(request: Request, admitted: Admitted): void {
+    if (admitted.entry === undefined || !READING.has(request.method)) return;
+    this.#open.set(request, admitted);
+    request.raw.res.once('close', () => this.#open.delete(request));
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Closes the connections of those for whom `isCurrent` is false. */
+  review(isCurrent: (admitted: Admitted) => boolean): void {
+    for (const [{ raw }, admitted] of this.#open) if (!isCurrent(admitted)) raw.req.socket.destroy();
+  }
+}

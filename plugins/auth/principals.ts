@@ -1,0 +1,46 @@
+/** Users and tokens of the configuration as those who send requests, and whether they still are what they were. */
+import type { Principal } from 'mountkeeper';
+import type { AuthConfig, WebToken, WebUser } from './config.ts';
+
+/** Somebody who was let in, with the entry that let him in. */
+export interface Admitted {
+  readonly principal: Principal;
+  readonly entry: WebUser | WebToken | undefined;
+}
+
+/** Who has the password of `web.password`. */
+export function ofPassword(name: string): Admitted {
+  return { principal: { name, role: 'admin', kind: 'password' }, entry: undefined };
+}
+
+export function ofUser(user: WebUser): Admitted {
+  return { principal: { name: user.name, role: user.role, kind: 'user' }, entry: user };
+}
+
+export function ofToken(token: WebToken): Admitted {
+  const { name, role = 'viewer', shares, verbs } = token;
+  return {
+    principal: { name, role, kind: 'token', ...(shares && { shares }), ...(verbs && { verbs }) },
+    entry: token,
+  };
+}
+
+export function isExpired({ expires }: WebToken, now: number): boolean {
+  return expires !== undefined && !(Date.parse(expires) > now);
+}
+
+/**
+ * False when the entry is gone, has changed, or has expired. A change of `web.password` counts from the next
+ * request on.
+ */
+export function isCurrent(
+  { principal, entry }: Admitted,
+  { users, tokens }: Pick<AuthConfig, 'users' | 'tokens'>,
+  now: number,
+): boolean {
+  if (entry === undefined) return true;
+  const list: readonly (WebUser | WebToken)[] = principal.kind === 'user' ? users : tokens;
+  const kept = list.find(({ name }) => name === principal.name);
+  if (kept === undefined || JSON.stringify(kept) !== JSON.stringify(entry)) return false;
+  return principal.kind === 'user' || !isExpired(kept as WebToken, now);
+}

@@ -1,0 +1,208 @@
+/** Users and tokens of the configuration: what they see of the status, and that a change counts at once. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request as httpRequest } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { afterEach, describe, it } from 'node:test';
+import { definePlugin, eventStream, openTo } from '../../core/sdk/index.ts';
+import type { Plugin } from '../../core/contract/plugin.ts';
+import { createManualClock } from '../../core/testing/manual-clock.ts';
+import { makeHash } from '../../plugins/auth/password-hash.ts';
+import { hashToken, makeToken } from '../../plugins/auth/token.ts';
+import { within } from '../support/platform/wait.ts';
+import { API_PLUGINS, createApi, SAMPLE } from './fixture.ts';
+import type { ApiFixture, FixtureOptions } from './fixture.ts';
+
+const TOKEN = makeToken();
+const BEARER = { authorization: `Bearer ${TOKEN}` };
+const ANNA = { authorization: `Basic ${Buffer.from('anna:her word').toString('base64')}` };
+const HASH = makeHash('her word');
+
+const withToken = (rest: string, web = '[web]\npassword = "pw"'): string =>
+  `${SAMPLE}\n${web}\n[[web.tokens]]\nname = "script"\ntoken_hash = "${hashToken(TOKEN)}"\n${rest}\n`;
+const withAnna = async (role: string, web = '[web]\npassword = "pw"'): Promise<string> =>
+  `${SAMPLE}\n${web}\n[[web.users]]\nname = "anna"\npassword_hash = "${await HASH}"\nrole = "${role}"\n`;
+
+/** A stream that never ends by itself. */
+const streaming = definePlugin({
+  name: 'streaming',
+  version: '1.0.0',
+  apiVersion: 1,
+  description: 'A stream of events.',
+  register(ctx) {
+    ctx.route({
+      method: 'GET',
+      path: '/stream',
+      options: openTo({ role: 'viewer' }),
+      handler: (request, h) => eventStream(request, h, () => () => undefined),
+    });
+  },
+});
+
+describe('users and tokens', () => {
+  let api: ApiFixture;
+  const open = async (toml: string, options: FixtureOptions = {}): Promise<ApiFixture> =>
+    (api = await createApi({ toml, plugins: [...API_PLUGINS, streaming as Plugin], ...options }));
+  afterEach(() => api.close());
+
+  /** Resolves with how it ended: never, while it is open. */
+  async function stream(headers: Record<string, string>): Promise<{ readonly ended: Promise<string> }> {
+    const request = httpRequest({
+      host: '127.0.0.1',
+      port: api.port,
+      path: '/stream',
+      headers,
+      agent: false,
+    });
+    request.end();
+    const [answer] = (await once(request, 'response')) as [IncomingMessage];
+    assert.equal(answer.statusCode, 200);
+    answer.on('error', () => undefined).resume();
+    return { ended: new Promise((resolve) => answer.once('close', () => resolve('ended'))) };
+  }
+
+  const isOpen = async (one: { readonly ended: Promise<string> }): Promise<boolean> => {
+    // An answer to another request comes after whatever was under way.
+    await api.get('/healthz');
+    return (await Promise.race([one.ended, Promise.resolve('open')])) === 'open';
+  };
+
+  it('bound to a share see nothing of another, in the status too', async () => {
+    await open(withToken('role = "operator"\nshares = ["photos"]'));
+    const rule = (share: string) => ({ share, path: share, newerThan: null, state: 'pending' });
+    api.publish([{ name: 'photos' }, { name: 'secret place' }], {
+      warmup: [rule('photos'), rule('secret place')] as never,
+    });
+    const mine = await api.get('/api/status', BEARER);
+    const { shares, warmup } = mine.json() as { shares: { name: string }[]; warmup: { share: string }[] };
+    assert.deepEqual(
+      [shares.map(({ name }) => name), warmup.map(({ share }) => share)],
+      [['photos'], ['photos']],
+    );
+    const whole = await api.get('/api/status', { authorization: `Basic ${btoa('admin:pw')}` });
+    assert.match(whole.body, /secret place/);
+    assert.notEqual(mine.headers.etag, whole.headers.etag);
+    const others = ['/api/status/secret%20place', '/api/extensions/secret%20place', '/api/status/none'];
+    for (const path of others) {
+      const { status, body } = await api.get(path, BEARER);
+      assert.deepEqual([path, status, body], [path, 404, '']);
+    }
+    for (const path of ['/api/notices', '/api/extensions', '/api/logs', '/api/bwlimit', '/stream'])
+      assert.equal((await api.get(path, BEARER)).status, 403, path);
+    assert.equal((await api.post('/api/reconnect/secret%20place', undefined, BEARER)).status, 404);
+    assert.deepEqual(api.sent, []);
+    assert.equal((await api.post('/api/reconnect/photos', undefined, BEARER)).status, 200);
+    assert.deepEqual(api.sent, [{ command: 'reconnect', args: ['photos'] }]);
+  });
+
+  it('that are taken away are refused at once, and what they read ends', async () => {
+    await open(withToken('role = "viewer"'), { clock: createManualClock() });
+    const [taken, unchanged] = [
+      await stream(BEARER),
+      await stream({ authorization: `Basic ${btoa('admin:pw')}` }),
+    ];
+    assert.equal(await isOpen(taken), true);
+    await api.apply(withToken('role = "viewer"', '[web]\npassword = "pw"\nhostnames = ["nas.lan"]'));
+    assert.equal(await isOpen(taken), true, 'another change of the section ends nothing');
+    await api.apply(`${SAMPLE}\n[web]\npassword = "pw"\n`);
+    assert.equal(await within('the end of the stream', 20_000, taken.ended), 'ended');
+    assert.equal((await api.get('/api/status', BEARER)).status, 401);
+    assert.equal(await isOpen(unchanged), true);
+  });
+
+  it('that get another role have it at once, also where they are reading', async () => {
+    await open(await withAnna('operator'), { clock: createManualClock() });
+    const reading = await stream(ANNA);
+    assert.equal((await api.post('/api/bwlimit', { up: '1M' }, ANNA)).status, 200);
+    await api.apply(await withAnna('viewer'));
+    assert.equal(await within('the end of the stream', 20_000, reading.ended), 'ended');
+    const { status, body } = await api.post('/api/bwlimit', { up: '1M' }, ANNA);
+    assert.deepEqual(
+      [status, (JSON.parse(body) as { message: string }).message],
+      [403, 'This needs the role "operator"; "anna" is "viewer".'],
+    );
+    assert.equal((await api.get('/api/status', ANNA)).status, 200);
+  });
+
+  it('that expire are refused from then on, and what they read ends', async () => {
+    const clock = createManualClock();
+    const at = new Date(clock.now() + 60_000).toISOString();
+    await open(withToken(`role = "viewer"\nexpires = "${at}"`), { clock });
+    const reading = await stream(BEARER);
+    await clock.advance(59_000);
+    assert.equal(await isOpen(reading), true);
+    await clock.advance(3_000);
+    assert.equal(await within('the end of the stream', 20_000, reading.ended), 'ended');
+    const { status, body, headers } = await api.get('/api/status', BEARER);
+    assert.deepEqual(
+      [status, headers['www-authenticate']],
+      [401, 'Bearer realm="mountkeeper", error="invalid_token"'],
+    );
+    assert.match(body, /not known, or it has expired/);
+  });
+
+  it('shut the door also where no password is set', async () => {
+    for (const toml of [withToken('role = "viewer"', ''), await withAnna('viewer', '')]) {
+      await open(toml);
+      const nobody = { authorization: `Basic ${btoa('admin:')}` };
+      const answers = [await api.get('/api/status'), await api.get('/api/status', nobody)];
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [401, 401],
+      );
+      assert.deepEqual(await api.host.hooks.collect('collectNotices'), []);
+      if (toml.includes('web.users')) break;
+      await api.close();
+    }
+    assert.equal((await api.get('/api/status', ANNA)).status, 200);
+  });
+
+  it('know their own password alone', async () => {
+    await open(await withAnna('viewer'));
+    for (const [name, word] of [
+      ['anna', 'pw'],
+      ['admin', 'her word'],
+      ['nobody', 'her word'],
+      ['', 'pw'],
+      ['', ''],
+    ] as const) {
+      const headers = { authorization: `Basic ${btoa(`${name}:${word}`)}` };
+      assert.equal((await api.get('/api/status', headers)).status, 401, `${name}:${word}`);
+    }
+  });
+
+  it('are shown without their hashes, and kept by a document that is sent back', async () => {
+    await open(await withAnna('viewer'));
+    const admin = { authorization: `Basic ${btoa('admin:pw')}` };
+    const { web } = (await api.get('/api/config', admin)).json() as { web: { users: object[] } };
+    assert.deepEqual(web.users, [{ name: 'anna', password_hash: '********', role: 'viewer' }]);
+    const shown = api.config.shown();
+    assert.doesNotMatch(shown, /scrypt/);
+    const toml = shown.replace('role = "viewer"', 'role = "operator"');
+    const sent = await api.post('/api/config', { toml, keep_secrets: true }, admin);
+    assert.equal(sent.status, 200, sent.body);
+    const [user] = api.config.current.config.web.users;
+    assert.deepEqual([user?.role, user?.password_hash], ['operator', await HASH]);
+  });
+
+  it('that make no sense are refused with a sentence', async () => {
+    await open(SAMPLE);
+    const wrong: readonly (readonly [string, RegExp])[] = [
+      [withToken(''), /role|verbs/],
+      [withToken('role = "viewer"\nverbs = ["status"]'), /role|verbs/],
+      [withToken('role = "viewer"\nshares = []'), /shares.* is empty; leave the key out/],
+      [withToken('verbs = ["status", "everything"]'), /verbs\[1\]/],
+      [withToken('role = "viewer"\nexpires = "soon"'), /moment such as/],
+      [
+        (await withAnna('viewer')).replace(await HASH, 'her word'),
+        /no hash that "mountkeeper hash-password"/,
+      ],
+      [(await withAnna('viewer')).replace('"anna"', '"admin"'), /is the user of web\.password already/],
+      [await withAnna('guest'), /role/],
+    ];
+    for (const [toml, sentence] of wrong) {
+      const answer = await api.config.check(toml, 'file');
+      assert.match(answer.ok ? 'taken' : answer.message, sentence);
+    }
+  });
+});
