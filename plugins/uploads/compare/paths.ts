@@ -37,3 +37,11 @@ export function ancestors(path: string): string[] {
 export function depth(path: string): number {
   return path.split('/').length;
 }
+
+/**
+ * The same for names that a NAS may take for one: SMB servers, macOS and Windows tell neither upper from lower
+ * case nor the two forms of an accented letter in Unicode.
+ */
+export function folded(path: string): string {
+  return path.normalize('NFC').toLowerCase();
+}

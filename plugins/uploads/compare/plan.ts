@@ -11,7 +11,7 @@
  * before it.
  */
 import type { LeavingEntry } from 'mountkeeper';
-import { ancestors, depth, isAtOrInside, isInside, parentOf } from './paths.ts';
+import { ancestors, depth, folded, isAtOrInside, isInside, parentOf } from './paths.ts';
 import { idOf, orderItems } from './order.ts';
 import { findPlaces, isFree } from './places.ts';
 import type { PendingMove, Places } from './places.ts';
@@ -21,6 +21,7 @@ import { identityOf, isSameFile, mayBeFile, mayBeThere } from './records.ts';
 import type { PlaceRecord } from './records.ts';
 import { bornMsOf } from './scan.ts';
 import type { Scan, ScanEntry } from './scan.ts';
+import { linkSimilarNames } from './similar-names.ts';
 import { spentFolders } from './spent-folders.ts';
 
 export function planUpper(scan: Scan, known: Known, conditions: Conditions): Plan {
@@ -29,6 +30,7 @@ export function planUpper(scan: Scan, known: Known, conditions: Conditions): Pla
   draft.addMoves();
   draft.addDeletions();
   const plan = draft.plan();
+  linkSimilarNames(draft.items);
   orderItems(plan.items, known);
   return plan;
 }
@@ -50,7 +52,7 @@ class Draft {
   readonly #scan: Scan;
   readonly #conditions: Conditions;
   readonly #places: Places;
-  readonly #items = new Map<string, Item>();
+  readonly items = new Map<string, Item>();
   readonly #lessons: Lesson[] = [];
   readonly #spent: string[] = [];
   readonly #done: LeavingEntry[] = [];
@@ -85,14 +87,14 @@ class Draft {
       nowAt,
     }));
     return {
-      items: this.#items,
+      items: this.items,
       lessons: this.#lessons,
       sources,
       spent: this.#spent,
       done: [
         ...this.#done,
         ...spentFolders(this.#scan, {
-          items: this.#items,
+          items: this.items,
           places: this.#places,
           isRested: this.#conditions.isRested,
         }),
@@ -271,7 +273,7 @@ class Draft {
     const id = idOf(item.action, item.place);
     const why =
       hold ?? (item.move?.going === undefined ? (this.#awaited(item) ?? this.#tornBy(item)) : undefined);
-    this.#items.set(id, {
+    this.items.set(id, {
       ...item,
       id,
       needs: new Set(),
@@ -326,7 +328,9 @@ class Draft {
     if (!isTargetLearnt && !this.#unlearnt.has(parentOf(path)))
       this.#lessons.push({ place: path, isTree: true });
     const isLearnt = this.#isSourceLearnt(move) && isTargetLearnt;
-    this.#putMove(move, false, isLearnt ? this.#useOf(move) : UNLEARNT);
+    // A remote that tells no case apart would find the target taken, by the file itself.
+    const isDetour = folded(move.source) === folded(path);
+    this.#putMove(move, isDetour, isLearnt ? this.#useOf(move) : UNLEARNT);
     if (isLearnt && record !== undefined && mayBeThere(record)) this.#addDeletion(path, path);
   }
 

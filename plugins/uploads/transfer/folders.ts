@@ -7,14 +7,14 @@ import type { Item } from '../compare/plan-types.ts';
 import { mayBeThere, NOTHING } from '../compare/records.ts';
 import type { PlaceRecord } from '../compare/records.ts';
 import { isSameThing, looksLike } from '../proof/versions.ts';
-import { ask, Changed, checkEntry, freePath, localStats, tell } from './step-tools.ts';
+import { ask, askForNew, Changed, checkEntry, freePath, localStats, tell } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
 export async function makeFolder(item: Item, tools: StepTools): Promise<void> {
   const { place, entry } = item;
   const { remote, records, signal } = tools;
   await checkEntry(item, tools);
-  const now = await ask(tools, place);
+  const now = await askForNew(tools, place);
   if (now.kind === 'file') {
     // Someone else's file is where the folder must be. The file is renamed, because everything in the
     // folder depends on it.

@@ -11,7 +11,7 @@ import type { Thing } from '../compare/records.ts';
 import type { ScanEntry } from '../compare/scan.ts';
 import { isSameThing } from '../proof/versions.ts';
 import { removeFolder } from './folders.ts';
-import { ask, Changed, checkEntry, freePath, tell } from './step-tools.ts';
+import { ask, askExactly, askForNew, Changed, checkEntry, freePath, tell } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
 export async function moveEntry(item: Item, tools: StepTools): Promise<void> {
@@ -61,7 +61,7 @@ export async function findOut(key: string, tools: StepTools): Promise<void> {
   const { records } = tools;
   const known = records.moves.get(key);
   if (known?.going === undefined) return;
-  const [from, to] = [await ask(tools, known.at), await ask(tools, known.going)];
+  const [from, to] = [await ask(tools, known.at), await askExactly(tools, known.going)];
   const seen = records.places.get(known.at)?.remote ?? NOTHING;
   const isSeen = (now: Thing): boolean =>
     seen.kind === 'file' && isSameThing(now, seen, tools.remote.precisionMs);
@@ -102,7 +102,7 @@ async function bringFile(
   tools: StepTools,
 ): Promise<Thing | undefined> {
   const { remote, records, signal } = tools;
-  const [from, to] = [await ask(tools, source), await ask(tools, target)];
+  const [from, to] = [await ask(tools, source), await askForNew(tools, target)];
   const seen = records.places.get(source)?.remote;
   if (seen === undefined) throw new Changed();
   if (!isVersion(from, seen, entry, tools)) {
@@ -143,7 +143,7 @@ async function giveUp(
 
 async function bringFolder(source: string, target: string, tools: StepTools): Promise<Thing> {
   const { remote, signal } = tools;
-  const [from, to] = [await ask(tools, source), await ask(tools, target)];
+  const [from, to] = [await ask(tools, source), await askForNew(tools, target)];
   if (to.kind === 'file') await giveWay(target, to.kind, tools);
   if (from.kind === 'folder' && to.kind === 'folder') await merge(source, target, tools);
   else if (from.kind === 'folder') {

@@ -3,8 +3,9 @@ import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock, Conflict, RemoteFiles, UpperEntry, WriteLayer } from 'mountkeeper';
 import { thingOf } from '../compare/learn.ts';
+import { folded, nameOf, parentOf } from '../compare/paths.ts';
 import type { Records, Thing } from '../compare/records.ts';
-import { NOTHING } from '../compare/records.ts';
+import { mayBeThere, NOTHING } from '../compare/records.ts';
 import type { Item } from '../compare/plan-types.ts';
 import { keyOf } from '../compare/scan.ts';
 import { conflictPath } from '../conflicts/names.ts';
@@ -66,6 +67,36 @@ export async function checkEntry({ path, entry }: Item, { layer }: StepTools): P
 /** What the remote has at a place now. */
 export async function ask({ remote, signal }: StepTools, place: string, hash = false): Promise<Thing> {
   return thingOf(await remote.stat(place, { signal, hash }));
+}
+
+/**
+ * The name under which the remote has an entry that it shows at the place, where it is another one: many tell
+ * neither case nor Unicode forms apart. Undefined where the place is there by this name, or not at all.
+ */
+export async function otherName({ remote, signal }: StepTools, place: string): Promise<string | undefined> {
+  const entries = (await remote.list(parentOf(place), { signal })) ?? [];
+  const wanted = nameOf(place);
+  if (entries.some(({ name }) => name === wanted)) return undefined;
+  return entries.find(({ name }) => folded(name) === folded(wanted))?.name;
+}
+
+/** As `ask`, by this very name; what the remote has under another one counts as nothing. */
+export async function askExactly(tools: StepTools, place: string): Promise<Thing> {
+  const now = await ask(tools, place);
+  return now === NOTHING || (await otherName(tools, place)) === undefined ? now : NOTHING;
+}
+
+/** As `ask`. Rejects where the remote takes the name for another one's that is not on record. */
+export async function askForNew(tools: StepTools, place: string): Promise<Thing> {
+  const now = await ask(tools, place);
+  const record = tools.records.places.get(place);
+  if (now === NOTHING || (record !== undefined && mayBeThere(record))) return now;
+  const other = await otherName(tools, place);
+  if (other === undefined) return now;
+  throw new Error(
+    `The remote takes '${nameOf(place)}' and '${other}' for one name, so it can keep only one of the two. ` +
+      'Rename or delete one of them.',
+  );
 }
 
 /** A free path on the remote, in the same folder. */

@@ -7,13 +7,14 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { undefinedWhenMissing } from 'mountkeeper';
 import type { RemoteVersion } from 'mountkeeper';
-import { parentOf } from '../compare/paths.ts';
+import { nameOf, parentOf } from '../compare/paths.ts';
+import { DETOUR_PREFIX } from '../compare/plan-types.ts';
 import type { Item } from '../compare/plan-types.ts';
 import { identityOf, isSameFile, NOTHING } from '../compare/records.ts';
 import type { Identity, PlaceRecord, Records, Thing } from '../compare/records.ts';
 import { isSameContent } from '../proof/same-content.ts';
 import { couldBe, isSameThing, lookOf, looksLike } from '../proof/versions.ts';
-import { ask, Changed, checkEntry, freePath, localStats, tell } from './step-tools.ts';
+import { ask, askForNew, Changed, checkEntry, freePath, localStats, otherName, tell } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
 /**
@@ -30,11 +31,12 @@ export async function uploadFile(item: Item, step: UploadStep): Promise<void> {
   const { records } = step;
   const { place } = item;
   const local = await settled(item, step);
+  await renameFirst(item, step);
   const record = records.places.get(place) ?? { remote: NOTHING };
   // A scan that began before the last upload ended does not know about it.
   if (isSameFile(record.proved, local)) return;
   const target = record.copy?.path ?? place;
-  const now = await ask(step, target);
+  const now = await askForNew(step, target);
   const expected = expectedAt(record);
   const decision = await decide(
     { now, expected, local, record, target, file: join(step.layer.upper, item.path) },
@@ -51,6 +53,31 @@ export async function uploadFile(item: Item, step: UploadStep): Promise<void> {
     await tell(step, { path: place, copy: place, what: 'deleted' });
   }
   await send(item, { target, local, now }, step);
+}
+
+/**
+ * Users have renamed `A.txt` to `a.txt`. A remote that takes both for one gets the new name first: it would
+ * refuse the upload, and its deletion of the former one would take both. By way of a third name, for neither such
+ * a remote nor rclone renames a file to what they find to be there.
+ */
+async function renameFirst({ formerName: from, place: to, entry }: Item, step: UploadStep): Promise<void> {
+  const { records, remote, signal } = step;
+  const former = from === undefined ? undefined : records.places.get(from);
+  if (from === undefined || former?.remote.kind !== 'file') return;
+  const between = `${DETOUR_PREFIX}${entry?.key}`;
+  if ((await ask(step, between)) === NOTHING) {
+    const now = await ask(step, to);
+    if (!isSameThing(now, former.remote, remote.precisionMs)) return;
+    const other = await otherName(step, to);
+    if (other === nameOf(from)) await remote.moveFile(from, between, { signal });
+    // It came through, and the answer was lost; else they are two.
+    else if (other !== undefined || (await otherName(step, from)) === undefined) return;
+  }
+  if ((await ask(step, to)) === NOTHING) await remote.moveFile(between, to, { signal });
+  records.set(to, { ...records.places.get(to), remote: former.remote });
+  records.set(from, { remote: NOTHING });
+  step.touched(parentOf(to));
+  await records.saved();
 }
 
 /** The file as it is on disk now, after syncing what programs have written through memory mappings. */

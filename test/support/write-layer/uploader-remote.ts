@@ -22,8 +22,14 @@ export interface TestRemote {
   close(): Promise<void>;
 }
 
-/** Starts rclone, and a server of the folder where the type has one. `close` ends both. */
-export async function startRemote(type: RemoteType, folder: string): Promise<TestRemote> {
+/**
+ * Starts rclone, and a server of the folder where the type has one, with these flags. `close` ends both.
+ */
+export async function startRemote(
+  type: RemoteType,
+  folder: string,
+  flags: readonly string[] = [],
+): Promise<TestRemote> {
   const env = {
     PATH: process.env['PATH'],
     HOME: `${folder}.home`,
@@ -50,6 +56,7 @@ export async function startRemote(type: RemoteType, folder: string): Promise<Tes
       '--dir-cache-time',
       '0s',
       '--config=',
+      ...flags,
       folder,
     ]);
   const rclone = currentRclone() ?? '';
