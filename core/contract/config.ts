@@ -1,6 +1,7 @@
 /** Contract of the configuration: the document as plugins read it, and what a plugin adds to it. */
 import type { ObjectSchema } from 'joi';
 import type { Awaitable, Clock, Processes } from './platform.ts';
+import type { TlsConfig } from './http.ts';
 
 /**
  * A problem in a configuration document. `path` is dotted (`shares[0].connection`), line and column count
@@ -195,6 +196,8 @@ export interface WebConfig {
   hostnames: string[];
   /** Addresses and CIDR ranges. */
   trusted_proxies: string[];
+  /** The address speaks TLS alone. Left out: plain HTTP. */
+  tls?: TlsConfig & { hsts: boolean };
 }
 
 /**
