@@ -28,6 +28,8 @@ import { WebEndpoint } from './http/web-endpoint.ts';
 
 /** How long a stop waits for the command that is running. */
 const COMMAND_PATIENCE_MS = 30_000;
+/** Keys that say where and how the web server listens. */
+const WEB_PLACE = /^web\.(?:listen|port|hostnames|trusted_proxies|tls)\b/;
 
 /** The file is not a valid configuration; `problems` can be printed as they are. */
 export class ConfigRefused extends Error {
@@ -235,7 +237,7 @@ export class Daemon {
   }
 
   #listen({ config: { web } }: LoadedConfig): Promise<void> {
-    return this.#entrance.listen({ host: web.listen, port: web.port });
+    return this.#entrance.listen(web);
   }
 
   async #watchPluginDirs(loaded: LoadedConfig): Promise<void> {
@@ -303,8 +305,7 @@ export class Daemon {
       this.#applied,
       diff.changes.some((change) => change.tier === 'global' || change.tier === 'protocol'),
     );
-    const { web } = former.config;
-    if (web.listen !== next.config.web.listen || web.port !== next.config.web.port) await this.#listen(next);
+    if (diff.changes.some(({ path }) => WEB_PLACE.test(path))) await this.#listen(next);
     this.#warnIfUnguarded();
     this.#noticeProtocols();
     this.#parts.status.setStanding(
@@ -349,8 +350,9 @@ export class Daemon {
   }
 
   async #quiesce(): Promise<void> {
-    this.#entrance.close();
     await this.#parts.commands.close(this.#parts.clock.deadline(COMMAND_PATIENCE_MS, this.#hurry.signal));
+    // After the commands: a reload that is running may still open it.
+    await this.#entrance.close();
     await this.#pluginWatch?.();
     for (const release of this.#releases.splice(0)) await release();
   }

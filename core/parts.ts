@@ -7,6 +7,7 @@ import type { Clock } from './contract/platform.ts';
 import type { Commands } from './contract/commands.ts';
 import type { LoadedConfig, WebConfig } from './contract/config.ts';
 import type { PluginInfo, Services } from './contract/services.ts';
+import type { CertificatesService } from './contract/http.ts';
 import { CommandChannel } from './commands.ts';
 import type { CommandName } from './commands.ts';
 import { Contributions } from './plugins/contributions.ts';
@@ -22,6 +23,7 @@ import { installedFolder, searchedFolders } from './plugins/discovery/installed.
 import { lockStateDir } from './platform/state-lock.ts';
 import { StatusStore } from './status.ts';
 import type { SupervisorPlugins } from './shares/supervisor.ts';
+import { createCertificates } from './platform/certificates/certificates.ts';
 import { createClock } from './platform/clock.ts';
 import { createLogger } from './platform/log/logger.ts';
 import { makeFolder } from './platform/files/make-folder.ts';
@@ -52,6 +54,7 @@ export interface Parts {
   readonly logger: ReturnType<typeof createLogger>;
   readonly status: StatusStore;
   readonly commands: CommandChannel;
+  readonly certificates: CertificatesService;
   readonly processes: ReturnType<typeof createProcesses>;
   readonly reader: ReturnType<typeof createMountReader>;
   readonly scheduler: ReturnType<typeof createScheduler>;
@@ -82,6 +85,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
   });
   const clock = createClock();
   const secrets = createSecrets({ env: options.env });
+  const certificates = createCertificates({ clock, log, stateDir: peeked.stateDir });
   const processes = createProcesses({ stateDir: peeked.stateDir, clock, log });
   const reader = createMountReader({ clock, log });
   const contributions = new Contributions({
@@ -112,6 +116,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     hostnames: () => web().hostnames,
     trustedProxies: () => web().trusted_proxies,
     answered: (request) => void host.hooks.observe('afterRequest', request),
+    hsts: () => web().tls?.hsts === true,
   });
   const active: Parts['active'] = { shares: undefined, bandwidth: undefined };
   const services: Partial<Services> = {
@@ -121,6 +126,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     mountTable: createMountTable(),
     config,
     secrets,
+    certificates,
     status,
     shares: { list: () => active.shares?.() ?? [] },
     bandwidth: { read: () => active.bandwidth?.() ?? { limit: NO_LIMIT, effective: NO_LIMIT, shares: [] } },
@@ -165,6 +171,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
   });
   status.startWith(contributions.defaults());
   return {
+    certificates,
     contributions,
     clock,
     log,

@@ -18,6 +18,8 @@ export class NoDaemon extends Error {}
 const ANSWER_TIMEOUT_MS = 30_000;
 /** The configuration may hold the password as a hash, which cannot be sent. */
 const HASH = /^scrypt\$\d/;
+/** Codes of a certificate that is refused: of another name, ended, or signed by somebody unknown. */
+const NOT_TRUSTED = /CERT|SELF_SIGNED|UNABLE_TO_(?:GET_ISSUER|VERIFY)/;
 
 export interface ClientOptions {
   readonly configFile: string;
@@ -50,7 +52,8 @@ export async function findTarget(options: ClientOptions): Promise<Target> {
     options.isConfigNamed === true && options.url === undefined,
   );
   const named = namedAddress(options);
-  const url = parseUrl(named ?? `http://${reachable(web.listen)}:${web.port}`);
+  const scheme = web.tls === undefined ? 'http' : 'https';
+  const url = parseUrl(named ?? `${scheme}://${reachable(web.listen)}:${web.port}`);
   const username = url.username === '' ? web.username : decodeURIComponent(url.username);
   const own = named === undefined ? '' : clear(web.password, options);
   const password = decodeURIComponent(url.password) || (options.env.MOUNTKEEPER_PASSWORD ?? own);
@@ -133,6 +136,13 @@ async function send(target: Target, signal: AbortSignal, call: Call): Promise<Re
     });
   } catch (cause) {
     signal.throwIfAborted();
+    const { code = '' } = ((cause as Error).cause ?? {}) as NodeJS.ErrnoException;
+    if (NOT_TRUSTED.test(code))
+      throw new Error(
+        `the certificate that ${target.url} shows is not trusted here (${code}); nothing was sent. ` +
+          'Name a file with it, or with who signed it, in the environment variable NODE_EXTRA_CA_CERTS',
+        { cause },
+      );
     throw new NoDaemon(
       `no daemon answers at ${target.url}; is it running? Name another with --url or --config`,
       { cause },
@@ -143,7 +153,7 @@ async function send(target: Target, signal: AbortSignal, call: Call): Promise<Re
 async function readWebSection(
   file: string,
   isRequired: boolean,
-): Promise<{ listen: string; port: number; username: string; password: Secret }> {
+): Promise<{ listen: string; port: number; username: string; password: Secret; tls?: unknown }> {
   const defaults = { listen: '127.0.0.1', port: 8090, username: 'admin', password: '' };
   try {
     const { web } = parse(await readFile(file, 'utf8')) as { web?: Partial<typeof defaults> };

@@ -7,6 +7,8 @@ import { createServer } from 'node:net';
 import type { Check } from '../contract/notifications.ts';
 import type { Config } from '../contract/config.ts';
 import type { PluginInfo } from '../contract/services.ts';
+import { certificateCheck } from '../platform/certificates/doctor.ts';
+import { plainHttpAdvice } from '../http/web-endpoint.ts';
 import { adviceOn, problemLines } from './check-command.ts';
 import { request } from './client.ts';
 import type { Invocation } from './invocation.ts';
@@ -24,7 +26,11 @@ export async function runDoctor(invocation: Invocation): Promise<number> {
   if (loaded.ok) {
     const { config } = loaded.loaded;
     offline.config.commit(loaded.loaded);
-    checks.push(await stateCheck(config), await webPortCheck(invocation, config));
+    checks.push(
+      await stateCheck(config),
+      await webPortCheck(invocation, config),
+      webTlsCheck(config, offline.clock.now()),
+    );
     await offline.host.inspect(loaded.loaded);
     checks.push(
       ...pluginChecks(offline.host.list()),
@@ -123,6 +129,14 @@ function unusable(plugins: readonly PluginInfo[]): readonly Check[] {
             },
           ],
     );
+}
+
+function webTlsCheck({ supervisor, web }: Config, now: number): Check {
+  const label = 'web.tls';
+  if (web.tls) return certificateCheck(web.tls, { label, stateDir: supervisor.state_dir, now });
+  const advice = plainHttpAdvice(web);
+  const detail = `none: plain HTTP on ${web.listen}`;
+  return { title: label, result: advice === undefined ? 'ok' : 'warning', detail, advice: advice ?? '' };
 }
 
 async function webPortCheck({ args, configFile, offline }: Invocation, config: Config): Promise<Check> {

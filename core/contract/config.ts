@@ -2,6 +2,7 @@
 import type { ObjectSchema } from 'joi';
 import type { Requester } from './http.ts';
 import type { Awaitable, Clock, Processes } from './platform.ts';
+import type { TlsConfig } from './http.ts';
 
 /**
  * A problem in a configuration document. `path` is dotted (`shares[0].connection`), line and column count
@@ -198,6 +199,8 @@ export interface WebConfig {
   hostnames: string[];
   /** Addresses and CIDR ranges. */
   trusted_proxies: string[];
+  /** The address speaks TLS alone. Left out: plain HTTP. */
+  tls?: TlsConfig & { hsts: boolean };
 }
 
 /**

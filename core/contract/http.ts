@@ -1,4 +1,8 @@
-/** Contract of HTTP: what the web server knows about the client that sent a request, and who may use which route. */
+/**
+ * Contract of HTTP: what the web server knows about the client that sent a request, who may use which route, and the
+ * certificates of servers that speak TLS.
+ */
+import type { Notice } from './notifications.ts';
 
 /** What somebody may do, from least to most: look, also work the shares, everything. */
 export type Role = 'viewer' | 'operator' | 'admin';
@@ -60,8 +64,8 @@ export interface RequestClient {
   markKnown(): void;
 }
 
-/** Who sent a request, as a plugin that authenticates has found and left in `request.auth.credentials`. */
-export interface Principal {
+/** Who sent a request, for a record: of `request.auth.credentials`, whichever plugin has left them there. */
+export interface NamedPrincipal {
   readonly name: string;
   /** What kind of account it is, such as a user or a token. */
   readonly kind?: string;
@@ -82,7 +86,7 @@ export interface Requester {
   readonly id: string;
   readonly from: RequestOrigin;
   /** Absent where no plugin says who it is. */
-  readonly principal?: Principal;
+  readonly principal?: NamedPrincipal;
 }
 
 /**
@@ -122,4 +126,52 @@ declare module '@hapi/hapi' {
   interface PluginSpecificConfiguration {
     access?: RouteAccess;
   }
+}
+
+/** `tls` of a server's section: two files, or a certificate that the daemon makes. */
+export interface TlsConfig {
+  /** PEM, absolute; with the chain after it. */
+  certificate?: string;
+  key?: string;
+  self_made: boolean;
+}
+
+/** A certificate with its chain, and its key, that belong together. Both are PEM. */
+export interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+  /** SHA-256 of the certificate, as `AB:CD:…`. */
+  readonly fingerprint: string;
+  /** The end of the certificate, in milliseconds since 1970. */
+  readonly endsAt: number;
+}
+
+/** The certificate of one server, which follows its files. */
+export interface KeptCertificate {
+  /** The last good one; undefined as long as there was none. */
+  readonly pair: KeyPair | undefined;
+  /** Why what is in the files now is not in use; undefined when it is. */
+  readonly problem: string | undefined;
+  /** What the administrator should know now. */
+  readonly notices: readonly Notice[];
+  close(): Promise<void>;
+}
+
+export interface CertificateOptions {
+  /** Names the server in messages: the path of its key, such as `web.tls`. */
+  readonly label: string;
+  /** Names and addresses that a certificate made here holds in any case. */
+  readonly names: readonly string[];
+  /** `pair`, `problem` or `notices` have changed. */
+  readonly onChange: () => void;
+}
+
+export interface CertificatesService {
+  /**
+   * Reads the certificate, makes one first where that is asked for, and reads it again whenever the files change.
+   * Never rejects: see `problem`.
+   */
+  keep(tls: TlsConfig, options: CertificateOptions): Promise<KeptCertificate>;
+  /** Of all servers that speak TLS now. */
+  list(): readonly { readonly label: string; readonly fingerprint: string; readonly endsAt: number }[];
 }

@@ -2,12 +2,15 @@
 import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
+const HSTS_SECONDS = 365 * 86_400;
+
 /** Set before a route sees the request; a route may replace them. */
-export function addSecurityHeaders(res: ServerResponse): void {
+export function addSecurityHeaders(res: ServerResponse, hsts: boolean): void {
   res.setHeader('x-content-type-options', 'nosniff');
   res.setHeader('x-frame-options', 'DENY');
   res.setHeader('content-security-policy', "frame-ancestors 'none'");
   res.setHeader('referrer-policy', 'no-referrer');
+  if (hsts) res.setHeader('strict-transport-security', `max-age=${HSTS_SECONDS}`);
 }
 
 /** An error sentence as JSON, in the same form as every other error answer. */

@@ -3,11 +3,12 @@
  * the plugin host it is a projector: when ledgers change, it builds a new generation and swaps it in.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { RequestClient } from '../contract/http.ts';
+import type { KeyPair, RequestClient } from '../contract/http.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
 import type { Projector } from '../plugins/instance/ledger.ts';
 import type { Address } from '../sdk/http/address.ts';
 import { isFromCommandSocket } from '../sdk/http/command-connections.ts';
+import { isEncrypted } from '../sdk/http/secure-server.ts';
 import { addSecurityHeaders, answerHealth, answerProblem } from './answer.ts';
 import { buildGeneration } from './generation.ts';
 import type { Generation } from './generation.ts';
@@ -25,6 +26,8 @@ export interface HttpOptions {
   readonly hostnames: () => readonly string[];
   /** Addresses and ranges of trusted proxies; none by default. Called at every request. */
   readonly trustedProxies?: () => readonly string[];
+  /** True: answers over TLS tell browsers to come by TLS alone for a year. Called at every request. */
+  readonly hsts?: () => boolean;
   /**
    * Why nobody may come in, such as an authentication plugin that failed; undefined when requests are
    * served. Called at every request.
@@ -50,10 +53,10 @@ export interface Http {
   readonly projector: Projector;
   readonly address: Address | undefined;
   /**
-   * Listens on the new address before the old one is closed. Rejects with a plain sentence and keeps the
-   * old one.
+   * Listens on the new address before the old one is closed; with a certificate by TLS alone. Rejects with a
+   * plain sentence and keeps the old one.
    */
-  listen(address: Address): Promise<void>;
+  listen(address: Address, certificate?: KeyPair): Promise<void>;
   /** Opens the command socket in the state folder, in addition to the address. */
   listenForCommands(stateDir: string): Promise<void>;
   close(): Promise<void>;
@@ -114,8 +117,8 @@ class HttpServer implements Http {
     return this.#listener.address;
   }
 
-  listen(address: Address): Promise<void> {
-    return this.#listener.listen(address);
+  listen(address: Address, certificate?: KeyPair): Promise<void> {
+    return this.#listener.listen(address, certificate);
   }
 
   async listenForCommands(stateDir: string): Promise<void> {
@@ -144,7 +147,7 @@ class HttpServer implements Http {
   }
 
   #onRequest(event: RequestEvent, req: IncomingMessage, res: ServerResponse): void {
-    addSecurityHeaders(res);
+    addSecurityHeaders(res, isEncrypted(req) && this.#options.hsts?.() === true);
     if (req.url === '/healthz' && (req.method === 'GET' || req.method === 'HEAD'))
       return answerHealth(req, res);
     const refusal = refusalOf(req, this.#names());

@@ -3,11 +3,11 @@
  * on the new address before it closes the old one. Limits on times, sizes and numbers of connections are
  * set here.
  */
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { Server } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import type { RequestClient } from '../contract/http.ts';
-import { clientAddress, ConnectionPool, trustedProxies } from '../sdk/standalone.ts';
+import type { KeyPair, RequestClient } from '../contract/http.ts';
+import { clientAddress, ConnectionPool, SecureServer, trustedProxies } from '../sdk/standalone.ts';
 import type { TrustedProxies } from '../sdk/standalone.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
 import { listenProblem, overlaps, plainHost, sameAddress } from '../sdk/http/address.ts';
@@ -57,7 +57,8 @@ export interface ListenerOptions {
 export interface Listener {
   readonly address: Address | undefined;
   readonly sockets: number;
-  listen(address: Address): Promise<void>;
+  /** With a certificate the address speaks TLS alone. A new one holds for the connections that come then. */
+  listen(address: Address, certificate?: KeyPair): Promise<void>;
   close(): Promise<void>;
   /** The client of a request. */
   clientOf(req: IncomingMessage): RequestClient;
@@ -86,6 +87,7 @@ interface Entrance {
 interface ListeningSocket extends Entrance {
   readonly asked: Address;
   readonly bound: Address;
+  readonly certificate: KeyPair | undefined;
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {
@@ -129,8 +131,8 @@ class MovingListener implements Listener {
     return this.#sockets.size;
   }
 
-  listen(address: Address): Promise<void> {
-    return this.#queue.run(() => this.#move(address));
+  listen(address: Address, certificate?: KeyPair): Promise<void> {
+    return this.#queue.run(() => this.#move(address, certificate));
   }
 
   close(): Promise<void> {
@@ -167,36 +169,53 @@ class MovingListener implements Listener {
     log.warn({ address, maxConnections, maxPerAddress }, message);
   }
 
-  async #move(address: Address): Promise<void> {
+  async #move(address: Address, certificate: KeyPair | undefined): Promise<void> {
     const previous = this.#current;
-    if (previous && (sameAddress(previous.asked, address) || sameAddress(previous.bound, address))) return;
-    if (previous && overlaps(previous.bound, address)) {
-      this.#current = await this.#replace(previous, address);
+    const isSame = previous && (sameAddress(previous.asked, address) || sameAddress(previous.bound, address));
+    if (isSame && this.#isServing(previous, certificate)) return;
+    if (isSame) {
+      this.#current = await this.#replace(previous, previous.bound, certificate);
+    } else if (previous && overlaps(previous.bound, address)) {
+      this.#current = await this.#replace(previous, address, certificate);
     } else {
-      this.#current = await this.#open(address);
+      this.#current = await this.#open(address, certificate);
       if (previous) void this.#letGo(previous);
     }
     const { host, port } = this.#current.bound;
-    this.#options.log.info({ host, port }, 'web server listens');
+    this.#options.log.info({ host, port, tls: certificate !== undefined }, 'web server listens');
+  }
+
+  /** True when the open socket can go on: as it is, or with another certificate. */
+  #isServing(socket: ListeningSocket, certificate: KeyPair | undefined): boolean {
+    const { server } = socket;
+    if (!certificate || !(server instanceof SecureServer))
+      return certificate === undefined && !(server instanceof SecureServer);
+    if (certificate !== socket.certificate) server.setCertificate(certificate);
+    this.#current = { ...socket, certificate };
+    return true;
   }
 
   /**
-   * From one address of a port to all addresses, or back: the kernel does not allow both at once, so the
-   * old one is closed first.
+   * From one address of a port to all addresses, or back, or between TLS and none: the kernel does not allow
+   * both at once, so the old one is closed first.
    */
-  async #replace(previous: ListeningSocket, address: Address): Promise<ListeningSocket> {
+  async #replace(
+    previous: ListeningSocket,
+    address: Address,
+    certificate: KeyPair | undefined,
+  ): Promise<ListeningSocket> {
     void this.#letGo(previous);
     try {
-      return await this.#open(address);
+      return await this.#open(address, certificate);
     } catch (error) {
-      this.#current = await this.#open(previous.bound);
+      this.#current = await this.#open(previous.bound, previous.certificate);
       throw error;
     }
   }
 
-  #open(asked: Address): Promise<ListeningSocket> {
+  #open(asked: Address, certificate: KeyPair | undefined): Promise<ListeningSocket> {
     const answers = new Set<ServerResponse>();
-    const server = this.#createServer(answers);
+    const server = this.#createServer(answers, certificate);
     return new Promise((resolve, reject) => {
       const fail = (error: NodeJS.ErrnoException): void => {
         server.close();
@@ -207,21 +226,23 @@ class MovingListener implements Listener {
         server.off('error', fail);
         server.on('error', (err) => this.#options.log.error({ err }, 'the web listener reported an error'));
         const bound = server.address() as AddressInfo;
-        resolve({ server, answers, asked, bound: { host: plainHost(asked.host), port: bound.port } });
+        const { port } = bound;
+        resolve({ server, answers, asked, bound: { host: plainHost(asked.host), port }, certificate });
       });
     });
   }
 
-  #createServer(answers: Set<ServerResponse>): Server {
+  #createServer(answers: Set<ServerResponse>, certificate: KeyPair | undefined): Server {
     const { limits } = this.#options;
-    const server = createServer({
+    const options = {
       // The connection pool times out new connections; this is for the heads of later requests.
       headersTimeout: limits.requestTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       maxHeaderSize: limits.maxHeaderBytes,
       connectionsCheckingInterval: limits.checkIntervalMs,
-    });
+    };
+    const server = certificate ? new SecureServer(options, certificate) : new Server(options);
     this.#pool.attach(server);
     server.on('connection', (socket: Socket) => this.#track(socket, answers));
     for (const event of ['request', 'checkContinue'] as const) {

@@ -6,7 +6,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Request, Server } from '@hapi/hapi';
-import type { AnsweredRequest, Principal, Requester, RequestOrigin } from '../contract/http.ts';
+import type { AnsweredRequest, NamedPrincipal, Requester, RequestOrigin } from '../contract/http.ts';
 import type { Logger } from '../contract/platform.ts';
 import { isFromCommandSocket } from '../sdk/http/command-connections.ts';
 
@@ -104,12 +104,12 @@ function originOf(req: IncomingMessage, addressOf: AddressOf): RequestOrigin {
 }
 
 function requesterOf({ id, from, request }: Asked): Requester {
-  const principal = principalOf(request?.auth?.credentials);
+  const principal = namedIn(request?.auth?.credentials);
   return Object.freeze({ id, from, ...(principal && { principal }) });
 }
 
 /** What a plugin that authenticates has found; undefined where none has. */
-function principalOf(credentials: unknown): Principal | undefined {
+function namedIn(credentials: unknown): NamedPrincipal | undefined {
   if (typeof credentials !== 'object' || credentials === null) return undefined;
   const { name, kind, role } = credentials as Record<string, unknown>;
   if (typeof name !== 'string') return undefined;

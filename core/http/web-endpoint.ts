@@ -1,29 +1,48 @@
 /**
  * Opens the web server's address and the command socket. An address that cannot be used stops nothing else:
- * it is retried until it works.
+ * it is retried until it works. So is TLS without a certificate: the address never speaks plain HTTP instead.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
+import type { WebConfig } from '../contract/config.ts';
 import type { Clock } from '../contract/platform.ts';
 import type { Notice } from '../contract/notifications.ts';
+import type { CertificatesService, KeptCertificate, KeyPair } from '../contract/http.ts';
+import { createSerialQueue } from '../platform/serial-queue.ts';
+import { isLoopback } from '../sdk/http/address.ts';
 import type { Address } from '../sdk/http/address.ts';
 
 const AGAIN_MS = 5_000;
 const NOTICE = 'web-address';
+const CERTIFICATE_NOTICE = 'web-certificate';
+const PLAIN_NOTICE = 'web-plain-http';
+
+/** Where and how to listen. */
+export type WebPlace = Pick<WebConfig, 'listen' | 'port' | 'hostnames' | 'trusted_proxies' | 'tls'>;
 
 export interface WebEntranceParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly http: {
     readonly address: Address | undefined;
-    listen(address: Address): Promise<void>;
+    listen(address: Address, certificate?: KeyPair): Promise<void>;
     listenForCommands(stateDir: string): Promise<void>;
   };
   readonly status: { setStanding(key: string, notice: Notice | undefined): void };
+  readonly certificates: Pick<CertificatesService, 'keep'>;
+}
+
+/** A certificate that is kept, and what for. */
+interface Held {
+  readonly place: WebPlace;
+  readonly kept: KeptCertificate;
 }
 
 export class WebEndpoint {
   readonly #parts: WebEntranceParts;
-  #wanted: Address | undefined;
+  readonly #queue = createSerialQueue();
+  #wanted: WebPlace | undefined;
+  #held: Held | undefined;
   #isClosed = false;
   #cancel = (): void => undefined;
 
@@ -49,18 +68,26 @@ export class WebEndpoint {
     }
   }
 
-  /** Never rejects; only the address of the last call counts. */
-  async listen(wanted: Address): Promise<void> {
-    const { http, log, status } = this.#parts;
-    this.#cancel();
+  /** Never rejects; only the place of the last call counts. */
+  async listen(wanted: WebPlace): Promise<void> {
     this.#wanted = wanted;
+    await this.#queue.run(() => this.#open(wanted));
+  }
+
+  async #open(wanted: WebPlace): Promise<void> {
+    const { http, log, status } = this.#parts;
+    if (this.#wanted !== wanted) return;
+    this.#cancel();
+    const address = { host: wanted.listen, port: wanted.port };
     try {
-      await http.listen(wanted);
-      if (this.#wanted === wanted) status.setStanding(NOTICE, undefined);
+      await http.listen(address, await this.#certificate(wanted));
+      status.setStanding(NOTICE, undefined);
+      const message = plainHttpAdvice(wanted);
+      status.setStanding(PLAIN_NOTICE, message === undefined ? undefined : { level: 'warning', message });
     } catch (error) {
       if (this.#wanted !== wanted || this.#isClosed) return;
       const reason = (error as Error).message;
-      log.error({ ...wanted, reason }, 'web interface not reachable, trying again every 5 s');
+      log.error({ ...address, reason }, 'web interface not reachable, trying again every 5 s');
       status.setStanding(NOTICE, {
         level: 'error',
         message: `the web interface is not where [web] says, ${this.#still()}: ${reason}; it is tried again every 5 s`,
@@ -69,13 +96,58 @@ export class WebEndpoint {
     }
   }
 
+  /** Undefined without TLS. Rejects when there is no certificate that can be used. */
+  async #certificate(place: WebPlace): Promise<KeyPair | undefined> {
+    const { certificates, status } = this.#parts;
+    const { hostnames, listen, tls } = place;
+    if (this.#held && !needsSame(this.#held.place, place)) {
+      const { kept } = this.#held;
+      this.#held = undefined;
+      status.setStanding(CERTIFICATE_NOTICE, undefined);
+      await kept.close();
+    }
+    if (!tls) return undefined;
+    this.#held ??= {
+      place,
+      kept: await certificates.keep(tls, {
+        label: 'web.tls',
+        names: [...hostnames, listen],
+        onChange: () => void (this.#wanted && this.listen(this.#wanted)),
+      }),
+    };
+    const { notices, pair, problem } = this.#held.kept;
+    if (!pair) throw new Error(problem);
+    status.setStanding(CERTIFICATE_NOTICE, notices[0]);
+    return pair;
+  }
+
   #still(): string {
     const { address } = this.#parts.http;
     return address === undefined ? 'and nowhere else' : `still on ${address.host} port ${address.port}`;
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancel();
+    await this.#queue.run(async () => this.#held?.kept.close());
   }
+}
+
+/** What to do where other machines may send passwords without TLS; undefined where they cannot. */
+export function plainHttpAdvice({
+  listen,
+  tls,
+  trusted_proxies: proxies,
+}: Pick<WebPlace, 'listen' | 'tls' | 'trusted_proxies'>): string | undefined {
+  if (tls || proxies.length > 0 || isLoopback(listen)) return undefined;
+  return (
+    `The web server speaks plain HTTP on ${listen}: passwords and all that it shows cross the network in clear. ` +
+    'Set web.tls; or put a proxy with TLS in front, and name it in web.trusted_proxies.'
+  );
+}
+
+function needsSame(one: WebPlace, other: WebPlace): boolean {
+  const needs = ({ hostnames, listen, tls }: WebPlace): unknown =>
+    tls && { files: [tls.certificate, tls.key, tls.self_made], names: [listen, ...hostnames] };
+  return isDeepStrictEqual(needs(one), needs(other));
 }

@@ -97,6 +97,37 @@ export function secretReference(): ObjectSchema {
     .messages({ 'object.length': labelled('refers to a secret by exactly one of env, file and credential') });
 }
 
+/**
+ * The table `tls` of a server: a certificate and its key in files, or one that the daemon makes. Over HTTP it
+ * cannot be changed: it names files of this machine, and without it passwords cross the network in clear.
+ */
+export function tls(): ObjectSchema {
+  const file = (): StringSchema => filePath().pattern(/^\//, 'absolute').messages(NOT_ABSOLUTE);
+  return Joi.object({
+    certificate: file()
+      .example('/etc/mountkeeper/tls/fullchain.pem')
+      .description('File with the certificate, and the chain after it, in PEM. Read again when it changes.'),
+    key: file()
+      .example('/etc/mountkeeper/tls/privkey.pem')
+      .description(
+        'File with the key of the certificate, in PEM; not for every user of the machine to read.',
+      ),
+    self_made: Joi.boolean()
+      .default(false)
+      .description(
+        'In place of the two files: a certificate that the daemon makes and signs itself, in the state folder.',
+      ),
+  })
+    .and('certificate', 'key')
+    .custom((value: { certificate?: string; self_made: boolean }, helpers) =>
+      (value.certificate !== undefined) === value.self_made ? helpers.message({ custom: TWO_WAYS }) : value,
+    )
+    .meta({ fileOnly: true });
+}
+
+const NOT_ABSOLUTE = { 'string.pattern.name': '{{#label}} must be an absolute path' };
+const TWO_WAYS = '{{#label}} needs either certificate and key, or self_made = true';
+
 /** Why the mask is refused in place of a secret; follows the key's name in a message. */
 export const MASK_REFUSED: string = `holds the mask "${MASK}" in place of a secret; ${SECRET_FORMS}`;
 

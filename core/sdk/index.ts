@@ -16,7 +16,6 @@ export type * from '../contract/config-changes.ts';
 export type * from '../contract/dashboard.ts';
 export type * from '../contract/exporter.ts';
 export type * from '../contract/hooks.ts';
-export type * from '../contract/http.ts';
 export type * from '../contract/metrics.ts';
 export type * from '../contract/mount.ts';
 export type * from '../contract/notifications.ts';
@@ -24,6 +23,7 @@ export type * from '../contract/plugin.ts';
 export type * from '../contract/services.ts';
 export type * from '../contract/shares.ts';
 export type * from '../contract/status.ts';
+export type * from '../contract/http.ts';
 export type * from '../contract/write-layer.ts';
 
 export { createClock } from '../platform/clock.ts';
@@ -50,6 +50,8 @@ export { CacheFills } from './cache-fills.ts';
 export type { CacheFill, CacheFillsOptions } from './cache-fills.ts';
 export { createLatestQueue } from './latest.ts';
 export type { LatestQueue } from './latest.ts';
+export { certificateCheck } from '../platform/certificates/doctor.ts';
+export type { CertificateQuestion } from '../platform/certificates/doctor.ts';
 export { makeFolder } from '../platform/files/make-folder.ts';
 export { undefinedWhenMissing } from '../platform/files/missing.ts';
 export { refuseForeignFolder, refuseForeignPlace } from '../platform/files/ownership.ts';
@@ -57,7 +59,7 @@ export { holdFolder } from '../platform/state-lock.ts';
 export { firstAccessible } from '../platform/files/first-accessible.ts';
 export { logIgnored } from '../platform/log/ignored.ts';
 
-export { duration, filePath, onlyInFile, rate, secret, size, MASK } from './config-types.ts';
+export { duration, filePath, onlyInFile, rate, secret, size, tls, MASK } from './config-types.ts';
 export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeBytes } from './units.ts';
 export { editToml, readToml } from './toml/edit.ts';
 export { Fragment, h, html } from './html.ts';
@@ -77,6 +79,8 @@ export {
   ConnectionPool,
   CredentialDigest,
   parseBasicCredentials,
+  isEncrypted,
+  SecureServer,
   Throttle,
   trustedProxies,
 } from './standalone.ts';

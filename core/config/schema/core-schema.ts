@@ -2,7 +2,15 @@
 import Joi from 'joi';
 import type { ArraySchema, ObjectSchema, StringSchema } from 'joi';
 import { shareNameProblem } from './share-name.ts';
-import { duration, filePath, LONGEST_PATH, rate, secretReference, size } from '../../sdk/config-types.ts';
+import {
+  duration,
+  filePath,
+  LONGEST_PATH,
+  rate,
+  secretReference,
+  size,
+  tls,
+} from '../../sdk/config-types.ts';
 
 const HOST_NAME = /^(?!.*\.\.)[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
 const NO_PROXY = {
@@ -271,6 +279,16 @@ function web(): ObjectSchema {
         'Addresses, or ranges such as "10.0.0.0/8", of the proxies whose Forwarded or X-Forwarded-For header ' +
           'says who a client is, to the API and to WebDAV. None: these headers count for nothing.',
       ),
+    tls: tls()
+      .keys({
+        hsts: Joi.boolean()
+          .default(false)
+          .description(
+            'Tell browsers to come to this host by TLS alone for a year, on every port. ' +
+              'They take it from a certificate that they trust.',
+          ),
+      })
+      .description('Speak TLS, and nothing else, on this port. Left out: plain HTTP.'),
   })
     .meta({ tier: 'live' })
     .description('The dashboard and the API.');

@@ -1,10 +1,9 @@
 /** Resolves secrets: reads what a reference points to. */
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import type { Secret, Secrets } from '../../contract/config.ts';
+import { readSmallFile } from '../../platform/files/small-file.ts';
 import { isTable } from '../../sdk/toml/document.ts';
 
-const MAX_BYTES = 65_536;
 const FORMS = ['env', 'file', 'credential'] as const;
 
 export type SecretReference = Exclude<Secret, string>;
@@ -52,26 +51,4 @@ function fromFile(path: string, what: string): string {
   const text = readSmallFile(path, what).replace(/\r?\n$/, '');
   if (text === '') throw new Error(`${what} is empty`);
   return text;
-}
-
-function readSmallFile(path: string, what: string): string {
-  let descriptor: number | undefined;
-  try {
-    // Opening a named pipe without a writer would block for ever.
-    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const stats = fstatSync(descriptor);
-    if (!stats.isFile() || stats.size > MAX_BYTES) throw new Error('not a plain file of at most 64 KiB');
-    return readFileSync(descriptor, 'utf8');
-  } catch (error) {
-    throw new Error(`${what} cannot be read: ${readReason(error)}`, { cause: error });
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor);
-  }
-}
-
-function readReason(error: unknown): string {
-  const code = (error as NodeJS.ErrnoException).code;
-  if (code === 'ENOENT') return 'there is no such file';
-  if (code === 'EACCES' || code === 'EPERM') return 'permission denied';
-  return (error as Error).message;
 }

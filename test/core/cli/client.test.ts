@@ -10,6 +10,9 @@ import type { TestContext } from 'node:test';
 import { findTarget, request } from '../../../core/cli/client.js';
 import type { ClientOptions } from '../../../core/cli/client.js';
 import { createSecrets } from '../../../core/config/secrets/secrets.js';
+import { readPair } from '../../../core/platform/certificates/pair.js';
+import { ensureSelfMade, selfMadeFiles } from '../../../core/platform/certificates/self-made.js';
+import { SecureServer } from '../../../core/sdk/http/secure-server.js';
 
 async function options(
   t: TestContext,
@@ -67,6 +70,28 @@ describe('client of the command line', () => {
       assert.equal((await findTarget(await options(t, `[web]\nlisten = "${listen}"\nport = 9\n`))).url, url);
     });
   }
+
+  it('reaches one that speaks TLS, and sends nothing where the certificate is not trusted', async (t) => {
+    const found = await options(t, '[web]\nport = 9\ntls = { self_made = true }\n');
+    assert.equal((await findTarget(found)).url, 'https://127.0.0.1:9');
+    const stateDir = dirname(found.configFile);
+    const files = selfMadeFiles(stateDir);
+    await ensureSelfMade({ files, names: [], now: Date.now() });
+    let count = 0;
+    const server = new SecureServer({}, readPair(files)).on('request', (_, response: ServerResponse) => {
+      count += 1;
+      response.end('up');
+    });
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    t.after(() => void server.close());
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const call = { method: 'GET', path: '/' } as const;
+    await assert.rejects(
+      request({ ...found, url, env: { MOUNTKEEPER_PASSWORD: 'geheim' } }, call),
+      /DEPTH_ZERO_SELF_SIGNED_CERT.*NODE_EXTRA_CA_CERTS/,
+    );
+    assert.equal(count, 0);
+  });
 
   const named = { env: { MOUNTKEEPER_URL: 'http://127.0.0.1:9' } };
 

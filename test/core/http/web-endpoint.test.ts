@@ -4,7 +4,9 @@ import pino from 'pino';
 import type { Notice } from '../../../core/contract/notifications.ts';
 import type { Address } from '../../../core/sdk/http/address.ts';
 import { createManualClock } from '../../../core/testing/manual-clock.ts';
+import type { KeyPair } from '../../../core/contract/http.ts';
 import { WebEndpoint } from '../../../core/http/web-endpoint.ts';
+import type { WebPlace } from '../../../core/http/web-endpoint.ts';
 
 function stage() {
   const clock = createManualClock();
@@ -30,7 +32,13 @@ function stage() {
       notice = next;
     },
   };
-  const entrance = new WebEndpoint({ clock, log: pino({ level: 'silent' }), http, status });
+  const entrance = new WebEndpoint({
+    clock,
+    log: pino({ level: 'silent' }),
+    http,
+    status,
+    certificates: { keep: async () => assert.fail('no certificate is asked for') },
+  });
   return {
     clock,
     taken,
@@ -38,7 +46,7 @@ function stage() {
     entrance,
     notice: () => notice,
     port: () => address?.port,
-    to: (port: number) => entrance.listen({ host: '127.0.0.1', port }),
+    to: (port: number) => entrance.listen({ listen: '127.0.0.1', port, hostnames: [], trusted_proxies: [] }),
   };
 }
 
@@ -79,11 +87,106 @@ describe('the web entrance', () => {
     const { clock, taken, asked, entrance, to } = stage();
     taken.add(1);
     await to(1);
-    entrance.close();
+    await entrance.close();
     await clock.advance(60_000);
     assert.deepEqual(asked, [1]);
     await to(1);
     await clock.advance(60_000);
     assert.deepEqual(asked, [1, 1]);
+  });
+});
+
+describe('the web entrance with TLS', () => {
+  function secured() {
+    const clock = createManualClock();
+    const notices = new Map<string, Notice | undefined>();
+    const opened: string[] = [];
+    const open = new Set<string>();
+    let address: Address | undefined;
+    let change = (): void => undefined;
+    const state = { pair: undefined as KeyPair | undefined, problem: undefined as string | undefined };
+    const entrance = new WebEndpoint({
+      clock,
+      log: pino({ level: 'silent' }),
+      http: {
+        get address() {
+          return address;
+        },
+        listen: async (wanted, certificate) => {
+          address = wanted;
+          opened.push(certificate?.fingerprint ?? 'plain');
+        },
+        listenForCommands: async () => undefined,
+      },
+      status: { setStanding: (key, notice) => void notices.set(key, notice) },
+      certificates: {
+        keep: async ({ certificate = '' }, { onChange }) => {
+          open.add(certificate);
+          change = onChange;
+          return {
+            get pair() {
+              return state.pair;
+            },
+            get problem() {
+              return state.problem;
+            },
+            notices: [],
+            close: async () => void open.delete(certificate),
+          };
+        },
+      },
+    });
+    const plain: WebPlace = { listen: '127.0.0.1', port: 1, hostnames: [], trusted_proxies: [] };
+    const tls = (certificate: string): WebPlace => ({
+      ...plain,
+      tls: { certificate, key: '/k', self_made: false, hsts: false },
+    });
+    const told = (key = 'web-address'): string => notices.get(key)?.message ?? '';
+    return { clock, entrance, opened, open, plain, state, tls, told, changed: () => change() };
+  }
+  const pair = (fingerprint: string): KeyPair => ({ cert: '', key: '', fingerprint, endsAt: Infinity });
+
+  it('never speaks plain HTTP instead, and comes up once there is a certificate', async () => {
+    const { clock, entrance, opened, state, tls, told } = secured();
+    state.problem = 'there is no such file';
+    await entrance.listen(tls('/c'));
+    assert.deepEqual(opened, []);
+    assert.match(told(), /and nowhere else: there is no such file; it is tried again/);
+    state.pair = pair('one');
+    await clock.advance(5_000);
+    assert.deepEqual([opened, told()], [['one'], '']);
+  });
+
+  it('takes a new certificate, and forgets the one that is not wanted any more', async () => {
+    const { entrance, opened, open, plain, state, tls, changed } = secured();
+    state.pair = pair('one');
+    await entrance.listen(tls('/c'));
+    state.pair = pair('two');
+    changed();
+    await entrance.listen(tls('/c'));
+    assert.deepEqual([opened.at(-1), [...open]], ['two', ['/c']]);
+    await entrance.listen(tls('/other'));
+    assert.deepEqual([...open], ['/other']);
+    await entrance.listen(plain);
+    assert.deepEqual([opened.at(-1), [...open]], ['plain', []]);
+    await entrance.listen(tls('/c'));
+    await entrance.close();
+    assert.deepEqual([...open], []);
+  });
+
+  it('warns of plain HTTP to other machines, unless a proxy is in front', async () => {
+    const { entrance, plain, state, tls, told } = secured();
+    state.pair = pair('one');
+    const everywhere = { listen: '0.0.0.0' };
+    await entrance.listen({ ...plain, ...everywhere });
+    assert.match(told('web-plain-http'), /in clear\. Set web\.tls; or put a proxy with TLS in front/);
+    for (const place of [
+      plain,
+      { ...tls('/c'), ...everywhere },
+      { ...plain, ...everywhere, trusted_proxies: ['192.0.2.1'] },
+    ]) {
+      await entrance.listen(place);
+      assert.equal(told('web-plain-http'), '');
+    }
   });
 });

@@ -1,5 +1,6 @@
 /** Who is kept out, and what is kept secret. */
 import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { request } from 'node:http';
@@ -8,6 +9,8 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { applied } from '../../support/config/applied-config.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
+import { runClient } from '../../support/exports/client-programs.ts';
+import { createAuthority } from '../../support/http/certificates.ts';
 import { NAS_PASSWORD, Nas } from '../../support/nas/nas.ts';
 import { processesNaming } from '../../support/platform/processes.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
@@ -253,6 +256,33 @@ describe('security', () => {
     assert.ok(
       !(await daemon.request('GET', '/api/config', undefined, { authorization })).text.includes(WEB_PASSWORD),
     );
+  });
+
+  it('TLS alone is spoken where the file says so, and the certificate can be looked up', async () => {
+    const { certificate, key } = await (await createAuthority(scratch.path('ca'))).issue('site');
+    const root = scratch.path('ca', 'root.pem');
+    const url = (scheme: string): string => `${scheme}://localhost:${daemon.port}/healthz`;
+    const curl = async (...args: string[]): Promise<string> =>
+      (await runClient('curl', ['-sS', '--max-time', '10', ...args])).output.trim();
+    const withTls = (tls: Record<string, string | boolean>): Promise<void> =>
+      daemon.writeConfig(daemon.text({ sections: { web: { password: WEB_PASSWORD, tls } } }));
+    const served = (ca: string): Promise<unknown> =>
+      until('TLS is spoken', async () => (await curl('--cacert', ca, url('https'))) === 'ok', {
+        timeoutMs: 30_000,
+      });
+    await withTls({ certificate, key });
+    await served(root);
+    assert.doesNotMatch(await curl(url('http')), /ok$/);
+    const old = ['-connect', `127.0.0.1:${daemon.port}`, '-tls1_1', '-cipher', 'DEFAULT@SECLEVEL=0'];
+    assert.notEqual((await runClient('openssl', ['s_client', ...old])).code, 0);
+    assert.equal((await daemon.cli('status')).code, 0);
+    await withTls({ self_made: true });
+    const own = join(daemon.stateDir, 'tls', 'certificate.pem');
+    await served(own);
+    assert.equal((await stat(join(daemon.stateDir, 'tls', 'key.pem'))).mode & 0o777, 0o600);
+    const { fingerprint256 } = new X509Certificate(await readFile(own));
+    assert.ok((await daemon.log()).includes(fingerprint256));
+    assert.ok((await daemon.cli('doctor')).stdout.includes(fingerprint256));
   });
 
   it('listening further than loopback without a password is warned of', async () => {

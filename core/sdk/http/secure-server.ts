@@ -1,0 +1,59 @@
+/**
+ * An HTTP server whose connections are encrypted. Everything that listens to its `connection` event, Node's own
+ * parser and the connection pool among them, is given the encrypted socket from the first byte on: so a
+ * connection counts, and its time runs, before its handshake is over.
+ */
+import { Server } from 'node:http';
+import type { IncomingMessage, ServerOptions } from 'node:http';
+import type { Socket } from 'node:net';
+import { createSecureContext, TLSSocket } from 'node:tls';
+import type { SecureContext } from 'node:tls';
+import type { KeyPair } from '../../contract/http.ts';
+
+/** Older versions have known weaknesses. The ciphers are those that Node.js takes by default. */
+const OLDEST = 'TLSv1.2';
+const PROTOCOLS = ['http/1.1'];
+
+type Certificate = Pick<KeyPair, 'cert' | 'key'>;
+
+export class SecureServer extends Server {
+  #context: SecureContext | undefined;
+
+  /** Without a certificate each connection is closed at once, until there is one. */
+  constructor(options: ServerOptions, certificate?: Certificate) {
+    super(options);
+    if (certificate) this.setCertificate(certificate);
+  }
+
+  /** Holds for new connections; those that are open go on. Throws when the two do not belong together. */
+  setCertificate({ cert, key }: Certificate): void {
+    this.#context = createSecureContext({ cert, key, minVersion: OLDEST });
+  }
+
+  override emit(event: string | symbol, ...args: unknown[]): boolean {
+    const emit = (...passed: unknown[]): boolean =>
+      Reflect.apply(super.emit, this, [event, ...passed]) as boolean;
+    if (event !== 'connection') return emit(...args);
+    const [socket] = args as [Socket];
+    if (this.#context) return emit(encrypted(socket, this.#context));
+    socket.destroy();
+    return true;
+  }
+}
+
+function encrypted(socket: Socket, secureContext: SecureContext): TLSSocket {
+  const secured = new TLSSocket(socket, { isServer: true, secureContext, ALPNProtocols: PROTOCOLS });
+  // A client that speaks something else, or no version that is taken: there is nobody to tell.
+  secured.on('error', () => undefined);
+  // Node resets plain TCP sockets alone.
+  secured.resetAndDestroy = () => {
+    socket.resetAndDestroy();
+    return secured.destroy();
+  };
+  return secured;
+}
+
+/** Whether a request came over an encrypted connection of this process. */
+export function isEncrypted({ socket }: IncomingMessage): boolean {
+  return socket instanceof TLSSocket;
+}
