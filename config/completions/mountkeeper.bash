@@ -15,17 +15,18 @@ _mountkeeper() {
   done
   case $previous in
     --config) mapfile -t COMPREPLY < <(compgen -f -- "$current"); compopt -o filenames 2>/dev/null; return ;;
-    --url | --from | --name | --address | --kind | --user | --password-file | --folders | --folder | --lan-user | --lan-password-file | --lines | --pause | --file | --output | --role | --verb | --share | --expires | --timeout | --newer-than) return ;;
+    --url | --since | --from | --name | --address | --kind | --user | --password-file | --folders | --folder | --lan-user | --lan-password-file | --lines | --pause | --file | --output | --role | --verb | --share | --expires | --timeout | --newer-than) return ;;
   esac
   case $command in
-    '') words='bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run status support token verify wait warmup webhook'; kind=words; options=--version ;;
+    '') words='audit bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run status support token verify wait warmup webhook'; kind=words; options=--version ;;
+    audit) options='--since --since'; kind=nothing; words='' ;;
     bench) options=''; kind=share; words='' ;;
     bwlimit) options=''; kind=nothing; words='' ;;
     check) options=''; kind=nothing; words='' ;;
     conflicts) options=''; kind=share; words='' ;;
     doctor) options=''; kind=nothing; words='' ;;
     hash-password) options=''; kind=nothing; words='' ;;
-    help) options=''; kind=words; words='bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run status support token verify wait warmup webhook' ;;
+    help) options=''; kind=words; words='audit bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run status support token verify wait warmup webhook' ;;
     import) options='--from --name --untried --yes'; kind=words; words='rclone fstab' ;;
     init) options='--address --kind --user --password-file --folders --folder --lan-user --lan-password-file --no-lan --add --yes'; kind=nothing; words='' ;;
     logs) options='-f --lines'; kind=nothing; words='' ;;

@@ -9,6 +9,9 @@ complete -c mountkeeper -l url -x -d 'The daemon to talk to'
 complete -c mountkeeper -l json -d 'Machine-readable output'
 complete -c mountkeeper -l help -d 'How it is used'
 complete -c mountkeeper -n __fish_use_subcommand -l version -d 'The version'
+complete -c mountkeeper -n __fish_use_subcommand -a audit -d 'Show who changed what, and who was refused.'
+complete -c mountkeeper -n '__fish_seen_subcommand_from audit' -l since -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from audit' -l since -x
 complete -c mountkeeper -n __fish_use_subcommand -a bench -d 'Measure the line to the NAS (by reading) and the cache disk, and propose a preset in words; changes nothing.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from bench' -a '(__mountkeeper_shares)'
 complete -c mountkeeper -n __fish_use_subcommand -a bwlimit -d 'Limit the bandwidth of all shares together; "0" is unlimited. Without rates: show what holds now.'
@@ -18,7 +21,7 @@ complete -c mountkeeper -n '__fish_seen_subcommand_from conflicts' -a '(__mountk
 complete -c mountkeeper -n __fish_use_subcommand -a doctor -d 'Check this machine and say what to do.'
 complete -c mountkeeper -n __fish_use_subcommand -a hash-password -d 'Read a password from standard input and print a hash of it for web.password.'
 complete -c mountkeeper -n __fish_use_subcommand -a help -d 'Show how a subcommand is used.'
-complete -c mountkeeper -n '__fish_seen_subcommand_from help' -a 'bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run status support token verify wait warmup webhook'
+complete -c mountkeeper -n '__fish_seen_subcommand_from help' -a 'audit bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run status support token verify wait warmup webhook'
 complete -c mountkeeper -n __fish_use_subcommand -a import -d 'Take a remote from a configuration of rclone, or an entry of fstab (cifs, davfs, sshfs), into the configuration; its secrets go into files of their own.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from import' -l from -x
 complete -c mountkeeper -n '__fish_seen_subcommand_from import' -l name -x
