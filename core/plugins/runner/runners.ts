@@ -3,7 +3,7 @@
  */
 import type { Plugin } from '../../contract/plugin.ts';
 import { KEPT_CONTENTS } from '../discovery/stage.ts';
-import type { RunnerRequest } from './first-run.ts';
+import type { RunnerRequest } from './process/first-run.ts';
 
 interface CarriedState {
   /** Why its process is not there though the plugin is up; undefined while it is. */
@@ -49,8 +49,8 @@ export class Runners {
     if (known) return known;
     // Loaded here: most daemons need none of it, and what draws pages comes with it.
     const [{ carriedPlugin }, { declarationFrom }] = await Promise.all([
-      import('./carried-plugin.ts'),
-      import('./first-run.ts'),
+      import('./carried/carried-plugin.ts'),
+      import('./process/first-run.ts'),
     ]);
     const state: CarriedState = { absence: undefined, hasOurNetwork: false };
     const onNetwork = (isOurs: boolean): void => {

@@ -14,8 +14,8 @@ import { importModule } from '../../../platform/load-module.ts';
 import { manifestProblem, pickPlugin, thirdPartyProblem } from '../../discovery/manifest.ts';
 import type { Declared } from '../../discovery/manifest.ts';
 import { dryRun } from '../../instance/instance.ts';
-import { ownFolder } from '../confinement.ts';
-import type { Declaration } from '../declaration.ts';
+import { ownFolder } from '../process/confinement.ts';
+import type { Declaration } from '../carried/declaration.ts';
 import { keepsFilesIn, told } from './denied.ts';
 import { LoadedPlugin } from './loaded-plugin.ts';
 import { FrameReader, frame, sendTo } from '../protocol.ts';
@@ -84,7 +84,7 @@ async function pluginOf({ entry, name, declared }: Begin): Promise<Plugin> {
 
 /** What only this needs is loaded here: most of a runner's time it is of no use. */
 async function declared(plugin: Plugin, log: Logger): Promise<Declaration> {
-  const { declarationOf } = await import('../declaration.ts');
+  const { declarationOf } = await import('../carried/declaration.ts');
   const ledger = dryRun(plugin, log, true);
   const declaration = declarationOf(plugin, ledger);
   if (ledger.routes.length > 0) await (await import('./route-server.ts')).routeServer(ledger.routes);

@@ -5,16 +5,16 @@ import { execFile } from 'node:child_process';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { after, before, describe, it } from 'node:test';
-import type { PluginContext } from '../../../../core/contract/plugin.ts';
-import type { Permission } from '../../../../core/contract/services.ts';
-import { createClock } from '../../../../core/platform/clock.ts';
-import { readProcStat } from '../../../../core/platform/processes/proc-stat.ts';
-import { packageDir as hostDir } from '../../../../core/plugins/discovery/stage.ts';
-import { RunnerSupervisor } from '../../../../core/plugins/runner/runner-supervisor.ts';
-import { collectLog } from '../../../support/platform/collected-log.ts';
-import { createScratch } from '../../../support/platform/scratch-folder.ts';
-import type { Scratch } from '../../../support/platform/scratch-folder.ts';
-import { until } from '../../../support/platform/wait.ts';
+import type { PluginContext } from '../../../../../core/contract/plugin.ts';
+import type { Permission } from '../../../../../core/contract/services.ts';
+import { createClock } from '../../../../../core/platform/clock.ts';
+import { readProcStat } from '../../../../../core/platform/processes/proc-stat.ts';
+import { packageDir as hostDir } from '../../../../../core/plugins/discovery/stage.ts';
+import { RunnerSupervisor } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
+import { collectLog } from '../../../../support/platform/collected-log.ts';
+import { createScratch } from '../../../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
+import { until } from '../../../../support/platform/wait.ts';
 
 /** A plugin's file whose `say` writes a message of any kind to the socket. */
 const source = (body: string): string => `import { spawn } from 'node:child_process';
@@ -192,10 +192,10 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
   });
 
   it('is nothing where the daemon can open no more files, and the daemon lives', async () => {
-    const at = (file: string): string => new URL(`../../../../core/${file}`, import.meta.url).href;
+    const at = (file: string): string => new URL(`../../../../../core/${file}`, import.meta.url).href;
     const script = `
       import { openSync } from 'node:fs';
-      import { RunnerProcess } from ${JSON.stringify(at('plugins/runner/runner-process.js'))};
+      import { RunnerProcess } from ${JSON.stringify(at('plugins/runner/process/runner-process.js'))};
       import { createClock } from ${JSON.stringify(at('platform/clock.js'))};
       process.stdout.write('');
       const clock = createClock();

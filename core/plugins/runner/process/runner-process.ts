@@ -10,18 +10,18 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import type { Duplex, Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { Clock } from '../../contract/platform.ts';
-import { childEnvironment } from '../../platform/processes/environment.ts';
-import { readProcStat } from '../../platform/processes/proc-stat.ts';
-import type { ProcessIdentity } from '../../platform/processes/proc-stat.ts';
+import type { Clock } from '../../../contract/platform.ts';
+import { childEnvironment } from '../../../platform/processes/environment.ts';
+import { readProcStat } from '../../../platform/processes/proc-stat.ts';
+import type { ProcessIdentity } from '../../../platform/processes/proc-stat.ts';
 import { nodeFlags } from './confinement.ts';
 import type { Confinement } from './confinement.ts';
 import { hasOwnNetwork, killTree, memoryOf, processTree, processesWith } from './process-tree.ts';
-import { syntaxProblem } from '../discovery/preflight.ts';
-import { BrokenProtocol, FrameReader, sendTo, textOf } from './protocol.ts';
-import type { CallKind, FromRunner, ToRunner } from './protocol.ts';
+import { syntaxProblem } from '../../discovery/preflight.ts';
+import { BrokenProtocol, FrameReader, sendTo, textOf } from '../protocol.ts';
+import type { CallKind, FromRunner, ToRunner } from '../protocol.ts';
 
-const MAIN = fileURLToPath(new URL('./inside/runner-main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../inside/runner-main.js', import.meta.url));
 const CHANNEL = 3;
 const LIFELINE = 4;
 const WITH_LIFELINE = `{

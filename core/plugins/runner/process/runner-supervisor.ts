@@ -4,13 +4,13 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import Joi from 'joi';
-import type { Clock } from '../../contract/platform.ts';
-import type { Commands } from '../../contract/commands.ts';
-import type { PluginContext } from '../../contract/plugin.ts';
-import { howToAsk } from '../permissions.ts';
+import type { Clock } from '../../../contract/platform.ts';
+import type { Commands } from '../../../contract/commands.ts';
+import type { PluginContext } from '../../../contract/plugin.ts';
+import { howToAsk } from '../../permissions.ts';
 import type { Confinement } from './confinement.ts';
-import type { Begin, CallKind, FromRunner, Read, State, ToRunner } from './protocol.ts';
-import { CARRIED_COMMANDS, textOf } from './protocol.ts';
+import type { Begin, CallKind, FromRunner, Read, State, ToRunner } from '../protocol.ts';
+import { CARRIED_COMMANDS, textOf } from '../protocol.ts';
 import { RunnerProcess } from './runner-process.ts';
 import { LogLines } from './log-lines.ts';
 

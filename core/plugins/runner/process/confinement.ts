@@ -6,9 +6,9 @@
  */
 import { existsSync, realpathSync } from 'node:fs';
 import path from 'node:path';
-import type { Permission } from '../../contract/services.ts';
-import { howToAsk } from '../permissions.ts';
-import type { Declaration } from './declaration.ts';
+import type { Permission } from '../../../contract/services.ts';
+import { howToAsk } from '../../permissions.ts';
+import type { Declaration } from '../carried/declaration.ts';
 
 export interface Confinement {
   readonly permissions: readonly Permission[];
