@@ -15,7 +15,7 @@ import { told } from './denied.ts';
 import { createServiceCopies } from './service-copies.ts';
 import type { ServiceCopies } from './service-copies.ts';
 import { MOST_MESSAGE_BYTES } from '../protocol.ts';
-import type { Begin, FromRunner, Read, RouteRequest, State, ToRunner } from '../protocol.ts';
+import type { Begin, Read, RouteRequest, Said, State, ToRunner } from '../protocol.ts';
 import { answerOf, routeServer } from './route-server.ts';
 
 const READ_MS = 1_000;
@@ -25,11 +25,11 @@ const RELEASE_MS = 4_000;
 
 interface Voice {
   readonly log: Logger;
-  readonly say: (message: FromRunner) => void;
+  readonly say: (message: Said) => void;
 }
 
 type AnyFn = (...args: unknown[]) => unknown;
-type Heard = Exclude<ToRunner, { is: 'begin' | 'ping' | 'end' }>;
+export type Heard = Exclude<ToRunner, { is: 'begin' | 'ping' | 'leave' | 'end' }>;
 
 export class LoadedPlugin {
   readonly #voice: Voice;

@@ -39,9 +39,9 @@ export async function declarationFrom(request: RunnerRequest): Promise<Declarati
         else return;
         runner.kill('it has said what was asked');
       },
-      onEnd: (reason) => {
+      onEnd: (end) => {
         cancel();
-        reject(new Error(reason));
+        reject(new Error(end?.reason));
       },
     });
     const cancel = clock.after(
@@ -57,6 +57,7 @@ export async function declarationFrom(request: RunnerRequest): Promise<Declarati
       is: 'begin',
       task: 'declare',
       entry,
+      folder,
       name,
       declared,
       config: {},

@@ -25,9 +25,11 @@ function sentBy(one: Plugin): Declaration {
 }
 
 function carried(one: Plugin): Plugin {
-  const begin = { entry: '/none.js', name: one.name, declared: {} };
+  const begin = { entry: '/none.js', folder: '/', name: one.name, declared: {} };
   return carriedPlugin({
     declaration: sentBy(one),
+    isolation: 'own',
+    launch: () => assert.fail('it is not started here'),
     begin,
     onGivenUp: () => undefined,
     onAbsence: () => undefined,

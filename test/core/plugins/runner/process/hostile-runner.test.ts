@@ -10,6 +10,7 @@ import type { Permission } from '../../../../../core/contract/services.ts';
 import { createClock } from '../../../../../core/platform/clock.ts';
 import { readProcStat } from '../../../../../core/platform/processes/proc-stat.ts';
 import { packageDir as hostDir } from '../../../../../core/plugins/discovery/stage.ts';
+import { RunnerProcess } from '../../../../../core/plugins/runner/process/runner-process.ts';
 import { RunnerSupervisor } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
 import { collectLog } from '../../../../support/platform/collected-log.ts';
 import { createScratch } from '../../../../support/platform/scratch-folder.ts';
@@ -66,6 +67,7 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
       ctx,
       clock: createClock(),
       crashes: [],
+      launch: (options) => new RunnerProcess(options),
       onGivenUp: () => undefined,
       onAbsence: () => undefined,
       onNetwork: () => undefined,
@@ -81,6 +83,7 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
         is: 'begin',
         task: 'run',
         entry,
+        folder: packageDir,
         name: 'odd',
         declared: { guard: false, shareKeys: [], permissions },
         config: config(),
@@ -200,7 +203,7 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
       process.stdout.write('');
       const clock = createClock();
       const nothing = () => undefined;
-      const onEnd = (reason) => console.log(reason);
+      const onEnd = ({ reason }) => console.log(reason);
       const places = { entry: '', folder: '/', stateDir: '/', packageDir: '/' };
       const confinement = { ...places, permissions: ['files', 'network'], name: '' };
       const runner = new RunnerProcess({ clock, confinement, onMessage: nothing, onLine: nothing, onEnd });

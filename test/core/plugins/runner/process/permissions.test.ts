@@ -13,6 +13,7 @@ import { declarationFrom } from '../../../../../core/plugins/runner/process/firs
 import { ownFolder } from '../../../../../core/plugins/runner/process/confinement.ts';
 import { tellNotKept } from '../../../../../core/plugins/plugin-info.ts';
 import { notKeptFrom, Runners } from '../../../../../core/plugins/runner/runners.ts';
+import { RunnerProcess } from '../../../../../core/plugins/runner/process/runner-process.ts';
 import { RunnerSupervisor } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
 import { createClock } from '../../../../../core/platform/clock.ts';
 import { collectLog } from '../../../../support/platform/collected-log.ts';
@@ -161,11 +162,11 @@ describe('the process of a plugin', { timeout: 120_000 }, () => {
     const load = async (permissions: readonly Permission[]) => {
       const request = { name: NAME, stateDir, timeoutMs: 30_000 };
       const place = await staged(source(`'${String(permissions)} ${made}'`), 'index.js');
-      return new Runners().load({
-        ...request,
-        ...place,
-        declared: { guard: false, shareKeys: [], permissions },
-      });
+      const declared_ = { guard: false, shareKeys: [], permissions };
+      return new Runners({ log: collectLog().log }).load(
+        { ...request, ...place, declared: declared_ },
+        'own',
+      );
     };
     assert.equal(notKeptFrom(await load([])), undefined);
     const usual = process.env['PATH'];
@@ -253,6 +254,7 @@ describe('the process of a plugin', { timeout: 120_000 }, () => {
         ctx,
         clock: createClock(),
         crashes: [],
+        launch: (options) => new RunnerProcess(options),
         confinement: { ...place, permissions, name: NAME, stateDir, packageDir },
         onGivenUp: () => undefined,
         onAbsence: () => undefined,
@@ -260,7 +262,7 @@ describe('the process of a plugin', { timeout: 120_000 }, () => {
         begin: () => ({
           is: 'begin',
           task: 'run',
-          entry: place.entry,
+          ...place,
           name: NAME,
           config: {},
           logLevel: 'info',
