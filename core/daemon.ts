@@ -16,7 +16,7 @@ import { buildParts, closeParts, pluginsOf } from './parts.ts';
 import type { DaemonOptions, Parts } from './parts.ts';
 import { isLoopback } from './sdk/http/address.ts';
 import { reloadFile } from './reload-file.ts';
-import { pluginsInProcess } from './config/peek.ts';
+import { isolationsIn } from './config/peek.ts';
 import { protocolNotice } from './config/checks/protocols.ts';
 import { restartNotice } from './config/restart-notice.ts';
 import { Supervisor } from './shares/supervisor.ts';
@@ -168,7 +168,7 @@ export class Daemon {
       thirdPartyDirs: await searchedFolders(plugins.dirs, supervisor.state_dir),
       stateDir: supervisor.state_dir,
       enabled: enabledPlugins(loaded),
-      inProcess: pluginsInProcess(plugins),
+      isolation: isolationsIn(plugins),
     });
     const check = await config.check(loaded.text, 'file');
     if (!check.ok)
@@ -297,7 +297,7 @@ export class Daemon {
       'configuration applied',
     );
     const isElsewhere = former.config.plugins.dirs.join() !== next.config.plugins.dirs.join();
-    const isStale = host.isStale(enabledPlugins(next), pluginsInProcess(next.config.plugins));
+    const isStale = host.isStale(enabledPlugins(next), isolationsIn(next.config.plugins));
     if (isElsewhere || isStale) await this.#discover(next);
     if (isElsewhere) await this.#watchPluginDirs(next);
     await host.apply(this.#applied, diff);

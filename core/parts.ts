@@ -167,7 +167,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     thirdPartyDirs,
     stateDir: peeked.stateDir,
     enabled: enabledIn(peeked),
-    inProcess: peeked.inProcess,
+    isolation: peeked.isolation,
   });
   status.startWith(contributions.defaults());
   return {

@@ -88,10 +88,10 @@ export async function openInTree(configFile: string): Promise<Offline> {
       host.entries().find((entry) => entry.owner === plugin)?.enabledByDefault ??
       false,
     discoverAll: async () => {
-      const { pluginDirs, stateDir, inProcess } = peeked;
+      const { pluginDirs, stateDir, isolation } = peeked;
       const thirdPartyDirs = await searchedFolders(pluginDirs, stateDir);
       if (thirdPartyDirs.length > 0)
-        await host.discover({ thirdPartyDirs, stateDir, enabled: enabledIn(peeked), inProcess });
+        await host.discover({ thirdPartyDirs, stateDir, enabled: enabledIn(peeked), isolation });
     },
     async close() {
       await host.stop('shutdown');

@@ -6,15 +6,16 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
-import { isInProcess } from './checks/third-party.ts';
+import { isolationIn } from './checks/third-party.ts';
+import type { Isolation } from './checks/third-party.ts';
 
 export interface Peeked {
   readonly stateDir: string;
   readonly pluginDirs: readonly string[];
   /** `[plugins.<name>] enabled`, for the plugins that set it. */
   readonly switched: ReadonlyMap<string, boolean>;
-  /** Third parties' plugins whose code runs inside the daemon; each other one has a process of its own. */
-  readonly inProcess: ReadonlySet<string>;
+  /** Where the code of third parties' plugins runs; one that is not named here has a process of its own. */
+  readonly isolation: ReadonlyMap<string, Isolation>;
   readonly logFile: string;
   readonly logLevel: string;
 }
@@ -41,7 +42,7 @@ export async function peekConfig(file: string): Promise<Peeked> {
       ? dirs.filter((dir) => typeof dir === 'string').map((dir) => resolve(base, dir))
       : [],
     switched: switchedPlugins(document['plugins']),
-    inProcess: pluginsInProcess(document['plugins']),
+    isolation: isolationsIn(document['plugins']),
     logFile: logFile === '' ? '' : resolve(base, logFile),
     logLevel: LEVELS.includes(level) ? level : 'info',
   };
@@ -59,10 +60,14 @@ function switchedPlugins(plugins: unknown): ReadonlyMap<string, boolean> {
   );
 }
 
-/** Names in `[plugins]` that the administrator vouches for: their code may run inside the daemon. */
-export function pluginsInProcess(plugins: unknown): ReadonlySet<string> {
+/** Where the plugins in `[plugins]` run that are not to have a process of their own. */
+export function isolationsIn(plugins: unknown): ReadonlyMap<string, Isolation> {
   const sections = Object.entries((plugins ?? {}) as Record<string, unknown>);
-  return new Set(sections.filter(([, section]) => isInProcess(section)).map(([name]) => name));
+  return new Map(
+    sections
+      .map(([name, section]) => [name, isolationIn(section)] as const)
+      .filter(([, isolation]) => isolation !== 'own'),
+  );
 }
 
 async function readDocument(file: string): Promise<Record<string, unknown>> {

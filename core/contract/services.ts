@@ -83,7 +83,7 @@ export interface PluginInfo {
   readonly contributes?: readonly (readonly [kind: string, names: readonly string[]])[];
   readonly thirdParty: boolean;
   /** Where its code runs, or would: `own`, in a process of its own; `none`, inside the daemon. */
-  readonly isolation: 'own' | 'none';
+  readonly isolation: 'own' | 'shared' | 'none';
   /** What this machine does not keep its process from, though it has no permission for it; a sentence. */
   readonly notKept?: string | undefined;
   /** It was switched off since it broke off: `enable` brings it back. */

@@ -10,7 +10,7 @@ import type { PluginInfo, Services } from '../contract/services.ts';
 import { createHooks } from './hooks.ts';
 import type { HookRunner } from './hooks.ts';
 import type { ProtocolName } from '../config/checks/protocols.ts';
-import type { ThirdPartyPlugins } from '../config/checks/third-party.ts';
+import type { Isolation, ThirdPartyPlugins } from '../config/checks/third-party.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
 import { activateMembers, inspectMembers } from './activate.ts';
 import { BrokenOff } from './broken-off.ts';
@@ -79,7 +79,7 @@ export interface PluginHost {
    * Whether a third-party plugin was switched on or off since the folders were read, or is to run in another
    * process.
    */
-  isStale(enabled: ReadonlySet<string>, inProcess?: ReadonlySet<string>): boolean;
+  isStale(enabled: ReadonlySet<string>, isolation?: ReadonlyMap<string, Isolation>): boolean;
   /** Third-party plugins as the configuration's checks see them. */
   readonly strangers: ThirdPartyPlugins;
   entries(): readonly ContributionEntry[];
@@ -119,7 +119,7 @@ export interface PluginHost {
 
 export function createPluginHost(options: PluginHostOptions): PluginHost {
   const { dirs, log, limits, strangersOff } = options;
-  const runners = new Runners((plugin, reason) => host.giveUp(plugin, reason));
+  const runners = new Runners({ log, onGivenUp: (plugin, reason) => host.giveUp(plugin, reason) });
   const host = new Host(options, (request) =>
     discoverPlugins({
       ...request,
@@ -209,29 +209,28 @@ class Host implements PluginHost {
     });
   }
 
-  isStale(enabled: ReadonlySet<string>, inProcess: ReadonlySet<string> = new Set()): boolean {
+  isStale(enabled: ReadonlySet<string>, isolation: ReadonlyMap<string, Isolation> = new Map()): boolean {
     const last = this.#lastDiscovery;
     const names = new Set([...enabled, ...last.enabled]);
     const isOurs = (name: string): boolean => this.#found.some((one) => one.name === name && !one.thirdParty);
     const isOther = (name: string): boolean =>
       enabled.has(name) !== last.enabled.has(name) ||
-      inProcess.has(name) !== (last.inProcess?.has(name) ?? false);
+      (isolation.get(name) ?? 'own') !== (last.isolation?.get(name) ?? 'own');
     return last.thirdPartyDirs.length > 0 && [...names].some((name) => isOther(name) && !isOurs(name));
   }
 
   get strangers(): ThirdPartyPlugins {
     return {
       comesWithUs: (name) => this.#found.some((one) => one.name === name && !one.thirdParty),
-      load: async (names, inProcess) => {
+      load: async (names, isolation) => {
         const isDormant = ({ name, plugin, problem }: FoundPlugin): boolean =>
           !plugin && problem === undefined && names.includes(name);
         if (!this.#found.some(isDormant)) return;
-        const { enabled, inProcess: former = new Set<string>() } = this.#lastDiscovery;
+        const { enabled, isolation: former = new Map<string, Isolation>() } = this.#lastDiscovery;
         await this.discover({
           ...this.#lastDiscovery,
           enabled: new Set([...enabled, ...names]),
-          // Nobody vouches any more for one that was inside the daemon before.
-          inProcess: new Set([...[...former].filter((name) => !names.includes(name)), ...inProcess]),
+          isolation: new Map([...former, ...isolation]),
         });
       },
     };

@@ -5,7 +5,7 @@ import { contributedBy } from './contributed.ts';
 import { providerOf } from './plugin-set.ts';
 import type { Member, Members } from './plugin-set.ts';
 import { findCircle } from './order.ts';
-import { absenceOf, isCarried, notKeptFrom } from './runner/runners.ts';
+import { absenceOf, carriedIn, notKeptFrom } from './runner/runners.ts';
 
 export function describeMember(member: Member, members: Members, coreServices: object): PluginInfo {
   const { found, instance } = member;
@@ -34,7 +34,7 @@ function notKept({ found, instance }: Member): string | undefined {
 
 /** An instance from before may run on where the new one would not. */
 function isolationOf({ found, instance }: Member): PluginInfo['isolation'] {
-  if (instance?.active) return isCarried(instance.plugin) ? 'own' : 'none';
+  if (instance?.active) return carriedIn(instance.plugin) ?? 'none';
   return found.isolation ?? 'none';
 }
 

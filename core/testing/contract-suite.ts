@@ -9,6 +9,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { parse, stringify } from 'smol-toml';
+import type { Isolation } from '../config/checks/third-party.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import type { Services } from '../contract/services.ts';
 import { describeLedger } from '../plugins/describe-ledger.ts';
@@ -35,10 +36,10 @@ export interface ContractOptions {
   /** The built entry; default: the one in package.json. */
   readonly entry?: string;
   /**
-   * `own`: the plugin is loaded in a process of its own, as the daemon would; default: here. Not together with
-   * `entry`.
+   * `own`: the plugin is loaded in a process of its own, as the daemon would; `shared`: in one of those that several
+   * share; default: here. Not together with `entry`.
    */
-  readonly isolation?: 'own' | 'none';
+  readonly isolation?: Isolation;
   /**
    * Services that the plugin requires from other plugins; default: stubs that answer every call with
    * undefined.
@@ -48,6 +49,11 @@ export interface ContractOptions {
   readonly neighbours?: readonly string[];
 }
 
+const WHERE: Readonly<Record<Isolation, string>> = {
+  own: ' in a process of its own',
+  shared: ' in a shared process',
+  none: '',
+};
 const IMPORT_MS = 30_000;
 /** Strangers' plugins come up while others go on. */
 const COMES_UP_MS = 30_000;
@@ -56,7 +62,7 @@ const log = pino({ level: 'silent' });
 /** Declares the suite for the plugin in `folder`, which holds its README.md and sample.toml. */
 export function contractSuite(folder: string, options: ContractOptions = {}): void {
   const name = path.basename(folder);
-  const where = options.isolation === 'own' ? ' in a process of its own' : '';
+  const where = WHERE[options.isolation ?? 'none'];
   void describe(`contract of the plugin ${name}${where}`, () => {
     let plugin: Plugin;
     let neighbours: readonly Plugin[];
@@ -64,7 +70,8 @@ export function contractSuite(folder: string, options: ContractOptions = {}): vo
     after(() => rm(stateDir, { recursive: true, force: true }));
     before(async () => {
       stateDir = await mkdtemp(path.join(tmpdir(), 'mountkeeper-contract-'));
-      plugin = await (options.isolation === 'own' ? carried(folder, stateDir) : load(folder, options));
+      const { isolation = 'none' } = options;
+      plugin = await (isolation === 'none' ? load(folder, options) : carried(folder, stateDir, isolation));
       neighbours = await Promise.all((options.neighbours ?? []).map(importPlugin));
     });
 
@@ -103,9 +110,9 @@ function isStranger({ entry }: ContractOptions): boolean {
 }
 
 /** As the daemon has it while its code is in another process. */
-async function carried(folder: string, stateDir: string): Promise<Plugin> {
+async function carried(folder: string, stateDir: string, isolation: Isolation): Promise<Plugin> {
   const options = { inTree: '', thirdPartyDirs: [], stateDir, log, importMs: IMPORT_MS };
-  const found = await examinePlugin(folder, 'own', options);
+  const found = await examinePlugin(folder, isolation, options);
   assert.ok(found.plugin, 'problem' in found ? found.problem : undefined);
   return found.plugin;
 }

@@ -1,7 +1,7 @@
 /**
  * The example plugins in docs/examples, as a stranger would have them: their own tests pass beside an installed
  * Mountkeeper, `plugin check` finds nothing to mend, and those that can be carried keep the contract in a process
- * of their own, too.
+ * of their own, and in a shared one, too.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -47,7 +47,9 @@ void describe('the example plugins', () => {
       assert.doesNotMatch(stdout, /before others use it/);
       assert.match(stdout, INSIDE.has(name) ? /runs: inside the daemon/ : /runs: in a process of its own/);
     });
-    if (!INSIDE.has(name)) contractSuite(folder, { isolation: 'own' });
+    if (INSIDE.has(name)) continue;
+    contractSuite(folder, { isolation: 'own' });
+    contractSuite(folder, { isolation: 'shared' });
   }
 
   void it('are published with the documents', async () => {

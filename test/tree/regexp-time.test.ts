@@ -17,7 +17,7 @@ const ROOMS = ['core', 'plugins'];
 const MADE = [
   'plugins/mount/outage/tcp-connections.js',
   'plugins/mount/layer/upper/overlay-attributes.js',
-  'core/plugins/runner/timed-patterns.js',
+  'core/plugins/runner/carried/timed-patterns.js',
 ];
 
 /** What this project's own patterns were, or nearly were: the search must find every one of them. */

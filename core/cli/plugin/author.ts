@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { inWords } from '../../plugins/permissions.ts';
 import type { CliContext } from '../../contract/cli.ts';
 import type { PluginInfo } from '../../contract/services.ts';
-import { pluginsInProcess } from '../../config/peek.ts';
+import { isolationsIn } from '../../config/peek.ts';
 import { parseDocument } from '../../sdk/toml/document.ts';
 import { createClock } from '../../platform/clock.ts';
 import { createProcesses } from '../../platform/processes/processes.ts';
@@ -25,6 +25,13 @@ import { packageDir } from '../../plugins/discovery/stage.ts';
 
 type Isolation = PluginInfo['isolation'];
 
+const PROCESS: Readonly<Record<Isolation, string>> = { own: 'its own', shared: 'shared', none: 'daemon' };
+const RUNS: Readonly<Record<Isolation, string>> = {
+  own: 'in a process of its own',
+  shared: 'in a process that it shares',
+  none: 'inside the daemon',
+};
+
 const IMPORT_MS = 10_000;
 const EXIT = { ok: 0, failure: 1, usage: 64 } as const;
 
@@ -35,7 +42,7 @@ export type PluginRow = Pick<PluginInfo, 'name' | 'version' | 'description'> & {
   readonly reason?: string | null | undefined;
   readonly thirdParty?: boolean;
   readonly third_party?: boolean;
-  readonly isolation?: PluginInfo['isolation'];
+  readonly isolation?: Isolation;
   readonly permissions?: PluginInfo['permissions'] | null;
 };
 
@@ -49,7 +56,7 @@ export function renderPluginTable(list: readonly PluginRow[]): readonly (readonl
     row.name + (isStranger(row) ? ' *' : ''),
     row.version,
     row.state,
-    row.isolation === 'own' ? 'its own' : 'daemon',
+    PROCESS[row.isolation ?? 'none'],
     (row.reason ?? row.description) + (row.permissions ? ` (it may ${mayOf(row)})` : ''),
   ]);
   return [['plugin', 'version', 'state', 'process', 'about'], ...rows];
@@ -57,7 +64,9 @@ export function renderPluginTable(list: readonly PluginRow[]): readonly (readonl
 
 /** As "read the status, use the network". What runs inside the daemon is not held to what it asks for. */
 export function mayOf({ permissions, isolation }: Pick<PluginRow, 'permissions' | 'isolation'>): string {
-  return isolation === 'own' ? inWords(permissions ?? []) : 'do everything: it runs inside the daemon';
+  return isolation === undefined || isolation === 'none'
+    ? 'do everything: it runs inside the daemon'
+    : inWords(permissions ?? []);
 }
 
 /** Creates the folder `name` here, with a plugin that passes `check`. */
@@ -173,7 +182,7 @@ async function isolationInSample({ folder, name }: UsablePlugin): Promise<Isolat
   // Advice says that it is missing.
   const text = await readFile(path.join(folder, 'sample.toml'), 'utf8').catch(() => '');
   const parsed = parseDocument(text);
-  return 'document' in parsed && pluginsInProcess(parsed.document['plugins']).has(name) ? 'none' : 'own';
+  return ('document' in parsed && isolationsIn(parsed.document['plugins']).get(name)) || 'own';
 }
 
 async function carryingProblems(
@@ -182,7 +191,7 @@ async function carryingProblems(
   options: DiscoveryOptions,
 ): Promise<readonly string[]> {
   if (isolation === 'none') return [];
-  const { problem } = await examinePlugin(dir, 'own', options);
+  const { problem } = await examinePlugin(dir, isolation, options);
   return problem === undefined ? [] : [`${problem}; as its author, set it in its sample.toml, too`];
 }
 
@@ -204,7 +213,7 @@ function print(found: FoundPlugin, { isolation, problems, advice }: Findings, cl
     cli.print(`${found.name} ${found.version}: ${found.description}`);
     for (const line of contributedBy(found.ledger).map(([kind, names]) => `${kind}: ${names.join(', ')}`))
       cli.print(`  ${line}`);
-    cli.print(`  runs: ${isolation === 'own' ? 'in a process of its own' : 'inside the daemon'}`);
+    cli.print(`  runs: ${RUNS[isolation]}`);
     cli.print(`  may: ${mayOf({ permissions: found.permissions, isolation })}`);
   }
   for (const problem of problems) cli.printError(`${found.name}: ${problem}`);

@@ -95,7 +95,7 @@ export async function listFound(
     thirdPartyDirs: await searchedFolders(pluginDirs, stateDir),
     stateDir,
     enabled: enabledIn(peeked),
-    inProcess: peeked.inProcess,
+    isolation: peeked.isolation,
     log: pino({ level: 'silent' }),
     importMs: IMPORT_MS,
   });

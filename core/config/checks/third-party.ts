@@ -4,8 +4,12 @@
  * and never for documents from HTTP.
  */
 import type { Config, ConfigOrigin, ConfigProblem } from '../../contract/config.ts';
+import type { PluginInfo } from '../../contract/services.ts';
 import { isTable, parseDocument } from '../../sdk/toml/document.ts';
 import { joinPath } from '../../sdk/toml/path.ts';
+
+/** In a process of its own, in one that it shares, or inside the daemon. */
+export type Isolation = PluginInfo['isolation'];
 
 /** What the checks need from the plugin host. */
 export interface ThirdPartyPlugins {
@@ -13,10 +17,9 @@ export interface ThirdPartyPlugins {
   comesWithUs(name: string): boolean;
   /**
    * Imports those of the named plugins that were found and are not loaded yet. A plugin that cannot be
-   * loaded is listed as broken. `inProcess`: those of them whose code runs inside the daemon; each other one
-   * gets a process of its own.
+   * loaded is listed as broken. `isolation`: where the code of each runs.
    */
-  load(names: readonly string[], inProcess: readonly string[]): Promise<void>;
+  load(names: readonly string[], isolation: ReadonlyMap<string, Isolation>): Promise<void>;
 }
 
 export interface Admission {
@@ -38,8 +41,7 @@ export async function admitThirdParty(
   const names = 'document' in parsed ? thirdPartyIn(parsed.document, strangers) : [];
   if (origin === 'file') {
     const { plugins } = (parsed as { document: { plugins?: Record<string, unknown> } }).document ?? {};
-    const isVouchedFor = (name: string): boolean => isInProcess(plugins?.[name]);
-    await strangers.load(names, names.filter(isVouchedFor));
+    await strangers.load(names, new Map(names.map((name) => [name, isolationIn(plugins?.[name])])));
     return [];
   }
   return names
@@ -64,9 +66,10 @@ function thirdPartyIn(
     : [];
 }
 
-/** Whether a plugin's own table lets its code run inside the daemon; a word that nobody knows does not. */
-export function isInProcess(section: unknown): boolean {
-  return isTable(section) && section['isolation'] === 'none';
+/** Where a plugin's own table lets its code run: in a process of its own, also by a word that nobody knows. */
+export function isolationIn(section: unknown): Isolation {
+  const said = isTable(section) ? section['isolation'] : undefined;
+  return said === 'none' || said === 'shared' ? said : 'own';
 }
 
 function isOn(section: unknown): boolean {

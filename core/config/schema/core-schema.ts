@@ -320,7 +320,8 @@ export function pluginsKeys(): ObjectSchema {
       .meta({ fileOnly: true })
       .description(
         "Folders with plugins of third parties. Each runs in a process of its own with the daemon's user, " +
-          'or inside the daemon where its table says isolation = "none".',
+          'or, where its table says so, in one that several share (isolation = "shared") or inside the daemon ' +
+          '(isolation = "none").',
       ),
   })
     .meta({ tier: 'live' })

@@ -164,12 +164,13 @@ function ownTable(entry: ContributionEntry): Part {
       .description('Whether the plugin is on.'),
     ...(entry.thirdParty && {
       isolation: Joi.string()
-        .valid('own', 'none')
+        .valid('own', 'shared', 'none')
         .default('own')
         .meta({ tier: 'live', fileOnly: true })
         .description(
-          'Where its code runs: `own`, in a process of its own that can hurt nobody by accident; `none`, ' +
-            'inside the daemon, for a plugin that you vouch for.',
+          'Where its code runs: `own`, in a process of its own that can hurt nobody by accident; `shared`, in one ' +
+            'process with all others that say so and have the same permissions, which saves memory, and in which ' +
+            'they can hurt each other; `none`, inside the daemon, for a plugin that you vouch for.',
         ),
     }),
   });

@@ -8,6 +8,7 @@ import { lstat, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Plugin } from '../../contract/plugin.ts';
 import type { Logger } from '../../contract/platform.ts';
+import type { Isolation } from '../../config/checks/third-party.ts';
 import { contributionProblems } from '../../config/schema/schema.ts';
 import { compareFound, dormantContribution, entryOf } from './found.ts';
 import type { BrokenPlugin, DormantPlugin, FoundPlugin, UsablePlugin } from './found.ts';
@@ -38,8 +39,8 @@ export interface DiscoveryOptions {
   readonly thirdPartyDirs: readonly string[];
   /** Names that the configuration switches on. No other third-party plugin is imported; default: none. */
   readonly enabled?: ReadonlySet<string>;
-  /** Names of those whose code is imported here; default: none, each gets a process of its own. */
-  readonly inProcess?: ReadonlySet<string>;
+  /** Where the code of each runs; one that is not named gets a process of its own. */
+  readonly isolation?: ReadonlyMap<string, Isolation>;
   /** Keeps those processes; default: one that nobody hears of. */
   readonly runners?: Runners;
   readonly stateDir: string;
@@ -55,8 +56,8 @@ export interface DiscoveryRequest {
   readonly stateDir: string;
   /** Names of plugins that the configuration switches on; no other third-party plugin is imported. */
   readonly enabled: ReadonlySet<string>;
-  /** Those of them whose code runs inside the daemon; default: none, each gets a process of its own. */
-  readonly inProcess?: ReadonlySet<string>;
+  /** Where the code of each runs; one that is not named gets a process of its own. */
+  readonly isolation?: ReadonlyMap<string, Isolation>;
 }
 
 /** Finds plugins for a host: the daemon's reads folders, a test's returns given plugins. */
@@ -136,15 +137,17 @@ function hiddenBy(
  */
 export async function examinePlugin(
   folder: string,
-  isolation: 'own' | 'none',
+  isolation: Isolation,
   options: DiscoveryOptions,
 ): Promise<FoundPlugin> {
   const at = path.resolve(folder);
-  const own = new Set([path.basename(at)]);
-  const inProcess = isolation === 'none' ? own : NONE;
+  const name = path.basename(at);
   const one =
-    (await loadThirdParty(at, { ...options, enabled: options.enabled ?? own, inProcess })) ??
-    broken(at, 'it is no folder', { thirdParty: true });
+    (await loadThirdParty(at, {
+      ...options,
+      enabled: options.enabled ?? new Set([name]),
+      isolation: new Map([[name, isolation]]),
+    })) ?? broken(at, 'it is no folder', { thirdParty: true });
   const found = refuseClashes([...(await discoverInTree(options)), one]);
   return found.find((each) => each.thirdParty) ?? one;
 }
@@ -236,8 +239,7 @@ async function loadInTree(folder: string, log: Logger): Promise<FoundPlugin> {
 /** Undefined for what is not a folder. */
 async function loadThirdParty(folder: string, options: DiscoveryOptions): Promise<FoundPlugin | undefined> {
   const found = await loadFolder(folder, options);
-  const isInProcess = options.inProcess?.has(path.basename(folder)) === true;
-  return found && { ...found, isolation: isInProcess ? 'none' : 'own' };
+  return found && { ...found, isolation: options.isolation?.get(path.basename(folder)) ?? 'own' };
 }
 
 async function loadFolder(folder: string, options: DiscoveryOptions): Promise<FoundPlugin | undefined> {
@@ -346,13 +348,16 @@ interface StagedEntry {
   readonly hash: string;
 }
 
-/** What has a process of its own is not imported here: its runner says what it declares. */
+/** What has a process of its own, or shares one, is not imported here: its runner says what it declares. */
 async function moduleOf(
   { entry, name, folder, manifest: declared, hash }: StagedEntry,
-  { inProcess = NONE, runners = new Runners(), stateDir, importMs: timeoutMs, log }: DiscoveryOptions,
+  { isolation: places, log, runners = new Runners({ log }), stateDir, importMs: timeoutMs }: DiscoveryOptions,
 ): Promise<Record<string, unknown>> {
-  if (!inProcess.has(name))
-    return { default: await runners.load({ entry, name, folder, declared, stateDir, timeoutMs }) };
+  const isolation = places?.get(name) ?? 'own';
+  if (isolation !== 'none') {
+    const request = { entry, name, folder, declared, stateDir, timeoutMs };
+    return { default: await runners.load(request, isolation) };
+  }
   if (!passed.has(entry)) {
     const problem = await preflight({ entry, name, declared, timeoutMs });
     if (problem !== undefined) throw new Error(problem);

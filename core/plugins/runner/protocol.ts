@@ -1,5 +1,5 @@
 /**
- * What the daemon and a runner (the process of one stranger's plugin) say to each other over a socket: each
+ * What the daemon and a runner (the process of strangers' plugins) say to each other over a socket: each
  * message is JSON behind its length, four bytes, the highest first. A message that is too long ends the
  * runner.
  */
@@ -92,9 +92,16 @@ export type ResolvedSecret = { readonly reference: object } & (
   { readonly value: string } | { readonly problem: string }
 );
 
+/** Which plugin it is about, where several share the process; left out where there is one. */
+export interface Seated {
+  readonly seat?: number;
+}
+
 export interface Begin {
   /** Absolute path of the plugin's entry. */
   readonly entry: string;
+  /** Where its copy lies: by what is below, an error is laid at its door. */
+  readonly folder: string;
   readonly name: string;
   /** What its package.json says. */
   readonly declared: unknown;
@@ -107,21 +114,29 @@ export interface Begin {
 }
 
 export type ToRunner =
-  | ({ readonly is: 'begin' } & Begin)
-  | {
+  | ({ readonly is: 'begin' } & Begin & Seated)
+  | ({
       readonly is: 'call';
       readonly id: number;
       readonly kind: CallKind;
       readonly index: number;
       readonly args: readonly unknown[];
-    }
-  | { readonly is: 'answer'; readonly id: number; readonly value?: unknown; readonly problem?: string }
-  | { readonly is: 'config'; readonly config: object }
-  | { readonly is: 'world'; readonly world: DaemonSnapshot }
+    } & Seated)
+  | ({
+      readonly is: 'answer';
+      readonly id: number;
+      readonly value?: unknown;
+      readonly problem?: string;
+    } & Seated)
+  | ({ readonly is: 'config'; readonly config: object } & Seated)
+  | ({ readonly is: 'world'; readonly world: DaemonSnapshot } & Seated)
   | { readonly is: 'ping' }
+  /** One plugin goes, the process stays. */
+  | ({ readonly is: 'leave'; readonly reason: string } & Seated)
   | { readonly is: 'end'; readonly reason: string };
 
-export type FromRunner =
+/** As the plugin's own part of the process says it. */
+export type Said =
   | { readonly is: 'declared'; readonly declaration: unknown }
   | { readonly is: 'refused'; readonly reason: string }
   | { readonly is: 'up' }
@@ -130,9 +145,14 @@ export type FromRunner =
   | { readonly is: 'answer'; readonly id: number; readonly value?: unknown; readonly problem?: string }
   | { readonly is: 'send'; readonly id: number; readonly command: string; readonly args: readonly unknown[] }
   | { readonly is: 'log'; readonly level: string; readonly message: string; readonly fields: object }
+  /** It has gone, by `leave`. */
+  | { readonly is: 'left' };
+
+export type FromRunner =
+  | (Said & Seated)
   | { readonly is: 'pong' }
-  /** The last word of a runner that ends by itself. */
-  | { readonly is: 'broke'; readonly reason: string };
+  /** The last word of a runner that ends by itself; `by`: the plugin whose code the stack shows. */
+  | { readonly is: 'broke'; readonly reason: string; readonly by?: string };
 
 /** As they were before the plugin came: what it makes of them must not break the line. */
 const { parse, stringify } = JSON;

@@ -1,22 +1,34 @@
 /**
  * Plugins in processes of their own, as discovery asks for them: by what they declare in a first, short run.
  */
+import type { Isolation } from '../../config/checks/third-party.ts';
+import type { Logger } from '../../contract/platform.ts';
 import type { Plugin } from '../../contract/plugin.ts';
 import { KEPT_CONTENTS } from '../discovery/stage.ts';
-import type { RunnerRequest } from './first-run.ts';
+import type { RunnerRequest } from './process/first-run.ts';
+import type { SharedRunners } from './process/shared-runners.ts';
 
 interface CarriedState {
+  readonly isolation: Carriage;
   /** Why its process is not there though the plugin is up; undefined while it is. */
   absence: string | undefined;
   /** Its process has the daemon's network though it may not use it. */
   hasOurNetwork: boolean;
 }
 
+/** In a process of its own, or in one that it shares. */
+type Carriage = Exclude<Isolation, 'none'>;
+
 const carried = new WeakMap<Plugin, CarriedState>();
 
-/** Whether the plugin's code is in a process of its own. */
+/** Whether the plugin's code is in another process than the daemon's. */
 export function isCarried(plugin: Plugin): boolean {
   return carried.has(plugin);
+}
+
+/** Undefined for one whose code is in the daemon. */
+export function carriedIn(plugin: Plugin): Carriage | undefined {
+  return carried.get(plugin)?.isolation;
 }
 
 /** Why its process is not there though the plugin is up; undefined while it is. */
@@ -32,41 +44,58 @@ export function notKeptFrom(plugin: Plugin): string | undefined {
     : undefined;
 }
 
+export interface RunnersOptions {
+  readonly log: Logger;
+  /** The plugin's process has ended by itself too often; it is to be switched off. */
+  readonly onGivenUp?: (plugin: Plugin, reason: string) => void;
+}
+
 export class Runners {
   readonly #onGivenUp: (plugin: Plugin, reason: string) => void;
-  /** By entry, which is another for each content. */
+  readonly #log: Logger;
+  #shared: SharedRunners | undefined;
+  /** By isolation and entry, which is another for each content. */
   readonly #known = new Map<string, Plugin>();
 
-  /** `onGivenUp`: the plugin's process has ended by itself too often; it is to be switched off. */
-  constructor(onGivenUp: (plugin: Plugin, reason: string) => void = () => undefined) {
+  constructor({ log, onGivenUp = () => undefined }: RunnersOptions) {
     this.#onGivenUp = onGivenUp;
+    this.#log = log;
   }
 
   /** The very same plugin for the same content. Rejects with the sentence why it cannot be carried. */
-  async load(request: RunnerRequest): Promise<Plugin> {
-    const { entry, name, folder, declared } = request;
-    const known = this.#known.get(entry);
-    if (known) return known;
+  async load(request: RunnerRequest, isolation: Carriage): Promise<Plugin> {
+    const { entry, name, folder, declared, stateDir } = request;
+    const { permissions } = declared;
     // Loaded here: most daemons need none of it, and what draws pages comes with it.
-    const [{ carriedPlugin }, { declarationFrom }] = await Promise.all([
-      import('./carried-plugin.ts'),
-      import('./first-run.ts'),
+    const [{ carriedPlugin }, { declarationFrom }, { RunnerProcess }, { SharedRunners }] = await Promise.all([
+      import('./carried/carried-plugin.ts'),
+      import('./process/first-run.ts'),
+      import('./process/runner-process.ts'),
+      import('./process/shared-runners.ts'),
     ]);
-    const state: CarriedState = { absence: undefined, hasOurNetwork: false };
+    const shared = (this.#shared ??= new SharedRunners(this.#log));
+    if (isolation === 'shared') shared.expect({ name, entry, stateDir, permissions });
+    else shared.forget(name);
+    const key = `${isolation} ${entry}`;
+    const known = this.#known.get(key);
+    if (known) return known;
+    const state: CarriedState = { isolation, absence: undefined, hasOurNetwork: false };
     const onNetwork = (isOurs: boolean): void => {
       state.hasOurNetwork = isOurs;
     };
     const plugin: Plugin = carriedPlugin({
       declaration: await declarationFrom({ ...request, onNetwork }),
-      begin: { entry, name, declared },
-      confinement: { entry, folder, permissions: declared.permissions },
+      isolation,
+      begin: { entry, folder, name, declared },
+      confinement: { entry, folder, permissions },
+      launch: (options) => (isolation === 'shared' ? shared.seat(options) : new RunnerProcess(options)),
       onGivenUp: (reason) => this.#onGivenUp(plugin, reason),
       onAbsence: (why) => {
         state.absence = why;
       },
       onNetwork,
     });
-    this.#known.set(entry, plugin);
+    this.#known.set(key, plugin);
     this.#forgetOlder(name);
     carried.set(plugin, state);
     return plugin;

@@ -117,7 +117,7 @@ export const DOCUMENTS = {
           reason: text().allow(null),
           effects: Joi.array().items(Joi.string()).required(),
           third_party: flag(),
-          isolation: Joi.string().valid('own', 'none').required(),
+          isolation: Joi.string().valid('own', 'shared', 'none').required(),
           permissions: Joi.array().items(Joi.string()).allow(null).required(),
         }),
       ),

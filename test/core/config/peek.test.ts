@@ -18,7 +18,7 @@ const DEFAULTS = {
   stateDir: '/var/lib/mountkeeper',
   pluginDirs: [],
   switched: new Map<string, boolean>(),
-  inProcess: new Set<string>(),
+  isolation: new Map<string, string>(),
   logFile: '',
   logLevel: 'info',
 };
@@ -34,7 +34,7 @@ describe('first look at the configuration', () => {
       stateDir: join(dir, 'state'),
       pluginDirs: [join(dir, 'mine'), '/opt/theirs'],
       switched: new Map(),
-      inProcess: new Set(),
+      isolation: new Map(),
       logFile: join(dir, 'd.log'),
       logLevel: 'debug',
     });

@@ -1,7 +1,7 @@
 // @load loud
 /**
- * Hostile plugins in processes of their own that end three times: each is named with its cause, switched off, and
- * gone with the daemon. `strangers.test.ts` has all the others.
+ * Hostile plugins in processes of their own, and in shared ones, that end three times: each is named with its cause,
+ * switched off, and gone with the daemon. `strangers.test.ts` has all the others.
  */
 import assert from 'node:assert/strict';
 import { readFile, readdir } from 'node:fs/promises';
@@ -47,7 +47,21 @@ const HOSTILE: Readonly<Record<string, readonly [body: string, state: string, ..
   ],
 };
 
-describe('hostile plugins in processes of their own', () => {
+/** In two processes, by their permissions: of one it is known who ends it, of the other not. */
+const SHARED: Readonly<Record<string, readonly [body: string, state: string, ...causes: RegExp[]]>> = {
+  quits: [soon('process.exit(4);'), 'failed', /it called process\.exit\(4\)/, THREE_TIMES],
+  stays: ["ctx.route({ method: 'GET', path: '/', handler: () => ({ pid: process.pid }) });", 'active'],
+  spins: [
+    soon('for (;;);'),
+    'failed',
+    /one of neighbour, spins, .*: it did not answer for 10 s/,
+    THREE_TIMES,
+  ],
+  neighbour: ['', 'failed', /one of neighbour, spins, .*: it did not answer for 10 s/, THREE_TIMES],
+};
+const KNOWN: ReadonlySet<string> = new Set(['quits', 'stays']);
+
+describe('hostile plugins in processes of their own, and in shared ones', () => {
   let scratch: Scratch;
   let daemon: Daemon;
   const failures: string[] = [];
@@ -87,9 +101,14 @@ describe('hostile plugins in processes of their own', () => {
         source(name, body).replace('\n', "\nimport { writeSync } from 'node:fs';\nvoid writeSync;\n"),
         { permissions: ['read-status', 'processes'] },
       );
-    const on = Object.fromEntries(
-      Object.keys(HOSTILE).map((name) => [`plugins.${name}`, { enabled: true, isolation: 'own' }]),
-    );
+    for (const [name, [body]] of Object.entries(SHARED))
+      await place(scratch, name, source(name, body), {
+        permissions: KNOWN.has(name) ? ['read-status', 'network'] : ['read-status'],
+      });
+    const on = Object.fromEntries([
+      ...Object.keys(HOSTILE).map((name) => [`plugins.${name}`, { enabled: true, isolation: 'own' }]),
+      ...Object.keys(SHARED).map((name) => [`plugins.${name}`, { enabled: true, isolation: 'shared' }]),
+    ]) as Record<string, Record<string, unknown>>;
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],
       shares: [{ name: 'files', connection: 'nas' }],
@@ -107,7 +126,7 @@ describe('hostile plugins in processes of their own', () => {
     return scratch.close();
   });
 
-  for (const [name, [, state, ...causes]] of Object.entries(HOSTILE)) {
+  for (const [name, [, state, ...causes]] of Object.entries({ ...HOSTILE, ...SHARED })) {
     it(`${name}: is named with its cause`, async () => {
       const { reason } = await inState(daemon, name, state, 150_000);
       for (const cause of causes) assert.match(reason ?? '', cause);
@@ -122,6 +141,15 @@ describe('hostile plugins in processes of their own', () => {
       );
     });
   }
+
+  it('one in a shared process is mended while the other runs on', async () => {
+    const pid = async (): Promise<number> => (await daemon.get<{ pid: number }>('/ext/stays')).body.pid;
+    const before_ = await pid();
+    await place(scratch, 'quits', source('quits', ''), { permissions: ['read-status', 'network'] });
+    await inState(daemon, 'quits', 'active');
+    await inState(daemon, 'stays', 'active');
+    assert.equal(await pid(), before_);
+  });
 
   it('says so to people, and comes back by its switch', async () => {
     const said = await notices(daemon);

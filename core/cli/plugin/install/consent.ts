@@ -15,7 +15,7 @@ export interface Newcomer {
 
 export interface Surroundings {
   readonly cli: Pick<CliContext, 'json' | 'signal' | 'printError'>;
-  readonly peeked: Pick<Peeked, 'switched' | 'inProcess'>;
+  readonly peeked: Pick<Peeked, 'switched' | 'isolation'>;
   readonly store: Pick<PluginStore, 'permissions'>;
   /** It was said beforehand. */
   readonly isAgreed: boolean;
@@ -37,7 +37,7 @@ export async function agreeToMore(
   person: Person = { input: process.stdin, output: process.stderr },
 ): Promise<void> {
   // What runs inside the daemon may do everything already.
-  if (isAgreed || !enabledIn(peeked).has(name) || peeked.inProcess.has(name)) return;
+  if (isAgreed || !enabledIn(peeked).has(name) || peeked.isolation.get(name) === 'none') return;
   const more = beyond(permissions, (await store.permissions(name)) ?? []);
   if (more.length === 0) return;
   const words = `version ${version} may also ${inWords(more)}, and the plugin is on`;

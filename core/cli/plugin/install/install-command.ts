@@ -103,7 +103,7 @@ function report(
     ...(source.kind === 'registry' ? [] : [['  from', source.spec]]),
     ['  integrity', integrity ?? 'npm names none'],
     ...(source.kind === 'registry' ? [['  provenance', provenanceText(provenance)]] : []),
-    ['  it may', mayOf({ permissions, isolation: peeked.inProcess.has(name) ? 'none' : 'own' })],
+    ['  it may', mayOf({ permissions, isolation: peeked.isolation.get(name) ?? 'own' })],
     ...(hasScripts ? [['  scripts', 'the package has scripts for its installation; they were not run']] : []),
   ];
   cli.table(rows);

@@ -103,7 +103,7 @@ async function examine(name: string, { fetched, project, peeked }: Examination):
     // Discovery takes the name of the folder for that of the plugin.
     const folder = path.join(room, name);
     await symlink(path.relative(room, fetched.folder), folder);
-    const { problem } = await examinePlugin(folder, peeked.inProcess.has(name) ? 'none' : 'own', {
+    const { problem } = await examinePlugin(folder, peeked.isolation.get(name) ?? 'own', {
       inTree: IN_TREE_PLUGINS,
       thirdPartyDirs: [],
       stateDir: room,

@@ -59,7 +59,7 @@ async function updated(former: Installed, workshop: Workshop): Promise<boolean> 
       await agreeToMore({ name, version, permissions }, workshop);
       cli.signal.throwIfAborted();
       await store.putInPlace(name, fetched);
-      const may = mayOf({ permissions, isolation: peeked.inProcess.has(name) ? 'none' : 'own' });
+      const may = mayOf({ permissions, isolation: peeked.isolation.get(name) ?? 'own' });
       tellUpdate(
         { name, former: former.version, version, permissions },
         `-> ${version}  ${integrity}`.trimEnd() + `; it may ${may}`,

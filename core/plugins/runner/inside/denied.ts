@@ -12,11 +12,11 @@ const ASKED: Readonly<Record<string, Permission>> = {
   Addon: 'addons',
 };
 
-let own: string | undefined;
+const own = new Set<string>();
 
-/** The plugin's own folder, for which it has to ask less. */
+/** A plugin's own folder, for which it has to ask less. */
 export function keepsFilesIn(folder: string): void {
-  own = folder;
+  own.add(folder);
 }
 
 interface Denial {
@@ -37,7 +37,7 @@ export function told(error: unknown): string {
 }
 
 function askedFor(permission: string, resource: string): Permission | undefined {
-  const isOwn = own !== undefined && (resource === own || resource.startsWith(`${own}/`));
+  const isOwn = [...own].some((folder) => resource === folder || resource.startsWith(`${folder}/`));
   return isOwn ? 'own-files' : ASKED[permission];
 }
 

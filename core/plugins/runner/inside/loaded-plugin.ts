@@ -9,13 +9,13 @@ import { createInstance } from '../../instance/instance.ts';
 import type { Instance } from '../../instance/instance.ts';
 import type { JobScheduler } from '../../instance/recurring.ts';
 import type { DisposeReason } from '../../instance/scope.ts';
-import { drawTab } from '../carried-tab.ts';
-import type { TabCall } from '../carried-tab.ts';
+import { drawTab } from '../carried/carried-tab.ts';
+import type { TabCall } from '../carried/carried-tab.ts';
 import { told } from './denied.ts';
 import { createServiceCopies } from './service-copies.ts';
 import type { ServiceCopies } from './service-copies.ts';
 import { MOST_MESSAGE_BYTES } from '../protocol.ts';
-import type { Begin, FromRunner, Read, RouteRequest, State, ToRunner } from '../protocol.ts';
+import type { Begin, Read, RouteRequest, Said, State, ToRunner } from '../protocol.ts';
 import { answerOf, routeServer } from './route-server.ts';
 
 const READ_MS = 1_000;
@@ -25,11 +25,11 @@ const RELEASE_MS = 4_000;
 
 interface Voice {
   readonly log: Logger;
-  readonly say: (message: FromRunner) => void;
+  readonly say: (message: Said) => void;
 }
 
 type AnyFn = (...args: unknown[]) => unknown;
-type Heard = Exclude<ToRunner, { is: 'begin' | 'ping' | 'end' }>;
+export type Heard = Exclude<ToRunner, { is: 'begin' | 'ping' | 'leave' | 'end' }>;
 
 export class LoadedPlugin {
   readonly #voice: Voice;

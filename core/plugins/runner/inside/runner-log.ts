@@ -1,12 +1,12 @@
 /** `ctx.log` of a plugin in its own process: each line goes to the daemon, which writes it. */
 import { pino } from 'pino';
 import type { Logger } from '../../../contract/platform.ts';
-import type { FromRunner } from '../protocol.ts';
+import type { Said } from '../protocol.ts';
 
 /** Twice what the daemon takes in a second; what is beyond is not even sent. */
 const MOST_A_SECOND = 100;
 
-export function runnerLog(level: string, say: (message: FromRunner) => void): Logger {
+export function runnerLog(level: string, say: (message: Said) => void): Logger {
   let sinceMs = performance.now();
   let lines = 0;
   const write = (text: string): void => {

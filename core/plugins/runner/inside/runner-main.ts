@@ -1,9 +1,9 @@
 /**
- * The process of one stranger's plugin. Its first message says which; from then on the daemon calls its
- * functions, and hears every second what its status, its shares' status and its metrics read. Whatever the
- * plugin does, it does to this process alone.
+ * The process of a stranger's plugin, or of several that share it. A message says which; from then on the daemon
+ * calls its functions, and hears every second what its status, its shares' status and its metrics read. Whatever
+ * the plugin does, it does to this process alone.
  */
-import { placeIn } from '../../blame.ts';
+import { pluginIn, placeIn } from '../../blame.ts';
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { setPriority } from 'node:os';
@@ -14,23 +14,32 @@ import { importModule } from '../../../platform/load-module.ts';
 import { manifestProblem, pickPlugin, thirdPartyProblem } from '../../discovery/manifest.ts';
 import type { Declared } from '../../discovery/manifest.ts';
 import { dryRun } from '../../instance/instance.ts';
-import { ownFolder } from '../confinement.ts';
-import type { Declaration } from '../declaration.ts';
+import { ownFolder } from '../process/confinement.ts';
+import type { Declaration } from '../carried/declaration.ts';
 import { keepsFilesIn, told } from './denied.ts';
 import { LoadedPlugin } from './loaded-plugin.ts';
+import type { Heard } from './loaded-plugin.ts';
 import { FrameReader, frame, sendTo } from '../protocol.ts';
-import type { Begin, FromRunner, ToRunner } from '../protocol.ts';
+import type { Begin, FromRunner, Said, ToRunner } from '../protocol.ts';
 import { runnerLog } from './runner-log.ts';
 
 const CHANNEL = 3;
 /** Below everything that serves somebody. */
 const NICENESS = 10;
+/** Deep enough to find the plugin that ends the process from far down in a library. */
+const DEEPEST_STACK = 100;
 const leave = process.exit.bind(process);
 
 setPriority(NICENESS);
 const channel = new Socket({ fd: CHANNEL, readable: true, writable: true });
 const reader = new FrameReader();
-let loaded: LoadedPlugin | undefined;
+/** One plugin; `loaded` once its module is there. */
+interface Place {
+  loaded?: LoadedPlugin;
+}
+const places = new Map<number, Place>();
+/** Name and folder of all that were loaded; what has gone may have left something behind. */
+const folders: [name: string, folder: string][] = [];
 let isEnding = false;
 
 function say(message: FromRunner): void {
@@ -38,18 +47,23 @@ function say(message: FromRunner): void {
 }
 
 /** At once, for there may be no later. */
-function lastWords(reason: string): void {
+function lastWords(reason: string, stack: string): void {
   if (isEnding) return;
   isEnding = true;
+  const by = pluginIn(stack, folders);
   try {
-    writeSync(CHANNEL, frame({ is: 'broke', reason: reason.slice(0, 1_000) }));
+    writeSync(
+      CHANNEL,
+      frame({ is: 'broke', reason: reason.slice(0, 1_000), ...(by !== undefined && { by }) }),
+    );
   } catch {
     // The daemon does not read: it will find out by the exit code.
   }
 }
 
 function breakOff(what: string, error: unknown): void {
-  lastWords(`${what}: ${error instanceof Error ? told(error) : inspect(error)}${placeOf(error)}`);
+  const said = error instanceof Error ? told(error) : inspect(error);
+  lastWords(`${what}: ${said}${placeOf(error)}`, error instanceof Error ? String(error.stack) : '');
   leave(1);
 }
 
@@ -71,9 +85,10 @@ function endBy(error: SyntaxError): Promise<never> {
   return new Promise(() => undefined);
 }
 
-async function pluginOf({ entry, name, declared }: Begin): Promise<Plugin> {
+async function pluginOf({ entry, name, declared, task }: Begin): Promise<Plugin> {
   const namespace = await importModule(entry).catch((error: unknown) => {
-    if (error instanceof SyntaxError) return endBy(error);
+    // Later there may be others here.
+    if (error instanceof SyntaxError && task === 'declare') return endBy(error);
     throw new Error(`it cannot be loaded: ${told(error)}${placeOf(error)}`, { cause: undefined });
   });
   const plugin = pickPlugin(namespace);
@@ -84,47 +99,68 @@ async function pluginOf({ entry, name, declared }: Begin): Promise<Plugin> {
 
 /** What only this needs is loaded here: most of a runner's time it is of no use. */
 async function declared(plugin: Plugin, log: Logger): Promise<Declaration> {
-  const { declarationOf } = await import('../declaration.ts');
+  const { declarationOf } = await import('../carried/declaration.ts');
   const ledger = dryRun(plugin, log, true);
   const declaration = declarationOf(plugin, ledger);
   if (ledger.routes.length > 0) await (await import('./route-server.ts')).routeServer(ledger.routes);
   return declaration;
 }
 
-async function begin(message: Begin): Promise<void> {
-  const log = runnerLog(message.logLevel, say);
+async function begin(message: Begin, seat: number): Promise<void> {
+  const tell = (said: Said): void => say({ ...said, seat });
+  const log = runnerLog(message.logLevel, tell);
   keepsFilesIn(ownFolder({ stateDir: message.paths.stateDir, name: message.name }));
+  folders.push([message.name, message.folder]);
+  const place: Place = {};
+  places.set(seat, place);
   try {
     const plugin = await pluginOf(message);
     if (message.task === 'declare') {
-      return say({ is: 'declared', declaration: await declared(plugin, log) });
+      return tell({ is: 'declared', declaration: await declared(plugin, log) });
     }
-    loaded = new LoadedPlugin(plugin, message, { log, say });
-    await loaded.activate();
-    say({ is: 'up' });
+    // It was told to go while it was imported.
+    if (places.get(seat) !== place) return;
+    place.loaded = new LoadedPlugin(plugin, message, { log, say: tell });
+    await place.loaded.activate();
+    tell({ is: 'up' });
   } catch (error) {
-    say({ is: message.task === 'declare' ? 'refused' : 'failed', reason: told(error) });
+    tell({ is: message.task === 'declare' ? 'refused' : 'failed', reason: told(error) });
   }
+}
+
+async function leaveSeat(seat: number, reason: string): Promise<void> {
+  const loaded = places.get(seat)?.loaded;
+  places.delete(seat);
+  await loaded?.dispose(reason);
+  say({ is: 'left', seat });
 }
 
 async function end(reason: string): Promise<void> {
   isEnding = true;
-  await loaded?.dispose(reason);
+  await Promise.all([...places.values()].map(async ({ loaded }) => loaded?.dispose(reason)));
   leave(0);
 }
 
 function take(message: ToRunner): void {
-  if (message.is === 'begin') void begin(message);
-  else if (message.is === 'ping') say({ is: 'pong' });
-  else if (message.is === 'end') void end(message.reason);
-  else loaded?.take(message);
+  if (message.is === 'ping') return say({ is: 'pong' });
+  if (message.is === 'end') return void end(message.reason);
+  takeFor(message.seat ?? 0, message);
+}
+
+function takeFor(seat: number, message: Heard | Extract<ToRunner, { is: 'begin' | 'leave' }>): void {
+  if (message.is === 'begin') void begin(message, seat);
+  else if (message.is === 'leave') void leaveSeat(seat, message.reason);
+  else places.get(seat)?.loaded?.take(message);
 }
 
 process.on('uncaughtException', (error) => breakOff('it broke off with an error that nobody caught', error));
 process.on('unhandledRejection', (error) =>
   breakOff('it broke off with a rejection that nobody caught', error),
 );
-process.on('exit', (code) => lastWords(`it called process.exit(${code})`));
+process.on('exit', (code) => {
+  Error.stackTraceLimit = DEEPEST_STACK;
+  lastWords(`it called process.exit(${code})`, String(new Error('exit').stack));
+});
 // Ends with the daemon's end of the socket, even without the shell beside it.
 channel.on('close', () => leave(0));
 channel.on('error', () => leave(0));

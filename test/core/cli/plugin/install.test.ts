@@ -168,7 +168,10 @@ describe('a version that asks for more', () => {
           signal: new AbortController().signal,
           printError: (text) => void (said += text),
         },
-        peeked: { switched: new Map([['garden', isOn]]), inProcess: new Set(isInProcess ? ['garden'] : []) },
+        peeked: {
+          switched: new Map([['garden', isOn]]),
+          isolation: new Map(isInProcess ? [['garden', 'none']] : []),
+        },
         store,
         isAgreed,
       },

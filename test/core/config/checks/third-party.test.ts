@@ -22,7 +22,7 @@ describe("third parties' plugins in a document", () => {
   const rooms: Room[] = [];
   let loads: string[][];
   let isLoaded: boolean;
-  let vouchedFor: readonly string[];
+  let place: string | undefined;
   const dormant = entry('garden', dormantContribution({ guard: false, shareKeys: [] }), {
     thirdParty: true,
     enabledByDefault: false,
@@ -45,9 +45,9 @@ describe("third parties' plugins in a document", () => {
       entries: () => [...sampleEntries(), isLoaded ? loaded : dormant, beds],
       strangers: () => ({
         comesWithUs: (name) => sampleEntries().some(({ owner }) => owner === name),
-        load: async (names, inProcess) => {
+        load: async (names, isolation) => {
           loads.push([...names]);
-          vouchedFor = inProcess;
+          place = isolation.get('garden');
           if (names.includes('garden')) isLoaded = true;
         },
       }),
@@ -96,14 +96,15 @@ describe("third parties' plugins in a document", () => {
 
   it('are imported into the daemon only where the file vouches for them', async () => {
     for (const [line, expected] of [
-      ['', []],
-      ['isolation = "own"', []],
-      ['isolation = "nine"', []],
-      ['isolation = "none"', ['garden']],
+      ['', 'own'],
+      ['isolation = "own"', 'own'],
+      ['isolation = "nine"', 'own'],
+      ['isolation = "shared"', 'shared'],
+      ['isolation = "none"', 'none'],
     ] as const) {
       open();
       await room.service.check(`${ON}${line}\n`, 'file');
-      assert.deepEqual(vouchedFor, expected, line);
+      assert.equal(place, expected, line);
     }
   });
 

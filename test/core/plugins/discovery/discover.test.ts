@@ -30,6 +30,7 @@ interface Folders {
     importMs?: number,
     enabled?: readonly string[],
     inProcess?: readonly string[],
+    shared?: readonly string[],
   ): Promise<readonly FoundPlugin[]>;
 }
 
@@ -56,14 +57,17 @@ async function folders(t: TestContext): Promise<Folders> {
       );
       await write(`third/${name}/index.js`, entry);
     },
-    discover: (importMs = 20_000, enabled, inProcess) =>
+    discover: (importMs = 20_000, enabled, inProcess, shared = []) =>
       discoverPlugins({
         inTree: path.join(root, 'tree'),
         thirdPartyDirs: [path.join(root, 'third')],
         stateDir: path.join(root, 'state'),
         enabled: enabled ? new Set(enabled) : written,
         // What the daemon imports itself is the subject here.
-        inProcess: inProcess ? new Set(inProcess) : written,
+        isolation: new Map([
+          ...[...(inProcess ?? written)].map((name) => [name, 'none'] as const),
+          ...shared.map((name) => [name, 'shared'] as const),
+        ]),
         log,
         importMs,
       }),
@@ -80,17 +84,19 @@ describe("a third party's plugin that nobody vouches for", () => {
   const whereItRuns = (name: string): string => shell(name, `(globalThis.imported ??= []).push('${name}');`);
   const imported = (): readonly string[] => (globalThis as { imported?: string[] }).imported ?? [];
 
-  it('is loaded in a process of its own; one that is vouched for, in this one', async (t) => {
+  it('is loaded in a process of its own, or in one that it shares; one that is vouched for, in this one', async (t) => {
     const at = await folders(t);
     t.after(() => delete (globalThis as { imported?: string[] }).imported);
     await at.plugin('apart', whereItRuns('apart'));
     await at.plugin('inside', whereItRuns('inside'));
-    const found = await at.discover(20_000, undefined, ['inside']);
+    await at.plugin('together', whereItRuns('together'));
+    const found = await at.discover(20_000, undefined, ['inside'], ['together']);
     assert.deepEqual(
       found.map(({ name, isolation, plugin }) => [name, isolation, plugin && isCarried(plugin)]),
       [
         ['apart', 'own', true],
         ['inside', 'none', false],
+        ['together', 'shared', true],
       ],
     );
     assert.deepEqual(imported(), ['inside']);

@@ -63,7 +63,7 @@ async function lamp(t: TestContext): Promise<Lamp> {
         thirdPartyDirs: [path.dirname(source)],
         stateDir,
         enabled: new Set(['lamp']),
-        inProcess: new Set(isolated ? [] : ['lamp']),
+        isolation: new Map(isolated ? [] : [['lamp', 'none']]),
         log: collectLog().log,
         importMs: 20_000,
       });

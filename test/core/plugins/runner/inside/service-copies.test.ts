@@ -6,10 +6,10 @@ import type { PluginContext } from '../../../../../core/contract/plugin.ts';
 import type { ConfigService, Secrets } from '../../../../../core/contract/config.ts';
 import type { SharesService } from '../../../../../core/contract/shares.ts';
 import type { Snapshot, StatusService } from '../../../../../core/contract/status.ts';
-import type { Declaration } from '../../../../../core/plugins/runner/declaration.ts';
+import type { Declaration } from '../../../../../core/plugins/runner/carried/declaration.ts';
 import { createServiceCopies } from '../../../../../core/plugins/runner/inside/service-copies.ts';
 import type { Begin, DaemonSnapshot } from '../../../../../core/plugins/runner/protocol.ts';
-import { daemonSnapshot } from '../../../../../core/plugins/runner/daemon-snapshot.ts';
+import { daemonSnapshot } from '../../../../../core/plugins/runner/carried/daemon-snapshot.ts';
 import { createClock } from '../../../../../core/platform/clock.ts';
 
 const SECRET = 'hush';

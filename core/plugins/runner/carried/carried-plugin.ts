@@ -5,33 +5,36 @@
 import { isDeepStrictEqual } from 'node:util';
 import Boom from '@hapi/boom';
 import type { Lifecycle, Request, ResponseToolkit, RouteOptions, ServerRoute } from '@hapi/hapi';
-import type { Tab, View } from '../../contract/dashboard.ts';
-import type { Bandwidth } from '../../contract/mount.ts';
-import type { Hooks } from '../../contract/hooks.ts';
-import type { Plugin, PluginContext } from '../../contract/plugin.ts';
-import type { MetricFamily } from '../../contract/metrics.ts';
-import type { Clock } from '../../contract/platform.ts';
-import { timeBox } from '../../platform/deadline.ts';
-import { makeFolder } from '../../platform/files/make-folder.ts';
+import type { Tab, View } from '../../../contract/dashboard.ts';
+import type { Bandwidth } from '../../../contract/mount.ts';
+import type { Hooks } from '../../../contract/hooks.ts';
+import type { Plugin, PluginContext } from '../../../contract/plugin.ts';
+import type { MetricFamily } from '../../../contract/metrics.ts';
+import type { Clock } from '../../../contract/platform.ts';
+import { timeBox } from '../../../platform/deadline.ts';
+import { makeFolder } from '../../../platform/files/make-folder.ts';
 import { answerWith, requestOf } from './carried-route.ts';
 import { contentOf, outcomeOf } from './carried-tab.ts';
 import type { CarriedTab, TabCall } from './carried-tab.ts';
 import { builtSchema } from './carried-schema.ts';
-import { ownFolder } from './confinement.ts';
-import type { Confinement } from './confinement.ts';
+import { ownFolder } from '../process/confinement.ts';
+import type { Confinement } from '../process/confinement.ts';
 import type { Declaration } from './declaration.ts';
-import { NotRunning, RunnerSupervisor } from './runner-supervisor.ts';
-import type { Crashes } from './runner-supervisor.ts';
-import { MOST_BODY_BYTES } from './protocol.ts';
-import type { Begin, Read, State } from './protocol.ts';
+import { NotRunning, RunnerSupervisor } from '../process/runner-supervisor.ts';
+import type { Crashes, RunnerSupervisorOptions } from '../process/runner-supervisor.ts';
+import { MOST_BODY_BYTES } from '../protocol.ts';
+import type { Begin, Read, State } from '../protocol.ts';
 import { followDaemon, daemonSnapshot, secretsNow } from './daemon-snapshot.ts';
 
 const DRAW_MS = 10_000;
-const HOLDS = 'a process of its own';
+const HOLDS = { own: 'a process of its own', shared: 'a shared process' } as const;
 
 export interface CarriedOptions {
   readonly declaration: Declaration;
-  readonly begin: Pick<Begin, 'entry' | 'name' | 'declared'>;
+  readonly isolation: keyof typeof HOLDS;
+  readonly begin: Pick<Begin, 'entry' | 'folder' | 'name' | 'declared'>;
+  /** Starts its process, or takes a seat in one. */
+  readonly launch: RunnerSupervisorOptions['launch'];
   readonly confinement: Pick<Confinement, 'entry' | 'folder' | 'permissions'>;
   readonly onGivenUp: (reason: string) => void;
   /** Its process has ended by itself, with what comes now; undefined once it is there again, or is not wanted. */
@@ -105,13 +108,13 @@ class Carried {
       this.#supervisor?.send({ is: 'world', world: secretsNow(ctx, this.#options.declaration) });
       this.#supervisor?.send({ is: 'config', config: next });
     });
-    ctx.effect(HOLDS, () => this.#begin());
+    ctx.effect(HOLDS[this.#options.isolation], () => this.#begin());
     for (const label of labels) ctx.effect(label, () => () => undefined);
   }
 
   async #begin(): Promise<() => Promise<void>> {
     const ctx = this.#ctx;
-    const { declaration, begin, confinement, onGivenUp, onAbsence, onNetwork } = this.#options;
+    const { declaration, begin, confinement, launch, onGivenUp, onAbsence, onNetwork } = this.#options;
     const clock = ctx.use('clock');
     const { stateDir, packageDir } = ctx.use('paths');
     const { name } = declaration;
@@ -121,6 +124,7 @@ class Carried {
       ctx,
       clock,
       crashes: this.#crashes,
+      launch,
       onGivenUp,
       onAbsence,
       onNetwork,

@@ -4,13 +4,13 @@
  */
 import { dirname, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { isReference } from '../../config/secrets/secrets.ts';
-import type { SecretReference } from '../../config/secrets/secrets.ts';
-import type { PluginContext } from '../../contract/plugin.ts';
-import type { LiveShare } from '../../contract/shares.ts';
+import { isReference } from '../../../config/secrets/secrets.ts';
+import type { SecretReference } from '../../../config/secrets/secrets.ts';
+import type { PluginContext } from '../../../contract/plugin.ts';
+import type { LiveShare } from '../../../contract/shares.ts';
 import type { Declaration } from './declaration.ts';
-import { sentence } from '../plugin-set.ts';
-import type { DaemonSnapshot, ResolvedSecret } from './protocol.ts';
+import { sentence } from '../../plugin-set.ts';
+import type { DaemonSnapshot, ResolvedSecret } from '../protocol.ts';
 
 const PACE_MS = 1_000;
 

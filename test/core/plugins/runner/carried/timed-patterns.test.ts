@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, it } from 'node:test';
 import Joi from 'joi';
-import { sleep } from '../../../support/platform/wait.ts';
-import { builtSchema, carriedSchema } from '../../../../core/plugins/runner/carried-schema.ts';
+import { sleep } from '../../../../support/platform/wait.ts';
+import { builtSchema, carriedSchema } from '../../../../../core/plugins/runner/carried/carried-schema.ts';
 
 const EVIL = `${'a'.repeat(27)}b`;
 
@@ -83,7 +83,7 @@ describe('patterns of a carried schema', () => {
   });
 
   it('have their time although the machine is busy with others', async () => {
-    const module = new URL('../../../../core/plugins/runner/timed-patterns.js', import.meta.url);
+    const module = new URL('../../../../../core/plugins/runner/carried/timed-patterns.js', import.meta.url);
     // A pattern of 20 to 40 ms that finds something at last, in a process that is stopped while it works.
     const code = `
       import { createRequire } from 'node:module';

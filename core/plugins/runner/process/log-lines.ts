@@ -1,7 +1,7 @@
 /** What a runner logs and prints, in the daemon's log under its plugin's name; not more than is readable. */
-import type { Clock, Logger } from '../../contract/platform.ts';
-import { textOf } from './protocol.ts';
-import { Budget, plainCopy } from '../instance/given-values.ts';
+import type { Clock, Logger } from '../../../contract/platform.ts';
+import { textOf } from '../protocol.ts';
+import { Budget, plainCopy } from '../../instance/given-values.ts';
 
 const MOST_A_SECOND = 50;
 const LONGEST = 8_192;

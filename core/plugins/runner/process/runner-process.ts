@@ -1,6 +1,6 @@
 /**
- * One runner: the process that a stranger's plugin lives in. It has a session of its own, low priority within
- * it, no capabilities where `setpriv` can drop them (root alone can empty the bounding set),
+ * One runner: the process that a stranger's plugin lives in, or several that share it. It has a session of its
+ * own, low priority within it, no capabilities where `setpriv` can drop them (root alone can empty the bounding set),
  * five variables for its environment and one socket to the daemon. A shell beside it reads from a pipe that the
  * daemon holds open: when the daemon is gone, however it went, the shell kills the whole session. Where the machine
  * runs out of memory between two looks, the kernel ends the runner first, not the daemon or a mount.
@@ -10,18 +10,18 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import type { Duplex, Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { Clock } from '../../contract/platform.ts';
-import { childEnvironment } from '../../platform/processes/environment.ts';
-import { readProcStat } from '../../platform/processes/proc-stat.ts';
-import type { ProcessIdentity } from '../../platform/processes/proc-stat.ts';
+import type { Clock } from '../../../contract/platform.ts';
+import { childEnvironment } from '../../../platform/processes/environment.ts';
+import { readProcStat } from '../../../platform/processes/proc-stat.ts';
+import type { ProcessIdentity } from '../../../platform/processes/proc-stat.ts';
 import { nodeFlags } from './confinement.ts';
 import type { Confinement } from './confinement.ts';
 import { hasOwnNetwork, killTree, memoryOf, processTree, processesWith } from './process-tree.ts';
-import { syntaxProblem } from '../discovery/preflight.ts';
-import { BrokenProtocol, FrameReader, sendTo, textOf } from './protocol.ts';
-import type { CallKind, FromRunner, ToRunner } from './protocol.ts';
+import { syntaxProblem } from '../../discovery/preflight.ts';
+import { BrokenProtocol, FrameReader, sendTo, textOf } from '../protocol.ts';
+import type { CallKind, FromRunner, Said, Seated, ToRunner } from '../protocol.ts';
 
-const MAIN = fileURLToPath(new URL('./inside/runner-main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../inside/runner-main.js', import.meta.url));
 const CHANNEL = 3;
 const LIFELINE = 4;
 const WITH_LIFELINE = `{
@@ -65,24 +65,51 @@ const KEPT_OUTPUT = 8_192;
 const MOST_PRINTED_BYTES = 1_048_576;
 const SECOND_MS = 1_000;
 
-export interface RunnerProcessOptions {
+/** Why a runner is gone that was to stay. */
+export interface RunnerEnd {
+  /** A sentence. */
+  readonly reason: string;
+  /** The plugin that has ended it, where the stack says so. */
+  readonly by?: string | undefined;
+  /** The plugin is not to blame: it comes back after so long, in milliseconds, and this does not count. */
+  readonly againMs?: number;
+}
+
+/** Where one plugin runs: a process, or its seat in one that several share. */
+export interface Runner {
+  /**
+   * Whether it is in the daemon's own network though its permissions say otherwise; also where that cannot be
+   * seen. To be asked while it lives.
+   */
+  readonly hasOurNetwork: boolean;
+  /** False when it is gone or does not read what it is sent. Throws for what cannot be sent. */
+  send(message: ToRunner): boolean;
+  /** Settles with its answer; rejects when it ends before. */
+  call(kind: CallKind, index: number, args: readonly unknown[]): Promise<unknown>;
+  /** Resolves when nothing is left of it: it has five seconds to release what it holds. */
+  end(reason: string): Promise<void>;
+  /** At once, and named as the cause. */
+  kill(reason: string): void;
+}
+
+export interface RunnerOptions {
   readonly clock: Clock;
   readonly confinement: Confinement;
-  readonly onMessage: (message: FromRunner) => void;
-  /** Once, when it is gone: the sentence why; undefined after `end`. */
-  readonly onEnd: (reason: string | undefined) => void;
+  readonly onMessage: (message: Said & Seated) => void;
+  /** Once, when it is gone; with undefined after `end`. */
+  readonly onEnd: (end: RunnerEnd | undefined) => void;
   /** What it prints, in whole lines. */
   readonly onLine: (line: string) => void;
 }
 
-interface OpenCall {
+interface OpenCall extends Seated {
   readonly sinceMs: number;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
 }
 
-export class RunnerProcess {
-  readonly #options: RunnerProcessOptions;
+export class RunnerProcess implements Runner {
+  readonly #options: RunnerOptions;
   readonly #child: ChildProcess;
   readonly #startTicks: string;
   /** All that it starts inherits it, unless it is kept from them. */
@@ -97,12 +124,13 @@ export class RunnerProcess {
   /** As the last look saw them: one that ends by itself leaves its children to nobody. */
   #tree: readonly ProcessIdentity[] = [];
   #reason: string | undefined;
+  #by: string | undefined;
   #isEnding = false;
   #isOver = false;
   #output = '';
   #cancelLook: () => void = () => undefined;
 
-  constructor(options: RunnerProcessOptions) {
+  constructor(options: RunnerOptions) {
     this.#options = options;
     const child = spawned(options.confinement, { [MARK]: this.#mark });
     this.#child = child;
@@ -136,29 +164,23 @@ export class RunnerProcess {
     this.#look();
   }
 
-  /**
-   * Whether it is in the daemon's own network though its permissions say otherwise; also where that cannot be
-   * seen. To be asked while it lives.
-   */
   get hasOurNetwork(): boolean {
     const { permissions } = this.#options.confinement;
     return !permissions.includes('network') && !hasOwnNetwork(this.#child.pid ?? 0);
   }
 
-  /** False when it is gone or does not read what it is sent. Throws for what cannot be sent. */
   send(message: ToRunner): boolean {
     return sendTo(this.#channel, message);
   }
 
-  /** Settles with its answer; rejects when it ends before. */
-  call(kind: CallKind, index: number, args: readonly unknown[]): Promise<unknown> {
+  call(kind: CallKind, index: number, args: readonly unknown[], of: Seated = {}): Promise<unknown> {
     if (this.#calls.size >= MOST_OPEN_CALLS)
       return Promise.reject(new Error(`${MOST_OPEN_CALLS} calls before this one have no answer yet`));
     return new Promise((resolve, reject) => {
       const id = (this.#lastCall += 1);
-      this.#calls.set(id, { resolve, reject, sinceMs: this.#options.clock.monotonic() });
+      this.#calls.set(id, { ...of, resolve, reject, sinceMs: this.#options.clock.monotonic() });
       try {
-        if (this.send({ is: 'call', id, kind, index, args })) return;
+        if (this.send({ is: 'call', ...of, id, kind, index, args })) return;
         throw new Error('its process does not take calls now');
       } catch (error) {
         this.#calls.delete(id);
@@ -167,7 +189,15 @@ export class RunnerProcess {
     });
   }
 
-  /** Resolves when nothing is left of it: it has five seconds to release what it holds. */
+  /** What one of several was asked, and will not answer any more. */
+  forgetCallsOf(seat: number): void {
+    for (const [id, call] of this.#calls) {
+      if (call.seat !== seat) continue;
+      this.#calls.delete(id);
+      call.reject(new Error('it has ended'));
+    }
+  }
+
   async end(reason: string): Promise<void> {
     if (this.#isOver) return;
     this.#isEnding = true;
@@ -177,7 +207,6 @@ export class RunnerProcess {
     cancel();
   }
 
-  /** At once, and named as the cause. */
   kill(reason: string): void {
     this.#reason ??= reason;
     this.#kill();
@@ -213,9 +242,15 @@ export class RunnerProcess {
 
   #hear(message: FromRunner): void {
     this.#silentLooks = 0;
-    if (message.is === 'broke') this.#reason ??= textOf(message.reason);
+    if (message.is === 'broke') this.#broke(message);
     else if (message.is === 'answer') this.#answer(message);
     else if (message.is !== 'pong') this.#options.onMessage(message);
+  }
+
+  #broke({ reason, by }: Extract<FromRunner, { is: 'broke' }>): void {
+    if (this.#reason !== undefined) return;
+    this.#reason = textOf(reason);
+    if (typeof by === 'string') this.#by = by;
   }
 
   #answer({ id, value, problem }: Extract<FromRunner, { is: 'answer' }>): void {
@@ -296,7 +331,7 @@ export class RunnerProcess {
     for (const { reject } of this.#calls.values()) reject(new Error('its process has ended'));
     this.#calls.clear();
     for (const stream of this.#child.stdio) stream?.destroy();
-    this.#options.onEnd(this.#isEnding ? undefined : reason);
+    this.#options.onEnd(this.#isEnding ? undefined : { reason, by: this.#by });
   }
 
   #causeOf(code: number | null, signal: string | null): string {

@@ -4,13 +4,13 @@
  */
 import Joi from 'joi';
 import type { ServerRoute } from '@hapi/hapi';
-import type { Plugin } from '../../contract/plugin.ts';
-import type { Texts } from '../../sdk/texts.ts';
-import type { Ledger } from '../instance/ledger.ts';
+import type { Plugin } from '../../../contract/plugin.ts';
+import type { Texts } from '../../../sdk/texts.ts';
+import type { Ledger } from '../../instance/ledger.ts';
 import { carriedTab } from './carried-tab.ts';
 import type { CarriedTab } from './carried-tab.ts';
 import { carriedSchema } from './carried-schema.ts';
-import { CARRIED_COMMANDS, CARRIED_HOOKS, CARRIED_SERVICES, NotCarried } from './protocol.ts';
+import { CARRIED_COMMANDS, CARRIED_HOOKS, CARRIED_SERVICES, NotCarried } from '../protocol.ts';
 
 export interface CarriedRoute {
   readonly method: string | readonly string[];

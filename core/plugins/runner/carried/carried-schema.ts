@@ -4,10 +4,10 @@
  */
 import Joi from 'joi';
 import type { Description, ObjectSchema, Root } from 'joi';
-import { duration, rate, size } from '../../sdk/config-types.ts';
-import type { Limits } from '../../sdk/config-types.ts';
-import { isTable } from '../../sdk/toml/document.ts';
-import { NotCarried } from './protocol.ts';
+import { duration, rate, size } from '../../../sdk/config-types.ts';
+import type { Limits } from '../../../sdk/config-types.ts';
+import { isTable } from '../../../sdk/toml/document.ts';
+import { NotCarried } from '../protocol.ts';
 import { timePatterns } from './timed-patterns.ts';
 
 const AMOUNTS = { duration, size, rate } as const;

@@ -1,11 +1,11 @@
 /** The first, short run of a plugin's process, in which it says what it declares. */
-import { createClock } from '../../platform/clock.ts';
-import type { Declared } from '../discovery/manifest.ts';
-import { packageDir } from '../discovery/stage.ts';
+import { createClock } from '../../../platform/clock.ts';
+import type { Declared } from '../../discovery/manifest.ts';
+import { packageDir } from '../../discovery/stage.ts';
 import { beyondPermissions } from './confinement.ts';
-import { checkedDeclaration } from './declaration.ts';
-import type { Declaration } from './declaration.ts';
-import { textOf } from './protocol.ts';
+import { checkedDeclaration } from '../carried/declaration.ts';
+import type { Declaration } from '../carried/declaration.ts';
+import { textOf } from '../protocol.ts';
 import { RunnerProcess } from './runner-process.ts';
 
 export interface RunnerRequest {
@@ -39,9 +39,9 @@ export async function declarationFrom(request: RunnerRequest): Promise<Declarati
         else return;
         runner.kill('it has said what was asked');
       },
-      onEnd: (reason) => {
+      onEnd: (end) => {
         cancel();
-        reject(new Error(reason));
+        reject(new Error(end?.reason));
       },
     });
     const cancel = clock.after(
@@ -57,6 +57,7 @@ export async function declarationFrom(request: RunnerRequest): Promise<Declarati
       is: 'begin',
       task: 'declare',
       entry,
+      folder,
       name,
       declared,
       config: {},

@@ -3,10 +3,10 @@
  * asks of the view (a word in the reader's language, a button) crosses as a place where the daemon puts the
  * view's own answer: so words, formats and addresses are the dashboard's, as everywhere.
  */
-import type { Content, LocalText, Outcome, Tab, View } from '../../contract/dashboard.ts';
-import { h } from '../../sdk/html.ts';
-import { isTable } from '../../sdk/toml/document.ts';
-import { NotCarried } from './protocol.ts';
+import type { Content, LocalText, Outcome, Tab, View } from '../../../contract/dashboard.ts';
+import { h } from '../../../sdk/html.ts';
+import { isTable } from '../../../sdk/toml/document.ts';
+import { NotCarried } from '../protocol.ts';
 
 export interface CarriedTab extends Pick<Tab, 'id' | 'title' | 'icon' | 'place' | 'order' | 'texts'> {
   readonly parts: readonly string[];

@@ -4,14 +4,14 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import Joi from 'joi';
-import type { Clock } from '../../contract/platform.ts';
-import type { Commands } from '../../contract/commands.ts';
-import type { PluginContext } from '../../contract/plugin.ts';
-import { howToAsk } from '../permissions.ts';
+import type { Clock } from '../../../contract/platform.ts';
+import type { Commands } from '../../../contract/commands.ts';
+import type { PluginContext } from '../../../contract/plugin.ts';
+import { howToAsk } from '../../permissions.ts';
 import type { Confinement } from './confinement.ts';
-import type { Begin, CallKind, FromRunner, Read, State, ToRunner } from './protocol.ts';
-import { CARRIED_COMMANDS, textOf } from './protocol.ts';
-import { RunnerProcess } from './runner-process.ts';
+import type { Begin, CallKind, Said, Read, State, ToRunner } from '../protocol.ts';
+import { CARRIED_COMMANDS, textOf } from '../protocol.ts';
+import type { Runner, RunnerEnd, RunnerOptions } from './runner-process.ts';
 import { LogLines } from './log-lines.ts';
 
 const HOUR_MS = 3_600_000;
@@ -31,6 +31,8 @@ export interface RunnerSupervisorOptions {
   readonly clock: Clock;
   readonly crashes: Crashes;
   readonly confinement: Confinement;
+  /** Starts a runner, or takes a seat in one. */
+  readonly launch: (options: RunnerOptions) => Runner;
   /** The first message to each new runner. */
   readonly begin: () => Extract<ToRunner, { is: 'begin' }>;
   /** It has ended by itself too often. */
@@ -47,7 +49,7 @@ export class NotRunning extends Error {}
 export class RunnerSupervisor {
   readonly #options: RunnerSupervisorOptions;
   readonly #lines: LogLines;
-  #runner: RunnerProcess | undefined;
+  #runner: Runner | undefined;
   #isUp = false;
   #isOver = false;
   #state: State | undefined;
@@ -65,43 +67,47 @@ export class RunnerSupervisor {
 
   /** Resolves when the plugin is up in its process; rejects with the sentence why not. */
   start(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const begin = this.#options.begin();
-      const { clock, confinement } = this.#options;
-      const runner: RunnerProcess = new RunnerProcess({
-        clock,
-        confinement,
-        onLine: (line) => this.#lines.printed(line),
-        onMessage: (message) => {
-          if (message.is === 'up') {
-            cancel();
-            this.#isUp = true;
-            this.#options.onAbsence(undefined);
-            this.#options.onNetwork(runner.hasOurNetwork);
-            this.#catchUp(begin);
-            resolve();
-          } else if (message.is === 'failed') {
-            runner.kill(textOf(message.reason));
-          } else this.#hear(message);
-        },
-        onEnd: (reason) => {
+    return new Promise((resolve, reject) => this.#launch(resolve, reject));
+  }
+
+  #launch(resolve: () => void, reject: (error: Error) => void): void {
+    const begin = this.#options.begin();
+    const { clock, confinement } = this.#options;
+    const runner: Runner = this.#options.launch({
+      clock,
+      confinement,
+      onLine: (line) => this.#lines.printed(line),
+      onMessage: (message) => {
+        if (message.is === 'up') {
           cancel();
-          const wasUp = this.#isUp;
-          this.#forget();
-          reject(new Error(reason ?? 'it was stopped while it started'));
-          if (wasUp && reason !== undefined) this.#crashed(reason);
-        },
-      });
-      this.#runner = runner;
-      const cancel = this.#options.clock.after(START_MS, () =>
-        runner.kill(`it did not come up within ${START_MS / 1_000} s`),
-      );
-      try {
-        runner.send(begin);
-      } catch (error) {
-        runner.kill(`it cannot be told what to run: ${(error as Error).message}`);
-      }
+          this.#isUp = true;
+          this.#options.onAbsence(undefined);
+          this.#options.onNetwork(runner.hasOurNetwork);
+          this.#catchUp(begin);
+          resolve();
+        } else if (message.is === 'failed') {
+          runner.kill(textOf(message.reason));
+        } else this.#hear(message);
+      },
+      onEnd: (end) => {
+        cancel();
+        const wasUp = this.#isUp;
+        this.#forget();
+        // Another one has ended it while this one started: that is no failure of this one.
+        if (end?.againMs !== undefined && !wasUp && !this.#isOver) return this.#launch(resolve, reject);
+        reject(new Error(end?.reason ?? 'it was stopped while it started'));
+        if (wasUp && end !== undefined) this.#ended(end);
+      },
     });
+    this.#runner = runner;
+    const cancel = clock.after(START_MS, () =>
+      runner.kill(`it did not come up within ${START_MS / 1_000} s`),
+    );
+    try {
+      runner.send(begin);
+    } catch (error) {
+      runner.kill(`it cannot be told what to run: ${(error as Error).message}`);
+    }
   }
 
   async stop(reason: string): Promise<void> {
@@ -153,9 +159,14 @@ export class RunnerSupervisor {
     this.#runner = undefined;
   }
 
+  #ended({ reason, againMs }: RunnerEnd): void {
+    if (againMs === undefined) this.#crashed(reason);
+    else if (!this.#isOver) this.#comeBack(reason, againMs);
+  }
+
   #crashed(reason: string): void {
     if (this.#isOver) return;
-    const { clock, crashes, ctx, onGivenUp, onAbsence } = this.#options;
+    const { clock, crashes, onGivenUp, onAbsence } = this.#options;
     const nowMs = clock.monotonic();
     crashes.push(nowMs);
     while ((crashes[0] ?? nowMs) < nowMs - HOUR_MS) crashes.shift();
@@ -165,7 +176,11 @@ export class RunnerSupervisor {
       onAbsence(sentence);
       return onGivenUp(sentence);
     }
-    const waitMs = BACK_OFF_MS[crashes.length - 1] ?? 0;
+    this.#comeBack(reason, BACK_OFF_MS[crashes.length - 1] ?? 0);
+  }
+
+  #comeBack(reason: string, waitMs: number): void {
+    const { clock, ctx, onAbsence } = this.#options;
     onAbsence(`its process ended (${reason}); it is started anew after ${waitMs / 1_000} s`);
     ctx.log.error(
       { reason, againInMs: waitMs },
@@ -176,13 +191,13 @@ export class RunnerSupervisor {
     });
   }
 
-  #hear(message: FromRunner): void {
+  #hear(message: Said): void {
     if (message.is === 'state') this.#state = stateIn(message) ?? this.#state;
     else if (message.is === 'log') this.#lines.logged(message);
     else if (message.is === 'send') void this.#carryOut(message);
   }
 
-  async #carryOut({ id, command, args }: Extract<FromRunner, { is: 'send' }>): Promise<void> {
+  async #carryOut({ id, command, args }: Extract<Said, { is: 'send' }>): Promise<void> {
     try {
       if (!this.#options.confinement.permissions.includes('send-commands'))
         throw new Error(

@@ -3,15 +3,15 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import Joi from 'joi';
 import { pino } from 'pino';
-import type { ConfigContribution } from '../../../../core/contract/config.ts';
-import type { Plugin, PluginContext } from '../../../../core/contract/plugin.ts';
-import { buildNode } from '../../../../core/config/schema/key-tree.ts';
-import { describeLedger } from '../../../../core/plugins/describe-ledger.ts';
-import { dryRun } from '../../../../core/plugins/instance/instance.ts';
-import { carriedPlugin } from '../../../../core/plugins/runner/carried-plugin.ts';
-import { checkedDeclaration, declarationOf } from '../../../../core/plugins/runner/declaration.ts';
-import type { Declaration } from '../../../../core/plugins/runner/declaration.ts';
-import { duration, filePath, secret, size } from '../../../../core/sdk/config-types.ts';
+import type { ConfigContribution } from '../../../../../core/contract/config.ts';
+import type { Plugin, PluginContext } from '../../../../../core/contract/plugin.ts';
+import { buildNode } from '../../../../../core/config/schema/key-tree.ts';
+import { describeLedger } from '../../../../../core/plugins/describe-ledger.ts';
+import { dryRun } from '../../../../../core/plugins/instance/instance.ts';
+import { carriedPlugin } from '../../../../../core/plugins/runner/carried/carried-plugin.ts';
+import { checkedDeclaration, declarationOf } from '../../../../../core/plugins/runner/carried/declaration.ts';
+import type { Declaration } from '../../../../../core/plugins/runner/carried/declaration.ts';
+import { duration, filePath, secret, size } from '../../../../../core/sdk/config-types.ts';
 
 const log = pino({ level: 'silent' });
 
@@ -25,9 +25,11 @@ function sentBy(one: Plugin): Declaration {
 }
 
 function carried(one: Plugin): Plugin {
-  const begin = { entry: '/none.js', name: one.name, declared: {} };
+  const begin = { entry: '/none.js', folder: '/', name: one.name, declared: {} };
   return carriedPlugin({
     declaration: sentBy(one),
+    isolation: 'own',
+    launch: () => assert.fail('it is not started here'),
     begin,
     onGivenUp: () => undefined,
     onAbsence: () => undefined,

@@ -4,20 +4,21 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import type { PluginContext } from '../../../../core/contract/plugin.ts';
-import type { Permission, PluginInfo } from '../../../../core/contract/services.ts';
-import { readPackage } from '../../../../core/plugins/discovery/manifest.ts';
-import { packageDir, prepareStage, stagePlugin } from '../../../../core/plugins/discovery/stage.ts';
-import { DEFAULT_PERMISSIONS, inWords } from '../../../../core/plugins/permissions.ts';
-import { declarationFrom } from '../../../../core/plugins/runner/first-run.ts';
-import { ownFolder } from '../../../../core/plugins/runner/confinement.ts';
-import { tellNotKept } from '../../../../core/plugins/plugin-info.ts';
-import { notKeptFrom, Runners } from '../../../../core/plugins/runner/runners.ts';
-import { RunnerSupervisor } from '../../../../core/plugins/runner/runner-supervisor.ts';
-import { createClock } from '../../../../core/platform/clock.ts';
-import { collectLog } from '../../../support/platform/collected-log.ts';
-import { createScratch } from '../../../support/platform/scratch-folder.ts';
-import type { Scratch } from '../../../support/platform/scratch-folder.ts';
+import type { PluginContext } from '../../../../../core/contract/plugin.ts';
+import type { Permission, PluginInfo } from '../../../../../core/contract/services.ts';
+import { readPackage } from '../../../../../core/plugins/discovery/manifest.ts';
+import { packageDir, prepareStage, stagePlugin } from '../../../../../core/plugins/discovery/stage.ts';
+import { DEFAULT_PERMISSIONS, inWords } from '../../../../../core/plugins/permissions.ts';
+import { declarationFrom } from '../../../../../core/plugins/runner/process/first-run.ts';
+import { ownFolder } from '../../../../../core/plugins/runner/process/confinement.ts';
+import { tellNotKept } from '../../../../../core/plugins/plugin-info.ts';
+import { notKeptFrom, Runners } from '../../../../../core/plugins/runner/runners.ts';
+import { RunnerProcess } from '../../../../../core/plugins/runner/process/runner-process.ts';
+import { RunnerSupervisor } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
+import { createClock } from '../../../../../core/platform/clock.ts';
+import { collectLog } from '../../../../support/platform/collected-log.ts';
+import { createScratch } from '../../../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
 
 const NAME = 'asker';
 const source = (early: string, body = ''): string => `import { definePlugin } from 'mountkeeper';
@@ -161,11 +162,11 @@ describe('the process of a plugin', { timeout: 120_000 }, () => {
     const load = async (permissions: readonly Permission[]) => {
       const request = { name: NAME, stateDir, timeoutMs: 30_000 };
       const place = await staged(source(`'${String(permissions)} ${made}'`), 'index.js');
-      return new Runners().load({
-        ...request,
-        ...place,
-        declared: { guard: false, shareKeys: [], permissions },
-      });
+      const declared_ = { guard: false, shareKeys: [], permissions };
+      return new Runners({ log: collectLog().log }).load(
+        { ...request, ...place, declared: declared_ },
+        'own',
+      );
     };
     assert.equal(notKeptFrom(await load([])), undefined);
     const usual = process.env['PATH'];
@@ -253,6 +254,7 @@ describe('the process of a plugin', { timeout: 120_000 }, () => {
         ctx,
         clock: createClock(),
         crashes: [],
+        launch: (options) => new RunnerProcess(options),
         confinement: { ...place, permissions, name: NAME, stateDir, packageDir },
         onGivenUp: () => undefined,
         onAbsence: () => undefined,
@@ -260,7 +262,7 @@ describe('the process of a plugin', { timeout: 120_000 }, () => {
         begin: () => ({
           is: 'begin',
           task: 'run',
-          entry: place.entry,
+          ...place,
           name: NAME,
           config: {},
           logLevel: 'info',

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { server as createServer } from '@hapi/hapi';
-import { answerWith } from '../../../../core/plugins/runner/carried-route.ts';
+import { answerWith } from '../../../../../core/plugins/runner/carried/carried-route.ts';
 
 describe('the answer of a route in a process of its own', { timeout: 20_000 }, () => {
   async function sent(answer: unknown) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import Joi from 'joi';
-import { builtSchema, carriedSchema } from '../../../../core/plugins/runner/carried-schema.ts';
+import { builtSchema, carriedSchema } from '../../../../../core/plugins/runner/carried/carried-schema.ts';
 
 describe('references in a carried schema', () => {
   it('may lead to other keys of the schema', () => {

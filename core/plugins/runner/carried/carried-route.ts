@@ -1,7 +1,7 @@
 /** A route of a plugin in its own process, as the daemon serves it: what is asked of the runner, and its answer. */
 import Joi from 'joi';
 import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
-import type { RouteAnswer, RouteRequest } from './protocol.ts';
+import type { RouteAnswer, RouteRequest } from '../protocol.ts';
 
 /** Passwords are for the guard of the door, not for a stranger. */
 const KEPT_BACK: ReadonlySet<string> = new Set(['authorization', 'cookie', 'proxy-authorization']);

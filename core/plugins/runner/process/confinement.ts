@@ -6,9 +6,9 @@
  */
 import { existsSync, realpathSync } from 'node:fs';
 import path from 'node:path';
-import type { Permission } from '../../contract/services.ts';
-import { howToAsk } from '../permissions.ts';
-import type { Declaration } from './declaration.ts';
+import type { Permission } from '../../../contract/services.ts';
+import { howToAsk } from '../../permissions.ts';
+import type { Declaration } from '../carried/declaration.ts';
 
 export interface Confinement {
   readonly permissions: readonly Permission[];
@@ -19,6 +19,8 @@ export interface Confinement {
   readonly entry: string;
   readonly stateDir: string;
   readonly packageDir: string;
+  /** Names of all that share the process; left out where it is the plugin's own. */
+  readonly company?: readonly string[];
 }
 
 const has = (flag: string): boolean => process.allowedNodeEnvironmentFlags.has(flag);
@@ -48,27 +50,38 @@ export function nodeFlags(confinement: Confinement): readonly string[] {
   ];
 }
 
+/** Plugins for which it is the same can share a process. */
+export function companyOf(confinement: Pick<Confinement, 'permissions' | 'entry' | 'stateDir'>): string {
+  const { permissions, stateDir } = confinement;
+  return JSON.stringify([[...permissions].sort(), needsWorker(confinement), stateDir]);
+}
+
 /** An older Node reads TypeScript by hooks that have a thread; what a thread may is no more than the rest. */
-function needsWorker({ entry }: Confinement): boolean {
+function needsWorker({ entry }: Pick<Confinement, 'entry'>): boolean {
   return /\.m?ts$/.test(entry) && (process.features as { typescript?: unknown }).typescript !== 'strip';
 }
 
 function fileFlags(confinement: Confinement, mayAll: boolean, mayOwn: boolean): readonly string[] {
   if (mayAll) return ['--allow-fs-read=*', '--allow-fs-write=*'];
-  const own = mayOwn ? [ownFolder(confinement)] : [];
+  const { stateDir, name: alone, company = [alone] } = confinement;
+  const own = mayOwn ? company.map((name) => ownFolder({ stateDir, name })) : [];
   return [
     ...places([...readable(confinement), ...own]).map((one) => `--allow-fs-read=${one}`),
     ...places(own).map((one) => `--allow-fs-write=${one}`),
   ];
 }
 
-/** The copy, the link to `mountkeeper` beside it, and that with its packages: npm puts them above it, too. */
-function readable({ folder, packageDir }: Confinement): readonly string[] {
+/**
+ * The copy, the link to `mountkeeper` beside it, and that with its packages: npm puts them above it, too. Who shares
+ * a process may read all copies: those that come later cannot be named when it is started.
+ */
+function readable({ folder, packageDir, company }: Confinement): readonly string[] {
   const modules = foldersAbove(packageDir).map((one) =>
     path.basename(one) === 'node_modules' ? one : path.join(one, 'node_modules'),
   );
   const host = [path.join(packageDir, 'package.json'), path.join(packageDir, 'dist'), ...modules];
-  return [folder, path.join(path.dirname(folder), 'node_modules'), ...host];
+  const copies = path.dirname(folder);
+  return [...(company ? [copies] : [folder, path.join(copies, 'node_modules')]), ...host];
 }
 
 function foldersAbove(at: string): readonly string[] {

@@ -3,8 +3,8 @@
  * session of its own.
  */
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
-import { readProcStat } from '../../platform/processes/proc-stat.ts';
-import type { ProcessIdentity } from '../../platform/processes/proc-stat.ts';
+import { readProcStat } from '../../../platform/processes/proc-stat.ts';
+import type { ProcessIdentity } from '../../../platform/processes/proc-stat.ts';
 
 interface Seen extends ProcessIdentity {
   readonly parent: number;

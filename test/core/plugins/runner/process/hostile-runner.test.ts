@@ -5,16 +5,17 @@ import { execFile } from 'node:child_process';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { after, before, describe, it } from 'node:test';
-import type { PluginContext } from '../../../../core/contract/plugin.ts';
-import type { Permission } from '../../../../core/contract/services.ts';
-import { createClock } from '../../../../core/platform/clock.ts';
-import { readProcStat } from '../../../../core/platform/processes/proc-stat.ts';
-import { packageDir as hostDir } from '../../../../core/plugins/discovery/stage.ts';
-import { RunnerSupervisor } from '../../../../core/plugins/runner/runner-supervisor.ts';
-import { collectLog } from '../../../support/platform/collected-log.ts';
-import { createScratch } from '../../../support/platform/scratch-folder.ts';
-import type { Scratch } from '../../../support/platform/scratch-folder.ts';
-import { until } from '../../../support/platform/wait.ts';
+import type { PluginContext } from '../../../../../core/contract/plugin.ts';
+import type { Permission } from '../../../../../core/contract/services.ts';
+import { createClock } from '../../../../../core/platform/clock.ts';
+import { readProcStat } from '../../../../../core/platform/processes/proc-stat.ts';
+import { packageDir as hostDir } from '../../../../../core/plugins/discovery/stage.ts';
+import { RunnerProcess } from '../../../../../core/plugins/runner/process/runner-process.ts';
+import { RunnerSupervisor } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
+import { collectLog } from '../../../../support/platform/collected-log.ts';
+import { createScratch } from '../../../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
+import { until } from '../../../../support/platform/wait.ts';
 
 /** A plugin's file whose `say` writes a message of any kind to the socket. */
 const source = (body: string): string => `import { spawn } from 'node:child_process';
@@ -66,6 +67,7 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
       ctx,
       clock: createClock(),
       crashes: [],
+      launch: (options) => new RunnerProcess(options),
       onGivenUp: () => undefined,
       onAbsence: () => undefined,
       onNetwork: () => undefined,
@@ -81,6 +83,7 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
         is: 'begin',
         task: 'run',
         entry,
+        folder: packageDir,
         name: 'odd',
         declared: { guard: false, shareKeys: [], permissions },
         config: config(),
@@ -194,15 +197,15 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
   });
 
   it('is nothing where the daemon can open no more files, and the daemon lives', async () => {
-    const at = (file: string): string => new URL(`../../../../core/${file}`, import.meta.url).href;
+    const at = (file: string): string => new URL(`../../../../../core/${file}`, import.meta.url).href;
     const script = `
       import { openSync } from 'node:fs';
-      import { RunnerProcess } from ${JSON.stringify(at('plugins/runner/runner-process.js'))};
+      import { RunnerProcess } from ${JSON.stringify(at('plugins/runner/process/runner-process.js'))};
       import { createClock } from ${JSON.stringify(at('platform/clock.js'))};
       process.stdout.write('');
       const clock = createClock();
       const nothing = () => undefined;
-      const onEnd = (reason) => console.log(reason);
+      const onEnd = ({ reason }) => console.log(reason);
       const places = { entry: '', folder: '/', stateDir: '/', packageDir: '/' };
       const confinement = { ...places, permissions: ['files', 'network'], name: '' };
       const runner = new RunnerProcess({ clock, confinement, onMessage: nothing, onLine: nothing, onEnd });

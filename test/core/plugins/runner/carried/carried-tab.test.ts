@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { render } from 'preact-render-to-string';
-import type { Content, Tab, View } from '../../../../core/contract/dashboard.ts';
-import { contentOf, drawTab, outcomeOf } from '../../../../core/plugins/runner/carried-tab.ts';
-import type { TabCall } from '../../../../core/plugins/runner/carried-tab.ts';
-import { Fragment, h, html } from '../../../../core/sdk/html.ts';
-import { loadLibraries } from '../../../../plugins/dashboard/pages/libraries.ts';
-import { createView } from '../../../../plugins/dashboard/view.ts';
+import type { Content, Tab, View } from '../../../../../core/contract/dashboard.ts';
+import { contentOf, drawTab, outcomeOf } from '../../../../../core/plugins/runner/carried/carried-tab.ts';
+import type { TabCall } from '../../../../../core/plugins/runner/carried/carried-tab.ts';
+import { Fragment, h, html } from '../../../../../core/sdk/html.ts';
+import { loadLibraries } from '../../../../../plugins/dashboard/pages/libraries.ts';
+import { createView } from '../../../../../plugins/dashboard/view.ts';
 
 const texts = { en: { beds: '{count, plural, one {# bed} other {# beds}} at {where}' } };
 

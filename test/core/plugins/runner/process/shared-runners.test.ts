@@ -1,0 +1,242 @@
+/** Real plugins in processes that they share, each under its own supervisor as in the daemon. */
+import assert from 'node:assert/strict';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { PluginContext } from '../../../../../core/contract/plugin.ts';
+import type { Permission } from '../../../../../core/contract/services.ts';
+import { createClock } from '../../../../../core/platform/clock.ts';
+import { packageDir } from '../../../../../core/plugins/discovery/stage.ts';
+import { ownFolder } from '../../../../../core/plugins/runner/process/confinement.ts';
+import type { Crashes } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
+import { RunnerSupervisor } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
+import { SharedRunners } from '../../../../../core/plugins/runner/process/shared-runners.ts';
+import { isAlive } from '../../../../support/platform/processes.ts';
+import { collectLog } from '../../../../support/platform/collected-log.ts';
+import { createScratch } from '../../../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
+import { until } from '../../../../support/platform/wait.ts';
+
+const STATUS: readonly Permission[] = ['read-status', 'own-files', 'network'];
+const PATIENCE = { timeoutMs: 30_000 };
+
+interface Member {
+  readonly supervisor: RunnerSupervisor;
+  readonly started: Promise<void>;
+  readonly crashes: Crashes;
+  /** What was said of its process being away, in this order; undefined once it is back. */
+  readonly absences: (string | undefined)[];
+  readonly givenUp: string[];
+  /** Of the process that it is in. */
+  pid(): Promise<number>;
+  /** What its tap makes of a word. */
+  ask(word: string): Promise<unknown>;
+}
+
+describe('plugins that share a process', { timeout: 120_000 }, () => {
+  let scratch: Scratch;
+  let runners: SharedRunners;
+  let said: ReturnType<typeof collectLog>;
+  let made = 0;
+  beforeEach(async () => {
+    scratch = await createScratch('shared');
+    said = collectLog();
+    runners = new SharedRunners(said.log);
+  });
+  afterEach(() => scratch.close());
+
+  /** Its process knows what it may do by the names that are expected; `body` is what its tap does with `word`. */
+  async function member(
+    name: string,
+    body = '',
+    { permissions = STATUS, more = '', isExpected = true } = {},
+  ): Promise<() => Member> {
+    const folder = scratch.path('copies', `${name}@${(made += 1)}`);
+    const entry = `${folder}/index.js`;
+    await mkdir(folder, { recursive: true });
+    await writeFile(`${folder}/package.json`, '{ "type": "module" }');
+    await writeFile(
+      entry,
+      `import { writeFile } from 'node:fs/promises';
+      export default { name: '${name}', version: '1.0.0', apiVersion: 1, description: 'One of several.',
+        register(ctx) { ${more} void writeFile;
+          ctx.tap('afterCycle', async (word) => { ${body} return word === 'pid' ? process.pid : word; }); } };`,
+    );
+    const stateDir = scratch.root;
+    if (isExpected) runners.expect({ name, entry, permissions, stateDir });
+    return () => {
+      const crashes: Crashes = [];
+      const absences: (string | undefined)[] = [];
+      const givenUp: string[] = [];
+      const supervisor = new RunnerSupervisor({
+        ctx: { log: said.log, send: async () => undefined } as unknown as PluginContext,
+        clock: createClock(),
+        crashes,
+        launch: (options) => runners.seat(options),
+        confinement: { permissions, entry, folder, name, stateDir, packageDir },
+        onGivenUp: (reason) => void givenUp.push(reason),
+        onAbsence: (why) => void absences.push(why),
+        onNetwork: () => undefined,
+        begin: () => ({
+          is: 'begin',
+          task: 'run',
+          entry,
+          folder,
+          name,
+          declared: { guard: false, shareKeys: [], permissions },
+          config: {},
+          paths: { stateDir, packageDir },
+          logLevel: 'info',
+          world: {},
+        }),
+      });
+      scratch.defer(() => supervisor.stop('shutdown'));
+      const ask = (word: string): Promise<unknown> => supervisor.call('tap', 0, [word]);
+      const pid = async (): Promise<number> => Number(await ask('pid'));
+      return { supervisor, started: supervisor.start(), crashes, absences, givenUp, pid, ask };
+    };
+  }
+
+  /** All come up at once, as when the daemon starts. */
+  async function up(...those: readonly (() => Member)[]): Promise<readonly Member[]> {
+    const members = those.map((start) => start());
+    await Promise.all(members.map(({ started }) => started));
+    return members;
+  }
+
+  it('are in one process, those of other permissions in another', async () => {
+    const [rose, tulip, reed] = await up(
+      await member('rose'),
+      await member('tulip', '', { permissions: STATUS.toReversed() }),
+      await member('reed', '', { permissions: ['read-status'] }),
+    );
+    assert.equal(await rose!.pid(), await tulip!.pid());
+    assert.notEqual(await rose!.pid(), await reed!.pid());
+    assert.deepEqual([await rose!.ask('a'), await tulip!.ask('b'), await reed!.ask('c')], ['a', 'b', 'c']);
+  });
+
+  it('keep files in their own folders, and nowhere else', async () => {
+    const keep = "if (word.startsWith('/')) await writeFile(word, 'kept');";
+    const [rose, tulip] = await up(await member('rose', keep), await member('tulip', keep));
+    for (const [one, name] of [
+      [rose, 'rose'],
+      [tulip, 'tulip'],
+    ] as const) {
+      const file = `${ownFolder({ stateDir: scratch.root, name })}/note`;
+      await one!.ask(file);
+      assert.equal(await readFile(file, 'utf8'), 'kept');
+      const stranger = `${ownFolder({ stateDir: scratch.root, name: 'reed' })}/note`;
+      await assert.rejects(one!.ask(stranger), /without the permission "files"/);
+    }
+  });
+
+  for (const [how, does, reason] of [
+    ['an exit', 'setImmediate(() => process.exit(3));', 'it called process.exit(3)'],
+    [
+      'an error that nobody caught',
+      "setImmediate(() => { throw new Error('blight'); });",
+      'it broke off with an error that nobody caught: blight',
+    ],
+  ] as const)
+    it(`are all ended by ${how} of one, which is named; all come back`, async () => {
+      const [rose, tulip] = await up(
+        await member('rose', `if (word === 'end') { ${does} await new Promise(() => undefined); }`),
+        await member('tulip'),
+      );
+      const before = await tulip!.pid();
+      await assert.rejects(rose!.ask('end'), /its process has ended/);
+      await until('both are back', async () => rose!.supervisor.isUp && tulip!.supervisor.isUp, PATIENCE);
+      assert.equal(await rose!.pid(), await tulip!.pid());
+      assert.notEqual(await tulip!.pid(), before);
+      const [own] = rose!.absences.filter((one) => one !== undefined);
+      const [others] = tulip!.absences.filter((one) => one !== undefined);
+      assert.ok(own?.startsWith(`its process ended (${reason}`), own);
+      assert.ok(
+        others?.startsWith(`its process ended ("rose", with which it shares it, has ended it: ${reason}`),
+        others,
+      );
+      assert.deepEqual([rose!.crashes.length, tulip!.crashes.length], [1, 0]);
+    });
+
+  it('are all named where nobody knows which it was', async () => {
+    const [rose, tulip] = await up(
+      await member('rose', "if (word === 'end') process.kill(process.pid, 'SIGKILL');"),
+      await member('tulip'),
+    );
+    await assert.rejects(rose!.ask('end'), /its process has ended/);
+    await until('both are back', async () => rose!.supervisor.isUp && tulip!.supervisor.isUp, PATIENCE);
+    for (const { absences, crashes } of [rose!, tulip!]) {
+      assert.match(
+        absences.find((one) => one !== undefined) ?? '',
+        /one of rose, tulip, which share it, has ended it: it was ended by SIGKILL/,
+      );
+      assert.equal(crashes.length, 1);
+    }
+  });
+
+  it('stay when one of them is loaded anew, and its calls without an answer end', async () => {
+    const hang = "if (word === 'hang') await new Promise(() => undefined);";
+    const [rose, tulip] = await up(await member('rose', hang), await member('tulip'));
+    const before = await tulip!.pid();
+    const hanging = assert.rejects(rose!.ask('hang'), /it has ended/);
+    await rose!.supervisor.stop('reload');
+    await hanging;
+    const [anew] = await up(await member('rose', "if (word === 'new') return 'new petals';"));
+    assert.equal(await anew!.ask('new'), 'new petals');
+    assert.deepEqual([await anew!.pid(), await tulip!.pid()], [before, before]);
+    assert.deepEqual(tulip!.absences, [undefined]);
+  });
+
+  it('are begun anew, without one that has gone for good, and with one that comes later', async () => {
+    const leak = 'setInterval(() => { globalThis.leaked = (globalThis.leaked ?? 0) + 1; }, 10);';
+    const [rose, tulip] = await up(
+      await member('rose', '', { more: leak }),
+      await member('tulip', "if (word === 'leaked') return globalThis.leaked ?? 0;"),
+    );
+    const first = await tulip!.pid();
+    await until('it leaks', async () => Number(await tulip!.ask('leaked')) > 0, PATIENCE);
+    await rose!.supervisor.stop('disable');
+    await until('the other is back', async () => tulip!.supervisor.isUp, PATIENCE);
+    assert.equal(await tulip!.ask('leaked'), 0);
+    const second = await tulip!.pid();
+    assert.notEqual(second, first);
+    const [reed] = await up(await member('reed', '', { isExpected: false }));
+    await until('the other is back again', async () => tulip!.supervisor.isUp, PATIENCE);
+    assert.notEqual(await reed!.pid(), second);
+    assert.equal(await tulip!.pid(), await reed!.pid());
+    assert.deepEqual(
+      tulip!.absences.filter((one) => one !== undefined),
+      ['"rose" has left it', '"reed" comes to it'].map(
+        (why) => `its process ended (it is renewed, since ${why}); it is started anew after 0 s`,
+      ),
+    );
+    assert.deepEqual(tulip!.crashes, []);
+  });
+
+  it('stay when one of them does not come up, and their process ends with the last', async () => {
+    const frost = "ctx.effect('bed', () => { throw new Error('frost'); });";
+    const starts = [await member('tulip'), await member('reed'), await member('rose', '', { more: frost })];
+    const [tulip] = await up(starts[0]!);
+    const pid = await tulip!.pid();
+    await assert.rejects(starts[2]!().started, /frost/);
+    const [reed] = await up(starts[1]!);
+    assert.deepEqual([await tulip!.pid(), await reed!.pid()], [pid, pid]);
+    await tulip!.supervisor.stop('shutdown');
+    assert.equal(isAlive(pid), true);
+    await reed!.supervisor.stop('shutdown');
+    assert.equal(isAlive(pid), false);
+  });
+
+  it('come up though another one ends the process meanwhile', async () => {
+    const slow =
+      "ctx.effect('bed', () => new Promise((resolve) => setTimeout(resolve, 1500, () => undefined)));";
+    const rose = await member('rose', "if (word === 'end') { setTimeout(() => process.exit(1), 50); }");
+    const tulip = await member('tulip', '', { more: slow });
+    const [quick] = await up(rose);
+    const late = tulip();
+    await quick!.ask('end');
+    await late.started;
+    assert.deepEqual(late.crashes, []);
+    await until('both are there', async () => quick!.supervisor.isUp, PATIENCE);
+    assert.equal(await late.pid(), await quick!.pid());
+  });
+});
