@@ -60,24 +60,39 @@ export async function uploadFile(item: Item, step: UploadStep): Promise<void> {
  * refuse the upload, and its deletion of the former one would take both. By way of a third name, for neither such
  * a remote nor rclone renames a file to what they find to be there.
  */
-async function renameFirst({ formerName: from, place: to, entry }: Item, step: UploadStep): Promise<void> {
+async function renameFirst(
+  { formerName: from = '', place: to, entry }: Item,
+  step: UploadStep,
+): Promise<void> {
   const { records, remote, signal } = step;
-  const former = from === undefined ? undefined : records.places.get(from);
-  if (from === undefined || former?.remote.kind !== 'file') return;
+  const former = records.places.get(from);
+  if (former?.remote.kind !== 'file') return;
   const between = `${DETOUR_PREFIX}${entry?.key}`;
   if ((await ask(step, between)) === NOTHING) {
-    const now = await ask(step, to);
-    if (!isSameThing(now, former.remote, remote.precisionMs)) return;
-    const other = await otherName(step, to);
-    if (other === nameOf(from)) await remote.moveFile(from, between, { signal });
-    // It came through, and the answer was lost; else they are two.
-    else if (other !== undefined || (await otherName(step, from)) === undefined) return;
+    const found = await nameOfBoth(from, to, former, step);
+    if (found === undefined) return;
+    if (found === 'former') await remote.moveFile(from, between, { signal });
   }
   if ((await ask(step, to)) === NOTHING) await remote.moveFile(between, to, { signal });
   records.set(to, { ...records.places.get(to), remote: former.remote });
   records.set(from, { remote: NOTHING });
   step.touched(parentOf(to));
   await records.saved();
+}
+
+/** Which of two names a file has that the remote shows under both; undefined where they are two, or others'. */
+async function nameOfBoth(
+  from: string,
+  to: string,
+  { remote: seen }: PlaceRecord,
+  step: UploadStep,
+): Promise<'former' | 'new' | undefined> {
+  const now = await ask(step, to);
+  if (!isSameThing(now, seen, step.remote.precisionMs)) return undefined;
+  const other = await otherName(step, to);
+  if (other !== undefined) return other === nameOf(from) ? 'former' : undefined;
+  // It came through, and the answer was lost; else they are two.
+  return (await otherName(step, from)) === undefined ? undefined : 'new';
 }
 
 /** The file as it is on disk now, after syncing what programs have written through memory mappings. */

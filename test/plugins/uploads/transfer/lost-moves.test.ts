@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { refusal, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 
-const MOVES = { a: 'b', d: 'D' } as const;
+const MOVES = { a: 'b', d: 'e' } as const;
 type Source = keyof typeof MOVES;
 
 describe('a move whose answer was never seen', () => {
@@ -104,7 +104,7 @@ describe('a move whose answer was never seen', () => {
         assert.equal(readFileSync(join(share.nas, file), 'utf8'), 'new');
         assert.deepEqual(
           [...treeOf(share.nas).keys()].filter((path) => path.startsWith(target)),
-          source === 'd' ? ['D', 'D/new'] : ['b'],
+          source === 'd' ? ['e', 'e/new'] : ['b'],
         );
         assert.equal(existsSync(join(share.nas, source)), false);
         assert.deepEqual(share.conflicts, []);

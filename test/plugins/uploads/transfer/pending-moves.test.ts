@@ -38,13 +38,13 @@ describe('moves on the NAS', () => {
     const uploader = share.uploader();
     await settle(uploader);
     const release = await uploader.holdMoves(signal);
-    renameSync(share.at('d'), share.at('D'));
+    renameSync(share.at('d'), share.at('e'));
     await look(uploader);
     await uploader.settled();
     assert.ok(existsSync(join(share.nas, 'd/x')));
     release();
     await settle(uploader);
-    assert.ok(existsSync(join(share.nas, 'D/x')));
+    assert.ok(existsSync(join(share.nas, 'e/x')));
     await uploader.stop();
   });
 
@@ -54,7 +54,7 @@ describe('moves on the NAS', () => {
     const uploader = share.uploader((call, when) =>
       call === 'moveFolder' && when === 'after' ? asked : undefined,
     );
-    renameSync(share.at('d'), share.at('D'));
+    renameSync(share.at('d'), share.at('e'));
     await look(uploader);
     await look(uploader);
     await assert.rejects(uploader.holdMoves(clock.deadline(300)), /are being moved on the remote just now/);
@@ -63,24 +63,24 @@ describe('moves on the NAS', () => {
     await uploader.settled();
     const looks = settle(uploader);
     const release = await hold;
-    assert.equal(markOf('D'), '/D');
+    assert.equal(markOf('e'), '/e');
     release();
     await looks;
     await uploader.stop();
   });
 
   it('whose answer was lost are found out before another lower layer is seen, and marks say so', async () => {
-    renameSync(share.at('d'), share.at('D'));
+    renameSync(share.at('d'), share.at('e'));
     const former = share.uploader((call, when) =>
       call === 'moveFolder' && when === 'after' ? new Promise(() => undefined) : undefined,
     );
     await look(former);
     await look(former);
-    assert.equal(markOf('D'), 'd');
+    assert.equal(markOf('e'), 'd');
     const uploader = share.uploader();
     await uploader.settleMoves(signal);
-    assert.equal(markOf('D'), '/D');
-    assert.ok(existsSync(join(share.nas, 'D/x')));
+    assert.equal(markOf('e'), '/e');
+    assert.ok(existsSync(join(share.nas, 'e/x')));
     await settle(uploader);
     await uploader.stop();
   });
