@@ -174,6 +174,7 @@ describe(`${ROUNDS} loads, changes and unloads of a plugin in its own process`, 
     await until(
       'its notice is gone',
       async () => !/garden says/.test((await daemon.get('/api/notices')).text),
+      PATIENCE,
     );
     for (const path of ['/metrics', '/'])
       assert.doesNotMatch((await daemon.get(path)).text, /garden says|garden_beats|id="card-garden/);
