@@ -177,8 +177,15 @@ async function main(): Promise<number> {
   );
   if (!order) return 1;
   const root = await realpath(await mkdtemp(join(tmpdir(), 'mountkeeper-test-')));
+  // For tests that need no disk; none where the machine has no such folder.
+  const inMemory = await mkdtemp('/dev/shm/mountkeeper-test-').catch(() => undefined);
+  if (inMemory !== undefined) process.env['MOUNTKEEPER_TEST_MEMORY'] = inMemory;
   const isGood = await runFiles(order, root);
-  const left = [...(await readdir(root)).map((name) => `folder ${join(root, name)}`), ...(await sweep(root))];
+  const left: string[] = [];
+  for (const folder of inMemory === undefined ? [root] : [root, inMemory]) {
+    left.push(...(await readdir(folder)).map((name) => `folder ${join(folder, name)}`));
+    left.push(...(await sweep(folder)));
+  }
   if (left.length === 0) return isGood ? 0 : 1;
   console.error(`the tests left behind (cleared now):\n${left.map((one) => `  ${one}`).join('\n')}`);
   return 1;

@@ -69,7 +69,7 @@ it('one changed file that cannot be protected keeps no other from it, and is tol
 it('people hear of it where no second name can be made, be there no room or no links', async () => {
   const cacheDir = await mkdtemp(join(tmpdir(), 'mk-rescue-'));
   // Another file system, to which no link leads.
-  const elsewhere = await mkdtemp('/dev/shm/mk-rescue-');
+  const elsewhere = await mkdtemp(join(process.env['MOUNTKEEPER_TEST_MEMORY'] ?? '/dev/shm', 'mk-rescue-'));
   try {
     const content = join(treesOf(cacheDir).data, 'a');
     await mkdir(dirname(content), { recursive: true });
