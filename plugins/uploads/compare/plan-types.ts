@@ -23,8 +23,10 @@ export interface Item {
   readonly hold?: string;
   /** For a deletion: the place's record when the deletion was planned. */
   readonly planned?: PlaceRecord;
-  /** For an upload: a place that is to be deleted, and that the remote may take for this one. */
-  readonly formerName?: string;
+  /** For an upload: places that are to be deleted, and that the remote may take for this one. */
+  readonly formerNames?: readonly { readonly place: string; readonly planned: PlaceRecord | undefined }[];
+  /** For a deletion: users want a place that the remote may take for this one. */
+  readonly isSimilar?: boolean;
   /** A deletion that makes way for something else. */
   readonly isInTheWay?: boolean;
   /** Its place still belongs to another entry, so it blocks nobody there. */

@@ -30,7 +30,7 @@ export function planUpper(scan: Scan, known: Known, conditions: Conditions): Pla
   draft.addMoves();
   draft.addDeletions();
   const plan = draft.plan();
-  linkSimilarNames(draft.items);
+  linkSimilarNames(draft.items, draft.wanted.keys());
   orderItems(plan.items, known);
   return plan;
 }
@@ -60,7 +60,7 @@ class Draft {
   readonly #clean: CleanFile[] = [];
   readonly #cut: { readonly place: string; readonly entry: ScanEntry }[] = [];
   /** Files and folders that users want, by place; no whiteouts. */
-  readonly #wanted = new Map<string, ScanEntry>();
+  readonly wanted = new Map<string, ScanEntry>();
   readonly #whiteouts = new Set<string>();
   /** Folders for which it is not known yet what they hide in the lower layer. */
   readonly #unlearnt = new Set<string>();
@@ -110,7 +110,7 @@ class Draft {
     if (this.#unlearnt.has(parentOf(entry.path)) && entry.kind === 'folder') this.#unlearnt.add(entry.path);
     if (place === undefined) return this.#addDisplaced(entry);
     if (entry.kind === 'whiteout') return this.#addWhiteout(entry, place);
-    this.#wanted.set(place, entry);
+    this.wanted.set(place, entry);
     if (entry.kind === 'file' && this.#places.moves.has(entry.path)) return;
     if (entry.hasNoData === true) this.#addDataless(entry, place);
     else if (entry.kind === 'file') this.#addFile(entry, place);
@@ -358,7 +358,7 @@ class Draft {
   addDeletions(): void {
     for (const [place, record] of this.#known.places) {
       const isTarget = this.#places.moves.has(place);
-      if (this.#wanted.has(place) || isTarget) continue;
+      if (this.wanted.has(place) || isTarget) continue;
       const isEmpty = !mayBeThere(record);
       if (this.#whiteouts.has(place) ? false : isEmpty || record.isLeaving === true) this.#spent.push(place);
       else if (!isEmpty) this.#addDeletion(place, place);
@@ -403,7 +403,7 @@ class Draft {
   #needsRoom(place: string): boolean {
     if (this.#places.moves.has(place)) return true;
     const record = this.#known.places.get(place);
-    const kind = this.#wanted.get(place)?.kind;
+    const kind = this.wanted.get(place)?.kind;
     if (record === undefined || kind === undefined) return false;
     return (kind === 'file' && record.remote.kind === 'folder') || (kind === 'folder' && mayBeFile(record));
   }

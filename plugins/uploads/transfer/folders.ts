@@ -7,7 +7,7 @@ import type { Item } from '../compare/plan-types.ts';
 import { mayBeThere, NOTHING } from '../compare/records.ts';
 import type { PlaceRecord } from '../compare/records.ts';
 import { isSameThing, looksLike } from '../proof/versions.ts';
-import { ask, askForNew, Changed, checkEntry, freePath, localStats, tell } from './step-tools.ts';
+import { ask, askExactly, askForNew, Changed, checkEntry, freePath, localStats, tell } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
 export async function makeFolder(item: Item, tools: StepTools): Promise<void> {
@@ -68,24 +68,30 @@ async function checkDeletion(
 
 /** What stays there, and whether that was reported. */
 async function removeFrom(
-  { place }: Item,
+  { place, isSimilar }: Item,
   record: PlaceRecord,
   tools: StepTools,
 ): Promise<'nothing' | 'told' | 'untold'> {
   const { remote, signal } = tools;
-  const now = await ask(tools, place);
+  const now = await (isSimilar ? askExactly : ask)(tools, place);
   if (now.kind === 'nothing') return 'nothing';
-  if (now.kind === 'folder') {
-    if (record.remote.kind === 'file') return 'untold';
-    if (await removeFolder(place, tools)) return 'nothing';
-    return (await hasUntold(place, tools)) ? 'untold' : 'told';
-  }
+  if (now.kind === 'folder') return removeFolderFrom(place, record, tools);
   const isOurs = record.sending !== undefined && looksLike(now.version, record.sending, remote.precisionMs);
   if (!isOurs && !isSameThing(now, record.remote, remote.precisionMs)) return 'untold';
   await remote.deleteFile(place, { signal });
   if ((await ask(tools, place)).kind !== 'nothing')
     throw new Error('The remote still shows what was deleted.');
   return 'nothing';
+}
+
+async function removeFolderFrom(
+  place: string,
+  record: PlaceRecord,
+  tools: StepTools,
+): Promise<'nothing' | 'told' | 'untold'> {
+  if (record.remote.kind === 'file') return 'untold';
+  if (await removeFolder(place, tools)) return 'nothing';
+  return (await hasUntold(place, tools)) ? 'untold' : 'told';
 }
 
 /** False when the folder is not empty. */

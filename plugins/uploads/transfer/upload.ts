@@ -7,14 +7,14 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { undefinedWhenMissing } from 'mountkeeper';
 import type { RemoteVersion } from 'mountkeeper';
-import { nameOf, parentOf } from '../compare/paths.ts';
-import { DETOUR_PREFIX } from '../compare/plan-types.ts';
+import { parentOf } from '../compare/paths.ts';
 import type { Item } from '../compare/plan-types.ts';
 import { identityOf, isSameFile, NOTHING } from '../compare/records.ts';
 import type { Identity, PlaceRecord, Records, Thing } from '../compare/records.ts';
 import { isSameContent } from '../proof/same-content.ts';
 import { couldBe, isSameThing, lookOf, looksLike } from '../proof/versions.ts';
-import { ask, askForNew, Changed, checkEntry, freePath, localStats, otherName, tell } from './step-tools.ts';
+import { renameFirst } from './rename-first.ts';
+import { ask, askForNew, Changed, checkEntry, freePath, localStats, tell } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
 /**
@@ -53,46 +53,6 @@ export async function uploadFile(item: Item, step: UploadStep): Promise<void> {
     await tell(step, { path: place, copy: place, what: 'deleted' });
   }
   await send(item, { target, local, now }, step);
-}
-
-/**
- * Users have renamed `A.txt` to `a.txt`. A remote that takes both for one gets the new name first: it would
- * refuse the upload, and its deletion of the former one would take both. By way of a third name, for neither such
- * a remote nor rclone renames a file to what they find to be there.
- */
-async function renameFirst(
-  { formerName: from = '', place: to, entry }: Item,
-  step: UploadStep,
-): Promise<void> {
-  const { records, remote, signal } = step;
-  const former = records.places.get(from);
-  if (former?.remote.kind !== 'file') return;
-  const between = `${DETOUR_PREFIX}${entry?.key}`;
-  if ((await ask(step, between)) === NOTHING) {
-    const found = await nameOfBoth(from, to, former, step);
-    if (found === undefined) return;
-    if (found === 'former') await remote.moveFile(from, between, { signal });
-  }
-  if ((await ask(step, to)) === NOTHING) await remote.moveFile(between, to, { signal });
-  records.set(to, { ...records.places.get(to), remote: former.remote });
-  records.set(from, { remote: NOTHING });
-  step.touched(parentOf(to));
-  await records.saved();
-}
-
-/** Which of two names a file has that the remote shows under both; undefined where they are two, or others'. */
-async function nameOfBoth(
-  from: string,
-  to: string,
-  { remote: seen }: PlaceRecord,
-  step: UploadStep,
-): Promise<'former' | 'new' | undefined> {
-  const now = await ask(step, to);
-  if (!isSameThing(now, seen, step.remote.precisionMs)) return undefined;
-  const other = await otherName(step, to);
-  if (other !== undefined) return other === nameOf(from) ? 'former' : undefined;
-  // It came through, and the answer was lost; else they are two.
-  return (await otherName(step, from)) === undefined ? undefined : 'new';
 }
 
 /** The file as it is on disk now, after syncing what programs have written through memory mappings. */

@@ -3,7 +3,16 @@
  * does not.
  */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { RemoteFiles } from 'mountkeeper';
@@ -65,6 +74,9 @@ for (const isBlind of [false, true])
     const files = (): Record<string, string> =>
       Object.fromEntries([...treeOf(share.nas)].filter(([, content]) => content !== '/'));
 
+    /** What is still on its way between two names. */
+    const detours = (): string[] => readdirSync(share.nas).filter((name) => name.startsWith(DETOUR_PREFIX));
+
     it('are renamed into each other: a file without data, a folder with what is in it', async () => {
       renameSync(share.at('Text'), share.at('text'));
       renameSync(share.at('Folder'), share.at('folder'));
@@ -78,26 +90,99 @@ for (const isBlind of [false, true])
       assert.deepEqual(share.conflicts, []);
     });
 
-    for (const killedAt of [0, 1, 2])
-      it(`are renamed into each other with new content, after a kill at rename ${killedAt}`, async () => {
-        writeFileSync(share.at('Text'), 'first text');
-        utimesSync(share.at('Text'), 1_700_000_000, 1_700_000_000);
+    if (isBlind) {
+      const rename = (): void => {
+        writeFileSync(share.at('Text'), 'second');
         renameSync(share.at('Text'), share.at('text'));
-        let moves = 0;
-        await run((call, when) => {
-          if (call !== 'moveFile' || when === 'before') return;
-          moves += 1;
-          if (moves === killedAt) throw refusal('The answer was lost.', 'silent');
+      };
+      /** Kills the uploader in its so many-th rename on the remote, before or after the remote has done it. */
+      const killIn = async (which: number, at: 'before' | 'after'): Promise<void> => {
+        let renames = 0;
+        let tell = (): void => undefined;
+        const isThere = new Promise<void>((resolve) => (tell = resolve));
+        const uploader = share.uploader((call, when) => {
+          if (call === 'moveFile' && when === 'before') renames += 1;
+          if (call !== 'moveFile' || when !== at || renames !== which) return undefined;
+          tell();
+          return new Promise(() => undefined);
         });
-        assert.equal(moves, isBlind ? 2 : 0);
-        assert.equal(files()['text'], 'first text');
-        assert.deepEqual(Object.keys(files()).sort(), ['Folder/in', 'caf\u00e9', 'text']);
-        assert.deepEqual(
-          readdirSync(share.nas).filter((name) => name.startsWith(DETOUR_PREFIX)),
-          [],
-        );
-        assert.deepEqual(share.conflicts, []);
+        uploader.flush();
+        await uploader.look(new AbortController().signal);
+        await isThere;
+        await share.renew();
+      };
+
+      for (const which of [1, 2])
+        for (const at of ['before', 'after'] as const)
+          it(`are renamed into each other with new content, after a kill ${at} rename ${which}`, async () => {
+            rename();
+            await killIn(which, at);
+            await run();
+            assert.equal(files()['text'], 'second');
+            assert.deepEqual(Object.keys(files()).sort(), ['Folder/in', 'caf\u00e9', 'text']);
+            assert.deepEqual(detours(), []);
+            assert.deepEqual(share.conflicts, []);
+          });
+
+      it('leave nothing on their way when the file goes after a kill', async () => {
+        rename();
+        await killIn(1, 'after');
+        rmSync(share.at('text'));
+        await run();
+        assert.deepEqual(Object.keys(files()).sort(), ['Folder/in', 'caf\u00e9']);
+        assert.deepEqual(detours(), []);
       });
+    }
+
+    it('are renamed into each other with new content', async () => {
+      writeFileSync(share.at('Text'), 'second');
+      renameSync(share.at('Text'), share.at('text'));
+      await run();
+      assert.equal(files()['text'], 'second');
+      assert.deepEqual(Object.keys(files()).sort(), ['Folder/in', 'caf\u00e9', 'text']);
+      assert.deepEqual(share.conflicts, []);
+    });
+
+    it('are no file that others have deleted: what goes up under the new name stays', async () => {
+      writeFileSync(share.at('Text'), 'the second');
+      await run();
+      const { mtimeMs } = statSync(share.at('Text'));
+      rmSync(join(share.nas, 'Text'));
+      renameSync(share.at('Text'), share.at('text'));
+      utimesSync(share.at('text'), mtimeMs / 1_000, mtimeMs / 1_000);
+      await run();
+      assert.equal(files()['text'], 'the second');
+    });
+
+    it('are of three spellings, and one is left', async () => {
+      writeFileSync(share.at('Text'), 'the second');
+      await run();
+      for (const [from, to] of [
+        ['Text', 'TEXT'],
+        ['TEXT', 'text'],
+      ] as const) {
+        renameSync(share.at(from), share.at(to));
+        const uploader = share.uploader((call, when) => {
+          if (call === 'upload' && when === 'before') throw refusal('No room.');
+        });
+        uploader.flush();
+        await uploader.look(new AbortController().signal);
+        await uploader.settled();
+        await uploader.stop();
+      }
+      await run();
+      assert.deepEqual(Object.keys(files()).sort(), ['Folder/in', 'caf\u00e9', 'text']);
+      assert.deepEqual(detours(), []);
+      assert.deepEqual(share.conflicts, []);
+    });
+
+    it('of one that is deleted and another that is renamed', async () => {
+      rmSync(share.at('Text'));
+      renameSync(share.at('caf\u00e9'), share.at('text'));
+      await run();
+      assert.deepEqual(files(), { 'Folder/in': 'first Folder/in', text: 'first cafe' });
+      assert.deepEqual(share.conflicts, []);
+    });
 
     it('are both there where the remote can, else the second one waits, named, until it is renamed', async () => {
       writeFileSync(share.at('text'), 'another');
