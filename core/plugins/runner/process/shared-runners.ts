@@ -131,12 +131,17 @@ class Company {
   async #unseat(seat: Seat, reason: string): Promise<void> {
     if (seat.isOver) return;
     const { name, number } = seat;
-    if (this.#seats.size === 1 && this.#seats.has(number)) return this.#process?.end(reason);
+    const wasIn = this.#seats.has(number);
+    if (wasIn && this.#seats.size === 1) return this.#process?.end(reason);
     const hasLeft = await seat.leave(reason, LEAVE_MS);
     this.#process?.forgetCallsOf(number);
     this.#seats.delete(number);
     seat.over(undefined);
     if (reason === 'disable') this.#keys.delete(name);
+    await this.#renewAfter(name, wasIn ? reason : undefined, hasLeft);
+  }
+
+  async #renewAfter(name: string, reason: string | undefined, hasLeft: boolean): Promise<void> {
     if (!hasLeft) await this.#renew(`"${name}" did not let go of what it holds`);
     else if (this.#keys.get(name) !== this.#key) await this.#renew(`"${name}" has left it`);
   }
@@ -169,7 +174,9 @@ class Company {
 }
 
 /** Why the process has ended, as one of those in it is told. */
-function blamed({ reason, by }: RunnerEnd, name: string, names: readonly string[]): RunnerEnd {
+function blamed({ reason, ...said }: RunnerEnd, name: string, names: readonly string[]): RunnerEnd {
+  // It is the process that says it, and what runs there can say it as well.
+  const by = said.by !== undefined && names.includes(said.by) ? said.by : undefined;
   if (by === name || (by === undefined && names.length === 1)) return { reason };
   if (by !== undefined)
     return { reason: `"${by}", with which it shares it, has ended it: ${reason}`, againMs: AGAIN_MS };

@@ -56,9 +56,10 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
     await writeFile(`${folder}/package.json`, '{ "type": "module" }');
     await writeFile(
       entry,
-      `import { writeFile } from 'node:fs/promises';
+      `import { writeSync } from 'node:fs';
+      import { writeFile } from 'node:fs/promises';
       export default { name: '${name}', version: '1.0.0', apiVersion: 1, description: 'One of several.',
-        register(ctx) { ${more} void writeFile;
+        register(ctx) { ${more} void writeFile; void writeSync;
           ctx.tap('afterCycle', async (word) => { ${body} return word === 'pid' ? process.pid : word; }); } };`,
     );
     const stateDir = scratch.root;
@@ -168,6 +169,31 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
       assert.match(
         absences.find((one) => one !== undefined) ?? '',
         /one of rose, tulip, which share it, has ended it: it was ended by SIGKILL/,
+      );
+      assert.equal(crashes.length, 1);
+    }
+  });
+
+  it('are all named where the process names one that is not among them', async () => {
+    const forged = JSON.stringify({ is: 'broke', reason: 'thorns', by: 'nettle' });
+    const [rose, tulip] = await up(
+      await member(
+        'rose',
+        `if (word === 'end') {
+          const length = Buffer.alloc(4);
+          length.writeUInt32BE(${forged.length});
+          writeSync(3, Buffer.concat([length, Buffer.from('${forged}')]));
+          process.kill(process.pid, 'SIGKILL');
+        }`,
+      ),
+      await member('tulip'),
+    );
+    await assert.rejects(rose!.ask('end'), /its process has ended/);
+    await until('both are back', async () => rose!.supervisor.isUp && tulip!.supervisor.isUp, PATIENCE);
+    for (const { absences, crashes } of [rose!, tulip!]) {
+      assert.match(
+        absences.find((one) => one !== undefined) ?? '',
+        /one of rose, tulip, which share it, has ended it: thorns/,
       );
       assert.equal(crashes.length, 1);
     }
